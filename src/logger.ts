@@ -1,0 +1,75 @@
+/**
+ * Lines for a person, on stderr. Nothing secret belongs in them; the scrubber below is the net under that rule, not the
+ * rule itself.
+ */
+export const levels = ["error", "warn", "info", "debug"] as const;
+export type Level = (typeof levels)[number];
+
+export interface Logger {
+  error(line: string, cause?: unknown): void;
+  warn(line: string, cause?: unknown): void;
+  info(line: string): void;
+  debug(line: string, cause?: unknown): void;
+  /** From now on this value is never printed, whoever puts it into a line. */
+  conceal(secret: string): void;
+  /** The text as it may be shown: secrets replaced, control characters escaped, cut at 512 characters or as said. */
+  scrub(text: string, most?: number): string;
+}
+
+/** @param level Read at each line, so that a changed config counts at once. */
+export function createLogger(level: () => Level, write: (line: string) => void = writeToStderr): Logger {
+  const secrets = new Set<string>();
+  const scrub = (text: string, most = 512) => {
+    let shown = text;
+    for (const secret of secrets) shown = shown.replaceAll(secret, "[secret]");
+    for (const [pattern, replacement] of secretShapes) shown = shown.replace(pattern, replacement);
+    shown = shown.replace(unprintable, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    return shown.length > most ? `${shown.slice(0, most - 1)}…` : shown;
+  };
+  const say = (at: Level, line: string, cause?: unknown) => {
+    if (levels.indexOf(at) > levels.indexOf(level())) return;
+    const because = cause === undefined ? "" : ` (${describeCause(cause)})`;
+    write(`${new Date().toISOString()} ${at.padEnd(5)} ${scrub(line + because)}\n`);
+  };
+  return {
+    error: (line, cause) => say("error", line, cause),
+    warn: (line, cause) => say("warn", line, cause),
+    info: (line) => say("info", line),
+    debug: (line, cause) => say("debug", line, cause),
+    conceal(secret) {
+      // Short values would blank out ordinary words; those of a known shape are found without being known.
+      const known = secretShapes.some(([shape]) => secret.replace(shape, "").length < 8);
+      if (secret.length >= 8 && !known) secrets.add(secret);
+    },
+    scrub,
+  };
+}
+
+/** A thrown value as a short text without its stack: class, code and message. */
+export function describeCause(cause: unknown): string {
+  if (!(cause instanceof Error)) return typeof cause === "string" ? cause : typeof cause;
+  const code = "code" in cause && typeof cause.code === "string" ? ` ${cause.code}` : "";
+  const inner = cause.cause === undefined ? "" : `: ${describeCause(cause.cause)}`;
+  return `${cause.name}${code}: ${cause.message}${inner}`;
+}
+
+/** What secrets of the services we know look like. */
+const secretShapes: [RegExp, string][] = [
+  [/\b(?:gh[opusr]_|github_pat_)\w{16,}/g, "[github token]"],
+  [/\btid=[^\s"']+/g, "[copilot token]"],
+  [/\bsk-[\w-]{16,}/g, "[api key]"],
+  [/\b(Bearer|token)\s+[\w.~+/=;:-]{12,}/gi, "$1 [secret]"],
+  [/(x-api-key["':\s]+)[^\s"',]+/gi, "$1[secret]"],
+  [/:\/\/[^/@\s]+:[^/@\s]+@/g, "://[secret]@"],
+];
+
+// C0, DEL and C1 controls, line and paragraph separators, bidirectional overrides.
+const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+
+function writeToStderr(line: string): void {
+  try {
+    process.stderr.write(line);
+  } catch {
+    // The reader of stderr is gone; the proxy's work goes on without its lines.
+  }
+}

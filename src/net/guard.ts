@@ -1,0 +1,125 @@
+/**
+ * Who is calling, judged by four facts together: the socket's address, the raw Host header, forwarding headers and what
+ * a browser says of the page behind the call. Never by `request.url`, which is made from the Host header.
+ */
+import { ProxyError } from "../errors";
+
+export interface Caller {
+  /** Ours and random: a client's own `x-request-id` is not believed. */
+  requestId: string;
+  /** A page of another origin is behind the call. */
+  foreign: boolean;
+  /** The Origin header, where a browser sent one. */
+  origin: string | null;
+  host: HostKind;
+  /** The call comes from this machine, names it, went through no proxy and from no foreign page. */
+  local: boolean;
+}
+
+/** A caller at the door: its socket may be kept open. */
+export interface Visitor extends Caller {
+  /** Lifts the listener's limit for a silent connection: models think for longer. */
+  keepOpen(): void;
+}
+
+/** `loopback`: localhost, 127.x, [::1] · `address`: another IP literal, which cannot be rebound · `named`: this machine's own or an allowed name. */
+export type HostKind = "loopback" | "address" | "named" | "other";
+
+export interface GuardLists {
+  /** Lower-case names besides the loopback ones. */
+  hosts: ReadonlySet<string>;
+  /** Exact origins of pages that may call the model routes. */
+  origins: ReadonlySet<string>;
+}
+
+/**
+ * The caller of a request. Must run before routing and before anything is awaited.
+ * @param peer The socket's address; null (gone already, or no socket) counts as remote.
+ * @throws ProxyError 400 for a Host that routing could be misled by, 405 for methods nobody serves.
+ */
+export function inspect(request: Request, peer: string | null, lists: GuardLists): Caller {
+  const hostHeader = request.headers.get("host");
+  const host = hostHeader === null ? undefined : hostPattern.exec(hostHeader)?.[1]?.toLowerCase();
+  // A malformed Host makes `request.url` a bare path, and a router would then run another path than a guard saw.
+  if (host === undefined || !request.url.startsWith("http"))
+    throw new ProxyError("invalid_request", "The Host header is missing or malformed.");
+  if (!methods.has(request.method))
+    throw new ProxyError("method_not_allowed", `${request.method.slice(0, 20)} is not served here.`);
+
+  const origin = request.headers.get("origin");
+  const kind = hostKind(host, lists.hosts);
+  const foreign = origin === null ? fetchedFromElsewhere(request) : !sameOrigin(origin, hostHeader!);
+  return {
+    requestId: crypto.randomUUID(),
+    foreign,
+    origin,
+    host: kind,
+    local: kind === "loopback" && !foreign && isLoopbackAddress(peer) && !wasForwarded(request.headers),
+  };
+}
+
+/** Whether a call without a client key may reach the models; where not, the sentence says which config line allows it. */
+export function refuseStrangers(caller: Caller, request: Request, origins: ReadonlySet<string>): void {
+  if (caller.foreign && !(caller.origin !== null && origins.has(caller.origin)))
+    throw new ProxyError(
+      "permission",
+      caller.origin === null
+        ? "A web page of another origin may not call this address."
+        : `A web page at ${caller.origin.slice(0, 200)} may not call this address. To allow it, add that origin to "allowedOrigins" in config.json.`,
+      { code: "origin_not_allowed" },
+    );
+  if (caller.host === "other")
+    throw new ProxyError(
+      "permission",
+      `This address does not answer to the name ${request.headers.get("host")}. To allow it, add the name to "allowedHosts" in config.json, or configure a client key.`,
+      { code: "host_not_allowed" },
+    );
+}
+
+/** `127.0.0.0/8`, `::1`, and both as an IPv6 socket spells them. */
+export function isLoopbackAddress(address: string | null): boolean {
+  if (address === null) return false;
+  const bare = address.startsWith("::ffff:") ? address.slice(7) : address;
+  return bare === "::1" || /^127(?:\.\d{1,3}){3}$/.test(bare);
+}
+
+const methods = new Set(["GET", "HEAD", "POST", "OPTIONS"]);
+
+// Matched against the raw header: a URL parser would accept `evil@localhost` and `localhost/x`.
+const hostPattern = /^(\[[0-9a-f:.]+\]|[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(?::\d{1,5})?$/i;
+
+function hostKind(host: string, hosts: ReadonlySet<string>): HostKind {
+  if (loopbackName.test(host)) return "loopback";
+  if (hosts.has(host)) return "named";
+  // 0.0.0.0 reaches this machine from a page of any origin.
+  if (host.startsWith("[") || (/^\d{1,3}(?:\.\d{1,3}){3}$/.test(host) && host !== "0.0.0.0")) return "address";
+  return "other";
+}
+
+const loopbackName = /^(?:localhost|\[::1\]|127(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3})$/;
+
+function fetchedFromElsewhere(request: Request): boolean {
+  const site = request.headers.get("sec-fetch-site");
+  return site === "cross-site" || site === "same-site";
+}
+
+/** A value that does not parse, a list of them and `null` are foreign. */
+function sameOrigin(origin: string, host: string): boolean {
+  const parsed = /^(https?):\/\/([^/?#@\\\s,]+)$/.exec(origin);
+  if (!parsed) return false;
+  const [, scheme, originHost = ""] = parsed;
+  if (originHost.toLowerCase() === host.toLowerCase()) return scheme === "http" || !isLoopbackHost(host);
+  return scheme === "http" && isLoopbackHost(originHost) && isLoopbackHost(host) && port(originHost) === port(host);
+}
+
+const isLoopbackHost = (host: string) => loopbackName.test(host.replace(/:\d+$/, "").toLowerCase());
+const port = (host: string) => /:(\d+)$/.exec(host)?.[1] ?? "80";
+
+function wasForwarded(headers: Headers): boolean {
+  for (const name of headers.keys()) if (forwarding.test(name)) return true;
+  return false;
+}
+
+/** Headers by which a proxy gives itself away; they can only lower trust. */
+const forwarding =
+  /^(?:forwarded|x-forwarded-.*|x-real-ip|via|cf-connecting-ip|true-client-ip|x-client-ip|x-envoy-.*|tailscale-.*)$/;

@@ -1,0 +1,38 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { editMembers } from "../../src/net/json-edit";
+
+test("a member is set and the digits of all others stay", () => {
+  const text = `{ "model" : "a", "seed": 9007199254740993, "x": 1.0e2 , "big":{"deep":["}",{"model":"b"}]} }`;
+  expect(editMembers(text, { model: "z" }, [])).toBe(
+    `{"model" : "z","seed": 9007199254740993,"x": 1.0e2,"big":{"deep":["}",{"model":"b"}]}}`,
+  );
+});
+
+test("a new member comes last, and an empty object takes one", () => {
+  expect(editMembers(`{"a":1}`, { b: [2] }, [])).toBe(`{"a":1,"b":[2]}`);
+  expect(editMembers(` { } `, { b: 2 }, [])).toBe(`{"b":2}`);
+});
+
+test("of a member that is written twice the one that counts is set, and both can be removed", () => {
+  expect(JSON.parse(editMembers(`{"a":1,"b":2,"a":3}`, { a: 4 }, []))).toEqual({ a: 4, b: 2 });
+  expect(editMembers(`{"a":1,"b":2,"a":3}`, {}, ["a"])).toBe(`{"b":2}`);
+});
+
+test("whatever the object holds and however it is spaced, the edit means what it says", () => {
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.string(), fc.jsonValue()),
+      fc.dictionary(fc.constantFrom("model", "stream", 'quo"te', "__proto__x"), fc.jsonValue()),
+      fc.array(fc.constantFrom("model", "temperature", "top_p")),
+      fc.constantFrom(undefined, 1, "\t"),
+      (object, set, remove, space) => {
+        const removed = remove.filter((key) => !(key in set));
+        const expected = Object.entries(object).filter(([key]) => !(removed as string[]).includes(key));
+        const edited = JSON.parse(editMembers(JSON.stringify(object, null, space), set, removed));
+        const plain = JSON.parse(JSON.stringify({ ...Object.fromEntries(expected), ...set }));
+        expect(edited).toEqual(plain);
+      },
+    ),
+  );
+});

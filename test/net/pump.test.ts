@@ -1,0 +1,150 @@
+import { describe, expect, test } from "bun:test";
+import { ProxyError } from "../../src/errors";
+import { type Chain, pump } from "../../src/net/pump";
+
+const text = (value: string) => new TextEncoder().encode(value);
+const limits = { beat: 60, idle: 300, total: 5_000 };
+
+/** An upstream that says what it is told to, a chain that passes bytes on, and what became of both. */
+function scene({
+  given = limits,
+  gone = new AbortController(),
+  stopping = new AbortController(),
+  throws = false,
+} = {}) {
+  let upstream!: ReadableStreamDefaultController<Uint8Array>;
+  let pulled = 0;
+  let released = false;
+  const source = new ReadableStream<Uint8Array>({
+    start(controller) {
+      upstream = controller;
+    },
+    pull() {
+      pulled++;
+    },
+    cancel() {
+      released = true;
+    },
+  });
+  const out: Uint8Array[] = [];
+  const outcomes: string[] = [];
+  let over = false;
+  const chain: Chain = {
+    feed: {
+      push(bytes) {
+        if (throws) throw new ProxyError("upstream", "unreadable");
+        out.push(bytes);
+        over ||= Buffer.from(bytes).includes("LAST");
+      },
+      end: () => void out.push(text("[end]")),
+    },
+    take: () => (out.length > 0 ? Buffer.concat(out.splice(0)) : undefined),
+    isOver: () => over,
+    beat: () => void out.push(text("[beat]")),
+    fail: (error) => void out.push(text(`[${error.kind}]`)),
+    ended: (how) => void outcomes.push(how),
+  };
+  const pumped = pump(source, chain, given, gone.signal, stopping.signal);
+  return { ...pumped, upstream, outcomes, gone, stopping, released: () => released, pulled: () => pulled };
+}
+
+describe("a stream ends once, and truthfully", () => {
+  test("when the upstream is done", async () => {
+    const { body, upstream, outcomes } = scene();
+    upstream.enqueue(text("one "));
+    upstream.close();
+    expect(await new Response(body).text()).toBe("one [end]");
+    expect(outcomes).toEqual(["complete"]);
+  });
+
+  test("when the upstream breaks", async () => {
+    const { body, upstream, outcomes } = scene();
+    upstream.enqueue(text("one "));
+    await Bun.sleep(5);
+    upstream.error(new Error("reset"));
+    expect(await new Response(body).text()).toBe("one [upstream]");
+    expect(outcomes).toEqual(["failed"]);
+  });
+
+  test("when what the upstream sends cannot be read", async () => {
+    const { body, upstream, outcomes, released } = scene({ throws: true });
+    upstream.enqueue(text("one "));
+    expect(await new Response(body).text()).toBe("[upstream]");
+    expect(outcomes).toEqual(["failed"]);
+    expect(released()).toBe(true);
+  });
+
+  test("when the terminal event is out, though the upstream stays open", async () => {
+    const { body, upstream, outcomes, released } = scene();
+    upstream.enqueue(text("LAST"));
+    expect(await new Response(body).text()).toBe("LAST");
+    expect(outcomes).toEqual(["complete"]);
+    expect(released()).toBe(true);
+  });
+
+  test("when the process stops", async () => {
+    const { body, upstream, outcomes, stopping, released } = scene();
+    upstream.enqueue(text("one "));
+    setTimeout(() => stopping.abort(), 20);
+    expect(await new Response(body).text()).toBe("one [no_account]");
+    expect(outcomes).toEqual(["failed"]);
+    expect(released()).toBe(true);
+  });
+
+  test("when the client leaves, the upstream is let go at once", async () => {
+    const { body, upstream, outcomes, released } = scene();
+    upstream.enqueue(text("one "));
+    const reader = body.getReader();
+    await reader.read();
+    await reader.cancel();
+    expect(outcomes).toEqual(["client-gone"]);
+    expect(released()).toBe(true);
+  });
+});
+
+describe("silence", () => {
+  test("gets a sign of life again and again, then the upstream is given up", async () => {
+    const { body, upstream, outcomes } = scene();
+    upstream.enqueue(text("one "));
+    const all = await new Response(body).text();
+    expect(all).toMatch(/^one (\[beat\]){2,5}\[timeout\]$/);
+    expect(outcomes).toEqual(["failed"]);
+  });
+
+  test("before the first byte settles `begun`, so that the client's connection can be kept alive", async () => {
+    const { begun, body, upstream } = scene();
+    const startedAt = performance.now();
+    await begun;
+    expect(performance.now() - startedAt).toBeGreaterThan(40);
+    upstream.enqueue(text("LAST"));
+    expect(await new Response(body).text()).toContain("LAST");
+  });
+
+  test("of a client that does not read is no silence of the upstream", async () => {
+    const { body, upstream, outcomes } = scene();
+    upstream.enqueue(text("one "));
+    upstream.enqueue(text("two "));
+    await Bun.sleep(limits.idle + 150);
+    upstream.enqueue(text("LAST"));
+    expect(outcomes).toEqual([]);
+    expect(await new Response(body).text()).toBe("one two LAST");
+  });
+
+  test("and a stream that never ends is ended at its total limit", async () => {
+    const { body, upstream, outcomes } = scene({ given: { beat: 40, idle: 5_000, total: 100 } });
+    upstream.enqueue(text("one "));
+    expect(await new Response(body).text()).toMatch(/\[timeout\]$/);
+    expect(outcomes).toEqual(["failed"]);
+  });
+});
+
+test("the upstream is read no further than the client reads", async () => {
+  const { body, upstream, pulled } = scene();
+  for (let piece = 0; piece < 50; piece++) upstream.enqueue(text(`${piece} `));
+  await Bun.sleep(30);
+  const reader = body.getReader();
+  await reader.read();
+  await Bun.sleep(30);
+  expect(pulled()).toBeLessThan(3);
+  await reader.cancel();
+});
