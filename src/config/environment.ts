@@ -1,0 +1,173 @@
+import { posix, win32 } from "node:path";
+import { ProxyError } from "../errors";
+
+interface Variable {
+  /** The name we show, then the other spellings that are accepted. */
+  names: readonly [string, ...string[]];
+  kind: keyof typeof readers;
+  description: string;
+}
+
+/** Every environment variable we read, by its name in `Environment`; README's table is drawn from here. Blank means unset. */
+export const variables = {
+  home: {
+    names: ["DRAGOMAN_HOME"],
+    kind: "text",
+    description: "The data folder; ~/.local/share/dragoman when unset.",
+  },
+  adminToken: {
+    names: ["ADMIN_TOKEN"],
+    kind: "secret",
+    description: "Token for the admin pages and API from another machine; closed to others when unset.",
+  },
+  clientKey: {
+    names: ["DRAGOMAN_API_KEY", "PROXY_API_KEY"],
+    kind: "secret",
+    description: "The key a client must send; non-empty auth.apiKeys in the config replace it.",
+  },
+  oauthApp: {
+    names: ["DRAGOMAN_OAUTH_APP", "PROXY_API_OAUTH_APP"],
+    kind: "app",
+    description: "Sign-in app for auth: vscode, opencode, or a client id of your own.",
+  },
+  enterpriseHost: {
+    names: ["DRAGOMAN_ENTERPRISE_URL", "PROXY_API_ENTERPRISE_URL"],
+    kind: "host",
+    description: "Host name of an enterprise's own GitHub, such as company.ghe.com.",
+  },
+  anthropicApiKey: {
+    names: ["ANTHROPIC_API_KEY", "VENDORX_API_KEY"],
+    kind: "secret",
+    description: "Key for exact token counts; used when the config has no anthropicApiKey.",
+  },
+  githubToken: {
+    names: ["DRAGOMAN_GITHUB_TOKEN"],
+    kind: "token",
+    description: "A GitHub token that serves as a temporary account; it is never saved.",
+  },
+  githubUrl: {
+    names: ["DRAGOMAN_GITHUB_URL"],
+    kind: "url",
+    description: "Where people sign in; https://github.com or the enterprise's host when unset.",
+  },
+  githubApiUrl: {
+    names: ["DRAGOMAN_GITHUB_API_URL"],
+    kind: "url",
+    description: "GitHub's API; https://api.github.com or the enterprise's when unset.",
+  },
+  copilotApiUrl: {
+    names: ["DRAGOMAN_COPILOT_API_URL"],
+    kind: "url",
+    description: "The Copilot API; the address in the account's token when unset.",
+  },
+  anthropicApiUrl: {
+    names: ["DRAGOMAN_ANTHROPIC_API_URL"],
+    kind: "url",
+    description: "The exact token counter; https://api.anthropic.com when unset.",
+  },
+  upstreamTimeoutMs: {
+    names: ["DRAGOMAN_UPSTREAM_TIMEOUT_MS"],
+    kind: "milliseconds",
+    description: "How long an upstream may be silent, in milliseconds; shortens our own limits, for tests.",
+  },
+} as const satisfies Record<string, Variable>;
+
+type Values = {
+  readonly [Key in keyof typeof variables]?: ReturnType<(typeof readers)[(typeof variables)[Key]["kind"]]>;
+};
+
+/** What the environment says, checked; a variable that is unset or blank is absent. Addresses have no slash at their end. */
+export interface Environment extends Values {
+  /** The data folder, a full path; the paths below lie in it. Nothing is created here. */
+  readonly home: string;
+  readonly configFile: string;
+  readonly accountsFolder: string;
+  readonly historyFile: string;
+}
+
+/**
+ * Reads every variable once. Throws `invalid_request` with a sentence that names the variable, never its value.
+ * `platform` decides how paths are written and which variable names the person's own folder.
+ */
+export function readEnvironment(
+  env: Record<string, string | undefined>,
+  platform: NodeJS.Platform = process.platform,
+): Environment {
+  const values = Object.fromEntries(
+    Object.entries<Variable>(variables).map(([key, variable]) => [key, readVariable(env, variable)]),
+  ) as Values;
+  const { join } = platform === "win32" ? win32 : posix;
+  const home = dataFolder(env, platform, values.home);
+  return {
+    ...values,
+    home,
+    configFile: join(home, "config.json"),
+    accountsFolder: join(home, "accounts"),
+    historyFile: join(home, "admin.sqlite"),
+  };
+}
+
+function readVariable(env: Record<string, string | undefined>, { names, kind }: Variable) {
+  const [first, ...others] = names.filter((name) => env[name]?.trim());
+  if (first === undefined) return undefined;
+  const value = env[first]!.trim();
+  const other = others.find((name) => env[name]!.trim() !== value);
+  if (other) refuse(`${first} and ${other} are two names for one thing, but have different values; unset one of them.`);
+  return readers[kind](first, value);
+}
+
+/** What each kind of variable accepts. */
+const readers = {
+  text: (_name: string, value: string) => value,
+  secret: (name: string, value: string) =>
+    /^[ -~]+$/.test(value) ? value : refuse(`${name} must be printable ASCII characters.`),
+  token: (name: string, value: string) =>
+    /^[!-~]+$/.test(value) ? value : refuse(`${name} must be printable ASCII characters without spaces.`),
+  app: (name: string, value: string) =>
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(value)
+      ? value
+      : refuse(`${name} must be vscode, opencode or a client id of letters, digits, dots and dashes.`),
+  host: checkEnterpriseHost,
+  url: checkUpstreamUrl,
+  milliseconds: (name: string, value: string) =>
+    /^0*[1-9]\d{0,8}$/.test(value) ? Number(value) : refuse(`${name} must be a whole number of milliseconds above 0.`),
+};
+
+/** A bare public host name, in lower case. `name` is the variable or option to blame. */
+export function checkEnterpriseHost(name: string, value: string): string {
+  const host = value.toLowerCase();
+  const label = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
+  // A last label with a letter in it rules out IPv4 addresses; the rest of the shape rules out IPv6 and single names.
+  const bare = new RegExp(`^(?:${label}\\.)+(?=[^.]*[a-z])${label}$`);
+  if (host.length <= 253 && bare.test(host) && !host.endsWith(".localhost")) return host;
+  refuse(`${name} must be a bare public host name, such as company.ghe.com, without https://, port or path.`);
+}
+
+/** The address of an upstream, without slashes at its end: https, or http for this machine only. `name` is to blame. */
+export function checkUpstreamUrl(name: string, value: string): string {
+  // URL drops tabs and reads \ as /, so what it would forgive is refused first.
+  const url = /^https?:\/\/[^\s\\?#@]+$/i.test(value) ? URL.parse(value) : null;
+  if (!url) refuse(`${name} must be an https:// address without user name, query or fragment.`);
+  if (url.protocol === "http:" && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname))
+    refuse(
+      `${name} must begin with https://; http:// is accepted for this machine only (localhost, 127.0.0.1, [::1]).`,
+    );
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
+}
+
+function dataFolder(
+  env: Record<string, string | undefined>,
+  platform: NodeJS.Platform,
+  chosen: string | undefined,
+): string {
+  const { isAbsolute, join, resolve } = platform === "win32" ? win32 : posix;
+  const own = (platform === "win32" ? env.USERPROFILE : env.HOME)?.trim();
+  // Editors and services start us without a shell, so a leading ~ may still be there.
+  if (chosen && !/^~(?=$|[/\\])/.test(chosen)) return resolve(chosen);
+  if (own && isAbsolute(own)) return chosen ? join(own, chosen.slice(1)) : join(own, ".local", "share", "dragoman");
+  refuse("Your own folder is unknown here; set DRAGOMAN_HOME to the full path of a folder for dragoman's data.");
+}
+
+function refuse(sentence: string): never {
+  throw new ProxyError("invalid_request", sentence);
+}

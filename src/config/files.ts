@@ -1,0 +1,171 @@
+/** Files and folders that only their owner may read; written whole or not at all. */
+import { randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { ProxyError } from "../errors";
+
+/** Absent on Windows, where a folder in the person's own profile is private by inheritance. */
+const ourUid = process.getuid?.();
+
+/**
+ * Makes the folder, or tightens it to 0700 with one warning. Throws `permission` when it belongs to somebody else or
+ * others may write into it (also behind a link), and `internal` when it cannot be made.
+ */
+export function ensurePrivateFolder(path: string, warn: (sentence: string) => void): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new ProxyError("internal", `The folder ${path} cannot be made (${codeOf(error)}).`, { cause: error });
+  }
+  if (ourUid === undefined) return;
+  const { uid, mode } = statSync(path);
+  if (uid !== ourUid) throw belongsToAnother(path, uid);
+  if (mode & 0o022)
+    throw new ProxyError(
+      "permission",
+      `Others may write into the folder ${path}; run: chmod 700 ${JSON.stringify(path)}`,
+    );
+  if (mode & 0o077) {
+    chmodSync(path, 0o700);
+    warn(`Others could read the folder ${path}; now only you can.`);
+  }
+}
+
+/**
+ * Replaces the file's text, 0600; a link stays and its target is replaced. After a crash or an error the file is
+ * the old one or the new one, whole. Throws the system's own error.
+ */
+export function writePrivate(path: string, text: string): void {
+  const target = followLink(path);
+  const temporary = `${target}.tmp-${process.pid}-${randomBytes(6).toString("hex")}`;
+  try {
+    const file = openSync(temporary, "wx", 0o600);
+    try {
+      writeFileSync(file, text);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    rename(temporary, target);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+  if (process.platform !== "win32") syncFolder(dirname(target));
+}
+
+/** Also where a link leads that nobody has filled yet. */
+function followLink(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") throw error;
+  }
+  let next: string;
+  try {
+    next = readlinkSync(path);
+  } catch {
+    return path;
+  }
+  return followLink(resolve(dirname(path), next));
+}
+
+/** On Windows a virus scanner or an editor may hold the old file for a moment. */
+function rename(from: string, to: string): void {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      renameSync(from, to);
+      return;
+    } catch (error) {
+      const held = process.platform === "win32" && ["EPERM", "EACCES", "EBUSY"].includes(codeOf(error));
+      if (!held || attempt === 10) throw error;
+      Bun.sleepSync(20);
+    }
+  }
+}
+
+function syncFolder(path: string): void {
+  const folder = openSync(path, "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+/**
+ * The file's text without a byte order mark, or undefined when there is no such file. What is not a plain UTF-8 file of
+ * at most `maxBytes` is refused at once, never waited for; a file others could read is tightened to 0600.
+ */
+export function readPrivate(path: string, maxBytes: number): string | undefined {
+  const file = openToRead(path);
+  if (file === undefined) return undefined;
+  try {
+    const stats = fstatSync(file);
+    const { uid, mode, size } = stats;
+    if (!stats.isFile()) throw new ProxyError("invalid_request", `${path} is not a file.`);
+    // What root owns, root put there; anybody else could be setting a trap.
+    if (ourUid !== undefined && uid !== ourUid && uid !== 0) throw belongsToAnother(path, uid);
+    if (size > maxBytes) throw new ProxyError("invalid_request", `${path} is larger than ${maxBytes} bytes.`);
+    if (uid === ourUid && mode & 0o077) fchmodSync(file, 0o600);
+    return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
+  } catch (error) {
+    if (error instanceof ProxyError) throw error;
+    throw new ProxyError("invalid_request", `${path} is not readable text (${codeOf(error)}).`, { cause: error });
+  } finally {
+    closeSync(file);
+  }
+}
+
+function openToRead(path: string): number | undefined {
+  try {
+    return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw new ProxyError("invalid_request", `${path} cannot be read (${codeOf(error)}).`, { cause: error });
+  }
+}
+
+/** Removes what `writePrivate` left in the folder when it was killed; a file that a living process writes right now stays. */
+export function removeLeftovers(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const [, pid] = /\.tmp-(\d+)-[0-9a-z]+$/.exec(name) ?? [];
+    if (pid === undefined) continue;
+    const path = join(folder, name);
+    const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0);
+    if (age > 60_000 || !isAlive(Number(pid))) rmSync(path, { force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return codeOf(error) === "EPERM";
+  }
+}
+
+function belongsToAnother(path: string, uid: number): ProxyError {
+  return new ProxyError("permission", `${path} belongs to another user (uid ${uid}, we run as ${ourUid}).`);
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : String(error);
+}

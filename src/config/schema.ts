@@ -1,0 +1,135 @@
+/** The config, said once: types, defaults, checks, the admin form and README's table follow from `configSchema`. */
+import { z } from "zod";
+import { ProxyError } from "../errors";
+
+/** Printable ASCII, for it must pass through a header; blanks at either end would be lost there. */
+const key = z
+  .string()
+  .max(1_000)
+  .regex(/^[!-~](?:[ -~]*[!-~])?$/, "must be printable ASCII, not blank, without a space at either end");
+const modelId = z.string().trim().min(1).max(256);
+const origin = z.string().max(256).refine(isOrigin, "must be an exact origin, such as http://localhost:3000");
+const hostName = z
+  .string()
+  .toLowerCase()
+  .max(253)
+  .regex(
+    /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*$/,
+    "must be a bare host name, without port or path",
+  );
+const headerName = z
+  .string()
+  .max(100)
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "must be a header name")
+  .refine((name) => !ownHeaders.test(name), "is a header dragoman sets itself");
+const headerValue = z
+  .string()
+  .max(4_096)
+  .regex(/^[\t -~]*$/, "must be printable ASCII");
+
+/** Those that frame the request or carry an account's token. */
+const ownHeaders =
+  /^(host|connection|keep-alive|content-length|transfer-encoding|te|trailer|upgrade|expect|proxy-.*|authorization|cookie)$/i;
+
+/** Each key bears a description; `secret` values are never shown, `restart` keys are read from the file at start only. */
+export const configSchema = z
+  .strictObject({
+    auth: z
+      .strictObject({
+        apiKeys: z
+          .array(key)
+          .max(1_000)
+          .default([])
+          .describe("Keys a client may send; none means that no key is asked for.")
+          .meta({ secret: true, restart: true }),
+      })
+      .prefault({}),
+    logLevel: z.enum(["error", "warn", "info", "debug"]).default("info").describe("How much is written to stderr."),
+    retentionDays: z.int().min(1).max(3_650).default(14).describe("Days a request stays in the history."),
+    maxRows: z.int().min(1).max(10_000_000).default(200_000).describe("Requests the history keeps at most."),
+    allowedOrigins: z
+      .array(origin)
+      .max(1_000)
+      .default([])
+      .describe("Web pages that may call from a browser, each an exact origin."),
+    allowedHosts: z
+      .array(hostName)
+      .max(1_000)
+      .default([])
+      .describe("Names this machine may be called by, beside localhost and addresses."),
+    upstreamHeaders: z
+      .record(headerName, headerValue)
+      .default({})
+      .describe("Headers added to upstream requests, or replacing ours."),
+    modelAliases: z
+      .record(modelId, modelId)
+      .default({})
+      .describe("Other names for models: what a client may ask for, and the model's own id."),
+    useResponsesApiWebSearch: z
+      .boolean()
+      .default(true)
+      .describe("Send web_search tools upstream; otherwise remove them."),
+    anthropicApiKey: key.optional().describe("Key for exact token counts of Claude models.").meta({ secret: true }),
+    vendorxApiKey: key.optional().describe("Another spelling of anthropicApiKey.").meta({ secret: true }),
+  })
+  .refine(({ anthropicApiKey: one, vendorxApiKey: other }) => !one || !other || one === other, {
+    path: ["vendorxApiKey"],
+    message: "is another spelling of anthropicApiKey, but has a different value; remove one of them",
+  })
+  .transform(({ vendorxApiKey, ...config }) => ({
+    ...config,
+    anthropicApiKey: config.anthropicApiKey ?? vendorxApiKey,
+  }));
+
+/** What the program reads: every key with its value or default, each under its one name. */
+export type Config = z.output<typeof configSchema>;
+
+/** Throws `invalid_request` with one sentence about everything that is wrong; `param` is the path of the first. */
+export function parseConfig(value: unknown): Config {
+  refuseInherited(value);
+  const result = configSchema.safeParse(value);
+  if (result.success) return result.data;
+  const [first] = faultsOf(result.error);
+  throw new ProxyError("invalid_request", explain(result.error), { param: first?.path || undefined });
+}
+
+/** Everything a schema found wrong, as one sentence: each fault as its path and what is expected there, never the value. */
+export function explain(error: z.ZodError): string {
+  const faults = faultsOf(error);
+  const said = faults.slice(0, 5).map(({ path, message }) => (path ? `${path}: ${message}` : message));
+  const more = faults.length - said.length;
+  return `${said.join("; ")}${more > 0 ? `; and ${more} more` : ""}.`;
+}
+
+function faultsOf(error: z.ZodError): { path: string; message: string }[] {
+  return error.issues.flatMap((issue) => {
+    if (issue.code === "unrecognized_keys")
+      return issue.keys.map((name) => ({ path: spell([...issue.path, name]), message: "not a known key" }));
+    const message = issue.code === "invalid_key" ? issue.issues[0]!.message : issue.message;
+    return [{ path: spell(issue.path), message: message.replace(/^Invalid \w+: |^Too \w+: /, "") }];
+  });
+}
+
+function spell(path: PropertyKey[]): string {
+  return path
+    .map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part).slice(0, 100)}`))
+    .join("")
+    .replace(/^\./, "");
+}
+
+/** Names every object inherits are no keys of ours, and a record would drop or shadow them. Nothing we know is deeper than 8. */
+function refuseInherited(value: unknown, path: PropertyKey[] = []): void {
+  if (typeof value !== "object" || value === null || path.length > 8) return;
+  for (const [name, inner] of Object.entries(value)) {
+    const inside = [...path, Array.isArray(value) ? Number(name) : name];
+    if (["__proto__", "constructor", "prototype"].includes(name))
+      throw new ProxyError("invalid_request", `${spell(inside)}: not a known key.`, { param: spell(inside) });
+    refuseInherited(inner, inside);
+  }
+}
+
+/** A browser's Origin, letter for letter: `http://host:port` without a default port, or an extension's or app's own scheme. */
+function isOrigin(text: string): boolean {
+  if (/^https?:/i.test(text)) return URL.parse(text)?.origin === text && !text.includes("*");
+  return /^[a-z][a-z0-9+.-]*:\/\/[A-Za-z0-9._-]+$/.test(text);
+}

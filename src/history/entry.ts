@@ -1,0 +1,117 @@
+import type { Migration } from "./database";
+
+/**
+ * What is remembered of one exchange, as metadata: name → SQL type. The table, its inserts, its answers and `Entry`
+ * all follow from here, so a name here is a name on the wire of the admin API.
+ * A later column: a line here, and a migration that adds it where it is missing (a new file has it from the first).
+ */
+const columns = {
+  request_id: "TEXT NOT NULL UNIQUE",
+  /** Unix time in ms; every other `_ms` is a duration. */
+  started_at_ms: "INTEGER NOT NULL",
+  duration_ms: "INTEGER NOT NULL",
+  first_byte_ms: "INTEGER",
+  /** Without the query string. */
+  path: "TEXT NOT NULL",
+  client_dialect: "TEXT NOT NULL",
+  upstream_dialect: "TEXT",
+  upstream_endpoint: "TEXT",
+  account_id: "TEXT",
+  client_model: "TEXT",
+  upstream_model: "TEXT",
+  stream: "FLAG NOT NULL",
+  /** Who a turn is counted as: `user` or `agent`, and why. */
+  initiator: "TEXT",
+  initiator_reason: "TEXT",
+  /** JSON array of `{ account, status, error?, ms }`, one per try. */
+  attempts: "TEXT NOT NULL",
+  http_status: "INTEGER NOT NULL",
+  stop_reason: "TEXT",
+  /** Set exactly when the exchange failed: `has_error` asks for it. */
+  error_type: "TEXT",
+  error_message: "TEXT",
+  client_name: "TEXT",
+  input_tokens: "INTEGER",
+  output_tokens: "INTEGER",
+  cached_tokens: "INTEGER",
+  cache_write_tokens: "INTEGER",
+  reasoning_tokens: "INTEGER",
+  tokens_estimated: "FLAG NOT NULL",
+  /** Billionths of an AI credit. */
+  nano_credits: "INTEGER",
+  premium_units: "REAL",
+  /** JSON array of names. */
+  mends: "TEXT NOT NULL",
+  /** JSON array of names. */
+  dropped: "TEXT NOT NULL",
+} as const;
+
+interface Values {
+  TEXT: string;
+  INTEGER: number;
+  REAL: number;
+  FLAG: 0 | 1;
+}
+
+type ValueOf<Sql extends string> = Sql extends `${infer Type extends keyof Values} NOT NULL${string}`
+  ? Values[Type]
+  : Sql extends keyof Values
+    ? Values[Sql] | null
+    : never;
+
+/** One exchange. Null is "unknown" or "does not apply", never 0. */
+export type Entry = { -readonly [Column in keyof typeof columns]: ValueOf<(typeof columns)[Column]> };
+
+/** As read back; `id` grows with every row and is the cursor. */
+export type Row = Entry & { id: number };
+
+/** How many characters of a text are kept, 256 unless said here. */
+const limits: Partial<Record<keyof Entry, number>> = {
+  error_message: 1_000,
+  attempts: 4_000,
+  mends: 4_000,
+  dropped: 4_000,
+};
+const lists: Set<string> = new Set<keyof Entry>(["attempts", "mends", "dropped"]);
+
+/** A copy whose texts fit: a text loses its end, a JSON array its last members. */
+export function cut(entry: Entry): Entry {
+  const fitting = Object.entries(entry).map(([name, value]) => {
+    const limit = limits[name as keyof Entry] ?? 256;
+    if (typeof value !== "string" || value.length <= limit) return [name, value];
+    return [name, lists.has(name) ? cutList(value, limit) : value.slice(0, limit).replace(/[\ud800-\udbff]$/, "")];
+  });
+  return Object.fromEntries(fitting);
+}
+
+function cutList(text: string, limit: number): string {
+  const members: unknown[] = JSON.parse(text);
+  while (JSON.stringify(members).length > limit) members.splice(Math.floor(members.length / 2));
+  return JSON.stringify(members);
+}
+
+const names = Object.keys(columns);
+
+export const insertEntry = `INSERT INTO requests (${names.join(", ")}) VALUES (${names.map((name) => `$${name}`).join(", ")})
+  ON CONFLICT (request_id) DO NOTHING`;
+
+/** An index on a column holds the id too, in order: so a page with one equality filter reads only its own rows. */
+const indexed: (keyof Entry)[] = [
+  "started_at_ms",
+  "account_id",
+  "client_model",
+  "upstream_model",
+  "upstream_endpoint",
+  "path",
+  "http_status",
+];
+
+/** Step 1 makes the table with every column of today; a later step must find its column there or add it. */
+export const migrations: Migration[] = [
+  (database) => {
+    const typed = Object.entries(columns).map(([name, type]) => `${name} ${type}`);
+    database.run(`CREATE TABLE requests (id INTEGER PRIMARY KEY, ${typed.join(", ")})`);
+    for (const name of indexed) database.run(`CREATE INDEX requests_${name} ON requests (${name})`);
+    database.run("CREATE INDEX requests_failed ON requests (id) WHERE error_type IS NOT NULL");
+  },
+];

@@ -1,0 +1,218 @@
+import type { Database } from "bun:sqlite";
+import { statSync } from "node:fs";
+import { ProxyError } from "../errors";
+import { fileIdentity, isBusy, isDamage, mayPass, moveAside, openDatabase, sqliteCode } from "./database";
+import { cut, type Entry, insertEntry, migrations, type Row } from "./entry";
+import { type Filters, type Page, page } from "./page";
+import { openQueue } from "./queue";
+
+export type { Entry, Row } from "./entry";
+export type { Filters, Page } from "./page";
+
+/** What is remembered of exchanges. Its troubles are its own: only the three questions may throw, an `internal`. */
+export interface History {
+  /** Remembers an exchange: at once for the caller, a moment later on disk. */
+  add(entry: Entry): void;
+  /** Writes what waits, now; true when all of it is on disk. */
+  flush(): boolean;
+  list(filters: Filters, limit: number, cursor?: number): Page;
+  get(requestId: string): Row | undefined;
+  count(): number;
+  /** Removes what is too old or too much, a little at a time; also done by a timer. */
+  prune(): Promise<void>;
+  /** Entries wait for the disk, or nothing is remembered at all. */
+  readonly degraded: boolean;
+  close(): void;
+}
+
+export interface HistoryOptions {
+  /** Both read whenever it is pruned. */
+  retentionDays(): number;
+  maxRows(): number;
+  warn(sentence: string): void;
+  now?: () => number;
+}
+
+const dayMs = 86_400_000;
+const pruneEveryMs = 3_600_000;
+/** A busy hour must not outgrow `maxRows` by more than this. */
+const pruneEveryRows = 1_000;
+const walLimit = 64 * 1024 * 1024;
+
+/** Never throws: where no history can be kept, the answer is one that keeps none, and says so once. */
+export function openHistory(path: string, { retentionDays, maxRows, warn, now = Date.now }: HistoryOptions): History {
+  let database: Database | undefined;
+  let identity: string | undefined;
+  let closed = false;
+
+  const open = (tries?: number): Database => {
+    const opened = openDatabase(path, { migrations, warn, tries });
+    identity = fileIdentity(path);
+    return opened;
+  };
+
+  try {
+    database = open();
+  } catch (error) {
+    // What may pass (a lock, a full disk) is tried again by the next write.
+    if (!mayPass(error)) return noHistory(error, warn);
+  }
+
+  /** Works on the file the path leads to now: one that was removed or damaged is replaced. */
+  const use = <T>(work: (database: Database) => T): T => {
+    if (closed) throw new Error("the history is closed");
+    if (database && fileIdentity(path) !== identity) release();
+    database ??= open(1);
+    try {
+      return work(database);
+    } catch (error) {
+      if (isDamage(error)) {
+        release();
+        moveAside(path, identity, warn);
+      }
+      throw error;
+    }
+  };
+
+  const release = () => {
+    database?.close();
+    database = undefined;
+  };
+
+  const ask = <T>(question: (database: Database) => T): T => {
+    try {
+      return use(question);
+    } catch (error) {
+      throw new ProxyError("internal", "The request history cannot be read now; dragoman's log says why.", {
+        cause: error,
+      });
+    }
+  };
+
+  let written = 0;
+  const queue = openQueue<Entry>({
+    warn,
+    now,
+    write(entries) {
+      use((database) => insert(database, entries, warn));
+      written += entries.length;
+      if (written >= pruneEveryRows) void prune();
+    },
+  });
+
+  let pruning: Promise<void> | undefined;
+  const prune = (): Promise<void> => {
+    written = 0;
+    pruning ??= pruneAll().finally(() => {
+      pruning = undefined;
+    });
+    return pruning;
+  };
+
+  const pruneAll = async () => {
+    try {
+      await removeOldest("started_at_ms < $bound ORDER BY started_at_ms", now() - retentionDays() * dayMs);
+      const bound = use((database) => lastTooMany(database, maxRows()));
+      if (bound !== undefined) await removeOldest("id <= $bound ORDER BY id", bound);
+      const wal = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+      if (wal > walLimit) warn(`Another program keeps ${path} open for reading, so ${path}-wal grows.`);
+    } catch (error) {
+      if (!closed && !isBusy(error)) warn(`The request history could not be pruned (${reasonOf(error)}).`);
+    }
+  };
+
+  /** In slices, as one large DELETE would hold up every request. */
+  const removeOldest = async (which: string, bound: number) => {
+    const sql = `DELETE FROM requests WHERE id IN (SELECT id FROM requests WHERE ${which} LIMIT 500)`;
+    while (!closed && use((database) => database.query(sql).run({ bound }).changes) === 500) await Bun.sleep(0);
+  };
+
+  const soon = setTimeout(prune, 60_000).unref();
+  const hourly = setInterval(prune, pruneEveryMs).unref();
+
+  return {
+    add(entry) {
+      try {
+        queue.add(cut(entry));
+      } catch (error) {
+        warnOfEntry(error, warn);
+      }
+    },
+    flush: () => queue.flush(),
+    list: (filters, limit, cursor) => ask((database) => page(database, filters, limit, cursor)),
+    get: (requestId) => ask((database) => findRow(database, requestId)),
+    count: () => ask(countRows),
+    prune,
+    get degraded() {
+      return database === undefined || queue.degraded;
+    },
+    close() {
+      queue.close();
+      closed = true;
+      clearTimeout(soon);
+      clearInterval(hourly);
+      release();
+    },
+  };
+}
+
+function noHistory(error: unknown, warn: (sentence: string) => void): History {
+  warn(`No request history is kept (${reasonOf(error)}); requests are not affected.`);
+  return {
+    add() {},
+    flush: () => true,
+    list: () => ({ items: [], next_cursor_id: null, has_more: false }),
+    get: () => undefined,
+    count: () => 0,
+    prune: async () => {},
+    degraded: true,
+    close() {},
+  };
+}
+
+function reasonOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replace(/\.$/, "");
+}
+
+/** All or none, but for an entry the table itself refuses: it would stand in every other's way. */
+function insert(database: Database, entries: Entry[], warn: (sentence: string) => void): void {
+  const statement = database.query(insertEntry);
+  database
+    .transaction(() => {
+      for (const entry of entries) {
+        try {
+          statement.run(entry);
+        } catch (error) {
+          if (!isEntrysFault(error)) throw error;
+          warnOfEntry(error, warn);
+        }
+      }
+    })
+    .immediate();
+}
+
+function warnOfEntry(error: unknown, warn: (sentence: string) => void): void {
+  warn(`An exchange could not be remembered (${reasonOf(error)}).`);
+}
+
+function isEntrysFault(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === undefined || /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE)/.test(code);
+}
+
+function findRow(database: Database, request_id: string): Row | undefined {
+  const sql = "SELECT * FROM requests WHERE request_id = $request_id";
+  return database.query<Row, [{ request_id: string }]>(sql).get({ request_id }) ?? undefined;
+}
+
+function countRows(database: Database): number {
+  return database.query<{ rows: number }, []>("SELECT count(*) AS rows FROM requests").get()!.rows;
+}
+
+/** The newest id of those beyond `maxRows`, counted from the oldest: few, while there are many to keep. */
+function lastTooMany(database: Database, maxRows: number): number | undefined {
+  const offset = countRows(database) - maxRows - 1;
+  if (offset < 0) return undefined;
+  const sql = "SELECT id FROM requests ORDER BY id LIMIT 1 OFFSET $offset";
+  return database.query<{ id: number }, [{ offset: number }]>(sql).get({ offset })?.id;
+}

@@ -1,0 +1,91 @@
+/** Rows written aside of the requests they tell of: a slow or broken disk is never a request's concern. */
+export interface Queue<T> {
+  /** Takes a row, to be written after this turn of the event loop. Never throws, never waits. */
+  add(row: T): void;
+  /** Writes what waits, now; true when nothing waits any more. */
+  flush(): boolean;
+  /** The last write failed, and rows wait. */
+  readonly degraded: boolean;
+  /** Writes what waits and takes no more. */
+  close(): void;
+}
+
+export interface QueueOptions<T> {
+  /** Writes all of the rows, or throws and writes none. */
+  write(rows: T[]): void;
+  /** Said at most once a minute. */
+  warn(sentence: string): void;
+  /** Unix time in ms. */
+  now(): number;
+}
+
+const capacity = 10_000;
+const atOnce = 200;
+const retryMs = 1_000;
+
+/** Rows that cannot be written wait, 10,000 at most, and are tried again every second. */
+export function openQueue<T>({ write, warn, now }: QueueOptions<T>): Queue<T> {
+  const waiting: T[] = [];
+  let turn: NodeJS.Immediate | undefined;
+  let retry: NodeJS.Timeout | undefined;
+  let degraded = false;
+  let closed = false;
+  let lost = 0;
+  let warnedAt = Number.NEGATIVE_INFINITY;
+
+  const schedule = () => {
+    if (!degraded) turn ??= setImmediate(takeTurn);
+  };
+
+  const takeTurn = () => {
+    turn = undefined;
+    if (writeSome() && waiting.length) schedule();
+  };
+
+  const writeSome = (): boolean => {
+    try {
+      if (waiting.length) write(waiting.slice(0, atOnce));
+    } catch (error) {
+      fail(error);
+      return false;
+    }
+    waiting.splice(0, atOnce);
+    degraded = false;
+    return true;
+  };
+
+  const fail = (error: unknown) => {
+    degraded = true;
+    clearTimeout(retry);
+    retry = closed ? undefined : setTimeout(takeTurn, retryMs).unref();
+    if (now() - warnedAt < 60_000) return;
+    warnedAt = now();
+    const gone = lost ? ` and ${lost} are lost` : "";
+    const reason = error instanceof Error ? error.message : String(error);
+    warn(`The request history cannot be written (${reason}); ${waiting.length} entries wait${gone}. Requests go on.`);
+  };
+
+  const flush = () => {
+    while (waiting.length) if (!writeSome()) return false;
+    return true;
+  };
+
+  return {
+    add(row) {
+      if (closed) return;
+      if (waiting.length < capacity) waiting.push(row);
+      else lost += 1;
+      schedule();
+    },
+    flush,
+    get degraded() {
+      return degraded;
+    },
+    close() {
+      closed = true;
+      flush();
+      clearImmediate(turn);
+      clearTimeout(retry);
+    },
+  };
+}

@@ -1,0 +1,194 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ensurePrivateFolder, readPrivate, removeLeftovers, writePrivate } from "../../src/config/files";
+
+const posix = process.platform !== "win32";
+const asRoot = posix && process.getuid!() === 0;
+const modeOf = (path: string) => statSync(path).mode & 0o777;
+
+let folder: string;
+let umask: number;
+let warnings: string[];
+const warn = (sentence: string) => void warnings.push(sentence);
+const at = (name: string) => join(folder, name);
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+  umask = process.umask(0);
+  warnings = [];
+});
+
+afterEach(() => {
+  process.umask(umask);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe.if(posix)("a private folder", () => {
+  test("is made with its parents for its owner alone, whatever the umask", () => {
+    ensurePrivateFolder(at("a/b"), warn);
+    expect([modeOf(at("a")), modeOf(at("a/b")), warnings]).toEqual([0o700, 0o700, []]);
+  });
+
+  test("that others could read is tightened with one warning, once", () => {
+    mkdirSync(at("old"), { mode: 0o755 });
+    ensurePrivateFolder(at("old"), warn);
+    ensurePrivateFolder(at("old"), warn);
+    expect([modeOf(at("old")), warnings.length]).toEqual([0o700, 1]);
+    expect(warnings[0]).toContain(at("old"));
+  });
+
+  test.each([0o777, 0o1777, 0o775, 0o702])(
+    "others may write into (%o) is refused, also behind a link, and left alone",
+    (mode) => {
+      mkdirSync(at("open"));
+      chmodSync(at("open"), mode);
+      symlinkSync(at("open"), at("link"));
+      for (const path of [at("open"), at("link")])
+        expect(() => ensurePrivateFolder(path, warn)).toThrow(`Others may write into the folder ${path}`);
+      expect(modeOf(at("open"))).toBe(mode & 0o777);
+    },
+  );
+
+  test.if(asRoot)("of another user is refused", () => {
+    mkdirSync(at("theirs"), { mode: 0o700 });
+    chownSync(at("theirs"), 12_345, 12_345);
+    expect(() => ensurePrivateFolder(at("theirs"), warn)).toThrow("belongs to another user (uid 12345");
+  });
+
+  test("cannot be where a file is", () => {
+    writeFileSync(at("file"), "");
+    expect(() => ensurePrivateFolder(at("file"), warn)).toThrow("cannot be made (EEXIST)");
+  });
+});
+
+describe("writing", () => {
+  test("makes a file only its owner may read, and replaces a file others could", () => {
+    writeFileSync(at("old"), "old", { mode: 0o644 });
+    for (const name of ["old", "new"]) {
+      writePrivate(at(name), "größe");
+      expect(readFileSync(at(name), "utf8")).toBe("größe");
+      if (posix) expect(modeOf(at(name))).toBe(0o600);
+    }
+    expect(readdirSync(folder).sort()).toEqual(["new", "old"]);
+  });
+
+  test.if(posix)("through a link replaces what it leads to, and keeps the link", () => {
+    mkdirSync(at("dotfiles"));
+    writeFileSync(at("dotfiles/config.json"), "old");
+    symlinkSync("dotfiles/config.json", at("one"));
+    symlinkSync(at("one"), at("two"));
+    writePrivate(at("two"), "new");
+    expect(readFileSync(at("dotfiles/config.json"), "utf8")).toBe("new");
+    expect([lstatSync(at("one")).isSymbolicLink(), lstatSync(at("two")).isSymbolicLink()]).toEqual([true, true]);
+  });
+
+  test.if(posix)("through a link that leads to nothing yet makes what it leads to", () => {
+    symlinkSync("later.json", at("link"));
+    writePrivate(at("link"), "now");
+    expect([lstatSync(at("link")).isSymbolicLink(), readFileSync(at("later.json"), "utf8")]).toEqual([true, "now"]);
+  });
+
+  test("that fails leaves no half file behind", () => {
+    mkdirSync(at("taken"));
+    expect(() => writePrivate(at("taken"), "x")).toThrow();
+    expect(() => writePrivate(at("missing/x"), "x")).toThrow("ENOENT");
+    expect(readdirSync(folder)).toEqual(["taken"]);
+  });
+
+  test.if(posix)("in a circle of links is refused, not followed for ever", () => {
+    symlinkSync(at("b"), at("a"));
+    symlinkSync(at("a"), at("b"));
+    expect(() => writePrivate(at("a"), "x")).toThrow("ELOOP");
+  });
+
+  test("killed at any moment leaves the old text or the new one, whole", async () => {
+    const source = join(import.meta.dir, "../../src/config/files.ts");
+    const code = `import { writePrivate } from ${JSON.stringify(source)};
+      for (let i = 0; ; i += 1) { writePrivate(process.argv[1], JSON.stringify({ i, fill: "x".repeat(50_000) })); if (i === 0) console.log("on"); }`;
+    for (let round = 0; round < 4; round += 1) {
+      const child = Bun.spawn([process.execPath, "-e", code, at("f.json")], { stdout: "pipe" });
+      await child.stdout.getReader().read();
+      await Bun.sleep(5 + round * 7);
+      child.kill("SIGKILL");
+      await child.exited;
+      expect(JSON.parse(readFileSync(at("f.json"), "utf8")).fill).toHaveLength(50_000);
+    }
+    removeLeftovers(folder);
+    expect(readdirSync(folder)).toEqual(["f.json"]);
+  });
+});
+
+describe("reading", () => {
+  test("gives the text without a byte order mark, and nothing for a missing file", () => {
+    writeFileSync(at("f"), "\ufeffgröße\r\n");
+    expect(readPrivate(at("f"), 100)).toBe("größe\r\n");
+    expect(readPrivate(at("missing"), 100)).toBeUndefined();
+  });
+
+  test.if(posix)("a file others could read makes it its owner's alone", () => {
+    writeFileSync(at("f"), "x", { mode: 0o644 });
+    readPrivate(at("f"), 100);
+    expect(modeOf(at("f"))).toBe(0o600);
+  });
+
+  test.if(posix)("refuses a pipe, a device, a folder, a circle and a giant at once", () => {
+    Bun.spawnSync(["mkfifo", at("pipe")]);
+    mkdirSync(at("folder"));
+    symlinkSync(at("circle"), at("circle"));
+    writeFileSync(at("giant"), "x".repeat(101));
+    const started = performance.now();
+    for (const [path, why] of [
+      [at("pipe"), "is not a file"],
+      ["/dev/zero", "is not a file"],
+      [at("folder"), "is not a file"],
+      [at("circle"), "cannot be read (ELOOP)"],
+      [at("giant"), "is larger than 100 bytes"],
+    ] as const)
+      expect(() => readPrivate(path, 100)).toThrow(`${path} ${why}`);
+    expect(performance.now() - started).toBeLessThan(1_000);
+  });
+
+  test("refuses what is not text", () => {
+    writeFileSync(at("binary"), new Uint8Array([0xff, 0xfe, 0x00, 0x80]));
+    expect(() => readPrivate(at("binary"), 100)).toThrow(`${at("binary")} is not readable text`);
+  });
+
+  test.if(asRoot)("refuses a file of another user", () => {
+    writeFileSync(at("theirs"), "{}");
+    chownSync(at("theirs"), 12_345, 12_345);
+    expect(() => readPrivate(at("theirs"), 100)).toThrow("belongs to another user (uid 12345");
+  });
+});
+
+test("leftovers of a killed write go; those of a write under way, and everything else, stay", () => {
+  const dead = Bun.spawnSync([process.execPath, "--version"]).pid;
+  const names = [
+    `config.json.tmp-${dead}-0a1b2c`,
+    `config.json.tmp-${process.pid}-0a1b2c`,
+    "config.json",
+    "notes.tmp-mine",
+  ];
+  for (const name of names) writeFileSync(at(name), "x");
+  const stale = `old.json.tmp-${process.pid}-0a1b2c`;
+  writeFileSync(at(stale), "x");
+  utimesSync(at(stale), new Date(0), new Date(0));
+  removeLeftovers(folder);
+  expect(readdirSync(folder).sort()).toEqual(names.slice(1).sort());
+  expect(existsSync(at(stale))).toBe(false);
+});

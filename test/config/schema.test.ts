@@ -1,0 +1,170 @@
+import { describe, expect, test } from "bun:test";
+import { z } from "zod";
+import { configSchema, parseConfig } from "../../src/config/schema";
+import { ProxyError } from "../../src/errors";
+
+function refusal(value: unknown): ProxyError {
+  try {
+    parseConfig(value);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ProxyError);
+    expect((error as ProxyError).status).toBe(400);
+    return error as ProxyError;
+  }
+  throw new Error(`It was accepted: ${JSON.stringify(value)}`);
+}
+
+test("an empty config means these defaults", () => {
+  expect(parseConfig({})).toEqual({
+    auth: { apiKeys: [] },
+    logLevel: "info",
+    retentionDays: 14,
+    maxRows: 200_000,
+    allowedOrigins: [],
+    allowedHosts: [],
+    upstreamHeaders: {},
+    modelAliases: {},
+    useResponsesApiWebSearch: true,
+    anthropicApiKey: undefined,
+  });
+});
+
+describe("unknown keys are refused by name:", () => {
+  test.each([
+    [{ foo: 1 }, "foo"],
+    [{ logLevel: "debug", foo: 1 }, "foo"],
+    [{ auth: { foo: 1 } }, "auth.foo"],
+    [JSON.parse('{"__proto__":{"x":1}}'), "__proto__"],
+    [{ constructor: { prototype: { x: 1 } } }, "constructor"],
+    [JSON.parse('{"modelAliases":{"__proto__":"x"}}'), "modelAliases.__proto__"],
+    [{ modelAliases: { constructor: "x" } }, "modelAliases.constructor"],
+    [JSON.parse('{"upstreamHeaders":{"__proto__":"x"}}'), "upstreamHeaders.__proto__"],
+  ])("%j", (value, path) => {
+    const { message, details } = refusal(value);
+    expect(message).toContain(`${path}: not a known key`);
+    expect(details.param).toBe(path);
+    expect(Object.hasOwn(Object.prototype, "x")).toBe(false);
+  });
+});
+
+describe("wrong values are refused by path:", () => {
+  test.each([
+    [{ logLevel: 1 }, "logLevel"],
+    [{ useResponsesApiWebSearch: "true" }, "useResponsesApiWebSearch"],
+    [{ auth: [] }, "auth"],
+    [{ auth: { apiKeys: "k" } }, "auth.apiKeys"],
+    [{ auth: { apiKeys: ["good", 1] } }, "auth.apiKeys[1]"],
+    [{ auth: { apiKeys: [""] } }, "auth.apiKeys[0]"],
+    [{ auth: { apiKeys: ["  "] } }, "auth.apiKeys[0]"],
+    [{ auth: { apiKeys: ["a\r\nb"] } }, "auth.apiKeys[0]"],
+    [{ auth: { apiKeys: ["a\u0000b"] } }, "auth.apiKeys[0]"],
+    [{ auth: { apiKeys: ["🔑"] } }, "auth.apiKeys[0]"],
+    [{ auth: { apiKeys: Array(1_001).fill("k") } }, "auth.apiKeys"],
+    [{ anthropicApiKey: "" }, "anthropicApiKey"],
+    [{ vendorxApiKey: 5 }, "vendorxApiKey"],
+    [{ retentionDays: 0 }, "retentionDays"],
+    [{ retentionDays: 1.5 }, "retentionDays"],
+    [{ retentionDays: "14" }, "retentionDays"],
+    [{ maxRows: -1 }, "maxRows"],
+    [{ allowedOrigins: ["*"] }, "allowedOrigins[0]"],
+    [{ allowedOrigins: ["null"] }, "allowedOrigins[0]"],
+    [{ allowedOrigins: ["http://a/b"] }, "allowedOrigins[0]"],
+    [{ allowedOrigins: ["http://a/"] }, "allowedOrigins[0]"],
+    [{ allowedOrigins: ["http://a:80"] }, "allowedOrigins[0]"],
+    [{ allowedOrigins: ["http://A"] }, "allowedOrigins[0]"],
+    [{ allowedOrigins: ["http://u@a"] }, "allowedOrigins[0]"],
+    [{ allowedOrigins: ["http://*.a"] }, "allowedOrigins[0]"],
+    [{ allowedOrigins: ["app://*"] }, "allowedOrigins[0]"],
+    [{ allowedOrigins: ["https://ok.example", "localhost"] }, "allowedOrigins[1]"],
+    [{ allowedHosts: ["a:80"] }, "allowedHosts[0]"],
+    [{ allowedHosts: ["http://a"] }, "allowedHosts[0]"],
+    [{ allowedHosts: ["*.a"] }, "allowedHosts[0]"],
+    [{ allowedHosts: [".a"] }, "allowedHosts[0]"],
+    [{ allowedHosts: [""] }, "allowedHosts[0]"],
+    [{ upstreamHeaders: { "x y": "1" } }, "upstreamHeaders.x y"],
+    [{ upstreamHeaders: { "": "1" } }, "upstreamHeaders."],
+    [{ upstreamHeaders: { "x-a": "1\r\nx-b: 2" } }, "upstreamHeaders.x-a"],
+    [{ upstreamHeaders: { "x-a": "é" } }, "upstreamHeaders.x-a"],
+    [{ upstreamHeaders: { "x-a": 1 } }, "upstreamHeaders.x-a"],
+    [{ upstreamHeaders: { Authorization: "Bearer x" } }, "upstreamHeaders.Authorization"],
+    [{ upstreamHeaders: { "Content-Length": "1" } }, "upstreamHeaders.Content-Length"],
+    [{ upstreamHeaders: { "proxy-connection": "1" } }, "upstreamHeaders.proxy-connection"],
+    [{ modelAliases: { fast: "" } }, "modelAliases.fast"],
+    [{ modelAliases: { fast: null } }, "modelAliases.fast"],
+    [{ modelAliases: [] }, "modelAliases"],
+  ])("%j", (value, path) => {
+    const { message, details } = refusal(value);
+    expect(details.param).toBe(path);
+    expect(message).toStartWith(`${path}: `);
+  });
+
+  test("what is not an object at all", () => {
+    for (const value of [null, [], "x", 1, undefined]) expect(refusal(value).message).toContain("expected object");
+  });
+});
+
+test("a wrong choice is answered with the choices", () => {
+  expect(refusal({ logLevel: "verbose" }).message).toBe('logLevel: expected one of "error"|"warn"|"info"|"debug".');
+});
+
+test("everything wrong is said in one sentence, a thousand faults still in a short one", () => {
+  expect(refusal({ maxRows: 0, foo: 1, bar: 2 }).message).toBe(
+    "maxRows: expected number to be >=1; foo: not a known key; bar: not a known key.",
+  );
+  const keys = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`k${index}`, 1]));
+  expect(refusal(keys).message).toEndWith("; and 995 more.");
+});
+
+test("a refusal never repeats a secret", () => {
+  expect(
+    refusal({ auth: { apiKeys: ["hunter2 "] }, anthropicApiKey: "hünter2", foo: "hunter2" }).message,
+  ).not.toContain("unter2");
+});
+
+test("a config nested without end is refused, not a crash", () => {
+  expect(refusal(JSON.parse(`{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`)).details.param).toBe("a");
+});
+
+test("both spellings of the counting key reach the program under one name; two values are refused", () => {
+  for (const value of [
+    { vendorxApiKey: "sk" },
+    { anthropicApiKey: "sk" },
+    { vendorxApiKey: "sk", anthropicApiKey: "sk" },
+  ]) {
+    expect(parseConfig(value).anthropicApiKey).toBe("sk");
+    expect(parseConfig(value)).not.toHaveProperty("vendorxApiKey");
+  }
+  const { message, details } = refusal({ vendorxApiKey: "one", anthropicApiKey: "two" });
+  expect([details.param, message.includes("anthropicApiKey")]).toEqual(["vendorxApiKey", true]);
+});
+
+test("what an owner may write is accepted", () => {
+  const written = {
+    auth: { apiKeys: ["sk-1", "with inner space", "!~"] },
+    allowedOrigins: [
+      "http://localhost:3000",
+      "https://app.example",
+      "chrome-extension://abcdefghijklmnopabcdefghijklmnop",
+      "app://obsidian.md",
+    ],
+    allowedHosts: ["mybox", "host.docker.internal", "My_Service"],
+    upstreamHeaders: { "X-GitHub-Api-Version": "2026-01-01", "editor-version": "" },
+    modelAliases: { fast: "gpt-5-mini", "claude-3.5": "claude-sonnet-4.6" },
+  };
+  expect(parseConfig(written)).toMatchObject({
+    ...written,
+    allowedHosts: ["mybox", "host.docker.internal", "my_service"],
+  });
+});
+
+test("form and README find every key's description, default and marks in the schema", () => {
+  const { properties } = z.toJSONSchema(configSchema, { io: "input" });
+  for (const [name, property] of Object.entries(properties!))
+    if (name !== "auth") expect(property).toHaveProperty("description");
+  expect(properties).toMatchObject({
+    auth: { properties: { apiKeys: { secret: true, restart: true, default: [] } } },
+    retentionDays: { default: 14 },
+    anthropicApiKey: { secret: true },
+    vendorxApiKey: { secret: true },
+  });
+});

@@ -1,0 +1,500 @@
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Entry, type Filters, type History, openHistory } from "../../src/history/history";
+
+const posix = process.platform !== "win32";
+const noon = Date.UTC(2026, 0, 2, 12);
+const day = 86_400_000;
+
+let folder: string;
+let path: string;
+let warnings: string[];
+let opened: { close(): void }[];
+let days: number;
+let rows: number;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+  path = join(folder, "admin.sqlite");
+  warnings = [];
+  opened = [];
+  days = 14;
+  rows = 200_000;
+});
+
+afterEach(() => {
+  for (const one of opened) one.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function open(): History {
+  const history = openHistory(path, {
+    retentionDays: () => days,
+    maxRows: () => rows,
+    warn: (sentence) => void warnings.push(sentence),
+    now: () => noon,
+  });
+  opened.push(history);
+  return history;
+}
+
+/** Another program that has the file open. */
+function other(): Database {
+  const database = new Database(path);
+  opened.push(database);
+  return database;
+}
+
+let serial = 0;
+
+function entry(differing: Partial<Entry> = {}): Entry {
+  serial += 1;
+  return {
+    request_id: `req_${serial}`,
+    started_at_ms: noon,
+    duration_ms: 1_234,
+    first_byte_ms: 321,
+    path: "/v1/messages",
+    client_dialect: "messages",
+    upstream_dialect: "chat",
+    upstream_endpoint: "/chat/completions",
+    account_id: "ada",
+    client_model: "claude-sonnet-4-6",
+    upstream_model: "claude-sonnet-4.6",
+    stream: 1,
+    initiator: "user",
+    initiator_reason: "the last message is a person's",
+    attempts: '[{"account":"ada","status":200,"ms":300}]',
+    http_status: 200,
+    stop_reason: "end_turn",
+    error_type: null,
+    error_message: null,
+    client_name: "claude-cli/2.0",
+    input_tokens: 10,
+    output_tokens: 20,
+    cached_tokens: null,
+    cache_write_tokens: null,
+    reasoning_tokens: null,
+    tokens_estimated: 0,
+    nano_credits: 1_250_000_000,
+    premium_units: 0.33,
+    mends: '["missing-created"]',
+    dropped: "[]",
+    ...differing,
+  };
+}
+
+function fill(history: History, entries: Partial<Entry>[]): void {
+  for (const differing of entries) history.add(entry(differing));
+  expect(history.flush()).toBe(true);
+}
+
+const many = (count: number, differing: (index: number) => Partial<Entry> = () => ({})) =>
+  Array.from({ length: count }, (_, index) => differing(index));
+
+describe("an exchange", () => {
+  test("is read back as it was written, unknown staying unknown", () => {
+    const history = open();
+    const written = entry();
+    history.add(written);
+    history.flush();
+    expect(history.get(written.request_id)).toEqual({ id: 1, ...written });
+    expect(history.list({}, 50)).toEqual({ items: [{ id: 1, ...written }], has_more: false, next_cursor_id: null });
+    expect(history.get("req_nobody")).toBeUndefined();
+  });
+
+  test("is on disk a moment later without anybody asking", async () => {
+    const history = open();
+    history.add(entry());
+    expect(history.count()).toBe(0);
+    await Bun.sleep(20);
+    expect(history.count()).toBe(1);
+  });
+
+  test("of 1,000 added in a row is each one row, and one told twice is one", async () => {
+    const history = open();
+    fill(history, many(1_000));
+    expect(history.count()).toBe(1_000);
+    fill(history, [{ request_id: "req_same" }, { request_id: "req_same" }]);
+    expect(history.count()).toBe(1_001);
+    expect(warnings).toEqual([]);
+    await history.prune();
+  });
+
+  test("with endless texts is cut, lists staying lists and characters whole", () => {
+    const history = open();
+    const attempts = JSON.stringify(many(500).map((_, ms) => ({ account: "ada", status: 429, ms })));
+    fill(history, [
+      { request_id: "long", client_name: "x".repeat(9_999), error_message: `${"e".repeat(999)}😀`, attempts },
+      { request_id: "short", client_name: "x".repeat(256) },
+    ]);
+    const row = history.get("long")!;
+    expect([row.client_name, row.error_message]).toEqual(["x".repeat(256), "e".repeat(999)]);
+    expect(row.attempts.length).toBeLessThanOrEqual(4_000);
+    expect(JSON.parse(row.attempts)[0]).toEqual({ account: "ada", status: 429, ms: 0 });
+    expect(history.get("short")!.client_name).toHaveLength(256);
+  });
+
+  test("the table cannot hold is warned of, and does not stop the next", () => {
+    const history = open();
+    history.add(entry({ request_id: "bad", duration_ms: Number.NaN }));
+    history.add({ ...entry(), attempts: "x".repeat(9_999) });
+    history.add(entry({ request_id: "good" }));
+    expect(history.flush()).toBe(true);
+    expect([history.get("bad"), history.get("good")?.request_id, history.count()]).toEqual([undefined, "good", 1]);
+    expect(warnings).toHaveLength(2);
+  });
+});
+
+describe("pages", () => {
+  test("follow one another without gap or repetition, also while new rows arrive and the clock goes back", () => {
+    const history = open();
+    fill(
+      history,
+      many(25, (index) => ({ request_id: `r${index}`, started_at_ms: noon - index * 1_000 })),
+    );
+    const seen: string[] = [];
+    let cursor: number | undefined;
+    for (;;) {
+      const { items, next_cursor_id, has_more } = history.list({}, 10, cursor);
+      seen.push(...items.map((row) => row.request_id));
+      expect(next_cursor_id).toBe(has_more ? items.at(-1)!.id : null);
+      if (next_cursor_id === null) break;
+      cursor = next_cursor_id;
+      fill(history, [{}]);
+    }
+    expect(seen).toEqual(many(25).map((_, index) => `r${24 - index}`));
+  });
+
+  test("end exactly: a full last page says that nothing follows", () => {
+    const history = open();
+    fill(history, many(10));
+    expect(history.list({}, 10)).toMatchObject({ has_more: false, next_cursor_id: null });
+    expect(history.list({}, 9)).toMatchObject({ has_more: true, next_cursor_id: 2 });
+  });
+
+  const failed: Partial<Entry> = { http_status: 502, error_type: "upstream", error_message: "It broke." };
+  test.each<[Filters, Partial<Entry>, Partial<Entry>]>([
+    [{ account_id: "bob" }, { account_id: "bob" }, { account_id: null }],
+    [{ upstream_model: "gpt-5" }, { upstream_model: "gpt-5" }, {}],
+    [{ client_model: "x' OR 1=1 --" }, { client_model: "x' OR 1=1 --" }, {}],
+    [{ upstream_endpoint: "/responses" }, { upstream_endpoint: "/responses" }, {}],
+    [{ path: "/v1/embeddings" }, { path: "/v1/embeddings" }, {}],
+    [{ status: 429 }, { http_status: 429 }, {}],
+    [{ has_error: true }, failed, {}],
+    [{ has_error: false }, {}, failed],
+    [{ from_ms: noon }, { started_at_ms: noon }, { started_at_ms: noon - 1 }],
+    [{ to_ms: noon }, { started_at_ms: noon }, { started_at_ms: noon + 1 }],
+    [
+      { account_id: "bob", has_error: true, from_ms: noon, to_ms: noon, status: 502 },
+      { ...failed, account_id: "bob" },
+      { ...failed, account_id: "bob", started_at_ms: noon + 1 },
+    ],
+  ])("narrowed to %j hold these and no others", (filters, wanted, unwanted) => {
+    const history = open();
+    fill(history, [wanted, unwanted, wanted, unwanted, unwanted]);
+    expect(history.list(filters, 50).items.map((row) => row.id)).toEqual([3, 1]);
+    expect(history.list(filters, 1)).toMatchObject({ has_more: true, next_cursor_id: 3 });
+    expect(history.list(filters, 1, 3)).toMatchObject({ has_more: false, items: [{ id: 1 }] });
+  });
+
+  test("with one filter among 50,000 rows are read through an index, not by walking the table", () => {
+    const history = open();
+    fill(
+      history,
+      many(50_000, (index) => (index === 7 ? { ...failed, path: "/rare", account_id: "rare" } : {})),
+    );
+    for (const filters of [{ path: "/rare" }, { status: 502 }, { has_error: true }, { account_id: "rare" }]) {
+      const times = many(10).map(() => {
+        const started = performance.now();
+        expect(history.list(filters, 50).items).toHaveLength(1);
+        return performance.now() - started;
+      });
+      // An indexed page takes well under a tenth of a millisecond, a walk through the table more than 3.
+      expect(Math.min(...times)).toBeLessThan(1);
+    }
+  });
+});
+
+describe("what is too old or too much", () => {
+  test("goes: rows past their days, then all but the newest, the rest untouched", async () => {
+    const history = open();
+    fill(
+      history,
+      many(1_300, () => ({ started_at_ms: noon - 14 * day - 1 })),
+    );
+    fill(
+      history,
+      many(1_200, (index) => ({ request_id: `kept${index}`, started_at_ms: noon - 14 * day })),
+    );
+    await history.prune();
+    expect(history.count()).toBe(1_200);
+    rows = 100;
+    await history.prune();
+    expect(history.list({}, 200).items.map((row) => row.request_id)).toEqual(
+      many(100).map((_, index) => `kept${1_199 - index}`),
+    );
+    rows = 100;
+    await history.prune();
+    expect([history.count(), warnings]).toEqual([100, []]);
+  });
+
+  test("goes by itself while many rows arrive", async () => {
+    rows = 1_500;
+    const history = open();
+    for (let batch = 0; batch < 6; batch += 1) {
+      fill(history, many(1_000));
+      await Bun.sleep(10);
+    }
+    expect(history.count()).toBeLessThanOrEqual(2_500);
+  });
+
+  test("goes in small steps, others having their turn between", async () => {
+    const history = open();
+    fill(
+      history,
+      many(5_000, () => ({ started_at_ms: noon - 15 * day })),
+    );
+    let turns = 0;
+    const ticking = setInterval(() => {
+      turns += 1;
+    }, 0);
+    await history.prune();
+    clearInterval(ticking);
+    expect([history.count(), turns >= 5]).toEqual([0, true]);
+  });
+
+  test("may go while the history is closed", async () => {
+    const history = open();
+    fill(
+      history,
+      many(3_000, () => ({ started_at_ms: noon - 15 * day })),
+    );
+    const pruning = history.prune();
+    history.close();
+    await pruning;
+    expect([warnings, readdirSync(folder)]).toEqual([[], ["admin.sqlite"]]);
+  });
+});
+
+describe("trouble on disk", () => {
+  test("a lock of another program delays rows, loses none, and never a request for long", async () => {
+    const history = open();
+    fill(history, [{}]);
+    const locker = other();
+    locker.run("BEGIN IMMEDIATE");
+    const started = performance.now();
+    for (const one of many(500)) history.add(entry(one));
+    expect(performance.now() - started).toBeLessThan(50);
+    const waited = performance.now();
+    expect(history.flush()).toBe(false);
+    expect(performance.now() - waited).toBeLessThan(400);
+    history.flush();
+    expect([history.degraded, warnings.length]).toEqual([true, 1]);
+    expect(warnings[0]).toContain("500 entries wait");
+    locker.run("ROLLBACK");
+    await Bun.sleep(1_300);
+    expect([history.count(), history.degraded]).toEqual([501, false]);
+  });
+
+  test("a lock while it opens is waited for; a longer one only delays rows", async () => {
+    open().close();
+    const locker = other();
+    locker.run("PRAGMA journal_mode = DELETE");
+    locker.run("BEGIN EXCLUSIVE");
+    const history = open();
+    history.add(entry());
+    expect([history.flush(), history.degraded]).toEqual([false, true]);
+    locker.run("ROLLBACK");
+    expect([history.flush(), history.degraded, history.count()]).toEqual([true, false, 1]);
+  }, 10_000);
+
+  test("what cannot be written waits, 10,000 rows at most, and the rest is counted as lost", () => {
+    const history = open();
+    fill(history, [{}]);
+    const locker = other();
+    locker.run("BEGIN IMMEDIATE");
+    for (const one of many(10_005)) history.add(entry(one));
+    expect(history.flush()).toBe(false);
+    expect(warnings[0]).toContain("10000 entries wait and 5 are lost");
+    locker.run("ROLLBACK");
+    expect(history.flush()).toBe(true);
+    expect(history.count()).toBe(10_001);
+  });
+
+  const damages: [string, (bytes: Buffer) => Buffer][] = [
+    ["no database at all", () => Buffer.from("not a database. ".repeat(1_000))],
+    ["a header overwritten", (bytes) => bytes.fill(0x5a, 0, 100)],
+    ["cut off within the header", (bytes) => bytes.subarray(0, 50)],
+    ["the list of tables overwritten", (bytes) => bytes.fill(0x5a, 100, 4_096)],
+  ];
+  test.each(damages)("%s: moved aside, and a new history begins", (_, damage) => {
+    const history = open();
+    fill(history, many(200));
+    history.close();
+    writeFileSync(path, damage(readFileSync(path)));
+    const again = open();
+    fill(again, [{}]);
+    expect([again.count(), again.degraded, warnings.length]).toEqual([1, false, 1]);
+    const aside = readdirSync(folder).filter((name) => /^admin\.sqlite\.corrupt-\d+$/.test(name));
+    expect(aside).toHaveLength(1);
+    expect(warnings[0]).toContain(aside[0]!);
+  });
+
+  test.each<[string, (bytes: Buffer) => Buffer]>([
+    ["pages overwritten", (bytes) => bytes.fill(0x5a, 4_096)],
+    ["cut in the middle", (bytes) => bytes.subarray(0, 4_096 * 3)],
+  ])("%s: found when it is touched, moved aside, and no new row is lost", async (_, damage) => {
+    const history = open();
+    fill(history, many(500));
+    history.close();
+    writeFileSync(path, damage(readFileSync(path)));
+    const again = open();
+    again.add(entry({ request_id: "new" }));
+    again.flush();
+    again.flush();
+    expect([again.get("new")?.request_id, again.degraded]).toEqual(["new", false]);
+    expect(readdirSync(folder).some((name) => name.includes(".corrupt-"))).toBe(true);
+  });
+
+  test.if(posix)("the data folder removed while running: made again with the next row", () => {
+    path = join(folder, "home/admin.sqlite");
+    const history = open();
+    fill(history, many(3));
+    rmSync(join(folder, "home"), { recursive: true });
+    fill(history, [{}]);
+    expect([history.count(), existsSync(path), history.degraded]).toEqual([1, true, false]);
+  });
+
+  test("written by a newer dragoman: left alone, no history, said once, and nobody else notices", async () => {
+    open().close();
+    const newer = other();
+    newer.run("PRAGMA user_version = 99");
+    newer.close();
+    copyFileSync(path, join(folder, "before"));
+    const history = open();
+    history.add(entry());
+    expect([history.flush(), history.list({}, 50), history.get("x"), history.count(), history.degraded]).toEqual([
+      true,
+      { items: [], next_cursor_id: null, has_more: false },
+      undefined,
+      0,
+      true,
+    ]);
+    await history.prune();
+    history.close();
+    expect(readFileSync(path)).toEqual(readFileSync(join(folder, "before")));
+    expect(warnings).toEqual([expect.stringContaining("newer dragoman (schema 99, this one knows 1)")]);
+  });
+
+  test("a folder or a pipe in the file's place: no history, said once, at once", () => {
+    mkdirSync(path);
+    expect(open().degraded).toBe(true);
+    if (posix) {
+      path = join(folder, "pipe");
+      Bun.spawnSync(["mkfifo", path]);
+      expect(open().degraded).toBe(true);
+    }
+    expect(warnings.every((sentence) => sentence.includes("is not a file"))).toBe(true);
+    expect(warnings).toHaveLength(posix ? 2 : 1);
+  });
+});
+
+describe.if(posix)("the files", () => {
+  test("are their owner's alone, whatever the umask, and those that were not are tightened", () => {
+    const umask = process.umask(0);
+    try {
+      path = join(folder, "new/admin.sqlite");
+      const history = open();
+      fill(history, many(10));
+      const modes = () =>
+        readdirSync(join(folder, "new")).map((name) => [name, statSync(join(folder, "new", name)).mode & 0o777]);
+      expect(statSync(join(folder, "new")).mode & 0o777).toBe(0o700);
+      expect(modes().sort()).toEqual([
+        ["admin.sqlite", 0o600],
+        ["admin.sqlite-shm", 0o600],
+        ["admin.sqlite-wal", 0o600],
+      ]);
+      history.close();
+      expect(modes()).toEqual([["admin.sqlite", 0o600]]);
+      Bun.spawnSync(["chmod", "644", path]);
+      fill(open(), [{}]);
+      expect(modes().every(([, mode]) => mode === 0o600)).toBe(true);
+    } finally {
+      process.umask(umask);
+    }
+  });
+});
+
+test("two instances share one file", () => {
+  const [one, two] = [open(), open()];
+  fill(one, many(300));
+  fill(two, many(300));
+  fill(one, many(300));
+  expect([one.count(), two.count(), warnings]).toEqual([900, 900, []]);
+});
+
+describe("processes", () => {
+  const source = join(import.meta.dir, "../../src/history/history.ts");
+  const child = (code: string) =>
+    Bun.spawn(
+      [
+        process.execPath,
+        "-e",
+        `import { openHistory } from ${JSON.stringify(source)};
+         const [path, template] = process.argv.slice(-2);
+         const history = openHistory(path, { retentionDays: () => 14, maxRows: () => 200_000, warn: (s) => console.error(s) });
+         let n = 0;
+         const add = (count) => { while (count--) history.add({ ...JSON.parse(template), request_id: process.pid + "-" + n++ }); };
+         ${code}`,
+        path,
+        JSON.stringify(entry({ started_at_ms: Date.now() })),
+      ],
+      { stdout: "pipe", stderr: "pipe" },
+    );
+
+  test("four started in the same instant all write, and none complains", async () => {
+    const children = many(4).map(() =>
+      child(
+        "for (let i = 0; i < 50; i++) { add(5); history.flush(); } while (!history.flush()) Bun.sleepSync(5); history.close();",
+      ),
+    );
+    const complaints = await Promise.all(children.map((one) => new Response(one.stderr).text()));
+    expect([complaints.filter((text) => !text.includes("entries wait")).join(""), open().count()]).toEqual(["", 1_000]);
+  }, 20_000);
+
+  test("killed at full speed lose no row that was acknowledged, and the database stays sound", async () => {
+    let acknowledged = 0;
+    for (let round = 0; round < 5; round += 1) {
+      const writer = child('for (;;) { add(7); if (history.flush()) process.stdout.write("."); }');
+      const told = new Response(writer.stdout).text();
+      await Bun.sleep(150 + round * 37);
+      writer.kill("SIGKILL");
+      acknowledged += (await told).length * 7;
+    }
+    const history = open();
+    expect(acknowledged).toBeGreaterThan(0);
+    expect(history.count()).toBeGreaterThanOrEqual(acknowledged);
+    expect(other().query("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
+    expect(warnings).toEqual([]);
+  }, 20_000);
+
+  test("with nothing but an open history end by themselves", async () => {
+    const idle = child("add(3);");
+    expect(await idle.exited).toBe(0);
+    expect(open().count()).toBe(3);
+  });
+});
