@@ -1,0 +1,126 @@
+/** Calling GitHub: what every call has in common, who an account is, and what is left of its quota. */
+import { z } from "zod";
+import { ProxyError } from "../errors";
+import { callOut, readBody, readStart } from "../net/fetch";
+import { allowedModelHost, type Hosts, type Mode } from "./hosts";
+
+export interface Caller {
+  hosts: Hosts;
+  /** Ours, for the headers that say who asks. */
+  version: string;
+  /** Milliseconds one call may take, its body included; 15 s. */
+  within?: number;
+  signal?: AbortSignal;
+}
+
+/** The login a GitHub token belongs to. @throws ProxyError `no_account` (revoked), `upstream`, `timeout`. */
+export async function fetchLogin(caller: Caller, githubToken: string, mode: Mode): Promise<string> {
+  const answer = await getFromGithub(caller, "/user", githubToken, mode, "2022-11-28");
+  const read = userSchema.safeParse(answer.json);
+  if (answer.status === 200 && read.success) return read.data.login;
+  throw unanswered(answer, "who this account is");
+}
+
+export interface CopilotUser {
+  login?: string;
+  /** It may contradict the host of the exchanged token; that one counts. */
+  endpoint?: string;
+  /** The whole answer, for `quota.ts`. */
+  answer: unknown;
+}
+
+/** Plan, quota and model host. @throws ProxyError `no_account` (revoked), `upstream`, `timeout`. */
+export async function fetchCopilotUser(caller: Caller, githubToken: string, mode: Mode): Promise<CopilotUser> {
+  const answer = await getFromGithub(caller, "/copilot_internal/user", githubToken, mode, copilotVersion);
+  const read = copilotUserSchema.safeParse(answer.json);
+  if (answer.status !== 200 || !read.success) throw unanswered(answer, "what is left of its Copilot quota");
+  const { login, endpoints } = read.data;
+  return { login, endpoint: endpoints && allowedModelHost(endpoints.api, caller.hosts), answer: answer.json };
+}
+
+/** `X-GitHub-Api-Version` of the `/copilot_internal` calls, as the official client sends it. */
+export const copilotVersion = "2025-04-01";
+
+export const revoked =
+  "GitHub no longer accepts its sign-in: it expired or was revoked. Run `dragoman auth` to sign in again.";
+
+function unanswered({ status, json }: Answer, what: string): ProxyError {
+  if (status === 401) return new ProxyError("no_account", revoked, { code: "sign_in_revoked" });
+  const { message } = messageSchema.parse(json);
+  const told = message ? `: ${message.slice(0, 300)}` : "";
+  return new ProxyError("upstream", `GitHub did not say ${what} (status ${status}${told}).`);
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  /** undefined when the body is not JSON, whatever its label says. */
+  json: unknown;
+}
+
+/** A call to the REST host in an account's name. @throws ProxyError `upstream`, `timeout`. */
+export const getFromGithub = (
+  caller: Caller,
+  path: string,
+  githubToken: string,
+  mode: Mode,
+  apiVersion: string,
+): Promise<Answer> =>
+  ask(caller, caller.hosts.api + path, {
+    method: "GET",
+    headers: {
+      authorization: `${mode === "exchange" ? "token" : "Bearer"} ${githubToken}`,
+      "x-github-api-version": apiVersion,
+      "editor-version": `dragoman/${caller.version}`,
+      "editor-plugin-version": `dragoman/${caller.version}`,
+    },
+  });
+
+/** A call to the web host, in nobody's name yet. @throws ProxyError `upstream`, `timeout`, or the signal's reason. */
+export const postToGithub = (caller: Caller, path: string, body: Record<string, string>): Promise<Answer> =>
+  ask(caller, caller.hosts.web + path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+
+async function ask(
+  { version, signal, within = 15_000 }: Caller,
+  url: string,
+  call: { method: string; headers: Record<string, string>; body?: string },
+): Promise<Answer> {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), within);
+  try {
+    const response = await callOut(url, {
+      ...call,
+      headers: { accept: "application/json", "user-agent": `dragoman/${version}`, ...call.headers },
+      signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
+      headersWithin: within,
+      who: "GitHub",
+    });
+    const text = response.ok
+      ? Buffer.from(await readBody(response, 1024 * 1024, "GitHub")).toString()
+      : await readStart(response, 65_536);
+    return { status: response.status, headers: response.headers, json: parseJson(text) };
+  } catch (thrown) {
+    if (!late.signal.aborted || signal?.aborted) throw thrown;
+    throw new ProxyError("timeout", `GitHub did not answer within ${Math.ceil(within / 1000)} s.`);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export const endpointsSchema = z.object({ api: z.string() }).optional().catch(undefined);
+
+const userSchema = z.object({ login: z.string().min(1) });
+const copilotUserSchema = z.object({ login: z.string().optional().catch(undefined), endpoints: endpointsSchema });
+const messageSchema = z.object({ message: z.string().catch("") }).catch({ message: "" });

@@ -1,0 +1,81 @@
+/** Where GitHub and Copilot are reached, for github.com and for tenants of ghe.com, and the apps one signs in with. */
+import type { Environment } from "../config/environment";
+import { ProxyError } from "../errors";
+import { isLoopbackUrl } from "../net/fetch";
+
+/** How a GitHub token becomes a bearer for the model host: exchanged for a Copilot token, or used as it is. */
+export type Mode = "exchange" | "direct";
+
+export interface Hosts {
+  /** `github.com` or the tenant's domain. It names the folder of saved accounts, whatever the addresses below are. */
+  name: string;
+  /** Sign-in in the browser. */
+  web: string;
+  /** REST: who am I, token exchange, quota. */
+  api: string;
+  /** The model host where neither {@link copilotOverride} nor a token names one. */
+  copilot: string;
+  /** The owner's own choice of model host; it wins over everything. */
+  copilotOverride?: string;
+}
+
+/** Checked addresses from the environment; each wins over the derived one. */
+export type HostOverrides = Pick<Environment, "githubUrl" | "githubApiUrl" | "copilotApiUrl">;
+
+/** @param name A checked host name: `github.com` (also when missing) or a tenant such as `company.ghe.com`. */
+export function hostsFor(name = "github.com", overrides: HostOverrides = {}): Hosts {
+  const derived =
+    name === "github.com"
+      ? { web: "https://github.com", api: "https://api.github.com", copilot: "https://api.githubcopilot.com" }
+      : { web: `https://${name}`, api: `https://api.${name}`, copilot: `https://copilot-api.${name}` };
+  const api = overrides.githubApiUrl ?? derived.api;
+  return {
+    name,
+    web: overrides.githubUrl ?? derived.web,
+    api,
+    // Where GitHub is this machine (the demo, tests), nothing may reach the real model host.
+    copilot: isLoopbackUrl(api) ? api : derived.copilot,
+    copilotOverride: overrides.copilotApiUrl,
+  };
+}
+
+/**
+ * The model host a token or the quota endpoint names, if a Copilot token may be sent there: https on Copilot's own
+ * domain or below the tenant's; loopback only where GitHub itself is loopback (the demo, tests).
+ */
+export function allowedModelHost(stated: string, hosts: Hosts): string | undefined {
+  if (!URL.canParse(stated)) return undefined;
+  const { protocol, hostname, username, password, search, hash } = new URL(stated);
+  if (username || password || search || hash) return undefined;
+  const domains = hosts.name === "github.com" ? ["githubcopilot.com"] : ["githubcopilot.com", hosts.name];
+  const trusted = protocol === "https:" && domains.some((domain) => hostname.endsWith(`.${domain}`));
+  const local = isLoopbackUrl(hosts.api) && isLoopbackUrl(stated) && /^https?:$/.test(protocol);
+  return trusted || local ? stated.replace(/\/+$/, "") : undefined;
+}
+
+export interface SignInApp {
+  /** As saved with the account: a name of {@link signInApps}, or the client id itself. */
+  name: string;
+  clientId: string;
+  mode: Mode;
+}
+
+/** Tokens of a GitHub App can be exchanged; opencode's is an OAuth App, whose token the model host takes as it is. */
+export const signInApps = {
+  vscode: { name: "vscode", clientId: "Iv1.b507a08c87ecfe98", mode: "exchange" },
+  opencode: { name: "opencode", clientId: "Ov23li8tweQw6odWQebz", mode: "direct" },
+} as const satisfies Record<string, SignInApp>;
+
+/**
+ * A named app, or any client id of the user's own: its tokens are offered for exchange, and used directly if GitHub declines.
+ * @throws ProxyError `invalid_request`
+ */
+export function signInApp(choice = "vscode"): SignInApp {
+  if (Object.hasOwn(signInApps, choice)) return signInApps[choice as keyof typeof signInApps];
+  if (!/^[A-Za-z0-9._-]{4,64}$/.test(choice))
+    throw new ProxyError(
+      "invalid_request",
+      `"${choice.slice(0, 80)}" is no sign-in app: use ${Object.keys(signInApps).join(", ")} or the client id of an app of your own.`,
+    );
+  return { name: choice, clientId: choice, mode: "exchange" };
+}

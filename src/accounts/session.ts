@@ -1,0 +1,206 @@
+/**
+ * A token that is always good. It is fetched when first needed, renewed when due by either of two clocks, by one
+ * exchange however many wait; and while GitHub is down the old one goes on as long as it lives.
+ */
+import { ProxyError } from "../errors";
+import type { Logger } from "../logger";
+import { type CopilotToken, exchangeToken } from "./exchange";
+import { type Caller, fetchCopilotUser } from "./github";
+import type { Mode } from "./hosts";
+import type { Standing } from "./standing";
+
+/** What the model host wants to see. Compared by identity: another object is another session. */
+export interface Session {
+  /** The bearer: a Copilot token, or the GitHub token itself in direct mode. */
+  readonly token: string;
+  /** Without a slash at its end. */
+  readonly baseUrl: string;
+  readonly mode: Mode;
+  /** ms timestamp by GitHub's clock, for show; missing when nobody said. */
+  readonly expiresAt?: number;
+}
+
+export interface SessionKeeper {
+  /** Direct once GitHub has declined to exchange the token. */
+  readonly mode: Mode;
+  /** A session that is good now. @throws ProxyError `no_account` with the reason, or `permission` when GitHub speaks of abuse. */
+  session(): Promise<Session>;
+  /**
+   * After a 401: another session, by one exchange however many ask. The same object comes back when there is no other to
+   * be had (direct mode, or three forced exchanges within 30 s): sending again is useless then.
+   * @throws as {@link session}
+   */
+  refresh(rejected: Session): Promise<Session>;
+  /** After a 421: a session for the host GitHub now names, or the account has failed. @throws as {@link session} */
+  relearnHost(rejected: Session): Promise<Session>;
+}
+
+export interface KeeperParts {
+  githubToken: string;
+  mode: Mode;
+  caller: Caller;
+  standing: Standing;
+  id(): string;
+  logger: Logger;
+  /** Wall clock, ms. */
+  now(): number;
+  /** A clock that never jumps, ms; it may stand still while the machine sleeps. */
+  monotonic(): number;
+  /** 0 … 1 */
+  random(): number;
+}
+
+const second = 1000;
+
+export function keepSession(parts: KeeperParts): SessionKeeper {
+  const { githubToken, mode, caller, standing, id, logger, now, monotonic, random } = parts;
+  const { hosts } = caller;
+  let held: Held | undefined;
+  let renewal: Promise<Session> | undefined;
+  /** GitHub is not asked again before this time of the monotonic clock. */
+  let quietUntil = Number.NEGATIVE_INFINITY;
+  let outages = 0;
+  let outageReason = "";
+  let forced: number[] = [];
+  /** The model host GitHub named after a 421 in direct mode. */
+  let relearnt: string | undefined;
+
+  async function session(): Promise<Session> {
+    if (standing.resting) throw standing.unusable();
+    if (standing.state.name === "failed") forget(); // its rest is over: ask GitHub what holds now
+    const quiet = monotonic() < quietUntil;
+    if (!held || (outages > 0 && ageOf(held) >= held.lifetime)) {
+      if (quiet) throw outOfTokens();
+      return renew();
+    }
+    const age = ageOf(held);
+    if (age < held.refreshAfter || quiet) return held.session;
+    // Nobody waits while the token is surely good, nor a second time while GitHub is down.
+    if (age >= held.freshFor && outages === 0) return renew();
+    const { session } = held;
+    renew().catch(() => {}); // the standing has said it in the log
+    return session;
+  }
+
+  async function refresh(rejected: Session): Promise<Session> {
+    if (held?.session !== rejected) return session();
+    forced = forced.filter((at) => monotonic() - at < 30 * second);
+    if (mode === "direct" || forced.length === 3) return rejected;
+    forced.push(monotonic());
+    logger.debug(`${id()}: its Copilot token was refused; a new one is fetched.`);
+    forget();
+    const next = await session();
+    return next.token === rejected.token && next.baseUrl === rejected.baseUrl ? rejected : next;
+  }
+
+  function forget(): void {
+    held = undefined;
+    quietUntil = Number.NEGATIVE_INFINITY;
+  }
+
+  async function relearnHost(rejected: Session): Promise<Session> {
+    const before = rejected.baseUrl;
+    if (held?.session === rejected && rejected.mode === "direct") await singly(relearnDirectHost);
+    const next = held?.session === rejected ? await refresh(rejected) : await session();
+    if (next.baseUrl !== before) return next;
+    const choice = hosts.copilotOverride ? "DRAGOMAN_COPILOT_API_URL names it" : "GitHub names no other";
+    standing.enter({ name: "failed", reason: `The model host ${before} does not serve this account, and ${choice}.` });
+    throw standing.unusable();
+  }
+
+  const renew = () => singly(exchange);
+
+  function singly(work: () => Promise<Session>): Promise<Session> {
+    renewal ??= work().finally(() => {
+      renewal = undefined;
+    });
+    return renewal;
+  }
+
+  async function exchange(): Promise<Session> {
+    if (mode === "direct") return holdDirect();
+    const exchanged = await exchangeToken(caller, githubToken);
+    if (exchanged.outcome === "token") return hold(exchanged.copilot);
+    if (exchanged.outcome === "direct") {
+      logger.info(`${id()}: GitHub exchanges no token of this sign-in; it is used directly.`);
+      return holdDirect();
+    }
+    if (exchanged.outcome === "retry") return outlast(exchanged.reason, exchanged.after, exchanged.cause);
+    standing.enter({ name: "failed", reason: exchanged.reason });
+    const error = standing.unusable();
+    throw exchanged.abuse ? new ProxyError("permission", error.message, { code: "account_suspended" }) : error;
+  }
+
+  function hold(copilot: CopilotToken): Session {
+    logger.conceal(copilot.token);
+    if (copilot.warning) logger.warn(`${id()}: ${copilot.warning}`);
+    const { token, expiresAt, refreshIn, lifetime } = copilot;
+    const baseUrl = hosts.copilotOverride ?? copilot.endpoint ?? hosts.copilot;
+    // A wall clock that jumps about must not lead to a storm.
+    quietUntil = monotonic() + 30 * second;
+    return keep({ token, baseUrl, mode: "exchange", expiresAt }, refreshIn, lifetime);
+  }
+
+  function holdDirect(): Session {
+    const baseUrl = hosts.copilotOverride ?? relearnt ?? hosts.copilot;
+    const forever = Number.POSITIVE_INFINITY;
+    return keep({ token: githubToken, baseUrl, mode: "direct" }, forever, forever);
+  }
+
+  function keep(session: Session, freshFor: number, lifetime: number): Session {
+    const refreshAfter = Math.max(30 * second, freshFor - 60 * second);
+    held = { session, wallAt: now(), monotonicAt: monotonic(), refreshAfter, freshFor, lifetime };
+    outages = 0;
+    const { state } = standing;
+    if (state.outage || (state.name === "failed" && !standing.resting)) standing.enter({ name: "ready" });
+    return session;
+  }
+
+  /** GitHub cannot be asked now: 1, 2, 4 … 60 s of patience, with the old token as long as it lives. */
+  function outlast(reason: string, after = 0, cause?: unknown): Session {
+    const patience = Math.min(60, 2 ** outages) * second * (0.8 + 0.4 * random());
+    outages = Math.min(outages + 1, 10);
+    outageReason = reason;
+    quietUntil = monotonic() + Math.max(patience, after);
+    if (!held || ageOf(held) >= held.lifetime) throw outOfTokens(cause);
+    logger.warn(`${id()}: ${reason} Its present Copilot token goes on for now.`, cause);
+    return held.session;
+  }
+
+  function outOfTokens(cause?: unknown): ProxyError {
+    held = undefined;
+    const until = now() + Math.max(0, quietUntil - monotonic());
+    standing.enter({ name: "cooling", until, reason: outageReason, outage: true }, cause);
+    return standing.unusable();
+  }
+
+  async function relearnDirectHost(): Promise<Session> {
+    const { endpoint } = await fetchCopilotUser(caller, githubToken, "direct");
+    relearnt = endpoint;
+    return holdDirect();
+  }
+
+  /** Milliseconds by the clock that says more: the wall's notices sleep, the other one that the wall's was set back. */
+  const ageOf = ({ wallAt, monotonicAt }: Held) => Math.max(now() - wallAt, monotonic() - monotonicAt);
+
+  return {
+    get mode() {
+      return held?.session.mode ?? mode;
+    },
+    session,
+    refresh,
+    relearnHost,
+  };
+}
+
+/** A session with what is known of its end: durations in ms, counted from both clocks' readings. */
+interface Held {
+  session: Session;
+  wallAt: number;
+  monotonicAt: number;
+  /** Time for a new one. */
+  refreshAfter: number;
+  /** Surely accepted until here; some tokens are refused from then on, long before their stated end. */
+  freshFor: number;
+  lifetime: number;
+}

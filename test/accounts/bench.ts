@@ -1,0 +1,102 @@
+/** What the tests of this room share: clocks that are set by hand, a log that is kept, and the demo seen from its accounts. */
+import { type Account, type Waking, wakeAccount } from "../../src/accounts/account";
+import { type Hosts, hostsFor } from "../../src/accounts/hosts";
+import type { SavedAccount } from "../../src/accounts/registry";
+import type { Session } from "../../src/accounts/session";
+import { ProxyError } from "../../src/errors";
+import { createLogger } from "../../src/logger";
+import type { DemoAccount } from "../../src/upstream/demo/accounts";
+import type { Demo } from "../../src/upstream/demo/demo";
+
+export const second = 1000;
+export const minute = 60 * second;
+export const hour = 60 * minute;
+
+export function handClock(start = Date.parse("2026-11-21T10:00:00Z")) {
+  let wall = start;
+  let monotonic = 5000;
+  return {
+    now: () => wall,
+    monotonic: () => monotonic,
+    /** Time passes while the machine runs. */
+    pass(milliseconds: number) {
+      wall += milliseconds;
+      monotonic += milliseconds;
+    },
+    /** The wall clock is set, or the machine sleeps: the other clock does not move. */
+    jump(milliseconds: number) {
+      wall += milliseconds;
+    },
+  };
+}
+
+export function keptLog() {
+  const lines: string[] = [];
+  return {
+    lines,
+    logger: createLogger(
+      () => "debug",
+      (line) => void lines.push(line),
+    ),
+  };
+}
+
+export const hostsOf = (demo: Demo): Hosts => hostsFor("github.com", { githubUrl: demo.url, githubApiUrl: demo.url });
+
+export const savedFrom = ({ login, githubToken }: DemoAccount, addedAt = 1): SavedAccount => ({
+  login,
+  host: "github.com",
+  app: githubToken.startsWith("ghu_") ? "vscode" : "opencode",
+  mode: githubToken.startsWith("ghu_") ? "exchange" : "direct",
+  githubToken,
+  addedAt,
+});
+
+/** An account of the demo, awake, with a clock and a log at hand. */
+export function awake(demo: Demo, login = "octo-demo", waking: Partial<Waking> = {}) {
+  const clock = handClock();
+  const log = keptLog();
+  const saved = savedFrom(demo.accounts.find((account) => account.login === login)!);
+  const account: Account = wakeAccount(saved, {
+    hosts: hostsOf(demo),
+    version: "1.2.3",
+    logger: log.logger,
+    now: clock.now,
+    monotonic: clock.monotonic,
+    random: () => 0.5, // no jitter
+    ...waking,
+  });
+  return { account, clock, lines: log.lines };
+}
+
+export const exchangePath = "/copilot_internal/v2/token";
+export const callsTo = (demo: Demo, path: string) => demo.journal.filter((seen) => seen.path === path).length;
+export const exchangesOf = (demo: Demo) => callsTo(demo, exchangePath);
+
+/** Asks the demo's model host for the model list with this session. */
+export const listModels = ({ baseUrl, token }: Session) =>
+  fetch(`${baseUrl}/models`, {
+    headers: {
+      authorization: `Bearer ${token}`,
+      "editor-version": "dragoman/1.2.3",
+      "copilot-integration-id": "vscode-chat",
+    },
+  });
+
+/** The error a promise ends with; it must end with one. */
+export async function failureOf(promise: Promise<unknown>): Promise<ProxyError> {
+  const thrown = await promise.then(
+    () => undefined,
+    (thrown) => thrown,
+  );
+  if (!(thrown instanceof ProxyError)) throw new Error(`expected a ProxyError, got ${String(thrown)}`);
+  return thrown;
+}
+
+/** Until what happens beside a request has happened. */
+export async function until(happened: () => boolean): Promise<void> {
+  for (let turn = 0; !happened(); turn++) {
+    if (turn === 400) throw new Error("it never happened");
+    await Bun.sleep(5);
+  }
+}

@@ -1,0 +1,159 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { type Account, wakeAccount } from "../../src/accounts/account";
+import { openPool } from "../../src/accounts/pool";
+import { quotas } from "../../src/upstream/demo/accounts";
+import { type Demo, startDemo } from "../../src/upstream/demo/demo";
+import { exchangePath, handClock, hostsOf, keptLog, minute, savedFrom, second } from "./bench";
+
+let demo: Demo;
+beforeEach(() => {
+  demo = startDemo({ pace: 0 });
+});
+afterEach(() => demo.stop());
+
+/** The demo's three accounts awake, in order: octo, work, plus. */
+function threeAccounts() {
+  const clock = handClock();
+  const { logger } = keptLog();
+  const wake = { hosts: hostsOf(demo), version: "1", logger, ...clock, random: () => 0.5 };
+  const accounts = demo.accounts.map((account, place) => wakeAccount(savedFrom(account, place), wake));
+  const [octo, work, plus] = accounts as [Account, Account, Account];
+  return { accounts, octo, work, plus, clock, pool: openPool({ accounts: () => accounts, now: clock.now }) };
+}
+
+const names = (accounts: Account[]) => accounts.map(({ id }) => id.replace("-demo", ""));
+
+describe("who serves", () => {
+  test("premium requests go to the accounts in the order of registration, each time", () => {
+    const { pool } = threeAccounts();
+    for (let turn = 0; turn < 3; turn++) expect(names(pool.candidates(true))).toEqual(["octo", "work", "plus"]);
+  });
+
+  test("free requests take turns", () => {
+    const { pool } = threeAccounts();
+    const firsts = Array.from({ length: 6 }, () => names(pool.candidates(false))[0]!);
+    expect(firsts).toEqual(["octo", "work", "plus", "octo", "work", "plus"]);
+    expect(names(pool.candidates(false))).toEqual(["octo", "work", "plus"]);
+    expect(names(pool.candidates(false))).toEqual(["work", "plus", "octo"]);
+  });
+
+  test("turns stay fair when an account falls out in between", () => {
+    const { pool, work, clock } = threeAccounts();
+    const turn = () => names(pool.candidates(false))[0]!;
+    expect([turn(), turn()]).toEqual(["octo", "work"]);
+    work.mark({ name: "cooling", until: clock.now() + second, reason: "Too fast." });
+    expect([turn(), turn(), turn(), turn()]).toEqual(["plus", "octo", "plus", "octo"]);
+    clock.pass(second);
+    expect([turn(), turn()]).toEqual(["work", "plus"]);
+  });
+
+  test("only accounts that have the model are asked", () => {
+    const { pool, work } = threeAccounts();
+    expect(names(pool.candidates(true, (account) => account !== work))).toEqual(["octo", "plus"]);
+  });
+
+  test("T13, A8: the quota ends at the first account: the next serves, the order stays, free models keep rotating", async () => {
+    demo.accounts[0]!.quota = quotas.exhausted();
+    const { pool, octo } = threeAccounts();
+    await octo.quota();
+    expect(names(pool.candidates(true))).toEqual(["work", "plus"]);
+    expect(names(pool.candidates(true))).toEqual(["work", "plus"]);
+    expect([1, 2, 3].map(() => names(pool.candidates(false))[0]!)).toEqual(["octo", "work", "plus"]);
+  });
+
+  test("an account that is out of everything serves no free model either", () => {
+    const { pool, octo } = threeAccounts();
+    octo.mark({ name: "exhausted", reason: "You have no quota.", alsoFree: true });
+    expect(names(pool.candidates(false))).toEqual(["work", "plus"]);
+  });
+
+  test("A7, T03: a failed account is passed over, the others go on, and after five minutes it is tried again", async () => {
+    demo.accounts[0]!.exchangeFault = "revoked";
+    const { pool, octo, clock } = threeAccounts();
+    await octo.session().catch(() => {});
+    expect(names(pool.candidates(true))).toEqual(["work", "plus"]);
+    clock.pass(5 * minute);
+    expect(names(pool.candidates(true))).toEqual(["octo", "work", "plus"]);
+  });
+
+  test("A10: a rate limit cools only the account that hit it, for as long as it says", () => {
+    const { pool, work, clock } = threeAccounts();
+    work.mark({ name: "cooling", until: clock.now() + 20 * second, reason: "Slow down." });
+    expect(names(pool.candidates(true))).toEqual(["octo", "plus"]);
+    clock.pass(20 * second);
+    expect(names(pool.candidates(true))).toEqual(["octo", "work", "plus"]);
+  });
+});
+
+describe("why nobody can serve", () => {
+  test("T12: nobody is signed in: 503 with the one command that helps", () => {
+    const error = openPool({ accounts: () => [] }).whyNone();
+    expect([error.status, error.details.code]).toEqual([503, "no_account"]);
+    expect(error.message).toContain("Run `dragoman auth` to sign in.");
+  });
+
+  test("T06: all have failed: 503 that names each and its reason", async () => {
+    for (const account of demo.accounts) account.exchangeFault = "billing_locked";
+    const { pool, octo, work, plus } = threeAccounts();
+    await Promise.allSettled([octo.session(), work.session()]);
+    plus.mark({ name: "failed", reason: "Its sign-in was revoked." });
+    expect(pool.candidates(true)).toEqual([]);
+    const error = pool.whyNone();
+    expect(error.status).toBe(503);
+    expect(error.message).toContain("octo-demo: GitHub does not let this account use Copilot: Billing problem.");
+    expect(error.message).toContain("work-demo: GitHub does not let");
+    expect(error.message).toContain("plus-demo: Its sign-in was revoked.");
+  });
+
+  test("A9, T14: all exhausted: 429 that names each, with the earliest reset as retry-after", () => {
+    const { pool, octo, work, plus, clock } = threeAccounts();
+    const first = Date.parse("2026-12-01T00:00:00Z");
+    octo.mark({ name: "exhausted", until: first + 9 * minute, reason: "You have no quota." });
+    work.mark({ name: "exhausted", until: first, reason: "You have no quota." });
+    plus.mark({ name: "failed", reason: "Its sign-in was revoked." });
+    const error = pool.whyNone();
+    expect([error.kind, error.status]).toEqual(["quota", 429]);
+    expect(error.details.headers).toEqual({
+      "retry-after": String((first - clock.now()) / second),
+      "x-should-retry": "false",
+    });
+    expect(error.message).toBe(
+      "No account can serve this before 1 December, 00:00 UTC. octo-demo: You have no quota (until 1 December, 00:09 UTC). " +
+        "work-demo: You have no quota (until 1 December, 00:00 UTC). plus-demo: Its sign-in was revoked. " +
+        "Models that cost no quota may still work.",
+    );
+  });
+
+  test("A10: all cooling: 429 with the shortest wait", () => {
+    const { pool, accounts, clock } = threeAccounts();
+    for (const [place, account] of accounts.entries())
+      account.mark({ name: "cooling", until: clock.now() + (20 + place) * second, reason: "Slow down." });
+    const error = pool.whyNone();
+    expect([error.kind, error.status]).toEqual(["rate_limit", 429]);
+    expect(error.details.headers).toEqual({ "retry-after": "20" });
+    expect(error.message).toContain("before 10:00:20 UTC");
+  });
+
+  test("A6, T11: GitHub is down for all: 503 with retry-after, and the next request after it is served", async () => {
+    demo.intercept(exchangePath, () => new Response("", { status: 500 }), 2);
+    const { pool, octo, work, plus, clock } = threeAccounts();
+    const two = openPool({ accounts: () => [octo, work], now: clock.now });
+    await Promise.allSettled([octo.session(), work.session()]);
+    expect(two.candidates(false)).toEqual([]);
+    const error = two.whyNone(false);
+    expect([error.status, error.details.code]).toEqual([503, "github_unavailable"]);
+    expect(error.details.headers).toEqual({ "retry-after": "1" });
+    expect(names(pool.candidates(true))).toEqual(["plus"]);
+    clock.pass(second);
+    expect(names(pool.candidates(true))).toEqual(["octo", "work", "plus"]);
+    await octo.session();
+    expect(plus.state.name).toBe("ready");
+  });
+
+  test("nobody has the model: the accounts are named", () => {
+    const { pool } = threeAccounts();
+    const error = pool.whyNone(true, () => false);
+    expect([error.status, error.details.code]).toEqual([503, "model_not_offered"]);
+    expect(error.message).toContain("octo-demo, work-demo, plus-demo");
+  });
+});
