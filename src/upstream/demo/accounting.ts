@@ -1,0 +1,179 @@
+/** What a request costs, and the three spellings of what is left: quota endpoint, response headers, stream snapshots. */
+import { type Allowance, type DemoAccount, resetDate, type World } from "./accounts";
+import type { Usage } from "./ask";
+import type { Model } from "./models";
+import { type Json, refusal } from "./wire";
+
+/**
+ * Takes the price of one request from the account, or refuses with 402.
+ * Generation A: a request a person initiated costs the model's premium units; an agent's costs none. No header counts as a person.
+ * Generation B: nothing here; tokens are charged by `chargeTokens` once they are known.
+ */
+export function chargeRequest(world: World, account: DemoAccount, model: Model, initiator: string | undefined) {
+  const { quota } = account;
+  const byPerson = initiator?.toLowerCase() !== "agent";
+  const priced = world.generation === "B" || quota.tokenBilling;
+  const units = byPerson && !priced ? model.units : 0;
+  if (account.plan === "free" && byPerson) take(world, quota.chat, 1, "free_quota_exceeded");
+  if (units > 0) take(world, quota.premium, units, "quota_exceeded");
+  if (priced && model.prices.input > 0 && quota.premium.entitlement > 0)
+    take(world, quota.premium, 0, "quota_exceeded");
+}
+
+/** Credits of one answer, under token billing. */
+export function chargeTokens(account: DemoAccount, model: Model, usage: Usage): void {
+  const { premium, tokenBilling } = account.quota;
+  if (!tokenBilling) return;
+  const credits = nanoCredits(model, usage) / 1e9;
+  premium.creditsUsed = (premium.creditsUsed ?? 0) + credits;
+  if (premium.entitlement > 0) premium.remaining -= credits;
+}
+
+function take(world: World, allowance: Allowance, units: number, code: string): void {
+  if (allowance.unlimited) return;
+  if (allowance.remaining > 0) allowance.remaining -= units;
+  else if (allowance.overagePermitted) allowance.overageCount += units;
+  else
+    throw refusal(
+      402,
+      code,
+      "You have no quota",
+      {},
+      {
+        "retry-after": String(Math.ceil((resetDate(world.now()).getTime() - world.now()) / 1000)),
+      },
+    );
+}
+
+/** `copilot_usage`, beside the usage of every answer. 1e9 nano-AIU are one credit, which is 0.01 USD. */
+export function copilotUsage(model: Model, usage: Usage): Json {
+  const { input, output, cacheRead, cacheWrite = 0 } = model.prices;
+  const details: [string, number, number][] = [
+    ["input", usage.input - usage.cacheRead - usage.cacheWrite, input],
+    ["output", usage.output, output],
+    ["cache_read", usage.cacheRead, cacheRead],
+    ["cache_write", usage.cacheWrite, cacheWrite],
+  ];
+  return {
+    total_nano_aiu: nanoCredits(model, usage),
+    token_details: details
+      .filter(([, tokens]) => tokens > 0)
+      .map(([token_type, token_count, cost_per_batch]) => ({
+        token_type,
+        token_count,
+        batch_size: 1_000_000,
+        cost_per_batch,
+      })),
+  };
+}
+
+function nanoCredits({ prices }: Model, usage: Usage): number {
+  const fresh = usage.input - usage.cacheRead - usage.cacheWrite;
+  const perMillion =
+    fresh * prices.input +
+    usage.output * prices.output +
+    usage.cacheRead * prices.cacheRead +
+    usage.cacheWrite * (prices.cacheWrite ?? 0);
+  return perMillion * 1000;
+}
+
+/** `x-quota-snapshot-*`; `ent=-1` is unlimited. Business hosts spell the premium one `premium_models`. */
+export function quotaHeaders(world: World, account: DemoAccount): Record<string, string> {
+  const { premium, chat, completions } = account.quota;
+  const rst = `${resetDate(world.now()).toISOString().slice(0, 19)}Z`;
+  const spell = (allowance: Allowance) =>
+    new URLSearchParams({
+      ent: String(entitlement(allowance)),
+      ov: allowance.overageCount.toFixed(1),
+      ovPerm: String(allowance.overagePermitted),
+      rem: percent(account, allowance).toFixed(1),
+      rst,
+    }).toString();
+  return {
+    "x-quota-snapshot-chat": spell(chat),
+    "x-quota-snapshot-completions": spell(completions),
+    [`x-quota-snapshot-${account.host === "business" ? "premium_models" : "premium_interactions"}`]: spell(premium),
+    ...(world.generation === "B" && {
+      "x-usage-ratelimit-session": `rem=98.0&rst=${encodeURIComponent(rst)}`,
+      "x-usage-ratelimit-weekly": `rem=91.5&rst=${encodeURIComponent(rst)}`,
+    }),
+  };
+}
+
+/** `copilot_quota_snapshots` of a responses stream: entitlement is a string there. */
+export function streamSnapshots(world: World, account: DemoAccount): Json {
+  const spell = (allowance: Allowance) => ({
+    entitlement: String(entitlement(allowance)),
+    percent_remaining: percent(account, allowance),
+    overage_permitted: allowance.overagePermitted,
+    overage_count: allowance.overageCount,
+    reset_date: resetDate(world.now()).toISOString(),
+  });
+  const { premium, chat, completions } = account.quota;
+  return { chat: spell(chat), completions: spell(completions), premium_interactions: spell(premium) };
+}
+
+/** The body of `GET /copilot_internal/user`. */
+export function quotaReport(world: World, account: DemoAccount): Json {
+  const { quota, host, statedHost } = account;
+  const reset = resetDate(world.now()).toISOString();
+  const business = account.plan === "business" || account.plan === "enterprise";
+  const organizations = business ? ["demo-org"] : [];
+  return {
+    login: account.login,
+    access_type_sku: account.sku,
+    analytics_tracking_id: "demo",
+    assigned_date: "2025-06-01T00:00:00Z",
+    can_signup_for_limited: false,
+    chat_enabled: true,
+    copilot_plan: account.plan,
+    organization_login_list: organizations,
+    organization_list: organizations.map((login) => ({ login, name: "DEMO organisation" })),
+    endpoints: { api: world.urls[statedHost ?? host], telemetry: "https://telemetry.invalid" },
+    ...(quota.tokenBilling && { token_based_billing: true }),
+    ...(quota.legacy
+      ? {
+          limited_user_quotas: { chat: quota.chat.remaining, completions: quota.completions.remaining },
+          monthly_quotas: { chat: quota.chat.entitlement, completions: quota.completions.entitlement },
+          limited_user_reset_date: reset.slice(0, 10),
+        }
+      : {
+          quota_reset_date: reset.slice(0, 10),
+          quota_reset_date_utc: reset,
+          quota_snapshots: {
+            chat: snapshot(world, account, "chat"),
+            completions: snapshot(world, account, "completions"),
+            premium_interactions: snapshot(world, account, "premium"),
+          },
+        }),
+  };
+}
+
+function snapshot(world: World, account: DemoAccount, name: "chat" | "completions" | "premium"): Json {
+  const allowance = account.quota[name];
+  return {
+    quota_id: name === "premium" ? "premium_interactions" : name,
+    entitlement: allowance.entitlement,
+    remaining: Math.floor(allowance.remaining),
+    quota_remaining: round(allowance.remaining),
+    percent_remaining: percent(account, allowance),
+    unlimited: allowance.unlimited,
+    overage_count: allowance.overageCount,
+    overage_permitted: allowance.overagePermitted,
+    timestamp_utc: new Date(world.now()).toISOString(),
+    ...(allowance.creditsUsed !== undefined && {
+      has_quota: true,
+      token_based_billing: true,
+      credits_used: round(allowance.creditsUsed),
+    }),
+  };
+}
+
+const entitlement = (allowance: Allowance) => (allowance.unlimited ? -1 : allowance.entitlement);
+
+function percent({ quota }: DemoAccount, { unlimited, entitlement, remaining }: Allowance): number {
+  if (unlimited || (entitlement === 0 && quota.tokenBilling)) return 100;
+  return entitlement === 0 ? 0 : round((remaining / entitlement) * 100);
+}
+
+const round = (value: number) => Math.round(value * 1000) / 1000;

@@ -1,0 +1,172 @@
+/** The accounts the demo knows: who they are, what they may use, what is left of it. All of it may be changed while it runs. */
+
+export type HostName = "individual" | "business";
+
+/** One counter. `remaining` may be negative; `creditsUsed` is counted under token billing only. */
+export interface Allowance {
+  entitlement: number;
+  remaining: number;
+  unlimited: boolean;
+  overagePermitted: boolean;
+  overageCount: number;
+  creditsUsed?: number;
+}
+
+export interface Quota {
+  premium: Allowance;
+  chat: Allowance;
+  completions: Allowance;
+  /** Billing by tokens: numbers of `premium` with entitlement 0 are placeholders, not "exhausted". */
+  tokenBilling: boolean;
+  /** The old free plan: no `quota_snapshots`, `limited_user_quotas` instead. */
+  legacy: boolean;
+}
+
+/** Ways in which the token exchange can refuse an account; see `exchangeRefusals` in github.ts. */
+export type ExchangeFault =
+  | "no_copilot_access"
+  | "snippy_not_configured"
+  | "billing_locked"
+  | "rate-limit"
+  | "revoked"
+  | "500"
+  | "502"
+  | "unreadable";
+
+export interface DemoAccount {
+  login: string;
+  /** `ghu_…` may be exchanged for a Copilot token; `gho_…` may not, and is itself the bearer on the model host. */
+  githubToken: string;
+  /** free, individual, individual_pro, business, enterprise */
+  plan: string;
+  sku: string;
+  host: HostName;
+  quota: Quota;
+  /** The ids this account sees; all that its plan allows when missing. */
+  models?: string[];
+  /** Seconds; 1800. */
+  tokenLifetime?: number;
+  /** Seconds; 1500. */
+  refreshIn?: number;
+  /** Copilot tokens are refused from `refreshIn` on, not from their stated end. */
+  expiresEarly?: boolean;
+  /** The host `/copilot_internal/user` names, when it contradicts the token's own. */
+  statedHost?: HostName;
+  exchangeFault?: ExchangeFault;
+}
+
+const counter = (entitlement: number, remaining = entitlement, more: Partial<Allowance> = {}): Allowance => ({
+  entitlement,
+  remaining,
+  unlimited: false,
+  overagePermitted: false,
+  overageCount: 0,
+  ...more,
+});
+const unlimited = () => counter(0, 0, { unlimited: true });
+const paid = (premium: Allowance, tokenBilling = false): Quota => ({
+  premium,
+  chat: unlimited(),
+  completions: unlimited(),
+  tokenBilling,
+  legacy: false,
+});
+
+/** Every shape the quota endpoint is known to answer with. */
+export const quotas = {
+  pro: () => paid(counter(300, 217.34)),
+  proPlus: () => paid(counter(1500, 1204)),
+  exhausted: () => paid(counter(300, 0)),
+  overdrawn: () => paid(counter(300, -1)),
+  overage: () => paid(counter(300, 0, { overagePermitted: true, overageCount: 12.5 })),
+  unlimited: () => paid(unlimited()),
+  tokenBilling: () => paid(counter(0, 0, { creditsUsed: 0 }), true),
+  credits: () => paid(counter(1500, 1100, { creditsUsed: 400 }), true),
+  free: (): Quota => ({
+    premium: counter(50),
+    chat: counter(200, 180),
+    completions: counter(2000),
+    tokenBilling: false,
+    legacy: false,
+  }),
+  freeLegacy: (): Quota => ({
+    premium: counter(0),
+    chat: counter(500, 450),
+    completions: counter(4000),
+    tokenBilling: false,
+    legacy: true,
+  }),
+} satisfies Record<string, () => Quota>;
+
+/** The three accounts of `start --demo`. Fresh objects each time: quotas are spent. */
+export const demoAccounts = (): DemoAccount[] => [
+  {
+    login: "octo-demo",
+    githubToken: "ghu_DEMOoctoDEMOoctoDEMOoctoDEMOocto0001",
+    plan: "individual",
+    sku: "monthly_subscriber_quota",
+    host: "individual",
+    quota: quotas.pro(),
+  },
+  {
+    login: "work-demo",
+    githubToken: "ghu_DEMOworkDEMOworkDEMOworkDEMOwork0002",
+    plan: "business",
+    sku: "copilot_for_business_seat_quota",
+    host: "business",
+    quota: quotas.unlimited(),
+  },
+  {
+    login: "plus-demo",
+    githubToken: "gho_DEMOplusDEMOplusDEMOplusDEMOplus0003",
+    plan: "individual_pro",
+    sku: "plus_monthly_subscriber_quota",
+    host: "individual",
+    quota: quotas.proPlus(),
+  },
+];
+
+/** Everything one running demo remembers. */
+export interface World {
+  accounts: DemoAccount[];
+  generation: "A" | "B";
+  /** Milliseconds between the events of a stream. */
+  pace: number;
+  now(): number;
+  urls: Record<HostName, string>;
+  /** Copilot tokens handed out: whose, and until when (ms). */
+  issued: Map<string, { account: DemoAccount; until: number }>;
+  grants: Map<string, Grant>;
+  device: DeviceScript;
+  /** `login model-id` of accepted terms. */
+  accepted: Set<string>;
+  /** When tokens were counted in the last minute (ms). */
+  counted: number[];
+  /** Directives marked `once` that have happened. */
+  spent: Set<string>;
+  /** Model requests under way, and the most there ever were at once. */
+  open: number;
+  peak: number;
+}
+
+/** How the device flow goes: `pending` polls, then the outcome. */
+export interface DeviceScript {
+  /** Seconds; 5. */
+  interval: number;
+  pending: number;
+  outcome: "success" | "access_denied" | "expired_token";
+}
+
+export interface Grant {
+  clientId: string;
+  interval: number;
+  polls: number;
+  lastPoll: number;
+  until: number;
+}
+
+/** The next first of a month, 00:00 UTC: when every quota starts again. */
+export function resetDate(now: number): Date {
+  const date = new Date(now);
+  return new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1));
+}

@@ -1,0 +1,41 @@
+/** Anthropic's own token counter, which has nothing to do with a Copilot account: POST /v1/messages/count_tokens. */
+import type { World } from "./accounts";
+import { tokens } from "./brain";
+import { readOrders } from "./faults";
+import { messages } from "./messages";
+import { anthropicInvalid, type Json, plain, string } from "./wire";
+
+/** The one key it accepts. */
+export const anthropicKey = "sk-ant-demo-0000";
+
+/** Requests per minute of a key of the first tier. */
+const perMinute = 100;
+
+const counted = new Set(
+  "model messages system tools tool_choice thinking mcp_servers context_management output_config".split(" "),
+);
+
+export function countTokens(world: World, headers: Record<string, string>, body: Json): Response {
+  if (headers["x-api-key"] === undefined) throw plain(404, "404 page not found");
+  if (headers["x-api-key"] !== anthropicKey) throw anthropicInvalid("invalid x-api-key", 401, "authentication_error");
+  if (!headers["anthropic-version"]) throw anthropicInvalid("anthropic-version: header is required");
+  const ask = messages.read(body);
+  const { instead } = readOrders(world, ask.prompt, "", messages.path);
+  if (instead) throw instead;
+  const now = world.now();
+  world.counted = [...world.counted.filter((at) => now - at < 60_000), now];
+  if (world.counted.length > perMinute) {
+    const limited = anthropicInvalid(
+      "This request would exceed your organization's rate limit.",
+      429,
+      "rate_limit_error",
+    );
+    limited.headers["retry-after"] = "60";
+    throw limited;
+  }
+  const odd = Object.keys(body).find((name) => !counted.has(name));
+  if (odd) throw anthropicInvalid(`${odd}: Extra inputs are not permitted`);
+  if (!/^claude-[a-z0-9-]+$/.test(string(body.model)))
+    throw anthropicInvalid(`model: ${string(body.model)}`, 404, "not_found_error");
+  return Response.json({ input_tokens: tokens(ask.weight) });
+}

@@ -1,0 +1,100 @@
+/**
+ * A scripted GitHub and Copilot on loopback, speaking their wire format: behind `start --demo`, and behind our tests.
+ * It shares no code with the dialects on purpose: a mistake both sides made alike would be invisible.
+ */
+
+import { type DemoAccount, type DeviceScript, demoAccounts, type World } from "./accounts";
+import type { Desk, Interceptor, Seen } from "./journal";
+import { listen } from "./listen";
+import { githubRoutes, modelRoutes } from "./routes";
+
+export type { Interceptor, Seen } from "./journal";
+
+export interface DemoOptions {
+  /** Milliseconds between the events of a stream; 15. 0 in tests. */
+  pace?: number;
+  /** `demoAccounts()` when missing. */
+  accounts?: DemoAccount[];
+  /** Billing generation of the model list: A counts premium requests (default), B prices tokens. */
+  generation?: "A" | "B";
+  /** A clock in milliseconds. */
+  now?: () => number;
+  /** Journal entries kept; all when missing. */
+  keep?: number;
+  /** How signing in by device code goes; approved after one pending poll. */
+  device?: Partial<DeviceScript>;
+}
+
+export interface Demo {
+  /** github.com, its REST host, and the model host of `individual` accounts. */
+  url: string;
+  /** The model host of `business` accounts. */
+  businessUrl: string;
+  /** Live: change quotas, remove accounts, make the exchange fail. */
+  accounts: DemoAccount[];
+  /** Everything it was sent, in order. */
+  journal: Seen[];
+  /** The next `times` (1) requests whose path matches get this answer; `undefined` from it means the normal one. */
+  intercept(path: string | RegExp, answer: Interceptor, times?: number): void;
+  /** Every Copilot token handed out so far is refused from now on: 401 "unauthorized: token expired". */
+  expireTokens(): void;
+  /** How signing in goes from now on. */
+  device: DeviceScript;
+  /** Model requests being answered, streams included. */
+  readonly open: number;
+  /** The most there were at once. */
+  readonly peak: number;
+  stop(): Promise<void>;
+}
+
+export function startDemo(options: DemoOptions = {}): Demo {
+  const world: World = {
+    accounts: options.accounts ?? demoAccounts(),
+    generation: options.generation ?? "A",
+    pace: options.pace ?? 15,
+    now: options.now ?? Date.now,
+    urls: { individual: "", business: "" },
+    issued: new Map(),
+    grants: new Map(),
+    device: { interval: 5, pending: 1, outcome: "success", ...options.device },
+    accepted: new Set(),
+    counted: [],
+    spent: new Set(),
+    open: 0,
+    peak: 0,
+  };
+  const journal: Seen[] = [];
+  const desk: Desk = {
+    interceptions: [],
+    remember(seen) {
+      journal.push(seen);
+      if (journal.length > (options.keep ?? Number.POSITIVE_INFINITY)) journal.shift();
+    },
+  };
+  const main = listen(world, "individual", [...githubRoutes, ...modelRoutes], desk);
+  const business = listen(world, "business", modelRoutes, desk);
+  world.urls = { individual: main.url.origin, business: business.url.origin };
+
+  return {
+    url: world.urls.individual,
+    businessUrl: world.urls.business,
+    accounts: world.accounts,
+    journal,
+    intercept(path, answer, times = 1) {
+      desk.interceptions.push({ path, answer, times });
+    },
+    expireTokens() {
+      for (const issued of world.issued.values()) issued.until = 0;
+    },
+    device: world.device,
+    get open() {
+      return world.open;
+    },
+    get peak() {
+      return world.peak;
+    },
+    async stop() {
+      await Promise.all([main.stop(true), business.stop(true)]);
+    },
+  };
+}

@@ -1,0 +1,37 @@
+/** Who may come in to the model host, with which headers: checked before anything of the body is read. */
+import type { DemoAccount, HostName, World } from "./accounts";
+import { plain } from "./wire";
+
+/** The account behind a request, or the refusal its headers deserve. */
+export function admit(world: World, host: HostName, headers: Record<string, string>): DemoAccount {
+  const bearer = /^bearer (.+)$/i.exec(headers.authorization ?? "")?.[1] ?? "";
+  const direct = bearer.startsWith("gho_");
+  const account = direct ? byGithubToken(world, bearer) : byCopilotToken(world, bearer);
+
+  if (account.host !== host) throw plain(421, "Misdirected Request");
+  const version = headers["x-github-api-version"];
+  if (version !== undefined && version < "2025-04-01")
+    throw plain(
+      466,
+      "bad request: the specified API version is no longer supported. You may need to update your client to a newer version.",
+    );
+  if (!direct && !headers["editor-version"])
+    throw plain(400, "bad request: missing Editor-Version header for IDE auth");
+  if (!direct && !headers["copilot-integration-id"])
+    throw plain(403, "unauthorized: not authorized to use this Copilot feature");
+  return account;
+}
+
+function byGithubToken(world: World, token: string): DemoAccount {
+  const account = world.accounts.find(({ githubToken }) => githubToken === token);
+  if (!account) throw plain(401, "unauthorized: invalid token");
+  return account;
+}
+
+function byCopilotToken(world: World, token: string): DemoAccount {
+  const issued = world.issued.get(token);
+  if (!issued) throw plain(401, token ? "unauthorized: invalid token" : "unauthorized");
+  if (world.now() >= issued.until || !world.accounts.includes(issued.account))
+    throw plain(401, "unauthorized: token expired");
+  return issued.account;
+}

@@ -1,0 +1,209 @@
+/**
+ * Failures on request. `[demo: NAME argument]` in the newest text of a person makes the upstream misbehave, so that
+ * every failure a client may meet can be provoked at will. `[demo: 429 30 once]` happens the first time only,
+ * `[demo: 429 @work-demo]` on that account only. Several directives may stand in one text.
+ */
+import type { World } from "./accounts";
+import { anthropicInvalid, invalid, plain, Refusal, refusal } from "./wire";
+
+/** What the directives of one prompt order. */
+export interface Orders {
+  /** Answer this instead. */
+  instead?: Refusal;
+  /** Seconds before the headers. */
+  slowHeaders?: number;
+  /** What happens after `after` (3) content events. */
+  midway?: "reset" | "end" | "silence" | "error" | "failed" | "broken" | "ping";
+  after?: number;
+  /** Seconds of `silence`. */
+  silence?: number;
+  /** Calls end with the reason of a text. */
+  wrongFinish?: boolean;
+  /** The end of a response does not repeat its items. */
+  noOutput?: boolean;
+  noFinish?: boolean;
+  noDone?: boolean;
+  empty?: boolean;
+  firstError?: boolean;
+  afterDone?: boolean;
+  crlf?: boolean;
+  /** Bytes per packet. */
+  chop?: number;
+  /** Pieces of text. */
+  long?: number;
+  refuse?: boolean;
+  redacted?: boolean;
+  /** Text that explains the directives. */
+  help?: string;
+}
+
+export interface Directive {
+  name: string;
+  /** What the argument `N` means, when there is one. */
+  argument?: string;
+  what: string;
+}
+
+interface Row extends Directive {
+  give(argument: number | undefined, now: number, path: string): Partial<Orders>;
+}
+
+/**
+ * Answers instead of the scripted one. The name starts with the status, or it is 200. A row:
+ * name | form | code (@param) | words | seconds of retry-after, `date` to say them as one | what it means
+ */
+const answers = `
+400-model | openai | model_not_supported @model | The requested model is not supported. | | the model is unknown or not allowed
+400-endpoint | json | unsupported_api_for_model | model "demo" is not accessible via the {path} endpoint | | the model is not offered at this endpoint
+400-long | long | model_max_prompt_tokens_exceeded | prompt token count of 130000 exceeds the limit of 128000 | | the prompt is too long
+400-field | anthropic | invalid_request_error | context_management: Extra inputs are not permitted | | a field is refused
+400-body | json | invalid_request_body | invalid request body | | the body is refused
+400-plain | plain | | Bad Request | | an opaque refusal
+400-editor | plain | | bad request: missing Editor-Version header for IDE auth | | a header is missing
+400-off-topic | json | off_topic | off_topic: the question is not about programming | | the intent filter
+400-previous | openai | previous_response_not_found @previous_response_id | Previous response with id 'resp_demo' not found. | | nothing is stored upstream
+400-encrypted | openai | invalid_encrypted_content | The encrypted content could not be decrypted or parsed. | | replayed reasoning of someone else
+400-item-id | openai | string_above_max_length @input[2].id | Invalid 'input[2].id': string too long. Expected a string with maximum length 64, but got a string with length 416 instead. | | a replayed item id of someone else
+400-mismatch | openai | invalid_request_body | The encrypted content for item rs_demo could not be verified. Reason: Encrypted content item_id did not match the target item id. | | replayed reasoning under another id
+401-expired | plain | | unauthorized: token expired | | the Copilot token has expired
+401-ide | plain | | IDE token expired: unauthorized: token expired | | the same in other words
+401-item | json | | input item ID does not belong to this connection | | a replayed item of another account
+401-pat | plain | | unauthorized: Personal Access Token does not have Copilot Requests permission | | a token without the permission
+401-agent | raw | | {"authorize_url":"https://github.com/login/oauth/authorize"} | | an agent wants its own sign-in
+402 | json | quota_exceeded | You have no quota | 3600 | the quota is used up
+402-date | json | quota_exceeded | You have no quota | date 3600 | the same, until a date
+402-free | json | free_quota_exceeded | You have no quota | | the free plan is used up
+402-overage | json | overage_limit_reached | You have reached your overage limit | | the limit of paid overage is reached
+402-billing | json | billing_not_configured | Billing is not configured | | billing is not set up
+403 | plain | | unauthorized: not authorized to use this Copilot feature | | no right to use this
+403-endpoint | plain | | access to this endpoint is forbidden | | no right to use this endpoint
+404 | plain | | 404 page not found | | unknown path or model
+408 | json | user_request_timeout | Timed out reading request body. Try again, or use a smaller request size. | | the body came too slowly
+413 | plain | | Request Entity Too Large | | the body is too large
+413-json | json | | failed to parse request | | the same as JSON
+421 | plain | | Misdirected Request | | the host of another plan
+422 | plain | | Sorry, the response was filtered by the Responsible AI Service. | | the content filter
+424 | plain | | failed dependency | | an agent's dependency failed
+429 | json | rate_limited | Too many requests. Please wait. | 5 | too many requests
+429-date | json | rate_limited | Too many requests. Please wait. | date 5 | the same, until a date
+429-silent | json | rate_limited | Too many requests. Please wait. | | the same, without saying how long
+429-model | json | user_model_rate_limited:pro | You have been rate-limited for this model. | 60 | this account with this model
+429-global | json | user_global_rate_limited:pro | Sorry, you have been rate-limited. Please wait a moment before trying again. | 60 | this account with every model
+429-weekly | json | user_weekly_rate_limited | Sorry, you've exceeded your weekly rate limit. Please review our Terms of Service. | 187200 | the weekly limit
+429-integration | json | integration_rate_limited | This integration is rate-limited. | 60 | every account alike
+429-overloaded | json | model_overloaded | The model is overloaded. | 10 | this model for everybody
+466 | plain | | bad request: the specified API version is no longer supported. You may need to update your client to a newer version. | | the API version is too old
+499 | plain | | client closed request | | cancelled by the server
+500 | json | internal_error | Internal server error | | an internal error
+502 | raw | | | | a bad gateway, without a word
+502-html | html | | 502 Bad Gateway | | a bad gateway's page
+503 | plain | | upstream provider rate limit | | the model's provider is busy
+504 | html | | 504 Gateway Time-out | | the model's provider is silent
+529 | anthropic | overloaded_error | Overloaded | | the model is overloaded, in Anthropic's words
+html | html | | Sign in to the network | | success, but a page`;
+
+type Form = (status: number, code: string, words: string, headers: Record<string, string>, path: string) => Refusal;
+
+const forms: Record<string, Form> = {
+  json: (status, code, words, headers) => refusal(status, code, words, {}, headers),
+  openai: (status, code, words, headers) => {
+    const [name = "", param = null] = code.split(" @");
+    return refusal(status, name, words, { param, type: "invalid_request_error" }, headers);
+  },
+  anthropic: (status, type, words) => anthropicInvalid(words, status, type),
+  long: (_status, code, words, _headers, path) =>
+    path === "/v1/messages"
+      ? anthropicInvalid("prompt is too long: 210000 tokens > 200000 maximum")
+      : invalid(code, words),
+  plain: (status, _code, words, headers) => plain(status, words, headers),
+  html: (status, _code, words) =>
+    new Refusal(status, `<html>\r\n<head><title>${words}</title></head>\r\n<body>${words}</body>\r\n</html>\r\n`, {
+      "content-type": "text/html",
+    }),
+  raw: (status, _code, words) => new Refusal(status, words, { "content-type": "text/plain; charset=utf-8" }),
+};
+
+function answerRow(line: string): Row {
+  const [name = "", form = "", code = "", words = "", retry = "", what = ""] = line
+    .split("|")
+    .map((cell) => cell.trim());
+  const status = Number.parseInt(name, 10) || 200;
+  return {
+    name,
+    what: `${status}: ${what}`,
+    ...(retry && { argument: "seconds to wait" }),
+    give(argument, now, path) {
+      const seconds = argument ?? Number(retry.replace("date", ""));
+      const after = retry.startsWith("date") ? new Date(now + seconds * 1000).toUTCString() : String(seconds);
+      const headers = {
+        ...(retry && { "retry-after": after }),
+        ...(status === 429 && { "x-ratelimit-exceeded": code }),
+      };
+      return { instead: forms[form]!(status, code, words.replace("{path}", path), headers, path) };
+    },
+  };
+}
+
+/** Changes of the scripted answer: name, what it does, what it orders, what its argument means. */
+const changes: [name: string, what: string, give: (argument?: number) => Partial<Orders>, argument?: string][] = [
+  ["slow-headers", "silence before the headers", (n = 5) => ({ slowHeaders: n }), "seconds"],
+  ["reset", "the connection is reset before the body", () => ({ midway: "reset", after: 0 })],
+  ["cut", "the connection is reset midway", (n = 3) => ({ midway: "reset", after: n }), "events before it"],
+  ["end", "a clean end midway", (n = 3) => ({ midway: "end", after: n }), "events before it"],
+  ["silence", "silence midway", (n = 5) => ({ midway: "silence", silence: n }), "seconds"],
+  ["error-event", "an error event midway", () => ({ midway: "error" })],
+  ["failed", "response.failed midway; in other dialects as error-event", () => ({ midway: "failed" })],
+  ["bad-json", "one line of broken JSON midway", () => ({ midway: "broken" })],
+  ["first-error", "200, then an error as the first event", () => ({ firstError: true })],
+  ["empty", "200 without a single event", () => ({ empty: true })],
+  ["ping", "a line that means nothing midway", () => ({ midway: "ping" })],
+  ["wrong-finish", "calls, but the finish reason of a text", () => ({ wrongFinish: true })],
+  ["no-output", "responses: the last event has no items", () => ({ noOutput: true })],
+  ["no-finish", "no finish reason; in responses no last output_item.done", () => ({ noFinish: true })],
+  ["no-done", "the last event is missing", () => ({ noDone: true })],
+  ["after-done", "more bytes after the last event", () => ({ afterDone: true })],
+  ["crlf", "lines end with CR LF", () => ({ crlf: true })],
+  ["chop", "packets of a few bytes that end anywhere", (n = 7) => ({ chop: Math.max(1, n) }), "bytes"],
+  ["long", "a long answer", (n = 200) => ({ long: n }), "pieces of text"],
+  ["refuse", "the model refuses", () => ({ refuse: true })],
+  ["redacted", "thinking that may not be shown", () => ({ redacted: true })],
+  ["help", "this list", () => ({ help: directivesHelp() })],
+];
+
+const rows: Row[] = [
+  ...answers.trim().split("\n").map(answerRow),
+  ...changes.map(([name, what, give, argument]) => ({ name, what, give, argument })),
+];
+
+/** Every directive, in the order they are explained. */
+export const directives: readonly Directive[] = rows.map(({ name, argument, what }) => ({ name, argument, what }));
+
+export const directivesHelp = (): string =>
+  ["DEMO. Write one of these into a prompt:"]
+    .concat(
+      directives.map(
+        ({ name, argument, what }) =>
+          `[demo: ${name}${argument ? " N" : ""}] ${what}${argument ? `; N: ${argument}` : ""}`,
+      ),
+    )
+    .join("\n");
+
+/** Reads the directives in `prompt` that are meant for this account and have not been used up. */
+export function readOrders(world: World, prompt: string, login: string, path: string): Orders {
+  const orders: Orders = {};
+  for (const [written, text = ""] of prompt.matchAll(/\[demo:\s*([^\]]+)\]/gi)) {
+    const [name = "", ...words] = text.trim().split(/\s+/);
+    const addressee = words.find((word) => word.startsWith("@"))?.slice(1);
+    if (addressee && addressee !== login) continue;
+    if (words.includes("once")) {
+      const mark = `${written} ${prompt}`;
+      if (world.spent.has(mark)) continue;
+      world.spent.add(mark);
+    }
+    const row = rows.find((candidate) => candidate.name === name.toLowerCase());
+    const argument = words.map(Number).find((value) => !Number.isNaN(value));
+    if (row) Object.assign(orders, row.give(argument, world.now(), path));
+    else orders.help = `There is no directive “${name}”.\n${directivesHelp()}`;
+  }
+  return orders;
+}

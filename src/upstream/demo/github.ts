@@ -1,0 +1,191 @@
+/** github.com and its REST host: signing in by device code, who am I, the Copilot token, the quota. */
+import { quotaReport } from "./accounting";
+import type { DemoAccount, ExchangeFault, World } from "./accounts";
+import { githubError, type Json, Refusal, randomId, record, string } from "./wire";
+
+/** Token prefix by kind of application: GitHub Apps are exchanged, OAuth Apps are not. */
+const applications = [
+  { clientId: /^Iv/, prefix: "ghu_", scope: "" },
+  { clientId: /^Ov/, prefix: "gho_", scope: "read:user" },
+];
+
+const envelope = (id: string, title: string, message: string): Json => ({
+  can_signup_for_limited: id === "no_copilot_access",
+  error_details: {
+    url: "https://github.com/github-copilot/signup?editor={EDITOR}",
+    message,
+    title,
+    notification_id: id,
+  },
+});
+
+/** 403 with an envelope says that a person must act; 403 "API rate limit exceeded" does not. */
+const exchangeRefusals: Record<ExchangeFault, (account: DemoAccount) => Refusal> = {
+  no_copilot_access: ({ login }) =>
+    githubError(403, "Resource not accessible by integration", {
+      ...envelope(
+        "no_copilot_access",
+        "Signup for GitHub Copilot",
+        `No access to GitHub Copilot found. You are currently logged in as ${login}.`,
+      ),
+    }),
+  snippy_not_configured: () =>
+    githubError(403, "Resource not accessible by integration", {
+      ...envelope(
+        "snippy_not_configured",
+        "Settings needed",
+        "Choose whether suggestions matching public code are allowed.",
+      ),
+    }),
+  billing_locked: () =>
+    githubError(403, "Resource not accessible by integration", {
+      ...envelope("billing_locked", "Billing problem", "Your account is locked because of a billing problem."),
+    }),
+  "rate-limit": () => githubError(403, "API rate limit exceeded for user ID 583231."),
+  revoked: () => githubError(401, "Bad credentials"),
+  "500": () => new Refusal(500, "", {}),
+  "502": () =>
+    new Refusal(502, "<html><body><h1>502 Bad Gateway</h1></body></html>\n", { "content-type": "text/html" }),
+  unreadable: () => new Refusal(200, '{"expires_at":0}', { "content-type": "application/json" }),
+};
+
+/** POST /login/device/code, JSON or form. */
+export function startDeviceFlow(world: World, body: unknown, accept: string, webUrl: string): Response {
+  const clientId = string(fields(body).client_id);
+  if (!applications.some((application) => application.clientId.test(clientId)))
+    return spell({ error: "Not Found" }, accept, 404);
+  const device_code = randomId("", 40);
+  const { interval } = world.device;
+  world.grants.set(device_code, { clientId, interval, polls: 0, lastPoll: world.now(), until: world.now() + 900_000 });
+  const user_code = `DEMO-${String(world.grants.size).padStart(4, "0")}`;
+  return spell(
+    { device_code, user_code, verification_uri: `${webUrl}/login/device`, expires_in: 900, interval },
+    accept,
+  );
+}
+
+/** POST /login/oauth/access_token. Pending and failed polls are HTTP 200 with an `error`. */
+export function pollDeviceFlow(world: World, body: unknown, accept: string): Response {
+  const { client_id, device_code, grant_type } = fields(body);
+  const fail = (error: string, extra: Json = {}) =>
+    spell(
+      { error, error_description: `DEMO: ${error}`, error_uri: "https://docs.github.com/developers", ...extra },
+      accept,
+    );
+  if (grant_type !== "urn:ietf:params:oauth:grant-type:device_code") return fail("unsupported_grant_type");
+  const grant = world.grants.get(string(device_code));
+  if (!grant) return fail("incorrect_device_code");
+  if (grant.clientId !== client_id) return fail("incorrect_client_credentials");
+  const early = world.now() - grant.lastPoll < grant.interval * 1000;
+  grant.lastPoll = world.now();
+  if (world.now() >= grant.until) return fail("expired_token");
+  if (early) {
+    grant.interval += 5;
+    return fail("slow_down", { interval: grant.interval });
+  }
+  grant.polls += 1;
+  if (grant.polls <= world.device.pending) return fail("authorization_pending");
+  if (world.device.outcome !== "success") return fail(world.device.outcome);
+  world.grants.delete(string(device_code));
+  const application = applications.find(({ clientId }) => clientId.test(grant.clientId))!;
+  return spell(
+    { access_token: signedIn(world, application.prefix), token_type: "bearer", scope: application.scope },
+    accept,
+  );
+}
+
+/** The next account whose token such an application would get: the first sign-in is the first account's, and so on round. */
+function signedIn(world: World, prefix: string): string {
+  const candidates = world.accounts.filter((account) => account.githubToken.startsWith(prefix));
+  const turn = [...world.spent].filter((mark) => mark.startsWith(`sign-in ${prefix}`)).length;
+  world.spent.add(`sign-in ${prefix} ${turn}`);
+  return candidates[turn % candidates.length]?.githubToken ?? `${prefix}DEMOnobody`;
+}
+
+/** GET /login/device */
+export const devicePage = () =>
+  new Response(
+    "<!doctype html><title>DEMO sign-in</title><h1>DEMO</h1><p>There is nothing to type here: the demo approves every code.</p>",
+    { headers: { "content-type": "text/html; charset=utf-8" } },
+  );
+
+/** GET /user */
+export function whoAmI(world: World, authorization: string | undefined): Response {
+  const account = byGithubToken(world, authorization);
+  const id = 1000 + world.accounts.indexOf(account);
+  return Response.json({
+    login: account.login,
+    id,
+    type: "User",
+    name: `DEMO ${account.login}`,
+    email: null,
+    two_factor_authentication: true,
+    created_at: "2020-01-01T00:00:00Z",
+    updated_at: "2026-01-01T00:00:00Z",
+  });
+}
+
+/** GET /copilot_internal/v2/token: the exchange. */
+export function exchangeToken(world: World, authorization: string | undefined): Response {
+  const account = byGithubToken(world, authorization);
+  if (account.exchangeFault) throw exchangeRefusals[account.exchangeFault](account);
+  if (!account.githubToken.startsWith("ghu_")) throw githubError(404, "Not Found");
+  const { tokenLifetime = 1800, refreshIn = 1500, host } = account;
+  const expires = Math.floor(world.now() / 1000) + tokenLifetime;
+  const token = mint(account, expires);
+  world.issued.set(token, { account, until: world.now() + (account.expiresEarly ? refreshIn : tokenLifetime) * 1000 });
+  const free = account.plan === "free" ? account.quota : undefined;
+  return Response.json({
+    token,
+    expires_at: expires,
+    refresh_in: refreshIn,
+    sku: account.sku,
+    individual: host === "individual",
+    chat_enabled: true,
+    endpoints: {
+      api: world.urls[host],
+      "origin-tracker": "https://origin-tracker.invalid",
+      proxy: "https://proxy.invalid",
+      telemetry: "https://telemetry.invalid",
+    },
+    organization_list: host === "business" ? ["a5db0bcaae94032fe715fb34a5e4bce2"] : [],
+    enterprise_list: null,
+    limited_user_quotas: free ? { chat: free.chat.remaining, completions: free.completions.remaining } : null,
+    limited_user_reset_date: null,
+    telemetry: "disabled",
+    public_suggestions: "enabled",
+    copilotignore_enabled: false,
+    tracking_id: "demo",
+  });
+}
+
+/** `key=value;…:mac`. Clients must take it whole. */
+function mint({ sku, host }: DemoAccount, expires: number): string {
+  const hex = (bytes: number) => Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString("hex");
+  const claims = `tid=${hex(16)};exp=${expires};sku=${sku};proxy-ep=proxy.${host}.invalid;st=dotcom;chat=1;cit=1;malfil=1`;
+  return `${claims};editor_preview_features=1;agent_mode=1;mcp=1;rt=1;8kp=1;ip=203.0.113.7;asn=AS64500:${hex(32)}`;
+}
+
+/** GET /copilot_internal/user */
+export const copilotUser = (world: World, authorization: string | undefined): Response =>
+  Response.json(quotaReport(world, byGithubToken(world, authorization)));
+
+/** `token X` and `Bearer X` are the same to GitHub. */
+function byGithubToken(world: World, authorization = ""): DemoAccount {
+  const token = /^(?:token|bearer) (.+)$/i.exec(authorization)?.[1];
+  const account = world.accounts.find((candidate) => candidate.githubToken === token);
+  if (!account) throw githubError(401, "Bad credentials");
+  return account;
+}
+
+const fields = (body: unknown): Json =>
+  typeof body === "string" ? Object.fromEntries(new URLSearchParams(body)) : record(body);
+
+/** Without `Accept: application/json` the answer is form-encoded. */
+function spell(answer: Json, accept: string, status = 200): Response {
+  if (accept.includes("json")) return Response.json(answer, { status });
+  const form = new URLSearchParams(
+    Object.entries(answer).map(([key, value]): [string, string] => [key, String(value)]),
+  );
+  return new Response(form.toString(), { status, headers: { "content-type": "application/x-www-form-urlencoded" } });
+}

@@ -1,0 +1,146 @@
+/** Answers of /v1/messages. */
+import { copilotUsage } from "./accounting";
+import type { Call, Plan, Usage } from "./ask";
+import { pieces } from "./brain";
+import type { Scene } from "./model-call";
+import type { Model } from "./models";
+import { sign } from "./opaque";
+import type { Frame, Interjections } from "./stream";
+import { type Json, randomId, record } from "./wire";
+
+const overloaded = spell("error", { error: { type: "overloaded_error", message: "Overloaded" } });
+export const messageInterjections: Interjections = {
+  error: overloaded,
+  failed: overloaded,
+  ping: spell("ping", {}),
+};
+
+export function wholeMessage(scene: Scene): Json {
+  const { plan, model } = scene;
+  return {
+    ...envelope(model),
+    content: blocks(scene).map((block) => block.whole),
+    ...ending(plan),
+    context_management: { applied_edits: [] },
+    usage: usage(plan.usage),
+    copilot_usage: copilotUsage(model, plan.usage),
+  };
+}
+
+/**
+ * message_start, (content_block_start, content_block_delta*, content_block_stop)*, message_delta, message_stop.
+ * The usage of message_start is a first guess; message_delta corrects it.
+ */
+export function* messageFrames(scene: Scene): Generator<Frame> {
+  const { plan, model } = scene;
+  const say = (part: Frame["part"], type: string, fields: Json): Frame => ({ part, text: spell(type, fields) });
+  const guess = usage({
+    ...plan.usage,
+    input: Math.ceil(plan.usage.input / 2),
+    cacheRead: 0,
+    cacheWrite: 0,
+    output: 1,
+  });
+  yield say("opening", "message_start", {
+    message: { ...envelope(model), content: [], stop_reason: null, stop_sequence: null, usage: guess },
+  });
+  for (const [index, { begun, deltas }] of blocks(scene).entries()) {
+    yield say("content", "content_block_start", { index, content_block: begun });
+    if (index === 0) yield say("content", "ping", {});
+    for (const delta of deltas) yield say("content", "content_block_delta", { index, delta });
+    yield say("content", "content_block_stop", { index });
+  }
+  yield say("finish", "message_delta", {
+    delta: ending(plan),
+    usage: usage(plan.usage),
+    context_management: { applied_edits: [] },
+    copilot_usage: copilotUsage(model, plan.usage),
+  });
+  yield say("end", "message_stop", {});
+  // One of the hosts behind this endpoint adds a line of another dialect.
+  if (backend(model) === "vrtx") yield { part: "end", text: "data: [DONE]\n\n" };
+}
+
+function spell(type: string, fields: Json): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
+}
+
+/** Which host serves it shows in the prefixes of ids. */
+const backend = (model: Model) => (model.id.includes("opus") ? "vrtx" : "bdrk");
+
+const envelope = (model: Model): Json => ({
+  id: randomId(`msg_${backend(model)}_01`, 22),
+  type: "message",
+  role: "assistant",
+  model: model.answersAs,
+});
+
+interface Block {
+  whole: Json;
+  begun: Json;
+  deltas: Iterable<Json>;
+}
+
+function blocks({ plan, model, body }: Scene): Block[] {
+  const omitted = record(body.thinking).display === "omitted";
+  return [
+    ...(plan.thinking.length > 0 ? [thinkingBlock(plan, omitted)] : []),
+    ...(plan.text.length > 0 ? [textBlock(plan.text)] : []),
+    ...plan.calls.map((call) => toolBlock(call, model)),
+  ];
+}
+
+function thinkingBlock(plan: Plan, omitted: boolean): Block {
+  const thought = plan.thinking.join("");
+  const signature = sign(thought);
+  if (plan.redacted) {
+    const whole = { type: "redacted_thinking", data: signature };
+    return { whole, begun: whole, deltas: [] };
+  }
+  const shown = omitted ? [] : plan.thinking;
+  return {
+    whole: { type: "thinking", thinking: shown.join(""), signature },
+    begun: { type: "thinking", thinking: "", signature: "" },
+    deltas: [
+      ...shown.map((thinking) => ({ type: "thinking_delta", thinking })),
+      { type: "signature_delta", signature },
+    ],
+  };
+}
+
+const textBlock = (parts: string[]): Block => ({
+  whole: { type: "text", text: parts.join("") },
+  begun: { type: "text", text: "" },
+  deltas: parts.map((text) => ({ type: "text_delta", text })),
+});
+
+function toolBlock({ tool, input }: Call, model: Model): Block {
+  const identity = { type: "tool_use", id: randomId(`toolu_${backend(model)}_01`, 22), name: tool.name };
+  const written = ["", ...pieces(JSON.stringify(input), 8)];
+  return {
+    whole: { ...identity, input },
+    begun: { ...identity, input: {} },
+    deltas: written.map((partial_json) => ({ type: "input_json_delta", partial_json })),
+  };
+}
+
+const stopReasons: Record<Plan["finish"], string> = {
+  stop: "end_turn",
+  tool: "tool_use",
+  length: "max_tokens",
+  refusal: "refusal",
+  "stop-sequence": "stop_sequence",
+};
+
+const ending = ({ finish, stopSequence }: Plan): Json => ({
+  stop_reason: stopReasons[finish],
+  stop_sequence: finish === "stop-sequence" ? (stopSequence ?? null) : null,
+});
+
+/** `input_tokens` leaves out what was read from the cache or written to it. */
+const usage = ({ input, cacheRead, cacheWrite, output }: Usage): Json => ({
+  input_tokens: input - cacheRead - cacheWrite,
+  cache_creation_input_tokens: cacheWrite,
+  cache_read_input_tokens: cacheRead,
+  output_tokens: output,
+});

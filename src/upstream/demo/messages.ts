@@ -1,0 +1,78 @@
+/** POST /v1/messages: what it reads. messages-rules.ts says what it refuses, message-events.ts renders the answer. */
+import type { Ask, Tool } from "./ask";
+import { ownWords } from "./brain";
+import { messageFrames, messageInterjections, wholeMessage } from "./message-events";
+import { blocksOf, cacheMarks, messagesRules } from "./messages-rules";
+import type { Dialect } from "./model-call";
+import { type Json, list, number, record, records, string, weigh } from "./wire";
+
+export const messages: Dialect = {
+  path: "/v1/messages",
+  read,
+  rules: messagesRules,
+  whole: wholeMessage,
+  frames: messageFrames,
+  says: messageInterjections,
+};
+
+function read(body: Json): Ask {
+  const turns = records(body.messages);
+  const last = turns.findLast((turn) => turn.role !== "system");
+  const results = last?.role === "user" ? blocksOf(last.content).filter((block) => block.type === "tool_result") : [];
+  const people = turns.filter((turn) => turn.role === "user");
+  const thinking = string(record(body.thinking).type);
+  const format = record(record(body.output_config).format);
+  return {
+    model: string(body.model),
+    stream: body.stream === true,
+    prompt: people.map(newestText).findLast(Boolean) ?? "",
+    results: results.map((block) => textOf(block.content)),
+    background: [
+      textOf(body.system),
+      ...turns.filter(({ role }) => role !== "assistant").map(({ content }) => textOf(content)),
+    ],
+    tools: records(body.tools).filter(isOrdinary).map(readTool),
+    choice: readChoice(record(body.tool_choice)),
+    thinks: thinking === "enabled" || thinking === "adaptive",
+    effort: undefined,
+    parallel: record(body.tool_choice).disable_parallel_tool_use !== true,
+    schema: format.type === "json_schema" ? format.schema : undefined,
+    maxTokens: number(body.max_tokens),
+    stops: list(body.stop_sequences).map(string),
+    turns: turns.filter((turn) => turn.role === "assistant").length,
+    images: turns.reduce((sum, turn) => sum + imagesIn(turn.content), 0),
+    marks: cacheMarks(body) > 0,
+    weight: weigh(body.system) + weigh(body.messages) + weigh(body.tools),
+  };
+}
+
+/** The last of a message's texts that holds a person's own words. */
+const newestText = (turn: Json): string =>
+  blocksOf(turn.content)
+    .filter((block) => block.type === "text")
+    .map((block) => ownWords(string(block.text)))
+    .findLast(Boolean) ?? "";
+
+const textOf = (content: unknown): string =>
+  blocksOf(content)
+    .map((block) => string(block.text))
+    .filter(Boolean)
+    .join("\n");
+
+const isOrdinary = (tool: Json) => tool.type === undefined || tool.type === "custom";
+
+const readTool = (tool: Json): Tool => ({
+  name: string(tool.name),
+  kind: "function",
+  description: string(tool.description),
+  schema: tool.input_schema,
+});
+
+function readChoice({ type, name }: Json): Ask["choice"] {
+  if (type === "tool") return { name: string(name) };
+  return type === "any" || type === "none" ? type : "auto";
+}
+
+/** Pictures in tool results count too. */
+const imagesIn = (content: unknown): number =>
+  blocksOf(content).reduce((sum, block) => sum + (block.type === "image" ? 1 : imagesIn(block.content)), 0);

@@ -1,0 +1,143 @@
+/** One request to a model, from its headers to the end of its answer: the same way for the three dialects. */
+import { chargeRequest, chargeTokens, quotaHeaders } from "./accounting";
+import type { DemoAccount, World } from "./accounts";
+import type { Ask, Plan } from "./ask";
+import { answer, tokens } from "./brain";
+import { type Orders, readOrders } from "./faults";
+import { type Model, modelFor } from "./models";
+import { deliver, type Frame, type Interjections, nap } from "./stream";
+import { invalid, type Json, plain, type Refusal, refusal } from "./wire";
+
+/** A request that was let in. */
+export interface ModelCall {
+  account: DemoAccount;
+  headers: Record<string, string>;
+  body: Json;
+  signal: AbortSignal;
+  /** Keeps the request open after the handler has returned, until the function it gives is called. */
+  hold(): (aborted: boolean) => void;
+}
+
+/** What a dialect's rules look at. */
+export interface View {
+  body: Json;
+  ask: Ask;
+  model: Model;
+  account: DemoAccount;
+  headers: Record<string, string>;
+}
+
+/** What a dialect's rendering needs. */
+export interface Scene extends View {
+  world: World;
+  orders: Orders;
+  plan: Plan;
+}
+
+/** A refusal, or nothing to object. */
+export type Rule = (view: View) => Refusal | undefined | false | "";
+
+export interface Dialect {
+  path: string;
+  /** Never refuses: what it cannot read it leaves out. */
+  read(body: Json): Ask;
+  /** Asked in order; the first objection is the answer. */
+  rules: Rule[];
+  whole(scene: Scene): Json;
+  frames(scene: Scene): Iterable<Frame>;
+  says: Interjections;
+}
+
+export async function answerModelCall(world: World, call: ModelCall, dialect: Dialect): Promise<Response> {
+  const { account, headers, body, signal } = call;
+  const ask = dialect.read(body);
+  const asked = ask.results.length > 0 ? "" : ask.prompt;
+  const orders = readOrders(world, asked, account.login, dialect.path);
+  if (orders.slowHeaders) await nap(orders.slowHeaders * 1000, signal);
+  if (signal.aborted) return new Response(null, { status: 499 });
+  if (orders.instead) throw orders.instead;
+
+  const model = modelFor(world, account, ask.model, dialect.path);
+  const view: View = { body, ask, model, account, headers };
+  for (const rule of dialect.rules) {
+    const objection = rule(view);
+    if (objection) throw objection;
+  }
+  chargeRequest(world, account, model, headers["x-initiator"]);
+  const plan = answer(ask, model, orders);
+  chargeTokens(account, model, plan.usage);
+
+  const scene: Scene = { ...view, world, orders, plan };
+  const quota = quotaHeaders(world, account);
+  const send = (frames: Iterable<Frame>) =>
+    deliver(frames, dialect.says, orders, { pace: world.pace, signal, left: call.hold() });
+  if (ask.stream)
+    return new Response(send(dialect.frames(scene)), { headers: { "content-type": "text/event-stream", ...quota } });
+  const text = damaged(JSON.stringify(dialect.whole(scene)), dialect.says, orders);
+  return new Response(orders.midway || orders.chop ? send(inParts(text)) : text, {
+    headers: { "content-type": "application/json; charset=utf-8", ...quota },
+  });
+}
+
+/** A whole answer under the orders that change its text. */
+function damaged(text: string, { error }: Interjections, orders: Orders): string {
+  if (orders.empty) return "";
+  if (orders.firstError) return error.replace(/^(event: .*\n)?data: /, "");
+  return orders.midway === "broken" ? text.slice(0, -2) : text;
+}
+
+/** Something to be cut, delayed or chopped. */
+function* inParts(text: string): Generator<Frame> {
+  const size = Math.ceil(text.length / 8);
+  for (let start = 0; start < text.length; start += size)
+    yield { part: "content", text: text.slice(start, start + size) };
+}
+
+/** The first objection to any of the values. */
+export function firstObjection<Value>(
+  values: Value[],
+  objection: (value: Value, at: number) => Refusal | undefined,
+): Refusal | undefined {
+  for (const [at, value] of values.entries()) {
+    const found = objection(value, at);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** Rules of more than one dialect. */
+export const modelRules = {
+  /** Pictures need a header that announces them; the refusal says nothing. */
+  imagesAnnounced: ({ ask, headers }: View) =>
+    ask.images > 0 && headers["copilot-vision-request"] !== "true" && plain(400, "Bad Request"),
+  imagesSeen: ({ ask, model }: View) =>
+    ask.images > 0 &&
+    !model.traits.has("vision") &&
+    refusal(400, "invalid_request_body", "image inputs are not supported by this model"),
+  toolCount: ({ ask: { tools } }: View) =>
+    tools.length > 128 &&
+    invalid("invalid_request_body", `too many tools: ${tools.length}, the maximum is 128`, "tools"),
+  toolNames: ({ ask: { tools } }: View) => {
+    const bad = tools.find(({ name }) => !/^[a-zA-Z0-9_-]{1,64}$/.test(name));
+    const words = "Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.";
+    return bad && invalid("invalid_request_body", `Invalid tool name '${bad.name}'. ${words}`, "tools");
+  },
+  choiceOffered: ({ ask: { choice, tools } }: View) =>
+    typeof choice === "object" &&
+    !tools.some(({ name }) => name === choice.name) &&
+    invalid("invalid_request_body", `Tool choice '${choice.name}' not found in 'tools' parameter.`, "tool_choice"),
+  effortKnown: ({ ask: { effort }, model: { id, efforts } }: View) => {
+    const words = `Supported values are: ${efforts.map((value) => `'${value}'`).join(", ")}.`;
+    return (
+      effort !== undefined &&
+      efforts.length > 0 &&
+      !efforts.includes(effort) &&
+      invalid("unsupported_value", `Unsupported value: '${effort}' is not supported with the '${id}' model. ${words}`)
+    );
+  },
+  promptFits: ({ ask: { weight }, model: { limits } }: View) => {
+    const count = tokens(weight);
+    const words = `prompt token count of ${count} exceeds the limit of ${limits?.prompt}`;
+    return limits && count > limits.prompt && invalid("model_max_prompt_tokens_exceeded", words);
+  },
+} satisfies Record<string, Rule>;

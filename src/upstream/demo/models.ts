@@ -1,0 +1,287 @@
+/**
+ * The model list, in both billing generations. A row:
+ * id | name | vendor | premium units | context/prompt/output | endpoints | id in answers | traits | input/output/cache-read/cache-write credits per million
+ * Endpoints: C chat, R responses, W websocket, M messages, - the key is missing on the wire.
+ */
+import type { DemoAccount, World } from "./accounts";
+import { type Json, plain, refusal } from "./wire";
+
+const generationA = `
+claude-opus-4.6-1m | Claude Opus 4.6 (1M context) | Anthropic | 6 | 1000000/936000/64000 | MC | claude-opus-4-6-20260205 | powerful paid adaptive budget=1024-32000 effort=low,medium,high structured vision=5 whole=16000 | 500/2500/50/625
+claude-opus-4.6 | Claude Opus 4.6 | Anthropic | 3 | 200000/168000/32000 | MC | claude-opus-4-6-20260205 | powerful paid adaptive budget=1024-32000 effort=low,medium,high structured vision=1 whole=16000 | 500/2500/50/625
+claude-opus-4.5 | Claude Opus 4.5 | Anthropic | 3 | 200000/168000/32000 | CM | claude-opus-4-5-20251101 | powerful paid budget=1024-32000 vision=5 whole=16000 | 500/2500/50/625
+claude-sonnet-4.6 | Claude Sonnet 4.6 | Anthropic | 1 | 200000/168000/32000 | CM | claude-sonnet-4-6-20260217 | versatile paid adaptive budget=1024-32000 effort=low,medium,high structured vision=5 whole=16000 | 300/1500/30/375
+claude-sonnet-4.5 | Claude Sonnet 4.5 | Anthropic | 1 | 200000/168000/32000 | CM | claude-sonnet-4-5-20250929 | versatile paid budget=1024-32000 vision=5 whole=16000 | 300/1500/30/375
+claude-sonnet-4 | Claude Sonnet 4 | Anthropic | 1 | 216000/128000/16000 | CM | claude-sonnet-4-20250514 | versatile paid budget=1024-32000 vision=5 | 300/1500/30/375
+claude-haiku-4.5 | Claude Haiku 4.5 | Anthropic | 0.33 | 200000/136000/64000 | CM | claude-haiku-4-5-20251001 | versatile budget=1024-32000 vision=5 whole=16000 | 100/500/10/125
+gemini-3.1-pro-preview | Gemini 3.1 Pro | Google | 1 | 200000/136000/64000 | C | gemini-3.1-pro-preview | powerful edu preview budget=256-32000 effort=low,medium,high vision=10 | 200/1200/20
+gemini-3-pro-preview | Gemini 3 Pro | Google | 1 | 200000/136000/64000 | - | gemini-3-pro-preview | powerful edu preview disabled family=gemini-3-pro budget=256-32000 effort=low,high vision=10 | 200/1200/20
+gemini-3-flash-preview | Gemini 3 Flash | Google | 0.33 | 128000/128000/64000 | - | gemini-3-flash-preview | lightweight preview budget=256-32000 vision=10 | 50/300/5
+gemini-2.5-pro | Gemini 2.5 Pro | Google | 1 | 128000/128000/64000 | - | gemini-2.5-pro | powerful edu budget=128-32768 vision=10 | 125/1000/12
+gpt-5.4 | GPT-5.4 | OpenAI | 1 | 400000/272000/128000 | RW | gpt-5.4-2026-03-05 | powerful paid effort=low,medium,high,xhigh structured vision=1 phases | 250/1500/25
+gpt-5.4-mini | GPT-5.4 mini | OpenAI | 0.33 | 400000/272000/128000 | RW | gpt-5.4-mini-2026-03-17 | lightweight no-policy effort=none,low,medium,high,xhigh structured vision=1 phases | 75/450/7
+gpt-5.3-codex | GPT-5.3-Codex | OpenAI | 1 | 400000/272000/128000 | RW | gpt-5.3-codex | powerful edu effort=low,medium,high structured vision=1 phases | 175/1400/17
+gpt-5.2-codex | GPT-5.2-Codex | OpenAI | 1 | 400000/272000/128000 | RW | gpt-5.2-codex | powerful edu effort=low,medium,high,xhigh structured vision=1 | 175/1400/17
+gpt-5.2 | GPT-5.2 | OpenAI | 1 | 400000/272000/128000 | CRW | gpt-5.2-2025-12-11 | versatile edu reasons structured vision=1 | 175/1400/17
+gpt-5.1 | GPT-5.1 | OpenAI | 1 | 264000/128000/64000 | CRW | gpt-5.1-2025-11-13 | versatile edu effort=none,low,medium,high structured vision=1 | 125/1000/12
+gpt-5.1-codex | GPT-5.1-Codex | OpenAI | 1 | 400000/128000/128000 | RW | gpt-5.1-codex | powerful edu effort=low,medium,high structured vision=1 | 125/1000/12
+gpt-5.1-codex-max | GPT-5.1-Codex-Max | OpenAI | 1 | 400000/128000/128000 | RW | gpt-5.1-codex-max | powerful edu effort=low,medium,high,xhigh structured vision=1 | 125/1000/12
+gpt-5.1-codex-mini | GPT-5.1-Codex-Mini | OpenAI | 0.33 | 400000/128000/128000 | RW | gpt-5.1-codex-mini | lightweight preview effort=low,medium,high structured vision=1 | 25/200/2
+gpt-5-mini | GPT-5 mini | Azure OpenAI | 0 | 264000/128000/64000 | CRW | gpt-5-mini-2025-08-07 | lightweight effort=low,medium,high structured vision=1 | 0/0/0
+gpt-4.1 | GPT-4.1 | Azure OpenAI | 0 | 128000/128000/16384 | - | gpt-4.1-2025-04-14 | versatile default fallback structured vision=1 | 0/0/0
+gpt-4.1-2025-04-14 | GPT-4.1 | Azure OpenAI | 0 | 128000/128000/16384 | - | gpt-4.1-2025-04-14 | hidden family=gpt-4.1 no-policy structured vision=1 | 0/0/0
+gpt-4o | GPT-4o | Azure OpenAI | 0 | 128000/64000/4096 | - | gpt-4o-2024-11-20 | versatile no-policy vision=1 | 0/0/0
+gpt-4o-2024-11-20 | GPT-4o | Azure OpenAI | 0 | 128000/64000/16384 | - | gpt-4o-2024-11-20 | hidden family=gpt-4o no-policy vision=1 | 0/0/0
+gpt-4o-2024-08-06 | GPT-4o | Azure OpenAI | 0 | 128000/64000/16384 | - | gpt-4o-2024-08-06 | hidden family=gpt-4o no-policy | 0/0/0
+gpt-4o-2024-05-13 | GPT-4o | Azure OpenAI | 0 | 128000/64000/4096 | - | gpt-4o-2024-05-13 | hidden family=gpt-4o no-policy vision=1 | 0/0/0
+gpt-4-o-preview | GPT-4o | Azure OpenAI | 0 | 128000/64000/4096 | - | gpt-4o-2024-05-13 | hidden family=gpt-4o no-policy twice | 0/0/0
+gpt-4o-mini | GPT-4o mini | Azure OpenAI | 0 | 128000/12288/4096 | - | gpt-4o-mini-2024-07-18 | hidden no-policy | 0/0/0
+gpt-4o-mini-2024-07-18 | GPT-4o mini | Azure OpenAI | 0 | 128000/12288/4096 | - | gpt-4o-mini-2024-07-18 | hidden family=gpt-4o-mini no-policy | 0/0/0
+gpt-4 | GPT 4 | Azure OpenAI | 0 | 32768/32768/4096 | - | gpt-4-0613 | hidden no-policy twice | 0/0/0
+gpt-4-0613 | GPT 4 | Azure OpenAI | 0 | 32768/32768/4096 | - | gpt-4-0613 | hidden family=gpt-4 no-policy | 0/0/0
+gpt-4-0125-preview | GPT 4 Turbo | Azure OpenAI | 0 | 128000/64000/4096 | - | gpt-4-0125-preview | hidden family=gpt-4-turbo no-policy | 0/0/0
+gpt-3.5-turbo | GPT 3.5 Turbo | Azure OpenAI | 0 | 16384/12288/4096 | - | gpt-3.5-turbo-0613 | hidden paid no-policy | 0/0/0
+gpt-3.5-turbo-0613 | GPT 3.5 Turbo | Azure OpenAI | 0 | 16384/12288/4096 | - | gpt-3.5-turbo-0613 | hidden family=gpt-3.5-turbo no-policy | 0/0/0
+gpt-41-copilot | GPT-4.1 Copilot | Azure OpenAI | 0 | - | - | gpt-41-copilot | hidden family=gpt-4.1 no-policy completion | 0/0/0
+text-embedding-3-small | Embedding V3 small | Azure OpenAI | 0 | - | - | text-embedding-3-small | hidden no-policy embeddings dimensions inputs=512 | 0/0/0
+text-embedding-3-small-inference | Embedding V3 small (Inference) | Azure OpenAI | 0 | - | - | text-embedding-3-small | hidden no-policy embeddings dimensions | 0/0/0
+text-embedding-ada-002 | Embedding V2 Ada | Azure OpenAI | 0 | - | - | text-embedding-3-small | hidden no-policy embeddings inputs=512 | 0/0/0`;
+
+const generationB = `
+claude-opus-4.8 | Claude Opus 4.8 | Anthropic | 0 | 1000000/936000/64000 | MC | claude-opus-4-8-20260610 | powerful max hidden disabled adaptive-only effort=low,medium,high,xhigh,max structured vision=1 whole=16000 | 500/2500/50/625
+claude-sonnet-5 | Claude Sonnet 5 | Anthropic | 0 | 1000000/936000/128000 | CM | claude-sonnet-5-20260804 | versatile paid adaptive-only effort=low,medium,high,xhigh,max structured vision=5 whole=16000 | 300/1500/30/375
+claude-opus-4.7 | Claude Opus 4.7 | Anthropic | 0 | 1000000/936000/64000 | MC | claude-opus-4-7-20260416 | powerful max hidden disabled adaptive-only effort=low,medium,high,xhigh,max structured vision=1 whole=16000 | 500/2500/50/625
+claude-sonnet-4.6 | Claude Sonnet 4.6 | Anthropic | 0 | 1000000/936000/64000 | CM | claude-sonnet-4-6-20260217 | versatile paid adaptive budget=1024-32000 effort=low,medium,high,max structured vision=5 whole=16000 | 300/1500/30/375
+claude-sonnet-4.5 | Claude Sonnet 4.5 | Anthropic | 0 | 200000/128000/32000 | CM | claude-sonnet-4-5-20250929 | versatile paid budget=1024-32000 vision=5 whole=16000 | 300/1500/30/375
+claude-haiku-4.5 | Claude Haiku 4.5 | Anthropic | 0 | 200000/136000/64000 | CM | claude-haiku-4-5-20251001 | versatile budget=1024-32000 vision=5 whole=16000 | 100/500/10/125
+gemini-3.5-flash | Gemini 3.5 Flash | Google | 0 | 200000/136000/64000 | C | gemini-3.5-flash | lightweight budget=256-32000 effort=minimal,low,medium,high vision=10 | 50/300/5
+gpt-5.5 | GPT-5.5 | OpenAI | 0 | 1050000/922000/128000 | RW | gpt-5.5-2026-05-20 | powerful max hidden disabled effort=none,low,medium,high,xhigh structured vision=1 phases | 500/3000/50
+gpt-5.4 | GPT-5.4 | OpenAI | 0 | 1050000/922000/128000 | RCW | gpt-5.4-2026-03-05 | powerful paid effort=none,low,medium,high,xhigh structured vision=1 phases | 250/1500/25
+gpt-5.3-codex | GPT-5.3-Codex | OpenAI | 0 | 400000/272000/128000 | RW | gpt-5.3-codex | powerful edu effort=low,medium,high structured vision=1 phases | 175/1400/17
+mai-code-1-flash-picker | MAI Code 1 Flash | Experimental | 0 | 264000/128000/64000 | R | mai-code-1-flash | lightweight effort=low,medium,high structured | 25/200/2
+gpt-5-mini | GPT-5 mini | Azure OpenAI | 0 | 264000/128000/64000 | CRW | gpt-5-mini-2025-08-07 | lightweight default effort=low,medium,high structured vision=1 | 25/200/2
+gpt-4o-2024-11-20 | GPT-4o | Azure OpenAI | 0 | 128000/64000/16384 | - | gpt-4o-2024-11-20 | hidden family=gpt-4o no-policy vision=1 | 0/0/0
+gpt-4o-mini-2024-07-18 | GPT-4o mini | Azure OpenAI | 0 | 128000/12288/4096 | - | gpt-4o-mini-2024-07-18 | hidden family=gpt-4o-mini no-policy | 0/0/0
+trajectory-compaction | Trajectory Compaction | Azure OpenAI | 0 | 264000/128000/64000 | C | trajectory-compaction | hidden no-policy | 0/0/0
+text-embedding-3-small | Embedding V3 small | Azure OpenAI | 0 | - | - | text-embedding-3-small | hidden no-policy embeddings dimensions inputs=512 | 0/0/0`;
+
+export type Endpoint = "/chat/completions" | "/responses" | "ws:/responses" | "/v1/messages";
+
+export interface Model {
+  id: string;
+  name: string;
+  vendor: string;
+  /** Whose manners it has on /chat/completions. */
+  voice: "gpt" | "claude" | "gemini";
+  kind: "chat" | "completion" | "embeddings";
+  /** The id it answers with. */
+  answersAs: string;
+  units: number;
+  limits?: { context: number; prompt: number; output: number };
+  /** As listed; missing on the wire when undefined. */
+  endpoints?: Endpoint[];
+  budget?: { min: number; max: number };
+  efforts: string[];
+  reasons: boolean;
+  /** Words and `key=value` of the row. */
+  traits: Map<string, string>;
+  /** Credits per million tokens. */
+  prices: { input: number; output: number; cacheRead: number; cacheWrite?: number };
+}
+
+const endpointNames: Record<string, Endpoint> = {
+  C: "/chat/completions",
+  R: "/responses",
+  W: "ws:/responses",
+  M: "/v1/messages",
+};
+
+const audiences: Record<string, string[]> = {
+  paid: ["pro", "pro_plus", "individual_trial", "business", "enterprise"],
+  edu: ["pro", "edu", "pro_plus", "individual_trial", "business", "enterprise"],
+  max: ["pro_plus", "business", "enterprise"],
+};
+
+const planAudience: Record<string, string> = {
+  free: "free",
+  individual: "pro",
+  individual_pro: "pro_plus",
+  business: "business",
+  enterprise: "enterprise",
+};
+
+const catalogues = { A: readTable(generationA), B: readTable(generationB) };
+
+/** The models an account sees, in order; ids may repeat. */
+export function visibleModels(world: World, account: DemoAccount): Model[] {
+  const audience = planAudience[account.plan] ?? account.plan;
+  return catalogues[world.generation].filter(
+    (model) => (restriction(model)?.includes(audience) ?? true) && (account.models?.includes(model.id) ?? true),
+  );
+}
+
+/** The model of a request: one the account sees, whose terms it accepted, offered at this endpoint. */
+export function modelFor(world: World, account: DemoAccount, id: string, endpoint: string): Model {
+  const model = visibleModels(world, account).find((candidate) => candidate.id === id);
+  const direct = account.githubToken.startsWith("gho_");
+  if (!model || policyState(world, account, model) === "disabled" || (direct && model.traits.has("preview")))
+    throw refusal(400, "model_not_supported", "The requested model is not supported.", {
+      param: "model",
+      type: "invalid_request_error",
+    });
+  if (!offers(model, endpoint))
+    throw refusal(400, "unsupported_api_for_model", `model "${id}" is not accessible via the ${endpoint} endpoint`);
+  return model;
+}
+
+/** POST /models/{id}/policy. The terms of an organisation's seats are not the member's to accept. */
+export function acceptTerms(world: World, account: DemoAccount, id: string, body: Json): Response {
+  if (account.host === "business") throw plain(403, "access to this endpoint is forbidden");
+  if (body.state !== "enabled") throw plain(400, "Bad Request");
+  if (!visibleModels(world, account).some((model) => model.id === id)) throw plain(404, "model not found");
+  world.accepted.add(`${account.login} ${id}`);
+  return Response.json({ state: "enabled" });
+}
+
+/** An item of `GET /models`. */
+export function wireModel(world: World, account: DemoAccount, model: Model): Json {
+  const { traits } = model;
+  const state = policyState(world, account, model);
+  const category = ["powerful", "versatile", "lightweight"].find((name) => traits.has(name));
+  return {
+    object: "model",
+    id: model.id,
+    name: model.name,
+    vendor: model.vendor,
+    version: model.voice === "gpt" && !model.endpoints && model.kind === "chat" ? model.answersAs : model.id,
+    preview: traits.has("preview"),
+    is_chat_default: traits.has("default"),
+    is_chat_fallback: traits.has("fallback"),
+    model_picker_enabled: !traits.has("hidden"),
+    ...(category && { model_picker_category: category }),
+    ...(world.generation === "B" && { model_picker_price_category: priceCategory(model) }),
+    ...(model.endpoints && { supported_endpoints: model.endpoints }),
+    ...(state && {
+      policy: { state, terms: `Enable access to the latest ${model.name} model from ${model.vendor}. DEMO terms.` },
+    }),
+    billing: billing(world, model),
+    capabilities: capabilities(world, model),
+  };
+}
+
+function readTable(table: string): Model[] {
+  return table
+    .trim()
+    .split("\n")
+    .flatMap((line) => {
+      const model = readRow(line.split("|").map((cell) => cell.trim()));
+      return model.traits.has("twice") ? [model, model] : [model];
+    });
+}
+
+function readRow([
+  id = "",
+  name = "",
+  vendor = "",
+  units,
+  limits,
+  endpoints,
+  answersAs = id,
+  words,
+  prices,
+]: string[]): Model {
+  const traits = new Map((words ?? "").split(" ").map((word) => word.split("=") as [string, string]));
+  const [context, prompt, output] = (limits ?? "").split("/").map(Number);
+  const [min, max] = (traits.get("budget") ?? "").split("-").map(Number);
+  const [input = 0, out = 0, cacheRead = 0, cacheWrite] = (prices ?? "").split("/").map(Number);
+  const efforts = traits.get("effort")?.split(",") ?? [];
+  return {
+    id,
+    name,
+    vendor,
+    voice: vendor === "Anthropic" ? "claude" : vendor === "Google" ? "gemini" : "gpt",
+    kind: traits.has("embeddings") ? "embeddings" : traits.has("completion") ? "completion" : "chat",
+    answersAs,
+    units: Number(units),
+    ...(prompt && { limits: { context: context ?? 0, prompt, output: output ?? 0 } }),
+    ...(endpoints !== "-" && { endpoints: [...(endpoints ?? "")].map((letter) => endpointNames[letter]!) }),
+    ...(max && { budget: { min: min ?? 0, max } }),
+    efforts,
+    reasons: efforts.length > 0 || Boolean(max) || traits.has("reasons"),
+    traits,
+    prices: { input, output: out, cacheRead, ...(cacheWrite && { cacheWrite }) },
+  };
+}
+
+const restriction = (model: Model) => Object.entries(audiences).find(([word]) => model.traits.has(word))?.[1];
+
+function policyState(world: World, account: DemoAccount, model: Model): "enabled" | "disabled" | undefined {
+  if (model.traits.has("no-policy")) return undefined;
+  return model.traits.has("disabled") && !world.accepted.has(`${account.login} ${model.id}`) ? "disabled" : "enabled";
+}
+
+function offers(model: Model, endpoint: string): boolean {
+  if (model.endpoints) return (model.endpoints as string[]).includes(endpoint);
+  return endpoint === { chat: "/chat/completions", embeddings: "/embeddings", completion: "" }[model.kind];
+}
+
+const priceCategory = ({ prices }: Model) => (prices.input >= 500 ? "high" : prices.input >= 200 ? "medium" : "low");
+
+/** Generation A counts premium units, generation B prices tokens. Neither knows the other's keys. */
+function billing(world: World, model: Model): Json {
+  const restricted_to = restriction(model);
+  if (world.generation === "A")
+    return { is_premium: model.units > 0, multiplier: model.units, ...(restricted_to && { restricted_to }) };
+  const { input, output, cacheRead, cacheWrite } = model.prices;
+  const price = {
+    cache_price: cacheRead,
+    ...(cacheWrite && { cache_write_price: cacheWrite }),
+    input_price: input,
+    output_price: output,
+  };
+  const long = (model.limits?.context ?? 0) >= 1_000_000;
+  return {
+    ...(restricted_to && { restricted_to: [...restricted_to, "max"] }),
+    token_prices: {
+      batch_size: input ? 1_000_000 : 0,
+      default: { ...price, ...(long && { context_max: 200_000 }) },
+      ...(long && { long_context: { ...price, context_max: model.limits?.prompt } }),
+    },
+  };
+}
+
+function capabilities(world: World, { traits, limits, budget, efforts, ...model }: Model): Json {
+  const chat = model.kind === "chat";
+  const gif = model.voice === "gpt" || (model.voice === "claude" && world.generation === "B") ? ["image/gif"] : [];
+  return {
+    object: "model_capabilities",
+    type: model.kind,
+    family: traits.get("family") ?? model.id,
+    tokenizer: model.kind === "embeddings" ? "cl100k_base" : "o200k_base",
+    ...(limits && {
+      limits: {
+        max_context_window_tokens: limits.context,
+        max_prompt_tokens: limits.prompt,
+        max_output_tokens: limits.output,
+        ...(traits.has("whole") && { max_non_streaming_output_tokens: Number(traits.get("whole")) }),
+        ...(traits.has("vision") && {
+          vision: {
+            max_prompt_image_size: 3145728,
+            max_prompt_images: Number(traits.get("vision")),
+            supported_media_types: ["image/jpeg", "image/png", "image/webp", ...gif],
+          },
+        }),
+      },
+    }),
+    ...(traits.has("inputs") && { limits: { max_inputs: Number(traits.get("inputs")) } }),
+    supports: {
+      ...(chat && { streaming: true, tool_calls: true, parallel_tool_calls: true }),
+      ...(traits.has("structured") && { structured_outputs: true }),
+      ...(traits.has("vision") && { vision: true }),
+      ...(traits.has("dimensions") && { dimensions: true }),
+      ...((traits.has("adaptive") || traits.has("adaptive-only")) && { adaptive_thinking: true }),
+      ...(budget && { min_thinking_budget: budget.min, max_thinking_budget: budget.max }),
+      ...(efforts.length > 0 && { reasoning_effort: efforts }),
+    },
+  };
+}

@@ -1,0 +1,268 @@
+/**
+ * Answers of /responses. Every event spells the id of its item anew; clients can match events by `output_index` only.
+ */
+import { copilotUsage, streamSnapshots } from "./accounting";
+import type { Call } from "./ask";
+import { pieces } from "./brain";
+import type { Scene } from "./model-call";
+import { encrypt, seal } from "./opaque";
+import type { Frame, Interjections } from "./stream";
+import { type Json, list, randomId, record, records } from "./wire";
+
+const stopped = { code: "server_error", message: "DEMO: the model stopped working" };
+
+export const responseInterjections: Interjections = {
+  error: spell("error", { ...stopped, param: null, sequence_number: 99 }),
+  failed: spell("response.failed", {
+    sequence_number: 99,
+    response: { object: "response", status: "failed", error: stopped, output: [], usage: null },
+  }),
+  ping: spell("ping", {}),
+};
+
+/** The whole answer: its id and its items' ids are opaque, `output_text` is null. */
+export const wholeResponse = (scene: Scene): Json => closing(scene, items(scene), responseId(scene));
+
+export function* responseFrames(scene: Scene): Generator<Frame> {
+  let sequence_number = 0;
+  const say = (part: Frame["part"], type: string, fields: Json): Frame => ({
+    part,
+    text: spell(type, { sequence_number: sequence_number++, ...fields }),
+  });
+  const made = items(scene);
+  const id = responseId(scene);
+  yield say("opening", "response.created", { response: envelope(scene, id, "in_progress") });
+  yield say("opening", "response.in_progress", { response: envelope(scene, id, "in_progress") });
+  for (const [output_index, item] of made.entries()) {
+    yield say("content", "response.output_item.added", { output_index, item: item.begun() });
+    for (const [type, fields] of item.events())
+      yield say("content", `response.${type}`, { ...item.place(), output_index, ...fields });
+    const last = output_index === made.length - 1;
+    yield say(last ? "finish" : "content", "response.output_item.done", { output_index, item: item.done() });
+  }
+  const response = closing(scene, made, id);
+  yield say("end", `response.${response.status}`, {
+    response,
+    copilot_quota_snapshots: streamSnapshots(scene.world, scene.account),
+    copilot_usage: response.copilot_usage,
+  });
+}
+
+function spell(type: string, fields: Json): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
+}
+
+const responseId = ({ account }: Scene) => seal({ id: randomId("resp_", 40), login: account.login });
+
+/** One item of the output, which can tell itself whole or in events. Each telling has a fresh id. */
+interface Item {
+  begun(): Json;
+  events(): Iterable<[type: string, fields: Json]>;
+  done(): Json;
+  place(): Json;
+}
+
+function items(scene: Scene): Item[] {
+  const { plan } = scene;
+  return [
+    ...(plan.thinking.length > 0 ? [reasoningItem(scene)] : []),
+    ...(plan.search ? [searchItem(scene, plan.search)] : []),
+    ...(plan.calls.length === 0 || plan.text.length > 0 ? [messageItem(scene)] : []),
+    ...plan.calls.map((call) => (call.tool.kind === "custom" ? customItem(scene, call) : functionItem(scene, call))),
+  ];
+}
+
+function identity({ account }: Scene, prefix: string) {
+  const id = randomId(prefix, 40).toLowerCase();
+  const fresh = () => seal({ id, login: account.login });
+  return { id, fresh, place: () => ({ item_id: fresh() }) };
+}
+
+/** Without `reasoning.summary` the summary is empty; without the include there is no encrypted content. */
+function reasoningItem(scene: Scene): Item {
+  const { id, fresh, place } = identity(scene, "rs_");
+  const { plan, body, account } = scene;
+  const thought = plan.thinking.join("");
+  const shown = record(body.reasoning).summary != null && !plan.redacted;
+  const included = list(body.include).includes("reasoning.encrypted_content");
+  const summary = { type: "summary_text", text: thought };
+  return {
+    place,
+    begun: () => ({ type: "reasoning", id: fresh(), summary: [] }),
+    *events() {
+      if (!shown) return;
+      const at = { summary_index: 0 };
+      yield ["reasoning_summary_part.added", { ...at, part: { type: "summary_text", text: "" } }];
+      for (const delta of plan.thinking) yield ["reasoning_summary_text.delta", { ...at, delta }];
+      yield ["reasoning_summary_text.done", { ...at, text: thought }];
+      yield ["reasoning_summary_part.done", { ...at, part: summary }];
+    },
+    done: () => ({
+      type: "reasoning",
+      id: fresh(),
+      summary: shown ? [summary] : [],
+      ...(included && { encrypted_content: encrypt({ id, login: account.login }, thought) }),
+    }),
+  };
+}
+
+function searchItem(scene: Scene, query: string): Item {
+  const { fresh, place } = identity(scene, "ws_");
+  const action = { type: "search", query };
+  return {
+    place,
+    begun: () => ({ type: "web_search_call", id: fresh(), status: "in_progress", action }),
+    *events() {
+      yield ["web_search_call.in_progress", {}];
+      yield ["web_search_call.searching", {}];
+      yield ["web_search_call.completed", {}];
+    },
+    done: () => ({ type: "web_search_call", id: fresh(), status: "completed", action }),
+  };
+}
+
+function messageItem(scene: Scene): Item {
+  const { fresh, place } = identity(scene, "msg_");
+  const { plan, model } = scene;
+  const text = plan.text.join("");
+  const refused = plan.finish === "refusal";
+  const annotations = plan.search ? [citation(text)] : [];
+  const content = refused
+    ? { type: "refusal", refusal: text }
+    : { type: "output_text", text, annotations, logprobs: [] };
+  const common = {
+    type: "message",
+    role: "assistant",
+    ...(model.traits.has("phases") && { phase: plan.calls.length > 0 ? "commentary" : "final_answer" }),
+  };
+  return {
+    place,
+    begun: () => ({ ...common, id: fresh(), status: "in_progress", content: [] }),
+    *events() {
+      const at = { content_index: 0 };
+      const start = refused ? { type: "refusal", refusal: "" } : { ...content, text: "", annotations: [] };
+      yield ["content_part.added", { ...at, part: start }];
+      for (const delta of plan.text)
+        yield refused
+          ? ["refusal.delta", { ...at, delta }]
+          : ["output_text.delta", { ...at, delta, logprobs: [], obfuscation: "x".repeat(16 - (delta.length % 16)) }];
+      for (const [annotation_index, annotation] of annotations.entries())
+        yield ["output_text.annotation.added", { ...at, annotation_index, annotation }];
+      yield refused ? ["refusal.done", { ...at, refusal: text }] : ["output_text.done", { ...at, text, logprobs: [] }];
+      yield ["content_part.done", { ...at, part: content }];
+    },
+    done: () => ({
+      ...common,
+      id: fresh(),
+      status: plan.finish === "length" ? "incomplete" : "completed",
+      content: [content],
+    }),
+  };
+}
+
+const citation = (text: string): Json => ({
+  type: "url_citation",
+  start_index: 0,
+  end_index: text.length,
+  url: "https://example.com/demo",
+  title: "DEMO result",
+});
+
+function functionItem(scene: Scene, { tool, input }: Call): Item {
+  const { fresh, place } = identity(scene, "fc_");
+  const call_id = randomId("call_", 24);
+  const written = JSON.stringify(input);
+  const common = {
+    type: "function_call",
+    call_id,
+    name: tool.name,
+    ...(tool.namespace && { namespace: tool.namespace }),
+  };
+  return {
+    place,
+    begun: () => ({ ...common, id: fresh(), arguments: "", status: "in_progress" }),
+    *events() {
+      for (const delta of pieces(written, 8)) yield ["function_call_arguments.delta", { delta }];
+      yield ["function_call_arguments.done", { arguments: written }];
+    },
+    done: () => ({ ...common, id: fresh(), arguments: written, status: "completed" }),
+  };
+}
+
+function customItem(scene: Scene, { tool, input }: Call): Item {
+  const { fresh, place } = identity(scene, "ctc_");
+  const call_id = randomId("call_", 24);
+  const written = String(input);
+  const common = {
+    type: "custom_tool_call",
+    call_id,
+    name: tool.name,
+    ...(tool.namespace && { namespace: tool.namespace }),
+  };
+  return {
+    place,
+    begun: () => ({ ...common, id: fresh(), input: "", status: "in_progress" }),
+    *events() {
+      for (const delta of pieces(written, 8)) yield ["custom_tool_call_input.delta", { delta }];
+      yield ["custom_tool_call_input.done", { input: written }];
+    },
+    done: () => ({ ...common, id: fresh(), input: written, status: "completed" }),
+  };
+}
+
+/** The response as it stands at the end. */
+function closing(scene: Scene, made: Item[], id: string): Json {
+  const { plan, model, orders } = scene;
+  const { input, cacheRead, output, reasoning } = plan.usage;
+  const cut = plan.finish === "length";
+  return {
+    ...envelope(scene, id, cut ? "incomplete" : "completed"),
+    incomplete_details: cut ? { reason: "max_output_tokens" } : null,
+    output: orders.noOutput ? [] : made.map((item) => item.done()),
+    usage: {
+      input_tokens: input,
+      input_tokens_details: { cached_tokens: cacheRead },
+      output_tokens: output,
+      output_tokens_details: { reasoning_tokens: reasoning },
+      total_tokens: input + output,
+    },
+    copilot_usage: copilotUsage(model, plan.usage),
+  };
+}
+
+function envelope({ body, model, world }: Scene, id: string, status: string): Json {
+  const reasoning = record(body.reasoning);
+  const text = record(body.text);
+  return {
+    created_at: Math.floor(world.now() / 1000),
+    id,
+    incomplete_details: null,
+    instructions: body.instructions ?? null,
+    max_output_tokens: body.max_output_tokens ?? null,
+    model: model.answersAs,
+    object: "response",
+    output: [],
+    output_text: null,
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
+    previous_response_id: null,
+    prompt_cache_key: body.prompt_cache_key ?? null,
+    reasoning: { effort: reasoning.effort ?? (model.reasons ? "medium" : null), summary: reasoning.summary ?? null },
+    safety_identifier: "d".repeat(64),
+    service_tier: "priority",
+    status,
+    store: false,
+    temperature: body.temperature ?? 1,
+    text: { format: text.format ?? { type: "text" }, verbosity: text.verbosity ?? "medium" },
+    tool_choice: body.tool_choice ?? "auto",
+    tools: records(body.tools).map(echoTool),
+    top_p: body.top_p ?? 1,
+    truncation: body.truncation ?? "disabled",
+    usage: null,
+  };
+}
+
+/** A function that does not say `strict: false` comes back strict, its schema closed. */
+function echoTool(tool: Json): Json {
+  if (tool.type !== "function" || tool.strict === false) return tool;
+  return { ...tool, strict: true, parameters: { ...record(tool.parameters), additionalProperties: false } };
+}

@@ -1,0 +1,98 @@
+/** Which path is answered by whom. */
+import type { DemoAccount, World } from "./accounts";
+import { countTokens } from "./anthropic";
+import { chat } from "./chat";
+import { admit } from "./door";
+import { embeddings } from "./embeddings";
+import { copilotUser, devicePage, exchangeToken, pollDeviceFlow, startDeviceFlow, whoAmI } from "./github";
+import type { Seen } from "./journal";
+import { messages } from "./messages";
+import { answerModelCall, type ModelCall } from "./model-call";
+import { acceptTerms, visibleModels, wireModel } from "./models";
+import { responses } from "./responses";
+import { plain, record, refusal } from "./wire";
+
+/** What a route is given. */
+export interface Arrival {
+  world: World;
+  seen: Seen;
+  signal: AbortSignal;
+  /** Keeps the request open after its handler has returned, until the function it gives is called. */
+  hold(): (aborted: boolean) => void;
+}
+
+/** `caught` is what the pattern of the path caught. */
+type Handler = (arrival: Arrival, caught: string) => Response | Promise<Response>;
+
+export interface Route {
+  method: string;
+  path: RegExp;
+  answer: Handler;
+}
+
+export const githubRoutes: Route[] = [
+  route("POST", /^\/login\/device\/code$/, ({ world, seen }) =>
+    startDeviceFlow(world, seen.body, seen.headers.accept ?? "", world.urls.individual),
+  ),
+  route("POST", /^\/login\/oauth\/access_token$/, ({ world, seen }) =>
+    pollDeviceFlow(world, seen.body, seen.headers.accept ?? ""),
+  ),
+  route("GET", /^\/login\/device$/, devicePage),
+  route("GET", /^\/user$/, ({ world, seen }) => whoAmI(world, seen.headers.authorization)),
+  route("GET", /^\/copilot_internal\/v2\/token$/, ({ world, seen }) =>
+    exchangeToken(world, seen.headers.authorization),
+  ),
+  route("GET", /^\/copilot_internal\/user$/, ({ world, seen }) => copilotUser(world, seen.headers.authorization)),
+];
+
+export const modelRoutes: Route[] = [
+  route("GET", /^\/_ping$/, () => new Response("OK\n", { headers: { "content-type": "text/plain" } })),
+  route("GET", /^\/models$/, (arrival) => {
+    const account = enter(arrival);
+    const data = visibleModels(arrival.world, account).map((model) => wireModel(arrival.world, account, model));
+    return Response.json({ data, object: "list" });
+  }),
+  route("GET", /^\/models\/([^/]+)$/, (arrival, id) => {
+    const account = enter(arrival);
+    const model = visibleModels(arrival.world, account).find((candidate) => candidate.id === id);
+    if (!model) throw plain(404, "model not found");
+    return Response.json(wireModel(arrival.world, account, model));
+  }),
+  route("POST", /^\/models\/([^/]+)\/policy$/, (arrival, id) =>
+    acceptTerms(arrival.world, enter(arrival), id, record(arrival.seen.body)),
+  ),
+  // api.anthropic.com has this one; the model host does not.
+  route("POST", /^\/v1\/messages\/count_tokens$/, ({ world, seen }) =>
+    countTokens(world, seen.headers, record(seen.body)),
+  ),
+  modelRoute("/embeddings", embeddings),
+  ...[chat, responses, messages].map((dialect) =>
+    modelRoute(dialect.path, (world, call) => answerModelCall(world, call, dialect)),
+  ),
+];
+
+/** Paths whose requests count as open while they are answered. */
+export const modelPaths = new Set(["/embeddings", chat.path, responses.path, messages.path]);
+
+export async function answerRoute(routes: Route[], arrival: Arrival): Promise<Response> {
+  for (const { method, path, answer } of routes) {
+    const match = method === arrival.seen.method && path.exec(arrival.seen.path);
+    if (match) return answer(arrival, decodeURIComponent(match[1] ?? ""));
+  }
+  throw plain(404, "404 page not found");
+}
+
+function route(method: string, path: RegExp, answer: Handler): Route {
+  return { method, path, answer };
+}
+
+function modelRoute(path: string, serve: (world: World, call: ModelCall) => Response | Promise<Response>): Route {
+  return route("POST", new RegExp(`^${path}$`), (arrival) => {
+    const { world, seen, signal, hold } = arrival;
+    const account = enter(arrival);
+    if (typeof seen.body !== "object") throw refusal(400, "invalid_request_body", "failed to parse request");
+    return serve(world, { account, headers: seen.headers, body: record(seen.body), signal, hold });
+  });
+}
+
+const enter = ({ world, seen }: Arrival): DemoAccount => admit(world, seen.host, seen.headers);
