@@ -1,0 +1,164 @@
+/** The models of every account, cached: what the upstream lists decides everything, no id is known in advance. */
+import type { Account, Session } from "../accounts/account";
+import type { Pool } from "../accounts/pool";
+import { isObject } from "../dialects/hub/json";
+import { ProxyError } from "../errors";
+import type { Logger } from "../logger";
+import { readBody } from "../net/fetch";
+import type { Copilot } from "./copilot";
+import { readFailure } from "./failure";
+import { type Model, readModel } from "./model";
+
+export interface Catalogue {
+  /**
+   * The models of all accounts together, each id once, in the upstream's order; enabled where it is for one of them.
+   * An account whose list is long in coming is left out for now.
+   * @throws ProxyError when no account's list could be had and none is remembered.
+   */
+  models(): Promise<Model[]>;
+  /** Whether the account's own list has the model, enabled; an account whose list is not known yet may have it. */
+  offers(account: Account, modelId: string): boolean;
+  /** Asks for fresh lists at the next use. */
+  expire(): void;
+}
+
+/** Milliseconds. */
+const freshFor = 10 * 60_000;
+const usableFor = 24 * 3600_000;
+const retryAfter = 30_000;
+/** How long the first list that is there waits for the others: an account that cannot be asked must not hold up the rest. */
+const patience = 3_000;
+
+interface List {
+  models: Model[];
+  at: number;
+}
+
+/** @param pool Says why there is none when no account is signed in. */
+export function openCatalogue(
+  accounts: () => Account[],
+  pool: Pick<Pool, "whyNone">,
+  copilot: Copilot,
+  logger: Logger,
+  headersWithin: number,
+  now: () => number = Date.now,
+): Catalogue {
+  const lists = new WeakMap<Account, List>();
+  const loading = new WeakMap<Account, Promise<List>>();
+  const failedAt = new WeakMap<Account, number>();
+
+  /** The account's list: a fresh one; else a stale one at once while a fresh one is fetched beside; else the fetched one. */
+  async function listOf(account: Account): Promise<List> {
+    const known = lists.get(account);
+    if (known && now() - known.at < freshFor) return known;
+    if (known && now() - (failedAt.get(account) ?? 0) < retryAfter) return known;
+    const load = loading.get(account) ?? startLoading(account);
+    if (known && now() - known.at < usableFor) {
+      load.catch(() => {}); // said in the log where it happened
+      return known;
+    }
+    return load;
+  }
+
+  function startLoading(account: Account): Promise<List> {
+    const load = fetchList(account)
+      .then((models) => {
+        const list = { models, at: now() };
+        lists.set(account, list);
+        return list;
+      })
+      .catch((thrown) => {
+        failedAt.set(account, now());
+        logger.warn(`The model list of ${account.id} could not be fetched.`, thrown);
+        throw thrown;
+      })
+      .finally(() => loading.delete(account));
+    loading.set(account, load);
+    return load;
+  }
+
+  async function fetchList(account: Account): Promise<Model[]> {
+    let session = await account.session();
+    let response = await ask(session);
+    if (response.status === 401) {
+      session = await account.refresh(session);
+      response = await ask(session);
+    } else if (response.status === 421) {
+      session = await account.relearnHost(session);
+      response = await ask(session);
+    }
+    const body = Buffer.from(await readBody(response, 32 * 1024 * 1024, "GitHub Copilot")).toString();
+    if (!response.ok) throw readFailure(response.status, response.headers, body, now()).error;
+    return readList(body);
+  }
+
+  const ask = (session: Session) =>
+    copilot.call(session, { path: "/models", intent: "model-access", requestId: crypto.randomUUID(), headersWithin });
+
+  return {
+    async models() {
+      if (accounts().length === 0) throw pool.whyNone();
+      const results = await mostOf(accounts().map(listOf));
+      const union = new Map<string, Model>();
+      for (const { list } of results)
+        for (const model of list?.models ?? [])
+          if (!union.has(model.id) || (model.enabled && !union.get(model.id)!.enabled)) union.set(model.id, model);
+      const failure = results.find(({ thrown }) => thrown !== undefined);
+      if (union.size === 0 && failure) throw failure.thrown;
+      return [...union.values()];
+    },
+    offers(account, modelId) {
+      const known = lists.get(account);
+      return known === undefined || known.models.some(({ id, enabled }) => id === modelId && enabled);
+    },
+    expire() {
+      for (const account of accounts()) {
+        const known = lists.get(account);
+        if (known) known.at = Math.min(known.at, now() - freshFor);
+      }
+    },
+  };
+}
+
+/** What became of each; neither, for those that are still awaited a while after the first list was there. */
+async function mostOf(loads: Promise<List>[]): Promise<{ list?: List; thrown?: unknown }[]> {
+  const results: { list?: List; thrown?: unknown }[] = loads.map(() => ({}));
+  let awaited = loads.length;
+  let timer: Timer | undefined;
+  await new Promise<void>((enough) => {
+    const settle = (at: number, result: (typeof results)[number]) => {
+      results[at] = result;
+      awaited -= 1;
+      if (awaited === 0) enough();
+      else if (result.list) timer ??= setTimeout(enough, patience);
+    };
+    for (const [at, load] of loads.entries())
+      load.then(
+        (list) => settle(at, { list }),
+        (thrown) => settle(at, { thrown }),
+      );
+  });
+  clearTimeout(timer);
+  return results;
+}
+
+/** @throws ProxyError `upstream` when it is no list. */
+function readList(body: string): Model[] {
+  let json: unknown;
+  try {
+    json = JSON.parse(body);
+  } catch (cause) {
+    throw new ProxyError("upstream", "GitHub Copilot's model list is not JSON: is a proxy or a portal in the way?", {
+      cause,
+    });
+  }
+  const data = isObject(json) ? json.data : undefined;
+  if (!Array.isArray(data)) throw new ProxyError("upstream", "GitHub Copilot's answer holds no model list.");
+  const models = new Map<string, Model>();
+  // Some ids are listed twice: the first counts.
+  for (const item of data.slice(0, 5000)) {
+    const model = readModel(item);
+    if (model && !models.has(model.id)) models.set(model.id, model);
+  }
+  return [...models.values()];
+}

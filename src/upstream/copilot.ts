@@ -1,0 +1,81 @@
+/** GitHub Copilot's model host: its paths and the headers we present ourselves with. */
+import type { Session } from "../accounts/account";
+import type { ConfigStore } from "../config/store";
+import type { Dialect } from "../dialects/hub/conversation";
+import { callOut } from "../net/fetch";
+
+export interface Copilot {
+  /** One call with one account's session. @throws ProxyError `upstream`, `timeout`, or what the session could not be had for. */
+  call(session: Session, call: CopilotCall): Promise<Response>;
+}
+
+export interface CopilotCall {
+  path: string;
+  body?: string | Uint8Array;
+  /** Ours, so that a line in our log and one in GitHub's can be matched. */
+  requestId: string;
+  /** What a call of this kind is for, in the upstream's words. */
+  intent: "conversation-agent" | "model-access" | "copilot-panel";
+  /** Whether a person's turn or an agent's follow-up made the call. */
+  initiator?: "user" | "agent";
+  /** The request holds an image. */
+  vision?: boolean;
+  /** Headers only this dialect has. */
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+  /** Milliseconds. */
+  headersWithin: number;
+  retried?: (why: string) => void;
+}
+
+/** Only the messages path carries a version. */
+export const endpointOf: Record<Dialect, string> = {
+  chat: "/chat/completions",
+  responses: "/responses",
+  messages: "/v1/messages",
+};
+
+/**
+ * The integration the sign-in app's tokens are scoped to; without it the host refuses them.
+ * A retired version is answered with status 466: `upstreamHeaders` in the config can then replace it.
+ */
+const integration = "vscode-chat";
+const apiVersion = "2026-08-01";
+
+export function openCopilot(config: ConfigStore, version: string): Copilot {
+  const product = `dragoman/${version}`;
+  return {
+    call(session, call) {
+      const exchanged = session.mode === "exchange";
+      const headers: Record<string, string> = {
+        authorization: `Bearer ${session.token}`,
+        accept: "*/*",
+        // A compressed answer saves nothing on a stream of small events, and could unfold to any size.
+        "accept-encoding": "identity",
+        "user-agent": product,
+        "openai-intent": call.intent,
+        "x-request-id": call.requestId,
+        "x-github-api-version": apiVersion,
+        "copilot-integration-id": integration,
+        ...(exchanged ? { "editor-version": product, "editor-plugin-version": product } : {}),
+        ...(call.body === undefined ? {} : { "content-type": "application/json" }),
+        ...(call.initiator ? { "x-initiator": call.initiator } : {}),
+        ...(call.vision ? { "copilot-vision-request": "true" } : {}),
+        ...call.headers,
+        ...lowerCaseNames(config.current.upstreamHeaders),
+      };
+      return callOut(session.baseUrl + call.path, {
+        method: call.body === undefined ? "GET" : "POST",
+        headers,
+        body: call.body,
+        signal: call.signal,
+        headersWithin: call.headersWithin,
+        who: "GitHub Copilot",
+        retried: call.retried,
+      });
+    },
+  };
+}
+
+const lowerCaseNames = (headers: Record<string, string>) =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));

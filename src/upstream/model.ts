@@ -1,0 +1,136 @@
+/** One model as the upstream lists it (`GET /models`), read leniently: what is missing stays unknown. */
+import type { Dialect, JsonObject } from "../dialects/hub/conversation";
+import { countIn, isObject } from "../dialects/hub/json";
+import type { ModelFacts } from "../dialects/hub/model";
+
+export interface Model extends ModelFacts {
+  /** For people. */
+  name: string;
+  /** What the id resolves to, often the same. */
+  version: string;
+  kind: "chat" | "embeddings" | "completion";
+  preview: boolean;
+  /** Offered in the official model picker; hidden ones are usually callable. */
+  picked: boolean;
+  /** Its terms are accepted, or it has none. */
+  enabled: boolean;
+  price: Price;
+  tokenizer?: string;
+}
+
+/**
+ * What a model costs. Two generations of billing exist: units per request a person makes (`units`), and AI credits per
+ * million tokens (`tokens`). A model that tells neither has an unknown price.
+ */
+export interface Price {
+  premium: boolean;
+  /** Premium units of one request. */
+  units?: number;
+  /** AI credits per `per` tokens. */
+  tokens?: { per: number; input: number; output: number; cachedInput: number; cacheWrite: number };
+  /** The same above `above` tokens of prompt. */
+  long?: { above: number; input: number; output: number; cachedInput: number; cacheWrite: number };
+}
+
+/** Undefined when there is no usable id. */
+export function readModel(item: unknown): Model | undefined {
+  if (!isObject(item) || typeof item.id !== "string" || item.id === "" || item.id.length > 256) return undefined;
+  const capabilities = objectIn(item.capabilities);
+  const limits = objectIn(capabilities.limits);
+  const supports = objectIn(capabilities.supports);
+  const kind = kinds.find((each) => each === capabilities.type) ?? "chat";
+  return {
+    id: item.id,
+    name: shortText(item.name) ?? item.id,
+    vendor: shortText(item.vendor) ?? "unknown",
+    version: shortText(item.version) ?? item.id,
+    kind,
+    preview: item.preview === true,
+    picked: item.model_picker_enabled === true,
+    enabled: isObject(item.policy) ? item.policy.state === "enabled" : true,
+    dialects: kind === "chat" ? readDialects(item.supported_endpoints) : [],
+    price: readPrice(item.billing),
+    tokenizer: shortText(capabilities.tokenizer),
+    limits: {
+      context: countIn(limits.max_context_window_tokens),
+      prompt: countIn(limits.max_prompt_tokens),
+      output: countIn(limits.max_output_tokens),
+      fullOutput: countIn(limits.max_non_streaming_output_tokens),
+      inputs: countIn(limits.max_inputs),
+      vision: readVision(limits.vision),
+    },
+    supports: {
+      tools: supports.tool_calls === true,
+      parallelTools: supports.parallel_tool_calls === true,
+      vision: supports.vision === true,
+      structuredOutputs: supports.structured_outputs === true,
+      adaptiveThinking: supports.adaptive_thinking === true,
+      thinkingBudget: readBudget(supports),
+      efforts: textsIn(supports.reasoning_effort),
+    },
+  };
+}
+
+const kinds = ["chat", "embeddings", "completion"] as const;
+
+const endpoints: Record<string, Dialect> = {
+  "/chat/completions": "chat",
+  "/responses": "responses",
+  "/v1/messages": "messages",
+};
+
+/** A chat model without a list is an old one, reached by chat completions. */
+function readDialects(listed: unknown): Dialect[] {
+  if (!Array.isArray(listed)) return ["chat"];
+  return textsIn(listed).flatMap((endpoint) => endpoints[endpoint] ?? []);
+}
+
+function readPrice(billing: unknown): Price {
+  if (!isObject(billing)) return { premium: false };
+  const prices = objectIn(billing.token_prices);
+  const base = readTokenPrice(prices.default);
+  const per = countIn(prices.batch_size) || 1_000_000;
+  const long = readTokenPrice(prices.long_context);
+  const above = countIn(objectIn(prices.default).context_max);
+  const priced = base !== undefined && (base.input > 0 || base.output > 0);
+  const premium = "is_premium" in billing ? billing.is_premium === true : priced;
+  const multiplier = countIn(billing.multiplier);
+  return {
+    premium,
+    units: multiplier ? multiplier : "is_premium" in billing || !base ? (premium ? 1 : 0) : undefined,
+    tokens: base && { per, ...base },
+    long: long && above ? { above, ...long } : undefined,
+  };
+}
+
+function readTokenPrice(value: unknown) {
+  if (!isObject(value)) return undefined;
+  const input = countIn(value.input_price);
+  const output = countIn(value.output_price);
+  if (input === undefined || output === undefined) return undefined;
+  return {
+    input,
+    output,
+    cachedInput: countIn(value.cache_price) ?? input,
+    cacheWrite: countIn(value.cache_write_price) ?? input,
+  };
+}
+
+function readVision(value: unknown) {
+  if (!isObject(value)) return undefined;
+  return {
+    imageBytes: countIn(value.max_prompt_image_size),
+    images: countIn(value.max_prompt_images),
+    mediaTypes: textsIn(value.supported_media_types),
+  };
+}
+
+function readBudget(supports: JsonObject) {
+  const max = countIn(supports.max_thinking_budget);
+  return max ? { min: countIn(supports.min_thinking_budget) ?? 1, max } : undefined;
+}
+
+const objectIn = (value: unknown): JsonObject => (isObject(value) ? value : {});
+const shortText = (value: unknown) => (typeof value === "string" && value !== "" ? value.slice(0, 256) : undefined);
+const textsIn = (value: unknown) =>
+  Array.isArray(value) ? value.filter((each): each is string => typeof each === "string") : [];

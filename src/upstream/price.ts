@@ -1,0 +1,32 @@
+import type { Usage } from "../dialects/hub/reply";
+import type { Price } from "./model";
+
+/** What one exchange cost, in whichever units are known. */
+export interface Cost {
+  /** Billionths of an AI credit (one credit is 0.01 USD); null when unknown. */
+  nanoCredits: number | null;
+  /** Premium requests; null when unknown or when the model is not billed by them. */
+  premiumUnits: number | null;
+}
+
+/**
+ * What the upstream says it charged comes first, then the catalogue's prices.
+ * @param byPerson Only a request a person made uses premium units; an agent's follow-up uses none.
+ */
+export function costOf(price: Price, usage: Partial<Usage>, byPerson: boolean): Cost {
+  return {
+    nanoCredits: usage.nanoCredits ?? creditsFor(price, usage),
+    premiumUnits: price.units === undefined ? null : byPerson ? price.units : 0,
+  };
+}
+
+function creditsFor(price: Price, usage: Partial<Usage>): number | null {
+  if (!price.tokens || usage.input === undefined || usage.output === undefined) return null;
+  const rate = price.long && usage.input > price.long.above ? price.long : price.tokens;
+  const cached = usage.cachedInput ?? 0;
+  const written = usage.cacheWrite ?? 0;
+  const plain = Math.max(0, usage.input - cached - written);
+  const credits =
+    plain * rate.input + cached * rate.cachedInput + written * rate.cacheWrite + usage.output * rate.output;
+  return Math.round((credits / price.tokens.per) * 1e9);
+}

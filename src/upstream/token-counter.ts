@@ -1,0 +1,35 @@
+/** Anthropic's own token counter: exact for Claude models, free, and limited to so many calls a minute. */
+import type { JsonObject } from "../dialects/hub/conversation";
+import { countIn, isObject } from "../dialects/hub/json";
+import { ProxyError } from "../errors";
+import { callOut, readBody } from "../net/fetch";
+
+/** Milliseconds: a client waits for the estimate behind it. */
+const patience = 900;
+
+/** The only members the counter takes; it refuses a request that has others (`max_tokens`, `stream`). */
+const counted = ["messages", "system", "tools", "tool_choice", "thinking"];
+
+/**
+ * The input tokens of a messages request.
+ * @param model In our spelling; the counter wants dashes for dots.
+ * @throws ProxyError whatever goes wrong: the caller has an estimate.
+ */
+export async function countExactly(url: string, key: string, model: string, body: JsonObject): Promise<number> {
+  const members = Object.fromEntries(counted.filter((name) => name in body).map((name) => [name, body[name]]));
+  const response = await callOut(`${url}/v1/messages/count_tokens`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-api-key": key, "anthropic-version": "2023-06-01" },
+    body: JSON.stringify({ model: model.replaceAll(".", "-"), ...members }),
+    headersWithin: patience,
+    signal: AbortSignal.timeout(patience),
+    who: "Anthropic's token counter",
+  });
+  const text = Buffer.from(await readBody(response, 1024 * 1024, "Anthropic's token counter")).toString();
+  if (!response.ok)
+    throw new ProxyError("upstream", `Anthropic's token counter answered with status ${response.status}.`);
+  const answer: unknown = JSON.parse(text);
+  const tokens = isObject(answer) ? countIn(answer.input_tokens) : undefined;
+  if (tokens === undefined) throw new ProxyError("upstream", "Anthropic's token counter answered without a number.");
+  return tokens;
+}
