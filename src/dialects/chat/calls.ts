@@ -1,0 +1,102 @@
+/** Calls of tools, which come in pieces whose numbers cannot be trusted. */
+import { randomUUID } from "node:crypto";
+import type { JsonObject } from "../hub/conversation";
+import { isObject } from "../hub/json";
+
+/** A reply of more calls, or a call of a higher index, is no reply but an attack on our memory. */
+export const callLimit = 1024;
+
+/** What a piece of a call says; the index is the upstream's own, if it gives one. */
+export function callPieceIn(piece: JsonObject): { id: string; name: string; input: string; index: unknown } {
+  const words = isObject(piece.function) ? piece.function : isObject(piece.custom) ? piece.custom : {};
+  const input = words.arguments ?? words.input;
+  return {
+    id: typeof piece.id === "string" ? piece.id : "",
+    name: typeof words.name === "string" ? words.name : "",
+    // Some upstreams send the input as an object.
+    input: typeof input === "string" ? input : input == null ? "" : JSON.stringify(input),
+    index: piece.index ?? undefined,
+  };
+}
+
+export function isCallIndex(index: unknown): index is number {
+  return typeof index === "number" && Number.isInteger(index) && index >= 0 && index < callLimit;
+}
+
+/** Claude numbers each of its parallel calls 0: only a new id, or without ids a name, tells a new call. */
+export function continues(call: Pick<Call, "index" | "id" | "name">, index: number, id: string, name: string): boolean {
+  if (id !== "" && call.id !== "") return id === call.id;
+  if (index !== call.index) return false;
+  return id !== "" || name === "" || call.name === "" || call.id !== "";
+}
+
+/** Gemini may leave the id of a call out; clients answer a call by its id, so it gets one. */
+export function inventedCallId(replyId: unknown, number: number): string {
+  return `call_${(typeof replyId === "string" && replyId !== "" ? replyId : randomUUID()).replaceAll(/[^\w-]/g, "").slice(-30)}_${number}`;
+}
+
+/** Gives parallel calls the numbers 0, 1, 2 … where the upstream calls them all 0, and an id to those without. */
+export function callNumbers(tell: (mend: string) => void) {
+  const calls: Call[] = [];
+  /** The latest call of each of the upstream's numbers. */
+  const latest = new Map<number, Call>();
+
+  const mendPiece = (piece: unknown, replyId: unknown): unknown => {
+    if (!isObject(piece)) return undefined;
+    const { id, name, input, index = calls.at(-1)?.index ?? 0 } = callPieceIn(piece);
+    if (!isCallIndex(index) || calls.length === callLimit) return undefined;
+    let call = latest.get(index);
+    // Words for a call that has ended, or that never began.
+    if (id === "" && name === "" && (!call || call !== calls.at(-1))) return input === "" ? piece : undefined;
+    let better = piece;
+    if (!call || !continues(call, index, id, name)) {
+      call = { number: calls.length, index, id, name, input: "" };
+      calls.push(call);
+      latest.set(index, call);
+      if (id === "") {
+        tell("tool-id");
+        better = { ...better, id: inventedCallId(replyId, call.number) };
+      }
+    }
+    call.id ||= id;
+    call.name ||= name;
+    call.input += input;
+    if (piece.index === call.number) return better;
+    tell("tool-index");
+    return { ...better, index: call.number };
+  };
+
+  return {
+    /** The last call's input is all there. */
+    get whole() {
+      const input = calls.at(-1)?.input ?? "";
+      return input === "" || isJson(input);
+    },
+    /** The pieces of a delta; undefined when they are none. */
+    mend(pieces: unknown[], replyId: unknown): unknown[] | undefined {
+      const better = pieces.map((piece) => mendPiece(piece, replyId));
+      if (better.includes(undefined)) return undefined;
+      return better.some((piece, at) => piece !== pieces[at]) ? better : pieces;
+    },
+  };
+}
+
+interface Call {
+  number: number;
+  /** The upstream's own number and id. */
+  index: number;
+  id: string;
+  name: string;
+  input: string;
+}
+
+export type CallNumbers = ReturnType<typeof callNumbers>;
+
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,262 @@
+/** Chat completions passed through: the few edits without which clients or the upstream stumble. */
+import { commentFrame, type SseFrame } from "../../net/sse";
+import type { Asked, RequestMend, ToClient } from "../codec";
+import type { JsonObject } from "../hub/conversation";
+import { isObject, said } from "../hub/json";
+import type { ModelFacts } from "../hub/model";
+import { repeatReader } from "../hub/repeats";
+import type { ReplyError } from "../hub/reply";
+import { cutReply } from "../hub/writer";
+import { type CallNumbers, callNumbers, inventedCallId } from "./calls";
+import { badEvent, errorFrame, errorIn, gaveUp, wordsOf } from "./reply";
+import { applyRules } from "./rules";
+
+// ── Request ──
+
+/** What the reply to this request must be mended to. */
+export function asked(body: JsonObject): Asked {
+  const { model, stream_options: options, n } = body;
+  return {
+    model: typeof model === "string" ? model : "",
+    usage: isObject(options) && options.include_usage === true,
+    replies: typeof n === "number" && n > 1 ? n : 1,
+  };
+}
+
+/** What to change of a client's own request. */
+export function mendRequest(body: JsonObject, model: ModelFacts): RequestMend {
+  const { changes, mends } = applyRules(body, model);
+  const remove = Object.keys(changes).filter((key) => changes[key] === undefined && key in body);
+  return { set: said(changes), remove, mends };
+}
+
+// ── Full reply ──
+
+type Tell = (mend: string) => void;
+
+/** The same body, or a copy with what clients need. */
+export function mendReply(body: JsonObject, asked: Asked): { body: JsonObject; mends: string[] } {
+  const mends = new Set<string>();
+  const tell: Tell = (name) => void mends.add(name);
+  const set: JsonObject = {};
+
+  if (!Array.isArray(body.choices)) return { body, mends: [] };
+  if (!("object" in body)) {
+    tell("object-field");
+    set.object = "chat.completion";
+  }
+  if (!("created" in body)) {
+    tell("created-field");
+    set.created = now();
+  }
+  if (typeof body.model === "string" && body.model !== asked.model) {
+    tell("model-name");
+    set.model = asked.model;
+  }
+  let choices: unknown[] = body.choices;
+  if (asked.replies === 1 && choices.length > 1) {
+    tell("split-choices");
+    choices = [merged(choices.filter(isObject))];
+  }
+  set.choices = choices.map((choice, at) => (isObject(choice) ? mendFullChoice(choice, at, body.id, tell) : choice));
+  return mends.size === 0 ? { body, mends: [] } : { body: { ...body, ...set }, mends: [...mends] };
+}
+
+/** Claude's text and each of its calls come as choices of their own, though one was asked for. */
+function merged(choices: JsonObject[]): JsonObject {
+  const messages = choices.map(({ message }) => message).filter(isObject);
+  const join = (key: string) =>
+    messages.map((message) => (typeof message[key] === "string" ? message[key] : "")).join("");
+  const calls = messages.flatMap(({ tool_calls }) => (Array.isArray(tool_calls) ? tool_calls : []));
+  const message: JsonObject = Object.assign({}, ...messages.toReversed(), { content: join("content") || null });
+  for (const key of ["refusal", "reasoning_text"]) if (key in message) message[key] = join(key) || null;
+  if (calls.length > 0) message.tool_calls = calls;
+  const reasons = choices.map((choice) => choice.finish_reason).filter((reason) => typeof reason === "string");
+  const reason = reasons.includes("tool_calls") ? "tool_calls" : reasons.at(-1);
+  return { ...choices[0], index: 0, message, ...(reason === undefined ? {} : { finish_reason: reason }) };
+}
+
+function mendFullChoice(choice: JsonObject, at: number, replyId: unknown, tell: Tell): JsonObject {
+  const set: JsonObject = {};
+  if (typeof choice.index !== "number") {
+    tell("choice-index");
+    set.index = at;
+  }
+  if (isObject(choice.message)) {
+    set.message = mendMessage(choice.message, replyId, tell);
+    if (choice.finish_reason == null) {
+      tell("finish-reason");
+      set.finish_reason = Array.isArray(choice.message.tool_calls) ? "tool_calls" : "stop";
+    }
+  }
+  return { ...choice, ...set };
+}
+
+function mendMessage(message: JsonObject, replyId: unknown, tell: Tell): JsonObject {
+  const { padding, ...better } = message;
+  if (padding !== undefined) tell("padding");
+  if (!("content" in better)) {
+    tell("content-key");
+    better.content = null;
+  }
+  if (Array.isArray(better.tool_calls) && better.tool_calls.some((call) => isObject(call) && !call.id)) {
+    tell("tool-id");
+    better.tool_calls = better.tool_calls.map((call, number) =>
+      isObject(call) && !call.id ? { ...call, id: inventedCallId(replyId, number) } : call,
+    );
+  }
+  return better;
+}
+
+// ── Stream ──
+
+/** Frames as they came, but for the mends. */
+export function mendStream(asked: Asked, mended: (name: string) => void): ToClient<SseFrame> {
+  return (next) => {
+    const tell = onceEach(mended);
+    const readJson = repeatReader(wordsOf);
+    const rename = modelRenamer(asked.model);
+    const calls = new Map<unknown, CallNumbers>();
+    let lastChunk: JsonObject = {};
+    let spoke = false;
+    let finishes = 0;
+    let ended = false;
+
+    const push = (frame: SseFrame) => {
+      if (ended) return;
+      if (frame.data === undefined) return next.push(frame);
+      if (frame.data === "[DONE]") return done(frame);
+      // To the standard it is no event at all, but clients parse it, and fail.
+      if (frame.data === "") return tell("empty-data");
+      const chunk = readJson(frame);
+      if (!isObject(chunk)) return fail(badEvent);
+      if (chunk.error) return end(asEvent(frame, tell));
+      const failure = errorIn(chunk);
+      if (failure) return fail(failure);
+      if (isWordless(chunk)) {
+        if (isObject(chunk.usage) && !asked.usage) return tell("usage-chunk");
+        // OpenAI's own package takes the `usage: null` of such a chunk for the last word.
+        if (isObject(chunk.copilot_usage) && !isObject(chunk.usage)) return tell("bill-chunk");
+      }
+
+      lastChunk = chunk;
+      const choices = mendChoices(chunk);
+      if (ended) return;
+      const data = mendMembers(choices ? JSON.stringify({ ...chunk, choices }) : frame.data, chunk);
+      next.push(data === frame.data ? asEvent(frame, tell) : { data });
+    };
+
+    /** The choices, if one of them needs a mend. */
+    const mendChoices = ({ choices, id }: JsonObject): unknown[] | undefined => {
+      if (!Array.isArray(choices)) return undefined;
+      const better = choices.map((choice) => (isObject(choice) ? mendChoice(choice, id) : choice));
+      return better.some((choice, at) => choice !== choices[at]) ? better : undefined;
+    };
+
+    const mendChoice = (choice: JsonObject, replyId: unknown): JsonObject => {
+      let better = choice;
+      if (choice.finish_reason === "error") fail(gaveUp);
+      if (typeof choice.finish_reason === "string") finishes++;
+      if (choice.index !== 0 && (asked.replies === 1 || typeof choice.index !== "number")) {
+        tell("split-choices");
+        better = { ...better, index: 0 };
+      }
+      const { delta } = choice;
+      if (!isObject(delta)) return better;
+      spoke ||= wordsOf({ choices: [choice] }) !== undefined;
+      if (!Array.isArray(delta.tool_calls) || delta.tool_calls.length === 0) return better;
+      spoke = true;
+      const numbers = calls.get(better.index) ?? callNumbers(tell);
+      calls.set(better.index, numbers);
+      const pieces = numbers.mend(delta.tool_calls, replyId);
+      if (!pieces) fail(badEvent);
+      return pieces === delta.tool_calls ? better : { ...better, delta: { ...delta, tool_calls: pieces } };
+    };
+
+    /** The chunk's own members are mended in its text, for a stream may need it in every chunk. */
+    const mendMembers = (data: string, chunk: JsonObject): string => {
+      let better = data;
+      const add = (name: string, member: string) => {
+        tell(name);
+        better = `{${member},${better.slice(better.indexOf("{") + 1)}`;
+      };
+      if (!Array.isArray(chunk.choices)) {
+        tell("choices-field");
+        better = JSON.stringify({ ...JSON.parse(better), choices: [] });
+      }
+      if (!("created" in chunk)) add("created-field", `"created":${now()}`);
+      if (!("object" in chunk)) add("object-field", '"object":"chat.completion.chunk"');
+      if (typeof chunk.model !== "string" || chunk.model === "" || chunk.model === asked.model) return better;
+      tell("model-name");
+      return rename(better, chunk.model);
+    };
+
+    const done = (frame: SseFrame) => {
+      if (finishes === 0 && asked.replies === 1) {
+        const called = calls.get(0);
+        if (!spoke || called?.whole === false) return fail(cutReply);
+        tell("finish-reason");
+        const { usage: _, copilot_usage: __, ...chunk } = lastChunk;
+        const choices = [{ index: 0, delta: {}, finish_reason: called ? "tool_calls" : "stop" }];
+        next.push({ data: mendMembers(JSON.stringify({ ...chunk, choices }), chunk) });
+      }
+      end(frame);
+    };
+
+    const end = (frame: SseFrame) => {
+      ended = true;
+      next.push(frame);
+    };
+
+    const fail = (error: Pick<ReplyError, "code" | "message">) => {
+      if (!ended) end(errorFrame(error));
+    };
+
+    return {
+      push,
+      end() {
+        if (finishes === 0) fail(cutReply);
+        next.end();
+      },
+      beat() {
+        if (!ended) next.push(commentFrame("keep-alive"));
+      },
+      fail,
+    };
+  };
+}
+
+/** Each name is told the first time only. */
+function onceEach(tell: Tell): Tell {
+  const told = new Set<string>();
+  return (name) => {
+    if (told.has(name)) return;
+    told.add(name);
+    tell(name);
+  };
+}
+
+/** Copilot may end a stream with its error as bare JSON: with `data:` before it, clients read it. */
+function asEvent(frame: SseFrame, tell: Tell): SseFrame {
+  if (frame.bytes?.[0] !== 0x7b) return frame;
+  tell("data-field");
+  return { data: frame.data };
+}
+
+function isWordless({ choices }: JsonObject): boolean {
+  return Array.isArray(choices) && choices.length === 0;
+}
+
+/** Puts the asked model's name in place of the upstream's. The quotes of words are escaped: it cannot hit them. */
+function modelRenamer(asked: string): (data: string, model: string) => string {
+  const to = `"model":${JSON.stringify(asked)}`;
+  return (data, model) => {
+    const from = `"model":${JSON.stringify(model)}`;
+    const at = data.indexOf(from);
+    // Twice: the bill of `copilot_usage` names the model too. Never: it is spelt with spaces or escapes.
+    if (at === -1 || data.indexOf(from, at + 1) !== -1) return JSON.stringify({ ...JSON.parse(data), model: asked });
+    return data.slice(0, at) + to + data.slice(at + from.length);
+  };
+}
+
+const now = () => Math.floor(Date.now() / 1000);

@@ -1,0 +1,119 @@
+/** A list of messages as the upstream takes it; each of these gives the same list back when nothing was wrong with it. */
+import type { JsonObject } from "../hub/conversation";
+import { isObject } from "../hub/json";
+
+export function eachObject(messages: unknown[], change: (message: JsonObject) => JsonObject): unknown[] {
+  let changed = false;
+  const result = messages.map((message) => {
+    const after = isObject(message) ? change(message) : message;
+    changed ||= after !== message;
+    return after;
+  });
+  return changed ? result : messages;
+}
+
+/** Every call is answered directly after its message; a result that answers no call is left out. */
+export function answered(messages: unknown[]): unknown[] {
+  if (isAnswered(messages)) return messages;
+  const results = new Map<unknown, JsonObject[]>();
+  for (const message of messages)
+    if (isResult(message)) {
+      const waiting = results.get(message.tool_call_id);
+      if (waiting) waiting.push(message);
+      else results.set(message.tool_call_id, [message]);
+    }
+  return messages.flatMap((message) => {
+    if (isResult(message)) return [];
+    const answers = callIds(message).map((id) => results.get(id)?.shift() ?? noAnswer(id));
+    return [message, ...answers];
+  });
+}
+
+function isAnswered(messages: unknown[]): boolean {
+  const open = new Set<unknown>();
+  for (const message of messages)
+    if (isResult(message)) {
+      if (!open.delete(message.tool_call_id)) return false;
+    } else {
+      if (open.size > 0) return false;
+      for (const id of callIds(message)) open.add(id);
+    }
+  return open.size === 0;
+}
+
+const isResult = (message: unknown): message is JsonObject => isObject(message) && message.role === "tool";
+
+const noAnswer = (id: unknown) => ({ role: "tool", tool_call_id: id, content: "This call was never answered." });
+
+function callIds(message: unknown): unknown[] {
+  if (!isObject(message) || message.role !== "assistant" || !Array.isArray(message.tool_calls)) return [];
+  return message.tool_calls.map((call) => (isObject(call) ? call.id : undefined));
+}
+
+/** Results hold texts only; what else was in them is shown by a message of the user's behind the run of results. */
+export function moveToUser(messages: unknown[]): unknown[] {
+  if (!messages.some((message) => isResult(message) && hasMoreThanText(message.content))) return messages;
+  const moved: unknown[] = [];
+  let shown: unknown[] = [];
+  const show = () => {
+    if (shown.length > 0) moved.push({ role: "user", content: shown });
+    shown = [];
+  };
+  for (const message of messages) {
+    if (!isResult(message)) show();
+    if (!isResult(message) || !hasMoreThanText(message.content)) moved.push(message);
+    else {
+      const texts = message.content.filter(isText).map((part) => part.text);
+      moved.push({ ...message, content: texts.join("\n\n") || "See below." });
+      shown.push({ type: "text", text: `From the result of ${message.tool_call_id}:` });
+      shown.push(...message.content.filter((part) => !isText(part)));
+    }
+  }
+  show();
+  return moved;
+}
+
+const isText = (part: unknown): part is JsonObject => isObject(part) && part.type === "text";
+
+const hasMoreThanText = (content: unknown): content is unknown[] =>
+  Array.isArray(content) && content.some((part) => !isText(part));
+
+/** The client's marks as Copilot's, which are few: two on system messages, one on the last of the others. */
+export function marked(messages: unknown[]): unknown[] {
+  const markedAt = messages.flatMap((message, at) => (isObject(message) && isMarked(message) ? [at] : []));
+  if (markedAt.length === 0) return messages;
+  const isSystem = (message: unknown) => isObject(message) && message.role === "system";
+  const chosen = new Set(markedAt.filter((at) => isSystem(messages[at])).slice(-2));
+  if (markedAt.some((at) => !isSystem(messages[at])))
+    chosen.add(messages.findLastIndex((message) => !isSystem(message)));
+  return messages.map((message, at) => {
+    if (!isObject(message)) return message;
+    const plain = isMarked(message) ? withoutMarks(message) : message;
+    return chosen.has(at) ? { ...plain, copilot_cache_control: { type: "ephemeral" } } : plain;
+  });
+}
+
+function isMarked({ cache_control, content }: JsonObject): boolean {
+  return cache_control != null || (Array.isArray(content) && content.some((part) => part?.cache_control != null));
+}
+
+function withoutMarks({ cache_control: _, ...message }: JsonObject): JsonObject {
+  if (!Array.isArray(message.content)) return message;
+  const content = message.content.map((part: unknown) => {
+    if (!isObject(part)) return part;
+    const { cache_control: _, ...plain } = part;
+    return plain;
+  });
+  return { ...message, content };
+}
+
+/** Claude refuses an empty text, and a message without any. */
+export function withWords(message: JsonObject): JsonObject {
+  const { content } = message;
+  const calls = callIds(message).length > 0;
+  if (!Array.isArray(content))
+    return (content === "" || content == null) && !calls ? { ...message, content: " " } : message;
+  const parts = content.filter((part) => !isText(part) || part.text !== "");
+  if (parts.length === content.length && parts.length > 0) return message;
+  return { ...message, content: parts.length > 0 ? parts : calls ? null : " " };
+}

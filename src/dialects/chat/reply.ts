@@ -1,0 +1,520 @@
+/** Chat completions, answers: what the model says, full or as a stream. */
+import { randomUUID } from "node:crypto";
+import { kinds, type ProxyError } from "../../errors";
+import { commentFrame, jsonFrame, type SseFrame } from "../../net/sse";
+import { collect, type Sink, type Stage } from "../../net/stream";
+import type { ToClient } from "../codec";
+import type { Conversation, JsonObject, Signature } from "../hub/conversation";
+import { countIn, isObject, said } from "../hub/json";
+import { type Leaf, repeatReader } from "../hub/repeats";
+import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
+import { packSignature } from "../hub/signature";
+import { badEventCode, cutReply, replyWriter } from "../hub/writer";
+import { callLimit, callPieceIn, continues, inventedCallId, isCallIndex, isJson } from "./calls";
+
+// ── Wire facts ──
+
+/** Copilot's own word first; the others are what Azure, and models served by others, call the same. */
+const thinkingSpellings = ["reasoning_text", "cot_summary", "reasoning_content", "reasoning"] as const;
+
+const spokenKeys = ["content", "refusal", ...thinkingSpellings];
+
+export const badEvent = {
+  code: badEventCode,
+  message: "The upstream sent something in its stream that is not what a chat completion is made of.",
+} as const;
+
+const badReply = {
+  code: "upstream_bad_reply",
+  message: "The upstream's answer is not a chat completion.",
+} as const;
+
+// ── Tables ──
+
+const stopReasons: Record<string, StopReason> = {
+  stop: "stop",
+  length: "length",
+  tool_calls: "tool-call",
+  function_call: "tool-call",
+  content_filter: "refusal",
+};
+
+const finishReasons: Record<StopReason, string> = {
+  stop: "stop",
+  "stop-sequence": "stop",
+  length: "length",
+  "tool-call": "tool_calls",
+  refusal: "content_filter",
+  pause: "stop",
+};
+
+// ── Decode ──
+
+/** Chunks to events. `finish` waits for the end, because usage may come after the finish reason. */
+export function decodeStream(): Stage<SseFrame, ReplyEvent> {
+  return (next) => {
+    const reply = replyReader(next);
+    const readJson = repeatReader(wordsOf);
+    return {
+      push(frame) {
+        if (!frame.data || reply.ended) return;
+        if (frame.data === "[DONE]") return reply.done();
+        const chunk = readJson(frame);
+        if (!isObject(chunk)) return reply.fail(badEvent);
+        reply.chunk(chunk, "delta");
+      },
+      end() {
+        reply.cut();
+        next.end();
+      },
+    };
+  };
+}
+
+/** A full reply is a stream of one chunk, whose deltas are called messages. */
+export function decodeReply(body: unknown): ReplyEvent[] {
+  const events: ReplyEvent[] = [];
+  const reply = replyReader(collect(events));
+  if (!isObject(body) || (!body.error && (!Array.isArray(body.choices) || body.choices.length === 0)))
+    reply.fail(badReply);
+  else {
+    reply.chunk(body, "message");
+    reply.done();
+  }
+  return events;
+}
+
+interface Call {
+  index: number;
+  id: string;
+  name: string;
+  input: string;
+  opened: boolean;
+}
+
+/** Reads chunks into a reply; the choices are one message, since Claude's text and calls come split over several. */
+function replyReader(next: Sink<ReplyEvent>) {
+  const writer = replyWriter(next);
+  let id = "";
+  let model = "";
+  let finishReason: string | undefined;
+  let usage: Partial<Usage> | undefined;
+  let opaque: string | undefined;
+  let lateText = "";
+  let spoke = false;
+  let refused = false;
+  let call: Call | undefined;
+  let calls = 0;
+  const indexes = new Set<number>();
+
+  const chunk = (json: JsonObject, words: "delta" | "message") => {
+    const failure = errorIn(json);
+    if (failure) return fail(failure);
+    if (typeof json.id === "string" && json.id !== "") id = json.id;
+    if (typeof json.model === "string" && json.model !== "") model = json.model;
+    if (isObject(json.usage) || isObject(json.copilot_usage)) usage = { ...usage, ...usageIn(json) };
+    if (!Array.isArray(json.choices)) return;
+    for (const choice of json.choices) {
+      if (!isObject(choice)) continue;
+      writer.start(id, model);
+      const said = choice[words];
+      if (isObject(said)) delta(said, words === "message");
+      const reason = choice.finish_reason;
+      if (reason === "error") return fail(gaveUp);
+      if (typeof reason === "string" && finishReason !== "tool_calls") finishReason = reason;
+      if (writer.ended) return;
+    }
+  };
+
+  const delta = (said: JsonObject, whole: boolean) => {
+    const thought = thoughtIn(said);
+    if (thought !== "") say("thinking", { kind: "thinking" }, thought);
+    if (typeof said.reasoning_opaque === "string" && said.reasoning_opaque !== "") {
+      opaque = said.reasoning_opaque;
+      if (writer.openKey === "thinking") leave();
+    }
+    if (typeof said.content === "string" && said.content !== "") say("text", { kind: "text" }, said.content);
+    if (typeof said.refusal === "string" && said.refusal !== "") {
+      refused = true;
+      say("refusal", { kind: "text", refusal: true }, said.refusal);
+    }
+    if (Array.isArray(said.tool_calls)) for (const piece of said.tool_calls) callPiece(piece, whole);
+    else if (isObject(said.function_call)) callPiece({ index: 0, function: said.function_call }, false);
+  };
+
+  const say = (key: string, block: Block, text: string) => {
+    // Words inside a call's input: the input goes on, so they wait until it ends.
+    if (key === "text" && call && !isJson(call.input)) {
+      lateText += text;
+      return;
+    }
+    enter(key, block);
+    writer.delta(text);
+  };
+
+  const callPiece = (piece: unknown, whole: boolean) => {
+    if (writer.ended) return;
+    if (!isObject(piece)) return fail(badEvent);
+    const { id: callId, name, input, index = whole ? calls : (call?.index ?? 0) } = callPieceIn(piece);
+    if (!isCallIndex(index)) return fail(badEvent);
+
+    if (!call || whole || !continues(call, index, callId, name)) {
+      // A piece for a call that has ended: to append it anywhere would be silently wrong JSON.
+      if (callId === "" && name === "" && indexes.has(index)) return input === "" ? undefined : fail(badEvent);
+      leave();
+      if (writer.ended) return;
+      if (++calls > callLimit) return fail(badEvent);
+      indexes.add(index);
+      call = { index, id: "", name: "", input: "", opened: false };
+    }
+    call.id ||= callId;
+    call.name ||= name;
+    call.input += input;
+    if (call.opened) writer.delta(input);
+    else if (call.name !== "" && (call.id !== "" || call.input !== "")) openCall(call, isObject(piece.custom));
+  };
+
+  const openCall = (begun: Call, freeform = false) => {
+    begun.opened = true;
+    enter(`call ${calls}`, {
+      kind: "tool-call",
+      id: begun.id || inventedCallId(id, calls - 1),
+      name: begun.name,
+      ...(freeform ? ({ freeform: true } as const) : {}),
+    });
+    call = begun;
+    writer.delta(begun.input);
+  };
+
+  const enter = (key: string, block: Block) => {
+    if (writer.openKey === key) return;
+    leave();
+    if (opaque !== undefined && block.kind !== "thinking") writeProof();
+    spoke = true;
+    writer.open(key, block);
+  };
+
+  /** Ends what is being said; thinking takes its proof along, if it has come. */
+  const leave = () => {
+    if (writer.openKey === "thinking" && opaque !== undefined) {
+      writer.close({ signature: { dialect: "chat", value: opaque } });
+      opaque = undefined;
+    } else writer.close();
+    const left = call;
+    call = undefined;
+    if (left && !left.opened) {
+      if (left.name === "") return left.id === "" && left.input === "" ? undefined : fail(badEvent);
+      openCall(left);
+      writer.close();
+      call = undefined;
+    }
+    if (lateText !== "") {
+      writer.open("text", { kind: "text" });
+      writer.delta(lateText);
+      writer.close();
+      lateText = "";
+    }
+  };
+
+  /** The proof came late, or its thinking is not shown: a block of its own, without words. */
+  const writeProof = () => {
+    writer.open("thinking", { kind: "thinking" });
+    leave();
+  };
+
+  const tellUsage = () => {
+    writer.close();
+    if (usage && Object.keys(usage).length > 0) writer.usage(usage);
+    usage = undefined;
+  };
+
+  const fail = ({ code, message }: Pick<ReplyError, "code" | "message">) => {
+    if (writer.ended) return;
+    tellUsage();
+    writer.error(code, message);
+  };
+
+  const finish = (reason: StopReason, raw?: string) => {
+    leave();
+    if (opaque !== undefined) writeProof();
+    if (writer.ended) return;
+    tellUsage();
+    writer.finish(reason, raw);
+  };
+
+  return {
+    chunk,
+    fail,
+    /** The upstream said that it is done. */
+    done() {
+      if (finishReason !== undefined) return finish(reasonOf(finishReason, calls > 0, refused), finishReason);
+      // Claude's finish reason may be missing altogether. It was not cut in a call if that call's input is whole.
+      const whole = (spoke || calls > 0) && (!call || call.input === "" || isJson(call.input));
+      if (whole) finish(reasonOf("stop", calls > 0, refused));
+      else fail(cutReply);
+    },
+    /** The upstream closed: with a finish reason that is an end like any other. */
+    cut() {
+      if (finishReason === undefined) fail(cutReply);
+      else this.done();
+    },
+    get ended() {
+      return writer.ended;
+    },
+  };
+}
+
+/** What an upstream says has gone wrong, in any of its three ways. */
+export function errorIn(chunk: JsonObject): Pick<ReplyError, "code" | "message"> | undefined {
+  const errors = chunk.copilot_errors;
+  const error = chunk.error || (Array.isArray(errors) ? errors[0] : undefined);
+  if (!error) return undefined;
+  if (typeof error === "string") return { code: "upstream_error", message: error };
+  if (!isObject(error)) return gaveUp;
+  const code = [error.code, error.type].find((word) => typeof word === "string" && word !== "");
+  return {
+    code: code === undefined ? "upstream_error" : String(code),
+    message: typeof error.message === "string" && error.message !== "" ? error.message : gaveUp.message,
+  };
+}
+
+export const gaveUp = {
+  code: "upstream_error",
+  message: "The upstream gave up on its reply without saying why.",
+} as const;
+
+/** Some models finish with `stop` although they call, or decline. */
+function reasonOf(raw: string, called: boolean, refused: boolean): StopReason {
+  const reason = Object.hasOwn(stopReasons, raw) ? stopReasons[raw] : undefined;
+  if (reason && reason !== "stop") return reason;
+  return called ? "tool-call" : refused ? "refusal" : "stop";
+}
+
+function usageIn({ usage, copilot_usage: copilot }: JsonObject): Partial<Usage> {
+  const told: Partial<Usage> = {};
+  const tell = (key: keyof Usage, value: unknown) => {
+    const count = countIn(value);
+    if (count !== undefined) told[key] = count;
+  };
+  if (isObject(usage)) {
+    tell("input", usage.prompt_tokens);
+    tell("output", usage.completion_tokens);
+    if (isObject(usage.prompt_tokens_details)) {
+      tell("cachedInput", usage.prompt_tokens_details.cached_tokens);
+      tell("cacheWrite", usage.prompt_tokens_details.cache_creation_input_tokens);
+    }
+    if (isObject(usage.completion_tokens_details)) tell("reasoning", usage.completion_tokens_details.reasoning_tokens);
+  }
+  if (isObject(copilot)) tell("nanoCredits", copilot.total_nano_aiu);
+  return told;
+}
+
+/** The piece of thinking in a delta or message, under whichever name. */
+function thoughtIn(said: JsonObject): string {
+  for (const spelling of thinkingSpellings) {
+    const thought = said[spelling];
+    if (typeof thought === "string" && thought !== "") return thought;
+  }
+  return "";
+}
+
+/** The words of a chunk: what alone changes from one chunk to the next. */
+export function wordsOf(chunk: unknown): Leaf | undefined {
+  if (!isObject(chunk) || !Array.isArray(chunk.choices) || chunk.choices.length !== 1) return undefined;
+  const delta = chunk.choices[0]?.delta;
+  if (!isObject(delta)) return undefined;
+  const calls = delta.tool_calls;
+  if (!Array.isArray(calls) || calls.length === 0) return leafIn(delta, spokenKeys);
+  return isObject(calls[0]?.function) ? leafIn(calls[0].function, ["arguments"]) : undefined;
+}
+
+function leafIn(holder: JsonObject, keys: readonly string[]): Leaf | undefined {
+  const key = keys.find((each) => typeof holder[each] === "string" && holder[each] !== "");
+  return key === undefined ? undefined : [holder, key];
+}
+
+// ── Encode ──
+
+/** One closure writes the chunks of one reply. */
+export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
+  return (next) => {
+    const created = now();
+    let id = "";
+    let around = { before: "", after: "" };
+    let usage: Partial<Usage> = {};
+    let block: Block | undefined;
+    let spoke = false;
+    let refused = false;
+    let calls = -1;
+    let ended = false;
+
+    const write = (delta: JsonObject) => next.push({ data: around.before + JSON.stringify(delta) + around.after });
+    const chunk = (members: JsonObject) =>
+      next.push(jsonFrame({ id, object: "chat.completion.chunk", created, model: asked.model, ...members }));
+
+    const start = (replyId: string) => {
+      id = replyId || `chatcmpl-${randomUUID()}`;
+      const head = JSON.stringify({ id, object: "chat.completion.chunk", created, model: asked.model }).slice(0, -1);
+      around = {
+        before: `${head},"choices":[{"index":0,"delta":`,
+        after: ',"logprobs":null,"finish_reason":null}]}',
+      };
+      write({ role: "assistant", content: "" });
+    };
+
+    const openBlock = (opened: Block) => {
+      block = opened;
+      spoke = false;
+      if (opened.kind === "text" && opened.refusal) refused = true;
+      if (opened.kind !== "tool-call") return;
+      calls++;
+      write({ tool_calls: [{ index: calls, ...callOf(opened, "") }] });
+    };
+
+    const say = (text: string) => {
+      spoke = true;
+      if (block?.kind === "text") write(block.refusal ? { refusal: text } : { content: text });
+      else if (block?.kind === "thinking") write({ reasoning_text: text });
+      else if (block?.kind === "tool-call") write({ tool_calls: [{ index: calls, ...inputOf(block, text) }] });
+    };
+
+    const closeBlock = (signature: Signature | undefined) => {
+      if (block?.kind === "thinking" && signature) write({ reasoning_opaque: packSignature(signature, "chat") });
+      if (block?.kind === "tool-call" && !spoke && !block.freeform) say("{}");
+      block = undefined;
+    };
+
+    const finish = (reason: StopReason) => {
+      ended = true;
+      chunk({
+        choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: finishReasonOf(reason, refused) }],
+      });
+      const numbers = wantsUsage(asked) && usageFields(usage);
+      if (numbers) chunk({ choices: [], usage: numbers });
+      next.push({ data: "[DONE]" });
+    };
+
+    const fail = (error: Pick<ReplyError, "code" | "message">) => {
+      if (ended) return;
+      ended = true;
+      next.push(errorFrame(error));
+    };
+
+    return {
+      push(event) {
+        if (ended) return;
+        if (event.type === "block-delta") say(event.text);
+        else if (event.type === "block-start") openBlock(event.block);
+        else if (event.type === "block-end") closeBlock(event.signature);
+        else if (event.type === "start") start(event.id);
+        else if (event.type === "usage") usage = { ...usage, ...event.usage };
+        else if (event.type === "finish") finish(event.reason);
+        else fail(event);
+      },
+      end() {
+        fail(cutReply);
+        next.end();
+      },
+      beat() {
+        if (!ended) next.push(commentFrame("keep-alive"));
+      },
+      fail,
+    };
+  };
+}
+
+/** The events as one chat completion. */
+export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): JsonObject {
+  const texts = { content: "", refusal: "", reasoning_text: "" };
+  const calls: JsonObject[] = [];
+  let id = "";
+  let usage: Partial<Usage> = {};
+  let block: Block | undefined;
+  let text = "";
+  let opaque: string | undefined;
+  let finish_reason: string | null = null;
+
+  for (const event of events) {
+    if (event.type === "start") id = event.id;
+    else if (event.type === "usage") usage = { ...usage, ...event.usage };
+    else if (event.type === "block-delta") text += event.text;
+    else if (event.type === "finish") finish_reason = finishReasonOf(event.reason, texts.refusal !== "");
+    else if (event.type === "block-start") {
+      block = event.block;
+      text = "";
+    } else if (event.type === "block-end") {
+      if (block?.kind === "text") texts[block.refusal ? "refusal" : "content"] += text;
+      if (block?.kind === "thinking") texts.reasoning_text += text;
+      if (block?.kind === "tool-call") calls.push(callOf(block, text === "" && !block.freeform ? "{}" : text));
+      if (event.signature) opaque = packSignature(event.signature, "chat");
+    }
+  }
+  const message = said({
+    role: "assistant",
+    content: texts.content || (calls.length === 0 && texts.refusal === "" ? "" : null),
+    refusal: texts.refusal || null,
+    reasoning_text: texts.reasoning_text || undefined,
+    reasoning_opaque: opaque,
+    tool_calls: calls.length > 0 ? calls : undefined,
+  });
+  return said({
+    id: id || `chatcmpl-${randomUUID()}`,
+    object: "chat.completion",
+    created: now(),
+    model: asked.model,
+    choices: [{ index: 0, message, logprobs: null, finish_reason }],
+    usage: usageFields(usage),
+  });
+}
+
+/** An error answer's body. */
+export function encodeError(error: ProxyError): JsonObject {
+  const { param = null, code = null } = error.details;
+  return { error: { message: error.message, type: kinds[error.kind].openai, param, code } };
+}
+
+/** The error as a frame: clients take a chunk with `error` for one, and a stream without `[DONE]` for incomplete. */
+export function errorFrame({ code, message }: Pick<ReplyError, "code" | "message">): SseFrame {
+  return jsonFrame({ error: { message, type: "upstream_error", param: null, code } });
+}
+
+/** A refusal in words ends like any answer; without words the finish reason must say it. */
+function finishReasonOf(reason: StopReason, refusedInWords: boolean): string {
+  return reason === "refusal" && refusedInWords ? "stop" : finishReasons[reason];
+}
+
+type CallBlock = Extract<Block, { kind: "tool-call" }>;
+
+function callOf(block: CallBlock, input: string): JsonObject {
+  const { id, name } = block;
+  return block.freeform
+    ? { id, type: "custom", custom: { name, input } }
+    : { id, type: "function", function: { name, arguments: input } };
+}
+
+function inputOf(block: CallBlock, input: string): JsonObject {
+  return block.freeform ? { custom: { input } } : { function: { arguments: input } };
+}
+
+function wantsUsage(asked: Conversation): boolean {
+  const options = asked.extra?.openai?.stream_options;
+  return isObject(options) && options.include_usage === true;
+}
+
+/** The wire wants both sums or nothing: what one side told alone stands beside a 0. */
+function usageFields({ input, output, cachedInput, cacheWrite, reasoning }: Partial<Usage>): JsonObject | undefined {
+  if (input === undefined && output === undefined) return undefined;
+  const [prompt_tokens, completion_tokens] = [input ?? 0, output ?? 0];
+  return said({
+    prompt_tokens,
+    completion_tokens,
+    total_tokens: prompt_tokens + completion_tokens,
+    prompt_tokens_details:
+      cachedInput === undefined && cacheWrite === undefined
+        ? undefined
+        : said({ cached_tokens: cachedInput, cache_creation_input_tokens: cacheWrite }),
+    completion_tokens_details: reasoning === undefined ? undefined : { reasoning_tokens: reasoning },
+  });
+}
+
+const now = () => Math.floor(Date.now() / 1000);

@@ -1,0 +1,90 @@
+/** The contract that each of the three dialects keeps. */
+import type { ProxyError } from "../errors";
+import type { SseFrame } from "../net/sse";
+import type { Sink, Stage } from "../net/stream";
+import type { Conversation, JsonObject } from "./hub/conversation";
+import type { ModelFacts } from "./hub/model";
+import type { ReplyError, ReplyEvent } from "./hub/reply";
+
+export interface Codec {
+  /** @throws ProxyError `invalid_request` naming the field that cannot be read. */
+  decodeRequest(body: unknown): Conversation;
+  /**
+   * The request in this dialect for this model. `dropped` names what the dialect or the model has no word for, as the
+   * client spelt it (`top_k`, `tools[2]`).
+   * @throws ProxyError `invalid_request` where leaving something out would change the meaning.
+   */
+  encodeRequest(
+    conversation: Conversation,
+    model: ModelFacts,
+    wishes?: Wishes,
+  ): { body: JsonObject; dropped: string[] };
+  /**
+   * Headers that only this dialect has, for a body as it goes up.
+   * @param client What the client sent; null when it spoke another dialect.
+   */
+  requestHeaders?(client: Headers | null, body: JsonObject, model: ModelFacts): HeaderMend;
+  /** The request without what only the account could read that made it; for a retry when the upstream says so. */
+  repairRequest?(body: JsonObject): JsonObject;
+  /** What a passthrough must know of the request to mend its reply. */
+  asked(body: JsonObject): Asked;
+  /** The few edits a request of this dialect may need on its way to an upstream of the same dialect. */
+  mendRequest(body: JsonObject, model: ModelFacts, wishes?: Wishes): RequestMend;
+
+  /** A full reply. Never throws: what cannot be read ends in an `error` event. */
+  decodeReply(body: unknown): ReplyEvent[];
+  /** The events as one body, for the conversation that asked. Not for events that end in `error`: the caller looks first. */
+  encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): JsonObject;
+  /** The same body, or a mended copy, and the names of the mends. */
+  mendReply(body: JsonObject, asked: Asked): { body: JsonObject; mends: string[] };
+
+  /** Frames to events. Keeps the grammar whatever the frames are; frames after the terminal one are ignored. */
+  decodeStream(): Stage<SseFrame, ReplyEvent>;
+  /** Events to frames, for the conversation that asked; the terminal frames follow `finish` or `error`. */
+  encodeStream(asked: Conversation): ToClient<ReplyEvent>;
+  /** Frames to the same frames, but for the mends; `mended` is told each mend's name once. */
+  mendStream(asked: Asked, mended: (name: string) => void): ToClient<SseFrame>;
+
+  /** An error answer's body. */
+  encodeError(error: ProxyError, requestId: string): JsonObject;
+}
+
+/** What a passthrough knows of the request it answers. */
+export interface Asked {
+  /** The model id the client used: replies carry it. */
+  model: string;
+  /** The client asked for the usage chunk of a chat stream. */
+  usage: boolean;
+  /** How many replies the client asked for (`n` of chat). */
+  replies: number;
+}
+
+/** What the owner of the proxy decides about requests. */
+export interface Wishes {
+  /** Tools that search the web are sent to an upstream that has them. */
+  webSearch: boolean;
+}
+
+export interface HeaderMend {
+  headers: Record<string, string>;
+  /** What we added of our own, for the history. */
+  mends: string[];
+}
+
+/** Top-level members of the client's JSON to set and to remove; every other byte stays as it is. */
+export interface RequestMend {
+  set: JsonObject;
+  remove: string[];
+  /** The mends' names, for the history. */
+  mends: string[];
+}
+
+/** The client's end of a stream: besides what the upstream says there is silence to fill and failure to tell. */
+export type ToClient<In> = (next: Sink<SseFrame>) => ClientSink<In>;
+
+export interface ClientSink<In> extends Sink<In> {
+  /** The upstream was silent for a while: say something the dialect's clients count as life and nothing else. */
+  beat(): void;
+  /** The stream broke: end it with an error in the dialect's own words. After the terminal frame it does nothing. */
+  fail(error: ReplyError): void;
+}

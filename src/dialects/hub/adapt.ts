@@ -1,0 +1,179 @@
+/**
+ * Brings a conversation into what every upstream of a dialect can say, and the reply back into what the client said:
+ * freeform tools become functions, names and ids come into the alphabet all three families share.
+ */
+import { createHash } from "node:crypto";
+import { ProxyError } from "../../errors";
+import type { Stage } from "../../net/stream";
+import type { Conversation, Dialect, FreeformTool, FunctionTool, Part, Tool, Turn } from "./conversation";
+import { isObject } from "./json";
+import type { ReplyEvent } from "./reply";
+
+export interface Adapted {
+  /** The very same conversation where nothing had to change. */
+  conversation: Conversation;
+  /** Gives the reply's calls the names, and the freeform inputs, the client knows. */
+  restore: Stage<ReplyEvent, ReplyEvent>;
+  dropped: string[];
+}
+
+/** What the strictest upstream takes as the name of a tool, and as the id of a call. */
+const word = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/** How many tools a request may bring. */
+const toolLimits: Partial<Record<Dialect, number>> = { chat: 128 };
+
+/** @throws ProxyError `invalid_request` when there are more tools than the target takes. */
+export function adapt(conversation: Conversation, target: Dialect): Adapted {
+  refuseTooMany(conversation, target);
+  const isFreeform = (tool: Tool): tool is FreeformTool => tool.kind === "freeform" && target !== "responses";
+  const freeform = new Set(conversation.tools.filter(isFreeform).map((tool) => tool.name));
+  const wordy = target !== "responses" && conversation.turns.some((turn) => turn.parts.some(isFreeformPart));
+  const names = shortNames(conversation);
+  if (freeform.size === 0 && !wordy && names.size === 0 && conversation.turns.every(hasPlainIds))
+    return { conversation, restore: (next) => next, dropped: [] };
+
+  const nameOf = (name: string) => names.get(name) ?? name;
+  const { toolChoice } = conversation;
+  return {
+    conversation: {
+      ...conversation,
+      tools: conversation.tools.map((tool) => {
+        const plain = isFreeform(tool) ? asFunction(tool) : tool;
+        return plain.kind === "foreign" ? plain : { ...plain, name: nameOf(plain.name) };
+      }),
+      ...(typeof toolChoice === "object" ? { toolChoice: { name: nameOf(toolChoice.name) } } : {}),
+      turns: conversation.turns.map((turn) => ({
+        ...turn,
+        parts: turn.parts.map((part) => adaptPart(part, nameOf, target !== "responses")),
+      })),
+    },
+    restore: restoreCalls(new Map([...names].map(([name, short]) => [short, name])), freeform),
+    dropped: conversation.tools.flatMap((tool, index) =>
+      isFreeform(tool) && grammarOf(tool) ? [`tools[${index}].format`] : [],
+    ),
+  };
+}
+
+function refuseTooMany({ tools }: Conversation, target: Dialect): void {
+  const limit = toolLimits[target] ?? Number.POSITIVE_INFINITY;
+  const names = tools.flatMap((tool) => (tool.kind === "foreign" ? [] : [tool.name]));
+  if (names.length <= limit) return;
+  const groups = new Map<string, number>();
+  for (const name of names) groups.set(prefixOf(name), (groups.get(prefixOf(name)) ?? 0) + 1);
+  const largest = [...groups].sort(([, one], [, other]) => other - one).slice(0, 3);
+  const listed = largest.map(([prefix, count]) => `${prefix} (${count})`).join(", ");
+  const sentence = `This request brings ${names.length} tools, but this model takes at most ${limit}. Switch some off; the largest groups are: ${listed}.`;
+  throw new ProxyError("invalid_request", sentence, { param: "tools", code: "too_many_tools" });
+}
+
+/** The server a tool's name tells of: `mcp__github` of `mcp__github__search`. */
+function prefixOf(name: string): string {
+  const end = name.lastIndexOf("__");
+  return end > 0 ? name.slice(0, end) : (/^[a-zA-Z0-9]+/.exec(name)?.[0] ?? name);
+}
+
+/** The names that cannot stay, with what they are called instead: the same at every request. */
+function shortNames({ tools, turns, toolChoice }: Conversation): Map<string, string> {
+  const names = new Set(tools.flatMap((tool) => (tool.kind === "foreign" ? [] : [tool.name])));
+  for (const turn of turns) for (const part of turn.parts) if (part.kind === "tool-call") names.add(part.name);
+  if (typeof toolChoice === "object") names.add(toolChoice.name);
+  const short = new Map<string, string>();
+  for (const name of [...names].filter((name) => !word.test(name))) {
+    let attempt = 0;
+    while (names.has(asWord(name, attempt))) attempt++;
+    names.add(asWord(name, attempt));
+    short.set(name, asWord(name, attempt));
+  }
+  return short;
+}
+
+/** A word that differs from every other text's. */
+function asWord(text: string, attempt = 0): string {
+  const hash = createHash("sha256")
+    .update(`${text}${"\0".repeat(attempt)}`)
+    .digest("hex")
+    .slice(0, 8);
+  return `${text.slice(0, 55).replaceAll(/[^a-zA-Z0-9_-]/g, "_")}_${hash}`;
+}
+
+const hasPlainIds = (turn: Turn): boolean =>
+  turn.parts.every((part) => (part.kind !== "tool-call" && part.kind !== "tool-result") || word.test(part.id));
+
+const isFreeformPart = (part: Part): boolean =>
+  (part.kind === "tool-call" || part.kind === "tool-result") && !!part.freeform;
+
+function asFunction({ name, description, extra, ...tool }: FreeformTool): FunctionTool {
+  const grammar = grammarOf(tool);
+  const explained = [
+    description,
+    "The input is one text, not JSON: give it whole, as it is, as the string `input`.",
+    grammar && `The text must follow this grammar${grammar.syntax}:\n${grammar.definition}`,
+  ];
+  return {
+    kind: "function",
+    name,
+    description: explained.filter((line) => line).join("\n\n"),
+    schema: {
+      type: "object",
+      properties: { input: { type: "string", description: "The whole text." } },
+      required: ["input"],
+      additionalProperties: false,
+    },
+    ...(extra ? { extra } : {}),
+  };
+}
+
+/** The grammar, flat or one level deeper, as OpenAI's two dialects have it. */
+function grammarOf({ grammar }: { grammar?: unknown }): { definition: string; syntax: string } | undefined {
+  const rules = isObject(grammar) && isObject(grammar.grammar) ? grammar.grammar : grammar;
+  if (!isObject(rules) || typeof rules.definition !== "string") return undefined;
+  return { definition: rules.definition, syntax: typeof rules.syntax === "string" ? ` (${rules.syntax})` : "" };
+}
+
+function adaptPart(part: Part, nameOf: (name: string) => string, asFunctions: boolean): Part {
+  if (part.kind !== "tool-call" && part.kind !== "tool-result") return part;
+  const { freeform, ...plain } = part;
+  const id = word.test(part.id) ? part.id : asWord(part.id);
+  const adapted = freeform && !asFunctions ? { ...part, id } : { ...plain, id };
+  if (adapted.kind === "tool-result") return adapted;
+  const input = freeform && asFunctions ? JSON.stringify({ input: adapted.input }) : adapted.input;
+  return { ...adapted, name: nameOf(adapted.name), input };
+}
+
+/** Calls by their own names, and those of freeform tools with the text their JSON holds, once it is whole. */
+function restoreCalls(names: Map<string, string>, freeform: Set<string>): Stage<ReplyEvent, ReplyEvent> {
+  return (next) => {
+    let input: string | undefined;
+    return {
+      push(event) {
+        if (event.type === "block-start" && event.block.kind === "tool-call") {
+          const name = names.get(event.block.name) ?? event.block.name;
+          if (freeform.has(name)) input = "";
+          next.push({ ...event, block: { ...event.block, name, ...(freeform.has(name) ? { freeform: true } : {}) } });
+        } else if (event.type === "block-delta" && input !== undefined) input += event.text;
+        else {
+          const text = input === undefined ? "" : unwrapped(input);
+          input = undefined;
+          if (text !== "") next.push({ type: "block-delta", text });
+          next.push(event);
+        }
+      },
+      end: () => next.end(),
+    };
+  };
+}
+
+/** The text in `{"input": text}`, whatever the model called it; what is no such JSON is the text itself. */
+function unwrapped(json: string): string {
+  try {
+    const value: unknown = JSON.parse(json);
+    if (typeof value === "string") return value;
+    if (!isObject(value)) return json;
+    if (typeof value.input === "string") return value.input;
+    const [only, ...others] = Object.values(value);
+    return typeof only === "string" && others.length === 0 ? only : json;
+  } catch {
+    return json;
+  }
+}

@@ -1,0 +1,76 @@
+/** Reading unknown JSON: each reader gives the value or refuses it by its path, as `messages[2].content`. */
+import { ProxyError } from "../../errors";
+import type { JsonObject } from "./conversation";
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function objectAt(value: unknown, path: string): JsonObject {
+  return isObject(value) ? value : refuse(path, "an object", value);
+}
+
+export function arrayAt(value: unknown, path: string): unknown[] {
+  return Array.isArray(value) ? value : refuse(path, "an array", value);
+}
+
+export function textAt(value: unknown, path: string): string {
+  return typeof value === "string" ? value : refuse(path, "a string", value);
+}
+
+/** Null and undefined mean "not said". */
+export function optionalText(value: unknown, path: string): string | undefined {
+  return value == null ? undefined : textAt(value, path);
+}
+
+export function optionalNumber(value: unknown, path: string): number | undefined {
+  if (value == null) return undefined;
+  return typeof value === "number" && Number.isFinite(value) ? value : refuse(path, "a number", value);
+}
+
+/** A count of tokens: a whole number above 0. */
+export function optionalCount(value: unknown, path: string): number | undefined {
+  if (value == null) return undefined;
+  return Number.isSafeInteger(value) && (value as number) > 0
+    ? (value as number)
+    : refuse(path, "a whole number above 0", value);
+}
+
+export function optionalBoolean(value: unknown, path: string): boolean | undefined {
+  if (value == null) return undefined;
+  return typeof value === "boolean" ? value : refuse(path, "true or false", value);
+}
+
+/** A number from an upstream's reply: what is no sensible count is unknown. */
+export function countIn(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
+}
+
+/** The object without the named members; undefined when nothing is left. */
+export function rest(object: JsonObject, known: ReadonlySet<string>): JsonObject | undefined {
+  let left: JsonObject | undefined;
+  for (const key of Object.keys(object))
+    if (!known.has(key)) {
+      left ??= {};
+      // A plain assignment of `__proto__` would set the prototype instead of a member.
+      Object.defineProperty(left, key, { value: object[key], enumerable: true, writable: true, configurable: true });
+    }
+  return left;
+}
+
+/** The object without its undefined members: what was not said is not written. */
+export function said<T extends object>(object: T): T {
+  for (const [key, value] of Object.entries(object)) if (value === undefined) Reflect.deleteProperty(object, key);
+  return object;
+}
+
+function refuse(path: string, wanted: string, value: unknown): never {
+  const got =
+    value === null
+      ? "null"
+      : Array.isArray(value)
+        ? "an array"
+        : `${/^[aeiou]/.test(typeof value) ? "an" : "a"} ${typeof value}`;
+  const found = value === undefined ? "it is missing" : `it is ${got}`;
+  throw new ProxyError("invalid_request", `\`${path}\` must be ${wanted}; ${found}.`, { param: path });
+}

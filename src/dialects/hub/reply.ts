@@ -1,0 +1,55 @@
+/**
+ * What a model answers, as events. Every decoder keeps this grammar, every encoder may lean on it:
+ *
+ *     [ start ( block-start block-delta* block-end | usage )* ] ( finish | error )
+ *
+ * One block is open at a time. A full reply is the same events, come at once.
+ */
+import type { Bag, Dialect, Signature } from "./conversation";
+
+export type ReplyEvent =
+  | { type: "start"; id: string; model: string }
+  | { type: "block-start"; block: Block }
+  /** In all three dialects a delta is a piece of text: words, thinking, JSON of a call. */
+  | { type: "block-delta"; text: string }
+  | ({ type: "block-end"; signature?: Signature } & Bag)
+  /** Later numbers replace earlier ones. */
+  | { type: "usage"; usage: Partial<Usage> }
+  | { type: "finish"; reason: StopReason /** The wire's own word. */; raw?: string; stopSequence?: string }
+  | ReplyError;
+
+export interface ReplyError {
+  type: "error";
+  /** A word a program can act on, for example `upstream_disconnected` or the upstream's own code. */
+  code: string;
+  message: string;
+}
+
+export type Block =
+  | ({ kind: "text"; refusal?: true } & Bag)
+  | ({ kind: "thinking" } & Bag)
+  | ({ kind: "tool-call"; id: string; name: string; freeform?: true } & Bag)
+  | { kind: "foreign"; dialect: Dialect; value: unknown };
+
+export type StopReason = "stop" | "stop-sequence" | "length" | "tool-call" | "refusal" | "pause";
+
+/** Tokens of one exchange. `input` includes what was cached, `output` includes reasoning: encoders subtract where their dialect does. */
+export interface Usage {
+  input: number;
+  /** Part of `input` that was read from the cache. */
+  cachedInput: number;
+  /** Part of `input` that was written to the cache. */
+  cacheWrite: number;
+  output: number;
+  /** Part of `output` that was thinking. */
+  reasoning: number;
+  /** What the upstream says it charged, in billionths of an AI credit. */
+  nanoCredits: number;
+}
+
+/** The events' usage, later numbers over earlier ones; a number nobody told is missing, never 0. */
+export function usageOf(events: Iterable<ReplyEvent>): Partial<Usage> {
+  const total: Partial<Usage> = {};
+  for (const event of events) if (event.type === "usage") Object.assign(total, event.usage);
+  return total;
+}

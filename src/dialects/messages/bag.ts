@@ -1,0 +1,73 @@
+/** Members only this family has a word for: into the bag under their path (`thinking.display`), and back to their place. */
+import type { Bag, JsonObject } from "../hub/conversation";
+import { isObject, rest } from "../hub/json";
+
+/** Objects whose members are read one by one; what is unknown of them goes into the bag of their owner. Inner ones first. */
+const nests = ["output_config.format", "output_config", "thinking", "tool_choice", "cache_control", "source"] as const;
+type Nest = (typeof nests)[number];
+
+export function bagged(...bags: (JsonObject | undefined)[]): Bag {
+  const filled = bags.filter((bag) => bag !== undefined && Object.keys(bag).length > 0);
+  return filled.length === 0 ? {} : { extra: { anthropic: merged(filled) } };
+}
+
+/** The object's members the hub has no field for, under their path. */
+export function within(nest: Nest, object: JsonObject, known: ReadonlySet<string>): JsonObject | undefined {
+  const left = rest(object, known);
+  return left && merged(Object.entries(left).map(([key, value]) => ({ [`${nest}.${key}`]: value })));
+}
+
+/** Cache mark and bag of a part or tool. */
+export function marked(
+  holder: JsonObject,
+  known: ReadonlySet<string>,
+  ...bags: (JsonObject | undefined)[]
+): Bag & { cache?: true } {
+  const control = holder.cache_control;
+  if (!isObject(control)) return bagged(rest(holder, known), ...bags);
+  const plain = control.type === "ephemeral" ? ephemeralOnly : nothing;
+  return { cache: true, ...bagged(rest(holder, known), ...bags, within("cache_control", control, plain)) };
+}
+
+const ephemeralOnly = new Set(["type"]);
+const nothing = new Set<string>();
+
+/** The object with its cache mark and with the members of its bag where they came from. */
+export function unmarked(object: JsonObject, owner: Bag & { cache?: boolean }): JsonObject {
+  if (owner.cache) object.cache_control = { type: "ephemeral" };
+  return unbagged(object, owner.extra?.anthropic);
+}
+
+/** The object with the members of its bag where they came from. It is changed in place. */
+export function unbagged(object: JsonObject, bag: JsonObject | undefined): JsonObject {
+  for (const [key, value] of Object.entries(bag ?? {})) {
+    const nest = nests.find((each) => key.startsWith(`${each}.`));
+    if (nest) place(object, nest.split("."), key.slice(nest.length + 1), value);
+    else set(object, key, value);
+  }
+  return object;
+}
+
+function place(object: JsonObject, path: string[], key: string, value: unknown): void {
+  const [step, ...further] = path;
+  if (step === undefined) {
+    set(object, key, value);
+    return;
+  }
+  // Thinking or a choice of tools that was not written has no place for its members any more.
+  if (!isObject(object[step]) && step !== "output_config") return;
+  const inner = isObject(object[step]) ? { ...object[step] } : {};
+  object[step] = inner;
+  place(inner, further, key, value);
+}
+
+function merged(bags: (JsonObject | undefined)[]): JsonObject {
+  const all: JsonObject = {};
+  for (const bag of bags) for (const [key, value] of Object.entries(bag ?? {})) set(all, key, value);
+  return all;
+}
+
+/** A plain assignment of `__proto__` would set the prototype instead of a member. */
+function set(object: JsonObject, key: string, value: unknown): void {
+  Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
+}

@@ -1,0 +1,22 @@
+/** The messages dialect: Anthropic's Messages API. */
+import type { Codec } from "../codec";
+import { requestHeaders } from "./betas";
+import { asked, mendReply, mendRequest, mendStream, repairRequest } from "./mend";
+import { decodeReply, decodeStream, encodeError, encodeReply, encodeStream } from "./reply";
+import { decodeRequest, encodeRequest } from "./request";
+
+export const messages: Codec = {
+  decodeRequest,
+  encodeRequest,
+  requestHeaders,
+  repairRequest,
+  asked,
+  mendRequest,
+  decodeReply,
+  encodeReply,
+  mendReply,
+  decodeStream,
+  encodeStream,
+  mendStream,
+  encodeError,
+};

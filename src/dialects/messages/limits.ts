@@ -1,0 +1,166 @@
+/** Rules about how much: cache marks, tokens, thinking, effort, and what a model can be held to. */
+import type { JsonObject } from "../hub/conversation";
+import { isObject, said } from "../hub/json";
+import type { ModelFacts } from "../hub/model";
+import { budgetOf, effortOf } from "../hub/reasoning";
+import { blocksOf, eachBlock, eachMark, filled, isThinking, numberIn, objectsIn, textBlock, without } from "./walk";
+
+/** A mark on the whole request means its last block. */
+export function cacheTopLevel(body: JsonObject): JsonObject | undefined {
+  if (body.cache_control === undefined) return undefined;
+  const messages = objectsIn(body.messages);
+  const last = messages.at(-1);
+  const content = blocksOf(last?.content);
+  const block = content.at(-1);
+  if (!last || !block || block.cache_control || isThinking(block) || !isObject(body.cache_control))
+    return { cache_control: undefined };
+  const marked = [...content.slice(0, -1), { ...block, cache_control: body.cache_control }];
+  return { cache_control: undefined, messages: [...messages.slice(0, -1), { ...last, content: marked }] };
+}
+
+/** "cache_control may not be specified within `tool_result.content`": it moves to the result. */
+export function cacheInToolResult(body: JsonObject): JsonObject | undefined {
+  return eachBlock(body, (block) => {
+    const inner = block.type === "tool_result" ? objectsIn(block.content) : [];
+    const mark = inner.findLast(({ cache_control }) => cache_control)?.cache_control;
+    if (!mark) return block;
+    const content = inner.map((each) => without(each, ["cache_control"]));
+    return { ...block, content, cache_control: block.cache_control ?? mark };
+  });
+}
+
+export function cacheOnThinking(body: JsonObject): JsonObject | undefined {
+  return eachBlock(body, (block) => (isThinking(block) ? without(block, ["cache_control"]) : block));
+}
+
+export function controlWithout(holder: JsonObject, key: string): JsonObject {
+  const control = holder.cache_control;
+  return isObject(control) && key in control ? { ...holder, cache_control: without(control, [key]) } : holder;
+}
+
+/** At most four marks: the last ones reach furthest. */
+export function cacheLimit(body: JsonObject): JsonObject | undefined {
+  let marks = 0;
+  eachMark(body, (holder) => {
+    marks++;
+    return holder;
+  });
+  return eachMark(body, (holder) => (marks-- > 4 ? without(holder, ["cache_control"]) : holder));
+}
+
+export function maxTokens(body: JsonObject, model: ModelFacts): JsonObject | undefined {
+  return body.max_tokens == null ? { max_tokens: model.limits.output ?? 8192 } : undefined;
+}
+
+export function maxTokensLimit(body: JsonObject, model: ModelFacts): JsonObject | undefined {
+  const limit = model.limits.output ?? Number.POSITIVE_INFINITY;
+  return typeof body.max_tokens === "number" && body.max_tokens > limit ? { max_tokens: limit } : undefined;
+}
+
+/** A forced call comes without thinking; the call is what was asked for. */
+export function toolChoiceWithThinking(body: JsonObject): JsonObject | undefined {
+  const choice = isObject(body.tool_choice) ? body.tool_choice.type : undefined;
+  return thinks(body) && (choice === "any" || choice === "tool") ? { thinking: undefined } : undefined;
+}
+
+/**
+ * With a budget, the model must have begun its unfinished turn with thinking: "Expected `thinking` or
+ * `redacted_thinking`, but found `tool_use`". A turn that another model began goes on without.
+ */
+export function thinkingInToolLoop(body: JsonObject): JsonObject | undefined {
+  if (!isObject(body.thinking) || body.thinking.type !== "enabled") return undefined;
+  const messages = objectsIn(body.messages);
+  const isAnswer = (index: number): boolean =>
+    messages[index]?.role === "user" &&
+    (blocksOf(messages[index].content).some((block) => block.type === "tool_result") || isAnswer(index - 1));
+  const start = messages.findLastIndex((message, index) => message.role === "user" && !isAnswer(index)) + 1;
+  const begins = (index: number) => messages[index]?.role === "assistant" && messages[index - 1]?.role !== "assistant";
+  const turn = messages.slice(start).filter((_, index) => begins(start + index));
+  const begunByThinking = turn.some(({ content }) => isThinking(blocksOf(content)[0] ?? {}));
+  return turn.length === 0 || begunByThinking ? undefined : { thinking: undefined };
+}
+
+/** A model thinks as long as it likes, or up to a number of tokens, or not at all. */
+export function thinkingAdaptive(body: JsonObject, model: ModelFacts): JsonObject | undefined {
+  const { thinking } = body;
+  const { adaptiveThinking, thinkingBudget: bounds } = model.supports;
+  if (!isObject(thinking) || !thinks(body)) return undefined;
+  const config = isObject(body.output_config) ? body.output_config : {};
+  const effortSaid = typeof config.effort === "string" ? { effort: config.effort } : {};
+  if (!adaptiveThinking && !bounds) return { thinking: undefined };
+  if (thinking.type === "adaptive") {
+    if (adaptiveThinking) return undefined;
+    const budget = budgetOf({ adaptive: true, ...effortSaid }, model, numberIn(body.max_tokens));
+    return { thinking: budget && { ...thinking, type: "enabled", budget_tokens: budget } };
+  }
+  if (bounds) return undefined;
+  const word = effortSaid.effort ?? effortOf({ budget: numberIn(thinking.budget_tokens) }, model);
+  const adaptive = { display: "summarized", ...without(thinking, ["budget_tokens"]), type: "adaptive" };
+  return { thinking: adaptive, ...(word === undefined ? {} : { output_config: { ...config, effort: word } }) };
+}
+
+export function thinkingBudget(body: JsonObject, model: ModelFacts): JsonObject | undefined {
+  const { thinking } = body;
+  if (!isObject(thinking) || thinking.type !== "enabled") return undefined;
+  const wanted = numberIn(thinking.budget_tokens);
+  const budget = budgetOf(
+    wanted === undefined ? { adaptive: true } : { budget: wanted },
+    model,
+    numberIn(body.max_tokens),
+  );
+  if (budget !== undefined && budget === wanted) return undefined;
+  return { thinking: budget && { ...thinking, budget_tokens: budget } };
+}
+
+/** What is said about earlier thinking is refused when there is to be none. */
+export function clearThinking(body: JsonObject): JsonObject | undefined {
+  const { context_management } = body;
+  if (thinks(body) || !isObject(context_management)) return undefined;
+  const edits = objectsIn(context_management.edits);
+  const kept = edits.filter(({ type }) => typeof type !== "string" || !type.startsWith("clear_thinking_"));
+  if (kept.length === edits.length) return undefined;
+  return { context_management: kept.length === 0 ? undefined : { ...context_management, edits: kept } };
+}
+
+export function effort(body: JsonObject, model: ModelFacts): JsonObject | undefined {
+  const config = body.output_config;
+  if (!isObject(config) || typeof config.effort !== "string") return undefined;
+  const word = effortOf({ effort: config.effort }, model);
+  if (word === config.effort) return undefined;
+  return { output_config: filled(said({ ...config, effort: word })) };
+}
+
+/** JSON of a schema where the model can be held to it; else it is asked for in words. */
+export function structuredOutput(body: JsonObject, model: ModelFacts): JsonObject | undefined {
+  const config = isObject(body.output_config) ? body.output_config : {};
+  const format = config.format ?? body.output_format;
+  if (!isObject(format)) return undefined;
+  const able = model.supports.structuredOutputs && format.type === "json_schema";
+  if (able && config.format !== undefined) return undefined;
+  if (able) return { output_format: undefined, output_config: { ...config, format } };
+  const object = isObject(format.schema)
+    ? `one JSON object that matches this JSON Schema: ${JSON.stringify(format.schema)}`
+    : "one JSON object.";
+  const wish = `Answer without a code fence and with nothing but ${object}`;
+  return {
+    output_format: undefined,
+    output_config: filled(without(config, ["format"])),
+    system: [...blocksOf(body.system), textBlock(wish)],
+  };
+}
+
+/** One way of sampling at a time, none beside thinking, and models that only think adaptively take none at all. */
+export function sampling(body: JsonObject, model: ModelFacts): JsonObject | undefined {
+  const { temperature, top_p, top_k } = body;
+  const fixed = model.supports.adaptiveThinking && !model.supports.thinkingBudget;
+  const set = (value: unknown): value is number => typeof value === "number";
+  const changes: JsonObject = {};
+  if (set(temperature) && temperature !== 1 && (fixed || thinks(body))) changes.temperature = undefined;
+  else if (set(temperature) && temperature > 1) changes.temperature = 1;
+  if (set(top_p) && (fixed || set(temperature) || (thinks(body) && top_p < 0.95))) changes.top_p = undefined;
+  if (set(top_k) && (fixed || thinks(body))) changes.top_k = undefined;
+  return filled(changes);
+}
+
+const thinks = ({ thinking }: JsonObject): boolean =>
+  isObject(thinking) && (thinking.type === "enabled" || thinking.type === "adaptive");

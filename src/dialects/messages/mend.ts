@@ -1,0 +1,158 @@
+/** Messages passed through: the edits a request may need on its way up, and a reply on its way down. */
+import { jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
+import type { Asked, ClientSink, RequestMend, ToClient } from "../codec";
+import type { JsonObject } from "../hub/conversation";
+import { isObject, rest } from "../hub/json";
+import type { ModelFacts } from "../hub/model";
+import type { ReplyError } from "../hub/reply";
+import { cutReply } from "../hub/writer";
+import { badEvent, errorFrame, errorIn, pingFrame } from "./reply";
+import { applyRules, forgetThinking } from "./rules";
+
+/** All that Anthropic's clients know; another type is an error to some. */
+const eventTypes: ReadonlySet<unknown> = new Set([
+  "message_start",
+  "content_block_start",
+  "content_block_delta",
+  "content_block_stop",
+  "message_delta",
+  "message_stop",
+  "ping",
+  "error",
+]);
+
+export const asked = (body: JsonObject): Asked => ({ model: textIn(body.model), usage: true, replies: 1 });
+
+export function mendRequest(body: JsonObject, model: ModelFacts): RequestMend {
+  const { body: ruled, applied } = applyRules(body, model);
+  const set: JsonObject = {};
+  for (const key of Object.keys(ruled)) if (ruled[key] !== body[key]) set[key] = ruled[key];
+  const remove = Object.keys(body).filter((key) => !(key in ruled));
+  return { set, remove, mends: applied };
+}
+
+/** Thinking may be bound to the account that made it; the words and the calls are everybody's. */
+export const repairRequest = (body: JsonObject): JsonObject => forgetThinking(body);
+
+export function mendReply(body: JsonObject, asked: Asked): { body: JsonObject; mends: string[] } {
+  const mends = new Set<string>();
+  const tell = (name: string) => void mends.add(name);
+  const mended = mendMessage(withoutCopilot(body, tell), tell);
+  if (typeof mended.model !== "string" || mended.model === asked.model) return { body: mended, mends: [...mends] };
+  return { body: { ...mended, model: asked.model }, mends: [...mends, "model-name"] };
+}
+
+export const mendStream =
+  (asked: Asked, mended: (name: string) => void): ToClient<SseFrame> =>
+  (next): ClientSink<SseFrame> => {
+    const tell = once(mended);
+    let open: { index: unknown; isWords: boolean } | undefined;
+    let ended = false;
+
+    const fail = (error: ReplyError) => {
+      if (ended) return;
+      ended = true;
+      // Half a call must not look like a whole one.
+      if (open?.isWords) next.push(jsonFrame({ type: "content_block_stop", index: open.index }, "content_block_stop"));
+      next.push(errorFrame(error));
+    };
+
+    const pass = (frame: SseFrame, event: JsonObject) => {
+      const type = textIn(event.type ?? frame.event);
+      const whole = mendEvent(event.type === undefined ? { type, ...event } : event, tell);
+      const respelt = whole === event ? frame.data : JSON.stringify(whole);
+      const data = named(respelt ?? "", whole.message, asked, tell);
+      if (frame.event !== type) tell("event-name");
+      next.push(frame.event === type && data === frame.data ? frame : { event: type, data });
+    };
+
+    return {
+      push(frame) {
+        if (ended) return frame.data === undefined ? undefined : tell("foreign-event");
+        if (frame.data === undefined || isPlainDelta(frame)) return next.push(frame);
+        if (frame.data === "" || frame.data === "[DONE]") return tell("foreign-event");
+        const event = jsonOf(frame);
+        if (!isObject(event)) return fail(badEvent);
+        const failure = errorIn(event);
+        if (failure && !isProperError(event)) {
+          tell("error-event");
+          return fail(failure);
+        }
+        const type = event.type ?? frame.event;
+        if (!eventTypes.has(type)) return tell("foreign-event");
+        if (type === "content_block_start") open = { index: event.index, isWords: isWords(event.content_block) };
+        if (type === "content_block_stop") open = undefined;
+        pass(frame, event);
+        ended = type === "message_stop" || type === "error";
+      },
+      end() {
+        fail({ type: "error", ...cutReply });
+      },
+      beat() {
+        if (!ended) next.push(pingFrame());
+      },
+      fail,
+    };
+  };
+
+/**
+ * The frames a stream is made of, known to be sound without being parsed: the next words, in whole JSON, without another
+ * member. Not for large ones, where the expression would cost more than the parser.
+ */
+function isPlainDelta({ event, data }: SseFrame): boolean {
+  return event === "content_block_delta" && data !== undefined && data.length < 2048 && plainDelta.test(data);
+}
+
+const plainDelta =
+  /^\{"type":"content_block_delta","index":\d+,"delta":\{"type":"\w+","\w+":"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"\}\}\s*$/;
+
+function mendEvent(event: JsonObject, tell: (name: string) => void): JsonObject {
+  const plain = withoutCopilot(event, tell);
+  if (plain.type === "message_delta") return withUsage(plain, { output_tokens: 0 }, tell);
+  if (plain.type !== "message_start" || !isObject(plain.message)) return plain;
+  const message = mendMessage(withoutCopilot(plain.message, tell), tell);
+  return message === plain.message ? plain : { ...plain, message };
+}
+
+const mendMessage = (message: JsonObject, tell: (name: string) => void): JsonObject =>
+  withUsage(message, { input_tokens: 0, output_tokens: 0 }, tell);
+
+/** Strict clients die without the numbers, even if nobody knows them. */
+function withUsage(holder: JsonObject, unknown: JsonObject, tell: (name: string) => void): JsonObject {
+  if (isObject(holder.usage)) return holder;
+  tell("usage-field");
+  return { ...holder, usage: unknown };
+}
+
+/** Copilot's own members, which strict clients do not expect. */
+function withoutCopilot(object: JsonObject, tell: (name: string) => void): JsonObject {
+  const own = Object.keys(object).filter((key) => key.startsWith("copilot_"));
+  if (own.length === 0) return object;
+  tell("copilot-fields");
+  return rest(object, new Set(own)) ?? {};
+}
+
+/** The message with the model's name the client knows: in the text, where quotes in content are escaped and cannot match. */
+function named(data: string, message: unknown, asked: Asked, tell: (name: string) => void): string {
+  if (!isObject(message) || typeof message.model !== "string" || message.model === asked.model) return data;
+  tell("model-name");
+  const spelt = `"model":${JSON.stringify(message.model)}`;
+  const text = data.includes(spelt) ? data : JSON.stringify(JSON.parse(data));
+  return text.replace(spelt, () => `"model":${JSON.stringify(asked.model)}`);
+}
+
+/** An error in Anthropic's form, which goes on as it is. */
+const isProperError = ({ type, error }: JsonObject): boolean =>
+  type === "error" && isObject(error) && typeof error.type === "string" && typeof error.message === "string";
+
+const isWords = (block: unknown): boolean => isObject(block) && (block.type === "text" || block.type === "thinking");
+
+const textIn = (value: unknown): string => (typeof value === "string" ? value : "");
+
+function once(tell: (name: string) => void): (name: string) => void {
+  const told = new Set<string>();
+  return (name) => {
+    if (!told.has(name)) tell(name);
+    told.add(name);
+  };
+}

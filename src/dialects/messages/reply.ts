@@ -1,0 +1,589 @@
+/** Messages: what a model answers, full and as a stream. Its events are the hub's grammar by another name. */
+import { kinds, type ProxyError } from "../../errors";
+import { jsonFrame, type SseFrame } from "../../net/sse";
+import type { Stage } from "../../net/stream";
+import type { ClientSink, ToClient } from "../codec";
+import type { Bag, Conversation, JsonObject, Signature } from "../hub/conversation";
+import { countIn, isObject, rest, said } from "../hub/json";
+import { repeatReader } from "../hub/repeats";
+import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
+import { packSignature } from "../hub/signature";
+import { badEventCode, cutReply, type ReplyWriter, replyWriter } from "../hub/writer";
+import { bagged, unbagged } from "./bag";
+
+const known = {
+  text: new Set(["type", "text", "citations"]),
+  thinking: new Set(["type", "thinking", "signature"]),
+  redactedThinking: new Set(["data"]),
+  toolUse: new Set(["type", "id", "name", "input"]),
+};
+
+const stopReasons = new Map<unknown, StopReason>([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop-sequence"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["tool_use", "tool-call"],
+  ["refusal", "refusal"],
+  ["pause_turn", "pause"],
+]);
+
+const stopWords: Record<StopReason, string> = {
+  stop: "end_turn",
+  "stop-sequence": "stop_sequence",
+  length: "max_tokens",
+  "tool-call": "tool_use",
+  refusal: "refusal",
+  pause: "pause_turn",
+};
+
+/** Clients know these types of error only, and act on some of them. */
+const errorTypes = new Set(
+  "invalid_request_error authentication_error permission_error not_found_error request_too_large rate_limit_error timeout_error overloaded_error api_error".split(
+    " ",
+  ),
+);
+
+const badReply = { code: "upstream_bad_reply", message: "The upstream's answer is not a Messages reply." } as const;
+
+/** What to say of an event that cannot be read. */
+export const badEvent = {
+  type: "error",
+  code: badEventCode,
+  message: "The upstream sent an event that cannot be read; nothing after this point is known.",
+} as const;
+
+export function decodeReply(body: unknown): ReplyEvent[] {
+  const events: ReplyEvent[] = [];
+  const writer = replyWriter({ push: (event) => void events.push(event), end() {} });
+  const failure = errorIn(body);
+  if (failure) writer.error(failure.code, failure.message);
+  else if (isObject(body) && Array.isArray(body.content)) decodeMessage(body, body.content, writer);
+  else writer.error(badReply.code, badReply.message);
+  return events;
+}
+
+function decodeMessage(message: JsonObject, content: unknown[], writer: ReplyWriter): void {
+  writer.start(textOr(message.id), textOr(message.model));
+  content.forEach((value, index) => {
+    if (!isObject(value)) return;
+    const { block, text, end } = readBlock(value);
+    writer.open(String(index), block);
+    writer.delta(text);
+    writer.close(end);
+  });
+  writer.usage(readUsage(message.usage, message));
+  finish(message, writer);
+}
+
+function finish({ stop_reason, stop_sequence }: JsonObject, writer: ReplyWriter): void {
+  const raw = typeof stop_reason === "string" ? stop_reason : undefined;
+  writer.finish(stopReasons.get(raw) ?? "stop", raw, typeof stop_sequence === "string" ? stop_sequence : undefined);
+}
+
+interface ReadBlock {
+  block: Block;
+  text: string;
+  end: { signature?: Signature } & Bag;
+}
+
+/** A block as it stands in a full reply, or whatever its start in a stream already says. */
+function readBlock(value: JsonObject): ReadBlock {
+  switch (value.type) {
+    case "text": {
+      const citations =
+        Array.isArray(value.citations) && value.citations.length > 0 ? { citations: value.citations } : undefined;
+      return {
+        block: { kind: "text", ...bagged(rest(value, known.text)) },
+        text: textOr(value.text),
+        end: bagged(citations),
+      };
+    }
+    case "thinking":
+      return {
+        block: { kind: "thinking", ...bagged(rest(value, known.thinking)) },
+        text: textOr(value.thinking),
+        end: signed(value.signature),
+      };
+    case "redacted_thinking":
+      return {
+        block: { kind: "thinking", ...bagged(rest(value, known.redactedThinking)) },
+        text: "",
+        end: signed(value.data),
+      };
+    case "tool_use": {
+      const call = { id: textOr(value.id), name: textOr(value.name), ...bagged(rest(value, known.toolUse)) };
+      return { block: { kind: "tool-call", ...call }, text: JSON.stringify(value.input ?? {}), end: {} };
+    }
+    default:
+      return { block: { kind: "foreign", dialect: "messages", value }, text: "", end: {} };
+  }
+}
+
+const signed = (proof: unknown): { signature?: Signature } =>
+  typeof proof === "string" && proof !== "" ? { signature: { dialect: "messages", value: proof } } : {};
+
+/** Anthropic counts what the cache took and gave beside `input_tokens`, the hub within. */
+function readUsage(usage: unknown, extras: JsonObject): Partial<Usage> {
+  const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens, output_tokens } = isObject(usage)
+    ? usage
+    : {};
+  const [fresh, cachedInput] = [countIn(input_tokens), countIn(cache_read_input_tokens)];
+  const cacheWrite = countIn(cache_creation_input_tokens);
+  const input = fresh === undefined ? undefined : fresh + (cachedInput ?? 0) + (cacheWrite ?? 0);
+  const numbers = [
+    ["input", input],
+    ["cachedInput", cachedInput],
+    ["cacheWrite", cacheWrite],
+    ["output", countIn(output_tokens)],
+    ["nanoCredits", isObject(extras.copilot_usage) ? countIn(extras.copilot_usage.total_nano_aiu) : undefined],
+  ] as const;
+  const told: Partial<Usage> = {};
+  for (const [key, number] of numbers) if (number !== undefined) told[key] = number;
+  return told;
+}
+
+/** The failure a body or an event tells, in Anthropic's words or in Copilot's own. */
+export function errorIn(value: unknown): ReplyError | undefined {
+  if (!isObject(value) || (value.type !== "error" && value.error == null)) return undefined;
+  const error = isObject(value.error) ? value.error : { message: value.error ?? value.message };
+  const code = [error.code, error.type].find((word) => typeof word === "string" && word !== "");
+  return {
+    type: "error",
+    code: textOr(code) || "upstream_error",
+    message: textOr(error.message) || "The upstream reported an error without a word about it.",
+  };
+}
+
+const textOr = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** The block of a stream that is open. */
+interface OpenBlock extends ReadBlock {
+  index: unknown;
+  /** What its next words are called; undefined for a foreign block, which goes on whole at its end. */
+  words: string | undefined;
+  /** Something of it was told already. */
+  told: boolean;
+}
+
+const wordsOf: Record<Block["kind"], string | undefined> = {
+  text: "text_delta",
+  thinking: "thinking_delta",
+  "tool-call": "input_json_delta",
+  foreign: undefined,
+};
+
+/** The member of a delta that holds its words. */
+const memberOf = new Map<unknown, string>([
+  ["text_delta", "text"],
+  ["thinking_delta", "thinking"],
+  ["input_json_delta", "partial_json"],
+]);
+
+export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
+  const writer = replyWriter(next);
+  const read = repeatReader(wordsIn);
+  let open: OpenBlock | undefined;
+  let usage: JsonObject | undefined;
+  let ending: JsonObject = {};
+
+  const breakOff = ({ code, message }: Omit<ReplyError, "type">) => {
+    // Words are worth what they are, and their signature with them; half a call is worth nothing.
+    if (open?.block.kind === "text" || open?.block.kind === "thinking") close();
+    writer.error(code, message);
+  };
+  const fail = () => breakOff(badEvent);
+
+  /** `message_delta` repeats and corrects the numbers of `message_start`. */
+  const tellUsage = (told: unknown, extras: JsonObject) => {
+    usage = { ...usage };
+    if (isObject(told)) for (const key of Object.keys(told)) if (told[key] != null) usage[key] = told[key];
+    const numbers = readUsage(usage, extras);
+    if (Object.keys(numbers).length > 0) writer.usage(numbers);
+  };
+
+  const close = () => {
+    if (!open) return;
+    const { block, words, told, text, end } = open;
+    if (words === undefined) writer.open("foreign", withInput(block, text));
+    else if (!told) writer.delta(text);
+    writer.close(end);
+    open = undefined;
+  };
+
+  const startBlock = (value: unknown, index: unknown) => {
+    close();
+    if (!isObject(value)) return fail();
+    const begun = readBlock(value);
+    const words = wordsOf[begun.block.kind];
+    open = { ...begun, index, words, told: false };
+    if (words !== undefined) writer.open(String(index), begun.block);
+    // The input that stands in the start of a call counts only if no other follows.
+    if (begun.block.kind !== "tool-call") writer.delta(begun.text);
+  };
+
+  const handlers = new Map<unknown, (event: JsonObject) => void>([
+    [
+      "message_start",
+      ({ message }) => {
+        if (usage || !isObject(message)) return;
+        writer.start(textOr(message.id), textOr(message.model));
+        // Its output tokens are those of the first words only.
+        tellUsage(isObject(message.usage) ? { ...message.usage, output_tokens: undefined } : {}, message);
+      },
+    ],
+    ["content_block_start", ({ content_block, index }) => startBlock(content_block, index)],
+    [
+      "content_block_delta",
+      ({ delta, index }) => {
+        if (!isObject(delta)) return fail();
+        const member = memberOf.get(delta.type);
+        if (!open && delta.type === "text_delta") startBlock({ type: "text" }, index);
+        if (!open || (index !== undefined && index !== open.index)) return fail();
+        if (member === undefined || open.words === undefined) return readOther(open, delta);
+        if (delta.type !== open.words) return fail();
+        const words = textOr(delta[member]);
+        if (words !== "") open.told = true;
+        writer.delta(words);
+      },
+    ],
+    ["content_block_stop", close],
+    [
+      "message_delta",
+      (event) => {
+        close();
+        if (isObject(event.delta)) ending = event.delta;
+        tellUsage(event.usage, event);
+      },
+    ],
+    [
+      "message_stop",
+      () => {
+        close();
+        finish(ending, writer);
+      },
+    ],
+  ]);
+
+  return {
+    push(frame) {
+      if (writer.ended || !frame.data || frame.data === "[DONE]") return;
+      const event = read(frame);
+      if (!isObject(event)) return fail();
+      const handler = handlers.get(event.type ?? frame.event);
+      if (handler) return handler(event);
+      const failure = errorIn(event);
+      if (failure) breakOff(failure);
+    },
+    end() {
+      breakOff(cutReply);
+    },
+  };
+};
+
+/** Where the next frames of a block will differ. */
+function wordsIn(event: unknown): [JsonObject, string] | undefined {
+  if (!isObject(event) || !isObject(event.delta)) return undefined;
+  const member = memberOf.get(event.delta.type);
+  return member === undefined || typeof event.delta[member] !== "string" ? undefined : [event.delta, member];
+}
+
+/** A delta that is no words: a proof, a citation, a piece of a block only this dialect has. */
+function readOther(open: OpenBlock, delta: JsonObject): void {
+  const { end, block } = open;
+  if (delta.type === "signature_delta") Object.assign(end, signed(delta.signature));
+  else if (delta.type === "citations_delta") {
+    const citations = end.extra?.anthropic?.citations;
+    end.extra = { anthropic: { citations: [...(Array.isArray(citations) ? citations : []), delta.citation] } };
+  } else if (delta.type === "input_json_delta") open.text += textOr(delta.partial_json);
+  else if (block.kind === "foreign" && isObject(block.value)) {
+    const grown = { ...block.value };
+    for (const [key, piece] of Object.entries(delta)) {
+      const before = grown[key];
+      if (key !== "type") grown[key] = typeof before === "string" && typeof piece === "string" ? before + piece : piece;
+    }
+    open.block = { ...block, value: grown };
+  }
+}
+
+function withInput(block: Block, input: string): Block {
+  if (block.kind !== "foreign" || !isObject(block.value) || input === "") return block;
+  return { ...block, value: { ...block.value, input: inputObject({ input }) } };
+}
+
+export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): JsonObject {
+  const content: JsonObject[] = [];
+  const usage: Partial<Usage> = {};
+  let id = "";
+  let block: Block | undefined;
+  let text = "";
+  let ending: JsonObject = { stop_reason: null, stop_sequence: null };
+  for (const event of events) {
+    if (event.type === "start") id = event.id;
+    else if (event.type === "block-start") [block, text] = [event.block, ""];
+    else if (event.type === "block-delta") text += event.text;
+    else if (event.type === "usage") Object.assign(usage, event.usage);
+    else if (event.type === "block-end" && block) content.push(...writeBlock(block, text, event));
+    else if (event.type === "finish") ending = writeEnding(event, content.some(isToolUse));
+  }
+  const message = { id: messageId(id), type: "message", role: "assistant", model: asked.model, content };
+  return { ...message, ...ending, usage: writeUsage(usage) };
+}
+
+/** The block, or nothing where this dialect has none: a text without words would be refused when it comes back. */
+function writeBlock(block: Block, text: string, end: { signature?: Signature } & Bag): JsonObject[] {
+  const { signature } = end;
+  switch (block.kind) {
+    case "text": {
+      const written = unbagged(unbagged({ type: "text", text }, block.extra?.anthropic), end.extra?.anthropic);
+      return text === "" && !end.extra?.anthropic ? [] : [written];
+    }
+    case "thinking":
+      if (text === "" && !signature) return [];
+      return [signature && isRedacted(block, text, signature) ? redacted(signature) : thinking(block, text, signature)];
+    case "tool-call":
+      return [{ ...toolUse(block), input: inputObject({ input: text, freeform: block.freeform }) }];
+    case "foreign":
+      return block.dialect === "messages" && isObject(block.value) ? [block.value] : [];
+  }
+}
+
+/** Thinking without words is what `redacted_thinking` was made for; only Anthropic's own may also be just unseen. */
+function isRedacted(block: Block & { kind: "thinking" }, text: string, signature: Signature): boolean {
+  return block.extra?.anthropic?.type === "redacted_thinking" || (text === "" && signature.dialect !== "messages");
+}
+
+const redacted = (signature: Signature): JsonObject => ({
+  type: "redacted_thinking",
+  data: packSignature(signature, "messages"),
+});
+
+const thinking = (block: Block & Bag, text: string, signature: Signature | undefined): JsonObject =>
+  unbagged(
+    { type: "thinking", thinking: text, signature: signature ? packSignature(signature, "messages") : "" },
+    block.extra?.anthropic,
+  );
+
+const toolUse = (block: Block & { kind: "tool-call" }): JsonObject =>
+  unbagged(
+    { type: "tool_use", id: block.id || `toolu_${randomId()}`, name: block.name, input: {} },
+    block.extra?.anthropic,
+  );
+
+const isToolUse = (block: JsonObject): boolean => block.type === "tool_use";
+
+/** A call's input as the object it must be here. What is none is kept under a name of its own. */
+export function inputObject({ input, freeform }: { input: string; freeform?: true }): JsonObject {
+  if (freeform) return { input };
+  if (input.trim() === "") return {};
+  const parsed = parsedOrUndefined(input);
+  return isObject(parsed) ? parsed : { raw_arguments: input };
+}
+
+function parsedOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function writeEnding(event: ReplyEvent & { type: "finish" }, called: boolean): JsonObject {
+  const { reason, raw, stopSequence } = event;
+  // A client runs the tools only of a reply that stopped for them.
+  const stopped = reason === "stop" && called ? "tool-call" : reason;
+  const word = raw !== undefined && stopReasons.get(raw) === stopped ? raw : stopWords[stopped];
+  return { stop_reason: word, stop_sequence: stopSequence ?? null };
+}
+
+/** Strict clients refuse a message without these two numbers. */
+function writeUsage({ input, cachedInput, cacheWrite, output }: Partial<Usage>): JsonObject {
+  return said({
+    input_tokens: Math.max(0, (input ?? 0) - (cachedInput ?? 0) - (cacheWrite ?? 0)),
+    cache_creation_input_tokens: cacheWrite,
+    cache_read_input_tokens: cachedInput,
+    output_tokens: output ?? 0,
+  });
+}
+
+const messageId = (id: string): string => (id.startsWith("msg_") ? id : `msg_${randomId()}`);
+
+const randomId = (): string => crypto.randomUUID().replaceAll("-", "");
+
+export const encodeStream =
+  (asked: Conversation): ToClient<ReplyEvent> =>
+  (next): ClientSink<ReplyEvent> => {
+    const usage: Partial<Usage> = {};
+    let block: Block | undefined;
+    let index = -1;
+    /** How a delta of the block begins; undefined until its start is written, which waits for the first words. */
+    let prefix: string | undefined;
+    let worded = false;
+    let called = false;
+    /** The stop of a call waits for the next event: before an error it would make half a call a whole one. */
+    let heldStop = false;
+    let ended = false;
+
+    const write = (event: JsonObject & { type: string }) => next.push(jsonFrame(event, event.type));
+
+    const start = (content_block: JsonObject, kind: Block["kind"]) => {
+      const type = wordsOf[kind] ?? "input_json_delta";
+      write({ type: "content_block_start", index: ++index, content_block });
+      prefix = `{"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${memberOf.get(type)}":`;
+      worded = false;
+    };
+    const say = (text: string) => {
+      worded = true;
+      next.push({ event: "content_block_delta", data: `${prefix}${JSON.stringify(text)}}}` });
+    };
+    const sayOther = (delta: JsonObject) => write({ type: "content_block_delta", index, delta });
+    const stop = () => {
+      write({ type: "content_block_stop", index });
+      prefix = undefined;
+      heldStop = false;
+    };
+
+    const startBlock = (started: Block) => {
+      block = started;
+      if (started.kind !== "tool-call") return;
+      called = true;
+      start(toolUse(started), started.kind);
+      if (started.freeform) say('{"input":"');
+    };
+
+    const delta = (text: string) => {
+      if (!block || block.kind === "foreign") return;
+      if (prefix === undefined) start(emptyBlock(block), block.kind);
+      say(block.kind === "tool-call" && block.freeform ? JSON.stringify(text).slice(1, -1) : text);
+    };
+
+    const endBlock = (end: { signature?: Signature } & Bag) => {
+      if (!block) return;
+      if (block.kind === "tool-call") {
+        if (block.freeform || !worded) say(block.freeform ? '"}' : "{}");
+        heldStop = true;
+        return;
+      }
+      const silent = prefix === undefined;
+      const [whole] = silent ? writeBlock(block, "", end) : [];
+      if (whole) start(startOf(whole), block.kind);
+      if (prefix === undefined) return;
+      if (whole && isObject(whole.input)) say(JSON.stringify(whole.input));
+      const { citations } = end.extra?.anthropic ?? {};
+      if (Array.isArray(citations)) for (const citation of citations) sayOther({ type: "citations_delta", citation });
+      if (end.signature && whole?.type !== "redacted_thinking")
+        sayOther({ type: "signature_delta", signature: packSignature(end.signature, "messages") });
+      stop();
+    };
+
+    const fail = (error: ReplyError) => {
+      if (ended) return;
+      if (prefix !== undefined && block?.kind !== "tool-call") stop();
+      ended = true;
+      next.push(errorFrame(error));
+    };
+
+    return {
+      push(event) {
+        if (ended) return;
+        if (heldStop && event.type !== "error") stop();
+        switch (event.type) {
+          case "start": {
+            const message = {
+              id: messageId(event.id),
+              type: "message",
+              role: "assistant",
+              model: asked.model,
+              content: [],
+            };
+            // What is not known yet is 0: the true numbers come in `message_delta`.
+            const unknown = { stop_reason: null, stop_sequence: null, usage: writeUsage({}) };
+            return write({ type: "message_start", message: { ...message, ...unknown } });
+          }
+          case "block-start":
+            return startBlock(event.block);
+          case "block-delta":
+            return delta(event.text);
+          case "block-end":
+            return endBlock(event);
+          case "usage":
+            Object.assign(usage, event.usage);
+            return;
+          case "finish":
+            write({ type: "message_delta", delta: writeEnding(event, called), usage: writeUsage(usage) });
+            write({ type: "message_stop" });
+            ended = true;
+            return;
+          case "error":
+            return fail(event);
+        }
+      },
+      end() {
+        fail({ type: "error", ...cutReply });
+      },
+      beat() {
+        if (ended) return;
+        if (heldStop) stop();
+        next.push(pingFrame());
+      },
+      fail,
+    };
+  };
+
+const emptyBlock = (block: Exclude<Block, { kind: "foreign" }>): JsonObject =>
+  block.kind === "thinking"
+    ? thinking(block, "", undefined)
+    : unbagged({ type: "text", text: "" }, block.extra?.anthropic);
+
+/** What the start of a whole block may hold: its input, citations and signature come as deltas. */
+function startOf(whole: JsonObject): JsonObject {
+  const started = { ...whole };
+  delete started.citations;
+  if (whole.type === "thinking") started.signature = "";
+  if (isObject(whole.input)) started.input = {};
+  return started;
+}
+
+export const pingFrame = (): SseFrame => jsonFrame({ type: "ping" }, "ping");
+
+/** The last event of a stream that broke. */
+export function errorFrame({ code, message }: ReplyError): SseFrame {
+  return jsonFrame({ type: "error", error: { type: errorTypeOf(code), message: inOurWords(message, code) } }, "error");
+}
+
+const hints = [
+  ["timeout", "timeout_error"],
+  ["overloaded", "overloaded_error"],
+  ["rate_limit", "rate_limit_error"],
+] as const;
+
+function errorTypeOf(code: string): string {
+  if (errorTypes.has(code)) return code;
+  return hints.find(([word]) => code.includes(word))?.[1] ?? "api_error";
+}
+
+export function encodeError(error: ProxyError, requestId: string): JsonObject {
+  // A status of its own with Anthropic, which clients answer by changing the model.
+  const type = error.status === 529 ? "overloaded_error" : kinds[error.kind].anthropic;
+  return {
+    type: "error",
+    error: { type, message: inOurWords(error.message, error.details.code) },
+    request_id: requestId,
+  };
+}
+
+/** What others say of a prompt that is too long, in the words that make clients shorten it and go on. */
+function inOurWords(message: string, code: string | undefined): string {
+  for (const words of tooLong) {
+    const { tokens, limit } = words.exec(message.slice(0, 2000))?.groups ?? {};
+    if (tokens !== undefined) return `prompt is too long: ${tokens} tokens > ${limit} maximum`;
+  }
+  return code !== "context_length_exceeded" || /prompt is too long/i.test(message)
+    ? message
+    : `prompt is too long: ${message}`;
+}
+
+const tooLong = [
+  /prompt token count of (?<tokens>\d+) exceeds the limit of (?<limit>\d+)/,
+  /maximum context length is (?<limit>\d+) tokens.*?(?:resulted in|requested) (?<tokens>\d+) tokens/s,
+];

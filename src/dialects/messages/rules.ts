@@ -1,0 +1,155 @@
+/**
+ * What the upstream refuses of a Messages request, and what is sent instead: a rule for each refusal, applied in this
+ * order to a client's own request as to one of our writing. A rule with nothing to do leaves every object as it is.
+ */
+import { ProxyError } from "../../errors";
+import type { JsonObject } from "../hub/conversation";
+import { isObject, said } from "../hub/json";
+import type { ModelFacts } from "../hub/model";
+import { usesToolSearch } from "./betas";
+import {
+  cacheInToolResult,
+  cacheLimit,
+  cacheOnThinking,
+  cacheTopLevel,
+  clearThinking,
+  controlWithout,
+  effort,
+  maxTokens,
+  maxTokensLimit,
+  sampling,
+  structuredOutput,
+  thinkingAdaptive,
+  thinkingBudget,
+  thinkingInToolLoop,
+  toolChoiceWithThinking,
+} from "./limits";
+import {
+  emptyText,
+  foreignThinking,
+  messageOutputConfig,
+  missingToolResult,
+  noPrefill,
+  orphanToolResult,
+  systemRole,
+  toolIds,
+  toolResultOrder,
+} from "./turns";
+import { eachBlock, eachMark, eachResultBlock, eachTool, isThinking, objectsIn, without } from "./walk";
+
+/** The top-level members to set, undefined for those to remove; no answer when there is nothing to do. */
+type Rule = (body: JsonObject, model: ModelFacts) => JsonObject | undefined;
+
+export const rules: Record<string, Rule> = {
+  "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
+  "unsupported-fields": unsupportedFields,
+  "server-tools": serverTools,
+  "tool-choice-without-tools": toolChoiceWithoutTools,
+  "eager-input-streaming": (body) => eachTool(body, (tool) => without(tool, ["eager_input_streaming"])),
+  "tool-fields": toolFields,
+  "schema-dialect": schemaDialect,
+  "input-schema": inputSchema,
+  "defer-loading": deferLoading,
+  "tool-reference": toolReference,
+  "foreign-thinking": foreignThinking,
+  "cache-in-tool-result": cacheInToolResult,
+  "cache-on-thinking": cacheOnThinking,
+  "empty-text": emptyText,
+  "system-role": systemRole,
+  "message-output-config": messageOutputConfig,
+  "tool-ids": toolIds,
+  "tool-result-order": toolResultOrder,
+  "missing-tool-result": missingToolResult,
+  "orphan-tool-result": orphanToolResult,
+  "no-prefill": noPrefill,
+  "cache-top-level": cacheTopLevel,
+  "cache-scope": (body) => eachMark(body, (holder) => controlWithout(holder, "scope")),
+  "cache-ttl": (body) => eachMark(body, (holder) => controlWithout(holder, "ttl")),
+  "cache-limit": cacheLimit,
+  "max-tokens": maxTokens,
+  "max-tokens-limit": maxTokensLimit,
+  "tool-choice-with-thinking": toolChoiceWithThinking,
+  "thinking-adaptive": thinkingAdaptive,
+  "thinking-in-tool-loop": thinkingInToolLoop,
+  "thinking-budget": thinkingBudget,
+  "clear-thinking": clearThinking,
+  effort,
+  "structured-output": structuredOutput,
+  sampling,
+};
+
+/** The request as the upstream takes it, and the names of the rules that had something to do. */
+export function applyRules(body: JsonObject, model: ModelFacts): { body: JsonObject; applied: string[] } {
+  let ruled = body;
+  const applied: string[] = [];
+  for (const [name, rule] of Object.entries(rules)) {
+    const changes = rule(ruled, model);
+    if (!changes) continue;
+    ruled = said({ ...ruled, ...changes });
+    applied.push(name);
+  }
+  return { body: ruled, applied };
+}
+
+/** The request without any thinking that was done before, and without more of it where that would be refused. */
+export function forgetThinking(body: JsonObject): JsonObject {
+  const forgotten = { ...body, ...eachBlock(body, (block) => (isThinking(block) ? undefined : block)) };
+  const unasked = said({ ...forgotten, ...thinkingInToolLoop(forgotten) });
+  return said({ ...unasked, ...clearThinking(unasked) });
+}
+
+/** "Extra inputs are not permitted", or never seen to be accepted. */
+function unsupportedFields(body: JsonObject): JsonObject | undefined {
+  const fields = ["inference_geo", "container", "mcp_servers", "speed", "service_tier"].filter((key) => key in body);
+  return fields.length === 0 ? undefined : Object.fromEntries(fields.map((key) => [key, undefined]));
+}
+
+/** Tools the service would run itself: "The use of the web search tool is not supported." */
+function serverTools(body: JsonObject): JsonObject | undefined {
+  const all = objectsIn(body.tools);
+  const kept = all.filter((tool) => !isServerTool(tool));
+  const choice = isObject(body.tool_choice) ? body.tool_choice : {};
+  const needed = all.find((tool) => isServerTool(tool) && (kept.length === 0 || choice.name === tool.name));
+  if (!needed) return kept.length === all.length ? undefined : { tools: kept };
+  const sentence = `The tool \`${needed.type}\` would have to run at the upstream, which does not offer it. Leave it out, or bring a tool of your own.`;
+  throw new ProxyError("invalid_request", sentence, { param: "tools", code: "unsupported_value" });
+}
+
+const isServerTool = ({ type }: JsonObject): boolean =>
+  typeof type === "string" && type !== "custom" && !type.startsWith("tool_search_tool_");
+
+function toolChoiceWithoutTools(body: JsonObject): JsonObject | undefined {
+  return body.tool_choice === undefined || objectsIn(body.tools).length > 0 ? undefined : { tool_choice: undefined };
+}
+
+function toolFields(body: JsonObject): JsonObject | undefined {
+  if (usesToolSearch(body)) return undefined;
+  return eachTool(body, (tool) => without(tool, ["strict", "input_examples", "allowed_callers"]));
+}
+
+function schemaDialect(body: JsonObject): JsonObject | undefined {
+  return eachTool(body, (tool) => {
+    const schema = tool.input_schema;
+    return isObject(schema) && "$schema" in schema ? { ...tool, input_schema: without(schema, ["$schema"]) } : tool;
+  });
+}
+
+/** A tool of the client's own must say that its input is an object. */
+function inputSchema(body: JsonObject): JsonObject | undefined {
+  return eachTool(body, (tool) => {
+    const schema = isObject(tool.input_schema) ? tool.input_schema : { properties: {} };
+    const own = tool.type == null || tool.type === "custom";
+    return own && schema.type == null ? { ...tool, input_schema: { ...schema, type: "object" } } : tool;
+  });
+}
+
+function deferLoading(body: JsonObject): JsonObject | undefined {
+  return eachTool(body, (tool) => (tool.defer_loading === true ? without(tool, ["cache_control"]) : tool));
+}
+
+/** "Tool reference 'X' not found in available tools" */
+function toolReference(body: JsonObject): JsonObject | undefined {
+  const names = new Set(objectsIn(body.tools).map((tool) => tool.name));
+  const isLost = (block: JsonObject) => block.type === "tool_reference" && !names.has(block.tool_name);
+  return eachResultBlock(body, (inner) => (isLost(inner) ? undefined : inner));
+}

@@ -1,0 +1,247 @@
+/** Rules about what was said before: who may speak, which words count, and that each call is answered once and at once. */
+import type { JsonObject } from "../hub/conversation";
+import { isObject } from "../hub/json";
+import { packedPrefix } from "../hub/signature";
+import { blocksOf, changed, eachBlock, isThinking, mapped, objectsIn, without } from "./walk";
+
+/**
+ * Only `user` and `assistant` may speak in messages. What the system says before them joins the system; later words stay
+ * where they are, as a reminder in a user's message: in the system they would change the prompt's cached beginning.
+ */
+export function systemRole(body: JsonObject): JsonObject | undefined {
+  const messages = objectsIn(body.messages);
+  if (!messages.some(({ role }) => role === "system")) return undefined;
+  const system = [...blocksOf(body.system)];
+  const before = system.length;
+  const folded: JsonObject[] = [];
+  /** What we are gathering in the last of the folded messages, and whether the client said nothing in it yet. */
+  let gathering: { content: JsonObject[]; ours: boolean } | undefined;
+  for (const message of messages) {
+    const last = folded.at(-1);
+    const content = blocksOf(message.content);
+    if (message.role !== "system") {
+      if (message.role === "user" && gathering?.ours) {
+        append(gathering.content, content);
+        folded[folded.length - 1] = { ...message, content: gathering.content };
+        gathering = { content: gathering.content, ours: false };
+      } else {
+        folded.push(message);
+        gathering = undefined;
+      }
+    } else if (!last) {
+      append(system, content);
+    } else {
+      if (!gathering && last.role === "user") {
+        gathering = { content: [...blocksOf(last.content)], ours: false };
+        folded[folded.length - 1] = { ...last, content: gathering.content };
+      } else if (!gathering) {
+        gathering = { content: [], ours: true };
+        folded.push({ role: "user", content: gathering.content });
+      }
+      append(gathering.content, content.map(asReminder));
+    }
+  }
+  return { messages: folded, ...(system.length === before ? {} : { system }) };
+}
+
+function asReminder(block: JsonObject): JsonObject {
+  if (typeof block.text !== "string" || block.text.startsWith("<system-reminder>")) return block;
+  return { ...block, text: `<system-reminder>\n${block.text}\n</system-reminder>` };
+}
+
+/** "messages.N.output_config: Extra inputs are not permitted" */
+export function messageOutputConfig(body: JsonObject): JsonObject | undefined {
+  const messages = objectsIn(body.messages);
+  return changed(
+    "messages",
+    messages,
+    mapped(messages, (message) => without(message, ["output_config"])),
+  );
+}
+
+/** "Invalid `signature` in `thinking` block": another maker's proof, another proxy's, or none. */
+export function foreignThinking(body: JsonObject): JsonObject | undefined {
+  return eachBlock(body, (block, message) => {
+    const proof = block.type === "thinking" ? block.signature : block.type === "redacted_thinking" ? block.data : true;
+    if (proof === true) return block;
+    const own = typeof proof === "string" && proof !== "" && !proof.startsWith(packedPrefix) && !proof.includes("@");
+    return own && message.role === "assistant" && block.thinking !== "Thinking..." ? block : undefined;
+  });
+}
+
+/** "text content blocks must be non-empty": they are left out, with a message that has nothing else. */
+export function emptyText(body: JsonObject): JsonObject | undefined {
+  const messages = objectsIn(body.messages);
+  const spoken = mapped(messages, (message) => {
+    const content = worded(message.content);
+    return content === undefined ? undefined : content === message.content ? message : { ...message, content };
+  });
+  const system = worded(body.system);
+  const changes = { ...changed("messages", messages, spoken), ...(system === body.system ? {} : { system }) };
+  return Object.keys(changes).length === 0 ? undefined : changes;
+}
+
+/** The content without blank texts; a cache mark on one moves to the block before it. Undefined when nothing is left. */
+function worded(content: unknown): unknown {
+  if (typeof content === "string") return isBlank(content) ? undefined : content;
+  if (!Array.isArray(content)) return content ?? undefined;
+  const kept: unknown[] = [];
+  for (const block of content) {
+    const last = kept.at(-1);
+    if (!isObject(block)) kept.push(block);
+    else if (block.type === "tool_result") kept.push(wordedResult(block));
+    else if (block.type !== "text" || !isBlank(block.text)) kept.push(block);
+    else if (block.cache_control && isObject(last) && !isThinking(last))
+      kept[kept.length - 1] = { ...last, cache_control: block.cache_control };
+  }
+  if (kept.length === 0) return undefined;
+  return kept.length === content.length && kept.every((block, index) => block === content[index]) ? content : kept;
+}
+
+function wordedResult(result: JsonObject): JsonObject {
+  const { content } = result;
+  if (typeof content === "string") return content === "" || !isBlank(content) ? result : { ...result, content: "" };
+  const inner = objectsIn(content);
+  const kept = inner.filter((block) => block.type !== "text" || !isBlank(block.text));
+  return kept.length === inner.length ? result : { ...result, content: kept };
+}
+
+const isBlank = (text: unknown): boolean => typeof text !== "string" || !/\S/.test(text);
+
+/** Ids of other services may hold signs that are refused here; the same id always becomes the same one. */
+export function toolIds(body: JsonObject): JsonObject | undefined {
+  const safe = (key: string, block: JsonObject) => {
+    const id = block[key];
+    if (typeof id !== "string" || /^[\w-]+$/.test(id)) return block;
+    return { ...block, [key]: `${id.replace(/[^\w-]/g, "_").slice(0, 40)}_${Bun.hash(id).toString(36)}` };
+  };
+  return eachBlock(body, (block) =>
+    block.type === "tool_use" ? safe("id", block) : block.type === "tool_result" ? safe("tool_use_id", block) : block,
+  );
+}
+
+/** Results stand first in the message after their calls: those that stand later are brought there. */
+export function toolResultOrder(body: JsonObject): JsonObject | undefined {
+  const messages = objectsIn(body.messages);
+  const resultOf = resultFinder(messages);
+  const moved = new Set<JsonObject>();
+  const brought = new Map<number, JsonObject[]>();
+  messages.forEach((message, index) => {
+    const ids = callsBefore(messages, index);
+    if (ids.length === 0) return;
+    const next = blocksOf(message.content);
+    const settled = new Set(next.slice(0, firstOther(next)).map((block) => block.tool_use_id));
+    const late = ids.filter((id) => !settled.has(id)).flatMap<JsonObject>((id) => resultOf(id, index) ?? []);
+    if (late.length === 0) return;
+    for (const result of late) moved.add(result);
+    brought.set(index, late);
+  });
+  if (brought.size === 0) return undefined;
+
+  const ordered = messages.flatMap<JsonObject>((message, index) => {
+    const late = brought.get(index) ?? [];
+    const stayed = blocksOf(message.content).filter((block) => !moved.has(block));
+    if (late.length === 0 && stayed.length === blocksOf(message.content).length) return [message];
+    const leading = firstOther(stayed);
+    const content = [...stayed.slice(0, leading), ...late, ...stayed.slice(leading)];
+    return content.length === 0 ? [] : [{ ...message, content }];
+  });
+  return { messages: ordered };
+}
+
+/** The calls that the message at this place has to answer: neighbours of one voice are one turn. */
+function callsBefore(messages: JsonObject[], index: number): unknown[] {
+  if (messages[index]?.role === "assistant") return [];
+  let start = index;
+  while (messages[start - 1]?.role === "assistant") start--;
+  const spoken = messages.slice(start, index).flatMap(({ content }) => blocksOf(content));
+  return [...new Set(spoken.filter(({ type }) => type === "tool_use").map(({ id }) => id))];
+}
+
+function append(list: JsonObject[], more: JsonObject[]): void {
+  for (const item of more) list.push(item);
+}
+
+const firstOther = (content: JsonObject[]): number => {
+  const found = content.findIndex((block) => block.type !== "tool_result");
+  return found === -1 ? content.length : found;
+};
+
+/**
+ * Finds the result of a call that was not given at once: from the message at `index` on, but not behind a later call of
+ * the same id, whose result is another one. Ask in the order of the messages.
+ */
+function resultFinder(messages: JsonObject[]): (id: unknown, index: number) => JsonObject | undefined {
+  let places: Map<unknown, Places> | undefined;
+  return (id, index) => {
+    places ??= placesOf(messages);
+    const told = places.get(id);
+    while (told && (told.found[told.next]?.index ?? index) < index) told.next++;
+    return told?.found[told.next]?.result;
+  };
+}
+
+interface Places {
+  /** Calls of one id, and their results. */
+  found: { index: number; result?: JsonObject }[];
+  next: number;
+}
+
+function placesOf(messages: JsonObject[]): Map<unknown, Places> {
+  const places = new Map<unknown, Places>();
+  messages.forEach(({ role, content }, index) => {
+    for (const block of blocksOf(content)) {
+      const isCall = role === "assistant" && block.type === "tool_use";
+      if (!isCall && !(role === "user" && block.type === "tool_result")) continue;
+      const id = isCall ? block.id : block.tool_use_id;
+      const told = places.get(id) ?? { found: [], next: 0 };
+      told.found.push(isCall ? { index } : { index, result: block });
+      places.set(id, told);
+    }
+  });
+  return places;
+}
+
+/** A call nobody answered, as after an interruption, gets an answer that says so. */
+export function missingToolResult(body: JsonObject): JsonObject | undefined {
+  const messages = objectsIn(body.messages);
+  const missing = (index: number) => {
+    const given = new Set(blocksOf(messages[index]?.content).map((block) => block.tool_use_id));
+    return callsBefore(messages, index)
+      .filter((id) => !given.has(id))
+      .map(placeholder);
+  };
+  const answered = mapped(messages, (message, index) => {
+    const content = missing(index);
+    return content.length === 0 ? message : { ...message, content: [...content, ...blocksOf(message.content)] };
+  });
+  const last = missing(messages.length);
+  if (last.length > 0) return { messages: [...answered, { role: "user", content: last }] };
+  return changed("messages", messages, answered);
+}
+
+const placeholder = (id: unknown): JsonObject => ({
+  type: "tool_result",
+  tool_use_id: id,
+  content: "The call was interrupted; there is no result.",
+  is_error: true,
+});
+
+/** A result whose call is gone, as after a history was shortened, or that was given already. */
+export function orphanToolResult(body: JsonObject): JsonObject | undefined {
+  const messages = objectsIn(body.messages);
+  let speaker: JsonObject | undefined;
+  let open = new Set<unknown>();
+  return eachBlock(body, (block, message, index) => {
+    if (message !== speaker) open = new Set(callsBefore(messages, index));
+    speaker = message;
+    return block.type !== "tool_result" || open.delete(block.tool_use_id) ? block : undefined;
+  });
+}
+
+/** The model does not go on in the middle of its own words. */
+export function noPrefill(body: JsonObject): JsonObject | undefined {
+  const messages = objectsIn(body.messages);
+  if (messages.at(-1)?.role !== "assistant") return undefined;
+  return { messages: [...messages, { role: "user", content: "Please continue." }] };
+}

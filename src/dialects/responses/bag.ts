@@ -1,0 +1,34 @@
+/** Members that ride along: into the bag under the wire's own name, and out of it as far as this dialect has the word. */
+import type { Bag, ForeignPart, ForeignTool, JsonObject } from "../hub/conversation";
+import { immaterial } from "../hub/immaterial";
+import { isObject, rest } from "../hub/json";
+
+/** What only the chat dialect has a word for: a chat client's bag may hold it. */
+export const chatOnly = {
+  request: new Set([
+    ...["n", "logprobs", "logit_bias", "seed", "presence_penalty", "frequency_penalty", "modalities", "audio"],
+    ...["prediction", "functions", "function_call", "web_search_options", "response_format"],
+  ]),
+  turn: new Set(["name", "audio", "function_call", "refusal"]),
+  others: new Set(["function", "custom", "file", "image_url", "index"]),
+};
+
+/** What only this family has words for; nothing at all where there is nothing. */
+export function bagOf(members: JsonObject | undefined): Bag {
+  return members && Object.keys(members).length > 0 ? { extra: { openai: members } } : {};
+}
+
+/** The bag, as far as this dialect has the words; what it has no word for is named. */
+export function ownBag({ extra }: Bag, notMine: ReadonlySet<string>, dropped: Set<string>): JsonObject {
+  for (const key of Object.keys(extra?.anthropic ?? {})) if (!immaterial.anthropic.has(key)) dropped.add(key);
+  const members = extra?.openai ?? {};
+  for (const key of Object.keys(members)) if (notMine.has(key)) dropped.add(key);
+  return rest(members, notMine) ?? {};
+}
+
+/** What came in this dialect's own JSON; another dialect's is named. */
+export function ownValue({ dialect, value }: ForeignPart | ForeignTool, dropped: Set<string>): JsonObject | undefined {
+  if (dialect === "responses" && isObject(value)) return value;
+  dropped.add(isObject(value) && typeof value.type === "string" ? value.type : "an unknown part");
+  return undefined;
+}

@@ -1,0 +1,589 @@
+/** What a model answers, in the responses dialect: a list of items, each told by a handful of events. */
+import { commentFrame, jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
+import { collect, type Sink, type Stage } from "../../net/stream";
+import type { ToClient } from "../codec";
+import type { Bag, Conversation, JsonObject, Signature } from "../hub/conversation";
+import { countIn, isObject, rest, said } from "../hub/json";
+import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
+import { packSignature } from "../hub/signature";
+import { badEventCode, cutReply, type ReplyWriter, replyWriter } from "../hub/writer";
+import { bagOf } from "./bag";
+import { deltaIn, typeOf } from "./frames";
+import { echoOf, thinkingText } from "./request";
+import { flatName, wireName } from "./tools";
+
+// ── Wire facts ──
+
+const knownOfCall = new Set(["type", "id", "call_id", "status", "name", "arguments", "input"]);
+
+export const badEvent = {
+  code: badEventCode,
+  message: "The upstream sent something in its stream that is not what a response is made of.",
+} as const;
+
+const badReply = {
+  code: "upstream_bad_reply",
+  message: "The upstream's answer is not a response.",
+} as const;
+
+const gaveUp = { code: "upstream_error", message: "The upstream gave up on its reply without saying why." } as const;
+
+// ── Tables ──
+
+/** Why a response is incomplete. A reason nobody knows is no success either. */
+const incompleteReasons: Record<string, StopReason> = { max_output_tokens: "length", content_filter: "refusal" };
+
+// ── Decode ──
+
+/** Reads a full reply. */
+export function decodeReply(body: unknown): ReplyEvent[] {
+  const events: ReplyEvent[] = [];
+  const reader = itemReader(collect(events));
+  if (!isObject(body) || (!isObject(body.error) && !Array.isArray(body.output))) reader.fail(badReply);
+  else reader.terminate(isObject(body.error) ? "failed" : (body.status ?? "completed"), body, body);
+  return events;
+}
+
+/** Reads a stream. */
+export function decodeStream(): Stage<SseFrame, ReplyEvent> {
+  return (next) => {
+    const reader = itemReader(next);
+    return {
+      push(frame) {
+        if (frame.data === undefined || frame.data === "[DONE]" || reader.ended) return;
+        const type = typeOf(frame);
+        const event = (type.endsWith(".delta") && deltaIn(frame.data)) || jsonOf(frame);
+        if (isObject(event)) reader.see(type, event);
+        else reader.fail(badEvent);
+      },
+      end() {
+        reader.fail(cutReply);
+        next.end();
+      },
+    };
+  };
+}
+
+/** How much of the item that is being streamed was told already. */
+interface Progress {
+  index: number;
+  id: string;
+  /** A message's own members, for its first block. */
+  bag: Bag;
+  /** The message's content part, or the reasoning's part, that is being told; those before it are told whole. */
+  part: string | number | undefined;
+  /** Whether any of that part's text came. */
+  spoke: boolean;
+}
+
+/**
+ * Items to blocks. Copilot gives each event of an item a new id, so items are known by their `output_index` alone. The
+ * first item that is added is told as it comes; one that is added meanwhile is told whole, when it is done and its turn.
+ */
+function itemReader(next: Sink<ReplyEvent>) {
+  const writer = replyWriter(next);
+  const whole = new Map<number, JsonObject>();
+  const told = new Set<number>();
+  let live: Progress | undefined;
+  let called = false;
+  let refused = false;
+
+  const see = (type: string, event: JsonObject) => {
+    const index = countIn(event.output_index) ?? -1;
+    const progress = live?.index === index ? live : undefined;
+    switch (type) {
+      case "response.output_text.delta":
+      case "response.refusal.delta":
+        return progress && textDelta(progress, event, type === "response.refusal.delta");
+      case "response.function_call_arguments.delta":
+      case "response.custom_tool_call_input.delta":
+        if (!progress || writer.openKey !== `${index}`) return;
+        progress.spoke = true;
+        return writer.delta(textOf(event.delta));
+      case "response.reasoning_summary_text.delta":
+      case "response.reasoning_text.delta":
+        return progress && thinkingDelta(writer, progress, event);
+      case "response.content_part.done":
+        return progress && isObject(event.part) && endPart(progress, event.part);
+      case "response.created":
+      case "response.in_progress":
+        return isObject(event.response) && start(event.response);
+      case "response.output_item.added":
+        return isObject(event.item) && !live && !told.has(index) && addItem(event.item, index);
+      case "response.output_item.done":
+        return isObject(event.item) && !told.has(index) && endItem(event.item, index);
+      case "response.completed":
+      case "response.incomplete":
+      case "response.failed":
+      case "response.cancelled": {
+        const response = isObject(event.response) ? event.response : {};
+        return terminate(type.slice("response.".length), response, event);
+      }
+      default: {
+        // Copilot's own errors may come without a type.
+        const error = type.startsWith("response.") ? undefined : errorIn(event);
+        if (error) fail(error);
+      }
+    }
+  };
+
+  const start = (response: JsonObject) => writer.start(textOf(response.id), textOf(response.model));
+
+  const addItem = (item: JsonObject, index: number) => {
+    live = { ...fresh(index), id: textOf(item.id), bag: messageBag(item) };
+    if (!isCall(item)) return;
+    called = true;
+    writer.open(`${index}`, callBlock(item));
+  };
+
+  const textDelta = (progress: Progress, event: JsonObject, refusal: boolean) => {
+    const at = countIn(event.content_index) ?? 0;
+    const text = textOf(event.delta);
+    if (typeof progress.part === "number" && at < progress.part) return fail(badEvent);
+    if (progress.part !== at) progress.spoke = false;
+    progress.part = at;
+    if (text === "") return;
+    writer.open(partKey(progress, at), textBlock(refusal, progress.bag));
+    writer.delta(text);
+    progress.bag = {};
+    progress.spoke = true;
+    refused ||= refusal;
+  };
+
+  const endPart = (progress: Progress, part: JsonObject) => {
+    if (!progress.spoke || typeof progress.part !== "number") return;
+    writer.close(annotationBag(part));
+    progress.part++;
+    progress.spoke = false;
+  };
+
+  const endItem = (item: JsonObject, index: number) => {
+    if (live && live.index !== index) return void whole.set(index, item);
+    tell(item, live ?? fresh(index));
+    live = undefined;
+    tellWaiting();
+  };
+
+  /** What of the item was not told yet. */
+  const tell = (item: JsonObject, progress: Progress) => {
+    told.add(progress.index);
+    called ||= isCall(item);
+    if (isCall(item)) tellCall(writer, item, progress);
+    else if (item.type === "reasoning") tellReasoning(writer, item, progress);
+    else if (item.type === "message") refused = tellMessage(writer, item, progress) || refused;
+    else {
+      writer.open(`${progress.index}`, { kind: "foreign", dialect: "responses", value: item });
+      writer.close();
+    }
+  };
+
+  const tellWaiting = () => {
+    for (const [index, item] of whole) if (!told.has(index)) tell(item, fresh(index));
+    whole.clear();
+  };
+
+  /** The reply ended in so many words; what was not streamed is in its output. */
+  const terminate = (status: unknown, response: JsonObject, event: JsonObject) => {
+    if (textOf(response.id) !== "") start(response);
+    if (status !== "completed" && status !== "incomplete") {
+      tellUsage(response, event);
+      return fail(errorIn(response) ?? gaveUp);
+    }
+    const output: unknown[] = Array.isArray(response.output) ? response.output : [];
+    output.forEach((item, index) => {
+      if (isObject(item) && !told.has(index)) tell(item, live?.index === index ? live : fresh(index));
+    });
+    tellWaiting();
+    tellUsage(response, event);
+    const reason = isObject(response.incomplete_details) ? textOf(response.incomplete_details.reason) : "";
+    if (status === "incomplete") writer.finish(incompleteReasons[reason] ?? "length", reason || "incomplete");
+    else writer.finish(called ? "tool-call" : refused ? "refusal" : "stop", "completed");
+  };
+
+  const tellUsage = (response: JsonObject, event: JsonObject) => {
+    writer.close();
+    const usage = usageIn(response, event);
+    if (Object.keys(usage).length > 0) writer.usage(usage);
+  };
+
+  const fail = ({ code, message }: Pick<ReplyError, "code" | "message">) => writer.error(code, message);
+
+  return {
+    see,
+    terminate,
+    fail,
+    get ended() {
+      return writer.ended;
+    },
+  };
+}
+
+const fresh = (index: number): Progress => ({ index, id: "", bag: {}, part: undefined, spoke: false });
+
+const isCall = ({ type }: JsonObject): boolean => type === "function_call" || type === "custom_tool_call";
+
+/** What an upstream says has gone wrong: flat, one level deeper, or without a type. */
+export function errorIn(event: JsonObject): Pick<ReplyError, "code" | "message"> | undefined {
+  const error = isObject(event.error) ? event.error : event.type === "error" ? event : undefined;
+  return error && { code: textOf(error.code) || gaveUp.code, message: textOf(error.message) || gaveUp.message };
+}
+
+/** Says whether the message declines. */
+function tellMessage(writer: ReplyWriter, item: JsonObject, progress: Progress): boolean {
+  const current = typeof progress.part === "number" ? progress.part : 0;
+  let bag = progress.id === "" ? messageBag(item) : progress.bag;
+  let refused = false;
+  const parts: unknown[] = Array.isArray(item.content) ? item.content : [];
+  parts.forEach((part, at) => {
+    if (!isObject(part) || at < current) return;
+    const refusal = part.type === "refusal";
+    const text = textOf(refusal ? part.refusal : part.text);
+    if (text === "") return;
+    writer.open(partKey(progress, at), textBlock(refusal, bag));
+    if (at > current || !progress.spoke) writer.delta(text);
+    writer.close(annotationBag(part));
+    bag = {};
+    refused ||= refusal;
+  });
+  return refused;
+}
+
+const partKey = (progress: Progress, at: number) => `${progress.index}.${at}`;
+
+const textBlock = (refusal: boolean, bag: Bag): Block => ({ kind: "text", ...(refusal ? { refusal } : {}), ...bag });
+
+/** Whether a message comments or answers: newer models do worse when it is not replayed to them. */
+const messageBag = ({ phase }: JsonObject): Bag => (phase == null ? {} : bagOf({ phase }));
+
+const annotationBag = ({ annotations }: JsonObject): Bag =>
+  Array.isArray(annotations) && annotations.length > 0 ? bagOf({ annotations }) : {};
+
+/** Thinking is shown in parts; a blank line stands between them. */
+function thinkingDelta(writer: ReplyWriter, progress: Progress, event: JsonObject) {
+  const delta = textOf(event.delta);
+  if (delta === "") return;
+  const part = event.summary_index === undefined ? `content ${event.content_index}` : `summary ${event.summary_index}`;
+  writer.open(`${progress.index}`, thinkingBlock(progress.id));
+  if (progress.spoke && progress.part !== part) writer.delta("\n\n");
+  progress.part = part;
+  progress.spoke = true;
+  writer.delta(delta);
+}
+
+function tellReasoning(writer: ReplyWriter, item: JsonObject, progress: Progress) {
+  const id = progress.id || textOf(item.id);
+  const text = progress.spoke ? "" : thinkingText(item);
+  const value = textOf(item.encrypted_content);
+  if (text === "" && value === "" && !progress.spoke) return;
+  writer.open(`${progress.index}`, thinkingBlock(id));
+  writer.delta(text);
+  const signature: Signature = id === "" ? { dialect: "responses", value } : { dialect: "responses", value, id };
+  writer.close(value === "" ? {} : { signature });
+}
+
+function tellCall(writer: ReplyWriter, item: JsonObject, progress: Progress) {
+  writer.open(`${progress.index}`, callBlock(item));
+  if (!progress.spoke) writer.delta(textOf(item.type === "function_call" ? item.arguments : item.input));
+  writer.close();
+}
+
+/** The id is the other half of the proof that comes at the end. */
+const thinkingBlock = (id: string): Block => ({ kind: "thinking", ...bagOf(id === "" ? undefined : { id }) });
+
+function callBlock(item: JsonObject): Block {
+  return {
+    kind: "tool-call",
+    id: textOf(item.call_id) || ownId("call"),
+    name: flatName(textOf(item.name), item.namespace),
+    ...(item.type === "custom_tool_call" ? { freeform: true } : {}),
+    ...bagOf(item.namespace == null ? rest(item, knownOfCall) : { ...rest(item, knownOfCall), name: item.name }),
+  };
+}
+
+function usageIn(response: JsonObject, event: JsonObject): Partial<Usage> {
+  const usage = isObject(response.usage) ? response.usage : {};
+  const inputDetails = isObject(usage.input_tokens_details) ? usage.input_tokens_details : {};
+  const outputDetails = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {};
+  // The charge stands beside the response in a stream, inside it in a full reply.
+  const charge = [event.copilot_usage, response.copilot_usage].find(isObject);
+  return said({
+    input: countIn(usage.input_tokens),
+    cachedInput: countIn(inputDetails.cached_tokens),
+    cacheWrite: countIn(inputDetails.cache_write_tokens),
+    output: countIn(usage.output_tokens),
+    reasoning: countIn(outputDetails.reasoning_tokens),
+    nanoCredits: countIn(charge?.total_nano_aiu),
+  });
+}
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
+// ── Encode ──
+
+/** Writes a full reply: the response a stream ends with. */
+export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): JsonObject {
+  let response: JsonObject = {};
+  const writer = responseWriter(asked, {
+    tell(_type, members) {
+      if (isObject(members.response)) response = members.response;
+    },
+    pieces: () => () => {},
+  });
+  for (const event of events) writer.write(event);
+  return response;
+}
+
+/** Writes a stream. */
+export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
+  return (next) => {
+    let sequence = 0;
+    const writer = responseWriter(asked, {
+      tell: (type, members) => next.push(jsonFrame({ type, sequence_number: sequence++, ...members }, type)),
+      // The one event there are thousands of: what its like have in common is spelt once.
+      pieces(type, members) {
+        const head = `{"type":"${type}","sequence_number":`;
+        const tail = `,${JSON.stringify(members).slice(1)}`;
+        return (delta) => {
+          next.push({ event: type, data: `${head}${sequence++},"delta":${JSON.stringify(delta)}${tail}` });
+        };
+      },
+    });
+    return {
+      push: writer.write,
+      end() {
+        writer.write({ type: "error", ...cutReply });
+        next.end();
+      },
+      beat() {
+        if (!writer.beat()) next.push(commentFrame("waiting"));
+      },
+      fail: writer.write,
+    };
+  };
+}
+
+/** Where the wire's events go. */
+interface Wire {
+  tell(type: string, members: JsonObject): void;
+  /** Deltas of one text, which have all but their piece of it in common. */
+  pieces(type: string, members: JsonObject): (delta: string) => void;
+}
+
+/** The item that is being told. It is ended by what comes after it: until then a text may go on in it. */
+interface OpenItem {
+  index: number;
+  id: string;
+  /** As `output_item.done` will show it. */
+  item: JsonObject;
+  delta(text: string): void;
+  endBlock(end: { signature?: Signature } & Bag): void;
+}
+
+/** Events to the wire's events, in the full order its strictest reader asks for. */
+function responseWriter(asked: Conversation, wire: Wire) {
+  const output: JsonObject[] = [];
+  const usage: Partial<Usage> = {};
+  const echo = echoOf(asked);
+  const created_at = Math.floor(Date.now() / 1000);
+  let id = "";
+  let open: OpenItem | undefined;
+  let refused = false;
+  let ended = false;
+
+  const response = (status: string, more: JsonObject = {}): JsonObject => ({
+    id,
+    object: "response",
+    created_at,
+    status,
+    error: null,
+    incomplete_details: null,
+    ...echo,
+    output: status === "in_progress" ? [] : output,
+    usage: status === "in_progress" ? null : usageOnWire(usage),
+    ...more,
+  });
+  const start = (from: string) => {
+    if (id !== "") return;
+    id = /^resp_[\w-]{1,59}$/.test(from) ? from : ownId("resp");
+    wire.tell("response.created", { response: response("in_progress") });
+    wire.tell("response.in_progress", { response: response("in_progress") });
+  };
+  const add = (
+    prefix: string,
+    item: JsonObject,
+    ownedId?: unknown,
+  ): { index: number; id: string; item: JsonObject } => {
+    const shown = { id: textOf(ownedId) || ownId(prefix), ...item };
+    wire.tell("response.output_item.added", { output_index: output.length, item: shown });
+    return { index: output.length, id: shown.id, item: { ...shown } };
+  };
+  const endItem = (status: "completed" | "incomplete") => {
+    if (!open) return;
+    const { index, item } = open;
+    open = undefined;
+    if (item.status === "in_progress") item.status = status;
+    output.push(item);
+    wire.tell("response.output_item.done", { output_index: index, item });
+  };
+  const openBlock = (block: Block): OpenItem | undefined => {
+    const bag = block.kind === "foreign" ? {} : (block.extra?.openai ?? {});
+    if (block.kind === "text") {
+      refused ||= block.refusal === true;
+      const { phase } = bag;
+      const goesOn = open?.item.type === "message" && phase === undefined ? open : undefined;
+      if (!goesOn) endItem("completed");
+      const item = said({ type: "message", status: "in_progress", role: "assistant", content: [], phase });
+      return textPart(goesOn ?? add("msg", item), block.refusal === true, wire);
+    }
+    endItem("completed");
+    if (block.kind === "thinking") return reasoningItem(add("rs", { type: "reasoning", summary: [] }, bag.id), wire);
+    if (block.kind === "tool-call") {
+      const { freeform } = block;
+      const type = freeform ? "custom_tool_call" : "function_call";
+      const call = { ...bag, type, status: "in_progress", call_id: block.id, ...wireName(asked, block) };
+      return callItem(add(freeform ? "ctc" : "fc", { ...call, [freeform ? "input" : "arguments"]: "" }), wire);
+    }
+    if (block.dialect !== "responses" || !isObject(block.value)) return undefined;
+    return { ...add(textOf(block.value.type), block.value, block.value.id), delta() {}, endBlock() {} };
+  };
+
+  return {
+    write(event: ReplyEvent) {
+      if (ended) return;
+      switch (event.type) {
+        case "start":
+          return start(event.id);
+        case "block-start":
+          open = openBlock(event.block);
+          return;
+        case "block-delta":
+          return open?.delta(event.text);
+        case "block-end":
+          return open?.endBlock(event);
+        case "usage":
+          return void Object.assign(usage, event.usage);
+        case "finish": {
+          start("");
+          // A text that declines says so itself; a reply that was stopped for its content must say it here.
+          const filtered = event.reason === "refusal" && !refused;
+          const reason = event.reason === "length" ? "max_output_tokens" : filtered ? "content_filter" : undefined;
+          const status = reason === undefined ? "completed" : "incomplete";
+          endItem(status);
+          ended = true;
+          const details = reason === undefined ? {} : { incomplete_details: { reason } };
+          return wire.tell(`response.${status}`, { response: response(status, details) });
+        }
+        case "error": {
+          ended = true;
+          const error = { code: event.code || "server_error", message: event.message };
+          if (id === "") return wire.tell("error", { ...error, param: null });
+          return wire.tell("response.failed", { response: response("failed", { error }) });
+        }
+      }
+    },
+    /**
+     * Codex counts nothing but events as life and the OpenAI SDK throws at a `ping`; this repetition suits both.
+     * Says whether there was something to repeat.
+     */
+    beat(): boolean {
+      if (id === "") return false;
+      if (!ended) wire.tell("response.in_progress", { response: response("in_progress") });
+      return true;
+    },
+  };
+}
+
+type Shown = Pick<OpenItem, "index" | "id" | "item">;
+
+/** One content part of a message. */
+function textPart({ index, id, item }: Shown, refusal: boolean, wire: Wire): OpenItem {
+  const content: unknown[] = Array.isArray(item.content) ? item.content : [];
+  const at = { item_id: id, output_index: index, content_index: content.length };
+  const [events, more] = refusal ? ["response.refusal", {}] : ["response.output_text", { logprobs: [] }];
+  const part = (words: string, annotations: unknown[]): JsonObject =>
+    refusal ? { type: "refusal", refusal: words } : { type: "output_text", text: words, annotations, ...more };
+  const tellPiece = wire.pieces(`${events}.delta`, { ...at, ...more });
+  let text = "";
+  wire.tell("response.content_part.added", { ...at, part: part("", []) });
+  return {
+    index,
+    id,
+    item,
+    delta(piece) {
+      text += piece;
+      tellPiece(piece);
+    },
+    endBlock(end) {
+      const listed = end.extra?.openai?.annotations;
+      const annotations: unknown[] = Array.isArray(listed) ? listed : [];
+      for (const [annotation_index, annotation] of annotations.entries())
+        wire.tell(`${events}.annotation.added`, { ...at, annotation_index, annotation });
+      wire.tell(`${events}.done`, { ...at, ...(refusal ? { refusal: text } : { text }), ...more });
+      const done = part(text, annotations);
+      item.content = [...content, done];
+      wire.tell("response.content_part.done", { ...at, part: done });
+    },
+  };
+}
+
+function reasoningItem({ index, id, item }: Shown, wire: Wire): OpenItem {
+  const at = { item_id: id, output_index: index, summary_index: 0 };
+  const tellPiece = wire.pieces("response.reasoning_summary_text.delta", at);
+  let text = "";
+  return {
+    index,
+    id,
+    item,
+    delta(piece) {
+      if (text === "")
+        wire.tell("response.reasoning_summary_part.added", { ...at, part: { type: "summary_text", text } });
+      text += piece;
+      tellPiece(piece);
+    },
+    endBlock({ signature }) {
+      item.encrypted_content = signature ? packSignature(signature, "responses") : null;
+      if (text === "") return;
+      const part = { type: "summary_text", text };
+      item.summary = [part];
+      wire.tell("response.reasoning_summary_text.done", { ...at, text });
+      wire.tell("response.reasoning_summary_part.done", { ...at, part });
+    },
+  };
+}
+
+function callItem({ index, id, item }: Shown, wire: Wire): OpenItem {
+  const at = { item_id: id, output_index: index };
+  const freeform = item.type === "custom_tool_call";
+  const events = freeform ? "response.custom_tool_call_input" : "response.function_call_arguments";
+  const tellPiece = wire.pieces(`${events}.delta`, at);
+  let text = "";
+  const delta = (piece: string) => {
+    text += piece;
+    tellPiece(piece);
+  };
+  return {
+    index,
+    id,
+    item,
+    delta,
+    endBlock() {
+      if (text === "" && !freeform) delta("{}");
+      const done = freeform ? { input: text } : { arguments: text };
+      Object.assign(item, done);
+      wire.tell(`${events}.done`, freeform ? { ...at, ...done } : { ...at, name: item.name, ...done });
+    },
+  };
+}
+
+function usageOnWire({ input, cachedInput, cacheWrite, output, reasoning }: Partial<Usage>): JsonObject | null {
+  if (input === undefined && output === undefined) return null;
+  return {
+    input_tokens: input ?? 0,
+    input_tokens_details: said({ cached_tokens: cachedInput ?? 0, cache_write_tokens: cacheWrite }),
+    output_tokens: output ?? 0,
+    output_tokens_details: { reasoning_tokens: reasoning ?? 0 },
+    total_tokens: (input ?? 0) + (output ?? 0),
+  };
+}
+
+const ownId = (prefix: string) => `${prefix}_${crypto.randomUUID().replaceAll("-", "")}`;

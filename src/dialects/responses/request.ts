@@ -1,0 +1,541 @@
+/** What a client asks, in the responses dialect: a flat list of items. */
+import { ProxyError } from "../../errors";
+import type { Wishes } from "../codec";
+import type {
+  Bag,
+  Conversation,
+  FilePart,
+  Format,
+  ImagePart,
+  JsonObject,
+  Part,
+  Reasoning,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+} from "../hub/conversation";
+import {
+  arrayAt,
+  isObject,
+  objectAt,
+  optionalBoolean,
+  optionalCount,
+  optionalNumber,
+  optionalText,
+  rest,
+  said,
+  textAt,
+} from "../hub/json";
+import type { ModelFacts } from "../hub/model";
+import { effortOf } from "../hub/reasoning";
+import { unpackSignature } from "../hub/signature";
+import { bagOf, chatOnly, ownBag, ownValue } from "./bag";
+import { applyRules, refuseStored } from "./rules";
+import {
+  decodeChoice,
+  decodeTools,
+  encodeChoice,
+  encodeTools,
+  hubName,
+  type Place,
+  type Toolbox,
+  wireName,
+} from "./tools";
+
+// ── Wire facts ──
+
+/** The members read into the hub; all others ride in the bag of what they belong to. */
+const known = {
+  request: new Set([
+    ...["model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "max_output_tokens"],
+    ...["temperature", "top_p", "reasoning", "text", "stream"],
+  ]),
+  message: new Set(["type", "role", "content"]),
+  text: new Set(["type", "text"]),
+  refusal: new Set(["type", "refusal"]),
+  image: new Set(["type", "image_url"]),
+  file: new Set(["type", "filename", "file_data"]),
+  reasoning: new Set(["type", "id", "summary", "encrypted_content"]),
+  call: new Set(["type", "call_id", "name", "arguments", "input"]),
+  output: new Set(["type", "call_id", "output"]),
+  additionalTools: new Set(["tools"]),
+  effort: new Set(["effort", "summary"]),
+  words: new Set(["format", "verbosity"]),
+  format: new Set(["type", "name", "description", "schema", "strict"]),
+};
+
+// ── Tables ──
+
+const roles: Record<string, Turn["role"]> = {
+  system: "system",
+  developer: "system",
+  user: "user",
+  assistant: "assistant",
+};
+
+/** How a message's words are spelt, by who says them. */
+const textTypes: Record<Turn["role"], string> = { system: "input_text", user: "input_text", assistant: "output_text" };
+
+// ── Decode ──
+
+/**
+ * Reads a request. Written one way again, because it means the same: a string input or content is a list of one text, a
+ * message says its type, an output of one plain text is a string, `strict` and `stream` are said, and a null, an empty
+ * list of tools, annotations or logprobs, and a message without content are not.
+ */
+export function decodeRequest(body: unknown): Conversation {
+  const request = objectAt(body, "body");
+  refuseStored(request);
+  const box: Toolbox = { tools: [], taken: new Set(), names: new Map() };
+  const draft: Draft = { turns: [], box, spoke: false, closed: false };
+  const instructions = optionalText(request.instructions, "instructions");
+  if (instructions !== undefined)
+    draft.turns.push({
+      role: "system",
+      parts: [{ kind: "text", text: instructions }],
+      ...bagOf({ instructions: true }),
+    });
+  if (request.tools != null) decodeTools(arrayAt(request.tools, "tools"), "tools", box, {});
+  decodeInput(request.input, draft);
+  const choice = decodeChoice(request.tool_choice, box);
+  const reasoning = request.reasoning == null ? {} : objectAt(request.reasoning, "reasoning");
+  const words = decodeWords(request.text == null ? {} : objectAt(request.text, "text"));
+
+  return {
+    model: textAt(request.model, "model"),
+    turns: draft.turns,
+    tools: box.tools,
+    toolChoice: choice.toolChoice,
+    parallelTools: optionalBoolean(request.parallel_tool_calls, "parallel_tool_calls"),
+    maxTokens: optionalCount(request.max_output_tokens, "max_output_tokens"),
+    temperature: optionalNumber(request.temperature, "temperature"),
+    topP: optionalNumber(request.top_p, "top_p"),
+    reasoning: decodeReasoning(reasoning),
+    format: words.format,
+    stream: optionalBoolean(request.stream, "stream") ?? false,
+    ...bagOf(
+      said({
+        ...rest(request, known.request),
+        ...choice.extra,
+        ...words.extra,
+        reasoning: rest(reasoning, known.effort),
+      }),
+    ),
+  };
+}
+
+interface Draft {
+  turns: Turn[];
+  box: Toolbox;
+  /** The last turn holds a message: the next one begins a turn of its own. */
+  spoke: boolean;
+  /** Something stands behind the last turn: whatever comes next begins a new one. */
+  closed: boolean;
+}
+
+function decodeInput(input: unknown, draft: Draft): void {
+  if (typeof input === "string") return void draft.turns.push({ role: "user", parts: [{ kind: "text", text: input }] });
+  arrayAt(input, "input").forEach((value, index) => {
+    const path = `input[${index}]`;
+    const item = objectAt(value, path);
+    const type = item.type ?? (item.role === undefined ? undefined : "message");
+    const decode = typeof type === "string" && Object.hasOwn(itemDecoders, type) ? itemDecoders[type] : undefined;
+    if (decode) decode(item, path, draft);
+    else decodeForeign(item, draft);
+  });
+}
+
+const itemDecoders: Record<string, (item: JsonObject, path: string, draft: Draft) => void> = {
+  message: decodeMessage,
+  reasoning: (item, _path, draft) => add(draft, "assistant", decodeThinking(item)),
+  function_call: (item, path, draft) => add(draft, "assistant", decodeCall(item, path, draft)),
+  custom_tool_call: (item, path, draft) =>
+    add(draft, "assistant", { ...decodeCall(item, path, draft), freeform: true }),
+  function_call_output: (item, path, draft) => add(draft, "user", decodeResult(item, path)),
+  custom_tool_call_output: (item, path, draft) => add(draft, "user", { ...decodeResult(item, path), freeform: true }),
+  additional_tools: decodeAdditionalTools,
+};
+
+function decodeMessage(item: JsonObject, path: string, draft: Draft): void {
+  const role = typeof item.role === "string" && Object.hasOwn(roles, item.role) ? roles[item.role] : undefined;
+  if (!role) {
+    decodeForeign(item, draft);
+    return;
+  }
+  const content = typeof item.content === "string" ? [{ type: textTypes[role], text: item.content }] : item.content;
+  const parts = content == null ? [] : decodeContent(content, `${path}.content`, textTypes[role]);
+  const bag = bagOf(said({ ...rest(item, known.message), role: item.role === "developer" ? item.role : undefined }));
+  const last = draft.turns.at(-1);
+  // What an assistant thought and called belongs to what it said; a turn holds one message, so that each keeps its bag.
+  if (role === "assistant" && last?.role === role && !draft.spoke && !draft.closed) {
+    last.parts.push(...parts);
+    Object.assign(last, bag);
+  } else draft.turns.push({ role, parts, ...bag });
+  draft.spoke = true;
+  draft.closed = false;
+}
+
+/** Adds what is no message to the turn of its voice. */
+function add(draft: Draft, role: "user" | "assistant", part: Part): void {
+  const last = draft.turns.at(-1);
+  if (last?.role === role && !draft.closed && (role === "assistant" || !draft.spoke)) last.parts.push(part);
+  else {
+    draft.turns.push({ role, parts: [part] });
+    draft.spoke = false;
+    draft.closed = false;
+  }
+}
+
+/** An item only this dialect has keeps its place. */
+function decodeForeign(item: JsonObject, draft: Draft): void {
+  const type = typeof item.type === "string" ? item.type : "";
+  const isAnswer = type.endsWith("_output") || type.endsWith("_response");
+  add(draft, isAnswer ? "user" : "assistant", { kind: "foreign", dialect: "responses", value: item });
+}
+
+function decodeContent(content: unknown, path: string, textType: string): Part[] {
+  return arrayAt(content, path).map((value, index) => decodePart(objectAt(value, `${path}[${index}]`), textType));
+}
+
+function decodePart(part: JsonObject, textType: string): Part {
+  const { type } = part;
+  if ((type === "input_text" || type === "output_text" || type === "text") && typeof part.text === "string")
+    return { kind: "text", text: part.text, ...textBag(part, textType) };
+  if (type === "refusal" && typeof part.refusal === "string")
+    return { kind: "text", text: part.refusal, refusal: true, ...bagOf(rest(part, known.refusal)) };
+  if (type === "input_image" && typeof part.image_url === "string")
+    return {
+      kind: "image",
+      source: dataOf(part.image_url) ?? { url: part.image_url },
+      ...bagOf(rest(part, known.image)),
+    };
+  const data = type === "input_file" && typeof part.file_data === "string" ? dataOf(part.file_data) : undefined;
+  if (data) {
+    const name = typeof part.filename === "string" ? { name: part.filename } : {};
+    return { kind: "file", ...name, ...data, ...bagOf(rest(part, known.file)) };
+  }
+  return { kind: "foreign", dialect: "responses", value: part, ...bagOf({ content: true }) };
+}
+
+/** Empty lists of annotations and logprobs say nothing. */
+function textBag(part: JsonObject, textType: string): Bag {
+  const isEmpty = (value: unknown) => Array.isArray(value) && value.length === 0;
+  const others: JsonObject = { ...rest(part, known.text) };
+  for (const key of ["annotations", "logprobs"]) if (isEmpty(others[key])) delete others[key];
+  return bagOf(part.type === textType ? others : { ...others, type: part.type });
+}
+
+/** `data:<media type>;base64,<data>`, without a copy of the data. */
+function dataOf(url: string): { mediaType: string; base64: string } | undefined {
+  const end = url.startsWith("data:") ? url.slice(0, 300).indexOf(";base64,") : -1;
+  return end === -1
+    ? undefined
+    : { mediaType: url.slice("data:".length, end), base64: url.slice(end + ";base64,".length) };
+}
+
+function decodeThinking(item: JsonObject): Part {
+  const text = thinkingText(item);
+  const id = typeof item.id === "string" ? item.id : undefined;
+  const proof = typeof item.encrypted_content === "string" ? item.encrypted_content : "";
+  const isPlain = Bun.deepEquals(item.summary, summaryOf(text));
+  const bag = bagOf({ ...rest(item, known.reasoning), ...(isPlain ? {} : { summary: item.summary ?? [] }) });
+  return {
+    kind: "thinking",
+    text,
+    ...(proof === "" ? {} : { signature: unpackSignature(proof, "responses", id) }),
+    ...bag,
+  };
+}
+
+/** The words of a reasoning item: its summary, or the raw thinking where there is none. */
+export function thinkingText(item: JsonObject): string {
+  const words = (parts: unknown) => (Array.isArray(parts) ? parts.filter(isObject).map(({ text }) => text) : []);
+  const told = (texts: unknown[]) => texts.filter((text) => typeof text === "string" && text !== "").join("\n\n");
+  return told(words(item.summary)) || told(words(item.content));
+}
+
+const summaryOf = (text: string): JsonObject[] => (text === "" ? [] : [{ type: "summary_text", text }]);
+
+function decodeCall(item: JsonObject, path: string, draft: Draft): ToolCallPart {
+  const field = item.type === "custom_tool_call" ? "input" : "arguments";
+  const name = textAt(item.name, `${path}.name`);
+  const local = typeof item.namespace === "string" ? { name } : {};
+  return {
+    kind: "tool-call",
+    id: textAt(item.call_id, `${path}.call_id`),
+    name: hubName(name, item.namespace, draft.box),
+    input: textAt(item[field], `${path}.${field}`),
+    ...bagOf({ ...rest(item, known.call), ...local }),
+  };
+}
+
+function decodeResult(item: JsonObject, path: string): ToolResultPart {
+  const output = typeof item.output === "string" ? [{ type: "input_text", text: item.output }] : item.output;
+  return {
+    kind: "tool-result",
+    id: textAt(item.call_id, `${path}.call_id`),
+    parts: decodeContent(output, `${path}.output`, "input_text"),
+    // The dialect has no word for a tool's failure; `incomplete` is what other gateways write, and Copilot takes.
+    ...(item.status === "incomplete" ? { failed: true } : {}),
+    ...bagOf(rest(item, known.output)),
+  };
+}
+
+function decodeAdditionalTools(item: JsonObject, path: string, draft: Draft): void {
+  const tools = item.tools == null ? [] : arrayAt(item.tools, `${path}.tools`);
+  if (tools.length === 0) {
+    decodeForeign(item, draft);
+    return;
+  }
+  decodeTools(tools, `${path}.tools`, draft.box, {
+    additional_tools: { at: draft.turns.length, item: rest(item, known.additionalTools) ?? {} } satisfies Place,
+  });
+  draft.closed = true;
+}
+
+function decodeReasoning(reasoning: JsonObject): Reasoning | undefined {
+  const effort = optionalText(reasoning.effort, "reasoning.effort");
+  const summary = optionalText(reasoning.summary, "reasoning.summary");
+  return effort === undefined && summary === undefined ? undefined : said({ effort, summary });
+}
+
+/** `text`: the format goes to the hub, how many words to make has the same name in the chat dialect. */
+function decodeWords(text: JsonObject): { format?: Format; extra: JsonObject } {
+  const { format, verbosity } = text;
+  const isSchema = isObject(format) && format.type === "json_schema" && isObject(format.schema);
+  if (!isObject(format) || (!isSchema && format.type !== "json_object"))
+    return { extra: said({ verbosity: verbosity ?? undefined, text: restOf(text, format ?? undefined) }) };
+  return {
+    format: said({
+      name: optionalText(format.name, "text.format.name"),
+      description: optionalText(format.description, "text.format.description"),
+      schema: isSchema ? format.schema : undefined,
+      strict: optionalBoolean(format.strict, "text.format.strict"),
+    }),
+    extra: said({ verbosity: verbosity ?? undefined, text: restOf(text, rest(format, known.format)) }),
+  };
+}
+
+function restOf(text: JsonObject, format: unknown): JsonObject | undefined {
+  const others = rest(text, known.words);
+  return format === undefined ? others : { ...others, format };
+}
+
+// ── Encode ──
+
+/** Writes a request for an upstream of this dialect. */
+export function encodeRequest(
+  conversation: Conversation,
+  model: ModelFacts,
+  wishes: Wishes = { webSearch: true },
+): { body: JsonObject; dropped: string[] } {
+  const dropped = new Set<string>();
+  const extra = encodeExtra(conversation, dropped);
+  const tools = encodeTools(conversation, dropped);
+  if (conversation.stop) dropped.add("stop");
+
+  const body = said({
+    ...extra,
+    model: model.id,
+    instructions: instructionsOf(conversation),
+    input: encodeInput(conversation, tools.additional, dropped),
+    tools: tools.list.length > 0 ? tools.list : undefined,
+    tool_choice: encodeChoice(conversation),
+    parallel_tool_calls: conversation.parallelTools,
+    max_output_tokens: conversation.maxTokens,
+    temperature: conversation.temperature,
+    top_p: conversation.topP,
+    reasoning: encodeReasoning(conversation, model),
+    text: encodeWords(conversation),
+    store: extra.store ?? false,
+    stream: conversation.stream,
+  });
+
+  const { changes, notes } = applyRules(body, model, wishes);
+  for (const note of notes) dropped.add(note);
+  return { body: said({ ...body, ...changes }), dropped: [...dropped] };
+}
+
+const isInstructions = (turn: Turn) => turn.extra?.openai?.instructions === true;
+
+function instructionsOf({ turns }: Conversation): string | undefined {
+  const parts = turns.find(isInstructions)?.parts;
+  return parts?.map((part) => (part.kind === "text" ? part.text : "")).join("\n\n");
+}
+
+function encodeExtra(conversation: Conversation, dropped: Set<string>): JsonObject {
+  const n = conversation.extra?.openai?.n;
+  if (typeof n === "number" && n > 1)
+    throw new ProxyError("invalid_request", "`n` must be 1: this model gives one answer at a time.", { param: "n" });
+  const { verbosity, text, reasoning, tool_choice, stream_options, ...extra } = ownBag(
+    conversation,
+    chatOnly.request,
+    dropped,
+  );
+  dropped.delete("n");
+  // Usage is always told; the chat dialect's wish for it is granted.
+  const options = isObject(stream_options) ? rest(stream_options, new Set(["include_usage"])) : stream_options;
+  return said({ ...extra, stream_options: options });
+}
+
+/** What is being written, and what was learnt on the way. */
+interface Writing {
+  conversation: Conversation;
+  items: JsonObject[];
+  /** Ids of calls of freeform tools: their results have a type of their own. */
+  freeformCalls: Set<string>;
+  dropped: Set<string>;
+}
+
+function encodeInput(
+  conversation: Conversation,
+  additional: Map<Place, JsonObject[]>,
+  dropped: Set<string>,
+): JsonObject[] {
+  const writing: Writing = { conversation, items: [], freeformCalls: new Set(), dropped };
+  const placeTools = (from: number, to: number) => {
+    for (const [{ at, item }, tools] of additional) if (at >= from && at < to) writing.items.push({ ...item, tools });
+  };
+  conversation.turns.forEach((turn, at) => {
+    placeTools(at, at + 1);
+    if (!isInstructions(turn)) encodeTurn(turn, writing);
+  });
+  placeTools(conversation.turns.length, Number.POSITIVE_INFINITY);
+  return writing.items;
+}
+
+function encodeTurn(turn: Turn, writing: Writing): void {
+  const { instructions, role, ...bag } = ownBag(turn, chatOnly.turn, writing.dropped);
+  let content: JsonObject[] = [];
+  const endMessage = () => {
+    if (content.length > 0)
+      writing.items.push({ ...bag, type: "message", role: role === "developer" ? role : turn.role, content });
+    content = [];
+  };
+  for (const part of turn.parts) {
+    if (isContent(part)) {
+      content.push(encodeContent(part, textTypes[turn.role], writing.dropped));
+      continue;
+    }
+    const isPiece = part.kind === "foreign" && part.extra?.openai?.content === true;
+    if (!isPiece) endMessage();
+    const item = encodeItem(part, writing);
+    if (item) (isPiece ? content : writing.items).push(item);
+  }
+  endMessage();
+}
+
+type ContentPart = TextPart | ImagePart | FilePart;
+
+const isContent = (part: Part): part is ContentPart =>
+  part.kind === "text" || part.kind === "image" || part.kind === "file";
+
+function encodeContent(part: ContentPart, textType: string, dropped: Set<string>): JsonObject {
+  const bag = ownBag(part, chatOnly.others, dropped);
+  switch (part.kind) {
+    case "text":
+      return part.refusal
+        ? { ...bag, type: "refusal", refusal: part.text }
+        : { type: textType, text: part.text, ...bag };
+    case "image": {
+      const { source } = part;
+      const url = "url" in source ? source.url : `data:${source.mediaType};base64,${source.base64}`;
+      return { ...bag, type: "input_image", image_url: url };
+    }
+    case "file": {
+      const file_data = `data:${part.mediaType};base64,${part.base64}`;
+      return said({ ...bag, type: "input_file", filename: part.name, file_data });
+    }
+  }
+}
+
+function encodeItem(part: Exclude<Part, ContentPart>, writing: Writing): JsonObject | undefined {
+  const { dropped, freeformCalls } = writing;
+  const bag = ownBag(part, chatOnly.others, dropped);
+  switch (part.kind) {
+    case "foreign":
+      return ownValue(part, dropped);
+    case "thinking": {
+      if (part.signature?.dialect !== "responses") {
+        dropped.add("thinking");
+        return undefined;
+      }
+      const { value, id } = part.signature;
+      return said({ type: "reasoning", id, summary: summaryOf(part.text), encrypted_content: value, ...bag });
+    }
+    case "tool-call": {
+      if (part.freeform) freeformCalls.add(part.id);
+      const input = part.freeform ? { input: part.input } : { arguments: part.input };
+      const type = part.freeform ? "custom_tool_call" : "function_call";
+      return { ...bag, type, call_id: part.id, ...wireName(writing.conversation, part), ...input };
+    }
+    case "tool-result": {
+      const type = part.freeform || freeformCalls.has(part.id) ? "custom_tool_call_output" : "function_call_output";
+      const status = part.failed ? { status: "incomplete" } : {};
+      return { ...bag, type, call_id: part.id, output: encodeOutput(part.parts, dropped), ...status };
+    }
+  }
+}
+
+/** A tool's output: one plain text as a string, anything richer as parts. */
+function encodeOutput(parts: Part[], dropped: Set<string>): string | JsonObject[] {
+  const pieces = parts.flatMap((part): JsonObject[] => {
+    if (isContent(part)) return [encodeContent(part, "input_text", dropped)];
+    const own = part.kind === "foreign" ? ownValue(part, dropped) : undefined;
+    return own ? [own] : [];
+  });
+  const [first] = pieces;
+  if (!first) return "";
+  const isPlain = pieces.length === 1 && first.type === "input_text" && Object.keys(first).length === 2;
+  return isPlain && typeof first.text === "string" ? first.text : pieces;
+}
+
+function encodeReasoning(conversation: Conversation, model: ModelFacts): JsonObject | undefined {
+  const { reasoning } = conversation;
+  const extra = conversation.extra?.openai?.reasoning;
+  // A word that was said goes as it is: what the model makes of it is judged, and told, with the other limits.
+  const effort = reasoning?.effort ?? effortOf(reasoning, model);
+  const wire = said({ ...(isObject(extra) ? extra : {}), effort, summary: reasoning?.summary });
+  return Object.keys(wire).length > 0 ? wire : undefined;
+}
+
+function encodeWords({ format, extra }: Conversation): JsonObject | undefined {
+  const text = isObject(extra?.openai?.text) ? extra.openai.text : {};
+  const verbosity = extra?.openai?.verbosity;
+  const wire = said({ ...text, format: format ? encodeFormat(format, text.format) : text.format, verbosity });
+  return Object.keys(wire).length > 0 ? wire : undefined;
+}
+
+function encodeFormat({ name, description, schema, strict }: Format, extra: unknown): JsonObject {
+  const others = isObject(extra) ? extra : {};
+  if (schema === undefined) return { ...others, type: "json_object" };
+  return said({ ...others, type: "json_schema", name: name ?? "reply", description, schema, strict });
+}
+
+// ── The request's echo in its reply ──
+
+/** The members of a reply that repeat what was asked. */
+export function echoOf(asked: Conversation): JsonObject {
+  const extra = asked.extra?.openai ?? {};
+  return {
+    instructions: instructionsOf(asked) ?? null,
+    max_output_tokens: asked.maxTokens ?? null,
+    metadata: extra.metadata ?? {},
+    model: asked.model,
+    parallel_tool_calls: asked.parallelTools ?? true,
+    previous_response_id: null,
+    prompt_cache_key: extra.prompt_cache_key ?? null,
+    reasoning: { effort: asked.reasoning?.effort ?? null, summary: asked.reasoning?.summary ?? null },
+    safety_identifier: extra.safety_identifier ?? null,
+    service_tier: "default",
+    store: false,
+    temperature: asked.temperature ?? 1,
+    text: { format: { type: "text" }, ...encodeWords(asked) },
+    tool_choice: encodeChoice(asked) ?? "auto",
+    tools: encodeTools(asked, new Set()).list,
+    top_p: asked.topP ?? 1,
+    truncation: extra.truncation ?? "disabled",
+    user: extra.user ?? null,
+  };
+}

@@ -1,0 +1,250 @@
+/**
+ * What Copilot's responses endpoint refuses, or reads otherwise than was meant, and what is sent instead: one rule a
+ * refusal, for a client's own request and for one that comes out of the hub alike.
+ */
+import { ProxyError } from "../../errors";
+import type { Wishes } from "../codec";
+import type { JsonObject } from "../hub/conversation";
+import { isObject, said } from "../hub/json";
+import type { ModelFacts } from "../hub/model";
+import { effortOf } from "../hub/reasoning";
+
+/** The top-level members to set, undefined for those to remove; undefined when the request is well as it is. */
+type Rule = (body: JsonObject, model: ModelFacts, wishes: Wishes) => JsonObject | undefined;
+
+const rules: Record<string, Rule> = {
+  "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
+  store: (body) => (body.store === false ? undefined : { store: false }),
+  "include-reasoning": includeReasoning,
+  "service-tier": (body) => ("service_tier" in body ? { service_tier: undefined } : undefined),
+  background: (body) => ("background" in body ? { background: undefined } : undefined),
+  "image-generation": (body) => withoutTools(body, isImageGeneration),
+  "web-search": (body, _, wishes) => (wishes.webSearch ? undefined : withoutTools(body, isWebSearch)),
+  "strict-default": (body) => eachTool(body, strictSaid),
+  "item-reference": (body) => eachItem(body, (item) => (item.type === "item_reference" ? undefined : item)),
+  "unsigned-reasoning": (body) => eachItem(body, (item) => (isUnsigned(item) ? undefined : item)),
+  "call-pairs": callPairs,
+  "item-ids": (body) => eachItem(body, (item) => (hasIdleId(item) ? without(item, "id") : item)),
+  "message-metadata": (body) => eachItem(body, (item) => without(item, "internal_chat_message_metadata_passthrough")),
+  "max-tokens-limit": maxTokensLimit,
+  effort,
+};
+
+/** What a rule took from who asked; the others change nothing for him. */
+const notes: Record<string, (before: JsonObject, after: JsonObject) => string | undefined> = {
+  store: (before) => (before.store === true ? "store" : undefined),
+  "service-tier": (before) => (before.service_tier == null ? undefined : "service_tier"),
+  "image-generation": () => "image_generation",
+  "web-search": () => "web_search",
+  "item-reference": () => "item_reference",
+  "unsigned-reasoning": () => "thinking",
+  "call-pairs": () => "calls and results without each other",
+  "max-tokens-limit": (_, after) => `max_tokens set to ${after.max_output_tokens}`,
+  effort: (before, after) => `effort ${effortIn(before)} ${effortIn(after) ? `set to ${effortIn(after)}` : "left out"}`,
+};
+
+/** The request as the upstream takes it, and what was changed: undefined members are those to remove. */
+export function applyRules(
+  body: JsonObject,
+  model: ModelFacts,
+  wishes: Wishes,
+): { changes: JsonObject; mends: string[]; notes: string[] } {
+  const applied = { changes: {} as JsonObject, mends: [] as string[], notes: [] as string[] };
+  let ruled = body;
+  for (const [name, rule] of Object.entries(rules)) {
+    const changes = rule(ruled, model, wishes);
+    if (!changes) continue;
+    const before = ruled;
+    ruled = said({ ...before, ...changes });
+    Object.assign(applied.changes, changes);
+    applied.mends.push(name);
+    const note = notes[name]?.(before, ruled);
+    if (note !== undefined) applied.notes.push(note);
+  }
+  return applied;
+}
+
+/** What would need a memory of earlier replies, or a reply that outlives its request. */
+export function refuseStored(body: JsonObject): void {
+  const nothingStored = "Nothing is stored here: send the whole input with every request.";
+  if (body.previous_response_id != null)
+    throw new ProxyError(
+      "invalid_request",
+      `The reply that \`previous_response_id\` names is not known. ${nothingStored}`,
+      {
+        param: "previous_response_id",
+        code: "previous_response_not_found",
+      },
+    );
+  for (const param of ["conversation", "prompt"])
+    if (body[param] != null)
+      throw new ProxyError("invalid_request", `What \`${param}\` names is not known. ${nothingStored}`, {
+        param,
+        code: "unsupported_value",
+      });
+  if (body.background === true) {
+    const sentence = "`background` cannot be true: a reply lives as long as its request. Leave the field out.";
+    throw new ProxyError("invalid_request", sentence, { param: "background", code: "unsupported_value" });
+  }
+}
+
+/** The member of a reasoning item that carries its proof has to be asked for where nothing is stored. */
+function includeReasoning({ include }: JsonObject): JsonObject | undefined {
+  const list: unknown[] = Array.isArray(include) ? include : [];
+  const proof = "reasoning.encrypted_content";
+  return list.includes(proof) ? undefined : { include: [...list, proof] };
+}
+
+const typeOf = (value: unknown): string => (isObject(value) && typeof value.type === "string" ? value.type : "");
+
+const isImageGeneration = (tool: JsonObject): boolean =>
+  typeOf(tool) === "image_generation" || (typeOf(tool) === "namespace" && tool.name === "image_gen");
+
+/** A tool that searches the web, in any of its versions. */
+const isWebSearch = (tool: JsonObject): boolean => typeOf(tool).startsWith("web_search");
+
+/** The request without these tools, wherever they stand. */
+function withoutTools(body: JsonObject, isUnwanted: (tool: JsonObject) => boolean): JsonObject | undefined {
+  const changes = eachTool(body, (tool) => (isUnwanted(tool) ? undefined : tool));
+  const { tool_choice: choice } = body;
+  const forced =
+    (isObject(choice) && isUnwanted(choice)) || (choice === "required" && changes && isToolless(body, changes));
+  if (!forced) return changes;
+  return refuseForced(isObject(choice) ? typeOf(choice) : "the only one that was given");
+}
+
+/** To leave a tool out is possible, but not when the answer has to be a call of it. */
+export function refuseForced(tool: string): never {
+  const sentence = `\`tool_choice\` asks for a tool that is not available here: ${tool}.`;
+  throw new ProxyError("invalid_request", sentence, { param: "tool_choice", code: "unsupported_value" });
+}
+
+const isToolless = (body: JsonObject, changes: JsonObject): boolean => {
+  const { tools, input } = { ...body, ...changes };
+  return tools === undefined && !(Array.isArray(input) && input.some((item) => typeOf(item) === "additional_tools"));
+};
+
+/** Left out, `strict` means true, and the upstream would rewrite the client's schema. */
+const strictSaid = (tool: JsonObject): JsonObject =>
+  typeOf(tool) === "function" && typeof tool.strict !== "boolean" ? { ...tool, strict: false } : tool;
+
+/** Nothing is stored upstream either: reasoning without its proof cannot be found there. */
+const isUnsigned = (item: JsonObject): boolean => typeOf(item) === "reasoning" && !item.encrypted_content;
+
+/** Calls are known by their `call_id`; what else is called by an id of the client's making is refused. */
+const hasIdleId = (item: JsonObject): boolean =>
+  "id" in item && (idleIds.has(typeOf(item)) || (!("type" in item) && "role" in item));
+
+const idleIds = new Set([
+  "message",
+  "function_call",
+  "function_call_output",
+  "custom_tool_call",
+  "custom_tool_call_output",
+]);
+
+/** A call without its result and a result without its call are refused; an interrupted turn leaves either behind. */
+function callPairs(body: JsonObject): JsonObject | undefined {
+  if (!Array.isArray(body.input)) return undefined;
+  const calls = new Set<unknown>();
+  const results = new Set<unknown>();
+  for (const item of body.input)
+    if (isObject(item) && item.call_id !== undefined)
+      (typeOf(item).endsWith("_output") ? results : calls).add(item.call_id);
+
+  let changed = false;
+  const input = body.input.flatMap((item: unknown) => {
+    if (!isObject(item) || !Object.hasOwn(pairs, typeOf(item))) return [item];
+    const isResult = typeOf(item).endsWith("_output");
+    if ((isResult ? calls : results).has(item.call_id)) return [item];
+    changed = true;
+    if (isResult) return [lostResult(item)];
+    return [item, { type: pairs[typeOf(item)], call_id: item.call_id, output: "This call was never answered." }];
+  });
+  return changed ? { input } : undefined;
+}
+
+const pairs: Record<string, string> = {
+  function_call: "function_call_output",
+  custom_tool_call: "custom_tool_call_output",
+  function_call_output: "function_call",
+  custom_tool_call_output: "custom_tool_call",
+};
+
+function lostResult({ call_id, output }: JsonObject): JsonObject {
+  const heading = { type: "input_text", text: `Result of the earlier tool call ${call_id}:` };
+  const parts: unknown[] = Array.isArray(output) ? output : [{ type: "input_text", text: output }];
+  const content = [heading, ...parts.filter((part) => isObject(part) && part.text !== "")];
+  return { type: "message", role: "user", content };
+}
+
+function maxTokensLimit(body: JsonObject, model: ModelFacts): JsonObject | undefined {
+  const asked = body.max_output_tokens;
+  if (typeof asked !== "number") return undefined;
+  const { output = Number.POSITIVE_INFINITY, fullOutput = Number.POSITIVE_INFINITY } = model.limits;
+  // OpenAI refuses fewer than 16.
+  const least = model.vendor.includes("OpenAI") ? 16 : 1;
+  const limited = Math.max(least, Math.min(asked, output, body.stream === true ? output : fullOutput));
+  return limited === asked ? undefined : { max_output_tokens: limited };
+}
+
+function effort(body: JsonObject, model: ModelFacts): JsonObject | undefined {
+  const wanted = effortIn(body);
+  if (wanted === undefined || !isObject(body.reasoning)) return undefined;
+  const able = effortOf({ effort: wanted }, model);
+  if (able === wanted) return undefined;
+  const reasoning = said({ ...body.reasoning, effort: able });
+  return { reasoning: Object.keys(reasoning).length > 0 ? reasoning : undefined };
+}
+
+const effortIn = ({ reasoning }: JsonObject): string | undefined =>
+  isObject(reasoning) && typeof reasoning.effort === "string" ? reasoning.effort : undefined;
+
+type Change = (object: JsonObject) => JsonObject | undefined;
+
+/** The input with its items changed, or left out; undefined when they are all as they were. */
+function eachItem(body: JsonObject, change: Change): JsonObject | undefined {
+  const input = Array.isArray(body.input) ? each(body.input, change) : body.input;
+  return input === body.input ? undefined : { input };
+}
+
+/** The same for tools: of the request, of namespaces, of items that bring tools along. An emptied list goes as a whole. */
+function eachTool(body: JsonObject, change: Change): JsonObject | undefined {
+  const inList: Change = (owner) => {
+    if (!Array.isArray(owner.tools)) return owner;
+    const tools = each(owner.tools, inTool);
+    return tools === owner.tools ? owner : tools.length === 0 ? undefined : { ...owner, tools };
+  };
+  const inTool: Change = (tool) => {
+    const changed = change(tool);
+    return changed && typeOf(changed) === "namespace" ? inList(changed) : changed;
+  };
+  const changes = eachItem(body, (item) => (typeOf(item) === "additional_tools" ? inList(item) : item));
+  const owner = inList({ tools: body.tools });
+  return owner?.tools === body.tools && owner ? changes : { ...changes, tools: owner?.tools };
+}
+
+/** The same array when nothing changed. */
+function each(list: unknown[], change: Change): unknown[] {
+  let changed = false;
+  const result = list.flatMap((member) => {
+    const after = isObject(member) ? change(member) : member;
+    changed ||= after !== member;
+    return after === undefined ? [] : [after];
+  });
+  return changed ? result : list;
+}
+
+function without(item: JsonObject, key: string): JsonObject {
+  if (!(key in item)) return item;
+  const { [key]: _, ...others } = item;
+  return others;
+}
+
+/** The request without anything another account could have made: all reasoning, all compactions, all ids of items. */
+export function repairForeignItems(body: JsonObject): JsonObject {
+  const changes = eachItem(body, (item) =>
+    typeOf(item) === "reasoning" || typeOf(item) === "compaction" ? undefined : without(item, "id"),
+  );
+  return changes ? { ...body, ...changes } : body;
+}

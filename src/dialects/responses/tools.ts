@@ -1,0 +1,180 @@
+/** Tools in the responses dialect: flat, or nested in namespaces, or brought along by an item of the input. */
+import type { Bag, Conversation, FreeformTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
+import { isObject, objectAt, optionalBoolean, optionalText, rest, said, textAt } from "../hub/json";
+import { bagOf, chatOnly, ownBag, ownValue } from "./bag";
+import { refuseForced } from "./rules";
+
+// ── Wire facts ──
+
+const known = {
+  function: new Set(["type", "name", "description", "parameters", "strict"]),
+  custom: new Set(["type", "name", "description", "format"]),
+  namespace: new Set(["type", "tools"]),
+};
+
+// ── Decode ──
+
+/** The tools read so far. */
+export interface Toolbox {
+  tools: Tool[];
+  /** Names taken in the hub. */
+  taken: Set<string>;
+  /** Hub names by namespace and local name. */
+  names: Map<string, string>;
+}
+
+/** Where the tools of an `additional_tools` item stood: before which turn. */
+export interface Place {
+  at: number;
+  /** The item without its tools. */
+  item: JsonObject;
+}
+
+/** Tools of a list. Their bag tells the list they are of: the namespace, the place of an item. */
+export function decodeTools(list: unknown[], path: string, box: Toolbox, bag: JsonObject): void {
+  for (const [index, value] of list.entries()) {
+    const at = `${path}[${index}]`;
+    const tool = objectAt(value, at);
+    const nested: unknown[] = tool.type === "namespace" && Array.isArray(tool.tools) ? tool.tools : [];
+    if (nested.length === 0) box.tools.push(decodeTool(tool, at, box, bag));
+    else decodeTools(nested, `${at}.tools`, box, { ...bag, namespace: rest(tool, known.namespace) ?? {} });
+  }
+}
+
+function decodeTool(tool: JsonObject, path: string, box: Toolbox, list: JsonObject): Tool {
+  if (tool.type !== "function" && tool.type !== "custom")
+    return { kind: "foreign", dialect: "responses", value: tool, ...bagOf(list) };
+  const local = textAt(tool.name, `${path}.name`);
+  const namespace = isObject(list.namespace) ? list.namespace.name : undefined;
+  const name = takeName(local, namespace, box);
+  const description = optionalText(tool.description, `${path}.description`);
+  const bag = bagOf({
+    ...rest(tool, known[tool.type]),
+    ...list,
+    ...(name === local ? {} : { name: local }),
+  });
+  if (tool.type === "custom") return { kind: "freeform", name, description, grammar: tool.format ?? undefined, ...bag };
+  // Not to say it and to say no is the same: see the rule `strict-default`.
+  const strict = optionalBoolean(tool.strict, `${path}.strict`) || undefined;
+  return { kind: "function", name, description, schema: tool.parameters ?? undefined, strict, ...bag };
+}
+
+/** The hub's name for the tool, which no other has. */
+function takeName(local: string, namespace: unknown, box: Toolbox): string {
+  const wanted = flatName(local, namespace);
+  let name = wanted;
+  for (let count = 2; box.taken.has(name); count++) name = `${wanted}_${count}`;
+  box.taken.add(name);
+  box.names.set(nameKey(local, namespace), name);
+  return name;
+}
+
+/** The hub's name for a tool of which only its name and namespace are known. */
+export const flatName = (local: string, namespace: unknown): string =>
+  typeof namespace === "string" && namespace !== "" ? `${namespace}__${local}` : local;
+
+const nameKey = (local: string, namespace: unknown): string => JSON.stringify([namespace ?? "", local]);
+
+/** What the hub calls the tool that is called. */
+export const hubName = (local: string, namespace: unknown, box: Toolbox): string =>
+  box.names.get(nameKey(local, namespace)) ?? flatName(local, namespace);
+
+/** The choice of a tool; one the hub has no word for rides in the bag. */
+export function decodeChoice(
+  choice: unknown,
+  box: Toolbox,
+): { toolChoice?: Conversation["toolChoice"]; extra?: JsonObject } {
+  if (choice == null) return {};
+  if (choice === "auto" || choice === "none" || choice === "required") return { toolChoice: choice };
+  if (!isObject(choice) || (choice.type !== "function" && choice.type !== "custom"))
+    return { extra: { tool_choice: choice } };
+  return { toolChoice: { name: hubName(textAt(choice.name, "tool_choice.name"), choice.namespace, box) } };
+}
+
+// ── Encode ──
+
+/** The request's own tools, and those of each `additional_tools` item. */
+export function encodeTools(
+  conversation: Conversation,
+  dropped: Set<string>,
+): { list: JsonObject[]; additional: Map<Place, JsonObject[]> } {
+  const list: JsonObject[] = [];
+  const additional = new Map<Place, JsonObject[]>();
+  let nest: { namespace: JsonObject; tools: JsonObject[] } | undefined;
+  for (const [index, tool] of conversation.tools.entries()) {
+    const { namespace, additional_tools: place, name, ...bag } = ownBag(tool, chatOnly.others, dropped);
+    if (tool.kind === "foreign" && tool.dialect !== "responses") {
+      dropped.add(`tools[${index}]`);
+      continue;
+    }
+    const wire = tool.kind === "foreign" ? ownValue(tool, dropped) : encodeTool(tool, name, bag);
+    if (!wire) continue;
+    const tools = isPlace(place) ? (additional.get(place) ?? []) : list;
+    if (isPlace(place)) additional.set(place, tools);
+    if (!isObject(namespace)) {
+      nest = undefined;
+      tools.push(wire);
+    } else if (nest?.namespace === namespace) nest.tools.push(wire);
+    else {
+      nest = { namespace, tools: [wire] };
+      tools.push({ ...namespace, type: "namespace", tools: nest.tools });
+    }
+  }
+  return { list, additional };
+}
+
+const isPlace = (value: unknown): value is Place =>
+  isObject(value) && typeof value.at === "number" && isObject(value.item);
+
+function encodeTool(tool: FunctionTool | FreeformTool, local: unknown, bag: JsonObject): JsonObject {
+  const { description } = tool;
+  const name = typeof local === "string" ? local : tool.name;
+  if (tool.kind === "freeform")
+    return said({ ...bag, type: "custom", name, description, format: flatGrammar(tool.grammar) });
+  const strict = tool.strict ?? false;
+  return said({ ...bag, type: "function", name, description, parameters: objectSchema(tool.schema), strict });
+}
+
+/** The chat dialect has a grammar's members one level deeper. */
+function flatGrammar(grammar: unknown): unknown {
+  if (!isObject(grammar) || !isObject(grammar.grammar)) return grammar;
+  return { type: "grammar", ...grammar.grammar };
+}
+
+/** OpenAI refuses an object's schema that names no properties. */
+function objectSchema(schema: unknown): unknown {
+  if (schema === undefined) return { type: "object", properties: {} };
+  if (!isObject(schema) || schema.type !== "object" || "properties" in schema) return schema;
+  return { ...schema, properties: {} };
+}
+
+/** A tool's name as the wire knows it: local, with its namespace beside it. */
+export function wireName(conversation: Conversation, call: { name: string } & Bag): JsonObject {
+  const tool = conversation.tools.find((each) => each.kind !== "foreign" && each.name === call.name);
+  const bag = tool?.extra?.openai ?? call.extra?.openai ?? {};
+  const namespace = isObject(bag.namespace) ? bag.namespace.name : bag.namespace;
+  return said({ name: typeof bag.name === "string" ? bag.name : call.name, namespace });
+}
+
+/** The choice of a tool. */
+export function encodeChoice(conversation: Conversation): unknown {
+  const { toolChoice } = conversation;
+  if (toolChoice === undefined) return flatChoice(conversation.extra?.openai?.tool_choice);
+  if (typeof toolChoice === "string") return toolChoice;
+  const tool = conversation.tools.find((each) =>
+    each.kind === "foreign"
+      ? isObject(each.value) && each.value.name === toolChoice.name
+      : each.name === toolChoice.name,
+  );
+  if (tool?.kind === "foreign" && tool.dialect !== "responses") refuseForced(toolChoice.name);
+  return { type: tool?.kind === "freeform" ? "custom" : "function", ...wireName(conversation, toolChoice) };
+}
+
+/** The chat dialect has a choice's list of tools, and their names, one level deeper. */
+function flatChoice(choice: unknown): unknown {
+  if (!isObject(choice) || !isObject(choice.allowed_tools)) return choice;
+  const { tools, ...members } = choice.allowed_tools;
+  const flat = (tool: unknown) =>
+    isObject(tool) && isObject(tool.function) ? { type: "function", ...tool.function } : tool;
+  return { type: "allowed_tools", ...members, tools: Array.isArray(tools) ? tools.map(flat) : [] };
+}

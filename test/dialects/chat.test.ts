@@ -1,0 +1,1217 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import fc from "fast-check";
+import { chat } from "../../src/dialects/chat/codec";
+import type { Asked } from "../../src/dialects/codec";
+import type { Conversation, JsonObject, Part, Turn } from "../../src/dialects/hub/conversation";
+import type { ModelFacts } from "../../src/dialects/hub/model";
+import type { ReplyEvent } from "../../src/dialects/hub/reply";
+import { ProxyError } from "../../src/errors";
+import { jsonOf, readSse } from "../../src/net/sse";
+import { run } from "../../src/net/stream";
+import { checkChatStream } from "../support/grammar-chat";
+import { expectSameReply, meaningOf } from "../support/reply-grammar";
+import {
+  bytesAt,
+  chunksOf,
+  cutsOf,
+  decode,
+  decodeFrames,
+  fixtures,
+  hasFixture,
+  jsonAt,
+  overWire,
+  wire,
+  written,
+} from "../support/streams";
+
+const supports = {
+  tools: true,
+  parallelTools: true,
+  vision: true,
+  structuredOutputs: true,
+  adaptiveThinking: false,
+  efforts: ["low", "medium", "high"],
+};
+const gpt: ModelFacts = {
+  id: "gpt-4.1",
+  vendor: "Azure OpenAI",
+  dialects: ["chat"],
+  limits: { output: 16_384 },
+  supports,
+};
+const gpt5: ModelFacts = { ...gpt, id: "gpt-5-mini", vendor: "OpenAI" };
+const claude: ModelFacts = {
+  id: "claude-sonnet-4.5",
+  vendor: "Anthropic",
+  dialects: ["chat"],
+  limits: { output: 32_000, fullOutput: 16_000 },
+  supports: { ...supports, efforts: [], thinkingBudget: { min: 1024, max: 32_000 } },
+};
+const thoughtless: ModelFacts = { ...gpt, supports: { ...supports, efforts: [] } };
+const versatile: ModelFacts = {
+  ...gpt,
+  supports: { ...supports, efforts: ["none", "low", "high"], thinkingBudget: { min: 1024, max: 32_000 } },
+};
+const wordy: ModelFacts = { ...gpt, supports: { ...supports, structuredOutputs: false } };
+const gemini: ModelFacts = { ...gpt, id: "gemini-2.5-pro", vendor: "Google" };
+
+const user = (content: unknown) => ({ role: "user", content });
+const conversation = (...turns: Turn[]): Conversation => ({ model: "m", turns, tools: [], stream: true });
+const turn = (role: Turn["role"], ...parts: Part[]): Turn => ({ role, parts });
+const text = (words: string): Part => ({ kind: "text", text: words });
+const encode = (given: Conversation, model = gpt) => chat.encodeRequest(given, model);
+const sent = (given: Conversation, model = gpt) => encode(given, model).body.messages;
+
+describe("what Copilot's streams and replies are like", () => {
+  const quirks = readdirSync(fixtures).filter((name) => name.startsWith("chat-"));
+  const meant = (folder: string) => {
+    const { asked, mends, loose, ...meaning } = jsonAt(folder, "expected.json");
+    return { asked, mends, loose, meaning };
+  };
+  const askedOf = (folder: string, model: string): Asked => ({
+    model,
+    usage: true,
+    replies: 1,
+    ...meant(folder).asked,
+  });
+
+  describe.each(quirks.filter((folder) => hasFixture(folder, "chat.stream.txt")))("%s", (folder) => {
+    const stream = bytesAt(folder, "chat.stream.txt");
+    const { mends, meaning, loose } = meant(folder);
+    const whole = decode(chat, [stream]);
+    const asked = askedOf(folder, modelIn(stream));
+    const ends = meaning.end.type === "finish";
+
+    test("is understood, whatever the size of the chunks", () => {
+      expect(meaningOf(whole)).toEqual(meaning);
+      for (let size = 1; size < 60; size++) expect(decode(chat, chunksOf(stream, size))).toEqual(whole);
+    });
+
+    test("passes through with its mends only, and reads the same", () => {
+      const told: string[] = [];
+      const out = written(
+        chat.mendStream(asked, (name) => told.push(name)),
+        run(readSse, [stream]),
+      );
+      expect(told.sort()).toEqual(mends.stream);
+      if (told.length === 0 && ends) expect(wire(out)).toEqual(stream);
+      if (ends && hasDone(stream) && !loose) checkChatStream(overWire(out), conversation());
+      const usage = asked.usage ? { ...meaning.usage } : {};
+      if (told.includes("bill-chunk")) delete usage.nanoCredits;
+      expect(meaningOf(decodeFrames(chat, out))).toEqual({ ...meaning, usage });
+    });
+
+    test("needs no second mend", () => {
+      const mend = () => chat.mendStream(asked, (name) => told.push(name));
+      const told: string[] = [];
+      const once = overWire(written(mend(), run(readSse, [stream])));
+      told.length = 0;
+      const twice = written(mend(), once);
+      expect(told).toEqual([]);
+      expect(wire(twice)).toEqual(wire(once));
+    });
+
+    test("cut at any byte passes through to one end, the same for client and books", () => {
+      for (const frames of cutsOf(stream)) {
+        const arrived = decodeFrames(
+          chat,
+          written(
+            chat.mendStream(asked, () => {}),
+            frames,
+          ),
+        );
+        const booked = meaningOf(run(chat.decodeStream(), frames));
+        expect({ ...meaningOf(arrived), usage: {} }).toEqual({ ...booked, usage: {} });
+      }
+    });
+  });
+
+  test.each(quirks.filter((folder) => hasFixture(folder, "chat.reply.json")))("%s as a full reply", (folder) => {
+    const reply = jsonAt(folder, "chat.reply.json");
+    const { mends, meaning } = meant(folder);
+    expect(meaningOf(chat.decodeReply(reply))).toEqual(meaning);
+    const asked = askedOf(folder, reply.model);
+    const mended = chat.mendReply(reply, asked);
+    expect(mended.mends.sort()).toEqual(mends.reply);
+    expect(meaningOf(chat.decodeReply(mended.body))).toEqual(meaning);
+    expect(mended.body).toMatchObject({ object: "chat.completion", model: asked.model, choices: [{ index: 0 }] });
+    expect(chat.mendReply(mended.body, asked)).toEqual({ body: mended.body, mends: [] });
+  });
+
+  function modelIn(stream: Uint8Array): string {
+    const [, name] = /"model":"([^"]+)"/.exec(new TextDecoder().decode(stream)) ?? [];
+    return name ?? "";
+  }
+
+  function hasDone(stream: Uint8Array): boolean {
+    return new TextDecoder().decode(stream).includes("[DONE]");
+  }
+});
+
+test("the bill keeps the model it names, the chunk around it gets the client's name for it", () => {
+  const frames = run(readSse, [bytesAt("chat-bill-with-model", "chat.stream.txt")]);
+  const out = written(
+    chat.mendStream({ model: "gpt-4o-mini", usage: true, replies: 1 }, () => {}),
+    frames,
+  );
+  const bill = { token_details: [{ model: "gpt-4o-mini-2024-07-18" }], total_nano_aiu: 5 };
+  expect(jsonOf(out.at(-2)!)).toMatchObject({ model: "gpt-4o-mini", copilot_usage: bill });
+});
+
+test("split choices finish with tool_calls when one of them says so", () => {
+  const choice = (finish_reason: string) => ({ finish_reason, message: { role: "assistant", content: "a" } });
+  const reply = { choices: [choice("tool_calls"), choice("stop")] };
+  expect(chat.decodeReply(reply).at(-1)).toMatchObject({ raw: "tool_calls" });
+  expect(chat.mendReply(reply, { model: "", usage: true, replies: 1 }).body).toMatchObject({
+    choices: [{ finish_reason: "tool_calls" }],
+  });
+});
+
+describe("errors in a stream", () => {
+  const errorOf = (folder: string) => decode(chat, [bytesAt(folder, "chat.stream.txt")]).at(-1);
+
+  test("keep the upstream's code and words", () => {
+    expect(errorOf("chat-error-chunk")).toEqual({
+      type: "error",
+      code: "model_overloaded",
+      message: "The model is overloaded.",
+    });
+    expect(errorOf("chat-bare-error")).toEqual({ type: "error", code: "rate_limited", message: "Slow down." });
+    expect(errorOf("chat-copilot-errors")).toEqual({
+      type: "error",
+      code: "agent_failed",
+      message: "The agent failed.",
+    });
+    expect(errorOf("chat-broken-json")).toMatchObject({ code: "upstream_bad_event" });
+    expect(errorOf("chat-cut-in-call")).toMatchObject({ code: "upstream_disconnected" });
+  });
+
+  test("reach the client as a chunk with `error`, and no [DONE]", () => {
+    for (const folder of [
+      "chat-bare-error",
+      "chat-broken-json",
+      "chat-copilot-errors",
+      "chat-finish-error",
+      "chat-cut-in-call",
+    ]) {
+      const frames = run(readSse, [bytesAt(folder, "chat.stream.txt")]);
+      const out = overWire(
+        written(
+          chat.mendStream({ model: "gpt-4o-mini-2024-07-18", usage: true, replies: 1 }, () => {}),
+          frames,
+        ),
+      );
+      expect(jsonOf(out.at(-1)!)).toMatchObject({ error: { message: expect.any(String), code: expect.any(String) } });
+      expect(new TextDecoder().decode(wire(out))).not.toContain("oops");
+    }
+  });
+
+  test("leave no trace after the end: later frames, beats and failures are nothing", () => {
+    const asked: Asked = { model: "", usage: true, replies: 1 };
+    const late = { data: '{"choices":[{"index":0,"delta":{"content":"late"}}]}' };
+    const out = written(
+      chat.mendStream(asked, () => {}),
+      [{ data: '{"error":{"message":"gone"}}' }, late, { data: "[DONE]" }],
+      (client) => {
+        client.beat();
+        client.fail({ type: "error", code: "x", message: "y" });
+      },
+    );
+    expect(out).toEqual([{ data: '{"error":{"message":"gone"}}' }]);
+  });
+
+  test("an upstream that says nothing at all is a failure", () => {
+    expect(run(chat.decodeStream(), [])).toEqual([
+      expect.objectContaining({ type: "error", code: "upstream_disconnected" }),
+    ]);
+    expect(chat.decodeReply({ choices: [] })).toEqual([
+      expect.objectContaining({ type: "error", code: "upstream_bad_reply" }),
+    ]);
+    for (const body of [null, [], "x", 1, {}, { choices: null }])
+      expect(chat.decodeReply(body)).toEqual([expect.objectContaining({ type: "error" })]);
+    expect(chat.decodeReply({ error: { message: "No.", code: "nope" } })).toEqual([
+      { type: "error", code: "nope", message: "No." },
+    ]);
+  });
+
+  test("whatever the frames are, the reply has one end", () => {
+    const word = fc.constantFrom(
+      "choices",
+      "delta",
+      "content",
+      "tool_calls",
+      "index",
+      "id",
+      "function",
+      "name",
+      "arguments",
+      "finish_reason",
+      "stop",
+      "usage",
+      "error",
+      "reasoning_text",
+      "reasoning_opaque",
+      "model",
+    );
+    const { json } = fc.letrec((tie) => ({
+      json: fc.oneof(
+        { depthSize: "small" },
+        fc.constantFrom(null, 0, 1, -1, "stop", "tool_calls", "{}", ""),
+        word,
+        fc.array(tie("json"), { maxLength: 2 }),
+        fc.dictionary(word, tie("json"), { maxKeys: 4 }),
+      ),
+    }));
+    const chunk = fc.record(
+      {
+        id: json,
+        choices: fc.oneof(
+          json,
+          fc.array(
+            fc.record({ index: json, delta: fc.dictionary(word, json), finish_reason: json }, { requiredKeys: [] }),
+          ),
+        ),
+        usage: json,
+      },
+      { requiredKeys: [] },
+    );
+    const frame = fc.oneof(
+      chunk.map((value) => ({ data: JSON.stringify(value) })),
+      fc.string().map((data) => ({ data })),
+      fc.constant({ data: "[DONE]" }),
+      fc.constant({}),
+    );
+    fc.assert(
+      fc.property(fc.array(frame, { maxLength: 8 }), (frames) => {
+        const booked = meaningOf(run(chat.decodeStream(), frames)).end.type;
+        const asked: Asked = { model: "m", usage: true, replies: 1 };
+        const arrived = decodeFrames(
+          chat,
+          written(
+            chat.mendStream(asked, () => {}),
+            frames,
+          ),
+        );
+        expect(meaningOf(arrived).end.type).toBe(booked);
+      }),
+      { numRuns: 1000 },
+    );
+    fc.assert(
+      fc.property(fc.oneof(chunk, json), (body) => void meaningOf(chat.decodeReply(body))),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe("several replies to one request", () => {
+  const stream = [0, 1].flatMap((index) => [
+    {
+      data: JSON.stringify({
+        id: "a",
+        object: "chat.completion.chunk",
+        created: 1,
+        model: "m",
+        choices: [{ index, delta: { role: "assistant", content: `${index}` } }],
+      }),
+    },
+    {
+      data: JSON.stringify({
+        id: "a",
+        object: "chat.completion.chunk",
+        created: 1,
+        model: "m",
+        choices: [{ index, delta: {}, finish_reason: "stop" }],
+      }),
+    },
+  ]);
+
+  test("a finish reason named like a member of every object is an end like any other", () => {
+    for (const finish_reason of ["constructor", "__proto__", "toString"])
+      expect(chat.decodeReply({ choices: [{ finish_reason, message: { content: "a" } }] }).at(-1)).toEqual({
+        type: "finish",
+        reason: "stop",
+        raw: finish_reason,
+      });
+  });
+
+  test("stay apart in passthrough", () => {
+    const frames = [...stream, { data: "[DONE]" }];
+    expect(
+      written(
+        chat.mendStream({ model: "m", usage: true, replies: 2 }, () => {}),
+        frames,
+      ),
+    ).toEqual(frames);
+    const reply = {
+      object: "chat.completion",
+      created: 1,
+      model: "m",
+      choices: [0, 1].map((index) => ({ index, finish_reason: "stop", message: { role: "assistant", content: "a" } })),
+    };
+    expect(chat.mendReply(reply, { model: "m", usage: true, replies: 2 })).toEqual({ body: reply, mends: [] });
+  });
+
+  test("cannot be translated", () => {
+    const asked = chat.decodeRequest({ model: "m", messages: [user("Hi")], n: 2 });
+    expect(() => encode(asked)).toThrow("`n` must be 1");
+    expect(encode(chat.decodeRequest({ model: "m", messages: [user("Hi")], n: 1 })).body).not.toHaveProperty("n");
+  });
+});
+
+describe("a reply written for a chat client", () => {
+  const reply = (...blocks: ReplyEvent[]): ReplyEvent[] => [
+    { type: "start", id: "", model: "other" },
+    ...blocks,
+    { type: "usage", usage: { input: 10, cachedInput: 4, output: 5, reasoning: 2 } },
+    { type: "finish", reason: "stop" },
+  ];
+  const hello: ReplyEvent[] = [
+    { type: "block-start", block: { kind: "text" } },
+    { type: "block-delta", text: "Hello" },
+    { type: "block-end" },
+  ];
+  const chunksTo = (asked: Conversation, events: ReplyEvent[]) =>
+    written(chat.encodeStream(asked), events).map((frame) =>
+      frame.data === "[DONE]" ? frame.data : (jsonOf(frame) as JsonObject),
+    );
+
+  test("bears an id of its own and the model's name the client used", () => {
+    const body = chat.encodeReply(reply(...hello), conversation());
+    expect(body).toMatchObject({ object: "chat.completion", model: "m", id: expect.stringMatching(/^chatcmpl-/) });
+    for (const chunk of chunksTo(conversation(), reply(...hello)).slice(0, -1))
+      expect(chunk).toMatchObject({ model: "m", object: "chat.completion.chunk" });
+  });
+
+  test("tells usage in a chunk of its own only to those who asked", () => {
+    const asked = chat.decodeRequest({
+      model: "m",
+      messages: [user("Hi")],
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    const usage = {
+      prompt_tokens: 10,
+      completion_tokens: 5,
+      total_tokens: 15,
+      prompt_tokens_details: { cached_tokens: 4 },
+      completion_tokens_details: { reasoning_tokens: 2 },
+    };
+    expect(chunksTo(asked, reply(...hello)).at(-2)).toMatchObject({ choices: [], usage });
+    expect(chunksTo(conversation(), reply(...hello)).at(-2)).toMatchObject({ choices: [{ finish_reason: "stop" }] });
+    expect(chat.encodeReply(reply(...hello), conversation())).toMatchObject({ usage });
+  });
+
+  test("shows thinking as reasoning_text, its foreign proof packed", () => {
+    const events = reply(
+      { type: "block-start", block: { kind: "thinking" } },
+      { type: "block-delta", text: "Hm." },
+      { type: "block-end", signature: { dialect: "messages", value: "c2ln" } },
+      ...hello,
+    );
+    expect(chat.encodeReply(events, conversation())).toMatchObject({
+      choices: [{ message: { reasoning_text: "Hm.", reasoning_opaque: "dragoman.messages..c2ln", content: "Hello" } }],
+    });
+    const deltas = chunksTo(conversation(), events).flatMap((chunk) =>
+      typeof chunk === "string" ? [] : (chunk.choices as JsonObject[]).map((choice) => choice.delta),
+    );
+    expect(deltas).toContainEqual({ reasoning_text: "Hm." });
+    expect(deltas).toContainEqual({ reasoning_opaque: "dragoman.messages..c2ln" });
+  });
+
+  test("numbers parallel calls and writes {} for a call without arguments", () => {
+    const call = (id: string): ReplyEvent[] => [
+      { type: "block-start", block: { kind: "tool-call", id, name: "f" } },
+      { type: "block-end" },
+    ];
+    const chunks = chunksTo(conversation(), reply(...call("a"), ...call("b")));
+    const pieces = chunks.flatMap((chunk) =>
+      typeof chunk === "string"
+        ? []
+        : (chunk.choices as { delta: { tool_calls?: JsonObject[] } }[]).flatMap(
+            (choice) => choice.delta.tool_calls ?? [],
+          ),
+    );
+    expect(pieces).toEqual([
+      { index: 0, id: "a", type: "function", function: { name: "f", arguments: "" } },
+      { index: 0, function: { arguments: "{}" } },
+      { index: 1, id: "b", type: "function", function: { name: "f", arguments: "" } },
+      { index: 1, function: { arguments: "{}" } },
+    ]);
+  });
+
+  test("says content_filter for a refusal without words, and stop for one in words", () => {
+    const refused: ReplyEvent[] = [
+      { type: "start", id: "", model: "" },
+      { type: "finish", reason: "refusal" },
+    ];
+    expect(chat.encodeReply(refused, conversation())).toMatchObject({ choices: [{ finish_reason: "content_filter" }] });
+    const inWords: ReplyEvent[] = [
+      refused[0]!,
+      { type: "block-start", block: { kind: "text", refusal: true } },
+      { type: "block-delta", text: "No." },
+      { type: "block-end" },
+      refused[1]!,
+    ];
+    expect(chat.encodeReply(inWords, conversation())).toMatchObject({
+      choices: [{ message: { refusal: "No.", content: null }, finish_reason: "stop" }],
+    });
+  });
+
+  test("leaves out blocks only another dialect has", () => {
+    const events = reply(
+      {
+        type: "block-start",
+        block: { kind: "foreign", dialect: "messages", value: { type: "web_search_tool_result" } },
+      },
+      { type: "block-end" },
+      ...hello,
+    );
+    expectSameReply(chat.decodeReply(chat.encodeReply(events, conversation())), reply(...hello));
+    expectSameReply(
+      decodeFrames(chat, written(chat.encodeStream(conversation()), events)),
+      reply(...hello)
+        .map((event) => event)
+        .filter((event) => event.type !== "usage"),
+    );
+  });
+
+  test("a failure speaks the dialect's words, before the first word and after", () => {
+    const told = { type: "error", code: "timeout", message: "Too late." } as const;
+    const frame = { error: { message: "Too late.", type: "upstream_error", param: null, code: "timeout" } };
+    expect(written(chat.encodeStream(conversation()), [told]).map(jsonOf)).toEqual([frame]);
+    expect(jsonOf(written(chat.encodeStream(conversation()), [...reply(...hello).slice(0, 3), told]).at(-1)!)).toEqual(
+      frame,
+    );
+  });
+
+  test("an error answer is OpenAI's", () => {
+    const error = new ProxyError("not_found", "There is no such model.", { code: "model_not_found", param: "model" });
+    expect(chat.encodeError(error, "r1")).toEqual({
+      error: {
+        message: "There is no such model.",
+        type: "invalid_request_error",
+        param: "model",
+        code: "model_not_found",
+      },
+    });
+  });
+});
+
+describe("a request through the hub and back", () => {
+  const words = fc.string({ minLength: 1, maxLength: 8, unit: "grapheme" });
+  const key = fc.constantFrom("x_future", "safety_identifier", "verbosity", "__proto__", "constructor");
+  const unknown = fc.dictionary(key, fc.oneof(fc.boolean(), words, fc.constant({ a: [1, null] })), { maxKeys: 2 });
+  const id = fc.stringMatching(/^call_[a-z0-9]{1,12}$/);
+  const textPart = fc.record({ type: fc.constant("text"), text: words });
+  const imagePart = fc.constantFrom(
+    { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } },
+    { type: "image_url", image_url: { url: "https://example.com/a.png", detail: "low", media_type: "image/png" } },
+  );
+  const filePart = fc.constant({
+    type: "file",
+    file: { filename: "a.pdf", file_data: "data:application/pdf;base64,JVBE", x: 1 },
+  });
+  const foreignPart = fc.constantFrom(
+    { type: "input_audio", input_audio: { data: "UklG", format: "wav" } },
+    { type: "video", x: 1 },
+  );
+  const part = fc.oneof(textPart, imagePart, filePart, foreignPart);
+  const withUnknown = <T extends object>(value: fc.Arbitrary<T>) =>
+    fc.tuple(value, unknown).map(([each, extra]) => Object.assign(Object.create(null), each, extra) as T);
+  const list = (item: fc.Arbitrary<object>) => fc.array(withUnknown(item), { minLength: 2, maxLength: 3 });
+  const spoken = (item: fc.Arbitrary<object>) => fc.oneof(words, list(item));
+  const message = (
+    record: Record<string, fc.Arbitrary<unknown>>,
+    optional: Record<string, fc.Arbitrary<unknown>> = {},
+  ) => withUnknown(fc.record({ ...record, ...optional }, { requiredKeys: Object.keys(record) }));
+  const name = fc.stringMatching(/^[a-z]{1,8}$/);
+
+  const system = message({ role: fc.constantFrom("system"), content: spoken(textPart) }, { name });
+  const asks = message({ role: fc.constant("user"), content: spoken(part) }, { name });
+  const thinking = fc.record({ reasoning_text: words, reasoning_opaque: words }, { requiredKeys: [] });
+  const says = fc
+    .tuple(
+      message(
+        { role: fc.constant("assistant"), content: spoken(textPart) },
+        { refusal: words, audio: fc.constant({ id: "a" }) },
+      ),
+      thinking,
+    )
+    .map(([each, thought]) => ({ ...each, ...thought }));
+  const call = message({
+    id,
+    type: fc.constant("function"),
+    function: fc.record(
+      { name, arguments: fc.constantFrom("{}", '{"a": 1}', "", "not json"), x: fc.constant(1) },
+      { requiredKeys: ["name", "arguments"] },
+    ),
+  });
+  const acts = fc
+    .tuple(
+      fc.option(words),
+      thinking,
+      fc.uniqueArray(call, { minLength: 1, maxLength: 3, selector: (each) => each.id }),
+      spoken(textPart),
+    )
+    .map(([content, thought, tool_calls, result]) => [
+      { role: "assistant", content, ...thought, tool_calls },
+      ...tool_calls.map((each) => ({ role: "tool", tool_call_id: each.id, content: result, name: "f" })),
+    ]);
+  const functionTool = message({
+    type: fc.constant("function"),
+    function: fc.record(
+      {
+        name,
+        description: words,
+        parameters: fc.constantFrom(
+          { type: "object", properties: {} },
+          { type: "object", properties: { a: {} }, $schema: "x" },
+        ),
+        strict: fc.boolean(),
+        x: fc.constant(1),
+      },
+      { requiredKeys: ["name", "parameters"] },
+    ),
+  });
+  const customTool = fc.record({
+    type: fc.constant("custom"),
+    custom: fc.record({
+      name,
+      format: fc.constant({ type: "grammar", grammar: { syntax: "lark", definition: "start: x" } }),
+    }),
+  });
+  const hostedTool = fc.constant({ type: "web_search", search_context_size: "low" });
+  const request = withUnknown(
+    fc.record(
+      {
+        model: fc.constant("gpt-4.1"),
+        messages: fc
+          .array(
+            fc.oneof(
+              system.map((each) => [each]),
+              asks.map((each) => [each]),
+              says.map((each) => [each]),
+              acts,
+            ),
+            { maxLength: 5 },
+          )
+          .map((runs) => runs.flat()),
+        stream: fc.boolean(),
+        tools: fc.array(fc.oneof(functionTool, customTool, hostedTool), { minLength: 1, maxLength: 3 }),
+        tool_choice: fc.constantFrom(
+          "auto",
+          "none",
+          "required",
+          { type: "function", function: { name: "unlisted" } },
+          {
+            type: "allowed_tools",
+            allowed_tools: { mode: "auto", tools: [{ type: "function", function: { name: "f" } }] },
+          },
+        ),
+        parallel_tool_calls: fc.boolean(),
+        max_tokens: fc.integer({ min: 1, max: 16_384 }),
+        stop: fc.array(words, { minLength: 1, maxLength: 4 }),
+        temperature: fc.double({ min: 0, max: 2, noNaN: true }),
+        top_p: fc.double({ min: 0, max: 1, noNaN: true }),
+        reasoning_effort: fc.constantFrom("low", "medium", "high"),
+        response_format: fc.constantFrom(
+          { type: "json_object" },
+          { type: "grammar", x: 1 },
+          {
+            type: "json_schema",
+            json_schema: { name: "a", description: "b", schema: { type: "object" }, strict: null },
+          },
+          { type: "json_schema", json_schema: { name: "a", schema: {}, strict: true } },
+        ),
+        n: fc.constant(1),
+        seed: fc.integer(),
+        user: words,
+        logit_bias: fc.constant({ "50256": -100 }),
+        presence_penalty: fc.constant(0.5),
+        prediction: fc.constant({ type: "content", content: "x" }),
+      },
+      { requiredKeys: ["model", "messages", "stream"] },
+    ),
+  );
+
+  /** What means nothing: `n` of 1, members that are null, and the usage that every stream is asked for. */
+  const plain = (body: unknown): unknown =>
+    JSON.parse(JSON.stringify(body), (name, value) =>
+      value === null || (name === "n" && value === 1) || name === "stream_options" ? undefined : value,
+    );
+
+  test("is the same request", () => {
+    fc.assert(
+      fc.property(request, (body) => {
+        const text = JSON.stringify(body);
+        const { body: back } = encode(chat.decodeRequest(JSON.parse(text)));
+        expect(plain(back)).toEqual(plain(JSON.parse(text)));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("needs none of the mends that a request straight through would get, and a mended one needs no more", () => {
+    fc.assert(
+      fc.property(request, fc.constantFrom(gpt, gpt5, claude, gemini), (given, model) => {
+        const mend = (body: JsonObject) => {
+          const { set, remove } = chat.mendRequest(body, model);
+          const mended: JsonObject = { ...body, ...set };
+          for (const field of remove) if (!(field in set)) delete mended[field];
+          return mended;
+        };
+        const once = mend(JSON.parse(JSON.stringify(given)));
+        expect(chat.mendRequest(once, model).mends).toEqual([]);
+        try {
+          expect(chat.mendRequest(encode(chat.decodeRequest(given), model).body, model).mends).toEqual([]);
+        } catch (thrown) {
+          if (!(thrown instanceof ProxyError)) throw thrown;
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("whatever is sent is read or refused in a sentence", () => {
+    const member = fc.constantFrom(
+      "model",
+      "messages",
+      "role",
+      "content",
+      "tools",
+      "type",
+      "function",
+      "text",
+      "image_url",
+      "tool_calls",
+      "stop",
+      "response_format",
+      "tool_choice",
+      "stream",
+      "max_tokens",
+    );
+    const { json } = fc.letrec((tie) => ({
+      json: fc.oneof(
+        { depthSize: "small" },
+        fc.constantFrom(null, true, 1, -1, "user", "tool", "assistant", "text", "function"),
+        fc.array(tie("json"), { maxLength: 2 }),
+        fc.dictionary(member, tie("json")),
+      ),
+    }));
+    const body = fc.oneof(
+      json,
+      fc.record({ model: fc.constant("m"), messages: fc.array(fc.dictionary(member, json)) }),
+    );
+    const refusal = (read: () => void) => {
+      try {
+        read();
+      } catch (thrown) {
+        if (!(thrown instanceof ProxyError) || thrown.kind !== "invalid_request") throw thrown;
+      }
+    };
+    fc.assert(
+      fc.property(body, (given) => {
+        refusal(() => void encode(chat.decodeRequest(given)));
+        if (typeof given === "object" && given !== null && !Array.isArray(given))
+          chat.mendRequest(given as JsonObject, claude);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("each run of tool messages is a turn of its own", () => {
+    const call = (each: string) => ({
+      role: "assistant",
+      content: null,
+      tool_calls: [{ id: each, type: "function", function: { name: "f", arguments: "{}" } }],
+    });
+    const result = (each: string) => ({ role: "tool", tool_call_id: each, content: each });
+    const messages = [call("a"), result("a"), call("b"), result("b"), user("Thanks.")];
+    const { turns } = chat.decodeRequest({ model: "m", messages });
+    expect(turns.map(({ role, parts }) => [role, ...parts.map((each) => each.kind)])).toEqual([
+      ["assistant", "tool-call"],
+      ["user", "tool-result"],
+      ["assistant", "tool-call"],
+      ["user", "tool-result"],
+      ["user", "text"],
+    ]);
+  });
+
+  test("a field that cannot be read is named", () => {
+    const param = (body: unknown) => {
+      try {
+        chat.decodeRequest(body);
+      } catch (thrown) {
+        return thrown instanceof ProxyError ? thrown.details.param : thrown;
+      }
+    };
+    expect(param({ messages: [] })).toBe("model");
+    expect(param({ model: "m" })).toBe("messages");
+    expect(param({ model: "m", messages: [null] })).toBe("messages[0]");
+    expect(param({ model: "m", messages: [{ role: "wizard", content: "x" }] })).toBe("messages[0].role");
+    expect(param({ model: "m", messages: [user(5)] })).toBe("messages[0].content");
+    expect(param({ model: "m", messages: [user("x")], stream: "true" })).toBe("stream");
+    expect(param({ model: "m", messages: [user("x")], max_tokens: -1 })).toBe("max_tokens");
+    expect(param({ model: "m", messages: [user("x")], functions: [] })).toBe("functions");
+    expect(param({ model: "m", messages: [user("x")], tools: [{ type: "function", function: {} }] })).toBe(
+      "tools[0].function.name",
+    );
+  });
+});
+
+describe("a request for a chat upstream", () => {
+  const call = (id: string): Part => ({ kind: "tool-call", id, name: "f", input: "{}" });
+  const result = (id: string, ...parts: Part[]): Part => ({ kind: "tool-result", id, parts });
+  const image: Part = { kind: "image", source: { mediaType: "image/png", base64: "AA==" } };
+
+  test("answers every call directly after it, and nothing else", () => {
+    const broken = conversation(
+      turn("user", text("Go.")),
+      turn("assistant", call("a"), call("b")),
+      turn("user", text("Stop!")),
+      turn("user", result("b", text("late")), result("x", text("orphan"))),
+    );
+    const { body, dropped } = encode(broken);
+    expect((body.messages as JsonObject[]).map((message) => [message.role, message.tool_call_id ?? ""])).toEqual([
+      ["user", ""],
+      ["assistant", ""],
+      ["tool", "a"],
+      ["tool", "b"],
+      ["user", ""],
+    ]);
+    expect(dropped).toEqual(["calls and results without each other"]);
+  });
+
+  test("finds a result that came late, and knows calls of one id apart", () => {
+    const late = conversation(
+      turn("assistant", call("a")),
+      turn("user", text("Wait.")),
+      turn("user", result("a", text("1"))),
+      turn("assistant", call("a")),
+      turn("user", result("a", text("2"))),
+    );
+    expect((sent(late) as JsonObject[]).map(({ content }) => content)).toEqual([null, "1", "Wait.", null, "2"]);
+  });
+
+  test("shortens the id of a call and of its result alike", () => {
+    const long = "toolu_".padEnd(64, "x");
+    const [asked, answer] = sent(
+      conversation(turn("assistant", call(long)), turn("user", result(long, text("1")))),
+    ) as [{ tool_calls: [{ id: string }] }, { tool_call_id: string }];
+    expect(asked.tool_calls[0].id).toHaveLength(40);
+    expect(answer.tool_call_id).toBe(asked.tool_calls[0].id);
+  });
+
+  test("speaks of the stream's options only when it streams", () => {
+    const extra = { openai: { stream_options: { include_usage: true } } };
+    expect(encode({ ...conversation(turn("user", text("?"))), stream: false, extra }).body).not.toHaveProperty(
+      "stream_options",
+    );
+  });
+
+  test("puts results before words of the same turn", () => {
+    const mixed = conversation(turn("assistant", call("a")), turn("user", text("And?"), result("a", text("done"))));
+    expect(sent(mixed)).toMatchObject([
+      { role: "assistant" },
+      { role: "tool", content: "done" },
+      { role: "user", content: "And?" },
+    ]);
+  });
+
+  test("shows a result's picture to Claude in place, to others in the message behind", () => {
+    const seen = conversation(turn("assistant", call("a")), turn("user", result("a", text("640"), image)));
+    const picture = { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } };
+    expect(sent(seen, claude)).toMatchObject([{}, { role: "tool", content: [{ type: "text", text: "640" }, picture] }]);
+    expect(sent(seen, gpt)).toMatchObject([
+      {},
+      { role: "tool", content: "640" },
+      { role: "user", content: [{ type: "text" }, picture] },
+    ]);
+  });
+
+  test("tells a blind model that there was a picture", () => {
+    const blind = { ...gpt, supports: { ...supports, vision: false } };
+    const { body, dropped } = encode(conversation(turn("user", image)), blind);
+    expect(body.messages).toEqual([{ role: "user", content: "[An image, which this model cannot see.]" }]);
+    expect(dropped).toEqual(["image"]);
+  });
+
+  test("sends thinking home only", () => {
+    const thought = (dialect: "chat" | "messages"): Part => ({
+      kind: "thinking",
+      text: "Hm.",
+      signature: { dialect, value: "c2ln" },
+    });
+    const { body, dropped } = encode(
+      conversation(
+        turn("user", text("?")),
+        turn("assistant", thought("messages"), thought("chat"), text("!")),
+        turn("user", text("?")),
+      ),
+    );
+    expect(body.messages).toMatchObject([
+      {},
+      { role: "assistant", content: "!", reasoning_text: "Hm.", reasoning_opaque: "c2ln" },
+      {},
+    ]);
+    expect(dropped).toEqual(["thinking"]);
+    const foreign = encode(
+      conversation(turn("user", text("?")), turn("assistant", thought("messages")), turn("user", text("?"))),
+    ).body.messages;
+    expect(foreign).toEqual([user("?"), user("?")]);
+  });
+
+  test("a packed proof goes back to its maker", () => {
+    const { turns } = chat.decodeRequest({
+      model: "m",
+      messages: [
+        { role: "assistant", content: "!", reasoning_text: "Hm.", reasoning_opaque: "dragoman.messages..c2ln" },
+      ],
+    });
+    expect(turns[0]?.parts[0]).toEqual({
+      kind: "thinking",
+      text: "Hm.",
+      signature: { dialect: "messages", value: "c2ln" },
+    });
+  });
+
+  test.each([
+    ["effort as said", { effort: "high" }, gpt, { reasoning_effort: "high" }, []],
+    [
+      "effort lowered to what the model has",
+      { effort: "max" },
+      gpt,
+      { reasoning_effort: "high" },
+      ["reasoning_effort max changed to high"],
+    ],
+    ["effort as a budget where the model counts tokens", { effort: "medium" }, claude, { thinking_budget: 8000 }, []],
+    ["budget as said", { budget: 5000 }, claude, { thinking_budget: 5000 }, []],
+    [
+      "budget raised to the least",
+      { budget: 10 },
+      claude,
+      { thinking_budget: 1024 },
+      ["thinking_budget 10 changed to 1024"],
+    ],
+    ["budget as an effort where the model knows words", { budget: 9000 }, gpt, { reasoning_effort: "medium" }, []],
+    ["nothing where the model does not think", { effort: "high" }, thoughtless, {}, ["reasoning_effort"]],
+    ["a budget where the model takes both", { budget: 5000 }, versatile, { thinking_budget: 5000 }, []],
+    ["an effort where the model takes both", { effort: "low" }, versatile, { reasoning_effort: "low" }, []],
+    ["no thinking, in so many words", { disabled: true }, versatile, { reasoning_effort: "none" }, []],
+    ["no thinking, by not asking for any", { disabled: true }, claude, {}, []],
+    [
+      "how it is shown is nobody's business here",
+      { effort: "low", summary: "auto" },
+      gpt,
+      { reasoning_effort: "low" },
+      ["summary"],
+    ],
+  ] as const)("%s", (_, reasoning, model, wire, named) => {
+    const { body, dropped } = encode({ ...conversation(turn("user", text("?"))), reasoning }, model);
+    const { reasoning_effort, thinking_budget } = body;
+    expect(JSON.parse(JSON.stringify({ reasoning_effort, thinking_budget }))).toEqual(wire);
+    expect(dropped).toEqual([...named]);
+  });
+
+  test("keeps to the model's limits, and says so", () => {
+    const many = { ...conversation(turn("user", text("?"))), maxTokens: 128_000, stop: ["1", "2", "3", "4", "5"] };
+    expect(encode(many, claude)).toMatchObject({
+      body: { max_tokens: 32_000 },
+      dropped: ["max_tokens lowered to 32000"],
+    });
+    expect(encode(many, gpt)).toMatchObject({
+      body: { max_tokens: 16_384, stop: ["1", "2", "3", "4"] },
+      dropped: ["max_tokens lowered to 16384", "stop after the first 4"],
+    });
+    expect(encode({ ...many, stream: false }, claude).body).toMatchObject({ max_tokens: 16_000, stream: false });
+    expect(encode(many, gpt5).body).toMatchObject({ max_completion_tokens: 16_384 });
+  });
+
+  test("a cache mark in any place marks its message for Claude", () => {
+    const mark = { cache_control: { type: "ephemeral" } };
+    const tool_calls = [{ id: "a", type: "function", function: { name: "f", arguments: "{}" } }];
+    const messages = [
+      { role: "system", content: "Be brief.", copilot_cache_control: { type: "ephemeral" } },
+      user([{ type: "text", text: "Go.", ...mark }]),
+      { role: "assistant", content: null, tool_calls },
+      { role: "tool", tool_call_id: "a", content: "done", ...mark },
+    ];
+    const { turns } = chat.decodeRequest({ model: "m", messages });
+    expect(turns.map((each) => each.parts.at(-1)?.cache)).toEqual([true, true, undefined, true]);
+    const marks = (sent(conversation(...turns), claude) as JsonObject[]).map((each) => each.copilot_cache_control);
+    expect(marks).toEqual([{ type: "ephemeral" }, undefined, undefined, { type: "ephemeral" }]);
+  });
+
+  test("names what has no word here", () => {
+    const foreign: Conversation = {
+      ...conversation(
+        turn(
+          "user",
+          { kind: "text", text: "?", cache: true, extra: { anthropic: { citations: {} } } },
+          { kind: "foreign", dialect: "messages", value: { type: "container_upload" } },
+        ),
+      ),
+      tools: [{ kind: "foreign", dialect: "responses", value: { type: "web_search" } }],
+      toolChoice: "auto",
+      extra: { anthropic: { top_k: 5 }, openai: { truncation: "auto", store: false, include: [] } },
+    };
+    const { body, dropped } = encode(foreign);
+    expect(body).toEqual({
+      model: "gpt-4.1",
+      messages: [user("?")],
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    expect(dropped.sort()).toEqual([
+      "cache_control",
+      "citations",
+      "container_upload",
+      "store",
+      "tools[0]",
+      "top_k",
+      "truncation",
+    ]);
+  });
+
+  test("refuses to leave out what was demanded", () => {
+    const demanded: Conversation = {
+      ...conversation(turn("user", text("?"))),
+      tools: [{ kind: "foreign", dialect: "messages", value: { type: "web_search_20250305", name: "web_search" } }],
+    };
+    expect(() => encode({ ...demanded, toolChoice: { name: "web_search" } })).toThrow(
+      "`tool_choice` asks for `web_search`",
+    );
+    expect(() => encode({ ...demanded, toolChoice: "required" })).toThrow("`tool_choice`");
+    expect(() => encode({ ...demanded, extra: { openai: { tool_choice: { type: "web_search" } } } })).toThrow(
+      "`tool_choice`",
+    );
+    const file: Part = { kind: "file", name: "a.pdf", mediaType: "application/pdf", base64: "AA==" };
+    expect(() => encode(conversation(turn("user", file)), gemini)).toThrow("reads no files");
+  });
+
+  test("gives a tool without parameters an empty list of them", () => {
+    const tools: Conversation["tools"] = [
+      { kind: "function", name: "a" },
+      { kind: "function", name: "b", schema: { type: "object" } },
+    ];
+    const parameters = { type: "object", properties: {} };
+    expect(encode({ ...conversation(turn("user", text("?"))), tools }).body.tools).toEqual([
+      { type: "function", function: { name: "a", parameters } },
+      { type: "function", function: { name: "b", parameters } },
+    ]);
+  });
+
+  test("does not copy a picture of 20 MB", () => {
+    const url = `data:image/png;base64,${"A".repeat(20 << 20)}`;
+    const body = { model: "m", messages: [user([{ type: "image_url", image_url: { url } }])] };
+    const start = performance.now();
+    for (let count = 0; count < 100; count++) chat.decodeRequest(body);
+    expect(performance.now() - start).toBeLessThan(200);
+  });
+});
+
+describe("a request passed through", () => {
+  const hi = { model: "gpt-4.1", messages: [user("Hi")] };
+  const mend = (body: JsonObject, model = gpt) => chat.mendRequest({ model: model.id, ...body }, model);
+
+  test("needs nothing when nothing is wrong", () => {
+    expect(chat.mendRequest({ ...hi, max_tokens: 10, temperature: 0, seed: 1 }, gpt)).toEqual({
+      set: {},
+      remove: [],
+      mends: [],
+    });
+    expect(chat.mendRequest({ ...hi, stream: true, stream_options: { include_usage: true } }, gpt).mends).toEqual([]);
+  });
+
+  test.each([
+    ["model-name", { ...hi, model: "gpt-4.1-2025-04-14" }, gpt, { model: "gpt-4.1" }, []],
+    [
+      "max-tokens-name",
+      { messages: [user("Hi")], max_tokens: 10 },
+      gpt5,
+      { max_completion_tokens: 10 },
+      ["max_tokens"],
+    ],
+    [
+      "max-tokens-name",
+      { messages: [user("Hi")], max_completion_tokens: 10 },
+      gpt,
+      { max_tokens: 10 },
+      ["max_completion_tokens"],
+    ],
+    [
+      "max-tokens-limit",
+      { messages: [user("Hi")], max_tokens: 128_000, stream: true, stream_options: { include_usage: true } },
+      claude,
+      { max_tokens: 32_000 },
+      [],
+    ],
+    ["max-tokens-limit", { messages: [user("Hi")], max_tokens: 128_000 }, claude, { max_tokens: 16_000 }, []],
+    ["usage-asked", { ...hi, stream: true }, gpt, { stream_options: { include_usage: true } }, []],
+    [
+      "usage-asked",
+      { ...hi, stream: true, stream_options: { include_obfuscation: false } },
+      gpt,
+      { stream_options: { include_obfuscation: false, include_usage: true } },
+      [],
+    ],
+    [
+      "developer-role",
+      { messages: [{ role: "developer", content: "Be brief." }, user("Hi")] },
+      gpt,
+      { messages: [{ role: "system", content: "Be brief." }, user("Hi")] },
+      [],
+    ],
+    [
+      "no-prefill",
+      { messages: [user("Hi"), { role: "assistant", content: "He" }] },
+      claude,
+      { messages: [user("Hi"), { role: "assistant", content: "He" }, user("Please continue.")] },
+      [],
+    ],
+    ["sampling", { messages: [user("Hi")], temperature: 1, top_p: 1 }, claude, {}, ["top_p"]],
+    [
+      "unsupported-fields",
+      { ...hi, store: false, service_tier: "auto", metadata: {} },
+      gpt,
+      {},
+      ["store", "service_tier", "metadata"],
+    ],
+    ["empty-text", { messages: [user("")] }, claude, { messages: [user(" ")] }, []],
+    [
+      "empty-text",
+      {
+        messages: [
+          user([
+            { type: "text", text: "" },
+            { type: "text", text: "Hi" },
+          ]),
+        ],
+      },
+      claude,
+      { messages: [user([{ type: "text", text: "Hi" }])] },
+      [],
+    ],
+    [
+      "cache-marks",
+      { messages: [{ ...user("Hi"), cache_control: { type: "ephemeral" } }] },
+      claude,
+      { messages: [{ ...user("Hi"), copilot_cache_control: { type: "ephemeral" } }] },
+      [],
+    ],
+    ["stop-limit", { ...hi, stop: ["1", "2", "3", "4", "5"] }, gpt, { stop: ["1", "2", "3", "4"] }, []],
+    ["reasoning", { ...hi, reasoning_effort: "xhigh" }, gpt, { reasoning_effort: "high" }, []],
+    [
+      "reasoning",
+      { messages: [user("Hi")], reasoning_effort: "low" },
+      claude,
+      { thinking_budget: 4000 },
+      ["reasoning_effort"],
+    ],
+    ["reasoning", { ...hi, reasoning_effort: "low" }, thoughtless, {}, ["reasoning_effort"]],
+    [
+      "tool-schema",
+      { ...hi, tools: [{ type: "function", function: { name: "a" } }] },
+      gpt,
+      { tools: [{ type: "function", function: { name: "a", parameters: { type: "object", properties: {} } } }] },
+      [],
+    ],
+    [
+      "structured-output",
+      { messages: [{ role: "system", content: "Be brief." }, user("Hi")], response_format: { type: "json_object" } },
+      wordy,
+      {
+        messages: [
+          { role: "system", content: "Be brief." },
+          { role: "system", content: "Answer without a code fence and with nothing but one JSON object." },
+          user("Hi"),
+        ],
+      },
+      ["response_format"],
+    ],
+    [
+      "tool-results",
+      { messages: [{ role: "assistant", content: null, tool_calls: [{ id: "a" }] }, user("Stop!")] },
+      gpt,
+      {
+        messages: [
+          { role: "assistant", content: null, tool_calls: [{ id: "a" }] },
+          { role: "tool", tool_call_id: "a", content: "This call was never answered." },
+          user("Stop!"),
+        ],
+      },
+      [],
+    ],
+    [
+      "tool-images",
+      {
+        messages: [
+          { role: "assistant", tool_calls: [{ id: "a" }, { id: "b" }] },
+          { role: "tool", tool_call_id: "a", content: [{ type: "image_url", image_url: { url: "data:" } }] },
+          { role: "tool", tool_call_id: "b", content: "b" },
+        ],
+      },
+      gemini,
+      {
+        messages: [
+          { role: "assistant", tool_calls: [{ id: "a" }, { id: "b" }] },
+          { role: "tool", tool_call_id: "a", content: "See below." },
+          { role: "tool", tool_call_id: "b", content: "b" },
+          user([
+            { type: "text", text: "From the result of a:" },
+            { type: "image_url", image_url: { url: "data:" } },
+          ]),
+        ],
+      },
+      [],
+    ],
+  ] as const)("%s", (name, body, model, set, remove) => {
+    expect(mend(body as unknown as JsonObject, model)).toEqual({ set, remove: [...remove], mends: [name] } as never);
+  });
+
+  test("takes the newer of two names for one limit", () => {
+    const both = { messages: [user("Hi")], max_tokens: 5, max_completion_tokens: 10 };
+    expect(mend(both, gpt5)).toEqual({
+      set: { max_completion_tokens: 10 },
+      remove: ["max_tokens"],
+      mends: ["max-tokens-name"],
+    });
+  });
+
+  test("marks at most two system messages and the last of the others", () => {
+    const mark = { cache_control: { type: "ephemeral" } };
+    const system = (content: string) => ({ role: "system", content: [{ type: "text", text: content, ...mark }] });
+    const messages = [system("a"), system("b"), system("c"), { ...user("d"), ...mark }, user("e")];
+    const { messages: marked } = mend({ messages }, claude).set;
+    expect((marked as JsonObject[]).map((message) => "copilot_cache_control" in message)).toEqual([
+      false,
+      true,
+      true,
+      false,
+      true,
+    ]);
+    expect(JSON.stringify(marked)).not.toContain('"cache_control"');
+  });
+
+  test("a prefill, both samplings and an empty text are nobody's business but Claude's", () => {
+    expect(
+      mend({ messages: [user(""), { role: "assistant", content: "He" }], temperature: 1, top_p: 1 }, gpt).mends,
+    ).toEqual([]);
+  });
+
+  test("is repaired by forgetting its thinking, which another account may not be able to read", () => {
+    const said = { role: "assistant", content: "!" };
+    const messages = [user("?"), { ...said, reasoning_text: "Hm.", reasoning_opaque: "c2ln" }];
+    expect(chat.repairRequest?.({ model: "m", messages })).toEqual({ model: "m", messages: [user("?"), said] });
+  });
+
+  test("knows what its reply must be mended to", () => {
+    expect(chat.asked({ model: "m", stream_options: { include_usage: true }, n: 3 })).toEqual({
+      model: "m",
+      usage: true,
+      replies: 3,
+    });
+    expect(chat.asked({ model: "m" })).toEqual({ model: "m", usage: false, replies: 1 });
+  });
+});

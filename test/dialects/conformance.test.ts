@@ -1,0 +1,270 @@
+/**
+ * What every dialect promises, shown on the same scenarios: `test/fixtures/<scenario>/` holds what is meant
+ * (`hub.request.json`, `hub.events.json`) and how each dialect spells it (`<dialect>.request.json`,
+ * `<dialect>.reply.json`, `<dialect>.stream.txt`; `<dialect>.mends.json` where its passthrough has something to mend).
+ * A dialect of the table below without its file fails.
+ */
+import { describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { chat } from "../../src/dialects/chat/codec";
+import type { Asked, Codec } from "../../src/dialects/codec";
+import { type Conversation, type Dialect, dialects } from "../../src/dialects/hub/conversation";
+import type { ModelFacts } from "../../src/dialects/hub/model";
+import type { ReplyEvent } from "../../src/dialects/hub/reply";
+import { cutReply } from "../../src/dialects/hub/writer";
+import { messages } from "../../src/dialects/messages/codec";
+import { responses } from "../../src/dialects/responses/codec";
+import { readSse, type SseFrame } from "../../src/net/sse";
+import { collect, run } from "../../src/net/stream";
+import { checkChatStream } from "../support/grammar-chat";
+import { checkMessagesStream } from "../support/grammar-messages";
+import { checkResponsesStream } from "../support/grammar-responses";
+import { expectSameReply, type Lack, meaningOf, plainConversation } from "../support/reply-grammar";
+import {
+  bytesAt,
+  chunksOf,
+  cutsOf,
+  decode,
+  decodeFrames,
+  fixtures,
+  hasFixture,
+  jsonAt,
+  overWire,
+  wire,
+  written,
+} from "../support/streams";
+
+interface Subject {
+  codec: Codec;
+  lacks: ReadonlySet<Lack>;
+  /** Throws unless the dialect's strictest client can read these frames. They end without an error. */
+  checkStream(frames: SseFrame[], asked: Conversation): void;
+}
+
+const subjects: Partial<Record<Dialect, Subject>> = {
+  chat: { codec: chat, lacks: new Set(["stop-sequence"]), checkStream: checkChatStream },
+  responses: { codec: responses, lacks: new Set(["stop", "stop-sequence"]), checkStream: checkResponsesStream },
+  messages: { codec: messages, lacks: new Set(["refusal-mark", "format-name"]), checkStream: checkMessagesStream },
+};
+
+/** Takes everything the scenarios ask. */
+const model: ModelFacts = {
+  id: "some-model",
+  vendor: "Anthropic",
+  dialects: ["chat", "responses", "messages"],
+  limits: { context: 200_000, prompt: 160_000, output: 32_000, vision: { mediaTypes: ["image/png"] } },
+  supports: {
+    tools: true,
+    parallelTools: true,
+    vision: true,
+    structuredOutputs: true,
+    adaptiveThinking: true,
+    thinkingBudget: { min: 1024, max: 32_000 },
+    efforts: ["low", "medium", "high"],
+  },
+};
+
+const scenarios = [
+  "text",
+  "system-and-turns",
+  "tool-call",
+  "parallel-tools",
+  "tool-result-image",
+  "thinking-then-tool",
+  "refusal",
+  "max-tokens",
+  "stop-sequence",
+  "structured-output",
+  "empty-arguments",
+  "unicode",
+];
+
+/** What is meant, its proofs made by the dialect that is looked at. */
+function eventsOf(scenario: string, dialect: string): ReplyEvent[] {
+  const events: ReplyEvent[] = jsonAt(scenario, "hub.events.json");
+  const maker = dialects.find((each) => each === dialect)!;
+  for (const event of events) if (event.type === "block-end" && event.signature) event.signature.dialect = maker;
+  return events;
+}
+
+test("every folder of a scenario is on the list", () => {
+  const folders = readdirSync(fixtures).filter((name) => hasFixture(name, "hub.events.json"));
+  expect(folders.sort()).toEqual([...scenarios].sort());
+});
+
+for (const [dialect, { codec, lacks, checkStream }] of Object.entries(subjects))
+  describe.each(scenarios)(`${dialect}: %s`, (scenario) => {
+    const events = eventsOf(scenario, dialect);
+    const request = jsonAt(scenario, `${dialect}.request.json`);
+    const reply = jsonAt(scenario, `${dialect}.reply.json`);
+    const stream = bytesAt(scenario, `${dialect}.stream.txt`);
+    const frames = () => run(readSse, [stream]);
+    const conversation = () => codec.decodeRequest(request);
+
+    test("a request means what it says", () => {
+      const meant = plainConversation(jsonAt(scenario, "hub.request.json"), lacks);
+      expect(plainConversation(conversation(), lacks)).toEqual(meant);
+    });
+
+    test("a request that goes through the hub comes out as it was", () => {
+      const { body, dropped } = codec.encodeRequest(conversation(), model);
+      expect(dropped).toEqual([]);
+      expect({ ...body, model: "" }).toEqual({ ...request, model: "" });
+    });
+
+    test("a stream is read whole, whatever the size of its chunks", () => {
+      const whole = decode(codec, [stream]);
+      expectSameReply(whole, events, lacks);
+      for (let size = 1; size < 60; size++) expect(decode(codec, chunksOf(stream, size))).toEqual(whole);
+    });
+
+    test("a stream with CRLF line ends says the same", () => {
+      const crlf = new TextEncoder().encode(new TextDecoder().decode(stream).replaceAll("\n", "\r\n"));
+      for (const size of [1, 7, 1e9]) expect(decode(codec, chunksOf(crlf, size))).toEqual(decode(codec, [stream]));
+    });
+
+    test("a full reply says the same as its stream", () => {
+      expectSameReply(codec.decodeReply(reply), events, lacks);
+    });
+
+    test("a stream cut at any byte ends in one error or is whole", () => {
+      const whole = meaningOf(decode(codec, [stream]));
+      for (const frames of cutsOf(stream)) {
+        const cut = meaningOf(run(codec.decodeStream(), frames));
+        if (cut.end.type === "finish") expect({ ...cut, usage: {} }).toEqual({ ...whole, usage: {} });
+      }
+    });
+
+    test("a stream written for a client says the same and satisfies the strictest", () => {
+      const out = written(codec.encodeStream(conversation()), events);
+      checkStream(overWire(out), conversation());
+      expectSameReply(decodeFrames(codec, out), events, lacks);
+    });
+
+    test("a full reply written for a client says the same as the stream written for it", () => {
+      const body = JSON.parse(JSON.stringify(codec.encodeReply(events, conversation())));
+      expectSameReply(codec.decodeReply(body), events, lacks);
+      const streamed = decodeFrames(codec, written(codec.encodeStream(conversation()), events));
+      expectSameReply(codec.decodeReply(body), streamed, lacks);
+    });
+
+    test("a beat between any two events changes nothing", () => {
+      const beaten = written(codec.encodeStream(conversation()), events, (client) => client.beat());
+      checkStream(overWire(beaten), conversation());
+      expectSameReply(decodeFrames(codec, beaten), events, lacks);
+    });
+
+    test("a failure after any event ends the stream as an error", () => {
+      for (let at = 0; at < events.length; at++) {
+        const failed = written(codec.encodeStream(conversation()), events, (client, index) => {
+          if (index === at) client.fail({ type: "error", ...cutReply });
+        });
+        const end = at < events.length - 1 ? "error" : "finish";
+        expect([at, meaningOf(decodeFrames(codec, failed)).end.type]).toEqual([at, end]);
+      }
+    });
+
+    test("a reply that just stops after any event is told as an error", () => {
+      for (let at = 0; at < events.length - 1; at++) {
+        const stopped = written(codec.encodeStream(conversation()), events.slice(0, at + 1));
+        expect([at, meaningOf(decodeFrames(codec, stopped)).end.type]).toEqual([at, "error"]);
+        expect([at, terminalFrame(codec, stopped)]).toEqual([at, stopped.length - 1]);
+      }
+    });
+
+    describe("passed through", () => {
+      /** Asked for the very model that answers, so that its name needs no mend. */
+      const asked = (): Asked => {
+        const start = decode(codec, [stream]).find((event) => event.type === "start");
+        return { model: start?.model ?? "", usage: true, replies: 1 };
+      };
+      const mend = () => codec.mendStream(asked(), () => {});
+
+      test("a stream arrives byte for byte, but for its mends", () => {
+        const mends: string[] = [];
+        const out = written(
+          codec.mendStream(asked(), (name) => mends.push(name)),
+          frames(),
+        );
+        const listed = hasFixture(scenario, `${dialect}.mends.json`);
+        expect(mends.sort()).toEqual(listed ? jsonAt(scenario, `${dialect}.mends.json`) : []);
+        if (mends.length === 0) expect(wire(out)).toEqual(stream);
+        checkStream(overWire(out), conversation());
+        expectSameReply(decodeFrames(codec, out), events, lacks);
+      });
+
+      test("a stream cut at any byte ends in one error or is whole", () => {
+        for (const cut of cutsOf(stream)) {
+          const out = written(mend(), cut);
+          expectSameReply(decodeFrames(codec, out), run(codec.decodeStream(), cut), lacks);
+          if (meaningOf(run(codec.decodeStream(), cut)).end.type === "error")
+            expect([cut, terminalFrame(codec, out)]).toEqual([cut, out.length - 1]);
+        }
+      });
+
+      test("a beat between any two frames changes nothing", () => {
+        const beaten = written(mend(), frames(), (client) => client.beat());
+        checkStream(overWire(beaten), conversation());
+        expectSameReply(decodeFrames(codec, beaten), events, lacks);
+      });
+
+      test("a failure after any frame ends the stream as an error, unless it had ended", () => {
+        const terminal = terminalFrame(codec, frames());
+        for (let at = 0; at < frames().length; at++) {
+          const failed = written(mend(), frames(), (client, index) => {
+            if (index === at) client.fail({ type: "error", ...cutReply });
+          });
+          const end = at < terminal ? "error" : "finish";
+          expect([at, meaningOf(decodeFrames(codec, failed)).end.type]).toEqual([at, end]);
+        }
+      });
+
+      test("a full reply arrives as it is, but for its mends", () => {
+        const { body, mends } = codec.mendReply(reply, { ...asked(), model: String(reply.model) });
+        if (mends.length === 0) expect(body).toBe(reply);
+        expectSameReply(codec.decodeReply(body), events, lacks);
+      });
+    });
+  });
+
+for (const [from, source] of Object.entries(subjects))
+  for (const [to, target] of Object.entries(subjects).filter(([to]) => to !== from)) {
+    const lacks = new Set([...source.lacks, ...target.lacks]);
+    describe.each(scenarios)(`${from} to ${to}: %s`, (scenario) => {
+      test("the reply says the same to the client", () => {
+        const events = decode(source.codec, [bytesAt(scenario, `${from}.stream.txt`)]);
+        const asked = target.codec.decodeRequest(jsonAt(scenario, `${to}.request.json`));
+        const out = written(target.codec.encodeStream(asked), events);
+        target.checkStream(overWire(out), asked);
+        expectSameReply(decodeFrames(target.codec, out), events, lacks);
+        expectSameReply(target.codec.decodeReply(target.codec.encodeReply(events, asked)), events, lacks);
+      });
+
+      test("the request says the same to the upstream, but for another maker's thinking", () => {
+        const conversation = source.codec.decodeRequest(jsonAt(scenario, `${from}.request.json`));
+        const { body } = target.codec.encodeRequest(conversation, model);
+        const arrived = target.codec.decodeRequest(JSON.parse(JSON.stringify(body)));
+        expect(plainConversation(withoutThinking(arrived), lacks)).toEqual(
+          plainConversation(withoutThinking(conversation), lacks),
+        );
+      });
+    });
+  }
+
+function withoutThinking(conversation: Conversation): Conversation {
+  const turns = conversation.turns.map((turn) => ({
+    ...turn,
+    parts: turn.parts.filter((part) => part.kind !== "thinking"),
+  }));
+  return { ...conversation, turns };
+}
+
+/** Index of the frame that ends the stream. */
+function terminalFrame(codec: Codec, frames: SseFrame[]): number {
+  const events: ReplyEvent[] = [];
+  const sink = codec.decodeStream()(collect(events));
+  return frames.findIndex((frame) => {
+    sink.push(frame);
+    return events.at(-1)?.type === "finish" || events.at(-1)?.type === "error";
+  });
+}

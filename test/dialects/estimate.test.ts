@@ -1,0 +1,195 @@
+/** The local count of tokens: every kind of part weighs something, pictures by their size, and nothing base64 is encoded. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { codecs } from "../../src/dialects/codecs";
+import { estimateTokens } from "../../src/dialects/estimate";
+import { imageSize, imageTokens } from "../../src/dialects/image-size";
+import { openTokenizer } from "../../src/dialects/tokenizer";
+
+const tokenizer = openTokenizer();
+afterAll(() => tokenizer.close());
+
+const estimate = (body: object) =>
+  estimateTokens(codecs.messages.decodeRequest({ model: "claude-sonnet-4.6", ...body }), tokenizer, 1.15);
+const user = (...content: object[]) => ({ messages: [{ role: "user", content }] });
+const text = (words: string) => ({ type: "text", text: words });
+
+/** The beginnings of picture files of 300 by 200, each in its own format, with a tail of noise. */
+const size = { width: 300, height: 200 };
+const noise = Buffer.alloc(5000, 7);
+const bytes = (...parts: (Buffer | string | number[])[]) =>
+  Buffer.concat([
+    ...parts.map((part) => (typeof part === "string" ? Buffer.from(part, "latin1") : Buffer.from(part))),
+    noise,
+  ]);
+const big16 = (value: number) => [value >> 8, value & 255];
+const little16 = (value: number) => [value & 255, value >> 8];
+const little24 = (value: number) => [value & 255, (value >> 8) & 255, value >> 16];
+const png = ({ width, height }: typeof size) =>
+  bytes([0x89, 0x50, 0x4e, 0x47, 13, 10, 26, 10, 0, 0, 0, 13], "IHDR", [0, 0, ...big16(width), 0, 0, ...big16(height)]);
+const riff = (chunk: string, ...rest: number[][]) => bytes("RIFF", [0, 0, 0, 0], "WEBP", chunk, [0, 0, 0, 0], ...rest);
+const lossless = (size.width - 1) | ((size.height - 1) << 14);
+const pictures: Record<string, Buffer> = {
+  PNG: png(size),
+  GIF: bytes("GIF89a", little16(size.width), little16(size.height)),
+  "lossy WebP": riff("VP8 ", [0, 0, 0, 0x9d, 0x01, 0x2a], little16(size.width), little16(size.height)),
+  "lossless WebP": riff("VP8L", [0x2f, lossless & 255, (lossless >> 8) & 255, (lossless >> 16) & 255, lossless >>> 24]),
+  "extended WebP": riff("VP8X", [0, 0, 0, 0], little24(size.width - 1), little24(size.height - 1)),
+  JPEG: bytes(
+    [0xff, 0xd8, 0xff, 0xe0, 0, 16],
+    "JFIF\0xxxxxxxxx",
+    [0xff, 0xe1, ...big16(2000)],
+    Buffer.alloc(1998),
+    // Another table stands before the frame that tells the size.
+    [0xff, 0xc4, 0, 4, 1, 2],
+    [0xff, 0xc2, 0, 11, 8, ...big16(size.height), ...big16(size.width)],
+  ),
+};
+
+describe("the size of a picture", () => {
+  test.each(Object.entries(pictures))("is read from a %s", (_, picture) => {
+    expect(imageSize(picture)).toEqual(size);
+    expect(imageTokens(picture.toString("base64"))).toBe(80);
+  });
+
+  test("that is larger than models see costs no more than the largest they see", () => {
+    expect(imageTokens(png({ width: 9000, height: 9000 }).toString("base64"))).toBe(1600);
+  });
+
+  test.each([
+    ["a link", undefined],
+    ["no picture at all", Buffer.from("hello").toString("base64")],
+    ["an empty file", ""],
+    ["a cut PNG", pictures.PNG!.subarray(0, 20).toString("base64")],
+    ["a PNG of no width", png({ width: 0, height: 10 }).toString("base64")],
+    ["a JPEG without a frame", Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 4, 0, 0, 0xff, 0xd9]).toString("base64")],
+    ["a JPEG whose segments have no length", Buffer.from([0xff, 0xd8, ...Array(4000).fill(0xff)]).toString("base64")],
+  ])("of %s is unknown: the most is assumed", (_, base64) => {
+    expect(imageTokens(base64)).toBe(1600);
+  });
+});
+
+const pictureBlock = (picture: Buffer) => ({
+  type: "image",
+  source: { type: "base64", media_type: "image/png", data: picture.toString("base64") },
+});
+const long = "Some words that a model has to read. ".repeat(20);
+
+/** Each kind of what a request may hold: a little of it, and more of it. */
+const kinds: Record<string, [object, object]> = {
+  text: [user(text("Hi")), user(text(long))],
+  "a system text": [
+    { ...user(text("Hi")), system: "Hi" },
+    { ...user(text("Hi")), system: [text(long)] },
+  ],
+  "a tool": [
+    { ...user(text("Hi")), tools: [{ name: "f", input_schema: { type: "object" } }] },
+    { ...user(text("Hi")), tools: [{ name: "f", description: long, input_schema: { type: "object" } }] },
+  ],
+  "a tool's schema": [
+    { ...user(text("Hi")), tools: [{ name: "f", input_schema: { type: "object" } }] },
+    { ...user(text("Hi")), tools: [{ name: "f", input_schema: { type: "object", description: long } }] },
+  ],
+  "a hosted tool": [
+    { ...user(text("Hi")), tools: [{ type: "web_search_20250305", name: "web_search" }] },
+    { ...user(text("Hi")), tools: [{ type: "web_search_20250305", name: "web_search", description: long }] },
+  ],
+  "a tool call": [
+    { messages: [{ role: "assistant", content: [{ type: "tool_use", id: "a", name: "f", input: {} }] }] },
+    { messages: [{ role: "assistant", content: [{ type: "tool_use", id: "a", name: "f", input: { long } }] }] },
+  ],
+  "a tool's result": [
+    user({ type: "tool_result", tool_use_id: "a", content: "Hi" }),
+    user({ type: "tool_result", tool_use_id: "a", content: [text(long)] }),
+  ],
+  "a picture in a tool's result": [
+    user({ type: "tool_result", tool_use_id: "a", content: [pictureBlock(png(size))] }),
+    user({ type: "tool_result", tool_use_id: "a", content: [pictureBlock(png({ width: 1000, height: 800 }))] }),
+  ],
+  thinking: [
+    { messages: [{ role: "assistant", content: [{ type: "thinking", thinking: "Hm", signature: "s" }] }] },
+    { messages: [{ role: "assistant", content: [{ type: "thinking", thinking: long, signature: "s" }] }] },
+  ],
+  "a picture": [user(pictureBlock(png(size))), user(pictureBlock(png({ width: 1000, height: 800 })))],
+  "a document": [
+    user({ type: "document", source: { type: "base64", media_type: "application/pdf", data: "A".repeat(1000) } }),
+    user({ type: "document", source: { type: "base64", media_type: "application/pdf", data: "A".repeat(400_000) } }),
+  ],
+  "a document of plain text": [
+    user({ type: "document", source: { type: "text", media_type: "text/plain", data: "Hi" } }),
+    user({ type: "document", source: { type: "text", media_type: "text/plain", data: long } }),
+  ],
+  "a block nobody knows": [user({ type: "new_thing", words: "Hi" }), user({ type: "new_thing", words: long })],
+  "a schema of the answer": [
+    { ...user(text("Hi")), output_config: { format: { type: "json_schema", schema: { type: "object" } } } },
+    {
+      ...user(text("Hi")),
+      output_config: { format: { type: "json_schema", schema: { type: "object", title: long } } },
+    },
+  ],
+};
+
+describe("counts", () => {
+  test.each(Object.entries(kinds))("%s, and more for more of it", async (_, [little, more]) => {
+    const nothing = await estimate({ messages: [{ role: "user", content: [] }] });
+    const counted = await estimate(little);
+    expect(counted).toBeGreaterThan(nothing);
+    expect(await estimate(more)).toBeGreaterThan(counted + 50);
+  });
+
+  test("more than the vocabulary says, because Claude's own makes more of the same words", async () => {
+    const words = await tokenizer.count([long]);
+    expect(await estimate(user(text(long)))).toBeGreaterThanOrEqual(Math.ceil(words * 1.15));
+  });
+
+  test("words that spell a special token as words", async () => {
+    expect(await tokenizer.count(["<|endoftext|>"])).toBeGreaterThan(3);
+    expect(await estimate(user(text("<|endoftext|><|im_start|>")))).toBeGreaterThan(8);
+  });
+
+  test("no proof of thinking: the model does not read it as words", async () => {
+    const thinking = (signature: string) => ({
+      messages: [{ role: "assistant", content: [{ type: "thinking", thinking: "Hm", signature }] }],
+    });
+    expect(await estimate(thinking("s".repeat(5000)))).toBe(await estimate(thinking("s")));
+  });
+
+  test("no base64: a megabyte of it takes no time and few tokens", async () => {
+    const data = Buffer.from(crypto.getRandomValues(new Uint8Array(65_536)))
+      .toString("base64")
+      .repeat(12);
+    await tokenizer.count(["warm"]);
+    const started = performance.now();
+    const counted = await estimate(
+      user(
+        { type: "image", source: { type: "base64", media_type: "image/png", data } },
+        { type: "document", source: { type: "base64", media_type: "application/pdf", data } },
+        { type: "new_thing", data },
+      ),
+    );
+    expect(performance.now() - started).toBeLessThan(300);
+    expect(counted).toBeLessThan(30_000);
+  });
+
+  test("an unbroken run nearly as the same text in pieces", async () => {
+    const words = "function".repeat(400);
+    const whole = await tokenizer.count([words]);
+    const broken = await tokenizer.count(Array.from({ length: 400 }, () => "function"));
+    expect(Math.abs(whole - broken) / broken).toBeLessThan(0.02);
+  });
+
+  test("several requests at once, each for itself", async () => {
+    const counts = await Promise.all(
+      Array.from({ length: 35 }, (_, index) => tokenizer.count([" hi".repeat(index + 1)])),
+    );
+    expect(counts).toEqual(Array.from({ length: 35 }, (_, index) => index + 1));
+  });
+});
+
+test("a count that cannot be made fails, and the next one is made", async () => {
+  const fresh = openTokenizer();
+  const cut = fresh.count(["Hello"]);
+  fresh.close();
+  expect(cut).rejects.toThrow("closed");
+  expect(await fresh.count(["Hello"])).toBe(1);
+  fresh.close();
+});

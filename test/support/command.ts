@@ -1,0 +1,63 @@
+/** The program as a person or an editor starts it: a process of its own, in a folder and a home of its own. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const source = [process.execPath, "--no-env-file", join(import.meta.dir, "../../src/main.ts")];
+/** A compiled executable can be tested in place of the source. */
+export const program = process.env.DRAGOMAN_BINARY ? [process.env.DRAGOMAN_BINARY] : source;
+
+export interface Command extends AsyncDisposable {
+  process: Bun.Subprocess<"pipe", "pipe", "pipe">;
+  home: string;
+  /** What it has said so far. */
+  stdout(): string;
+  stderr(): string;
+  /** The parsed ready line of `--json`. */
+  ready(): Promise<{ event: string; url: string; port: number; pid: number; version: string }>;
+  exited: Promise<number>;
+}
+
+export function run(args: string[], { env = {}, cwd }: { env?: Record<string, string>; cwd?: string } = {}): Command {
+  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const child = Bun.spawn([...program, ...args], {
+    cwd: cwd ?? home,
+    env: { PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: join(home, "data"), ...env },
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [out, err] = [gather(child.stdout), gather(child.stderr)];
+  return {
+    process: child,
+    home,
+    stdout: () => out.text,
+    stderr: () => err.text,
+    async ready() {
+      const deadline = performance.now() + 10_000;
+      while (!out.text.includes("\n")) {
+        if (child.exitCode !== null || performance.now() > deadline) throw new Error(`Not ready: ${err.text}`);
+        await Bun.sleep(5);
+      }
+      return JSON.parse(out.text);
+    },
+    exited: child.exited.then(async (code) => {
+      await Promise.all([out.over, err.over]);
+      return code;
+    }),
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await child.exited;
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+function gather(stream: ReadableStream<Uint8Array>) {
+  const gathered = { text: "", over: Promise.resolve() };
+  const decoder = new TextDecoder();
+  gathered.over = (async () => {
+    for await (const chunk of stream) gathered.text += decoder.decode(chunk, { stream: true });
+  })();
+  return gathered;
+}

@@ -1,0 +1,582 @@
+/**
+ * What survives between dialects, found out: each idea is spelt in every dialect that has a word for it, read by the one
+ * codec and written by the other, and looked for in what comes out.
+ */
+import { codecs } from "../../src/dialects/codecs";
+import { adapt } from "../../src/dialects/hub/adapt";
+import { type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/conversation";
+import { isObject } from "../../src/dialects/hub/json";
+import type { ModelFacts } from "../../src/dialects/hub/model";
+import { packSignature } from "../../src/dialects/hub/signature";
+import { ProxyError } from "../../src/errors";
+import { pixel } from "./scenarios";
+
+export type Fate = "kept" | "carried" | "dropped" | "refused" | "left out" | "–";
+
+/** Client first, upstream second. */
+export const pairs = dialects.flatMap((client) =>
+  dialects.filter((upstream) => upstream !== client).map((upstream) => [client, upstream] as const),
+);
+
+export function fidelityTable(): string {
+  const rows = [
+    ["in a request", ...pairs.map(([client, upstream]) => `${client} → ${upstream}`)],
+    ...requests.map((idea) => [idea.name, ...pairs.map(([client, upstream]) => requestFate(idea, client, upstream))]),
+  ];
+  const replyRows = [
+    ["in a reply", ...pairs.map(([client, upstream]) => `${client} ← ${upstream}`)],
+    ...replies.map((idea) => [idea.name, ...pairs.map(([client, upstream]) => replyFate(idea, client, upstream))]),
+  ];
+  return `${markdown(rows)}\n\n${markdown(replyRows)}`;
+}
+
+function markdown([head = [], ...rows]: string[][]): string {
+  return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+// ── Looking ──
+
+/** A model that can do everything, of the maker whose own dialect it is. */
+const models: Record<Dialect, ModelFacts> = {
+  chat: facts("gpt-4.1", "OpenAI"),
+  responses: facts("gpt-5.3-codex", "OpenAI"),
+  messages: facts("claude-sonnet-4.6", "Anthropic"),
+};
+
+function facts(id: string, vendor: string): ModelFacts {
+  return {
+    id,
+    vendor,
+    dialects: [...dialects],
+    limits: { context: 200_000, prompt: 160_000, output: 32_000, vision: { mediaTypes: ["image/png"] } },
+    supports: {
+      tools: true,
+      parallelTools: true,
+      vision: true,
+      structuredOutputs: true,
+      adaptiveThinking: true,
+      thinkingBudget: { min: 1024, max: 32_000 },
+      efforts: ["low", "medium", "high"],
+    },
+  };
+}
+
+export interface Idea {
+  name: string;
+  /** How each dialect says it: members of the body beside a plain one's. A dialect that is missing has no word for it. */
+  said: Partial<Record<Dialect, JsonObject | ((upstream: Dialect) => JsonObject)>>;
+  /** A piece of it that must arrive for the idea to have arrived, where something else may be put in its place. */
+  needle?: string | RegExp;
+}
+
+/** Where the idea went that a client of the one dialect sends to an upstream of the other. */
+export function requestFate(idea: Idea, client: Dialect, upstream: Dialect): Fate {
+  const said = spelling(idea, client, upstream);
+  if (!said) return "–";
+  const plain = translated({}, client, upstream);
+  let told: Translated;
+  try {
+    told = translated(said, client, upstream);
+  } catch (thrown) {
+    if (thrown instanceof ProxyError) return "refused";
+    throw thrown;
+  }
+  const isTold = told.dropped.some((name) => !plain.dropped.includes(name));
+  const own = spelling(idea, upstream, upstream);
+  const word = own ? without(respelt(own, upstream), respelt({}, upstream)) : [];
+  if (arrived(idea, told.leaves)) {
+    if (word.length > 0 && word.every((leaf) => told.leaves.includes(leaf))) return "kept";
+    const isElsewhere = without(told.leaves, plain.leaves).length > 0;
+    if (isElsewhere && (!isTold || idea.needle !== undefined)) return "carried";
+  }
+  return isTold ? "dropped" : "left out";
+}
+
+/** Where the idea went that an upstream of the one dialect answers to a client of the other. */
+export function replyFate(idea: Idea, client: Dialect, upstream: Dialect): Fate {
+  const said = spelling(idea, upstream, upstream);
+  if (!said) return "–";
+  const told = answered(said, client, upstream);
+  if (!arrived(idea, told)) return "–";
+  const own = spelling(idea, client, client);
+  const word = own ? without(answered(own, client, client), answered(plainReplies[client], client, client)) : [];
+  if (word.length > 0 && word.every((leaf) => told.includes(leaf))) return "kept";
+  return without(told, answered(plainReplies[upstream], client, upstream)).length > 0 ? "carried" : "–";
+}
+
+function spelling({ said }: Idea, dialect: Dialect, upstream: Dialect): JsonObject | undefined {
+  const words = said[dialect];
+  return typeof words === "function" ? words(upstream) : words;
+}
+
+function arrived({ needle }: Idea, leaves: string[]): boolean {
+  if (needle === undefined) return true;
+  return leaves.some((leaf) => (typeof needle === "string" ? leaf.includes(needle) : needle.test(leaf)));
+}
+
+interface Translated {
+  leaves: string[];
+  dropped: string[];
+}
+
+/** As `relay/translation` does it. */
+function translated(said: JsonObject, client: Dialect, upstream: Dialect): Translated {
+  const conversation = codecs[client].decodeRequest({ ...plainRequests[client], ...said });
+  const adapted = adapt(conversation, upstream);
+  const { body, dropped } = codecs[upstream].encodeRequest(adapted.conversation, models[upstream], { webSearch: true });
+  return { leaves: leavesOf(body), dropped: [...adapted.dropped, ...dropped] };
+}
+
+/** The dialect's own request, as it writes it itself. */
+function respelt(said: JsonObject, dialect: Dialect): string[] {
+  const conversation = codecs[dialect].decodeRequest({ ...plainRequests[dialect], ...said });
+  return leavesOf(codecs[dialect].encodeRequest(conversation, models[dialect], { webSearch: true }).body);
+}
+
+function answered(reply: JsonObject, client: Dialect, upstream: Dialect): string[] {
+  const asked = codecs[client].decodeRequest(plainRequests[client]);
+  return leavesOf(codecs[client].encodeReply(codecs[upstream].decodeReply(reply), asked));
+}
+
+/** Every value of the body with the way to it, places in lists, made ids and times left aside. */
+function leavesOf(value: unknown, path = ""): string[] {
+  if (Array.isArray(value)) return value.flatMap((member) => leavesOf(member, `${path}[]`));
+  if (isObject(value))
+    return Object.entries(value).flatMap(([key, member]) => (made.has(key) ? [] : leavesOf(member, `${path}.${key}`)));
+  return [`${path}=${JSON.stringify(value)}`];
+}
+
+const made = new Set(["id", "created", "created_at"]);
+
+const without = (leaves: string[], others: string[]): string[] => leaves.filter((leaf) => !others.includes(leaf));
+
+// ── Plain ──
+
+const model = "m";
+const hello = { role: "user", content: "Hello." };
+const plainRequests: Record<Dialect, JsonObject> = {
+  chat: { model, messages: [hello] },
+  responses: { model, input: [hello] },
+  messages: { model, max_tokens: 32_000, messages: [hello] },
+};
+
+const plainReplies: Record<Dialect, JsonObject> = {
+  chat: chatReply({ content: "Hi." }),
+  responses: responsesReply([{ type: "message", id: "msg_1", role: "assistant", content: [outputText("Hi.")] }]),
+  messages: messagesReply([{ type: "text", text: "Hi." }]),
+};
+
+function chatReply(message: JsonObject, finish_reason = "stop", more: JsonObject = {}): JsonObject {
+  const usage = { prompt_tokens: 900, completion_tokens: 90, total_tokens: 990, ...more };
+  const choices = [{ index: 0, finish_reason, message: { role: "assistant", content: null, ...message } }];
+  return { id: "chatcmpl-1", object: "chat.completion", created: 1, model, choices, usage };
+}
+
+function responsesReply(output: JsonObject[], more: JsonObject = {}, usage: JsonObject = {}): JsonObject {
+  const counted = {
+    input_tokens: 900,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: 90,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 990,
+    ...usage,
+  };
+  return {
+    id: "resp_1",
+    object: "response",
+    created_at: 1,
+    status: "completed",
+    model,
+    output,
+    usage: counted,
+    ...more,
+  };
+}
+
+function messagesReply(content: JsonObject[], more: JsonObject = {}, usage: JsonObject = {}): JsonObject {
+  const counted = { input_tokens: 900, output_tokens: 90, ...usage };
+  const end = { stop_reason: "end_turn", stop_sequence: null };
+  return { id: "msg_1", type: "message", role: "assistant", model, content, ...end, usage: counted, ...more };
+}
+
+function outputText(text: string): JsonObject {
+  return { type: "output_text", text, annotations: [], logprobs: [] };
+}
+
+// ── Ideas of a request ──
+
+const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+const name = "get_weather";
+const description = "The weather in a city";
+const tools: Record<Dialect, JsonObject> = {
+  chat: { type: "function", function: { name, description, parameters: schema } },
+  responses: { type: "function", name, description, parameters: schema, strict: false },
+  messages: { name, description, input_schema: schema },
+};
+const withTools = (dialect: Dialect, more: JsonObject = {}) => ({ tools: [tools[dialect]], ...more });
+
+/** A turn that calls the tool, and the turn with its result. */
+function loop(dialect: Dialect, result: { output?: unknown; more?: JsonObject } = {}): JsonObject {
+  const id = "call_1";
+  const { output = "18 degrees", more = {} } = result;
+  const arguments_ = '{"city":"Paris"}';
+  const turns: Record<Dialect, unknown[]> = {
+    chat: [
+      hello,
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id, type: "function", function: { name, arguments: arguments_ } }],
+      },
+      { role: "tool", tool_call_id: id, content: output, ...more },
+    ],
+    responses: [
+      hello,
+      { type: "function_call", call_id: id, name, arguments: arguments_ },
+      { type: "function_call_output", call_id: id, output, ...more },
+    ],
+    messages: [
+      hello,
+      { role: "assistant", content: [{ type: "tool_use", id, name, input: { city: "Paris" } }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: output, ...more }] },
+    ],
+  };
+  return withTools(dialect, turnsOf(dialect, ...turns[dialect]));
+}
+
+const turnsOf = (dialect: Dialect, ...turns: unknown[]): JsonObject =>
+  dialect === "responses" ? { input: turns } : { messages: turns };
+const userOf = (dialect: Dialect, ...content: unknown[]): JsonObject => turnsOf(dialect, { role: "user", content });
+const each = (words: (dialect: Dialect) => JsonObject): Idea["said"] =>
+  Object.fromEntries(dialects.map((dialect) => [dialect, words(dialect)]));
+
+const url = `data:image/png;base64,${pixel}`;
+const link = "https://example.com/a.png";
+const pdf = "JVBERi0xLjQKJQ==";
+const images = {
+  chat: (at: string) => ({ type: "image_url", image_url: { url: at } }),
+  responses: (at: string) => ({ type: "input_image", image_url: at }),
+  messages: (at: string) =>
+    at.startsWith("data:")
+      ? { type: "image", source: { type: "base64", media_type: "image/png", data: pixel } }
+      : { type: "image", source: { type: "url", url: at } },
+};
+
+/** A turn of the model that thought, its proof as a client of the dialect holds it. */
+function thoughtful(dialect: Dialect, maker: Dialect): JsonObject {
+  const proof = packSignature({ dialect: maker, value: "cHJvb2Y=" }, dialect);
+  const text = "I shall greet.";
+  const turns: Record<Dialect, unknown[]> = {
+    chat: [{ role: "assistant", content: "Hi.", reasoning_text: text, reasoning_opaque: proof }],
+    responses: [
+      { type: "reasoning", summary: [{ type: "summary_text", text }], encrypted_content: proof },
+      { role: "assistant", content: [outputText("Hi.")] },
+    ],
+    messages: [
+      {
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: text, signature: proof },
+          { type: "text", text: "Hi." },
+        ],
+      },
+    ],
+  };
+  return turnsOf(dialect, hello, ...turns[dialect], hello);
+}
+
+const format = { name: "answer", schema, strict: true };
+
+export const requests: Idea[] = [
+  {
+    name: "text of all turns",
+    said: each((dialect) => turnsOf(dialect, hello, { role: "assistant", content: "Hi." }, hello)),
+  },
+  {
+    name: "system text",
+    said: {
+      chat: { messages: [{ role: "system", content: "Be brief." }, hello] },
+      responses: { input: [{ role: "system", content: "Be brief." }, hello] },
+      messages: { system: "Be brief." },
+    },
+  },
+  {
+    name: "a system text in the middle",
+    needle: "Be brief.",
+    said: each((dialect) => turnsOf(dialect, hello, { role: "system", content: "Be brief." }, hello)),
+  },
+  { name: "pictures", said: each((dialect) => userOf(dialect, images[dialect](url))) },
+  { name: "links to pictures", said: each((dialect) => userOf(dialect, images[dialect](link))) },
+  {
+    name: "PDF files",
+    needle: pdf,
+    said: {
+      chat: userOf("chat", {
+        type: "file",
+        file: { filename: "a.pdf", file_data: `data:application/pdf;base64,${pdf}` },
+      }),
+      responses: userOf("responses", {
+        type: "input_file",
+        filename: "a.pdf",
+        file_data: `data:application/pdf;base64,${pdf}`,
+      }),
+      messages: userOf("messages", {
+        type: "document",
+        title: "a.pdf",
+        source: { type: "base64", media_type: "application/pdf", data: pdf },
+      }),
+    },
+  },
+  { name: "tools", said: each((dialect) => withTools(dialect)) },
+  {
+    name: "a tool that must be called",
+    said: {
+      chat: withTools("chat", { tool_choice: { type: "function", function: { name } } }),
+      responses: withTools("responses", { tool_choice: { type: "function", name } }),
+      messages: withTools("messages", { tool_choice: { type: "tool", name } }),
+    },
+  },
+  {
+    name: "one call at a time",
+    said: {
+      chat: withTools("chat", { parallel_tool_calls: false }),
+      responses: withTools("responses", { parallel_tool_calls: false }),
+      messages: withTools("messages", { tool_choice: { type: "auto", disable_parallel_tool_use: true } }),
+    },
+  },
+  { name: "tool calls and their results", said: each((dialect) => loop(dialect)) },
+  {
+    name: "pictures in a result",
+    needle: pixel,
+    said: each((dialect) => loop(dialect, { output: [images[dialect](url)] })),
+  },
+  {
+    name: "that a tool failed",
+    said: {
+      responses: loop("responses", { more: { status: "incomplete" } }),
+      messages: loop("messages", { more: { is_error: true } }),
+    },
+  },
+  {
+    name: "tools of free text (`custom`)",
+    needle: "apply_patch",
+    said: {
+      chat: { tools: [{ type: "custom", custom: { name: "apply_patch", description } }] },
+      responses: { tools: [{ type: "custom", name: "apply_patch", description }] },
+    },
+  },
+  {
+    name: "tools in namespaces",
+    needle: "agents",
+    said: { responses: { tools: [{ type: "namespace", name: "agents", description, tools: [tools.responses] }] } },
+  },
+  {
+    name: "tools as an item of the input",
+    needle: name,
+    said: {
+      responses: { input: [{ type: "additional_tools", role: "developer", tools: [tools.responses] }, hello] },
+    },
+  },
+  {
+    name: "the upstream's own web search, beside other tools",
+    needle: "web_search",
+    said: {
+      responses: { tools: [tools.responses, { type: "web_search" }] },
+      messages: { tools: [tools.messages, { type: "web_search_20250305", name: "web_search" }] },
+    },
+  },
+  {
+    name: "effort",
+    said: {
+      chat: { reasoning_effort: "low" },
+      responses: { reasoning: { effort: "low" } },
+      messages: { thinking: { type: "adaptive" }, output_config: { effort: "low" } },
+    },
+  },
+  {
+    name: "tokens of thinking",
+    said: {
+      chat: { thinking_budget: 8000 },
+      messages: { thinking: { type: "enabled", budget_tokens: 8000 } },
+    },
+  },
+  {
+    name: "the model's own thinking and its proof, come back",
+    said: {
+      chat: (upstream) => thoughtful("chat", upstream),
+      responses: (upstream) => thoughtful("responses", upstream),
+      messages: (upstream) => thoughtful("messages", upstream),
+    },
+  },
+  {
+    name: "another dialect's thinking and its proof",
+    needle: "cHJvb2Y=",
+    said: {
+      chat: (upstream) => thoughtful("chat", upstream === "chat" ? "messages" : "chat"),
+      responses: (upstream) => thoughtful("responses", upstream === "responses" ? "messages" : "responses"),
+      messages: (upstream) => thoughtful("messages", upstream === "messages" ? "chat" : "messages"),
+    },
+  },
+  {
+    name: "most tokens of the answer",
+    said: { chat: { max_tokens: 777 }, responses: { max_output_tokens: 777 }, messages: { max_tokens: 777 } },
+  },
+  { name: "stop sequences", said: { chat: { stop: ["END"] }, messages: { stop_sequences: ["END"] } } },
+  { name: "`temperature`", said: each(() => ({ temperature: 0.5 })) },
+  { name: "`top_p`", said: each(() => ({ top_p: 0.5 })) },
+  { name: "`top_k`", said: { messages: { top_k: 5 } } },
+  {
+    name: "JSON of a schema",
+    said: {
+      chat: { response_format: { type: "json_schema", json_schema: format } },
+      responses: { text: { format: { type: "json_schema", ...format } } },
+      messages: { output_config: { format: { type: "json_schema", schema } } },
+    },
+  },
+  {
+    name: "JSON of any shape",
+    needle: /json.object/i,
+    said: {
+      chat: { response_format: { type: "json_object" } },
+      responses: { text: { format: { type: "json_object" } } },
+    },
+  },
+  { name: "`verbosity`", said: { chat: { verbosity: "low" }, responses: { text: { verbosity: "low" } } } },
+  {
+    name: "marks of what to cache",
+    said: {
+      chat: userOf("chat", { type: "text", text: "Hello.", cache_control: { type: "ephemeral" } }),
+      messages: userOf("messages", { type: "text", text: "Hello.", cache_control: { type: "ephemeral" } }),
+    },
+  },
+  { name: "`user`", said: { chat: { user: "ada" }, responses: { user: "ada" } } },
+  {
+    name: "`metadata`",
+    said: each((dialect) => ({ metadata: dialect === "messages" ? { user_id: "ada" } : { user_id: "ada" } })),
+  },
+  {
+    name: "`seed`, penalties, `logit_bias`",
+    said: { chat: { seed: 1, presence_penalty: 0.5, logit_bias: { "1": 2 } } },
+  },
+  {
+    name: "`context_management`",
+    said: { messages: { context_management: { edits: [{ type: "clear_thinking_20251015" }] } } },
+  },
+  { name: "several answers at once (`n`)", said: { chat: { n: 2 } } },
+  { name: "replies or items that were stored", said: { responses: { previous_response_id: "resp_1" } } },
+  { name: "work in the background", said: { responses: { background: true } } },
+  { name: "members nobody knows", said: each(() => ({ x_brand_new: "new" })) },
+];
+
+// ── Ideas of a reply ──
+
+const thought = "I shall greet.";
+const proof = "cHJvb2Y=";
+const call = { id: "call_1", name };
+
+export const replies: Idea[] = [
+  {
+    name: "text",
+    said: {
+      chat: chatReply({ content: "Grüße." }),
+      responses: responsesReply([{ type: "message", id: "msg_1", role: "assistant", content: [outputText("Grüße.")] }]),
+      messages: messagesReply([{ type: "text", text: "Grüße." }]),
+    },
+  },
+  {
+    name: "thinking",
+    needle: thought,
+    said: {
+      chat: chatReply({ content: "Hi.", reasoning_text: thought }),
+      responses: responsesReply([
+        { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: thought }] },
+        { type: "message", id: "msg_1", role: "assistant", content: [outputText("Hi.")] },
+      ]),
+      messages: messagesReply([
+        { type: "thinking", thinking: thought, signature: "" },
+        { type: "text", text: "Hi." },
+      ]),
+    },
+  },
+  {
+    name: "the proof of thinking",
+    needle: proof,
+    said: {
+      chat: chatReply({ content: "Hi.", reasoning_text: thought, reasoning_opaque: proof }),
+      responses: responsesReply([
+        { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: thought }], encrypted_content: proof },
+        { type: "message", id: "msg_1", role: "assistant", content: [outputText("Hi.")] },
+      ]),
+      messages: messagesReply([
+        { type: "thinking", thinking: thought, signature: proof },
+        { type: "text", text: "Hi." },
+      ]),
+    },
+  },
+  {
+    name: "tool calls",
+    needle: "Paris",
+    said: {
+      chat: chatReply(
+        { tool_calls: [{ id: call.id, type: "function", function: { name, arguments: '{"city":"Paris"}' } }] },
+        "tool_calls",
+      ),
+      responses: responsesReply([
+        {
+          type: "function_call",
+          id: "fc_1",
+          call_id: call.id,
+          name,
+          arguments: '{"city":"Paris"}',
+          status: "completed",
+        },
+      ]),
+      messages: messagesReply([{ type: "tool_use", ...call, input: { city: "Paris" } }], { stop_reason: "tool_use" }),
+    },
+  },
+  {
+    name: "that the model declined",
+    said: {
+      chat: chatReply({ refusal: "No." }),
+      responses: responsesReply([
+        { type: "message", id: "msg_1", role: "assistant", content: [{ type: "refusal", refusal: "No." }] },
+      ]),
+      messages: messagesReply([{ type: "text", text: "No." }], { stop_reason: "refusal" }),
+    },
+  },
+  {
+    name: "that the answer was cut at the limit",
+    said: {
+      chat: chatReply({ content: "Hi." }, "length"),
+      responses: responsesReply([{ type: "message", id: "msg_1", role: "assistant", content: [outputText("Hi.")] }], {
+        status: "incomplete",
+        incomplete_details: { reason: "max_output_tokens" },
+      }),
+      messages: messagesReply([{ type: "text", text: "Hi." }], { stop_reason: "max_tokens" }),
+    },
+  },
+  {
+    name: "tokens read from the cache",
+    said: {
+      chat: chatReply({ content: "Hi." }, "stop", { prompt_tokens_details: { cached_tokens: 777 } }),
+      responses: responsesReply(
+        [{ type: "message", id: "msg_1", role: "assistant", content: [outputText("Hi.")] }],
+        {},
+        { input_tokens_details: { cached_tokens: 777 } },
+      ),
+      messages: messagesReply([{ type: "text", text: "Hi." }], {}, { input_tokens: 123, cache_read_input_tokens: 777 }),
+    },
+  },
+  {
+    name: "tokens of thinking",
+    needle: "77",
+    said: {
+      chat: chatReply({ content: "Hi." }, "stop", { completion_tokens_details: { reasoning_tokens: 77 } }),
+      responses: responsesReply(
+        [{ type: "message", id: "msg_1", role: "assistant", content: [outputText("Hi.")] }],
+        {},
+        { output_tokens_details: { reasoning_tokens: 77 } },
+      ),
+    },
+  },
+];

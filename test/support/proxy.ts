@@ -1,0 +1,87 @@
+/** A running proxy in a temporary home, in front of the scripted upstream. Everything is real HTTP on loopback. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type App, type AppOptions, openApp } from "../../src/app";
+import { readEnvironment } from "../../src/config/environment";
+import type { Row } from "../../src/history/history";
+import { listen } from "../../src/server";
+import { type DemoAccount, demoAccounts } from "../../src/upstream/demo/accounts";
+import { type Demo, type DemoOptions, startDemo } from "../../src/upstream/demo/demo";
+
+export interface RunningProxy extends AsyncDisposable {
+  url: string;
+  app: App;
+  demo: Demo;
+  home: string;
+  /** Every line the log got. */
+  lines: string[];
+  /** A POST of JSON. */
+  post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
+  /** The newest rows of the history first, once all are written. */
+  rows(): Row[];
+}
+
+export interface ProxyOptions {
+  demo?: DemoOptions;
+  /** Logins of the demo's accounts that are signed in; `octo-demo` alone when missing. */
+  accounts?: readonly string[];
+  config?: object;
+  env?: Record<string, string>;
+  /** The address to listen on. */
+  host?: string;
+  adminAuth?: AppOptions["adminAuth"];
+  /** Other clocks than this machine's. */
+  clock?: AppOptions["clock"];
+}
+
+export async function startProxy(options: ProxyOptions = {}): Promise<RunningProxy> {
+  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  if (options.config) writeFileSync(join(home, "config.json"), JSON.stringify(options.config));
+  const logins = options.accounts ?? ["octo-demo"];
+  const accounts: DemoAccount[] = options.demo?.accounts ?? demoAccounts();
+  const demo = startDemo({ pace: 0, ...options.demo, accounts });
+  const lines: string[] = [];
+  const app = openApp({
+    environment: readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...options.env }),
+    version: "0.0.0-test",
+    demo: { url: demo.url, accounts: accounts.filter(({ login }) => options.demo?.accounts || logins.includes(login)) },
+    write: (line) => void lines.push(line),
+    clock: options.clock,
+    adminAuth: options.adminAuth,
+  });
+  const listening = listen(app, 0, options.host);
+  return {
+    url: listening.url,
+    app,
+    demo,
+    home,
+    lines,
+    post: (path, body, init = {}) =>
+      fetch(listening.url + path, {
+        method: "POST",
+        body: typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body),
+        ...init,
+        headers: { "content-type": "application/json", ...(init.headers as Record<string, string>) },
+      }),
+    rows() {
+      app.history.flush();
+      return app.history.list({}, 200).items;
+    },
+    async [Symbol.asyncDispose]() {
+      listening.close();
+      app.close();
+      await demo.stop();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Waits until a claim holds; fails after `within` milliseconds. */
+export async function until(claim: () => boolean, within = 2000): Promise<void> {
+  const deadline = performance.now() + within;
+  while (!claim()) {
+    if (performance.now() > deadline) throw new Error(`Still not so after ${within} ms: ${claim}`);
+    await Bun.sleep(5);
+  }
+}

@@ -1,0 +1,49 @@
+/** The program as a person at a terminal meets it: a pseudo-terminal of its own, keys to press, and what is on the screen. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { program } from "./command";
+import { until } from "./proxy";
+
+export interface AtTerminal extends AsyncDisposable {
+  home: string;
+  /** Everything it has written, without colours and cursor movements. */
+  screen(): string;
+  type(keys: string): void;
+  shows(text: string | RegExp, within?: number): Promise<void>;
+  exited: Promise<number>;
+}
+
+/** @param home Where its data is; a folder of its own when missing. */
+export function atTerminal(args: string[], env: Record<string, string> = {}, home?: string): AtTerminal {
+  const folder = home ?? mkdtempSync(join(tmpdir(), "dragoman-"));
+  const decoder = new TextDecoder();
+  let written = "";
+  const child = Bun.spawn([...program, ...args], {
+    cwd: folder,
+    env: { PATH: process.env.PATH ?? "", HOME: folder, TERM: "xterm", ...env },
+    terminal: {
+      cols: 120,
+      rows: 40,
+      data(_terminal, bytes) {
+        written += decoder.decode(bytes, { stream: true });
+      },
+    },
+  });
+  const screen = () => Bun.stripANSI(written).replaceAll("\r\n", "\n");
+  return {
+    home: folder,
+    screen,
+    type: (keys) => void child.terminal!.write(keys),
+    shows: (text, within = 10_000) =>
+      until(() => (typeof text === "string" ? screen().includes(text) : text.test(screen())), within).catch(() => {
+        throw new Error(`It never showed ${text}:\n${screen()}`);
+      }),
+    exited: child.exited,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await child.exited;
+      if (home === undefined) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
