@@ -18,6 +18,8 @@ export interface Account extends Pick<SessionKeeper, "session" | "refresh" | "re
   readonly host: string;
   readonly temporary: boolean;
   readonly state: AccountState;
+  /** As it is for one model, which may have to rest while the others go on. */
+  stateFor(model: string | undefined): AccountState;
   /**
    * What is left, at most 45 s old; the last known numbers, marked stale, when GitHub cannot be asked.
    * @throws ProxyError when it cannot be asked and nothing is known
@@ -29,8 +31,11 @@ export interface Account extends Pick<SessionKeeper, "session" | "refresh" | "re
   learnQuota(headers: Headers): void;
   /** From `copilot_quota_snapshots` of a stream. */
   learnQuotaSnapshots(snapshots: unknown): void;
-  /** What an answer said about the account. A missing `until` is filled in: the quota's reset, or a usual time. */
-  mark(state: AccountState): void;
+  /**
+   * What an answer said about the account. A missing `until` is filled in: the quota's reset, or a usual time.
+   * @param model With `cooling`: only this model rests.
+   */
+  mark(state: AccountState, model?: string): void;
 }
 
 /** A token given at start: its owner is not known yet, and nothing of it is saved. */
@@ -88,6 +93,8 @@ export function wakeAccount(saved: SavedAccount | TemporaryAccount, waking: Waki
   }
 
   async function currentQuota(): Promise<Quota> {
+    if (standing.resting && quota) return { ...quota, stale: true };
+    if (standing.resting) throw standing.unusable();
     if (!asked || Math.abs(now() - asked.at) >= 45_000) asked = { at: now(), answer: askQuota() };
     try {
       await asked.answer;
@@ -132,11 +139,12 @@ export function wakeAccount(saved: SavedAccount | TemporaryAccount, waking: Waki
     };
   }
 
-  function mark(next: AccountState): void {
+  function mark(next: AccountState, model?: string): void {
     // A late answer to an earlier request does not heal what a person must mend.
-    if (next.name === "cooling" && standing.resting) return;
+    if (standing.resting && (next.name !== "failed" || standing.state.suspended)) return;
     const reset = next.name === "exhausted" && quota?.resetAt && quota.resetAt > now() ? quota.resetAt : undefined;
-    standing.enter({ ...next, until: next.until ?? reset });
+    if (model !== undefined && next.name === "cooling") standing.rest(model, next);
+    else standing.enter({ ...next, until: next.until ?? reset });
   }
 
   return {
@@ -148,6 +156,7 @@ export function wakeAccount(saved: SavedAccount | TemporaryAccount, waking: Waki
     get state() {
       return standing.state;
     },
+    stateFor: standing.stateFor,
     session,
     refresh: keeper.refresh,
     relearnHost: keeper.relearnHost,

@@ -1,51 +1,86 @@
-/** Who serves next: premium requests spend accounts in registration order, free ones take turns. */
+/** Who serves next: premium requests spend accounts in registration order, free ones take turns unless the owner says otherwise. */
 import { ProxyError } from "../errors";
 import type { Account, AccountState } from "./account";
+import { inWords } from "./when";
+
+/** What a request asks of the account that serves it. */
+export interface Need {
+  premium: boolean;
+  model?: string;
+  /** Whether the account could serve it at all, for example because its own list has the model. */
+  able?: (account: Account) => boolean;
+}
 
 export interface Pool {
   /**
-   * The accounts that can serve now, in the order to try them. Each call with `premium` false moves the turn on.
-   * @param able Whether the account could serve this request at all, for example because its own list has the model.
+   * The accounts that can serve now, in the order to try them; none while GitHub speaks of abuse to any of them. Each
+   * call for a free model moves the turn on.
    */
-  candidates(premium: boolean, able?: (account: Account) => boolean): Account[];
+  candidates(need: Need): Account[];
+  /** Milliseconds until the first of them can serve; 0 when one can now, undefined when none will by itself. */
+  wait(need: Need): number | undefined;
   /** Why there are no candidates: what happened, and what to do or how long to wait. */
-  whyNone(premium?: boolean, able?: (account: Account) => boolean): ProxyError;
+  whyNone(need?: Need): ProxyError;
 }
 
 export interface PoolParts {
   /** The accounts awake now, in order of registration, a temporary one first. Read at each use. */
   accounts(): Account[];
+  /** Whether models that cost no quota take the accounts in order too, instead of in turn. Read at each use. */
+  freeInOrder?: () => boolean;
   /** ms */
   now?: () => number;
 }
 
 const everyone = () => true;
 
-export function openPool({ accounts, now = Date.now }: PoolParts): Pool {
+export function openPool({ accounts, freeInOrder = () => false, now = Date.now }: PoolParts): Pool {
   let lastServed: Account | undefined;
 
+  const usableFor = ({ premium, model, able = everyone }: Need) => {
+    const at = now();
+    return (account: Account) => isUsable(account.stateFor(model), premium, at) && able(account);
+  };
+  const suspended = () => accounts().find(({ state }) => state.suspended);
+
   return {
-    candidates(premium, able = everyone) {
+    candidates(need) {
       const inOrder = accounts();
-      const usable = (account: Account) => isUsable(account.state, premium, now()) && able(account);
-      if (premium) return inOrder.filter(usable);
+      if (suspended()) return [];
+      const usable = usableFor(need);
+      if (need.premium || freeInOrder()) return inOrder.filter(usable);
       const turn = lastServed ? inOrder.indexOf(lastServed) + 1 : 0;
       const inTurn = [...inOrder.slice(turn), ...inOrder.slice(0, turn)].filter(usable);
       lastServed = inTurn[0] ?? lastServed;
       return inTurn;
     },
 
-    whyNone(premium = true, able = everyone) {
+    wait(need) {
+      if (suspended()) return undefined;
+      const usable = usableFor(need);
+      const capable = accounts().filter(need.able ?? everyone);
+      if (capable.some(usable)) return 0;
+      const resting = capable.map((account) => account.stateFor(need.model)).filter(({ name }) => name !== "failed");
+      const ends = resting.flatMap(({ until }) => until ?? []);
+      return ends.length === 0 ? undefined : Math.max(0, Math.min(...ends) - now());
+    },
+
+    whyNone(need = { premium: true }) {
+      const { premium, model, able = everyone } = need;
       const all = accounts();
       if (all.length === 0)
         return new ProxyError("no_account", "No GitHub account is signed in. Run `dragoman auth` to sign in.", {
           code: "no_account",
         });
+      const blocked = suspended();
+      if (blocked) return stopped(blocked);
+      const usable = usableFor(need);
       const capable = all.filter(able);
-      const resting = capable.filter(({ state }) => state.name !== "failed" && !isUsable(state, premium, now()));
-      if (resting.length > 0) return whenAgain(capable, resting, now());
-      if (capable.length > 0 && capable.every(({ state }) => state.name === "failed"))
-        return new ProxyError("no_account", `No account can serve. ${reasonsOf(capable, now())}`, {
+      const known = capable.map((account) => ({ id: account.id, state: account.stateFor(model) }));
+      const resting = known.filter(({ state }) => state.name !== "failed" && !isUsable(state, premium, now()));
+      if (resting.length > 0) return whenAgain(known, resting, now());
+      if (capable.length > 0 && !capable.some(usable))
+        return new ProxyError("no_account", `No account can serve. ${reasonsOf(known, now())}`, {
           code: "accounts_failed",
           headers: { "x-should-retry": "false" },
         });
@@ -56,6 +91,18 @@ export function openPool({ accounts, now = Date.now }: PoolParts): Pool {
   };
 }
 
+/** An account as the sentences below need it, for the model that was asked for. */
+type Known = Pick<Account, "id" | "state">;
+
+/** No account takes the place of one that GitHub has blocked: that would be evading, and could cost the others too. */
+function stopped({ id, state }: Account): ProxyError {
+  const ways = `To go on, sign in again, remove the account with \`dragoman auth rm ${id}\`, or start dragoman anew.`;
+  return new ProxyError("permission", `dragoman has stopped sending requests. ${id}: ${state.reason} ${ways}`, {
+    code: "account_suspended",
+    headers: { "x-should-retry": "false" },
+  });
+}
+
 function isUsable(state: AccountState, premium: boolean, now: number): boolean {
   if (state.name === "ready") return true;
   if (state.name === "exhausted" && !state.alsoFree && !premium) return true;
@@ -63,7 +110,7 @@ function isUsable(state: AccountState, premium: boolean, now: number): boolean {
 }
 
 /** Some rest or are used up: the client may come back when the first of them can serve. */
-function whenAgain(accounts: Account[], resting: Account[], now: number): ProxyError {
+function whenAgain(accounts: Known[], resting: Known[], now: number): ProxyError {
   const { until = now, ...first } = resting
     .map(({ state }) => state)
     .sort((a, b) => (a.until ?? 0) - (b.until ?? 0))[0]!;
@@ -87,7 +134,7 @@ const outOfQuota = {
 } as const;
 
 /** `octo: Its quota … (until 1 June, 00:00 UTC); work: …` */
-function reasonsOf(accounts: Account[], now: number): string {
+function reasonsOf(accounts: Known[], now: number): string {
   return accounts
     .map(({ id, state: { name, until, reason } }) => {
       const told = reason?.replace(/\.$/, "") ?? name;
@@ -97,13 +144,3 @@ function reasonsOf(accounts: Account[], now: number): string {
 }
 
 const namesOf = (accounts: Account[]) => accounts.map(({ id }) => id).join(", ");
-
-/** `14:05 UTC` if that is today, with seconds if it is soon; else `1 June, 00:00 UTC`. */
-function inWords(time: number, now: number): string {
-  const date = new Date(time);
-  const clock = date.toISOString().slice(11, time - now < 3600_000 ? 19 : 16);
-  if (date.toISOString().slice(0, 10) === new Date(now).toISOString().slice(0, 10)) return `${clock} UTC`;
-  return `${date.getUTCDate()} ${months[date.getUTCMonth()]}, ${clock} UTC`;
-}
-
-const months = "January February March April May June July August September October November December".split(" ");

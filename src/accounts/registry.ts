@@ -1,5 +1,5 @@
 /** The saved accounts: one private file each, `accounts/<host>/<login>.json`, so that removing one is one unlink. */
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { checkEnterpriseHost } from "../config/environment";
@@ -31,11 +31,15 @@ export interface Registry {
   /** Saves the account. The same person again keeps the place in the order and gets the new token: `replaced`. */
   add(account: SavedAccount): "added" | "replaced";
   /**
-   * Removes by 1-based index as `load` orders them, else by username. A number is an index as long as there is such an
+   * Finds by 1-based index as `load` orders them, else by username. A number is an index as long as there is such an
    * index, even where somebody is called so: `namesake` is that other account then, to be mentioned.
    * @throws ProxyError `not_found`, or `invalid_request` when several hosts know the name
    */
+  find(indexOrUsername: string): { found: SavedAccount; namesake?: SavedAccount };
+  /** Removes what {@link find} finds. @throws as it does */
   remove(indexOrUsername: string): { removed: SavedAccount; namesake?: SavedAccount };
+  /** Changes when a saved account may have changed; cheap, and reads no file. */
+  stamp(): string;
 }
 
 /** @param folder Made when the first account is added. */
@@ -62,6 +66,21 @@ export function openRegistry(folder: string, logger: Logger): Registry {
     }
   }
 
+  function find(which: string): { found: SavedAccount; namesake?: SavedAccount } {
+    const accounts = load();
+    const named = accounts.filter(({ login }) => login.toLowerCase() === which.toLowerCase());
+    const byIndex = /^\d{1,6}$/.test(which) ? accounts[Number(which) - 1] : undefined;
+    if (!byIndex && named.length > 1)
+      throw new ProxyError(
+        "invalid_request",
+        `Accounts on ${named.length} hosts are called ${which}; remove one by its index.`,
+      );
+    const found = byIndex ?? named[0];
+    if (!found)
+      throw new ProxyError("not_found", `There is no account ${which.slice(0, 60)}; \`dragoman auth ls\` shows them.`);
+    return { found, namesake: byIndex && named.find((account) => account !== byIndex) };
+  }
+
   // GitHub logins differ by more than case, and some disks do not tell the cases apart.
   const pathOf = ({ host, login }: SavedAccount) => join(folder, host, `${login.toLowerCase()}.json`);
 
@@ -78,25 +97,23 @@ export function openRegistry(folder: string, logger: Logger): Registry {
       attempt("saved", () => writePrivate(path, `${JSON.stringify(kept, null, 2)}\n`));
       return before ? "replaced" : "added";
     },
+    find,
     remove(which) {
-      const accounts = load();
-      const named = accounts.filter(({ login }) => login.toLowerCase() === which.toLowerCase());
-      const byIndex = /^\d{1,6}$/.test(which) ? accounts[Number(which) - 1] : undefined;
-      if (!byIndex && named.length > 1)
-        throw new ProxyError(
-          "invalid_request",
-          `Accounts on ${named.length} hosts are called ${which}; remove one by its index.`,
-        );
-      const removed = byIndex ?? named[0];
-      if (!removed)
-        throw new ProxyError(
-          "not_found",
-          `There is no account ${which.slice(0, 60)}; \`dragoman auth ls\` shows them.`,
-        );
-      attempt("removed", () => rmSync(pathOf(removed)));
-      return { removed, namesake: byIndex && named.find((account) => account !== byIndex) };
+      const { found, namesake } = find(which);
+      attempt("removed", () => rmSync(pathOf(found)));
+      return { removed: found, namesake };
     },
+    stamp: () =>
+      folders(folder)
+        .flatMap((host) => files(join(folder, host)).map((file) => stampOf(join(folder, host, file))))
+        .join("\n"),
   };
+}
+
+/** A saved file is always a new one: `writePrivate` never writes into the old. */
+function stampOf(path: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return `${path} ${stats?.ino} ${stats?.mtimeMs} ${stats?.size}`;
 }
 
 function check(given: SavedAccount): SavedAccount {
@@ -135,7 +152,9 @@ const files = (path: string) =>
 function entries(path: string) {
   try {
     return readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
-  } catch {
-    return []; // nobody has signed in yet
+  } catch (cause) {
+    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+    if (code === "ENOENT" || code === "ENOTDIR") return []; // nobody has signed in yet
+    throw new ProxyError("internal", `The folder ${path} cannot be read (${code}).`, { cause });
   }
 }

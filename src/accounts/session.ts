@@ -2,7 +2,7 @@
  * A token that is always good. It is fetched when first needed, renewed when due by either of two clocks, by one
  * exchange however many wait; and while GitHub is down the old one goes on as long as it lives.
  */
-import { ProxyError } from "../errors";
+import type { ProxyError } from "../errors";
 import type { Logger } from "../logger";
 import { type CopilotToken, exchangeToken } from "./exchange";
 import { type Caller, fetchCopilotUser } from "./github";
@@ -62,6 +62,8 @@ export function keepSession(parts: KeeperParts): SessionKeeper {
   let outages = 0;
   let outageReason = "";
   let forced: number[] = [];
+  /** Minutes by which the wall clock was wrong when that was last said. */
+  let toldDrift = 0;
   /** The model host GitHub named after a 421 in direct mode. */
   let relearnt: string | undefined;
 
@@ -126,19 +128,29 @@ export function keepSession(parts: KeeperParts): SessionKeeper {
       return holdDirect();
     }
     if (exchanged.outcome === "retry") return outlast(exchanged.reason, exchanged.after, exchanged.cause);
-    standing.enter({ name: "failed", reason: exchanged.reason });
-    const error = standing.unusable();
-    throw exchanged.abuse ? new ProxyError("permission", error.message, { code: "account_suspended" }) : error;
+    standing.enter({ name: "failed", reason: exchanged.reason, suspended: exchanged.abuse });
+    throw standing.unusable();
   }
 
   function hold(copilot: CopilotToken): Session {
     logger.conceal(copilot.token);
     if (copilot.warning) logger.warn(`${id()}: ${copilot.warning}`);
+    noteDrift(now() - copilot.saidAt);
     const { token, expiresAt, refreshIn, lifetime } = copilot;
     const baseUrl = hosts.copilotOverride ?? copilot.endpoint ?? hosts.copilot;
     // A wall clock that jumps about must not lead to a storm.
     quietUntil = monotonic() + 30 * second;
     return keep({ token, baseUrl, mode: "exchange", expiresAt }, refreshIn, lifetime);
+  }
+
+  /** Tokens are counted by both clocks, so that a wrong one does no harm; but resets are shown, and logs are read, by it. */
+  function noteDrift(drift: number): void {
+    const exact = Math.round(drift / 60_000);
+    const minutes = Math.abs(exact) < 5 ? 0 : exact;
+    if (Number.isNaN(drift) || Math.abs(minutes - toldDrift) < 5) return;
+    toldDrift = minutes;
+    const how = minutes === 0 ? "right again" : `${Math.abs(minutes)} minutes ${minutes > 0 ? "ahead" : "behind"}`;
+    logger.warn(`This machine's clock is ${how}, by GitHub's.`);
   }
 
   function holdDirect(): Session {

@@ -1,4 +1,4 @@
-/** Whether an account can serve, since when not, and until when. Every change is a line in the log. */
+/** Whether an account can serve, and until when not: any model, or one of them. Every change is a line in the log. */
 import { ProxyError } from "../errors";
 import type { Logger } from "../logger";
 
@@ -13,15 +13,21 @@ export interface AccountState {
   alsoFree?: boolean;
   /** `cooling` because GitHub cannot be asked for a token, not because of a limit. */
   outage?: boolean;
+  /** `failed` because GitHub speaks of abuse or suspension: no account is used until a person has acted. */
+  suspended?: boolean;
 }
 
 export interface Standing {
   /** As it is now: cooling and exhaustion are over when their time is, failure is not. */
   readonly state: AccountState;
+  /** As it is for one model, which may have to rest while the others go on. */
+  stateFor(model: string | undefined): AccountState;
   /** Failed, and it is too early to ask GitHub again. */
   readonly resting: boolean;
   /** A missing `until` becomes a usual one. */
   enter(next: AccountState, cause?: unknown): void;
+  /** This model rests, the account does not. */
+  rest(model: string, next: AccountState): void;
   /** Why the account cannot serve, as an error. */
   unusable(): ProxyError;
 }
@@ -37,10 +43,12 @@ export interface StandingParts {
 
 const minute = 60_000;
 const usual = { cooling: minute, exhausted: 60 * minute, failed: 5 * minute };
+const never = Number.POSITIVE_INFINITY;
 const sayings = { cooling: "rests", exhausted: "is exhausted", failed: "has failed" };
 
 export function openStanding({ id, logger, now, afterRest }: StandingParts): Standing {
   let state: AccountState = { name: "ready" };
+  const models = new Map<string, AccountState>();
 
   function settled(): AccountState {
     if (state.until === undefined || state.until > now()) return state;
@@ -53,8 +61,23 @@ export function openStanding({ id, logger, now, afterRest }: StandingParts): Sta
     const before = state;
     const reason = next.reason && logger.scrub(next.reason);
     if (next.name === "ready") state = { name: "ready" };
-    else state = { ...next, reason, until: next.until ?? now() + usual[next.name] };
+    else state = { ...next, reason, until: next.until ?? (next.suspended ? never : now() + usual[next.name]) };
     if (before.name !== state.name || before.reason !== state.reason) say(cause);
+  }
+
+  function rest(model: string, next: AccountState): void {
+    const resting = restOf(model) !== undefined;
+    const until = next.until ?? now() + usual.cooling;
+    const reason = next.reason && logger.scrub(next.reason);
+    models.set(model, { name: "cooling", until, reason });
+    if (!resting) logger.warn(`${id()} rests for ${model} until ${new Date(until).toISOString()}: ${reason ?? ""}`);
+  }
+
+  function restOf(model: string): AccountState | undefined {
+    const state = models.get(model);
+    if (state && state.until! > now()) return state;
+    models.delete(model);
+    return undefined;
   }
 
   function say(cause: unknown): void {
@@ -73,11 +96,19 @@ export function openStanding({ id, logger, now, afterRest }: StandingParts): Sta
     get state() {
       return settled();
     },
+    stateFor(model) {
+      const whole = settled();
+      const rest = model === undefined || whole.name === "failed" ? undefined : restOf(model);
+      return rest && rest.until! > (whole.until ?? 0) ? rest : whole;
+    },
     get resting() {
       return state.name === "failed" && now() < state.until!;
     },
     enter,
+    rest,
     unusable() {
+      if (state.suspended)
+        return new ProxyError("permission", `${id()} is blocked: ${state.reason}`, { code: "account_suspended" });
       const wait = Math.max(1, Math.ceil(((state.until ?? 0) - now()) / 1000));
       return new ProxyError("no_account", `${id()} cannot serve: ${state.reason ?? "no reason is known."}`, {
         headers: state.outage ? { "retry-after": String(wait) } : {},

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Account, wakeAccount } from "../../src/accounts/account";
 import { openPool } from "../../src/accounts/pool";
+import { inWords } from "../../src/accounts/when";
 import { quotas } from "../../src/upstream/demo/accounts";
 import { type Demo, startDemo } from "../../src/upstream/demo/demo";
 import { exchangePath, handClock, hostsOf, keptLog, minute, savedFrom, second } from "./bench";
@@ -26,20 +27,21 @@ const names = (accounts: Account[]) => accounts.map(({ id }) => id.replace("-dem
 describe("who serves", () => {
   test("premium requests go to the accounts in the order of registration, each time", () => {
     const { pool } = threeAccounts();
-    for (let turn = 0; turn < 3; turn++) expect(names(pool.candidates(true))).toEqual(["octo", "work", "plus"]);
+    for (let turn = 0; turn < 3; turn++)
+      expect(names(pool.candidates({ premium: true }))).toEqual(["octo", "work", "plus"]);
   });
 
   test("free requests take turns", () => {
     const { pool } = threeAccounts();
-    const firsts = Array.from({ length: 6 }, () => names(pool.candidates(false))[0]!);
+    const firsts = Array.from({ length: 6 }, () => names(pool.candidates({ premium: false }))[0]!);
     expect(firsts).toEqual(["octo", "work", "plus", "octo", "work", "plus"]);
-    expect(names(pool.candidates(false))).toEqual(["octo", "work", "plus"]);
-    expect(names(pool.candidates(false))).toEqual(["work", "plus", "octo"]);
+    expect(names(pool.candidates({ premium: false }))).toEqual(["octo", "work", "plus"]);
+    expect(names(pool.candidates({ premium: false }))).toEqual(["work", "plus", "octo"]);
   });
 
   test("turns stay fair when an account falls out in between", () => {
     const { pool, work, clock } = threeAccounts();
-    const turn = () => names(pool.candidates(false))[0]!;
+    const turn = () => names(pool.candidates({ premium: false }))[0]!;
     expect([turn(), turn()]).toEqual(["octo", "work"]);
     work.mark({ name: "cooling", until: clock.now() + second, reason: "Too fast." });
     expect([turn(), turn(), turn(), turn()]).toEqual(["plus", "octo", "plus", "octo"]);
@@ -49,39 +51,39 @@ describe("who serves", () => {
 
   test("only accounts that have the model are asked", () => {
     const { pool, work } = threeAccounts();
-    expect(names(pool.candidates(true, (account) => account !== work))).toEqual(["octo", "plus"]);
+    expect(names(pool.candidates({ premium: true, able: (account) => account !== work }))).toEqual(["octo", "plus"]);
   });
 
   test("T13, A8: the quota ends at the first account: the next serves, the order stays, free models keep rotating", async () => {
     demo.accounts[0]!.quota = quotas.exhausted();
     const { pool, octo } = threeAccounts();
     await octo.quota();
-    expect(names(pool.candidates(true))).toEqual(["work", "plus"]);
-    expect(names(pool.candidates(true))).toEqual(["work", "plus"]);
-    expect([1, 2, 3].map(() => names(pool.candidates(false))[0]!)).toEqual(["octo", "work", "plus"]);
+    expect(names(pool.candidates({ premium: true }))).toEqual(["work", "plus"]);
+    expect(names(pool.candidates({ premium: true }))).toEqual(["work", "plus"]);
+    expect([1, 2, 3].map(() => names(pool.candidates({ premium: false }))[0]!)).toEqual(["octo", "work", "plus"]);
   });
 
   test("an account that is out of everything serves no free model either", () => {
     const { pool, octo } = threeAccounts();
     octo.mark({ name: "exhausted", reason: "You have no quota.", alsoFree: true });
-    expect(names(pool.candidates(false))).toEqual(["work", "plus"]);
+    expect(names(pool.candidates({ premium: false }))).toEqual(["work", "plus"]);
   });
 
   test("A7, T03: a failed account is passed over, the others go on, and after five minutes it is tried again", async () => {
     demo.accounts[0]!.exchangeFault = "revoked";
     const { pool, octo, clock } = threeAccounts();
     await octo.session().catch(() => {});
-    expect(names(pool.candidates(true))).toEqual(["work", "plus"]);
+    expect(names(pool.candidates({ premium: true }))).toEqual(["work", "plus"]);
     clock.pass(5 * minute);
-    expect(names(pool.candidates(true))).toEqual(["octo", "work", "plus"]);
+    expect(names(pool.candidates({ premium: true }))).toEqual(["octo", "work", "plus"]);
   });
 
   test("A10: a rate limit cools only the account that hit it, for as long as it says", () => {
     const { pool, work, clock } = threeAccounts();
     work.mark({ name: "cooling", until: clock.now() + 20 * second, reason: "Slow down." });
-    expect(names(pool.candidates(true))).toEqual(["octo", "plus"]);
+    expect(names(pool.candidates({ premium: true }))).toEqual(["octo", "plus"]);
     clock.pass(20 * second);
-    expect(names(pool.candidates(true))).toEqual(["octo", "work", "plus"]);
+    expect(names(pool.candidates({ premium: true }))).toEqual(["octo", "work", "plus"]);
   });
 });
 
@@ -97,7 +99,7 @@ describe("why nobody can serve", () => {
     const { pool, octo, work, plus } = threeAccounts();
     await Promise.allSettled([octo.session(), work.session()]);
     plus.mark({ name: "failed", reason: "Its sign-in was revoked." });
-    expect(pool.candidates(true)).toEqual([]);
+    expect(pool.candidates({ premium: true })).toEqual([]);
     const error = pool.whyNone();
     expect(error.status).toBe(503);
     expect(error.message).toContain("octo-demo: GitHub does not let this account use Copilot: Billing problem.");
@@ -112,14 +114,15 @@ describe("why nobody can serve", () => {
     work.mark({ name: "exhausted", until: first, reason: "You have no quota." });
     plus.mark({ name: "failed", reason: "Its sign-in was revoked." });
     const error = pool.whyNone();
+    const at = (time: number) => inWords(time, clock.now());
     expect([error.kind, error.status]).toEqual(["quota", 429]);
     expect(error.details.headers).toEqual({
       "retry-after": String((first - clock.now()) / second),
       "x-should-retry": "false",
     });
     expect(error.message).toBe(
-      "No account can serve this before 1 December, 00:00 UTC. octo-demo: You have no quota (until 1 December, 00:09 UTC). " +
-        "work-demo: You have no quota (until 1 December, 00:00 UTC). plus-demo: Its sign-in was revoked. " +
+      `No account can serve this before ${at(first)}. octo-demo: You have no quota (until ${at(first + 9 * minute)}). ` +
+        `work-demo: You have no quota (until ${at(first)}). plus-demo: Its sign-in was revoked. ` +
         "Models that cost no quota may still work.",
     );
   });
@@ -131,7 +134,7 @@ describe("why nobody can serve", () => {
     const error = pool.whyNone();
     expect([error.kind, error.status]).toEqual(["rate_limit", 429]);
     expect(error.details.headers).toEqual({ "retry-after": "20" });
-    expect(error.message).toContain("before 10:00:20 UTC");
+    expect(error.message).toContain(`before ${inWords(clock.now() + 20 * second, clock.now())}`);
   });
 
   test("A6, T11: GitHub is down for all: 503 with retry-after, and the next request after it is served", async () => {
@@ -139,20 +142,20 @@ describe("why nobody can serve", () => {
     const { pool, octo, work, plus, clock } = threeAccounts();
     const two = openPool({ accounts: () => [octo, work], now: clock.now });
     await Promise.allSettled([octo.session(), work.session()]);
-    expect(two.candidates(false)).toEqual([]);
-    const error = two.whyNone(false);
+    expect(two.candidates({ premium: false })).toEqual([]);
+    const error = two.whyNone({ premium: false });
     expect([error.status, error.details.code]).toEqual([503, "github_unavailable"]);
     expect(error.details.headers).toEqual({ "retry-after": "1" });
-    expect(names(pool.candidates(true))).toEqual(["plus"]);
+    expect(names(pool.candidates({ premium: true }))).toEqual(["plus"]);
     clock.pass(second);
-    expect(names(pool.candidates(true))).toEqual(["octo", "work", "plus"]);
+    expect(names(pool.candidates({ premium: true }))).toEqual(["octo", "work", "plus"]);
     await octo.session();
     expect(plus.state.name).toBe("ready");
   });
 
   test("nobody has the model: the accounts are named", () => {
     const { pool } = threeAccounts();
-    const error = pool.whyNone(true, () => false);
+    const error = pool.whyNone({ premium: true, able: () => false });
     expect([error.status, error.details.code]).toEqual([503, "model_not_offered"]);
     expect(error.message).toContain("octo-demo, work-demo, plus-demo");
   });

@@ -335,7 +335,7 @@ describe("while GitHub is down", () => {
     expect(exchangesOf(demo)).toBe(3);
     await account.session();
     expect(account.state).toEqual({ name: "ready" });
-    expect(lines.at(-1)).toContain("octo-demo is ready again.");
+    expect(lines.join("")).toContain("octo-demo is ready again.");
   });
 
   test.each(["API rate limit exceeded for user ID 583231.", "You have exceeded a secondary rate limit."])(
