@@ -8,6 +8,8 @@ export const kinds = {
   permission: { status: 403, openai: "permission_error", anthropic: "permission_error" },
   not_found: { status: 404, openai: "invalid_request_error", anthropic: "not_found_error" },
   method_not_allowed: { status: 405, openai: "invalid_request_error", anthropic: "invalid_request_error" },
+  /** Something else has changed meanwhile. */
+  conflict: { status: 409, openai: "invalid_request_error", anthropic: "invalid_request_error" },
   too_large: { status: 413, openai: "invalid_request_error", anthropic: "request_too_large" },
   unsupported_media: { status: 415, openai: "invalid_request_error", anthropic: "invalid_request_error" },
   /** Another protocol was asked for than the one that is served. */
@@ -18,6 +20,8 @@ export const kinds = {
   upstream: { status: 502, openai: "upstream_error", anthropic: "api_error" },
   no_account: { status: 503, openai: "server_error", anthropic: "api_error" },
   timeout: { status: 504, openai: "timeout_error", anthropic: "timeout_error" },
+  /** We were called by ourselves. */
+  loop: { status: 508, openai: "server_error", anthropic: "api_error" },
 } as const;
 
 export type Kind = keyof typeof kinds;

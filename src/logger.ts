@@ -59,7 +59,8 @@ const secretShapes: [RegExp, string][] = [
   [/\btid=[^\s"']+/g, "[copilot token]"],
   [/\bsk-[\w-]{16,}/g, "[api key]"],
   [/\b(Bearer|token)\s+[\w.~+/=;:-]{12,}/gi, "$1 [secret]"],
-  [/(x-api-key["':\s]+)[^\s"',]+/gi, "$1[secret]"],
+  // `x-api-key: <key>` is a form to fill in.
+  [/(x-api-key["':\s]+)(?!<)[^\s"',]+/gi, "$1[secret]"],
   [/:\/\/[^/@\s]+:[^/@\s]+@/g, "://[secret]@"],
 ];
 

@@ -1,6 +1,7 @@
 /** The config, said once: types, defaults, checks, the admin form and README's table follow from `configSchema`. */
 import { z } from "zod";
 import { ProxyError } from "../errors";
+import { checkUpstreamUrl } from "./environment";
 
 /** Printable ASCII, for it must pass through a header; blanks at either end would be lost there. */
 const key = z
@@ -31,6 +32,43 @@ const headerValue = z
 const ownHeaders =
   /^(host|connection|keep-alive|content-length|transfer-encoding|te|trailer|upgrade|expect|proxy-.*|authorization|cookie)$/i;
 
+/** The first parts of our own paths: a provider of that name could never be reached, or would hide one of them. */
+export const ownSegments: ReadonlySet<string> = new Set(["v1", "admin", "api", "usage", "token", "health", "assets"]);
+
+const providerName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, "must be a name of lower-case letters, digits, - and _, 63 at most")
+  .refine((name) => !ownSegments.has(name), "is the beginning of a path of dragoman's own");
+
+/** Where credentials of the machine itself are handed out, in clouds; no provider lives there. */
+const metadataHost =
+  /^(?:169\.254\.\d+\.\d+|100\.100\.100\.200|\[fd00:ec2::254\]|\[fe[89ab].*\]|\[::ffff:a9fe:.*\]|metadata(?:\.google\.internal)?\.?)$/;
+
+const baseUrl = z
+  .string()
+  .max(2_048)
+  .transform((given, context) => {
+    const fault = faultOfUrl(given);
+    if (fault === undefined) return checkUpstreamUrl("", given);
+    context.addIssue({ code: "custom", message: fault });
+    return z.NEVER;
+  });
+
+const provider = z.strictObject({
+  type: z
+    .enum(["anthropic", "vendorx"])
+    .transform(() => "anthropic" as const)
+    .describe("What it speaks: anthropic, the Messages API. `vendorx` is another spelling."),
+  baseUrl: baseUrl.describe("Its address; `/v1/messages` is added. https, or http for this machine only."),
+  apiKey: key.describe("The key that is sent to it.").meta({ secret: true }),
+  auth: z
+    .enum(["x-api-key", "bearer"])
+    .default("x-api-key")
+    .describe("How the key is sent: in `x-api-key`, or as `Authorization: Bearer`."),
+});
+
+const atMost = (most: number) => (record: object) => Object.keys(record).length <= most;
+
 /** Each key bears a description; `secret` values are never shown, `restart` keys are read from the file at start only. */
 export const configSchema = z
   .strictObject({
@@ -44,6 +82,11 @@ export const configSchema = z
           .meta({ secret: true, restart: true }),
       })
       .prefault({}),
+    providers: z
+      .record(providerName, provider)
+      .refine(atMost(1_000), "expected at most 1000 providers")
+      .prefault({})
+      .describe("Other upstreams, each by the name that its paths begin with."),
     logLevel: z.enum(["error", "warn", "info", "debug"]).default("info").describe("How much is written to stderr."),
     retentionDays: z.int().min(1).max(3_650).default(14).describe("Days a request stays in the history."),
     maxRows: z.int().min(1).max(10_000_000).default(200_000).describe("Requests the history keeps at most."),
@@ -59,12 +102,28 @@ export const configSchema = z
       .describe("Names this machine may be called by, beside localhost and addresses."),
     upstreamHeaders: z
       .record(headerName, headerValue)
+      .refine(atMost(1_000), "expected at most 1000 headers")
       .default({})
       .describe("Headers added to upstream requests, or replacing ours."),
+    accountAffinity: z
+      .boolean()
+      .default(false)
+      .describe("A client's session stays with the account that served it, as long as that one can serve."),
     modelAliases: z
       .record(modelId, modelId)
+      .refine(atMost(1_000), "expected at most 1000 aliases")
       .default({})
       .describe("Other names for models: what a client may ask for, and the model's own id."),
+    freeModelRouting: z
+      .enum(["round-robin", "in-order"])
+      .default("round-robin")
+      .describe("Which account serves a model that costs no quota: each in its turn, or the first that can."),
+    tokenEstimateMultiplier: z
+      .number()
+      .min(0.1)
+      .max(10)
+      .default(1.15)
+      .describe("By what an estimate of tokens is multiplied: Claude makes more of them than the local vocabulary."),
     useResponsesApiWebSearch: z
       .boolean()
       .default(true)
@@ -110,7 +169,8 @@ function faultsOf(error: z.ZodError): { path: string; message: string }[] {
   });
 }
 
-function spell(path: PropertyKey[]): string {
+/** A path as people write it: `auth.apiKeys[1]`. */
+export function spell(path: readonly PropertyKey[]): string {
   return path
     .map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part).slice(0, 100)}`))
     .join("")
@@ -118,13 +178,24 @@ function spell(path: PropertyKey[]): string {
 }
 
 /** Names every object inherits are no keys of ours, and a record would drop or shadow them. Nothing we know is deeper than 8. */
-function refuseInherited(value: unknown, path: PropertyKey[] = []): void {
+export function refuseInherited(value: unknown, path: PropertyKey[] = []): void {
   if (typeof value !== "object" || value === null || path.length > 8) return;
   for (const [name, inner] of Object.entries(value)) {
     const inside = [...path, Array.isArray(value) ? Number(name) : name];
     if (["__proto__", "constructor", "prototype"].includes(name))
       throw new ProxyError("invalid_request", `${spell(inside)}: not a known key.`, { param: spell(inside) });
     refuseInherited(inner, inside);
+  }
+}
+
+/** What is wrong with a provider's address, as the end of a sentence about it. */
+function faultOfUrl(given: string): string | undefined {
+  try {
+    const url = checkUpstreamUrl("", given);
+    return metadataHost.test(new URL(url).hostname) ? "must not be a metadata or link-local address" : undefined;
+  } catch (thrown) {
+    if (!(thrown instanceof ProxyError)) throw thrown;
+    return thrown.message.trim().replace(/\.$/, "");
   }
 }
 

@@ -1,27 +1,145 @@
+/** The config as the file has it and as it holds: loaded, changed, and followed when somebody edits the file. */
+import { createHmac, randomBytes } from "node:crypto";
+import { mkdirSync, statSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import { ProxyError } from "../errors";
 import { readPrivate, writePrivate } from "./files";
-import { jsonFault } from "./json-fault";
-import { type Config, parseConfig } from "./schema";
+import { jsonFault, type Place, placeOf } from "./json-fault";
+import { alone } from "./lock";
+import { configKeys, valueAt } from "./marks";
+import { patched, type Stored } from "./patch";
+import { type Config, parseConfig, spell } from "./schema";
+
+export type { Stored } from "./patch";
 
 /** Far more than the largest config anybody writes. */
 const maxBytes = 4 * 1024 * 1024;
 
+/** Milliseconds between two looks at the file: what is wrong there is believed at the second look. */
+const lookEvery = 500;
+
+/** Keys that the file sets from start to start, and the members of the config they are in; a call sets them at once. */
+const startKeys = configKeys.filter(({ restart }) => restart).map(({ path }) => path);
+const startMembers = [...new Set(startKeys.map(([member]) => member as keyof Config))];
+
 export interface ConfigStore {
-  /** What holds now, defaults included. Read it at use and keep no copy: `save` replaces it. */
+  /** What holds now, defaults included. Read it at use and keep no copy: a change replaces it. */
   readonly current: Config;
   /** Only what the owner set, as the file has it. */
-  readonly stored: Record<string, unknown>;
+  readonly stored: Stored;
+  /** Another one for every other text of the file. */
+  readonly revision: string;
+  /** Why the file as it is now does not hold, in a sentence; undefined when it does. */
+  readonly fault: string | undefined;
+  /** Keys that have another value in the file than the one that holds until the next start. */
+  readonly waiting: readonly string[];
   /**
-   * Checks, writes and applies, or changes nothing: `invalid_request` when a key or value is wrong, `internal` with the
-   * code `config_write_failed` when the file cannot be written.
+   * Merges into what the file has now, checks the whole, writes and applies it; or changes nothing.
+   * @throws ProxyError `invalid_request` when a key or value is wrong; `conflict` when the file does not read, or is not
+   * of this revision; `internal` with the code `config_write_failed` when it cannot be written.
    */
-  save(stored: Record<string, unknown>): void;
+  change(patch: Stored, options?: ChangeOptions): Promise<void>;
+  /** Looks at the file now. */
+  look(): void;
+  /** Looks at the file twice a second from now on. */
+  follow(listener: Listener): void;
+  close(): void;
+}
+
+export interface ChangeOptions {
+  /** The one the change was made for. */
+  revision?: string;
+  /** Asked before anything is written; throws to refuse. */
+  check?(next: Config): void;
+}
+
+export interface Listener {
+  /**
+   * Other values hold now: those of these members.
+   * @param edited By hand, in the file; a member that counts from the next start may then be all that was changed.
+   */
+  changed(members: string[], edited: boolean): void;
+  /** The file was edited and does not read; what held goes on. */
+  refused(sentence: string): void;
 }
 
 /** Loads the config; a missing file means defaults. Throws `invalid_request` naming the file and the place at fault; the file stays as it is. */
 export function openConfig(path: string): ConfigStore {
-  let stored = readStored(path);
-  let current = parseStored(path, stored);
+  const salt = randomBytes(16);
+  /** The file as it was last read, or found wrong for the second time; `suspect`, for the first time. */
+  let seen = fingerprint(path);
+  let suspect: string | undefined;
+  let text = readPrivate(path, maxBytes) ?? "{}";
+  let stored = parseText(path, text);
+  let current = parseStored(path, text, stored);
+  let fault: string | undefined;
+  let waiting: string[] = [];
+  let listener: Listener | undefined;
+  let timer: Timer | undefined;
+
+  /** @param kept Members that go on as they are, whatever the file says. */
+  const hold = (next: Reading, kept: readonly (keyof Config)[], edited: boolean) => {
+    const before = current;
+    ({ text, stored } = next);
+    current = { ...next.config, ...Object.fromEntries(kept.map((member) => [member, before[member]])) };
+    waiting = startKeys
+      .filter((path) => !Bun.deepEquals(valueAt(current, path), valueAt(next.config, path)))
+      .map((path) => path.join("."));
+    fault = undefined;
+    suspect = undefined;
+    const members = Object.keys(current) as (keyof Config)[];
+    const changed = members.filter((member) => !Bun.deepEquals(current[member], before[member]));
+    if (changed.length > 0 || (edited && waiting.length > 0)) listener?.changed(changed, edited);
+  };
+
+  /** What the file has now. One that is gone says nothing: an editor may be about to put a new one in its place. */
+  const read = (): Reading => {
+    const now = readPrivate(path, maxBytes) ?? text;
+    const fresh = now === text ? stored : parseText(path, now);
+    return { text: now, stored: fresh, config: parseStored(path, now, fresh) };
+  };
+
+  const look = () => {
+    const print = fingerprint(path);
+    if (print === undefined || print === seen) return;
+    try {
+      const now = read();
+      seen = print;
+      if (now.text !== text || fault !== undefined) hold(now, startMembers, true);
+    } catch (thrown) {
+      if (!(thrown instanceof ProxyError)) throw thrown;
+      fault = withoutFolder(path, thrown.message);
+      // An editor may be in the middle of writing.
+      if (print !== suspect) {
+        suspect = print;
+        return;
+      }
+      seen = print;
+      listener?.refused(thrown.message);
+    }
+  };
+
+  const plan = (patch: Stored, { revision, check }: ChangeOptions) => {
+    const file = readForChange(path, read);
+    if (revision !== undefined && revision !== revisionOf(file.text)) throw changedMeanwhile();
+    const next = patched(file.stored, patch);
+    const config = parseConfig(next);
+    check?.(config);
+    const text = Bun.deepEquals(next, file.stored) ? file.text : `${JSON.stringify(next, null, 2)}\n`;
+    return { text, stored: next, config, isNew: text !== file.text };
+  };
+
+  const change = (patch: Stored, options: ChangeOptions) => {
+    const { isNew, ...next } = plan(patch, options);
+    if (isNew) writePrivate(path, next.text);
+    // Read again at the next look: it may have been edited by hand in this very moment.
+    seen = undefined;
+    const kept = startMembers.filter((member) => !Object.hasOwn(patch, member));
+    hold(next, kept, false);
+  };
+
+  const revisionOf = (of: string) => createHmac("sha256", salt).update(of).digest("hex").slice(0, 16);
+
   return {
     get current() {
       return current;
@@ -29,48 +147,102 @@ export function openConfig(path: string): ConfigStore {
     get stored() {
       return stored;
     },
-    save(next) {
-      const parsed = parseConfig(next);
-      write(path, next);
-      stored = next;
-      current = parsed;
+    get revision() {
+      return revisionOf(text);
+    },
+    get fault() {
+      return fault;
+    },
+    get waiting() {
+      return waiting;
+    },
+    async change(patch, options = {}) {
+      // What is wrong is said before anything is touched; what is right is judged again when nobody else can change it.
+      plan(patch, options);
+      try {
+        mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+        await alone(`${path}.lock`, () => change(patch, options));
+      } catch (thrown) {
+        throw asWriteFailure(thrown);
+      }
+    },
+    look,
+    follow(given) {
+      listener = given;
+      timer ??= setInterval(look, lookEvery).unref();
+    },
+    close() {
+      clearInterval(timer);
     },
   };
 }
 
-function readStored(path: string): Record<string, unknown> {
-  const text = readPrivate(path, maxBytes);
-  if (text === undefined) return {};
+interface Reading {
+  text: string;
+  stored: Stored;
+  config: Config;
+}
+
+/** Which file is there now, as far as its times tell; undefined when there is none to be seen. */
+function fingerprint(path: string): string | undefined {
+  try {
+    const { ino, size, mtimeNs } = statSync(path, { bigint: true });
+    return `${ino}:${size}:${mtimeNs}`;
+  } catch {
+    return undefined;
+  }
+}
+
+function parseText(path: string, text: string): Stored {
   try {
     return JSON.parse(text);
-  } catch (error) {
-    const { line, column } = jsonFault(text);
-    throw new ProxyError("invalid_request", `${path} is not valid JSON at line ${line}, column ${column}.`, {
-      cause: error,
+  } catch (cause) {
+    throw new ProxyError("invalid_request", `${path} is not valid JSON at ${inWords(jsonFault(text))}.`, { cause });
+  }
+}
+
+function parseStored(path: string, text: string, stored: unknown): Config {
+  try {
+    return parseConfig(stored);
+  } catch (thrown) {
+    if (!(thrown instanceof ProxyError)) throw thrown;
+    const { param } = thrown.details;
+    const place = param === undefined ? "" : ` at ${inWords(placeOf(text, param, spell))}`;
+    throw new ProxyError(thrown.kind, `${path} was not accepted${place}: ${thrown.message}`, {
+      ...thrown.details,
+      cause: thrown,
     });
   }
 }
 
-function parseStored(path: string, stored: unknown): Config {
+const inWords = ({ line, column }: Place) => `line ${line}, column ${column}`;
+
+/** A file that somebody is mending is not overwritten. */
+function readForChange(path: string, read: () => Reading): Reading {
   try {
-    return parseConfig(stored);
-  } catch (error) {
-    if (!(error instanceof ProxyError)) throw error;
-    throw new ProxyError(error.kind, `${path} was not accepted: ${error.message}`, { ...error.details, cause: error });
+    return read();
+  } catch (thrown) {
+    if (!(thrown instanceof ProxyError)) throw thrown;
+    const fault = withoutFolder(path, thrown.message);
+    throw conflict(`${fault} The file was edited by hand: mend it first. Nothing was changed.`, thrown);
   }
 }
 
-function write(path: string, stored: Record<string, unknown>): void {
-  try {
-    writePrivate(path, `${JSON.stringify(stored, null, 2)}\n`);
-  } catch (error) {
-    throw new ProxyError(
-      "internal",
-      "The config could not be written, so nothing was changed; is the disk full or read-only?",
-      {
-        code: "config_write_failed",
-        cause: error,
-      },
-    );
-  }
+/** Whoever asks over the network need not know where the file lies. */
+const withoutFolder = (path: string, sentence: string) => sentence.replaceAll(path, basename(path));
+
+const changedMeanwhile = () =>
+  conflict("The config was changed meanwhile; nothing was changed now. Read it again, and decide again.");
+
+const conflict = (sentence: string, cause?: unknown) =>
+  new ProxyError("conflict", sentence, { code: "config_conflict", cause });
+
+/** What the system or SQLite says of the folder, as one sentence for the owner; anything else as it is. */
+function asWriteFailure(thrown: unknown): unknown {
+  if (thrown instanceof ProxyError || !(thrown instanceof Error && "code" in thrown)) return thrown;
+  return new ProxyError(
+    "internal",
+    "The config could not be written, so nothing was changed; is the disk full or read-only?",
+    { code: "config_write_failed", cause: thrown },
+  );
 }

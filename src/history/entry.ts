@@ -75,13 +75,13 @@ const limits: Partial<Record<keyof Entry, number>> = {
 const lists: Set<string> = new Set<keyof Entry>(["attempts", "mends", "dropped"]);
 
 /** A copy whose texts fit: a text loses its end, a JSON array its last members. */
-export function cut(entry: Entry): Entry {
+export function cut<Told extends Partial<Entry>>(entry: Told): Told {
   const fitting = Object.entries(entry).map(([name, value]) => {
     const limit = limits[name as keyof Entry] ?? 256;
     if (typeof value !== "string" || value.length <= limit) return [name, value];
     return [name, lists.has(name) ? cutList(value, limit) : value.slice(0, limit).replace(/[\ud800-\udbff]$/, "")];
   });
-  return Object.fromEntries(fitting);
+  return Object.fromEntries(fitting) as Told;
 }
 
 function cutList(text: string, limit: number): string {
@@ -90,9 +90,10 @@ function cutList(text: string, limit: number): string {
   return JSON.stringify(members);
 }
 
-const names = Object.keys(columns);
+/** In the order of the table. */
+export const columnNames = Object.keys(columns) as (keyof Entry)[];
 
-export const insertEntry = `INSERT INTO requests (${names.join(", ")}) VALUES (${names.map((name) => `$${name}`).join(", ")})
+export const insertEntry = `INSERT INTO requests (${columnNames.join(", ")}) VALUES (${columnNames.map((name) => `$${name}`).join(", ")})
   ON CONFLICT (request_id) DO NOTHING`;
 
 /** An index on a column holds the id too, in order: so a page with one equality filter reads only its own rows. */
@@ -113,5 +114,10 @@ export const migrations: Migration[] = [
     database.run(`CREATE TABLE requests (id INTEGER PRIMARY KEY, ${typed.join(", ")})`);
     for (const name of indexed) database.run(`CREATE INDEX requests_${name} ON requests (${name})`);
     database.run("CREATE INDEX requests_failed ON requests (id) WHERE error_type IS NOT NULL");
+  },
+  (database) => {
+    for (const name of ["client_name", "initiator", "stream"])
+      database.run(`CREATE INDEX requests_${name} ON requests (${name})`);
+    database.run("CREATE INDEX requests_status_class ON requests (http_status / 100)");
   },
 ];

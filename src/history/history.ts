@@ -1,15 +1,20 @@
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { ProxyError } from "../errors";
+import { openColumns } from "./columns";
 import { fileIdentity, isBusy, isDamage, mayPass, moveAside, openDatabase, sqliteCode } from "./database";
 import { cut, type Entry, insertEntry, migrations, type Row } from "./entry";
 import { type Filters, type Page, page } from "./page";
 import { openQueue } from "./queue";
+import { type Dimension, type Statistics, statisticsOf } from "./statistics";
+import { openTally, type Totals } from "./tally";
 
 export type { Entry, Row } from "./entry";
 export type { Filters, Page } from "./page";
+export type { Dimension, Group, Statistics } from "./statistics";
+export type { Totals } from "./tally";
 
-/** What is remembered of exchanges. Its troubles are its own: only the three questions may throw, an `internal`. */
+/** What is remembered of exchanges. Its troubles are its own: only questions may throw, an `internal`. */
 export interface History {
   /** Remembers an exchange: at once for the caller, a moment later on disk. */
   add(entry: Entry): void;
@@ -18,6 +23,14 @@ export interface History {
   list(filters: Filters, limit: number, cursor?: number): Page;
   get(requestId: string): Row | undefined;
   count(): number;
+  /** When the oldest exchange that is remembered started. */
+  oldest(): number | undefined;
+  /** When the newest exchange of the account started. */
+  lastOf(accountId: string): number | undefined;
+  /** What all matching exchanges come to. */
+  totals(filters: Filters): Promise<Totals>;
+  /** @param by Two dimensions at most. */
+  statistics(filters: Filters, by: Dimension[]): Promise<Statistics>;
   /** Removes what is too old or too much, a little at a time; also done by a timer. */
   prune(): Promise<void>;
   /** Entries wait for the disk, or nothing is remembered at all. */
@@ -89,6 +102,8 @@ export function openHistory(path: string, { retentionDays, maxRows, warn, now = 
     }
   };
 
+  const columns = openColumns(ask);
+
   let written = 0;
   const queue = openQueue<Entry>({
     warn,
@@ -142,6 +157,10 @@ export function openHistory(path: string, { retentionDays, maxRows, warn, now = 
     list: (filters, limit, cursor) => ask((database) => page(database, filters, limit, cursor)),
     get: (requestId) => ask((database) => findRow(database, requestId)),
     count: () => ask(countRows),
+    oldest: () => ask(oldestStart),
+    lastOf: (accountId) => ask((database) => lastStart(database, accountId)),
+    totals: async (filters) => (await statisticsOf(columns, filters, [])).totals,
+    statistics: (filters, by) => statisticsOf(columns, filters, by),
     prune,
     get degraded() {
       return database === undefined || queue.degraded;
@@ -151,6 +170,7 @@ export function openHistory(path: string, { retentionDays, maxRows, warn, now = 
       closed = true;
       clearTimeout(soon);
       clearInterval(hourly);
+      columns.clear();
       release();
     },
   };
@@ -164,6 +184,10 @@ function noHistory(error: unknown, warn: (sentence: string) => void): History {
     list: () => ({ items: [], next_cursor_id: null, has_more: false }),
     get: () => undefined,
     count: () => 0,
+    oldest: () => undefined,
+    lastOf: () => undefined,
+    totals: async () => openTally().totals(),
+    statistics: async (_filters, by) => ({ by, totals: openTally().totals(), groups: [], others: null }),
     prune: async () => {},
     degraded: true,
     close() {},
@@ -207,6 +231,18 @@ function findRow(database: Database, request_id: string): Row | undefined {
 
 function countRows(database: Database): number {
   return database.query<{ rows: number }, []>("SELECT count(*) AS rows FROM requests").get()!.rows;
+}
+
+function oldestStart(database: Database): number | undefined {
+  const sql = "SELECT min(started_at_ms) AS at FROM requests";
+  return database.query<{ at: number | null }, []>(sql).get()!.at ?? undefined;
+}
+
+export const lastStartQuery =
+  "SELECT started_at_ms AS at FROM requests WHERE account_id = $id ORDER BY id DESC LIMIT 1";
+
+function lastStart(database: Database, id: string): number | undefined {
+  return database.query<{ at: number }, [{ id: string }]>(lastStartQuery).get({ id })?.at;
 }
 
 /** The newest id of those beyond `maxRows`, counted from the oldest: few, while there are many to keep. */

@@ -1,14 +1,19 @@
 import type { Database } from "bun:sqlite";
 import type { Row } from "./entry";
 
-/** What a page may be narrowed to; absent means any. Times are Unix ms, both ends included. */
+/** What rows may be narrowed to; absent means any, null that none is known. Times are Unix ms, both ends included. */
 export interface Filters {
-  account_id?: string;
-  upstream_model?: string;
-  client_model?: string;
-  upstream_endpoint?: string;
-  path?: string;
+  account_id?: string | null;
+  client_model?: string | null;
+  upstream_model?: string | null;
+  client_name?: string | null;
+  path?: string | null;
+  upstream_endpoint?: string | null;
+  initiator?: string | null;
+  stream?: boolean;
   status?: number;
+  /** The first digit of a status. */
+  status_class?: number;
   has_error?: boolean;
   from_ms?: number;
   to_ms?: number;
@@ -22,30 +27,98 @@ export interface Page {
   has_more: boolean;
 }
 
-/** How each filter is said; only those that are present are, as a condition that may be absent defeats the index. */
-const conditions: Record<keyof Filters, (wanted: unknown) => string> = {
-  account_id: () => "account_id = $account_id",
-  upstream_model: () => "upstream_model = $upstream_model",
-  client_model: () => "client_model = $client_model",
-  upstream_endpoint: () => "upstream_endpoint = $upstream_endpoint",
-  path: () => "path = $path",
-  status: () => "http_status = $status",
-  has_error: (wanted) => (wanted ? "error_type IS NOT NULL" : "error_type IS NULL"),
-  from_ms: () => "started_at_ms >= $from_ms",
-  to_ms: () => "started_at_ms <= $to_ms",
-};
+/** The columns that hold a name: each may narrow rows, and statistics may be grouped by it. */
+export const nameColumns = [
+  "account_id",
+  "client_model",
+  "upstream_model",
+  "client_name",
+  "path",
+  "upstream_endpoint",
+  "initiator",
+] as const satisfies (keyof Filters)[];
+export type NameColumn = (typeof nameColumns)[number];
 
 export function page(database: Database, filters: Filters, limit: number, cursor?: number): Page {
-  const where = Object.entries(conditions)
-    .map(([name, condition]) => ({ wanted: filters[name as keyof Filters], condition }))
-    .filter(({ wanted }) => wanted !== undefined)
-    .map(({ wanted, condition }) => condition(wanted));
-  if (cursor !== undefined) where.push("id < $cursor");
-  const sql = `SELECT * FROM requests ${where.length ? `WHERE ${where.join(" AND ")}` : ""} ORDER BY id DESC LIMIT $limit`;
-  const { has_error: _, ...values } = filters;
-  const bindings = { ...values, limit: limit + 1, cursor: cursor ?? null };
-  const rows = database.query(sql).all(bindings) as Row[];
+  const { sql, values } = pageQuery(database, filters, limit + 1, cursor);
+  const rows = database.query(sql).all(values) as Row[];
   const items = rows.slice(0, limit);
   const has_more = rows.length > limit;
   return { items, has_more, next_cursor_id: has_more ? items.at(-1)!.id : null };
+}
+
+type Values = Record<string, string | number>;
+
+/** Rows are walked by id, newest first, through the one index that leads to the fewest. */
+export function pageQuery(database: Database, filters: Filters, limit: number, cursor?: number) {
+  const { indexed, plain, values } = conditionsOf(filters);
+  const lead = rarest(database, indexed, values);
+  // A `+` keeps SQLite from an index of its own choice: it does not know how often a value occurs.
+  const where = [...indexed.map((each) => (each === lead ? each : `+${each}`)), ...plain];
+  if (filters.from_ms !== undefined || filters.to_ms !== undefined) {
+    const ids = idsBetween(database, filters.from_ms, filters.to_ms);
+    where.push("id BETWEEN $first_id AND $last_id");
+    Object.assign(values, { first_id: ids?.first ?? 0, last_id: ids?.last ?? -1 });
+  }
+  if (cursor !== undefined) {
+    where.push("id < $cursor");
+    values.cursor = cursor;
+  }
+  const sql = `SELECT * FROM requests ${where.length ? `WHERE ${where.join(" AND ")}` : ""} ORDER BY id DESC LIMIT $limit`;
+  return { sql, values: { ...values, limit } };
+}
+
+/** Only the filters that are present are said, as a condition that may be absent defeats every index. */
+function conditionsOf(filters: Filters): { indexed: string[]; plain: string[]; values: Values } {
+  const indexed: string[] = [];
+  const plain: string[] = [];
+  const values: Values = {};
+  for (const name of nameColumns) {
+    const wanted = filters[name];
+    if (wanted === undefined) continue;
+    indexed.push(wanted === null ? `${name} IS NULL` : `${name} = $${name}`);
+    if (wanted !== null) values[name] = wanted;
+  }
+  const { stream, status, status_class, has_error, from_ms, to_ms } = filters;
+  if (stream !== undefined) indexed.push(`stream = ${stream ? 1 : 0}`);
+  if (status !== undefined) {
+    indexed.push("http_status = $status");
+    values.status = status;
+  }
+  if (status_class !== undefined) {
+    indexed.push("(http_status / 100) = $status_class");
+    values.status_class = status_class;
+  }
+  if (has_error) indexed.push("error_type IS NOT NULL");
+  if (has_error === false) plain.push("error_type IS NULL");
+  if (from_ms !== undefined) {
+    plain.push("+started_at_ms >= $from_ms");
+    values.from_ms = from_ms;
+  }
+  if (to_ms !== undefined) {
+    plain.push("+started_at_ms <= $to_ms");
+    values.to_ms = to_ms;
+  }
+  return { indexed, plain, values };
+}
+
+/** Counting some entries of each index costs far less than walking a wrong one. */
+function rarest(database: Database, indexed: string[], values: Values): string | undefined {
+  if (indexed.length < 2) return indexed[0];
+  const counted = indexed.map((condition) => {
+    const sql = `SELECT count(*) AS entries FROM (SELECT 1 FROM requests WHERE ${condition} LIMIT 10000)`;
+    return { condition, entries: (database.query(sql).get(values) as { entries: number }).entries };
+  });
+  return counted.reduce((least, each) => (each.entries < least.entries ? each : least)).condition;
+}
+
+/** The ids of all rows that started in between lie within these; clocks may go back, so ids are not in order of time. */
+export function idsBetween(
+  database: Database,
+  from = 0,
+  to = Number.MAX_SAFE_INTEGER,
+): { first: number; last: number } | undefined {
+  const sql = "SELECT min(id) AS first, max(id) AS last FROM requests WHERE started_at_ms BETWEEN $from AND $to";
+  const found = database.query(sql).get({ from, to }) as { first: number | null; last: number | null };
+  return found.first === null ? undefined : { first: found.first, last: found.last! };
 }

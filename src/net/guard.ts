@@ -7,6 +7,8 @@ import { ProxyError } from "../errors";
 export interface Caller {
   /** Ours and random: a client's own `x-request-id` is not believed. */
   requestId: string;
+  /** The socket's address; null when it is not known. */
+  peer: string | null;
   /** A page of another origin is behind the call. */
   foreign: boolean;
   /** The Origin header, where a browser sent one. */
@@ -35,7 +37,7 @@ export interface GuardLists {
 /**
  * The caller of a request. Must run before routing and before anything is awaited.
  * @param peer The socket's address; null (gone already, or no socket) counts as remote.
- * @throws ProxyError 400 for a Host that routing could be misled by, 405 for methods nobody serves.
+ * @throws ProxyError 400 for a Host that routing could be misled by.
  */
 export function inspect(request: Request, peer: string | null, lists: GuardLists): Caller {
   const hostHeader = request.headers.get("host");
@@ -43,19 +45,24 @@ export function inspect(request: Request, peer: string | null, lists: GuardLists
   // A malformed Host makes `request.url` a bare path, and a router would then run another path than a guard saw.
   if (host === undefined || !request.url.startsWith("http"))
     throw new ProxyError("invalid_request", "The Host header is missing or malformed.");
-  if (!methods.has(request.method))
-    throw new ProxyError("method_not_allowed", `${request.method.slice(0, 20)} is not served here.`);
 
   const origin = request.headers.get("origin");
   const kind = hostKind(host, lists.hosts);
   const foreign = origin === null ? fetchedFromElsewhere(request) : !sameOrigin(origin, hostHeader!);
   return {
     requestId: crypto.randomUUID(),
+    peer,
     foreign,
     origin,
     host: kind,
     local: kind === "loopback" && !foreign && isLoopbackAddress(peer) && !wasForwarded(request.headers),
   };
+}
+
+/** @throws ProxyError 405 for methods nobody serves. */
+export function refuseMethods(request: Request): void {
+  if (!methods.has(request.method))
+    throw new ProxyError("method_not_allowed", `${request.method.slice(0, 20)} is not served here.`);
 }
 
 /** Whether a call without a client key may reach the models; where not, the sentence says which config line allows it. */

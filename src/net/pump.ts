@@ -38,7 +38,7 @@ export interface Pumped {
 
 /**
  * @param gone Aborts when the client hangs up; the upstream call must be tied to it as well.
- * @param stopping Aborts when the process must stop: the stream then ends with an error.
+ * @param stopping Aborts when the stream must end at once: with its reason, where that is a ProxyError.
  */
 export function pump(
   upstream: ReadableStream<Uint8Array>,
@@ -146,7 +146,8 @@ export function pump(
   }
 
   function stop(): void {
-    breakOff(new ProxyError("no_account", "dragoman is shutting down; send the request again in a moment."));
+    const down = new ProxyError("no_account", "dragoman is shutting down; send the request again in a moment.");
+    breakOff(stopping.reason instanceof ProxyError ? stopping.reason : down);
   }
 }
 

@@ -176,10 +176,19 @@ function anyFrameEnd(buffer: Uint8Array, start: number): number {
 }
 
 function readFrame(text: string, bytes: Uint8Array | undefined): SseFrame {
-  // The commonest frame by far is one line of data.
-  if (text.startsWith("data: ") && text.indexOf("\n") === text.length - 2 && !text.includes("\r"))
-    return { data: text.slice(6, -2), bytes };
+  return readPlainFrame(text, bytes) ?? readLines(text, bytes);
+}
 
+/** The commonest frames by far: one line of data, with the event's name before it or without. */
+function readPlainFrame(text: string, bytes: Uint8Array | undefined): SseFrame | undefined {
+  const dataAt = text.startsWith("event: ") ? text.indexOf("\n") + 1 : 0;
+  if (!text.startsWith("data: ", dataAt) || text.indexOf("\n", dataAt) !== text.length - 2 || text.includes("\r"))
+    return undefined;
+  const data = text.slice(dataAt + 6, -2);
+  return dataAt === 0 ? { data, bytes } : { event: text.slice(7, dataAt - 1), data, bytes };
+}
+
+function readLines(text: string, bytes: Uint8Array | undefined): SseFrame {
   const frame: SseFrame = { bytes };
   for (const line of text.split(/\r\n|\n|\r/)) {
     const colon = line.indexOf(":");

@@ -26,7 +26,7 @@ export interface Catalogue {
 const freshFor = 10 * 60_000;
 const usableFor = 24 * 3600_000;
 const retryAfter = 30_000;
-/** How long the first list that is there waits for the others: an account that cannot be asked must not hold up the rest. */
+/** How long the lists that are there wait for the others: an account that cannot be asked must not hold up the rest. */
 const patience = 3_000;
 
 interface List {
@@ -45,13 +45,20 @@ export function openCatalogue(
 ): Catalogue {
   const lists = new WeakMap<Account, List>();
   const loading = new WeakMap<Account, Promise<List>>();
-  const failedAt = new WeakMap<Account, number>();
+  /** By the clock that never jumps. */
+  const loadingSince = new WeakMap<Account, number>();
+  const failures = new WeakMap<Account, { at: number; thrown: unknown }>();
 
   /** The account's list: a fresh one; else a stale one at once while a fresh one is fetched beside; else the fetched one. */
   async function listOf(account: Account): Promise<List> {
     const known = lists.get(account);
     if (known && now() - known.at < freshFor) return known;
-    if (known && now() - (failedAt.get(account) ?? 0) < retryAfter) return known;
+    const failure = failures.get(account);
+    if (failure && now() - failure.at < retryAfter) {
+      if (known) return known;
+      // Its models are missing a while longer, but the others' requests go on.
+      if (accounts().some((other) => lists.has(other))) throw failure.thrown;
+    }
     const load = loading.get(account) ?? startLoading(account);
     if (known && now() - known.at < usableFor) {
       load.catch(() => {}); // said in the log where it happened
@@ -68,12 +75,13 @@ export function openCatalogue(
         return list;
       })
       .catch((thrown) => {
-        failedAt.set(account, now());
+        failures.set(account, { at: now(), thrown });
         logger.warn(`The model list of ${account.id} could not be fetched.`, thrown);
         throw thrown;
       })
       .finally(() => loading.delete(account));
     loading.set(account, load);
+    loadingSince.set(account, performance.now());
     return load;
   }
 
@@ -98,7 +106,9 @@ export function openCatalogue(
   return {
     async models() {
       if (accounts().length === 0) throw pool.whyNone();
-      const results = await mostOf(accounts().map(listOf));
+      const since = accounts().map((account) => (loading.has(account) ? loadingSince.get(account)! : Infinity));
+      const waited = Math.max(0, performance.now() - Math.min(...since));
+      const results = await mostOf(accounts().map(listOf), Math.max(0, patience - waited));
       const union = new Map<string, Model>();
       for (const { list } of results)
         for (const model of list?.models ?? [])
@@ -121,7 +131,7 @@ export function openCatalogue(
 }
 
 /** What became of each; neither, for those that are still awaited a while after the first list was there. */
-async function mostOf(loads: Promise<List>[]): Promise<{ list?: List; thrown?: unknown }[]> {
+async function mostOf(loads: Promise<List>[], patience: number): Promise<{ list?: List; thrown?: unknown }[]> {
   const results: { list?: List; thrown?: unknown }[] = loads.map(() => ({}));
   let awaited = loads.length;
   let timer: Timer | undefined;

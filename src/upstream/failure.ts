@@ -47,6 +47,16 @@ export function readFailure(status: number, headers: Headers, body: string, now:
   };
 }
 
+/** A good status with an error in its body, before anything was said: the error answer it should have been. */
+export function brokenReply({ code, message }: { code: string; message: string }): ProxyError {
+  return new ProxyError(kindsOfBroken[code] ?? "upstream", message, { code });
+}
+
+const kindsOfBroken: Record<string, Kind> = {
+  context_length_exceeded: "invalid_request",
+  rate_limit_exceeded: "rate_limit",
+};
+
 interface Row {
   status: number[];
   /** Matched against "code message param". */
@@ -77,7 +87,7 @@ const rows: Row[] = [
   },
   {
     status: [400],
-    when: /invalid_encrypted_content|item_id did not match|(?:string_above_max_length|string too long).*input\[\d+\]\.id|input\[\d+\]\.id'?: string too long/i,
+    when: /invalid_encrypted_content|item_id did not match|(?:string_above_max_length|string too long).*input\[\d+\]\.id|input\[\d+\]\.id'?: string too long|invalid `(?:signature|data)` in `(?:redacted_)?thinking`/i,
     remedy: "repair",
     kind: "invalid_request",
   },

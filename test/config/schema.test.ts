@@ -17,13 +17,17 @@ function refusal(value: unknown): ProxyError {
 test("an empty config means these defaults", () => {
   expect(parseConfig({})).toEqual({
     auth: { apiKeys: [] },
+    providers: {},
     logLevel: "info",
     retentionDays: 14,
     maxRows: 200_000,
     allowedOrigins: [],
     allowedHosts: [],
     upstreamHeaders: {},
+    accountAffinity: false,
     modelAliases: {},
+    freeModelRouting: "round-robin",
+    tokenEstimateMultiplier: 1.15,
     useResponsesApiWebSearch: true,
     anthropicApiKey: undefined,
   });

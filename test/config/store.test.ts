@@ -11,7 +11,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { jsonFault } from "../../src/config/json-fault";
+import { jsonFault, placeOf } from "../../src/config/json-fault";
+import { masked } from "../../src/config/marks";
+import { patched } from "../../src/config/patch";
+import { parseConfig, spell } from "../../src/config/schema";
 import { openConfig } from "../../src/config/store";
 import { ProxyError } from "../../src/errors";
 
@@ -32,6 +35,15 @@ function failure(work: () => unknown): ProxyError {
     return error as ProxyError;
   }
   throw new Error("It was accepted.");
+}
+
+async function refusal(work: Promise<unknown>): Promise<ProxyError> {
+  const thrown = await work.then(
+    () => "It was accepted.",
+    (error: unknown) => error,
+  );
+  expect(thrown).toBeInstanceOf(ProxyError);
+  return thrown as ProxyError;
 }
 
 test("without a file the defaults hold, and none is written", () => {
@@ -65,14 +77,14 @@ test.each([
 });
 
 test.each([
-  ['{"foo":1}', "foo: not a known key", "foo"],
-  ['{"auth":{"apiKeys":[1]}}', "auth.apiKeys[0]: expected string", "auth.apiKeys[0]"],
-  ["[]", "expected object", undefined],
-  ["null", "expected object", undefined],
+  ['{"foo":1}', " at line 1, column 2: foo: not a known key", "foo"],
+  ['{"auth":{"apiKeys":[1]}}', " at line 1, column 21: auth.apiKeys[0]: expected string", "auth.apiKeys[0]"],
+  ["[]", ": expected object", undefined],
+  ["null", ": expected object", undefined],
 ])("a file that says something we do not know is refused by its path: %s", (text, said, param) => {
   writeFileSync(path, text);
   const { message, details } = failure(() => openConfig(path));
-  expect(message).toStartWith(`${path} was not accepted: ${said}`);
+  expect(message).toStartWith(`${path} was not accepted${said}`);
   expect(details.param).toBe(param);
 });
 
@@ -84,20 +96,22 @@ test("a folder or a giant in the file's place is refused at once", () => {
   expect(failure(() => openConfig(path)).message).toContain("is larger than");
 });
 
-describe("saving", () => {
-  test("holds at once, and keeps only what the owner set, as it was spelled", () => {
+describe("a change", () => {
+  test("holds at once, and keeps only what the owner set, as it was spelled", async () => {
     const store = openConfig(path);
-    store.save({ vendorxApiKey: "sk", auth: { apiKeys: ["new"] } });
+    await store.change({ vendorxApiKey: "sk", auth: { apiKeys: ["new"] } });
     expect(store.current).toMatchObject({ anthropicApiKey: "sk", auth: { apiKeys: ["new"] }, logLevel: "info" });
     expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ vendorxApiKey: "sk", auth: { apiKeys: ["new"] } });
-    if (process.platform !== "win32") expect(statSync(path).mode & 0o777).toBe(0o600);
+    if (process.platform !== "win32")
+      for (const file of readdirSync(folder)) expect(statSync(join(folder, file)).mode & 0o777).toBe(0o600);
     expect(openConfig(path).current).toEqual(store.current);
   });
 
-  test("a wrong value changes nothing, on disk or here", () => {
+  test("to a wrong value changes nothing, on disk or here", async () => {
     writeFileSync(path, '{"logLevel":"warn"}');
     const store = openConfig(path);
-    expect(failure(() => store.save({ logLevel: "debug", foo: 1 })).status).toBe(400);
+    expect((await refusal(store.change({ logLevel: "debug", foo: 1 }))).status).toBe(400);
+    expect(readdirSync(folder)).toEqual(["config.json"]);
     expect([store.current.logLevel, store.stored, readFileSync(path, "utf8")]).toEqual([
       "warn",
       { logLevel: "warn" },
@@ -105,16 +119,106 @@ describe("saving", () => {
     ]);
   });
 
-  test("onto a disk that takes nothing is said, and what held goes on", () => {
+  test("in a folder that takes nothing is said, and what held goes on", async () => {
     const store = openConfig(path);
-    mkdirSync(path);
-    expect(failure(() => store.save({ logLevel: "debug" }))).toMatchObject({
+    mkdirSync(`${path}.lock`);
+    expect(await refusal(store.change({ logLevel: "debug" }))).toMatchObject({
       status: 500,
       details: { code: "config_write_failed" },
     });
     expect(store.current.logLevel).toBe("info");
-    expect(readdirSync(folder)).toEqual(["config.json"]);
   });
+
+  test("of a folder that was removed makes it anew, with what held", async () => {
+    writeFileSync(path, '{"logLevel":"warn"}');
+    const store = openConfig(path);
+    rmSync(folder, { recursive: true });
+    await store.change({ maxRows: 7 });
+    expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ logLevel: "warn", maxRows: 7 });
+  });
+
+  test("does not wait for a process that died with the lock", async () => {
+    const holder = Bun.spawn([
+      process.execPath,
+      "-e",
+      `import { alone } from ${JSON.stringify(join(import.meta.dir, "../../src/config/lock.ts"))};
+       await alone(${JSON.stringify(`${path}.lock`)}, () => { console.log("held"); Bun.sleepSync(60_000); });`,
+    ]);
+    await holder.stdout.getReader().read();
+    const store = openConfig(path);
+    const changed = store.change({ maxRows: 7 });
+    await Bun.sleep(50);
+    expect(store.current.maxRows).toBe(200_000);
+    holder.kill("SIGKILL");
+    await changed;
+    expect(store.current.maxRows).toBe(7);
+  });
+});
+
+describe("what is put into what is stored", () => {
+  const stored = {
+    logLevel: "warn",
+    vendorxApiKey: "sk-ant-0123456789",
+    auth: { apiKeys: ["k-one-0123456789", "k-two-0123456789", "short"] },
+    providers: { a: { type: "vendorx", baseUrl: "https://a.example/x/", apiKey: "k-prov-0123456789" } },
+  };
+
+  test("what holds already stays as it was written, defaults stay unwritten", () => {
+    const shown = masked(parseConfig(stored));
+    expect(shown).toMatchObject({
+      anthropicApiKey: "…6789",
+      auth: { apiKeys: ["…6789", "…6789", "…"] },
+      providers: { a: { type: "anthropic", baseUrl: "https://a.example/x", apiKey: "…6789" } },
+    });
+    expect(patched(stored, shown)).toEqual(stored);
+    expect(patched({}, masked(parseConfig({})))).toEqual({});
+  });
+
+  test("null takes a key back to its default, in either spelling; another value takes the place of both", () => {
+    expect(patched(stored, { logLevel: null, anthropicApiKey: null })).toEqual({
+      auth: stored.auth,
+      providers: stored.providers,
+    });
+    expect(patched({ vendorxApiKey: "old" }, { anthropicApiKey: "new" })).toEqual({ anthropicApiKey: "new" });
+    expect(failure(() => patched({}, { foo: null })).details.param).toBe("foo");
+    expect(failure(() => patched({}, JSON.parse('{"__proto__":null}'))).details.param).toBe("__proto__");
+  });
+
+  test("masks stand for their secrets in their order, or are refused", () => {
+    const [one, two] = stored.auth.apiKeys as [string, string];
+    const keys = (...apiKeys: string[]) => patched(stored, { auth: { apiKeys } }).auth;
+    expect(keys("…6789", "…6789", "k-new")).toEqual({ apiKeys: [one, two, "k-new"] });
+    expect(keys("…", "k-new")).toEqual({ apiKeys: ["short", "k-new"] });
+    for (const wrong of [["…6789"], ["k-new", "…0000"], ["…", "…"], ["…6789", "…6789", "…6789"]])
+      expect(failure(() => keys(...wrong)).details.param).toMatch(/^auth\.apiKeys\[\d\]$/);
+  });
+
+  test("a provider keeps its key while it stays where it is", () => {
+    const to = (provider: object) =>
+      patched(stored, { providers: { a: { type: "anthropic", ...provider } } }).providers;
+    expect(to({ baseUrl: "https://a.example/y" })).toMatchObject({ a: { apiKey: "k-prov-0123456789" } });
+    for (const key of [{}, { apiKey: "…6789" }])
+      for (const baseUrl of ["https://b.example/x", "https://a.example:8443/x", "http://127.0.0.1:1"])
+        expect(failure(() => to({ baseUrl, ...key })).details.param).toBe("providers.a.apiKey");
+    expect(to({ baseUrl: "https://b.example", apiKey: "k-new" })).toMatchObject({ a: { apiKey: "k-new" } });
+    expect(patched(stored, { providers: {} }).providers).toEqual({});
+  });
+});
+
+test("a value that is not accepted is named with its place in the file", () => {
+  const text =
+    '{\n  "auth": { "apiKeys": ["a", "b",\n     7] },\n  "providers": { "x": { "n": [[1, 2], []] } },\n  "foo": 2,\n  "foo": 3\n}';
+  const place = (of: string) => Object.values(placeOf(text, of, spell));
+  expect(place("auth.apiKeys[2]")).toEqual([3, 6]);
+  expect(place("auth.apiKeys[0]")).toEqual([2, 25]);
+  expect(place("providers.x.n[0][1]")).toEqual([4, 35]);
+  expect(place("providers.x.apiKey")).toEqual([4, 18]);
+  expect(place("foo")).toEqual([6, 3]);
+  expect(place("logLevel")).toEqual([1, 1]);
+  writeFileSync(path, text.replace("7", '"c"').replace('"n": [[1, 2], []]', '"type": "anthropic"'));
+  expect(failure(() => openConfig(path)).message).toContain(
+    "was not accepted at line 4, column 18: providers.x.baseUrl",
+  );
 });
 
 test("the place of a fault is found wherever JSON can break", () => {

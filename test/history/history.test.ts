@@ -14,9 +14,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Entry, type Filters, type History, openHistory } from "../../src/history/history";
+import { entry, noon } from "../support/entries";
 
 const posix = process.platform !== "win32";
-const noon = Date.UTC(2026, 0, 2, 12);
 const day = 86_400_000;
 
 let folder: string;
@@ -56,45 +56,6 @@ function other(): Database {
   const database = new Database(path);
   opened.push(database);
   return database;
-}
-
-let serial = 0;
-
-function entry(differing: Partial<Entry> = {}): Entry {
-  serial += 1;
-  return {
-    request_id: `req_${serial}`,
-    started_at_ms: noon,
-    duration_ms: 1_234,
-    first_byte_ms: 321,
-    path: "/v1/messages",
-    client_dialect: "messages",
-    upstream_dialect: "chat",
-    upstream_endpoint: "/chat/completions",
-    account_id: "ada",
-    client_model: "claude-sonnet-4-6",
-    upstream_model: "claude-sonnet-4.6",
-    stream: 1,
-    initiator: "user",
-    initiator_reason: "the last message is a person's",
-    attempts: '[{"account":"ada","status":200,"ms":300}]',
-    http_status: 200,
-    stop_reason: "end_turn",
-    error_type: null,
-    error_message: null,
-    client_name: "claude-cli/2.0",
-    input_tokens: 10,
-    output_tokens: 20,
-    cached_tokens: null,
-    cache_write_tokens: null,
-    reasoning_tokens: null,
-    tokens_estimated: 0,
-    nano_credits: 1_250_000_000,
-    premium_units: 0.33,
-    mends: '["missing-created"]',
-    dropped: "[]",
-    ...differing,
-  };
 }
 
 function fill(history: History, entries: Partial<Entry>[]): void {
@@ -397,7 +358,7 @@ describe("trouble on disk", () => {
     await history.prune();
     history.close();
     expect(readFileSync(path)).toEqual(readFileSync(join(folder, "before")));
-    expect(warnings).toEqual([expect.stringContaining("newer dragoman (schema 99, this one knows 1)")]);
+    expect(warnings).toEqual([expect.stringContaining("newer dragoman (schema 99, this one knows")]);
   });
 
   test("a folder or a pipe in the file's place: no history, said once, at once", () => {

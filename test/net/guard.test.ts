@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ProxyError } from "../../src/errors";
-import { inspect, isLoopbackAddress, refuseStrangers } from "../../src/net/guard";
+import { inspect, isLoopbackAddress, refuseMethods, refuseStrangers } from "../../src/net/guard";
 
 const lists = { hosts: new Set(["my-machine", "proxy.example"]), origins: new Set(["http://localhost:3000"]) };
 
@@ -40,7 +40,9 @@ describe("a Host header that could mislead a router is answered 400", () => {
 
 describe("methods nobody serves are answered 405", () => {
   for (const method of ["PUT", "DELETE", "PATCH"])
-    test(method, () => expect(() => visit({}, { method })).toThrow(expect.objectContaining({ status: 405 })));
+    test(method, () =>
+      expect(() => refuseMethods(visit({}, { method }).request)).toThrow(expect.objectContaining({ status: 405 })),
+    );
 });
 
 describe("which name was called", () => {

@@ -46,10 +46,24 @@ function words(ask: Ask, calls: Call[], orders: Orders): string {
   if (orders.help) return orders.help;
   if (orders.refuse) return "DEMO: I can't help with that.";
   if (calls.length > 0) return `DEMO: I will call ${calls.map((call) => call.tool.name).join(" and ")}. 🔧`;
-  if (ask.schema) return JSON.stringify(sample(ask.schema));
+  const schema = ask.schema ?? schemaInWords(ask.background);
+  if (schema) return JSON.stringify(sample(schema));
   if (ask.results.length > 0) return `DEMO: done ✅ The tool said: “${firstCharacters(ask.results.join(" | "), 60)}”`;
   const said = firstCharacters(ask.prompt.slice(0, 300).replace(/\s+/g, " "), 60);
   return `DEMO: Hello! 👋 You wrote “${said}”. This answer is scripted, 没有模型参与 🧪, and nothing left your machine.`;
+}
+
+/** A model that cannot be held to a schema may be asked to keep to one. */
+function schemaInWords(background: string[]): unknown {
+  for (const text of background) {
+    const written = /JSON Schema: (\{.*\})/s.exec(text)?.[1];
+    try {
+      if (written) return JSON.parse(written);
+    } catch {
+      // Not a schema alone: the words mean something else.
+    }
+  }
+  return undefined;
 }
 
 const firstCharacters = (text: string, count: number): string => [...text.slice(0, count * 2)].slice(0, count).join("");

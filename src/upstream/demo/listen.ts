@@ -124,6 +124,7 @@ async function scripted(routes: Route[], arrival: Arrival): Promise<Response> {
   response.headers.set("x-request-id", arrival.seen.headers["x-request-id"] ?? crypto.randomUUID());
   response.headers.set("x-github-request-id", githubRequestId());
   response.headers.set("x-github-backend", "Kubernetes");
+  response.headers.set("date", new Date(arrival.world.now()).toUTCString());
   response.headers.set("x-content-type-options", "nosniff");
   return response;
 }

@@ -1,0 +1,201 @@
+/** What many exchanges come to together: totals, and groups of them. Unknown stays unknown: null, and counted apart. */
+import type { Block, Columns } from "./columns";
+import { type Filters, type NameColumn, nameColumns } from "./page";
+import { openTally, type Tally, type Totals } from "./tally";
+
+/** What groups may be made by. Hours and days are those of this machine's clock. */
+export const dimensions = ["hour", "day", "status_class", ...nameColumns] as const;
+export type Dimension = (typeof dimensions)[number];
+
+export interface Group extends Totals {
+  /** Dimension → value, as a person reads it; null where none is known. */
+  key: Partial<Record<Dimension, string | null>>;
+  /** What narrows a list to exactly these exchanges. */
+  filters: Filters;
+}
+
+export interface Statistics {
+  by: Dimension[];
+  totals: Totals;
+  /** By time, the newest first; else those with the most requests first. */
+  groups: Group[];
+  /** What did not fit into `groups`, together. */
+  others: Totals | null;
+}
+
+/** Of more groups the newest are kept apart. */
+const mostGroups = 5_000;
+/** Other work has its turn after the groups of so many exchanges are told. */
+const rowsInOneTurn = 50_000;
+
+/** @param by Two dimensions at most. */
+export async function statisticsOf(columns: Columns, filters: Filters, by: Dimension[]): Promise<Statistics> {
+  const narrowed = nameColumns.filter((name) => filters[name] !== undefined);
+  const names = [...new Set([...narrowed, ...by.filter(isName)])];
+  const groups = new Map<string, { values: Value[]; tally: Tally }>();
+  const total = openTally();
+  const others = openTally();
+  for await (const block of columns.read(names, filters)) {
+    const matches = matcher(block, filters);
+    if (!matches) continue;
+    const [one, two] = by.map((dimension) => coder(block, dimension));
+    const all: number[] = [];
+    const apart = new Map<number, number[]>();
+    for (let row = 0; row < block.rows; row += 1) {
+      if (!matches(row)) continue;
+      all.push(row);
+      if (!one) continue;
+      // Codes of a block are below 65,536.
+      const code = one.code(row) * 65_536 + (two ? two.code(row) : 0);
+      const rows = apart.get(code);
+      if (rows) rows.push(row);
+      else apart.set(code, [row]);
+    }
+    total.add(block, all);
+    for (const rows of apart.values()) {
+      const values = [one, two].flatMap((coded) => (coded ? [coded.value(coded.code(rows[0]!))] : []));
+      tallyFor(values).add(block, rows);
+    }
+  }
+  await new Promise(setImmediate);
+  const totals = total.totals();
+  await new Promise(setImmediate);
+  return { by, totals, groups: await tellGroups(), others: others.count > 0 ? others.totals() : null };
+
+  function tallyFor(values: Value[]): Tally {
+    const key = JSON.stringify(values.map(({ told, from }) => [told, from]));
+    const known = groups.get(key);
+    if (known) return known.tally;
+    if (groups.size >= mostGroups) return others;
+    const tally = openTally();
+    groups.set(key, { values, tally });
+    return tally;
+  }
+
+  async function tellGroups(): Promise<Group[]> {
+    const start = (values: Value[]) => values.find(({ from }) => from !== undefined)?.from ?? 0;
+    const inOrder = [...groups.values()].sort(
+      (a, b) => start(b.values) - start(a.values) || b.tally.count - a.tally.count,
+    );
+    const told: Group[] = [];
+    let inThisTurn = 0;
+    for (const { values, tally } of inOrder) {
+      told.push({ key: keyOf(values), filters: narrow(filters, values), ...tally.totals() });
+      inThisTurn += 100 + tally.count;
+      if (inThisTurn < rowsInOneTurn) continue;
+      inThisTurn = 0;
+      await new Promise(setImmediate);
+    }
+    return told;
+  }
+}
+
+const isName = (dimension: Dimension): dimension is NameColumn => nameColumns.some((name) => name === dimension);
+
+/** Whether a row of the block passes the filters; undefined when none can. The same as the conditions of a page. */
+function matcher(block: Block, filters: Filters): ((row: number) => boolean) | undefined {
+  const { stream, status, status_class, has_error, from_ms, to_ms } = filters;
+  const tests: ((row: number) => boolean)[] = [];
+  for (const name of nameColumns) {
+    const wanted = filters[name];
+    if (wanted === undefined) continue;
+    const { codes, values } = block.names[name]!;
+    const code = values.indexOf(wanted);
+    if (code === -1) return undefined;
+    if (values.length > 1) tests.push((row) => codes[row] === code);
+  }
+  if (stream !== undefined) tests.push((row) => block.streamed[row] === Number(stream));
+  if (status !== undefined) tests.push((row) => block.status[row] === status);
+  if (status_class !== undefined) tests.push((row) => classOf(block.status[row]!) === status_class);
+  if (has_error !== undefined) tests.push((row) => block.failed[row] === Number(has_error));
+  if (from_ms !== undefined) tests.push((row) => block.started[row]! >= from_ms);
+  if (to_ms !== undefined) tests.push((row) => block.started[row]! <= to_ms);
+  return (row) => {
+    for (const test of tests) if (!test(row)) return false;
+    return true;
+  };
+}
+
+const classOf = (status: number) => Math.floor(status / 100);
+
+/** One value of one dimension. */
+interface Value {
+  dimension: Dimension;
+  told: string | null;
+  /** For times: where they begin and end. */
+  from?: number;
+  to?: number;
+}
+
+/** Rows of a block as small numbers, the same for the same value, and what the numbers stand for. */
+interface Coder {
+  code(row: number): number;
+  value(code: number): Value;
+}
+
+function coder(block: Block, dimension: Dimension): Coder {
+  if (isName(dimension)) {
+    const { codes, values } = block.names[dimension]!;
+    return { code: (row) => codes[row]!, value: (code) => ({ dimension, told: values[code]! }) };
+  }
+  if (dimension === "status_class")
+    return { code: (row) => classOf(block.status[row]!), value: (code) => ({ dimension, told: `${code}xx` }) };
+  return timeCoder(block.started, dimension);
+}
+
+/** No zone's clock is ever set by less than a quarter of an hour, so one quarter lies in one hour and one day. */
+const quarterMs = 15 * 60_000;
+
+function timeCoder(started: Float64Array, dimension: "hour" | "day"): Coder {
+  const values: Value[] = [];
+  const codes = new Map<number, number>();
+  const codeOf = (quarter: number) => {
+    const value = timeOf[dimension](new Date(quarter * quarterMs));
+    const known = values.findIndex(({ from }) => from === value.from);
+    return known === -1 ? values.push({ dimension, ...value }) - 1 : known;
+  };
+  return {
+    code(row) {
+      const quarter = Math.floor(started[row]! / quarterMs);
+      const code = codes.get(quarter) ?? codeOf(quarter);
+      codes.set(quarter, code);
+      return code;
+    },
+    value: (code) => values[code]!,
+  };
+}
+
+const timeOf = {
+  day(date: Date) {
+    const [year, month, day] = [date.getFullYear(), date.getMonth(), date.getDate()];
+    return {
+      told: dayOf(date),
+      from: new Date(year, month, day).getTime(),
+      to: new Date(year, month, day + 1).getTime() - 1,
+    };
+  },
+  /** With its distance from UTC, as an hour of an autumn night comes twice. */
+  hour(date: Date) {
+    const from = date.getTime() - date.getMinutes() * 60_000;
+    const ahead = -date.getTimezoneOffset();
+    const zone = `${ahead < 0 ? "-" : "+"}${two(Math.abs(ahead) / 60)}:${two(Math.abs(ahead) % 60)}`;
+    return { told: `${dayOf(date)}T${two(date.getHours())}:00${zone}`, from, to: from + 4 * quarterMs - 1 };
+  },
+};
+
+const dayOf = (date: Date) => `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+const two = (number: number) => String(Math.floor(number)).padStart(2, "0");
+
+const keyOf = (values: Value[]) => Object.fromEntries(values.map(({ dimension, told }) => [dimension, told]));
+
+function narrow(filters: Filters, values: Value[]): Filters {
+  const narrower: Filters = { ...filters };
+  for (const { dimension, told, from = 0, to = 0 } of values)
+    if (isName(dimension)) narrower[dimension] = told;
+    else if (dimension === "status_class") narrower.status_class = Number.parseInt(told!, 10);
+    else {
+      narrower.from_ms = Math.max(from, narrower.from_ms ?? from);
+      narrower.to_ms = Math.min(to, narrower.to_ms ?? to);
+    }
+  return narrower;
+}

@@ -1,0 +1,125 @@
+/** Other upstreams that the owner configured: where they are, how they know us, and the little that passes either way. */
+import type { Config } from "../config/schema";
+import type { ConfigStore } from "../config/store";
+import { ProxyError } from "../errors";
+import { callOut } from "../net/fetch";
+
+export interface Providers {
+  /** As it is configured now. @throws ProxyError `not_found` */
+  find(name: string): Provider;
+  /** Whether the call went out of this very process: a provider's address leads back to us. */
+  isOurOwn(headers: Headers): boolean;
+}
+
+export interface Provider {
+  name: string;
+  /** For sentences: `The provider deepseek`. */
+  who: string;
+  /** @throws ProxyError `upstream`, `timeout`, naming the provider; `loop`. */
+  call(call: ProviderCall): Promise<Response>;
+  /** The provider's words without our key, which some repeat. */
+  withoutKey(text: string): string;
+}
+
+export interface ProviderCall {
+  path: "/v1/messages" | "/v1/models";
+  /** The client's request: a few of its headers and query parameters go up. */
+  request: Request;
+  /** A GET when missing. */
+  body?: string;
+  /** Ends the call; the request's own when missing. */
+  signal?: AbortSignal;
+  /** Milliseconds. */
+  headersWithin: number;
+  retried?: (why: string) => void;
+}
+
+/** Processes a call went through, newest last: a chain of proxies is fine, a circle is not. */
+const hopHeader = "x-dragoman-hops";
+const mostHops = 8;
+
+export function openProviders(config: Pick<ConfigStore, "current">, version: string): Providers {
+  const ownId = crypto.randomUUID();
+  return {
+    find(name) {
+      const { providers } = config.current;
+      const known = Object.hasOwn(providers, name) ? providers[name] : undefined;
+      if (!known)
+        throw new ProxyError("not_found", `There is no provider ${name.slice(0, 63)} in the config.`, {
+          code: "provider_not_found",
+        });
+      return providerOf(name, known, ownId, version);
+    },
+    isOurOwn: (headers) => hopsOf(headers).includes(ownId),
+  };
+}
+
+function providerOf(
+  name: string,
+  { baseUrl, apiKey, auth }: Config["providers"][string],
+  ownId: string,
+  version: string,
+): Provider {
+  const who = `The provider ${name}`;
+  return {
+    name,
+    who,
+    async call({ path, request, body, signal = request.signal, headersWithin, retried }) {
+      const hops = hopsOf(request.headers);
+      if (hops.length >= mostHops) throw new ProxyError("loop", `${who} was to be asked over too many proxies.`);
+      return callOut(baseUrl.replace(/\/v1$/, "") + path + passedQuery(request.url), {
+        method: body === undefined ? "GET" : "POST",
+        headers: {
+          ...passedHeaders(request.headers),
+          ...(auth === "bearer" ? { authorization: `Bearer ${apiKey}` } : { "x-api-key": apiKey }),
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          // A compressed answer saves nothing on a stream of small events, and could unfold to any size.
+          "accept-encoding": "identity",
+          "user-agent": `dragoman/${version}`,
+          [hopHeader]: [...hops, ownId].join(","),
+        },
+        body,
+        signal,
+        headersWithin,
+        who,
+        retried,
+      });
+    },
+    withoutKey: (text) => text.replaceAll(apiKey, "[secret]"),
+  };
+}
+
+const hopsOf = (headers: Headers) =>
+  (headers.get(hopHeader) ?? "").split(",").flatMap((hop) => (hop.trim() === "" ? [] : hop.trim()));
+
+/** What of the client's headers a provider is told. */
+function passedHeaders(client: Headers): Record<string, string> {
+  const betas = client.get("anthropic-beta") ?? client.get("vendorx-beta");
+  return {
+    accept: client.get("accept") ?? "*/*",
+    "anthropic-version": client.get("anthropic-version") ?? "2023-06-01",
+    ...(betas === null ? {} : { "anthropic-beta": betas }),
+  };
+}
+
+/** The query parameters that the API has, and what they may say. */
+const parameters: Readonly<Record<string, RegExp>> = {
+  beta: /^true$/,
+  limit: /^\d{1,4}$/,
+  after_id: /^[\w.:-]{1,200}$/,
+  before_id: /^[\w.:-]{1,200}$/,
+};
+
+function passedQuery(url: string): string {
+  const passed = [...new URL(url).searchParams].filter(
+    ([name, value]) => Object.hasOwn(parameters, name) && parameters[name]!.test(value),
+  );
+  return passed.length === 0 ? "" : `?${new URLSearchParams(passed)}`;
+}
+
+/** What of a provider's headers a client is told. Not its content type: a page from this address could do anything here. */
+export function passedDown(headers: Headers): [string, string][] {
+  return [...headers].filter(([name]) => told.test(name));
+}
+
+const told = /^(?:request-id|retry-after(?:-ms)?|x-should-retry|(?:anthropic-|x-)?ratelimit(?:-[\w-]+)?)$/;

@@ -1,0 +1,214 @@
+/** The config while the program runs: edited by hand, changed by several processes, and killed in the middle of it. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Command, run } from "../support/command";
+import { type RunningProxy, startProxy, until } from "../support/proxy";
+
+describe("a hand edit", () => {
+  let proxy: RunningProxy;
+  let file: string;
+  beforeEach(async () => {
+    proxy = await startProxy({ config: { logLevel: "info", auth: { apiKeys: ["k-old-0123456789"] } } });
+    file = join(proxy.home, "config.json");
+  });
+  afterEach(async () => await proxy[Symbol.asyncDispose]());
+  const current = () => proxy.app.config.current;
+  const edit = (text: string | object) => writeFileSync(file, typeof text === "string" ? text : JSON.stringify(text));
+
+  test("S12: applies within two seconds, and says so", async () => {
+    edit({ logLevel: "debug", modelAliases: { fast: "gpt-5-mini" }, auth: { apiKeys: ["k-old-0123456789"] } });
+    await until(() => current().logLevel === "debug");
+    expect(current().modelAliases).toEqual({ fast: "gpt-5-mini" });
+    expect(proxy.lines.join("")).toContain("The config file was edited: logLevel, modelAliases.");
+  });
+
+  test("by an editor that writes another file and renames it, or that shortens and fills it, applies too", async () => {
+    writeFileSync(`${file}.new`, '{"maxRows": 5}');
+    renameSync(`${file}.new`, file);
+    await until(() => current().maxRows === 5);
+    truncateSync(file);
+    await Bun.sleep(100);
+    writeFileSync(file, '{"maxRows": 6}');
+    await until(() => current().maxRows === 6);
+    expect(proxy.lines.join("")).not.toContain("not valid JSON");
+  });
+
+  test.each([
+    ["S11: half a text", '{\n  "logLevel": "debug",\n  "max', "not valid JSON at line 3, column 3"],
+    ["nothing", "", "not valid JSON at line 1, column 1"],
+    [
+      "an unknown key",
+      '{\n  "logLevel": "debug",\n  "foo": 1\n}',
+      "not accepted at line 3, column 3: foo: not a known key",
+    ],
+    ["a wrong value", '{"logLevel": "debug", "maxRows": 0}', "not accepted at line 1, column 23: maxRows: "],
+  ])(
+    "that leaves %s is refused with its place, once, and what held goes on",
+    async (_what, text, said) => {
+      edit(text);
+      await until(() => proxy.lines.some((line) => line.includes(said)));
+      await Bun.sleep(600);
+      expect(proxy.lines.filter((line) => line.includes(" error "))).toHaveLength(1);
+      expect(current().logLevel).toBe("info");
+      edit({ logLevel: "warn" });
+      await until(() => current().logLevel === "warn");
+      expect(proxy.app.config.fault).toBeUndefined();
+    },
+    10_000,
+  );
+
+  test("of the client keys counts from the next start, and says so", async () => {
+    const status = (key: string) =>
+      fetch(`${proxy.url}/v1/models`, { headers: { "x-api-key": key } }).then((it) => it.status);
+    edit({ logLevel: "warn", auth: { apiKeys: ["k-new-0123456789"] } });
+    await until(() => current().logLevel === "warn");
+    expect([await status("k-old-0123456789"), await status("k-new-0123456789")]).toEqual([200, 401]);
+    expect(proxy.lines.join("")).toContain("auth.apiKeys in the config file counts from the next start.");
+    const shown = await (await fetch(`${proxy.url}/api/admin/config`)).json();
+    expect(shown).toMatchObject({ waiting: ["auth.apiKeys"], config: { auth: { apiKeys: ["…6789"] } } });
+    expect((await proxy.post("/api/admin/config", { maxRows: 9 })).status).toBe(200);
+    expect([await status("k-old-0123456789"), await status("k-new-0123456789")]).toEqual([200, 401]);
+    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
+      logLevel: "warn",
+      auth: { apiKeys: ["k-new-0123456789"] },
+      maxRows: 9,
+    });
+    proxy.app.logger.warn("k-new-0123456789");
+    expect(proxy.lines.at(-1)).toContain("[secret]");
+  });
+
+  test("that removes the file changes nothing; the next change writes it anew", async () => {
+    rmSync(file);
+    await Bun.sleep(700);
+    expect(current().auth.apiKeys).toEqual(["k-old-0123456789"]);
+    expect((await proxy.post("/api/admin/config", { maxRows: 9 })).status).toBe(200);
+    expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({
+      auth: { apiKeys: ["k-old-0123456789"] },
+      maxRows: 9,
+    });
+  });
+
+  test("in the same moment as a change is not lost", async () => {
+    for (let time = 1; time <= 20; time++) {
+      const changing = proxy.post("/api/admin/config", { maxRows: time });
+      const stored = JSON.parse(readFileSync(file, "utf8"));
+      edit({ ...stored, retentionDays: time });
+      expect((await changing).status).toBe(200);
+      await Bun.sleep(1);
+      expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ maxRows: time, retentionDays: time });
+    }
+  });
+});
+
+describe("several processes with one data folder", () => {
+  const count = 8;
+  const rounds = 6;
+  let home: string;
+  let commands: Command[];
+  let urls: string[];
+  beforeAll(async () => {
+    home = mkdtempSync(join(tmpdir(), "dragoman-"));
+    const start = ["start", "--demo", "--json", "--port", "0"];
+    commands = Array.from({ length: count }, () => run(start, { env: { DRAGOMAN_HOME: home } }));
+    urls = (await Promise.all(commands.map((command) => command.ready()))).map(({ url }) => url);
+  }, 30_000);
+  afterAll(async () => {
+    for (const command of commands) await command[Symbol.asyncDispose]();
+    rmSync(home, { recursive: true, force: true });
+  });
+  const stored = () => JSON.parse(readFileSync(join(home, "demo/config.json"), "utf8"));
+
+  const post = (url: string, body: object) =>
+    fetch(`${url}/api/admin/config`, {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { "content-type": "application/json" },
+    });
+  const show = async (url: string) =>
+    (await (await fetch(`${url}/api/admin/config`)).json()) as { config: { modelAliases: object }; revision: string };
+
+  test("S14: 8 of them adding to one key at once lose nothing: each is told when it was too late", async () => {
+    let late = 0;
+    const add = async (url: string, name: string) => {
+      for (;;) {
+        const { config, revision } = await show(url);
+        const { status } = await post(url, {
+          modelAliases: { ...config.modelAliases, [name]: "gpt-5-mini" },
+          revision,
+        });
+        if (status === 200) return;
+        expect(status).toBe(409);
+        late++;
+        await Bun.sleep(Math.random() * 20);
+      }
+    };
+    await Promise.all(
+      urls.map(async (url, process) => {
+        for (let round = 0; round < rounds; round++) await add(url, `p${process}-${round}`);
+      }),
+    );
+    expect(Object.keys(stored().modelAliases)).toHaveLength(count * rounds);
+    expect(late).toBeGreaterThan(0);
+    await until(() => readdirSync(join(home, "demo")).every((name) => !name.includes(".tmp-")));
+  }, 30_000);
+
+  test("each of them changing a key of its own loses nothing, without any revision", async () => {
+    const own = ["maxRows", "retentionDays", "tokenEstimateMultiplier"];
+    for (let round = 1; round <= 10; round++) {
+      const answers = await Promise.all(own.map((key, process) => post(urls[process]!, { [key]: round })));
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+      expect(stored()).toMatchObject({ maxRows: round, retentionDays: round, tokenEstimateMultiplier: round });
+    }
+    expect(Object.keys(stored().modelAliases)).toHaveLength(count * rounds);
+  });
+
+  test("what one changes holds for all within two seconds", async () => {
+    await post(urls[0]!, { modelAliases: { everywhere: "gpt-5-mini" } });
+    const ask = (url: string) =>
+      fetch(`${url}/v1/chat/completions`, {
+        method: "POST",
+        body: JSON.stringify({ model: "everywhere", messages: [{ role: "user", content: "Hello" }] }),
+      }).then(({ status }) => status);
+    await Bun.sleep(1500);
+    expect(await Promise.all(urls.map(ask))).toEqual(Array(count).fill(200));
+  });
+});
+
+test("S13: 1,000 changes under kill -9 leave a file that reads every time, with the last change that was answered", async () => {
+  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const folder = join(home, "demo");
+  let sent = 0;
+  let rounds = 0;
+  try {
+    while (sent < 1000 || rounds < 8) {
+      await using command = run(["start", "--demo", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: home } });
+      const { url } = await command.ready();
+      const goal = sent + 60 + Math.random() * 130;
+      let answered = sent;
+      let killed = false;
+      while (!killed) {
+        const value = ++sent;
+        if (sent >= goal && !killed) {
+          setTimeout(() => command.process.kill("SIGKILL"), Math.random() * 4);
+          killed = true;
+        }
+        const body = JSON.stringify({ maxRows: value, modelAliases: { filler: "x".repeat(value % 200 || 1) } });
+        const headers = { "content-type": "application/json" };
+        const answer = await fetch(`${url}/api/admin/config`, { method: "POST", body, headers }).catch(() => undefined);
+        if (answer?.status === 200) answered = value;
+      }
+      await command.exited;
+      const { maxRows } = JSON.parse(readFileSync(join(folder, "config.json"), "utf8"));
+      expect(maxRows).toBeWithin(answered, sent + 1);
+      rounds++;
+    }
+    expect(sent).toBeGreaterThanOrEqual(1000);
+    await using last = run(["start", "--demo", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: home } });
+    await last.ready();
+    expect(readdirSync(folder).filter((name) => name.includes(".tmp-"))).toEqual([]);
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}, 60_000);

@@ -1,0 +1,443 @@
+/** What many exchanges come to: numbers that can be checked by hand, and speed at the size the history may have. */
+import { Database } from "bun:sqlite";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { namesQuery, numbersQuery } from "../../src/history/columns";
+import {
+  type Dimension,
+  type Entry,
+  type Filters,
+  type History,
+  lastStartQuery,
+  openHistory,
+} from "../../src/history/history";
+import { nameColumns, pageQuery } from "../../src/history/page";
+import { entry, noon } from "../support/entries";
+
+const hour = 3_600_000;
+const day = 24 * hour;
+
+let folder: string;
+let path: string;
+let history: History;
+let days: number;
+
+function open(): History {
+  return openHistory(path, { retentionDays: () => days, maxRows: () => 300_000, warn: () => {}, now: () => noon });
+}
+
+function fill(entries: Partial<Entry>[]): void {
+  for (const differing of entries) history.add(entry(differing));
+  expect(history.flush()).toBe(true);
+}
+
+describe("totals", () => {
+  beforeEach(begin);
+  afterEach(end);
+
+  test("of nothing are nothing, and no rate or time of it", async () => {
+    expect(await history.totals({})).toEqual({
+      request_count: 0,
+      error_count: 0,
+      success_rate: null,
+      input_tokens: 0,
+      output_tokens: 0,
+      cached_tokens: 0,
+      cache_write_tokens: 0,
+      reasoning_tokens: 0,
+      nano_credits: 0,
+      premium_units: 0,
+      unknown: {
+        input_tokens: 0,
+        output_tokens: 0,
+        cached_tokens: 0,
+        cache_write_tokens: 0,
+        reasoning_tokens: 0,
+        nano_credits: 0,
+        premium_units: 0,
+      },
+      cached_share: null,
+      avg_duration_ms: null,
+      p50_duration_ms: null,
+      p95_duration_ms: null,
+      avg_first_byte_ms: null,
+      p50_first_byte_ms: null,
+      p95_first_byte_ms: null,
+      first_at_ms: null,
+      last_at_ms: null,
+    });
+  });
+
+  test("add what is known, and count what is not", async () => {
+    const failed = { http_status: 502, error_type: "upstream", input_tokens: null, output_tokens: null };
+    fill([
+      {
+        duration_ms: 100,
+        first_byte_ms: 10,
+        input_tokens: 1_000,
+        cached_tokens: 750,
+        nano_credits: 3,
+        started_at_ms: 5,
+      },
+      {
+        duration_ms: 200,
+        first_byte_ms: 30,
+        input_tokens: 500,
+        cached_tokens: null,
+        premium_units: 1,
+        started_at_ms: 9,
+      },
+      { duration_ms: 1_500, first_byte_ms: null, ...failed, nano_credits: null, premium_units: null, started_at_ms: 7 },
+      { duration_ms: 900, first_byte_ms: 50, input_tokens: 1_000, cached_tokens: 0, nano_credits: null },
+    ]);
+    expect(await history.totals({ to_ms: noon })).toEqual({
+      request_count: 4,
+      error_count: 1,
+      success_rate: 0.75,
+      input_tokens: 2_500,
+      output_tokens: 60,
+      cached_tokens: 750,
+      cache_write_tokens: null,
+      reasoning_tokens: null,
+      nano_credits: 1_250_000_003,
+      premium_units: 0.33 + 1 + 0.33,
+      unknown: {
+        input_tokens: 1,
+        output_tokens: 1,
+        cached_tokens: 2,
+        cache_write_tokens: 4,
+        reasoning_tokens: 4,
+        nano_credits: 2,
+        premium_units: 1,
+      },
+      cached_share: 0.375,
+      avg_duration_ms: 675,
+      p50_duration_ms: 200,
+      p95_duration_ms: 1_500,
+      avg_first_byte_ms: 30,
+      p50_first_byte_ms: 30,
+      p95_first_byte_ms: 50,
+      first_at_ms: 5,
+      last_at_ms: noon,
+    });
+  });
+
+  test("know the value that half, and 95 of 100, do not exceed", async () => {
+    const mixed = Array.from({ length: 100 }, (_, index) => ((index * 37) % 100) + 1);
+    fill(mixed.map((duration_ms) => ({ duration_ms, first_byte_ms: 7 })));
+    expect(await history.totals({})).toMatchObject({
+      avg_duration_ms: 51,
+      p50_duration_ms: 50,
+      p95_duration_ms: 95,
+      p50_first_byte_ms: 7,
+      p95_first_byte_ms: 7,
+    });
+  });
+
+  const failed: Partial<Entry> = { http_status: 502, error_type: "upstream" };
+  test.each<[Filters, Partial<Entry>, Partial<Entry>]>([
+    ...nameColumns.map(
+      (name) => [{ [name]: "x" }, { [name]: "x" }, { [name]: "y" }] as [Filters, Partial<Entry>, Partial<Entry>],
+    ),
+    [{ account_id: null }, { account_id: null }, {}],
+    [{ initiator: "x' OR 1=1 --" }, { initiator: "x' OR 1=1 --" }, {}],
+    [{ stream: false }, { stream: 0 }, {}],
+    [{ stream: true }, {}, { stream: 0 }],
+    [{ status: 429 }, { http_status: 429 }, {}],
+    [{ status_class: 4 }, { http_status: 499 }, { http_status: 500 }],
+    [{ has_error: true }, failed, {}],
+    [{ has_error: false }, {}, failed],
+    [{ from_ms: noon }, { started_at_ms: noon }, { started_at_ms: noon - 1 }],
+    [{ to_ms: noon }, { started_at_ms: noon }, { started_at_ms: noon + 1 }],
+    [{ account_id: "nobody" }, { account_id: "nobody" }, { account_id: "bob" }],
+    [
+      { account_id: "bob", has_error: true, status_class: 5, stream: true, from_ms: noon, to_ms: noon },
+      { ...failed, account_id: "bob" },
+      { ...failed, account_id: "bob", started_at_ms: noon + 1 },
+    ],
+  ])("narrowed to %j are of the same exchanges as the list", async (filters, wanted, unwanted) => {
+    fill([wanted, unwanted, wanted, unwanted, unwanted]);
+    expect(history.list(filters, 50).items.map(({ id }) => id)).toEqual([3, 1]);
+    expect((await history.totals(filters)).request_count).toBe(2);
+    expect(history.list({ ...filters, path: "/none" }, 50).items).toEqual([]);
+    expect((await history.totals({ ...filters, path: "/none" })).request_count).toBe(0);
+  });
+
+  test("follow what is added and what is pruned", async () => {
+    const old = { started_at_ms: noon - 10 * day };
+    fill(Array.from({ length: 9_000 }, (_, index) => (index % 3 === 0 ? old : {})));
+    expect((await history.totals({})).request_count).toBe(9_000);
+    fill([{ client_model: "late" }]);
+    expect((await history.totals({})).request_count).toBe(9_001);
+    expect((await history.totals({ client_model: "late" })).request_count).toBe(1);
+    days = 5;
+    await history.prune();
+    expect((await history.totals({})).request_count).toBe(6_001);
+    expect((await history.statistics({}, ["client_model"])).groups.map((group) => group.request_count)).toEqual([
+      6_000, 1,
+    ]);
+  });
+
+  test("follow a second process, and a file that was replaced", async () => {
+    fill([{}, {}]);
+    expect((await history.totals({})).request_count).toBe(2);
+    const other = open();
+    other.add(entry());
+    other.flush();
+    other.close();
+    expect((await history.totals({})).request_count).toBe(3);
+    for (const end of ["", "-wal", "-shm"]) rmSync(path + end, { force: true });
+    fill([{}]);
+    expect((await history.totals({})).request_count).toBe(1);
+  });
+});
+
+describe("groups", () => {
+  beforeEach(begin);
+  afterEach(end);
+  const zone = process.env.TZ;
+  afterEach(() => {
+    process.env.TZ = zone ?? "UTC";
+  });
+
+  const countsBy = async (by: Dimension[], filters: Filters = {}) =>
+    (await history.statistics(filters, by)).groups.map(({ key, request_count }) => [
+      ...Object.values(key),
+      request_count,
+    ]);
+
+  test("by names have the most requests first, and what has no name is a group too", async () => {
+    fill([
+      { upstream_model: "gpt-5", account_id: "ada" },
+      { upstream_model: "gpt-5", account_id: "bob" },
+      { upstream_model: "gpt-5", account_id: "ada" },
+      { upstream_model: null, account_id: null, http_status: 404, error_type: "model_not_found" },
+    ]);
+    expect(await countsBy(["upstream_model"])).toEqual([
+      ["gpt-5", 3],
+      [null, 1],
+    ]);
+    expect(await countsBy(["account_id", "upstream_model"])).toEqual([
+      ["ada", "gpt-5", 2],
+      ["bob", "gpt-5", 1],
+      [null, null, 1],
+    ]);
+    expect(await countsBy(["status_class"], { account_id: "ada" })).toEqual([["2xx", 2]]);
+  });
+
+  test("by time have the newest first, in days and hours of this machine's clock", async () => {
+    process.env.TZ = "Asia/Kolkata"; // 5½ hours ahead
+    const at = (text: string) => ({ started_at_ms: Date.parse(text) });
+    fill([
+      at("2026-01-01T18:29:59Z"),
+      at("2026-01-01T18:30:00Z"),
+      at("2026-01-02T11:29:00Z"),
+      at("2026-01-02T11:31:00Z"),
+    ]);
+    expect(await countsBy(["day"])).toEqual([
+      ["2026-01-02", 3],
+      ["2026-01-01", 1],
+    ]);
+    expect(await countsBy(["hour", "path"])).toEqual([
+      ["2026-01-02T17:00+05:30", "/v1/messages", 1],
+      ["2026-01-02T16:00+05:30", "/v1/messages", 1],
+      ["2026-01-02T00:00+05:30", "/v1/messages", 1],
+      ["2026-01-01T23:00+05:30", "/v1/messages", 1],
+    ]);
+  });
+
+  test("know the night in which an hour comes twice", async () => {
+    process.env.TZ = "Europe/Berlin";
+    const first = Date.parse("2026-10-25T00:30:00Z");
+    fill([{ started_at_ms: first }, { started_at_ms: first + hour }, { started_at_ms: first + 2 * hour }]);
+    expect(await countsBy(["hour"])).toEqual([
+      ["2026-10-25T03:00+01:00", 1],
+      ["2026-10-25T02:00+01:00", 1],
+      ["2026-10-25T02:00+02:00", 1],
+    ]);
+    const [group] = (await history.statistics({}, ["day"])).groups;
+    expect(group!.filters.to_ms! - group!.filters.from_ms! + 1).toBe(25 * hour);
+  });
+
+  test("each name the filters that lead to its own exchanges, and add up to the totals", async () => {
+    const names = ["ada", "bob", null];
+    fill(
+      Array.from({ length: 300 }, (_, index) => ({
+        account_id: names[index % 3]!,
+        http_status: index % 7 ? 200 : 429,
+        started_at_ms: noon - index * 20 * 60_000,
+      })),
+    );
+    const filters = { from_ms: noon - 3 * day, to_ms: noon - hour };
+    for (const by of [
+      ["hour", "account_id"],
+      ["day", "status_class"],
+    ] as Dimension[][]) {
+      const { groups, totals, others } = await history.statistics(filters, by);
+      for (const group of groups) expect(history.list(group.filters, 200).items).toHaveLength(group.request_count);
+      expect(groups.reduce((sum, { request_count }) => sum + request_count, 0)).toBe(totals.request_count);
+      expect([totals.request_count, others]).toEqual([214, null]);
+    }
+  });
+
+  test("are 5,000 at most; the others are one sum", async () => {
+    fill(Array.from({ length: 6_000 }, (_, index) => ({ client_model: `made-up-${index}`, input_tokens: 1 })));
+    const { groups, others, totals } = await history.statistics({}, ["client_model"]);
+    expect([groups.length, others!.request_count, others!.input_tokens]).toEqual([5_000, 1_000, 1_000]);
+    expect([totals.request_count, totals.input_tokens, totals.p95_duration_ms]).toEqual([6_000, 6_000, 1_234]);
+  });
+});
+
+describe("200,000 rows", () => {
+  let database: Database;
+
+  beforeAll(() => {
+    begin();
+    seed(path);
+    database = new Database(path, { readonly: true, strict: true });
+  });
+  afterAll(() => {
+    database.close();
+    end();
+  });
+
+  const plan = (sql: string, values: Record<string, string | number>) =>
+    (database.query(`EXPLAIN QUERY PLAN ${sql}`).all(values) as { detail: string }[])
+      .map(({ detail }) => detail)
+      .join("; ");
+
+  test.each<[Filters, string]>([
+    [{}, "SCAN requests"],
+    [{ account_id: "rare" }, "INDEX requests_account_id (account_id=?)"],
+    [{ account_id: null }, "INDEX requests_account_id (account_id=?)"],
+    [{ client_model: "gpt-5" }, "INDEX requests_client_model (client_model=?)"],
+    [{ upstream_model: "gpt-5" }, "INDEX requests_upstream_model (upstream_model=?)"],
+    [{ client_name: "codex/1" }, "INDEX requests_client_name (client_name=?)"],
+    [{ path: "/v1/embeddings" }, "INDEX requests_path (path=?)"],
+    [{ upstream_endpoint: "/responses" }, "INDEX requests_upstream_endpoint (upstream_endpoint=?)"],
+    [{ initiator: "agent" }, "INDEX requests_initiator (initiator=?)"],
+    [{ stream: false }, "INDEX requests_stream (stream=?)"],
+    [{ status: 429 }, "INDEX requests_http_status (http_status=?)"],
+    [{ status_class: 5 }, "INDEX requests_status_class (<expr>=?)"],
+    [{ has_error: true }, "INDEX requests_failed"],
+    // Of several, the one that leads to the fewest rows.
+    [{ path: "/v1/messages", account_id: "rare", client_name: "codex/1" }, "INDEX requests_account_id (account_id=?)"],
+    [{ path: "/v1/messages", has_error: true, stream: true }, "INDEX requests_failed"],
+    // A time is a range of ids.
+    [{ from_ms: noon - day }, "PRIMARY KEY (rowid>? AND rowid<?)"],
+    [{ to_ms: noon - 13 * day }, "PRIMARY KEY (rowid>? AND rowid<?)"],
+    [
+      { client_model: "gpt-5", from_ms: noon - 9 * day, to_ms: noon - 8 * day, has_error: false },
+      "INDEX requests_client_model (client_model=? AND rowid>? AND rowid<?)",
+    ],
+  ])("a page narrowed to %j is walked by its index, without sorting", (filters, index) => {
+    const { sql, values } = pageQuery(database, filters, 51, 150_000);
+    const told = plan(sql, values);
+    expect(told).toContain(index === "SCAN requests" ? "PRIMARY KEY (rowid<?)" : index.replace("?)", ""));
+    expect(told).not.toMatch(/TEMP B-TREE|SCAN/);
+    const first = pageQuery(database, filters, 51);
+    expect(plan(first.sql, first.values)).toContain(index);
+    expect(plan(first.sql, first.values)).not.toContain("TEMP B-TREE");
+  });
+
+  test("statistics are read by ranges of ids, times by their index, an account's last row by its own", () => {
+    const block = { firstId: 4096, lastId: 8191 };
+    for (const sql of [numbersQuery, ...nameColumns.map(namesQuery)])
+      expect(plan(sql, block)).toBe("SEARCH requests USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)");
+    expect(plan(lastStartQuery, { id: "rare" })).toBe("SEARCH requests USING INDEX requests_account_id (account_id=?)");
+    const bounds = "SELECT min(id) AS first, max(id) AS last FROM requests WHERE started_at_ms BETWEEN $from AND $to";
+    expect(plan(bounds, { from: noon - day, to: noon })).toContain("USING COVERING INDEX requests_started_at_ms");
+  });
+
+  test("are answered in the times printed here", async () => {
+    const asked: [string, () => unknown][] = [
+      ["page: no filter", () => history.list({}, 50)],
+      ["page: the last of an account", () => history.list({ account_id: "rare" }, 50)],
+      [
+        "page: three filters",
+        () => history.list({ path: "/v1/messages", has_error: true, client_name: "codex/1" }, 50),
+      ],
+      ["page: a day, ten days ago", () => history.list({ from_ms: noon - 11 * day, to_ms: noon - 10 * day }, 50)],
+      ["totals of a day", () => history.totals({ from_ms: noon - day })],
+      ["totals of all", () => history.totals({})],
+      ["totals of one model", () => history.totals({ upstream_model: "gpt-5" })],
+      ["totals of failures", () => history.totals({ has_error: true })],
+      ["by day and model", () => history.statistics({}, ["day", "upstream_model"])],
+      ["by hour and model", () => history.statistics({}, ["hour", "upstream_model"])],
+      ["by account and client", () => history.statistics({}, ["account_id", "client_name"])],
+    ];
+    const figures: Record<string, string>[] = [];
+    for (const [question, ask] of asked) {
+      const [first, again] = [await timed(ask), await timed(ask)];
+      figures.push({ question, "first, ms": first.ms, "again, ms": again.ms, "longest turn, ms": first.longest });
+    }
+    console.table(figures);
+    const { request_count } = await history.totals({});
+    expect(request_count).toBe(200_000);
+  });
+});
+
+function begin(): void {
+  folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+  path = join(folder, "admin.sqlite");
+  days = 14;
+  history = open();
+}
+
+function end(): void {
+  history.close();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** Fourteen days of a busy owner: three common accounts and a rare one, four models, some failures. */
+function seed(path: string): void {
+  const database = new Database(path, { strict: true });
+  const pick = (...values: string[]) =>
+    `CASE n % ${values.length} ${values.map((value, at) => `WHEN ${at} THEN '${value}'`).join(" ")} END`;
+  const told: Partial<Record<keyof Entry, string>> = {
+    request_id: "'seeded-' || n",
+    started_at_ms: `${noon} - (200000 - n) * 6048 - n % 977`,
+    duration_ms: "500 + n * 7919 % 60000",
+    first_byte_ms: "CASE WHEN n % 50 THEN 200 + n * 104729 % 4000 END",
+    path: "CASE WHEN n % 40 THEN '/v1/messages' ELSE '/v1/embeddings' END",
+    upstream_endpoint: pick("/v1/messages", "/chat/completions", "/responses"),
+    account_id: `CASE WHEN n % 9973 THEN ${pick("ada", "bob", "cyd")} ELSE 'rare' END`,
+    client_model: pick("claude-sonnet-4.6", "gpt-5", "gpt-5-mini", "gemini-3-pro"),
+    upstream_model: pick("claude-sonnet-4.6", "gpt-5", "gpt-5-mini", "gemini-3-pro"),
+    stream: "n % 40 > 0",
+    initiator: pick("user", "agent", "agent"),
+    http_status: "CASE WHEN n % 50 THEN 200 ELSE 429 END",
+    error_type: "CASE WHEN n % 50 = 0 THEN 'rate_limited' END",
+    client_name: pick("claude-cli/2", "codex/1", "opencode/3", "OpenAI/Python", "curl/8"),
+    input_tokens: "CASE WHEN n % 50 THEN n * 31 % 90000 END",
+    cached_tokens: "CASE WHEN n % 50 THEN n * 17 % 50000 END",
+    nano_credits: "CASE WHEN n % 50 THEN n * 7 % 5000000000 END",
+  };
+  const literal = (value: unknown) => (typeof value === "string" ? `'${value.replaceAll("'", "''")}'` : String(value));
+  const values = Object.entries(entry()).map(([name, value]) => told[name as keyof Entry] ?? literal(value));
+  database.run(`INSERT INTO requests (${Object.keys(entry()).join(", ")})
+    WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 200000)
+    SELECT ${values.join(", ")} FROM numbers`);
+  database.close();
+}
+
+/** How long the answer takes, and the longest time in which nobody else had a turn. */
+async function timed(ask: () => unknown): Promise<{ ms: string; longest: string }> {
+  let longest = 0;
+  let last = performance.now();
+  let over = false;
+  const turn = () => {
+    longest = Math.max(longest, performance.now() - last);
+    last = performance.now();
+    if (!over) setImmediate(turn);
+  };
+  setImmediate(turn);
+  const began = performance.now();
+  await ask();
+  const took = performance.now() - began;
+  over = true;
+  await new Promise(setImmediate);
+  return { ms: took.toFixed(1), longest: longest.toFixed(1) };
+}

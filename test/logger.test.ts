@@ -1,0 +1,72 @@
+import { describe, expect, test } from "bun:test";
+import { createLogger, type Level } from "../src/logger";
+
+function logger(level: Level = "debug") {
+  const lines: string[] = [];
+  return {
+    log: createLogger(
+      () => level,
+      (line) => void lines.push(line),
+    ),
+    lines,
+  };
+}
+
+describe("secrets never reach a line", () => {
+  test.each([
+    ["gho_0123456789abcdef0123456789abcdef0123", "a GitHub token"],
+    ["github_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz", "a fine-grained token"],
+    ["tid=0f1e2d3c;exp=1785000000;sku=x:6f1d2c3b", "a Copilot token"],
+    ["sk-ant-0123456789abcdef0123", "an API key"],
+    ["Bearer abcdefghijklmnop", "a bearer"],
+    ["http://user:hunter22@proxy.example", "a proxy's password"],
+  ])("%s", (secret) => {
+    const { log, lines } = logger();
+    log.error(`before ${secret} after`, new Error(`caused by ${secret}`, { cause: new Error(secret) }));
+    const word = secret.replace(/^(Bearer |http:\/\/user:)/, "").replace("@proxy.example", "");
+    expect(lines.join("")).not.toContain(word);
+    expect(lines.join("")).toContain("before");
+    expect(lines.join("")).toContain("after");
+  });
+
+  test("nor does what was told to be concealed, wherever it stands", () => {
+    const { log, lines } = logger();
+    log.conceal("my own key!");
+    log.info("key=my own key!, again my own key!");
+    expect(lines.join("")).not.toContain("my own");
+  });
+
+  test("a short value is not concealed: it would blank out ordinary words", () => {
+    const { log, lines } = logger();
+    log.conceal("ok");
+    log.info("it is ok");
+    expect(lines.join("")).toContain("it is ok");
+  });
+});
+
+test("LG02: one line per event, whatever the text holds", () => {
+  const { log, lines } = logger();
+  log.warn("a\r\nb\u001b]52;c;evil\u0007\u0000\u2028\u202e");
+  expect(lines).toHaveLength(1);
+  expect(lines[0]!.match(/[\u0000-\u001f\u2028\u202e]/g)).toEqual(["\n"]);
+});
+
+test("a line is cut at 512 characters", () => {
+  const { log, lines } = logger();
+  log.info("x".repeat(100_000));
+  expect(lines[0]!.length).toBeLessThan(600);
+});
+
+test("lines below the level are not written, and the level is read each time", () => {
+  let level: Level = "warn";
+  const lines: string[] = [];
+  const log = createLogger(
+    () => level,
+    (line) => void lines.push(line),
+  );
+  log.info("no");
+  log.warn("yes");
+  level = "debug";
+  log.debug("now");
+  expect(lines.map((line) => line.trim().split(/\s+/).slice(1).join(" "))).toEqual(["warn yes", "debug now"]);
+});
