@@ -1,0 +1,73 @@
+/** What the admin API answers: each function reads what was asked for, and gives what the data functions make of it. */
+import type { App } from "../app";
+import { ProxyError } from "../errors";
+import type { Visitor } from "../net/guard";
+import { listAccounts } from "./accounts";
+import { liveFeed } from "./feed";
+import { describeInstance } from "./meta";
+import { listModels } from "./models";
+import { queries, readQuery, requireJson } from "./query";
+import { type ExportFormat, exportRequests, findRequest, listRequests } from "./requests";
+
+export const answerMeta = (app: App) => answer(describeInstance(app));
+
+export async function answerAccounts(app: App, { url }: Request): Promise<Response> {
+  const { include_stats, since_ms = app.now() - dayMs } = readQuery(url, queries.accounts);
+  return answer({ items: await listAccounts(app, include_stats ? since_ms : undefined) });
+}
+
+export function answerRequests(app: App, { url }: Request): Response {
+  const { limit, cursor_id, ...filters } = readQuery(url, queries.requests);
+  return answer(listRequests(app, filters, limit, cursor_id));
+}
+
+export function answerRequest(app: App, requestId: string): Response {
+  const found = findRequest(app, requestId);
+  if (!found) throw new ProxyError("not_found", "No request with this id is remembered.");
+  return answer(found);
+}
+
+export async function answerTotals(app: App, { url }: Request): Promise<Response> {
+  return answer(await app.history.totals(readQuery(url, queries.filters)));
+}
+
+export async function answerStatistics(app: App, { url }: Request): Promise<Response> {
+  const { by, ...filters } = readQuery(url, queries.statistics);
+  return answer(await app.history.statistics(filters, by));
+}
+
+export function answerExport(app: App, { url }: Request): Response {
+  const { format, ...filters } = readQuery(url, queries.export);
+  const name = `dragoman-requests-${new Date(app.now()).toISOString().slice(0, 10)}.${format}`;
+  return new Response(exportRequests(app, filters, format), {
+    headers: {
+      ...privately,
+      "content-type": contentTypes[format],
+      "content-disposition": `attachment; filename="${name}"`,
+    },
+  });
+}
+
+export const answerModels = async (app: App) => answer({ items: await listModels(app) });
+
+export function answerLive(app: App, request: Request, caller: Visitor): Response {
+  caller.keepOpen();
+  const headers = { ...privately, "content-type": "text/event-stream; charset=utf-8" };
+  return new Response(request.method === "HEAD" ? null : liveFeed(app), { headers });
+}
+
+export function cancelRequest(app: App, request: Request, requestId: string): Response {
+  requireJson(request);
+  if (!app.live.cancel(requestId)) throw new ProxyError("not_found", "No request with this id is running.");
+  return answer({ cancelled: true });
+}
+
+const dayMs = 86_400_000;
+
+const contentTypes: Record<ExportFormat, string> = {
+  csv: "text/csv; charset=utf-8",
+  json: "application/json",
+};
+
+const privately = { "cache-control": "no-store" };
+const answer = (data: object) => Response.json(data, { headers: privately });

@@ -1,0 +1,63 @@
+/**
+ * JSX as text, made on the server. Every child and every attribute value is escaped, unless it is markup that was made
+ * here: nothing has to be remembered where a page is written. The elements' types and the escaping are Kita's.
+ */
+import { escapeHtml } from "@kitajs/html";
+import type { Elements } from "./elements";
+
+/** Markup that needs no more escaping. */
+export class Markup {
+  constructor(readonly html: string) {}
+
+  toString(): string {
+    return this.html;
+  }
+}
+
+export type Child = Markup | string | number | bigint | boolean | null | undefined | Child[];
+
+export namespace JSX {
+  export type Element = Markup;
+  export type ElementType = keyof Elements | ((props: never) => Markup);
+  export interface ElementChildrenAttribute {
+    children: unknown;
+  }
+  /** No inline styles: the pages forbid them. `attrs` would be written as it is. */
+  export type IntrinsicElements = {
+    [Tag in keyof Elements]: Omit<Elements[Tag], "children" | "safe" | "style" | "attrs" | "of"> & { children?: Child };
+  };
+}
+
+type Props = Record<string, unknown> & { children?: Child };
+
+export const Fragment = ({ children }: { children?: Child }): Markup => new Markup(textOf(children));
+
+export function jsx(tag: string | ((props: Props) => Markup), props: Props): Markup {
+  if (typeof tag === "function") return tag(props);
+  const { children, ...attributes } = props;
+  const opening = `<${tag}${Object.entries(attributes).map(attribute).join("")}>`;
+  return new Markup(voidTags.has(tag) ? opening : `${opening}${textOf(children)}</${tag}>`);
+}
+
+export { jsx as jsxDEV, jsx as jsxs };
+
+function textOf(child: Child): string {
+  if (child === null || child === undefined || typeof child === "boolean") return "";
+  if (child instanceof Markup) return child.html;
+  return Array.isArray(child) ? child.map(textOf).join("") : escapeHtml(String(child));
+}
+
+/** @throws Error for names and addresses that no page of ours has: they would have come from outside. */
+function attribute([name, value]: [string, unknown]): string {
+  if (value === null || value === undefined || value === false) return "";
+  if (!/^[a-zA-Z][\w:.-]*$/.test(name) || /^on|^style$|^srcdoc$/i.test(name)) throw new Error(`no attribute: ${name}`);
+  if (value === true) return ` ${name}`;
+  const text = Array.isArray(value) ? value.filter(Boolean).join(" ") : String(value);
+  if (/^(?:href|src|action|formaction)$/i.test(name) && !isOurs(text)) throw new Error(`no address for ${name}`);
+  return ` ${name}="${escapeHtml(text)}"`;
+}
+
+/** A path here, a place on the page, or a page of the web; never a scheme that runs something. */
+const isOurs = (address: string) => /^(?:\/(?!\/)|[?#]|https:\/\/)/.test(address);
+
+const voidTags = new Set("area base br col embed hr img input link meta source track wbr".split(" "));

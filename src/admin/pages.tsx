@@ -1,0 +1,210 @@
+/** The owner's pages: every address under /admin on one page, behind the same door as the admin API. */
+import { join } from "node:path";
+import { Elysia } from "elysia";
+import type { App } from "../app";
+import { asProxyError, ProxyError } from "../errors";
+import type { Caller, Visitor } from "../net/guard";
+import type { Door } from "./access";
+import { accountsPage } from "./accounts-page";
+import { configPage, confirmConfig, saveConfig } from "./config-page";
+import { connectPage } from "./connect-page";
+import { readForm } from "./form";
+import { healthPage } from "./health-page";
+import { Markup } from "./jsx/jsx-runtime";
+import type { Frame } from "./layout";
+import { modelsPage } from "./models-page";
+import { overviewPage } from "./overview-page";
+import { cancelRequest, requestPage } from "./request-page";
+import { exportRequests, followRequests, requestsPage } from "./requests-page";
+import { openFormToken, openSessions } from "./session";
+import { Arrival, Closed, Failure, SignIn } from "./sign-in-page";
+
+/** One call of a page, by somebody who may see it. */
+export interface Visit {
+  app: App;
+  frame: Frame;
+  request: Request;
+  caller: Visitor;
+  /** As the browser has it; its origin is the address we were called by. */
+  url: URL;
+  params: Record<string, string>;
+  /** What a form sent; empty for a GET. */
+  form: URLSearchParams;
+  /** Others than this machine can reach us. */
+  exposed: boolean;
+}
+
+interface PageRoute {
+  method: "GET" | "POST";
+  path: string;
+  show: (visit: Visit) => Markup | Response | Promise<Markup | Response>;
+}
+
+// biome-ignore format: a table
+const pages: PageRoute[] = [
+  { method: "GET", path: "/admin", show: overviewPage },
+  { method: "GET", path: "/admin/accounts", show: accountsPage },
+  { method: "GET", path: "/admin/requests", show: requestsPage },
+  { method: "GET", path: "/admin/requests/export", show: exportRequests },
+  { method: "GET", path: "/admin/requests/live", show: followRequests },
+  { method: "GET", path: "/admin/requests/:id", show: requestPage },
+  { method: "POST", path: "/admin/requests/:id/cancel", show: cancelRequest },
+  { method: "GET", path: "/admin/models", show: modelsPage },
+  { method: "GET", path: "/admin/connect", show: connectPage },
+  { method: "GET", path: "/admin/config", show: configPage },
+  { method: "POST", path: "/admin/config", show: confirmConfig },
+  { method: "POST", path: "/admin/config/save", show: saveConfig },
+  { method: "GET", path: "/admin/health", show: healthPage },
+];
+
+/** @param admit Lets a caller without a session in, or throws. */
+export function adminPages(app: App, admit: Door, callerOf: (request: Request) => Visitor, exposed: boolean) {
+  const sessions = openSessions(app.now);
+  const formToken = openFormToken();
+  const started = Date.now().toString(36);
+  const frameFor = (request: Request): Frame => ({
+    version: app.version,
+    demo: app.demo,
+    signedIn: sessions.holds(request),
+    assets: started,
+    formToken: formToken.value,
+  });
+
+  /** What a page's address does with a call: the page, or what stands in its place. */
+  const serve = async (show: PageRoute["show"], request: Request, params: Record<string, string>) => {
+    const caller = callerOf(request);
+    const frame = frameFor(request);
+    const url = new URL(request.url);
+    const isRead = request.method !== "POST";
+    // Never a page with data in the name of another site, be it as a link.
+    if (caller.foreign && isRead) return html(<Arrival frame={frame} path={url.pathname + url.search} />);
+    try {
+      enter(request, caller);
+    } catch (thrown) {
+      return outside(asProxyError(thrown), frame, isRead ? url.pathname + url.search : "/admin");
+    }
+    try {
+      const form = isRead ? new URLSearchParams() : await readForm(request);
+      if (!isRead) refuseForged(form);
+      const page = await show({ app, frame, request, caller, url, params, form, exposed });
+      return page instanceof Response ? guarded(page) : html(page);
+    } catch (thrown) {
+      const error = asProxyError(thrown);
+      if (error.kind === "internal") app.logger.error("A page could not be shown.", error.details.cause);
+      return html(<Failure frame={frame} error={error} />, error.status, error.details.headers);
+    }
+  };
+
+  const enter = (request: Request, caller: Caller) => {
+    if (caller.foreign) throw new ProxyError("permission", "A form on another site may not change anything here.");
+    if (!sessions.holds(request)) admit(request, caller);
+  };
+
+  const refuseForged = (form: URLSearchParams) => {
+    if (!formToken.isRight(form.get("form_token")))
+      throw new ProxyError(
+        "permission",
+        "This form is from before dragoman was started anew. Go back, load the page again, and send it once more.",
+      );
+  };
+
+  /** Tells the token by the same door as the API does, which also counts the wrong ones. */
+  const signIn = async (request: Request) => {
+    const frame = frameFor(request);
+    let next = "/admin";
+    try {
+      const caller = callerOf(request);
+      if (caller.foreign) throw new ProxyError("permission", "A form on another site may not sign in here.");
+      const form = await readForm(request);
+      next = pathHere(form.get("next"));
+      admit(new Request(request.url, { headers: { "x-admin-token": asHeader(form.get("token")) } }), caller);
+      return redirect(next, { "set-cookie": sessions.begin(request) });
+    } catch (thrown) {
+      const error = asProxyError(thrown);
+      if (error.kind !== "authentication") return outside(error, frame, next);
+      return html(<SignIn frame={frame} path={next} wrong={error.message} />, 401);
+    }
+  };
+
+  const wing = new Elysia({ name: "pages" });
+  // Elysia reads a handler's source to see which fields it needs: they are named in the parameter.
+  for (const { method, path, show } of pages)
+    wing.route(method, path, ({ request, params }) => serve(show, request, params ?? {}), { parse: "none" });
+  wing.post("/admin/sign-in", ({ request }) => signIn(request), { parse: "none" });
+  wing.get("/admin/sign-in", () => redirect("/admin"));
+  const signOut = ({ request }: Visit) => redirect("/admin", { "set-cookie": sessions.end(request) });
+  wing.post("/admin/sign-out", ({ request, params }) => serve(signOut, request, params ?? {}), { parse: "none" });
+  wing.get("/admin/assets/*", ({ request }) => asset(request));
+  const nothing = () => {
+    throw new ProxyError("not_found", "There is no such page.");
+  };
+  for (const path of ["/admin", "/admin/*"])
+    wing.all(path, ({ request, params }) => serve(nothing, request, params ?? {}), { parse: "none" });
+  return wing;
+}
+
+/** Whether a path is one of the pages'. */
+export const isPagePath = (path: string) => /^\/admin(?:\/|$)/.test(path);
+
+/** For somebody who was not let in: the way in, where there is one. */
+function outside(error: ProxyError, frame: Frame, path: string): Response {
+  if (error.kind === "authentication") return html(<SignIn frame={frame} path={path} />, 401);
+  return html(<Closed frame={frame} error={error} />, error.status, error.details.headers);
+}
+
+function html(page: Markup, status = 200, headers: Record<string, string> = {}): Response {
+  const { "www-authenticate": _, ...rest } = headers;
+  return guarded(
+    new Response(`<!doctype html>${page}`, {
+      status,
+      headers: { ...rest, "content-type": "text/html; charset=utf-8" },
+    }),
+  );
+}
+
+export function redirect(path: string, headers: Record<string, string> = {}): Response {
+  return guarded(new Response(null, { status: 303, headers: { ...headers, location: path } }));
+}
+
+/** Everything a page may load is ours, nobody may frame it, and nothing of it is kept. */
+function guarded(response: Response): Response {
+  for (const [name, value] of Object.entries(protection)) response.headers.set(name, value);
+  if (!response.headers.has("cache-control")) response.headers.set("cache-control", "no-store");
+  return response;
+}
+
+const protection = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-resource-policy": "same-origin",
+  "cross-origin-opener-policy": "same-origin",
+};
+
+/** Style, script and icon: the same for everybody. The plugin reads the folder once, and serves nothing else. */
+let assets: Promise<{ handle(request: Request): Promise<Response> }> | undefined;
+
+async function asset(request: Request): Promise<Response> {
+  assets ??= openAssets();
+  return guarded(await (await assets).handle(request));
+}
+
+async function openAssets() {
+  const { staticPlugin } = await import("@elysiajs/static");
+  return staticPlugin({
+    assets: join(import.meta.dir, "static"),
+    prefix: "/admin/assets",
+    alwaysStatic: true,
+    indexHTML: false,
+    maxAge: 31_536_000,
+    directive: "immutable",
+  });
+}
+
+/** Only a path of these pages: a sign-in leads nowhere else. */
+const pathHere = (path: string | null) =>
+  path !== null && /^\/admin(?:[/?][\w\-./?=&%+:~]*)?$/.test(path) && !path.includes("..") ? path : "/admin";
+
+/** What no header could carry is no token. */
+const asHeader = (text: string | null) => (text !== null && /^[!-~]+$/.test(text.trim()) ? text.trim() : "-");

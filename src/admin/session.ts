@@ -1,0 +1,81 @@
+/** Browsers that have shown the admin token: each holds a random id in a cookie, never the token itself. */
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+
+export interface Sessions {
+  /** Whether the request comes from a browser that has signed in. */
+  holds(request: Request): boolean;
+  /** @returns The header that gives the browser its cookie. */
+  begin(request: Request): string;
+  /** @returns The header that takes the cookie back. */
+  end(request: Request): string;
+}
+
+const lifetimeMs = 12 * 3600_000;
+/** The oldest is forgotten for a new one. */
+const mostSessions = 64;
+const idBytes = 32;
+
+export function openSessions(now: () => number): Sessions {
+  /** By digest, so that looking one up takes as long for a wrong id as for a right one. */
+  const known = new Map<string, number>();
+
+  const recent = (request: Request) => {
+    const id = idIn(request);
+    if (id === undefined) return undefined;
+    const key = digest(id);
+    const until = known.get(key);
+    if (until !== undefined && until > now()) return key;
+    known.delete(key);
+    return undefined;
+  };
+
+  return {
+    holds: (request) => recent(request) !== undefined,
+    begin(request) {
+      const id = randomBytes(idBytes).toString("base64url");
+      if (known.size >= mostSessions) known.delete(known.keys().next().value!);
+      known.set(digest(id), now() + lifetimeMs);
+      return cookie(request, id, lifetimeMs / 1_000);
+    },
+    end(request) {
+      const key = recent(request);
+      if (key !== undefined) known.delete(key);
+      return cookie(request, "", 0);
+    },
+  };
+}
+
+/** What a form of ours carries, so that only our own pages can send one. */
+export interface FormToken {
+  readonly value: string;
+  isRight(sent: string | null): boolean;
+}
+
+export function openFormToken(): FormToken {
+  const value = randomBytes(24).toString("base64url");
+  return {
+    value,
+    isRight: (sent) => timingSafeEqual(sha256(sent ?? ""), sha256(value)),
+  };
+}
+
+/** Browsers share cookies among the ports of a host: the port in the name keeps two proxies apart. */
+function nameFor(request: Request): string {
+  const port = /:(\d+)$/.exec(request.headers.get("host") ?? "")?.[1] ?? "80";
+  return `dragoman_admin_${port}`;
+}
+
+function idIn(request: Request): string | undefined {
+  const name = nameFor(request);
+  const pairs = (request.headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
+  const found = pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1);
+  return found === undefined || !/^[\w-]{43}$/.test(found) ? undefined : found;
+}
+
+function cookie(request: Request, id: string, seconds: number): string {
+  const secure = request.headers.get("origin")?.startsWith("https:") ? "; Secure" : "";
+  return `${nameFor(request)}=${id}; Path=/admin; HttpOnly; SameSite=Strict; Max-Age=${seconds}${secure}`;
+}
+
+const sha256 = (text: string) => createHash("sha256").update(text).digest();
+const digest = (id: string) => sha256(id).toString("base64url");

@@ -1,0 +1,78 @@
+/** What whoever is not in sees: the way in where there is one, and nothing of the owner's. */
+import { ProxyError } from "../errors";
+import type { Markup } from "./jsx/jsx-runtime";
+import { type Frame, Page, Plain } from "./layout";
+
+/**
+ * A link on some other site led here. The browser is sent to the same address once more, now by a page of ours: so no
+ * other site ever has a page with data loaded in its name, and the cookie comes along.
+ */
+export const Arrival = ({ frame, path }: { frame: Frame; path: string }): Markup => (
+  <Plain frame={frame} title="One moment">
+    <p>
+      Another site led here. <a href={path}>Go on to dragoman’s page</a>
+    </p>
+  </Plain>
+);
+
+/** @param wrong What was wrong with the token that was given. */
+export const SignIn = ({ frame, path, wrong }: { frame: Frame; path: string; wrong?: string }): Markup => (
+  <Plain frame={frame} title="Sign in">
+    <p>
+      These pages are the owner’s. You came from another machine, or by another name than this one’s: the admin token
+      that was set as <code>ADMIN_TOKEN</code> where dragoman runs lets you in.
+    </p>
+    <form method="post" action="/admin/sign-in" class="sign-in">
+      <input type="hidden" name="next" value={path} />
+      <label for="token">Admin token</label>
+      <input
+        id="token"
+        name="token"
+        type="password"
+        autocomplete="current-password"
+        required={true}
+        autofocus={true}
+        aria-invalid={wrong ? "true" : undefined}
+        aria-describedby={wrong ? "wrong" : undefined}
+      />
+      {wrong && (
+        <p id="wrong" class="fault" role="alert">
+          {wrong}
+        </p>
+      )}
+      <button type="submit">Sign in</button>
+    </form>
+    <p class="soft">The token is not kept in this browser; signing in holds for twelve hours.</p>
+  </Plain>
+);
+
+/** Somebody who may not come in at all. */
+export const Closed = ({ frame, error }: { frame: Frame; error: ProxyError }): Markup => (
+  <Plain frame={frame} title={error.kind === "rate_limit" ? "Too many tries" : "Not from here"}>
+    <p>{error.message}</p>
+  </Plain>
+);
+
+/** Something went wrong with a page, for somebody who is in. */
+export function Failure({ frame, error }: { frame: Frame; error: ProxyError }): Markup {
+  const title = titles[error.status] ?? "That did not work";
+  return (
+    <Page frame={frame} title={title}>
+      <section class="empty">
+        <p>{error.message}</p>
+        <p>
+          <a href="/admin">Go to the overview</a>
+        </p>
+      </section>
+    </Page>
+  );
+}
+
+const titles: Record<number, string> = {
+  400: "That cannot be asked",
+  403: "Not allowed",
+  404: "Nothing is here",
+  405: "Nothing is done here",
+  409: "Changed meanwhile",
+  413: "Too much at once",
+};

@@ -1,0 +1,35 @@
+/** Who may call a model route: whoever holds a client key; without configured keys, anyone but a foreign page. */
+import type { App } from "../app";
+import { ProxyError } from "../errors";
+import { includesSecret, sentSecrets } from "../net/credentials";
+import { type Caller, refuseStrangers } from "../net/guard";
+
+/** @throws ProxyError `authentication`, `permission`. */
+export function admitClient(app: App, request: Request, caller: Caller): void {
+  if (app.clientKeys.length > 0) requireKey(app, request);
+  else refuseStrangers(caller, request, new Set(app.config.current.allowedOrigins));
+}
+
+/** The upstream token is handed out to whoever holds a key; without configured keys, to this machine only. */
+export function admitToToken(app: App, request: Request, caller: Caller): void {
+  if (caller.foreign)
+    throw new ProxyError("permission", "A web page may not read the token.", { code: "origin_not_allowed" });
+  if (app.clientKeys.length > 0) requireKey(app, request);
+  else if (!caller.local)
+    throw new ProxyError("permission", "The token is shown on this machine only, or to a caller with a client key.", {
+      code: "local_only",
+    });
+}
+
+/** Either header carrying one right key is enough, also when the other is wrong: some clients send both. */
+function requireKey(app: App, request: Request): void {
+  const sent = sentSecrets(request.headers, "x-api-key");
+  if (includesSecret(sent, app.clientKeys)) return;
+  throw new ProxyError(
+    "authentication",
+    sent.length === 0
+      ? "A client key is needed: send it as `x-api-key: <key>` or `Authorization: Bearer <key>`."
+      : "The client key is not one of the configured keys.",
+    { code: "invalid_api_key", headers: { "www-authenticate": "Bearer" } },
+  );
+}

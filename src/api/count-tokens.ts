@@ -1,0 +1,44 @@
+/** `count_tokens`: exact for Claude models when Anthropic's counter may be asked, else an estimate; for a provider always one. */
+import type { App } from "../app";
+import { codecs } from "../dialects/codecs";
+import { estimateTokens } from "../dialects/estimate";
+import type { Conversation, JsonObject } from "../dialects/hub/conversation";
+import type { Visitor } from "../net/guard";
+import { readIncoming } from "../relay/incoming";
+import { countExactly } from "../upstream/token-counter";
+
+/** `POST /v1/messages/count_tokens` */
+export async function countTokens(app: App, request: Request, caller: Visitor): Promise<Response> {
+  const { body, model } = await readIncoming(request);
+  caller.keepOpen();
+  const conversation = codecs.messages.decodeRequest(body);
+  const exact = await countByService(app, model, body);
+  return exact === undefined ? estimated(app, conversation) : counted(exact, "exact");
+}
+
+/** `POST /:provider/v1/messages/count_tokens`: counted here, nobody is asked. */
+export async function countForProvider(app: App, request: Request, caller: Visitor, name: string): Promise<Response> {
+  app.providers.find(name);
+  const { body } = await readIncoming(request);
+  caller.keepOpen();
+  return estimated(app, codecs.messages.decodeRequest(body));
+}
+
+async function estimated({ tokenizer, config }: App, conversation: Conversation): Promise<Response> {
+  return counted(await estimateTokens(conversation, tokenizer, config.current.tokenEstimateMultiplier), "estimate");
+}
+
+const counted = (tokens: number, how: "exact" | "estimate"): Response =>
+  Response.json({ input_tokens: tokens }, { headers: { "x-token-count": how } });
+
+/** Undefined when the service cannot be asked or does not answer in time: a client's count must never fail for that. */
+async function countByService(app: App, model: string, body: JsonObject): Promise<number | undefined> {
+  const key = app.config.current.anthropicApiKey ?? app.environment.anthropicApiKey;
+  if (!key || !/^claude/i.test(model)) return undefined;
+  try {
+    return await countExactly(app.environment.anthropicApiUrl ?? "https://api.anthropic.com", key, model, body);
+  } catch (thrown) {
+    app.logger.debug("Tokens are estimated: the exact counter did not serve.", thrown);
+    return undefined;
+  }
+}

@@ -1,0 +1,90 @@
+/** The model list: one answer that OpenAI's and Anthropic's SDKs both take, with the limits that clients ask about. */
+import type { App } from "../app";
+import { dialects } from "../dialects/hub/conversation";
+import { isObject } from "../dialects/hub/json";
+import { ProxyError } from "../errors";
+import { readBody } from "../net/fetch";
+import { readRefusal } from "../relay/provider";
+import { endpointOf } from "../upstream/copilot";
+import type { Model } from "../upstream/model";
+import { findModel } from "../upstream/model-name";
+import { passedDown } from "../upstream/provider";
+
+/** `GET /v1/models`; pages by `limit` and `after_id` when asked. */
+export async function listModels(app: App, request: Request): Promise<Response> {
+  const query = new URL(request.url).searchParams;
+  const all = (await app.catalogue.models()).filter((model) => model.enabled && model.kind !== "completion");
+  const start = all.findIndex(({ id }) => id === query.get("after_id")) + 1;
+  const limit = Number(query.get("limit")) || all.length;
+  const page = all.slice(start, start + Math.max(1, limit));
+  return Response.json({
+    object: "list",
+    data: page.map(describe),
+    has_more: start + page.length < all.length,
+    first_id: page[0]?.id ?? null,
+    last_id: page.at(-1)?.id ?? null,
+  });
+}
+
+/** `GET /v1/models/:id`, in any spelling that a request may use. */
+export async function getModel(app: App, id: string): Promise<Response> {
+  return Response.json(describe(findModel(id, await app.catalogue.models(), app.config.current.modelAliases)));
+}
+
+/** Bytes. */
+const providerListLimit = 8 * 1024 * 1024;
+
+/** `GET /:provider/v1/models`: the provider's own list, as it is. */
+export async function listProviderModels(app: App, request: Request, name: string): Promise<Response> {
+  const provider = app.providers.find(name);
+  const response = await provider.call({ path: "/v1/models", request, headersWithin: app.limits.streamHeaders });
+  if (!response.ok) throw (await readRefusal(provider, response)).error;
+  const text = Buffer.from(await readBody(response, providerListLimit, provider.who)).toString();
+  if (!isJsonObject(text)) throw new ProxyError("upstream", `${provider.who}'s answer holds no model list.`);
+  return new Response(text, {
+    headers: [...passedDown(response.headers), ["content-type", "application/json"]],
+  });
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    return isObject(JSON.parse(text));
+  } catch {
+    return false;
+  }
+}
+
+/** The upstream does not tell when a model was made: both SDKs document the epoch for that. */
+function describe(model: Model) {
+  return {
+    id: model.id,
+    object: "model",
+    type: "model",
+    created: 0,
+    created_at: "1970-01-01T00:00:00Z",
+    owned_by: model.vendor,
+    display_name: model.name,
+    kind: model.kind,
+    preview: model.preview,
+    enabled: model.enabled,
+    premium: model.price.premium,
+    supported_endpoints:
+      model.kind === "embeddings" ? ["/v1/embeddings"] : dialects.map((dialect) => clientPath[dialect]),
+    upstream_endpoints: model.dialects.map((dialect) => endpointOf[dialect]),
+    max_context_window_tokens: model.limits.context ?? null,
+    max_prompt_tokens: model.limits.prompt ?? null,
+    max_output_tokens: model.limits.output ?? null,
+    max_inputs: model.limits.inputs ?? null,
+    capabilities: {
+      tools: model.supports.tools,
+      parallel_tools: model.supports.parallelTools,
+      vision: model.supports.vision,
+      structured_outputs: model.supports.structuredOutputs,
+      adaptive_thinking: model.supports.adaptiveThinking,
+      thinking_budget: model.supports.thinkingBudget ?? null,
+      reasoning_efforts: model.supports.efforts,
+    },
+  };
+}
+
+const clientPath = { chat: "/v1/chat/completions", responses: "/v1/responses", messages: "/v1/messages" } as const;

@@ -1,0 +1,24 @@
+/** What says that we are here: a front page for people and health for machines. */
+import type { App } from "../app";
+
+export function front(app: App): Response {
+  return Response.json({
+    name: "dragoman",
+    version: app.version,
+    ...(app.demo
+      ? { demo: "DEMO: the upstream is scripted; no account is used and nothing leaves this machine." }
+      : {}),
+    endpoints: ["/v1/chat/completions", "/v1/models", "/v1/embeddings", "/usage", "/token", "/health"],
+  });
+}
+
+/** 200 as long as requests are taken; whether an account can serve them is said beside. */
+export function health(app: App): Response {
+  return Response.json({
+    status: "ok",
+    version: app.version,
+    demo: app.demo,
+    accounts: app.accounts.map(({ state }) => state.name),
+    history: app.history.degraded ? "degraded" : "ok",
+  });
+}

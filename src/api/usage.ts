@@ -1,0 +1,112 @@
+/** What is left, for each account; how each one is; and the token each one now uses. Null means that nobody said. */
+import type { Account } from "../accounts/account";
+import type { Quota } from "../accounts/quota";
+import type { App } from "../app";
+import { asProxyError, ProxyError } from "../errors";
+
+/** One account of `GET /usage`. Times are ISO, in UTC. */
+export interface Usage {
+  id: string;
+  /** Of `unit`: premium requests, AI credits (`credits`), chat messages (`chat`), or nobody said (`unknown`). */
+  entitlement: number | null;
+  /** May be negative: GitHub counts on after the end. */
+  remaining: number | null;
+  unlimited: boolean;
+  /** A person must act; `state` and `reason` say more. */
+  failed: boolean;
+  state: "ready" | "cooling" | "exhausted" | "failed";
+  until: string | null;
+  reason: string | null;
+  plan: string | null;
+  unit: Quota["unit"];
+  reset_at: string | null;
+  /** More than the entitlement may be used, and is paid for. */
+  overage: boolean;
+  overage_count: number;
+  /** GitHub could not be asked: these numbers are the last known ones, of `updated_at`. */
+  stale: boolean;
+  updated_at: string | null;
+  /** Why GitHub could not be asked. */
+  quota_error: string | null;
+}
+
+/** `GET /usage` */
+export async function listUsage(app: App): Promise<Response> {
+  return Response.json(await usageOf(app.accounts));
+}
+
+export async function usageOf(accounts: readonly Account[]): Promise<{ accounts: Usage[] }> {
+  return { accounts: await Promise.all(accounts.map(async (account) => (await look(account)).usage)) };
+}
+
+/** `GET /usage/:accountIndex`: the same, and GitHub's own numbers as it sent them. */
+export async function accountUsage(app: App, index: string): Promise<Response> {
+  const account = accountAt(app, index, "accountIndex");
+  const { usage, quota } = await look(account);
+  return Response.json({
+    ...usage,
+    host: account.host,
+    temporary: account.temporary,
+    quota_snapshots: quota?.snapshots ?? {},
+  });
+}
+
+/** `GET /token`: the upstream token of the first account that can serve, or of `?account=<index>`. */
+export async function token(app: App, request: Request): Promise<Response> {
+  const index = new URL(request.url).searchParams.get("account");
+  const account = index === null ? app.pool.candidates({ premium: true })[0] : accountAt(app, index, "account");
+  if (!account) throw app.pool.whyNone();
+  const session = await account.session();
+  return Response.json(
+    { token: session.token, expires_at: session.expiresAt === undefined ? null : Math.floor(session.expiresAt / 1000) },
+    { headers: { "cache-control": "no-store" } },
+  );
+}
+
+/** Counted from 0, as `/usage` lists them. @throws ProxyError 400 when it is no such number, 404 when there is no such account. */
+function accountAt(app: App, index: string, param: string): Account {
+  if (!/^\d+$/.test(index))
+    throw new ProxyError("invalid_request", `\`${param}\` must be a whole number, counted from 0.`, { param });
+  const account = app.accounts[Number(index)];
+  if (account) return account;
+  const count = app.accounts.length;
+  const there = count === 0 ? "none is signed in" : `GET /usage lists ${count}, counted from 0`;
+  throw new ProxyError("not_found", `There is no account ${index.slice(0, 20)}: ${there}.`, { param });
+}
+
+/** Whatever cannot be had now is shown as it was known last. */
+async function look(account: Account): Promise<{ usage: Usage; quota: Quota | undefined }> {
+  let quota: Quota | undefined;
+  let error: ProxyError | undefined;
+  try {
+    quota = await account.quota();
+  } catch (thrown) {
+    error = asProxyError(thrown);
+    quota = account.knownQuota;
+  }
+  const { name, until, reason } = account.state;
+  return {
+    quota,
+    usage: {
+      id: account.id,
+      entitlement: quota?.entitlement ?? null,
+      remaining: quota?.remaining ?? null,
+      unlimited: quota?.unlimited ?? false,
+      failed: name === "failed",
+      state: name,
+      until: iso(name === "failed" ? null : until),
+      reason: reason ?? null,
+      plan: quota?.plan ?? null,
+      unit: quota?.unit ?? "unknown",
+      reset_at: iso(quota?.resetAt),
+      overage: quota?.overage ?? false,
+      overage_count: quota?.overageCount ?? 0,
+      stale: quota?.stale ?? quota === undefined,
+      updated_at: iso(quota?.at),
+      quota_error: error?.message ?? null,
+    },
+  };
+}
+
+const iso = (time: number | null | undefined) =>
+  typeof time === "number" && Number.isFinite(time) ? new Date(time).toISOString() : null;

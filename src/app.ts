@@ -1,0 +1,213 @@
+/** Every long-lived part, built once and handed on: nothing reaches for another by itself. */
+import { type Account, type Waking, wakeAccount } from "./accounts/account";
+import { type Breaker, openBreaker } from "./accounts/breaker";
+import { type Hosts, hostsFor } from "./accounts/hosts";
+import { type Owners, openOwners } from "./accounts/owners";
+import { openPool, type Pool } from "./accounts/pool";
+import { openRegistry, type SavedAccount } from "./accounts/registry";
+import { openRoster } from "./accounts/roster";
+import type { Environment } from "./config/environment";
+import { ensurePrivateFolder, removeLeftovers } from "./config/files";
+import { secretsIn } from "./config/marks";
+import { type ConfigStore, openConfig } from "./config/store";
+import { openTokenizer, type Tokenizer } from "./dialects/tokenizer";
+import { type History, openHistory } from "./history/history";
+import { type Live, openLive } from "./history/live";
+import { createLogger, type Logger } from "./logger";
+import { type Catalogue, openCatalogue } from "./upstream/catalogue";
+import { type Copilot, openCopilot } from "./upstream/copilot";
+import { openProviders, type Providers } from "./upstream/provider";
+import { openRefusals, type Refusals } from "./upstream/refusals";
+
+export interface App {
+  version: string;
+  /** The upstream is the embedded scripted one. */
+  demo: boolean;
+  environment: Environment;
+  config: ConfigStore;
+  /** Keys of which a client must send one; empty means that none is needed. Read it at use: the config may change. */
+  readonly clientKeys: readonly string[];
+  /** Who must send the admin token: other machines, or this one too. */
+  adminAuth: AdminAuth;
+  logger: Logger;
+  /** In the order of `/usage`: a temporary one first, then as registered. Read it at use: it changes when somebody signs in or out. */
+  readonly accounts: Account[];
+  pool: Pool;
+  owners: Owners;
+  breaker: Breaker;
+  copilot: Copilot;
+  providers: Providers;
+  catalogue: Catalogue;
+  history: History;
+  live: Live;
+  tokenizer: Tokenizer;
+  refusals: Refusals;
+  limits: Limits;
+  /** Wall clock, ms. */
+  now(): number;
+  /** Aborts when the process must stop at once: streams then end with an error. */
+  stopping: AbortSignal;
+  /** Aborts `stopping` and writes down what is not written yet. */
+  close(): void;
+}
+
+export type AdminAuth = "remote" | "always";
+
+/** Milliseconds. */
+export interface Limits {
+  /** Until the headers of a streamed answer. */
+  streamHeaders: number;
+  /** Until the headers of a full answer, which come when the model is done. */
+  fullHeaders: number;
+  /** Silence in a stream after which the client gets a sign of life. */
+  beat: number;
+  /** Silence in a stream after which the upstream is given up. */
+  idle: number;
+  /** A whole stream. */
+  total: number;
+}
+
+export interface AppOptions {
+  environment: Environment;
+  version: string;
+  /** A GitHub token that serves as the first account and is never saved. */
+  temporaryToken?: string;
+  /** An enterprise's own GitHub, for the temporary account. */
+  enterpriseHost?: string;
+  /** The embedded upstream that stands in for GitHub and Copilot, and its accounts. */
+  demo?: { url: string; accounts: readonly { login: string; githubToken: string }[] };
+  /** `remote` unless told. */
+  adminAuth?: AdminAuth;
+  /** Where log lines go, instead of stderr. */
+  write?: (line: string) => void;
+  /** Other clocks than this machine's, and other chance. */
+  clock?: Pick<Waking, "now" | "monotonic" | "random">;
+}
+
+/** @throws ProxyError when the data folder or the config cannot be used, in a sentence for the owner. */
+export function openApp(options: AppOptions): App {
+  const {
+    environment,
+    version,
+    temporaryToken,
+    enterpriseHost,
+    demo,
+    adminAuth = "remote",
+    write,
+    clock = {},
+  } = options;
+  const { now = Date.now } = clock;
+  const notes: string[] = [];
+  ensurePrivateFolder(environment.home, (sentence) => notes.push(sentence));
+  removeLeftovers(environment.home);
+  const config = openConfig(environment.configFile);
+  const logger = createLogger(() => config.current.logLevel, write);
+  for (const note of notes) logger.warn(note);
+
+  for (const secret of [environment.clientKey, environment.adminToken, environment.anthropicApiKey])
+    if (secret) logger.conceal(secret);
+  for (const secret of secretsIn(config.stored)) logger.conceal(secret);
+
+  const limits = limitsFor(environment.upstreamTimeoutMs);
+  const hosts = (name?: string): Hosts =>
+    demo
+      ? { ...hostsFor(name, { githubUrl: demo.url, githubApiUrl: demo.url }), copilot: demo.url }
+      : hostsFor(name, environment);
+  const waking = { ...clock, version, logger, within: environment.upstreamTimeoutMs };
+  const roster = openRoster({
+    registry: demo
+      ? { load: () => demo.accounts.map(asSaved), stamp: () => "" }
+      : openRegistry(environment.accountsFolder, logger),
+    temporary: temporaryToken
+      ? wakeAccount({ temporary: true, githubToken: temporaryToken }, { ...waking, hosts: hosts(enterpriseHost) })
+      : undefined,
+    wake: (saved) => wakeAccount(saved, { ...waking, hosts: hosts(saved.host) }),
+    logger,
+  });
+  const accounts = () => roster.accounts;
+
+  const stopping = new AbortController();
+  const pool = openPool({ accounts, freeInOrder: () => config.current.freeModelRouting === "in-order", now });
+  const copilot = openCopilot(config, version);
+  const history = openHistory(environment.historyFile, {
+    retentionDays: () => config.current.retentionDays,
+    maxRows: () => config.current.maxRows,
+    warn: (sentence) => logger.warn(sentence),
+  });
+  const tokenizer = openTokenizer();
+  config.follow({
+    changed(members, edited) {
+      for (const secret of secretsIn(config.stored)) logger.conceal(secret);
+      if (members.length > 0)
+        logger.info(`The config ${edited ? "file was edited" : "was changed"}: ${members.join(", ")}.`);
+      if (edited && config.waiting.length > 0)
+        logger.warn(`${config.waiting.join(", ")} in the config file counts from the next start.`);
+      if (members.includes("retentionDays") || members.includes("maxRows")) void history.prune();
+    },
+    refused: (sentence) => logger.error(`${sentence} What held before goes on.`),
+  });
+  return {
+    version,
+    demo: demo !== undefined,
+    environment,
+    config,
+    get clientKeys() {
+      return keysOf(config, environment);
+    },
+    adminAuth,
+    logger,
+    get accounts() {
+      return roster.accounts;
+    },
+    pool,
+    owners: openOwners(),
+    breaker: openBreaker(accounts, now),
+    copilot,
+    providers: openProviders(config, version),
+    catalogue: openCatalogue(accounts, pool, copilot, logger, Math.min(limits.streamHeaders, 30_000), now),
+    history,
+    live: openLive(),
+    tokenizer,
+    refusals: openRefusals(now),
+    limits,
+    now,
+    stopping: stopping.signal,
+    close() {
+      stopping.abort();
+      config.close();
+      roster.close();
+      history.close();
+      tokenizer.close();
+    },
+  };
+}
+
+/** Keys of the config replace the one of the environment. */
+function keysOf(config: ConfigStore, environment: Environment): readonly string[] {
+  const { apiKeys } = config.current.auth;
+  if (apiKeys.length > 0) return apiKeys;
+  return environment.clientKey ? [environment.clientKey] : [];
+}
+
+/** @param upstreamSilence The owner's own limit for a silent upstream, where one is set. */
+function limitsFor(upstreamSilence: number | undefined): Limits {
+  return {
+    streamHeaders: upstreamSilence ?? 120_000,
+    fullHeaders: upstreamSilence ?? 600_000,
+    beat: 15_000,
+    idle: upstreamSilence ?? 300_000,
+    total: 3_600_000,
+  };
+}
+
+function asSaved({ login, githubToken }: { login: string; githubToken: string }, index: number): SavedAccount {
+  const direct = githubToken.startsWith("gho_");
+  return {
+    login,
+    host: "github.com",
+    app: direct ? "opencode" : "vscode",
+    mode: direct ? "direct" : "exchange",
+    githubToken,
+    addedAt: index,
+  };
+}

@@ -1,0 +1,90 @@
+/** `dragoman auth`: sign in, see who is signed in, and sign out. */
+import { type SignInApp, signInApp } from "../accounts/hosts";
+import { openRegistry } from "../accounts/registry";
+import type { Environment } from "../config/environment";
+import { ensurePrivateFolder } from "../config/files";
+import { ProxyError } from "../errors";
+import { createLogger } from "../logger";
+import { signInPerson } from "./sign-in";
+import { table } from "./table";
+import { atTerminal, confirm, interrupted, say } from "./terminal";
+import { askGithub } from "./usage";
+import { UsageError } from "./usage-error";
+import { usageLines } from "./usage-words";
+
+export interface AuthOptions {
+  version: string;
+  environment: Environment;
+}
+
+export interface SignInChoice extends AuthOptions {
+  app: SignInApp;
+  enterpriseHost?: string;
+  /** Asked for another account, not for the first one or a new sign-in. */
+  another: boolean;
+}
+
+/** `auth`, `auth add` */
+export async function authSignIn({ another, ...options }: SignInChoice): Promise<number> {
+  const registry = saved(options);
+  const names = registry.load().map(({ login }) => login);
+  if (names.length > 0 && !another)
+    say(`Signed in already: ${names.join(", ")}. The same person again renews it; somebody else is one more account.`);
+  const signal = interrupted();
+  try {
+    await signInPerson({ ...options, registry }, signal);
+  } catch (thrown) {
+    if (!signal.aborted) throw thrown;
+    say("Nothing was saved.");
+    return 130;
+  }
+  say("`dragoman start` serves with it; a server that runs takes it up within two seconds.");
+  return 0;
+}
+
+/** `auth ls`, counted from 1. With `quota`, GitHub is asked. */
+export async function authList({ quota, ...options }: AuthOptions & { quota: boolean }): Promise<number> {
+  const accounts = saved(options).load();
+  if (accounts.length === 0) {
+    say("No GitHub account is signed in. Run `dragoman auth` to sign in.");
+    return 0;
+  }
+  const lines = quota
+    ? usageLines((await askGithub(options, true)).accounts, 1)
+    : table(accounts.map(({ login, host, app }, at) => [String(at + 1), login, host, app]));
+  for (const line of lines) console.log(line);
+  return 0;
+}
+
+/** `auth rm` @throws ProxyError when there is no such account, or not only one. */
+export async function authRemove(options: AuthOptions & { which: string; force: boolean }): Promise<number> {
+  const registry = saved(options);
+  const { found, namesake } = registry.find(options.which);
+  const name = `${found.login} at ${found.host}`;
+  if (namesake) say(`${options.which} is taken for an index, not for the account of that name at ${namesake.host}.`);
+  if (!options.force) {
+    if (!atTerminal()) throw new UsageError(`Nobody is here to confirm that ${name} is to be removed; say --force.`);
+    if (!(await confirm(`Remove ${name} from this machine?`, false, interrupted()))) {
+      say("Nothing was removed.");
+      return 1;
+    }
+    const { login, host } = registry.find(options.which).found;
+    if (login !== found.login || host !== found.host)
+      throw new ProxyError("invalid_request", "The accounts have changed meanwhile; nothing was removed.");
+  }
+  registry.remove(options.which);
+  say(
+    `Removed ${name}; a server that runs lets it go within two seconds.`,
+    `Its token is deleted here. GitHub forgets it when you revoke the app at https://${found.host}/settings/applications.`,
+  );
+  return 0;
+}
+
+function saved({ environment }: AuthOptions) {
+  const logger = createLogger(() => "warn");
+  ensurePrivateFolder(environment.home, (sentence) => logger.warn(sentence));
+  return openRegistry(environment.accountsFolder, logger);
+}
+
+/** The app whose sign-in is used. @throws ProxyError `invalid_request` */
+export const appFor = (given: string | undefined, { oauthApp }: Environment): SignInApp => signInApp(given ?? oauthApp);

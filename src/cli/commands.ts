@@ -1,0 +1,160 @@
+/** The commands' names and options, read from the command line; each command's work is in its own file. */
+import { parseArgs } from "node:util";
+import cac, { type CAC } from "cac";
+import type { AdminAuth } from "../app";
+import { checkEnterpriseHost, type Environment, readEnvironment } from "../config/environment";
+import { ProxyError } from "../errors";
+import { appFor, authList, authRemove, authSignIn } from "./auth";
+import { start } from "./start";
+import { usage } from "./usage";
+import { UsageError } from "./usage-error";
+
+/** Options whose text must arrive as it was typed: the parser behind the help would read `0123` as a number. */
+const textOptions = {
+  port: { type: "string" },
+  host: { type: "string" },
+  "admin-auth": { type: "string" },
+  "idp-token": { type: "string" },
+  "github-token": { type: "string" },
+  "enterprise-url": { type: "string" },
+  "oauth-app": { type: "string" },
+} as const;
+
+/** @returns The exit code. */
+export async function runCommand(argv: string[], version: string): Promise<number> {
+  try {
+    const cli = commandLine(argv, version);
+    cli.parse(["bun", "dragoman", ...joined(argv)], { run: false });
+    if (cli.options.help || cli.options.version) return 0;
+    if (!cli.matchedCommand) {
+      if (argv.length === 0) cli.outputHelp();
+      else throw new UsageError(`There is no command \`${argv[0]}\`; \`dragoman --help\` lists them.`);
+      return 0;
+    }
+    return (await cli.runMatchedCommand()) ?? 0;
+  } catch (thrown) {
+    if (!(thrown instanceof Error)) throw thrown;
+    if (thrown instanceof UsageError || thrown.name === "CACError") return complain(thrown.message, 2);
+    if (thrown instanceof ProxyError) return complain(thrown.message, 1);
+    throw thrown;
+  }
+}
+
+/** Every command with its options; README's table is drawn from here. Nothing is read or done yet. */
+export function commandLine(argv: string[], version: string): CAC {
+  const raw = parseArgs({ args: argv, strict: false, options: textOptions }).values;
+  const text = (name: keyof typeof textOptions): string | undefined => {
+    const value = raw[name];
+    if (value === undefined || typeof value === "string") return value;
+    throw new UsageError(`--${name} needs a value.`);
+  };
+  const environment = () => asUsage(() => readEnvironment(process.env));
+  const enterprise = (from: Environment) =>
+    asUsage(() => enterpriseHost(text("enterprise-url"))) ?? from.enterpriseHost;
+  const signInWith = (from: Environment) => ({
+    app: asUsage(() => appFor(text("oauth-app"), from)),
+    enterpriseHost: enterprise(from),
+  });
+
+  const cli = cac("dragoman");
+  cli.help();
+  cli.version(version);
+  cli
+    .command("start", "Start the server")
+    .option("--port <number>", "Port to listen on; 0 picks a free one", { default: 4141 })
+    .option("--host <address>", "Address to listen on", { default: "127.0.0.1" })
+    .option("--json", "Say one line of JSON on stdout when ready, and nothing else there")
+    .option("--demo", "Serve a scripted upstream: no account, no network, nothing is charged")
+    .option("--idp-token <token>", "Use this GitHub token for this run only; - reads it from stdin")
+    .option("--github-token <token>", "The same")
+    .option("--enterprise-url <host>", "The enterprise's own GitHub, such as company.ghe.com")
+    .option("--oauth-app <app>", "Sign-in app, where a sign-in is offered: vscode, opencode, or a client id")
+    .option("--allow-open", "Listen beyond this machine although no client key is configured")
+    .option("--admin-auth <when>", "always: the admin API asks for ADMIN_TOKEN on this machine too")
+    .example("  dragoman start --demo")
+    .action((options: { json?: boolean; demo?: boolean; allowOpen?: boolean }) => {
+      const from = environment();
+      return start({
+        version,
+        environment: from,
+        port: portFrom(text("port")),
+        host: text("host"),
+        json: options.json === true,
+        demo: options.demo === true,
+        allowOpen: options.allowOpen === true,
+        adminAuth: adminAuthFor(text("admin-auth")),
+        token: text("idp-token") ?? text("github-token"),
+        ...signInWith(from),
+      });
+    });
+  for (const [name, what] of [
+    ["auth", "Sign in to GitHub, or sign in again"],
+    ["auth add", "Sign in with another account of your own"],
+  ] as const)
+    cli
+      .command(name, what)
+      .option("--oauth-app <app>", "Sign-in app: vscode (default), opencode, or a client id of your own")
+      .option("--enterprise-url <host>", "Your enterprise's own GitHub, such as company.ghe.com")
+      .action(() => {
+        const from = environment();
+        return authSignIn({ version, environment: from, another: name === "auth add", ...signInWith(from) });
+      });
+  cli
+    .command("auth ls", "List the accounts that are signed in")
+    .option("-q, --quota", "Ask GitHub what is left of each one's quota")
+    .action((options: { quota?: boolean }) =>
+      authList({ version, environment: environment(), quota: options.quota === true }),
+    );
+  cli
+    .command("auth rm [index_or_username]", "Remove an account: by its number in `auth ls`, or by its name")
+    .option("--force", "Do not ask")
+    .action((named: string | undefined, options: { force?: boolean; "--"?: string[] }) => {
+      const which = named ?? options["--"]?.[0];
+      if (which === undefined)
+        throw new UsageError("Say which account: its number in `dragoman auth ls`, or its name.");
+      return authRemove({ version, environment: environment(), which, force: options.force === true });
+    });
+  cli
+    .command("usage", "Show what is left of each account's quota")
+    .option("--json", "As JSON, as GET /usage gives it")
+    .action((options: { json?: boolean }) => {
+      const from = environment();
+      return usage({ version, environment: from, json: options.json === true, enterpriseHost: enterprise(from) });
+    });
+  return cli;
+}
+
+/** `auth add` is one command to the parser, with options and help of its own; `-1` is a wrong number, not an option. */
+function joined([first, second, ...rest]: string[]): string[] {
+  const command = first === "auth" && /^(?:add|ls|rm)$/.test(second ?? "") ? [`auth ${second}`] : undefined;
+  if (!command) return [first, second].filter((word) => word !== undefined).concat(rest);
+  const numbers = rest.filter((word) => second === "rm" && /^-\d+$/.test(word));
+  return [...command, ...rest.filter((word) => !numbers.includes(word)), ...(numbers.length ? ["--", ...numbers] : [])];
+}
+
+function adminAuthFor(given: string | undefined): AdminAuth {
+  if (given === undefined || given === "always") return given ?? "remote";
+  throw new UsageError("--admin-auth must be: always.");
+}
+
+const enterpriseHost = (given: string | undefined) =>
+  given === undefined ? undefined : checkEnterpriseHost("--enterprise-url", given);
+
+function asUsage<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (thrown) {
+    throw thrown instanceof ProxyError ? new UsageError(thrown.message) : thrown;
+  }
+}
+
+function complain(sentence: string, code: number): number {
+  process.stderr.write(`dragoman: ${sentence}\n`);
+  return code;
+}
+
+function portFrom(text: string | undefined): number {
+  if (text === undefined) return 4141;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new UsageError("--port must be a whole number from 0 to 65535.");
+}

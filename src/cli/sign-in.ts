@@ -1,0 +1,120 @@
+/** Signing in, as a person at a terminal meets it: which page comes, the code, the waiting, and who they are now. */
+import { setTimeout as wait } from "node:timers/promises";
+import { wakeAccount } from "../accounts/account";
+import { fetchLogin } from "../accounts/github";
+import { type Hosts, hostsFor, type SignInApp } from "../accounts/hosts";
+import type { Registry, SavedAccount } from "../accounts/registry";
+import { type ShownCode, signIn } from "../accounts/sign-in";
+import { usageOf } from "../api/usage";
+import type { Environment } from "../config/environment";
+import { asProxyError, ProxyError } from "../errors";
+import { createLogger } from "../logger";
+import { copyToClipboard, openBrowser } from "./desktop";
+import { large } from "./large";
+import { atTerminal, bold, confirm, countdown, interrupted, say } from "./terminal";
+import { leftOf, resetOf, units } from "./usage-words";
+
+export interface SignInOptions {
+  version: string;
+  environment: Environment;
+  registry: Registry;
+  app: SignInApp;
+  /** An enterprise's own GitHub. */
+  enterpriseHost?: string;
+}
+
+/**
+ * The whole conversation; the account is saved when it ends well.
+ * @throws ProxyError with what ended it, or the signal's reason.
+ */
+export async function signInPerson(options: SignInOptions, signal: AbortSignal): Promise<void> {
+  const { app, version, registry } = options;
+  const hosts = hostsFor(options.enterpriseHost, options.environment);
+  const others = registry.load();
+  if (others.length > 0)
+    say(
+      "Use only accounts that are your own, each with a Copilot plan of its own: GitHub's terms allow no shared accounts, and one free account a person.",
+    );
+  say(`Signing in at ${hosts.name}. ${pages[app.name] ?? `GitHub's page will name the app ${app.clientId}.`}`, "");
+  let stop = () => {};
+  try {
+    const caller = { hosts, version, signal };
+    const show = (code: ShownCode) => {
+      stop = showCode(code);
+    };
+    const githubToken = await signIn({ ...caller, app, show });
+    const login = await patiently(() => fetchLogin(caller, githubToken, app.mode), signal);
+    stop();
+    const saved = { login, host: hosts.name, app: app.name, mode: app.mode, githubToken, addedAt: Date.now() };
+    const outcome = registry.add(saved);
+    say(`Signed in as ${bold(login)}${outcome === "replaced" ? ", who was here before: the sign-in is renewed" : ""}.`);
+    say(await whatItMay(saved, hosts, options));
+  } finally {
+    stop();
+  }
+}
+
+/** What the page says is not dragoman's name, which must not come as a surprise. */
+const pages: Record<string, string> = {
+  vscode:
+    "GitHub's page will name GitHub's own Copilot plugin for editors, not dragoman: only tokens of such an app may be used for Copilot.",
+  opencode: "GitHub's page will name opencode, not dragoman: dragoman uses that app's sign-in.",
+};
+
+/** @returns Takes the waiting line away. */
+function showCode({ userCode, address, mayOpen, warning, expiresIn }: ShownCode): () => void {
+  if (warning) say(bold(warning));
+  if (!atTerminal()) {
+    say(`Open ${address} and enter the code ${userCode} within ${Math.round(expiresIn / 60)} minutes.`);
+    return () => {};
+  }
+  for (const line of large(userCode, process.stderr.columns ?? 80) ?? []) say(`   ${bold(line)}`);
+  const copied = copyToClipboard(userCode) ? " (it is in your clipboard)" : "";
+  const opened = mayOpen && openBrowser(address) ? "Your browser opens" : "Open";
+  say("", `${opened} ${bold(address)}: enter the code ${bold(userCode)}${copied} and approve.`, "");
+  return countdown(expiresIn, (left) => `Waiting for you. The code holds for ${left} more; Ctrl-C gives up.`);
+}
+
+/** The approval is not lost because the network is gone for a moment. */
+async function patiently<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  for (const pause of [1000, 3000, 9000])
+    try {
+      return await ask();
+    } catch (thrown) {
+      if (!(thrown instanceof ProxyError) || !["upstream", "timeout"].includes(thrown.kind)) throw thrown;
+      await wait(pause, undefined, { signal });
+    }
+  return ask();
+}
+
+/** Whether Copilot lets the account in, and what is left of its quota, in one sentence. */
+async function whatItMay(saved: SavedAccount, hosts: Hosts, { version }: SignInOptions): Promise<string> {
+  // What goes wrong is said once, by the sentence.
+  const logger = createLogger(
+    () => "error",
+    () => {},
+  );
+  const account = wakeAccount(saved, { hosts, version, logger });
+  try {
+    await account.session();
+  } catch (thrown) {
+    return `It is saved, but cannot be used yet. ${asProxyError(thrown).message}`;
+  }
+  const [usage] = (await usageOf([account])).accounts;
+  if (!usage || usage.unit === "unknown")
+    return "It is saved and ready; GitHub does not say what is left of its quota.";
+  const left = `Left of its ${units[usage.unit]}: ${leftOf(usage)}; they start again on ${resetOf(usage)}`;
+  return `It is saved and ready. Plan ${usage.plan ?? "unknown"}. ${left}.`;
+}
+
+/** For a server without an account, beside its work: it listens all the while. */
+export async function offerSignIn(options: SignInOptions): Promise<void> {
+  const signal = interrupted();
+  try {
+    if (!(await confirm("No account is signed in. Sign in to GitHub now?", true, signal))) return;
+    await signInPerson(options, signal);
+    say("Requests are served from now on.");
+  } catch (thrown) {
+    if (!signal.aborted) say(`${asProxyError(thrown).message} \`dragoman auth\` tries again.`);
+  }
+}

@@ -1,0 +1,69 @@
+/** A person at a terminal: lines for them, a question, time that runs out, and Ctrl-C. Results go to stdout, all of this to stderr. */
+
+/** Somebody reads and can answer. */
+export const atTerminal = (): boolean => Boolean(process.stdin.isTTY && process.stderr.isTTY);
+
+export function say(...lines: string[]): void {
+  for (const line of lines) process.stderr.write(`${line}\n`);
+}
+
+export const bold = (text: string): string =>
+  process.stderr.isTTY && !process.env.NO_COLOR ? `\x1b[1m${text}\x1b[22m` : text;
+
+/** Aborts at Ctrl-C, or when somebody ends us; what was to be done then is not done. */
+export function interrupted(): AbortSignal {
+  const controller = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => controller.abort());
+  return controller.signal;
+}
+
+/**
+ * A question that one line of the terminal answers; an empty one with what is usual.
+ * @returns False too when the input ends or the signal aborts.
+ */
+export async function confirm(question: string, usual: boolean, signal: AbortSignal): Promise<boolean> {
+  process.stderr.write(`${question} [${usual ? "Y/n" : "y/N"}] `);
+  const answer = await readLine(signal);
+  if (answer === undefined) process.stderr.write("\n");
+  if (answer?.trim() === "") return usual;
+  return /^\s*(?:y|yes)\s*$/i.test(answer ?? "");
+}
+
+function readLine(signal: AbortSignal): Promise<string | undefined> {
+  const { stdin } = process;
+  return new Promise((resolve) => {
+    let text = "";
+    const end = (line: string | undefined) => {
+      stdin.off("data", read).off("end", give);
+      signal.removeEventListener("abort", give);
+      stdin.pause();
+      resolve(line);
+    };
+    const give = () => end(undefined);
+    const read = (bytes: Buffer | string) => {
+      text += bytes.toString();
+      if (/[\r\n]/.test(text)) end(text.split(/[\r\n]/)[0]);
+    };
+    stdin.on("data", read).on("end", give);
+    signal.addEventListener("abort", give);
+    if (signal.aborted) give();
+  });
+}
+
+/** One line that says how much time is left, written anew each second, at a terminal only. @returns Takes it away. */
+export function countdown(seconds: number, line: (left: string) => string): () => void {
+  if (!process.stderr.isTTY) return () => {};
+  const end = Date.now() + seconds * 1000;
+  const show = () => {
+    const left = Math.max(0, Math.round((end - Date.now()) / 1000));
+    process.stderr.write(`\r${line(`${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`)}\x1b[K`);
+  };
+  show();
+  const timer = setInterval(show, 1000);
+  let over = false;
+  return () => {
+    clearInterval(timer);
+    if (!over) process.stderr.write("\r\x1b[K");
+    over = true;
+  };
+}

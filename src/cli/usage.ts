@@ -1,0 +1,70 @@
+/** `dragoman usage`: what is left, asked of the running server; where none runs, of GitHub. */
+import { type Account, wakeAccount } from "../accounts/account";
+import { hostsFor } from "../accounts/hosts";
+import { openRegistry } from "../accounts/registry";
+import { type Usage, usageOf } from "../api/usage";
+import type { Environment } from "../config/environment";
+import { openConfig } from "../config/store";
+import { asProxyError, ProxyError } from "../errors";
+import { createLogger } from "../logger";
+import { callOut, readBody } from "../net/fetch";
+import { findRunning } from "./running";
+import { say } from "./terminal";
+import { usageLines } from "./usage-words";
+
+export interface UsageOptions {
+  version: string;
+  environment: Environment;
+  json: boolean;
+  enterpriseHost?: string;
+}
+
+export async function usage(options: UsageOptions): Promise<number> {
+  const running = findRunning(options.environment.home);
+  const told = running && (await askServer(running.url, options.environment));
+  const report = told ?? (await askGithub(options));
+  if (options.json) console.log(JSON.stringify(report));
+  else if (report.accounts.length === 0) say("No GitHub account is signed in. Run `dragoman auth` to sign in.");
+  else for (const line of usageLines(report.accounts)) console.log(line);
+  return 0;
+}
+
+/** What GitHub says now of each saved account, and of the one whose token is in the environment. */
+export async function askGithub(
+  options: Omit<UsageOptions, "json">,
+  savedOnly = false,
+): Promise<{ accounts: Usage[] }> {
+  const { environment, version } = options;
+  const warnings = createLogger(() => "warn");
+  // What fails stands in the report.
+  const logger = createLogger(
+    () => "error",
+    () => {},
+  );
+  const waking = (host?: string) => ({ hosts: hostsFor(host, environment), version, logger });
+  const accounts: Account[] = openRegistry(environment.accountsFolder, warnings)
+    .load()
+    .map((saved) => wakeAccount(saved, waking(saved.host)));
+  if (environment.githubToken && !savedOnly)
+    accounts.unshift(
+      wakeAccount({ temporary: true, githubToken: environment.githubToken }, waking(options.enterpriseHost)),
+    );
+  return usageOf(accounts);
+}
+
+/** @throws ProxyError when it does not answer us; undefined when it is not there any more. */
+async function askServer(url: string, environment: Environment): Promise<{ accounts: Usage[] } | undefined> {
+  const key = openConfig(environment.configFile).current.auth.apiKeys[0] ?? environment.clientKey;
+  const who = `The server at ${url}`;
+  const headers: Record<string, string> = key === undefined ? {} : { "x-api-key": key };
+  const response = await callOut(`${url}/usage`, { method: "GET", headers, headersWithin: 30_000, who }).catch(
+    (thrown) => {
+      if (asProxyError(thrown).details.code !== "upstream_unreachable") throw thrown;
+      return undefined;
+    },
+  );
+  if (!response) return undefined;
+  const body = await readBody(response, 4 * 1024 * 1024, who);
+  if (response.ok) return JSON.parse(Buffer.from(body).toString()) as { accounts: Usage[] };
+  throw new ProxyError("upstream", `${who} answered with status ${response.status}.`);
+}

@@ -1,0 +1,218 @@
+/** What we shall remember of one exchange, gathered on its way and written once, however it ends. Never its content. */
+import type { Account } from "../accounts/account";
+import type { App } from "../app";
+import type { Dialect } from "../dialects/hub/conversation";
+import type { ReplyEvent, Usage } from "../dialects/hub/reply";
+import { asProxyError, ProxyError } from "../errors";
+import type { Running } from "../history/live";
+import type { Caller } from "../net/guard";
+import { costOf } from "../upstream/price";
+import type { Facts, Incoming } from "./incoming";
+import type { KnownTarget } from "./target";
+
+export interface Exchange {
+  readonly requestId: string;
+  /** Aborts when the owner cancels the exchange; its reason is the error to be spoken. */
+  readonly cancelled: AbortSignal;
+  /** Aborts when nobody waits for an answer any more: the client hung up, or the exchange is cancelled. */
+  readonly signal: AbortSignal;
+  asked(incoming: Incoming): void;
+  routed(target: KnownTarget, facts: Facts): void;
+  /**
+   * One try with one account (null: with a provider, which has none), and how it ended: an HTTP status, or the error
+   * that came instead.
+   */
+  attempted(accountId: string | null, outcome: number | ProxyError, ms: number): void;
+  /** The account that answered: the proofs in its reply are its own. */
+  servedBy(account: Account): void;
+  mended(name: string): void;
+  dropped(names: Iterable<string>): void;
+  /** Each event of the reply. */
+  see(event: ReplyEvent): void;
+  usage(usage: Partial<Usage>): void;
+  /** The reply's terminal event was seen. */
+  readonly isOver: boolean;
+  /** The reply broke before it began: nothing of it went to the client, a plain error answer is still possible. */
+  readonly brokenAtOnce: { code: string; message: string } | undefined;
+  firstByte(): void;
+  /** Writes the row; the first call counts. */
+  end(status: number): void;
+  /** The client hung up. */
+  left(): void;
+  /** Writes the row of a failure; gives the error to be spoken. */
+  failed(thrown: unknown): ProxyError;
+}
+
+const clientClosed = "client_closed";
+/** Spoken to nobody. */
+const hungUp = new ProxyError("upstream", "The client hung up before the reply was complete.", {
+  status: 499,
+  code: clientClosed,
+});
+
+export function beginExchange(app: App, request: Request, caller: Caller, dialect: Dialect | "embeddings"): Exchange {
+  const startedAt = Date.now();
+  const clock = performance.now();
+  const elapsed = () => Math.round(performance.now() - clock);
+  const usage: Partial<Usage> = {};
+  const mends = new Set<string>();
+  const dropped = new Set<string>();
+  const attempts: { account: string | null; status?: number; error?: string; ms: number }[] = [];
+  let incoming: Incoming | undefined;
+  let target: KnownTarget | undefined;
+  let facts: Facts | undefined;
+  let accountId: string | null = null;
+  let server: Account | undefined;
+  let firstByteMs: number | undefined;
+  let begun = false;
+  let stopReason: string | undefined;
+  let error: { type: string; message: string } | undefined;
+  let over = false;
+  let written = false;
+  const cancelling = new AbortController();
+
+  const tell = (): Running => ({
+    request_id: caller.requestId,
+    started_at_ms: startedAt,
+    first_byte_ms: firstByteMs ?? null,
+    path: new URL(request.url).pathname,
+    client_dialect: dialect,
+    upstream_dialect: target?.dialect ?? null,
+    upstream_endpoint: target?.endpoint ?? null,
+    account_id: accountId,
+    client_model: incoming?.model ?? null,
+    upstream_model: target?.model.id ?? null,
+    stream: incoming?.stream ? 1 : 0,
+    initiator: facts?.initiator ?? null,
+    initiator_reason: facts?.reason ?? null,
+    attempts: JSON.stringify(attempts),
+    client_name: /^[^\s(]+/.exec(request.headers.get("user-agent") ?? "")?.[0] ?? null,
+  });
+  const changed = () => app.live.changed(caller.requestId);
+
+  const write = (status: number) => {
+    if (written) return;
+    written = true;
+    const cost = target ? costOf(target.model.price, usage, facts?.initiator !== "agent") : undefined;
+    const served = status < 400 || status === 499;
+    const entry = {
+      ...tell(),
+      duration_ms: elapsed(),
+      http_status: status,
+      stop_reason: stopReason ?? null,
+      error_type: error?.type ?? null,
+      error_message: error ? app.logger.scrub(error.message) : null,
+      input_tokens: usage.input ?? null,
+      output_tokens: usage.output ?? null,
+      cached_tokens: usage.cachedInput ?? null,
+      cache_write_tokens: usage.cacheWrite ?? null,
+      reasoning_tokens: usage.reasoning ?? null,
+      tokens_estimated: 0 as const,
+      nano_credits: cost?.nanoCredits ?? null,
+      premium_units: served ? (cost?.premiumUnits ?? null) : null,
+      mends: JSON.stringify([...mends]),
+      dropped: JSON.stringify([...dropped]),
+    };
+    app.history.add(entry);
+    app.live.ended(entry);
+    app.logger[error ? "warn" : "info"](
+      [
+        `${request.method} ${new URL(request.url).pathname}`,
+        incoming?.model,
+        target && target.model.id !== incoming?.model ? `→ ${target.model.id}` : undefined,
+        accountId && `· ${accountId}`,
+        `· ${status}`,
+        usage.input === undefined
+          ? undefined
+          : `· ${usage.input} in (${usage.cachedInput ?? 0} cached), ${usage.output ?? "?"} out`,
+        `· ${elapsed()} ms`,
+        stopReason && `· ${stopReason}`,
+        error && `· ${error.type}: ${error.message}`,
+      ]
+        .filter(Boolean)
+        .join(" "),
+    );
+  };
+
+  const see = (event: ReplyEvent) => {
+    switch (event.type) {
+      case "start":
+        begun = true;
+        break;
+      case "block-end":
+        if (server && event.signature) app.owners.learn(event.signature.value, server);
+        break;
+      case "usage":
+        Object.assign(usage, event.usage);
+        break;
+      case "finish":
+        over = true;
+        stopReason = event.raw ?? event.reason;
+        break;
+      case "error":
+        over = true;
+        error ??= { type: event.code, message: event.message };
+        break;
+    }
+  };
+
+  const left = () => {
+    error ??= over ? undefined : { type: clientClosed, message: hungUp.message };
+    write(over ? 200 : 499);
+  };
+
+  app.live.begun(caller.requestId, { tell, stop: (why) => cancelling.abort(why) });
+  return {
+    requestId: caller.requestId,
+    cancelled: cancelling.signal,
+    signal: AbortSignal.any([request.signal, cancelling.signal]),
+    asked(given) {
+      incoming = given;
+    },
+    routed(chosen, learnt) {
+      target = chosen;
+      facts = learnt;
+      changed();
+    },
+    attempted(id, outcome, ms) {
+      accountId = id;
+      if (typeof outcome === "number") attempts.push({ account: id, status: outcome, ms });
+      else attempts.push({ account: id, error: request.signal.aborted ? clientClosed : outcome.kind, ms });
+      changed();
+    },
+    servedBy(account) {
+      server = account;
+    },
+    mended: (name) => void mends.add(name),
+    dropped: (names) => {
+      for (const name of names) dropped.add(name);
+    },
+    see,
+    usage: (told) => void Object.assign(usage, told),
+    get isOver() {
+      return over;
+    },
+    get brokenAtOnce() {
+      return error && !begun ? { code: error.type, message: error.message } : undefined;
+    },
+    firstByte() {
+      if (firstByteMs !== undefined) return;
+      firstByteMs = elapsed();
+      changed();
+    },
+    end: write,
+    left,
+    failed(thrown) {
+      if (request.signal.aborted) {
+        left();
+        return hungUp;
+      }
+      const failure = asProxyError(cancelling.signal.aborted ? cancelling.signal.reason : thrown);
+      error = { type: failure.details.code ?? failure.kind, message: failure.message };
+      if (failure.kind === "internal")
+        app.logger.error("A request failed in a way nobody foresaw.", failure.details.cause);
+      write(failure.status);
+      return failure;
+    },
+  };
+}

@@ -1,0 +1,138 @@
+/** The client's request, read once: its bytes, its JSON, and what routing needs to know. */
+import type { Codec } from "../dialects/codecs";
+import type { Conversation, JsonObject } from "../dialects/hub/conversation";
+import { isObject } from "../dialects/hub/json";
+import { ProxyError } from "../errors";
+
+export interface Incoming {
+  /** As it was sent, without a byte order mark. */
+  text: string;
+  body: JsonObject;
+  /** The model id as the client spells it. */
+  model: string;
+  stream: boolean;
+}
+
+/** Bytes. */
+export const bodyLimit = 32 * 1024 * 1024;
+/** Levels of arrays and objects within each other. */
+const depthLimit = 256;
+
+/**
+ * @throws ProxyError `invalid_request`, `too_large`, `unsupported_media`: each names what is wrong and where.
+ */
+export async function readIncoming(request: Request): Promise<Incoming> {
+  const { text, body } = await readJson(request);
+  if (typeof body.model !== "string" || body.model === "")
+    throw new ProxyError("invalid_request", "`model` must be a model id; GET /v1/models lists them.", {
+      param: "model",
+    });
+  if (body.stream != null && typeof body.stream !== "boolean")
+    throw new ProxyError("invalid_request", "`stream` must be true or false.", { param: "stream" });
+  return { text, body, model: body.model, stream: body.stream === true };
+}
+
+/**
+ * The request's body as a JSON object, whatever content type it claims.
+ * @param most Bytes.
+ */
+export async function readJson(request: Request, most = bodyLimit): Promise<{ text: string; body: JsonObject }> {
+  refuseEncodings(request.headers);
+  const text = decodeUtf8(await readBytes(request, most));
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw new ProxyError("invalid_request", "The request body is not valid JSON.");
+  }
+  if (!isObject(body)) throw new ProxyError("invalid_request", "The request body must be a JSON object.");
+  if (isDeeperThan(body, depthLimit))
+    throw new ProxyError("invalid_request", `The request body is nested too deep: at most ${depthLimit} levels.`);
+  return { text, body };
+}
+
+/** What can be learnt from a conversation about who speaks and what is sent; headers need it even in passthrough. */
+export interface Facts {
+  initiator: "user" | "agent";
+  /** Why, for the history. */
+  reason: string;
+  /** An image is in it, in a tool's result or elsewhere. */
+  vision: boolean;
+}
+
+/** Looks through the hub; a body the codec cannot read still goes on, with the facts' defaults. */
+export function readFacts(codec: Codec, body: JsonObject): Facts & { conversation?: Conversation } {
+  let conversation: Conversation;
+  try {
+    conversation = codec.decodeRequest(body);
+  } catch (thrown) {
+    if (!(thrown instanceof ProxyError)) throw thrown;
+    return { initiator: "user", reason: "the request could not be read", vision: false };
+  }
+  return { ...whoSpeaks(conversation), vision: conversation.turns.some(({ parts }) => hasImage(parts)), conversation };
+}
+
+/**
+ * A turn a person wrote is `user`; a reply to tool results is `agent`, also when the client put its own reminders
+ * beside them; unsure is `user`. System turns do not count: some clients end with one.
+ */
+function whoSpeaks({ turns }: Conversation): Pick<Facts, "initiator" | "reason"> {
+  const last = turns.findLast(({ role }) => role !== "system");
+  if (!last) return { initiator: "user", reason: "there is no turn" };
+  if (last.role === "assistant") return { initiator: "user", reason: "the last turn is the model's own" };
+  if (!last.parts.some(({ kind }) => kind === "tool-result")) return { initiator: "user", reason: "a person's turn" };
+  const words = last.parts.filter(
+    (part) => part.kind === "text" && !part.text.trimStart().startsWith("<system-reminder>"),
+  );
+  return words.length > 0
+    ? { initiator: "user", reason: "a person's words beside tool results" }
+    : { initiator: "agent", reason: "tool results" };
+}
+
+function hasImage(parts: Conversation["turns"][number]["parts"]): boolean {
+  return parts.some((part) => part.kind === "image" || (part.kind === "tool-result" && hasImage(part.parts)));
+}
+
+function refuseEncodings(headers: Headers): void {
+  const encoding = headers.get("content-encoding");
+  if (encoding !== null && encoding.toLowerCase() !== "identity")
+    throw new ProxyError("unsupported_media", "A compressed request body is not supported: send it plain.");
+  const charset = /charset\s*=\s*"?([\w-]+)/i.exec(headers.get("content-type") ?? "")?.[1]?.toLowerCase();
+  if (charset !== undefined && charset !== "utf-8" && charset !== "utf8" && charset !== "us-ascii")
+    throw new ProxyError("unsupported_media", `The request body must be UTF-8, not ${charset}.`);
+}
+
+async function readBytes(request: Request, most: number): Promise<Uint8Array> {
+  const tooLarge = () =>
+    new ProxyError("too_large", `The request body is over ${most / 1024 / 1024} MiB.`, {
+      headers: { connection: "close" },
+    });
+  if (Number(request.headers.get("content-length") ?? 0) > most) throw tooLarge();
+  if (request.headers.has("content-length")) return request.bytes();
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of request.body ?? []) {
+    size += piece.length;
+    if (size > most) throw tooLarge();
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return strictUtf8.decode(bytes);
+  } catch {
+    throw new ProxyError("invalid_request", "The request body is not valid UTF-8.");
+  }
+}
+
+const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
+
+function isDeeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  for (const member of Array.isArray(value) ? value : Object.values(value))
+    if (isDeeperThan(member, levels - 1)) return true;
+  return false;
+}

@@ -1,0 +1,137 @@
+/** Same dialect: the client's bytes go up and the upstream's bytes come down, but for the named mends. */
+import { codecs, type Wishes } from "../dialects/codecs";
+import type { Conversation, Dialect } from "../dialects/hub/conversation";
+import { isObject, rest } from "../dialects/hub/json";
+import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
+import { packedPrefix } from "../dialects/hub/signature";
+import { badEventCode, cutReply } from "../dialects/hub/writer";
+import { editMembers } from "../net/json-edit";
+import { jsonOf } from "../net/sse";
+import type { Call } from "./call";
+import type { Exchange } from "./exchange";
+import type { Incoming } from "./incoming";
+import { needsStream, type Target } from "./target";
+
+/**
+ * Whether the request can go up as it came: same dialect, no signature in it that we packed, and no full reply asked for
+ * that the model only gives as a stream.
+ */
+export function passes(incoming: Incoming, dialect: Dialect, target: Target, conversation?: Conversation): boolean {
+  return (
+    dialect === target.dialect &&
+    !incoming.text.includes(`"${packedPrefix}`) &&
+    (incoming.stream || !conversation || !needsStream(conversation, target))
+  );
+}
+
+export function passthrough(
+  incoming: Incoming,
+  dialect: Dialect,
+  target: Target,
+  exchange: Exchange,
+  wishes: Wishes,
+  clientHeaders: Headers,
+): Call {
+  const codec = codecs[dialect];
+  const { set, remove, mends } = codec.mendRequest(incoming.body, target.model, wishes);
+  const text = mends.length === 0 ? incoming.text : editMembers(incoming.text, set, remove);
+  const body = mends.length === 0 ? incoming.body : { ...rest(incoming.body, new Set(remove)), ...set };
+  const own = codec.requestHeaders?.(clientHeaders, body, target.model);
+  for (const mend of [...mends, ...(own?.mends ?? [])]) exchange.mended(mend);
+  const asked = codec.asked(incoming.body);
+  return {
+    who: "GitHub Copilot",
+    body: text,
+    stream: incoming.stream,
+    headers: own?.headers ?? {},
+    repaired: codec.repairRequest && (() => JSON.stringify(codec.repairRequest!(JSON.parse(text)))),
+    full(text, json) {
+      for (const event of codec.decodeReply(json)) exchange.see(event);
+      const mended = codec.mendReply(json, asked);
+      for (const mend of mended.mends) exchange.mended(mend);
+      return mended.mends.length === 0 ? text : JSON.stringify(mended.body);
+    },
+    stages(out) {
+      const client = codec.mendStream(asked, exchange.mended)(out);
+      // The decoder only watches, for the books; but a reply it cannot follow must not end as if it were complete.
+      let broken: ReplyError | undefined;
+      const watch = codec.decodeStream()({
+        push(event) {
+          if (event.type === "error") broken = event;
+          exchange.see(event);
+        },
+        end() {},
+      });
+      return {
+        client,
+        feed: {
+          push(frame) {
+            watch.push(frame);
+            if (broken?.code === badEventCode) client.fail(broken);
+            else client.push(frame);
+          },
+          end() {
+            watch.end();
+            client.end();
+          },
+        },
+      };
+    },
+  };
+}
+
+/**
+ * For an upstream that speaks the messages dialect in its own way: every byte as it came, both ways. The decoder only
+ * watches; what it does not know is none of its business. A stream that is cut or is no JSON ends with an error.
+ */
+export function untouched(incoming: Incoming, exchange: Exchange, who: string): Call {
+  const codec = codecs.messages;
+  return {
+    who,
+    body: incoming.text,
+    stream: incoming.stream,
+    headers: {},
+    full(text, json) {
+      for (const event of codec.decodeReply(json)) if (event.type !== "error") exchange.see(event);
+      return text;
+    },
+    stages(out) {
+      const own = codec.mendStream(codec.asked(incoming.body), exchange.mended)(out);
+      let type: unknown;
+      const watch = codec.decodeStream()({
+        push(event) {
+          if (event.type !== "error" || type === "error") exchange.see(event);
+        },
+        end() {},
+      });
+      const breakOff = (error: Omit<ReplyError, "type">) => {
+        if (exchange.isOver) return;
+        const told = { type: "error" as const, ...error };
+        own.fail(told);
+        exchange.see(told);
+      };
+      return {
+        client: { beat: own.beat, fail: breakOff },
+        feed: {
+          push(frame) {
+            const event = jsonOf(frame);
+            if (frame.data && frame.data !== "[DONE]" && !isObject(event)) return breakOff(notJson(who));
+            type = isObject(event) ? (event.type ?? frame.event) : undefined;
+            watch.push(frame);
+            if (!exchange.isOver && (type === "message_stop" || type === "error")) exchange.see(lastEvent(type));
+            out.push(frame);
+          },
+          end: () => breakOff(cutReply),
+        },
+      };
+    },
+  };
+}
+
+/** For the books, where the decoder had lost the thread. */
+const lastEvent = (type: "message_stop" | "error"): ReplyEvent =>
+  type === "error"
+    ? { type, code: "upstream_error", message: "The stream ended with an error event." }
+    : { type: "finish", reason: "stop" };
+
+const notJson = (who: string) => ({ code: "upstream_invalid", message: `${who} sent an event that is not JSON.` });

@@ -1,0 +1,124 @@
+/** One request to a provider that the owner configured: passed through, watched for the history, and nothing of ours touched. */
+import type { App } from "../app";
+import { codecs } from "../dialects/codecs";
+import { isObject } from "../dialects/hub/json";
+import { asProxyError, type Kind, ProxyError } from "../errors";
+import { readStart } from "../net/fetch";
+import type { Visitor } from "../net/guard";
+import { type Provider, type ProviderCall, passedDown } from "../upstream/provider";
+import { answerFull, answerStream } from "./answer";
+import { beginExchange, type Exchange } from "./exchange";
+import { readFacts, readIncoming } from "./incoming";
+import { untouched } from "./passthrough";
+import { providerTarget } from "./target";
+
+/** @throws ProxyError for the door to speak; but for an unknown provider its row is written. */
+export async function relayToProvider(app: App, request: Request, caller: Visitor, name: string): Promise<Response> {
+  const provider = app.providers.find(name);
+  const exchange = beginExchange(app, request, caller, "messages");
+  try {
+    const incoming = await readIncoming(request);
+    caller.keepOpen();
+    exchange.asked(incoming);
+    exchange.routed(providerTarget(provider, incoming.model), readFacts(codecs.messages, incoming.body));
+    const call = untouched(incoming, exchange, provider.who);
+    const headersWithin = call.stream ? app.limits.streamHeaders : app.limits.fullHeaders;
+    const response = await ask(
+      app,
+      provider,
+      { path: "/v1/messages", request, body: call.body, signal: exchange.signal, headersWithin },
+      exchange,
+    );
+    if (!response.ok) return await answerRefusal(provider, response, exchange);
+    const answer = incoming.stream
+      ? await answerStream(app, response, call, exchange, request.signal)
+      : await answerFull(response, call, exchange);
+    return withHeaders(answer, response);
+  } catch (thrown) {
+    throw exchange.failed(thrown);
+  }
+}
+
+async function ask(app: App, provider: Provider, call: ProviderCall, exchange: Exchange): Promise<Response> {
+  const sentAt = performance.now();
+  const took = () => Math.round(performance.now() - sentAt);
+  try {
+    const response = await provider.call({
+      ...call,
+      retried: (why) => app.logger.debug(`Connection to ${provider.name} made a second time: ${why}.`),
+    });
+    exchange.attempted(null, response.status, took());
+    return response;
+  } catch (thrown) {
+    exchange.attempted(null, asProxyError(thrown), took());
+    throw thrown;
+  }
+}
+
+/** The provider's own words, where they are JSON; the exchange has failed either way. */
+async function answerRefusal(provider: Provider, response: Response, exchange: Exchange): Promise<Response> {
+  const { error, text } = await readRefusal(provider, response);
+  if (text === undefined) throw error;
+  exchange.failed(error);
+  return withHeaders(
+    new Response(text, { status: response.status, headers: { "content-type": "application/json" } }),
+    response,
+  );
+}
+
+/**
+ * What an error answer of a provider's means. A client would take a 401 or 403 for an answer to its own key: it is told
+ * whose it was.
+ * @returns With `text` where the client may be given the answer as it is.
+ */
+export async function readRefusal(
+  provider: Provider,
+  response: Response,
+): Promise<{ error: ProxyError; text?: string }> {
+  const { status } = response;
+  const text = provider.withoutKey(await readStart(response, refusalLimit));
+  const { told, isWhole } = readWords(text);
+  const headers = Object.fromEntries(passedDown(response.headers));
+  if (status === 401 || status === 403) {
+    const said = told === undefined ? "" : `, and says: ${told}`;
+    const message = `${provider.who} refused the configured credential (status ${status})${said}`;
+    return { error: new ProxyError("upstream", sentence(message), { code: "provider_refused", headers: stop }) };
+  }
+  const message = told ?? `${provider.who} answered with status ${status}.`;
+  const error = new ProxyError(kindOf(status), message, { status, headers });
+  return isWhole ? { error, text } : { error };
+}
+
+/** Bytes. */
+const refusalLimit = 64 * 1024;
+
+/** Trying again cannot help before the owner has mended the config. */
+const stop = { "x-should-retry": "false" };
+
+function readWords(text: string): { told?: string; isWhole: boolean } {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    return { isWhole: false };
+  }
+  const error = isObject(json) && isObject(json.error) ? json.error : json;
+  const told = isObject(error) && typeof error.message === "string" ? error.message.trim().slice(0, 1000) : "";
+  return { told: told || undefined, isWhole: isObject(json) };
+}
+
+const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
+
+const kinds: Record<number, Kind> = {
+  404: "not_found",
+  413: "too_large",
+  429: "rate_limit",
+  408: "timeout",
+  504: "timeout",
+};
+const kindOf = (status: number): Kind => kinds[status] ?? (status < 500 ? "invalid_request" : "upstream");
+
+function withHeaders(answer: Response, from: Response): Response {
+  for (const [name, value] of passedDown(from.headers)) answer.headers.set(name, value);
+  return answer;
+}

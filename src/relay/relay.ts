@@ -1,0 +1,54 @@
+/** One request from a client, answered by an upstream, remembered by the history. */
+import type { App } from "../app";
+import { codecs } from "../dialects/codecs";
+import type { Dialect } from "../dialects/hub/conversation";
+import type { Visitor } from "../net/guard";
+import { answerFull, answerStream } from "./answer";
+import { beginExchange } from "./exchange";
+import { readFacts, readIncoming } from "./incoming";
+import { ownership } from "./owner";
+import { passes, passthrough } from "./passthrough";
+import { send } from "./send";
+import { chooseTarget } from "./target";
+import { translation } from "./translation";
+
+/** @throws ProxyError for the door to speak in the client's dialect; its row is written. */
+export async function relay(app: App, request: Request, caller: Visitor, dialect: Dialect): Promise<Response> {
+  const exchange = beginExchange(app, request, caller, dialect);
+  try {
+    const incoming = await readIncoming(request);
+    caller.keepOpen();
+    exchange.asked(incoming);
+    const target = await chooseTarget(app, incoming.model, dialect);
+    const facts = readFacts(codecs[dialect], incoming.body);
+    exchange.routed(target, facts);
+    const wishes = { webSearch: app.config.current.useResponsesApiWebSearch };
+    const call = passes(incoming, dialect, target, facts.conversation)
+      ? passthrough(incoming, dialect, target, exchange, wishes, request.headers)
+      : translation(
+          facts.conversation ?? codecs[dialect].decodeRequest(incoming.body),
+          dialect,
+          target,
+          exchange,
+          wishes,
+        );
+
+    const outgoing = {
+      path: target.endpoint,
+      body: call.body,
+      intent: "conversation-agent" as const,
+      initiator: facts.initiator,
+      vision: facts.vision,
+      headers: call.headers,
+      headersWithin: call.stream ? app.limits.streamHeaders : app.limits.fullHeaders,
+      repaired: call.repaired,
+      ...ownership(app, request.headers, incoming, facts.conversation),
+    };
+    const response = await send(app, target, outgoing, exchange, exchange.signal);
+    return incoming.stream
+      ? await answerStream(app, response, call, exchange, request.signal)
+      : await answerFull(response, call, exchange);
+  } catch (thrown) {
+    throw exchange.failed(thrown);
+  }
+}

@@ -1,0 +1,203 @@
+/** One request, sent until an account serves it: the retry matrix. Nothing is sent twice that may have been processed. */
+import { setTimeout as wait } from "node:timers/promises";
+import type { Account, Session } from "../accounts/account";
+import type { Need } from "../accounts/pool";
+import type { App } from "../app";
+import { asProxyError, ProxyError } from "../errors";
+import { readStart } from "../net/fetch";
+import type { CopilotCall } from "../upstream/copilot";
+import { type Failure, readFailure } from "../upstream/failure";
+import { anyIndex, withoutFields } from "../upstream/refusals";
+import type { Exchange } from "./exchange";
+import type { Target } from "./target";
+
+/** What is sent, for whichever account serves it. */
+export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "vision" | "headers" | "headersWithin"> & {
+  body: string;
+  /** The body without what only another account could read; tried once when the upstream says so. */
+  repaired?: () => string;
+  /** The account that is asked first, before the usual order, if it can serve. */
+  owner?: Account;
+  /** The client's session: whoever serves it now is its owner. */
+  session?: string;
+};
+
+/** Milliseconds that a request waits for an account to come back: less than a client would, told to come again. */
+const patience = 2000;
+/** Milliseconds that it waits for one account's sign-in while another one could serve. */
+const sessionWithin = 5000;
+
+/**
+ * The upstream's good answer, its body unread.
+ * @throws ProxyError The last failure, or why no account could be asked.
+ */
+export async function send(
+  app: App,
+  target: Target,
+  outgoing: Outgoing,
+  exchange: Exchange,
+  signal: AbortSignal,
+): Promise<Response> {
+  const model = target.model.id;
+  const { premium } = target.model.price;
+  const need: Need = { premium, model, able: (account) => app.catalogue.offers(account, model) };
+  const asked = new Map<Account, Failure>();
+  const refusing = new Set<Account>();
+  for (let round = 1; round <= 2; round++) {
+    const candidates = ownerFirst(app.pool.candidates(need), outgoing.owner);
+    for (const [at, account] of candidates.entries()) {
+      // One that refused and need not rest would refuse again.
+      if (refusing.has(account)) continue;
+      // A person's turn is announced once to each account.
+      const initiator = asked.has(account) ? outgoing.initiator && "agent" : outgoing.initiator;
+      const within = at + 1 < candidates.length ? sessionWithin : undefined;
+      const result = await sendWith(app, account, within, target, { ...outgoing, initiator }, exchange, signal);
+      if (result instanceof Response) return result;
+      asked.set(account, result);
+      if (result.account) account.mark({ ...result.account, alsoFree: !premium }, result.modelOnly ? model : undefined);
+      else if (account.stateFor(model).name === "ready") refusing.add(account);
+      if (result.remedy !== "next-account") throw result.error;
+    }
+    const pause = app.pool.wait(need);
+    if (round === 2 || pause === undefined || pause > patience) break;
+    await wait(pause, undefined, { signal });
+  }
+  throw lastWord(app, need, [...asked.values()].at(-1));
+}
+
+function ownerFirst(candidates: Account[], owner: Account | undefined): Account[] {
+  if (owner === undefined || !candidates.includes(owner)) return candidates;
+  return [owner, ...candidates.filter((account) => account !== owner)];
+}
+
+/** The upstream's own words where one account was to serve and they say when again; else what became of each account. */
+function lastWord(app: App, need: Need, failure: Failure | undefined): ProxyError {
+  if (!failure) return app.pool.whyNone(need);
+  const several = app.accounts.filter(need.able!).length > 1;
+  const untold = failure.account !== undefined && !failure.error.details.headers?.["retry-after"];
+  return (several || untold) && app.pool.wait(need) !== 0 ? app.pool.whyNone(need) : failure.error;
+}
+
+/** How often one account is asked again for one request, each time for another cause. */
+const mostTries = 4;
+
+async function sendWith(
+  app: App,
+  account: Account,
+  within: number | undefined,
+  target: Target,
+  outgoing: Outgoing,
+  exchange: Exchange,
+  signal: AbortSignal,
+): Promise<Response | Failure> {
+  const tried = new Set<string>();
+  const refused = app.refusals.known(target.model.id);
+  let { initiator } = outgoing;
+  let body = withoutFields(outgoing.body, refused);
+  if (body !== outgoing.body) for (const field of refused) exchange.mended(`refused:${field}`);
+  let session: Session;
+  try {
+    session = await inTime(account.session(), within);
+  } catch (thrown) {
+    return unable(account, thrown, exchange);
+  }
+  for (;;) {
+    const response = await callOnce(app, account, session, { ...outgoing, body, initiator }, exchange, signal);
+    if (response.ok) {
+      account.learnQuota(response.headers);
+      if (outgoing.session !== undefined) app.owners.learn(outgoing.session, account);
+      exchange.servedBy(account);
+      return response;
+    }
+    const failure = readFailure(response.status, response.headers, await readStart(response, 64 * 1024), app.now());
+    // Each refused field is a cause of its own: upstreams name one at a time.
+    const cause = failure.remedy === "drop-field" ? `drop-field ${failure.field}` : failure.remedy;
+    if (tried.has(cause) || tried.size >= mostTries) return afterRemedy(failure);
+    tried.add(cause);
+    try {
+      if (failure.remedy === "refresh-session") {
+        const rejected = session;
+        session = await account.refresh(rejected);
+        if (session === rejected) return afterRemedy(failure);
+      } else if (failure.remedy === "relearn-host") session = await account.relearnHost(session);
+      else if (failure.remedy === "repair" && outgoing.repaired) {
+        body = withoutFields(outgoing.repaired(), app.refusals.known(target.model.id));
+        exchange.mended("foreign-items");
+      } else if (failure.remedy === "drop-field" && failure.field !== undefined) {
+        const pattern = anyIndex(failure.field);
+        const lighter = withoutFields(body, [pattern]);
+        if (lighter === body) return failure;
+        body = lighter;
+        app.refusals.learn(target.model.id, pattern);
+        exchange.mended(`refused:${pattern}`);
+      } else return failure;
+    } catch (thrown) {
+      return unable(account, thrown, exchange);
+    }
+    // The person's turn was announced by the first try.
+    initiator &&= "agent";
+  }
+}
+
+/** @param within Milliseconds; as long as it takes when missing. */
+async function inTime(session: Promise<Session>, within: number | undefined): Promise<Session> {
+  if (within === undefined) return session;
+  let timer: Timer | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const error = new ProxyError("timeout", "GitHub takes its time to hand out this account's Copilot token.");
+    timer = setTimeout(reject, within, error);
+  });
+  return Promise.race([session, late]).finally(() => clearTimeout(timer));
+}
+
+async function callOnce(
+  app: App,
+  account: Account,
+  session: Session,
+  outgoing: Outgoing,
+  exchange: Exchange,
+  signal: AbortSignal,
+): Promise<Response> {
+  const sentAt = performance.now();
+  const took = () => Math.round(performance.now() - sentAt);
+  try {
+    const response = await app.copilot.call(session, {
+      ...outgoing,
+      requestId: exchange.requestId,
+      signal,
+      retried: (why) => app.logger.debug(`Connection to GitHub Copilot made a second time: ${why}.`),
+    });
+    exchange.attempted(account.id, response.status, took());
+    if (response.status >= 500) app.breaker.failed(account, `status ${response.status}`);
+    else if (response.ok) app.breaker.served(account);
+    return response;
+  } catch (thrown) {
+    const error = asProxyError(thrown);
+    exchange.attempted(account.id, error, took());
+    if (!signal.aborted) app.breaker.failed(account, error.message);
+    throw thrown;
+  }
+}
+
+/**
+ * A refusal that outlived a fresh session is the account's own, and another one may serve. A sign-in that is refused
+ * needs a person; a right that is missing (403) may concern this model only.
+ */
+function afterRemedy(failure: Failure): Failure {
+  if (failure.remedy !== "refresh-session") return failure;
+  if (failure.error.status !== 503) return { ...failure, remedy: "next-account" };
+  return { ...failure, remedy: "next-account", account: { name: "failed", reason: failure.error.message } };
+}
+
+/** No session could be had: the account has said in its own state why; the next one may serve. */
+function unable(account: Account, thrown: unknown, exchange: Exchange): Failure {
+  const error = asProxyError(thrown);
+  exchange.attempted(account.id, error, 0);
+  // An account GitHub calls abusive is not replaced by another one.
+  if (error.kind === "internal" || error.details.code === "account_suspended") throw error;
+  return { remedy: "next-account", error: spokenAsUnavailable(error) };
+}
+
+/** A client would take GitHub's 401 or 403 for an answer to its own key. */
+const spokenAsUnavailable = (error: ProxyError) =>
+  error.status === 401 || error.status === 403 ? new ProxyError("no_account", error.message, { cause: error }) : error;

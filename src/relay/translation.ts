@@ -1,0 +1,59 @@
+/** Another dialect, or a signature within that we packed: through the hub and back. */
+import { codecs, type Wishes } from "../dialects/codecs";
+import { adapt } from "../dialects/hub/adapt";
+import type { Conversation, Dialect } from "../dialects/hub/conversation";
+import type { ReplyEvent } from "../dialects/hub/reply";
+import { run, type Sink } from "../net/stream";
+import { brokenReply } from "../upstream/failure";
+import type { Call } from "./call";
+import type { Exchange } from "./exchange";
+import { needsStream, type Target } from "./target";
+
+export function translation(
+  conversation: Conversation,
+  client: Dialect,
+  target: Target,
+  exchange: Exchange,
+  wishes: Wishes,
+): Call {
+  const upstream = target.dialect!;
+  // A stream that the client did not ask for is collected into the full reply it wants.
+  const stream = conversation.stream || needsStream(conversation, target);
+  const adapted = adapt(conversation, upstream);
+  exchange.dropped(adapted.dropped);
+
+  const encoded = codecs[upstream].encodeRequest({ ...adapted.conversation, stream }, target.model, wishes);
+  exchange.dropped(encoded.dropped);
+  const own = codecs[upstream].requestHeaders?.(null, encoded.body, target.model);
+  for (const mend of own?.mends ?? []) exchange.mended(mend);
+  const { repairRequest } = codecs[upstream];
+
+  /** Events as the client's conversation knows them, seen by the books on the way. */
+  const seen = (next: Sink<ReplyEvent>): Sink<ReplyEvent> =>
+    adapted.restore({
+      push(event) {
+        exchange.see(event);
+        next.push(event);
+      },
+      end: () => next.end(),
+    });
+  const fold = (events: ReplyEvent[]): string => {
+    const failure = events.find((event) => event.type === "error");
+    if (failure) throw brokenReply(failure);
+    return JSON.stringify(codecs[client].encodeReply(events, conversation));
+  };
+
+  return {
+    who: "GitHub Copilot",
+    body: JSON.stringify(encoded.body),
+    stream,
+    headers: own?.headers ?? {},
+    repaired: repairRequest && (() => JSON.stringify(repairRequest(encoded.body))),
+    full: (_text, json) => fold(run(seen, codecs[upstream].decodeReply(json))),
+    collect: (frames) => fold(run((next) => codecs[upstream].decodeStream()(seen(next)), frames)),
+    stages(out) {
+      const sink = codecs[client].encodeStream(conversation)(out);
+      return { client: sink, feed: codecs[upstream].decodeStream()(seen(sink)) };
+    },
+  };
+}

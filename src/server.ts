@@ -1,0 +1,161 @@
+/** One door: the gate, the routes behind it, request ids, and errors spoken in the words of whoever asked. */
+import { hostname } from "node:os";
+import { Elysia } from "elysia";
+import { adminWing, encodeAdminError, isAdminPath } from "./admin/routes";
+import { clientRoutes, methodsByPath } from "./api/routes";
+import type { App } from "./app";
+import { codecs } from "./dialects/codecs";
+import { asProxyError, ProxyError } from "./errors";
+import { type Caller, type GuardLists, inspect, isLoopbackAddress, refuseMethods, type Visitor } from "./net/guard";
+
+export interface Listening {
+  /** The address for people and clients: `http://127.0.0.1:4141`. */
+  url: string;
+  port: number;
+  /** Why only one of the two loopback addresses answers, where that is so. */
+  warning?: string;
+  /** Takes no new connections and settles when the running exchanges have ended. */
+  drain(): Promise<void>;
+  /** Cuts what is left. */
+  close(): void;
+}
+
+/**
+ * Listens on 127.0.0.1 and ::1 together, or on the one address that was asked for.
+ * @param port 0 picks a free one.
+ * @throws Error with the code EADDRINUSE or EADDRNOTAVAIL.
+ */
+export function listen(app: App, port: number, host = "127.0.0.1"): Listening {
+  const fetch = handler(app, !isLoopbackAddress(host));
+  const open = (name: string, at: number) =>
+    Bun.serve({
+      hostname: name,
+      port: at,
+      fetch,
+      development: false,
+      // Larger than our own limit, so that ours is the one that answers, in words.
+      maxRequestBodySize: 1024 * 1024 * 1024,
+    });
+  const servers = [open(host, port)];
+  const bound = servers[0]!.port!;
+  let warning: string | undefined;
+  if (host === "127.0.0.1")
+    try {
+      // Else another program could take ::1 at this port, and clients that say `localhost` would reach it.
+      servers.push(open("::1", bound));
+    } catch (thrown) {
+      if (codeOf(thrown) === "EADDRINUSE")
+        warning = `Port ${bound} of ::1 is taken by another program: use 127.0.0.1, not localhost.`;
+    }
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${bound}`,
+    port: bound,
+    warning,
+    drain: async () => {
+      // Pages that watch would never end by themselves.
+      app.live.close();
+      await Promise.all(servers.map((server) => server.stop()));
+    },
+    close: () => servers.forEach((server) => void server.stop(true)),
+  };
+}
+
+/**
+ * What a listening socket does with a request; exported for callers that bring their own socket.
+ * @param exposed Other machines can reach the socket.
+ */
+export function handler(app: App, exposed: boolean) {
+  const callers = new WeakMap<Request, Visitor>();
+  const callerOf = (request: Request) => callers.get(request)!;
+  const elysia = new Elysia({ handler: { standardHostname: false }, strictPath: true })
+    .onError(({ error, code, request }) =>
+      speak(app, code === "NOT_FOUND" ? notFound(request) : error, request, callers.get(request)?.requestId ?? ""),
+    )
+    .use(clientRoutes(app, callerOf))
+    .use(adminWing(app, callerOf, exposed));
+
+  return async (request: Request, server: Bun.Server<unknown>): Promise<Response> => {
+    const lists = guardLists(app);
+    let requestId = "";
+    let response: Response;
+    try {
+      const caller = inspect(request, server.requestIP(request)?.address ?? null, lists);
+      requestId = caller.requestId;
+      // The admin API says first who may ask at all.
+      if (!isAdminPath(pathOf(request))) refuseMethods(request);
+      if (app.providers.isOurOwn(request.headers)) throw ourselves();
+      callers.set(request, { ...caller, keepOpen: () => server.timeout(request, 0) });
+      response = request.method === "OPTIONS" ? preflight(request, caller, lists) : await elysia.handle(request);
+      allowOrigin(response, request, caller, lists);
+    } catch (thrown) {
+      response = speak(app, thrown, request, requestId);
+    }
+    response.headers.set("x-request-id", requestId || crypto.randomUUID());
+    return response;
+  };
+}
+
+/** An error as its answer: status, headers, and a body in the shape of the path that was asked. */
+function speak(app: App, thrown: unknown, request: Request, requestId: string): Response {
+  const error = asProxyError(thrown);
+  if (error.kind === "internal") app.logger.error(`${request.method} failed unforeseen.`, error.details.cause);
+  const spoken = new ProxyError(error.kind, app.logger.scrub(error.message, 2048), error.details);
+  const path = pathOf(request);
+  const dialect = /^\/(?:(?:v1\/){1,2}messages|(?!v1\/)[^/]+\/v1\/)/.test(path) ? "messages" : "chat";
+  const body = isAdminPath(path) ? encodeAdminError(spoken) : codecs[dialect].encodeError(spoken, requestId);
+  return Response.json(body, { status: error.status, headers: error.details.headers });
+}
+
+/** Empty where a malformed Host has made the URL a bare path. */
+const pathOf = (request: Request) => /^https?:\/\/[^/]*([^?#]*)/.exec(request.url)?.[1] ?? "";
+
+function ourselves(): ProxyError {
+  return new ProxyError("loop", "This call was sent by dragoman itself: the address of a provider leads back here.", {
+    headers: { "x-should-retry": "false" },
+  });
+}
+
+function notFound(request: Request): ProxyError {
+  return new ProxyError(
+    "not_found",
+    `There is nothing at ${new URL(request.url).pathname.slice(0, 200)}; GET / lists what there is.`,
+  );
+}
+
+/** A browser asks before it calls: answered here, never by a handler. */
+function preflight(request: Request, caller: Caller, lists: GuardLists): Response {
+  const allowed = caller.origin !== null && lists.origins.has(caller.origin) && isModelPath(request);
+  if (caller.foreign && !allowed)
+    throw new ProxyError("permission", "A web page of another origin may not call this address.", {
+      code: "origin_not_allowed",
+    });
+  const methods = methodsByPath().get(new URL(request.url).pathname) ?? ["GET", "HEAD", "POST"];
+  return new Response(null, {
+    status: 204,
+    headers: allowed
+      ? {
+          "access-control-allow-methods": methods.join(", "),
+          "access-control-allow-headers": request.headers.get("access-control-request-headers") ?? "",
+          "access-control-max-age": "600",
+        }
+      : { allow: [...methods, "OPTIONS"].join(", ") },
+  });
+}
+
+/** Lets a page of an allowed origin read the answer: model routes only, the exact origin, no credentials. */
+function allowOrigin(response: Response, request: Request, { origin }: Caller, { origins }: GuardLists): void {
+  if (origin === null || !origins.has(origin) || !isModelPath(request)) return;
+  response.headers.set("access-control-allow-origin", origin);
+  response.headers.append("vary", "Origin");
+}
+
+const isModelPath = (request: Request) => /^\/(?:[^/]+\/)?v1\//.test(pathOf(request));
+
+function guardLists(app: App): GuardLists {
+  const { allowedHosts, allowedOrigins } = app.config.current;
+  return { hosts: new Set([ownName, ...allowedHosts]), origins: new Set(allowedOrigins) };
+}
+
+const ownName = hostname().toLowerCase();
+
+const codeOf = (thrown: unknown) => (thrown instanceof Error && "code" in thrown ? String(thrown.code) : "");

@@ -1,0 +1,431 @@
+/** The admin API: what it answers, and what it makes of odd questions. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { connect } from "node:net";
+import { adminRoutes } from "../../src/admin/routes";
+import type { Entry } from "../../src/history/history";
+import { entry } from "../support/entries";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+const now = Date.now();
+const minute = 60_000;
+const day = 1440 * minute;
+
+let proxy: RunningProxy;
+let closed: RunningProxy;
+
+beforeAll(async () => {
+  proxy = await startProxy({
+    accounts: ["octo-demo", "work-demo"],
+    config: { auth: { apiKeys: ["k-alpha-0123456789"] }, modelAliases: { fast: "gpt-5-mini" } },
+  });
+  closed = await startProxy({ env: { ADMIN_TOKEN: "t-admin-0123456789" } });
+  const { history } = proxy.app;
+  const failed = { http_status: 429, error_type: "rate_limited", input_tokens: null, output_tokens: null };
+  for (const differing of [
+    { account_id: "octo-demo", started_at_ms: now - 3 * day, client_name: "=cmd|' /C calc'!A0" },
+    { account_id: "octo-demo", started_at_ms: now - 3 * minute, upstream_model: "gpt-5", nano_credits: null },
+    { account_id: "octo-demo", started_at_ms: now - 2 * minute, ...failed, error_message: 'Wait, "please".\nNow.' },
+    { account_id: null, started_at_ms: now - minute, stream: 0, path: "/v1/embeddings", client_model: "+1 more" },
+  ] as Partial<Entry>[])
+    history.add(entry(differing));
+  history.flush();
+});
+afterAll(async () => {
+  await proxy[Symbol.asyncDispose]();
+  await closed[Symbol.asyncDispose]();
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever the answer is
+const json = async (path: string): Promise<any> => (await fetch(proxy.url + path)).json();
+const status = async (path: string, init?: RequestInit) => (await fetch(proxy.url + path, init)).status;
+
+/** Every path of the admin API, its parameters filled in. */
+const everyPath = adminRoutes.map(({ method, path }) => ({ method, path: path.replace(/:\w+/g, "x") }));
+
+describe("whoever may not come in", () => {
+  test.each(everyPath)("$method $path gives nothing away", async ({ method, path }) => {
+    for (const headers of [{ host: "evil.example" }, { "x-forwarded-for": "127.0.0.1" }, { host: "0.0.0.0:4141" }]) {
+      const response = await fetch(closed.url + path, { method, headers: headers as Record<string, string> });
+      expect(response.status).toBe(401);
+      expect(await response.json()).toMatchObject({ error: { type: "unauthorized" } });
+    }
+    const foreign = await fetch(proxy.url + path, { method, headers: { origin: "https://evil.example" } });
+    expect(foreign.status).toBe(403);
+    const head = await fetch(closed.url + path, { method: "HEAD", headers: { host: "evil.example" } });
+    expect([head.status, await head.text()]).toEqual([401, ""]);
+  });
+
+  test("AD22: a client key is neither needed nor of use", async () => {
+    expect(await status("/api/admin/meta")).toBe(200);
+    const key = { host: "evil.example", "x-api-key": "k-alpha-0123456789", authorization: "Bearer k-alpha-0123456789" };
+    expect(await status("/api/admin/requests", { headers: key })).toBe(403);
+  });
+
+  test("AD23: does not learn what there is", async () => {
+    for (const path of ["/api/admin", "/api/admin/", "/api/admin/nope", "/api/admin/requests/"])
+      for (const method of ["GET", "DELETE", "POST"])
+        expect(await status(path, { method, headers: { host: "evil.example" } })).toBe(403);
+    expect(await status("/api/admin/nope")).toBe(404);
+    const wrong = await fetch(`${proxy.url}/api/admin/totals`, { method: "POST" });
+    expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+  });
+
+  test("AD24: is asked again with every request of a connection", async () => {
+    const ask = (host: string) => `GET /api/admin/meta HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
+    const answers = await new Promise<string>((resolve, reject) => {
+      let text = "";
+      const socket = connect(Number(new URL(proxy.url).port), "127.0.0.1", () =>
+        socket.write(ask("localhost") + ask("evil.example")),
+      );
+      socket.on("data", (data) => {
+        text += data;
+        if (/HTTP\/1\.1 403/.test(text)) socket.destroy();
+      });
+      socket.on("close", () => resolve(text));
+      socket.on("error", reject);
+      setTimeout(() => socket.destroy(), 1500);
+    });
+    expect([...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => code)).toEqual(["200", "403"]);
+  });
+});
+
+describe("odd questions", () => {
+  const bad: [string, string, string[]][] = [
+    ["AD16", "limit", ["0", "-1", "abc", "1.5", "0x10", "1e400"]],
+    ["AD17", "cursor_id", ["-1", "abc", "1.5", "9e99"]],
+    ["AD17", "status", ["abc", "99", "600", "200.5"]],
+    ["AD17", "status_class", ["6xx", "44"]],
+    ["AD17", "has_error", ["2", "true"]],
+    ["AD17", "stream", ["yes"]],
+    ["AD17", "from_ms", ["NaN", "-5", "Infinity", "9007199254740993"]],
+    ["AD17", "to_ms", ["tomorrow"]],
+  ];
+  test.each(bad.flatMap(([id, name, values]) => values.map((value) => [id, name, value])))(
+    "%s: %s=%s is 400 and named",
+    async (_id, name, value) => {
+      const response = await fetch(`${proxy.url}/api/admin/requests?${new URLSearchParams({ [name!]: value! })}`);
+      expect(response.status).toBe(400);
+      expect(await response.json()).toEqual({
+        error: { type: "invalid_request", message: expect.stringContaining(`${name}: `), param: name },
+      });
+    },
+  );
+
+  test("a parameter that is said twice is 400 and named, on every path that takes it", async () => {
+    for (const path of ["requests", "totals", "statistics", "export"]) {
+      const answer = await json(`/api/admin/${path}?status=200&status=429`);
+      expect(answer).toMatchObject({ error: { param: "status" } });
+    }
+    expect(await json("/api/admin/accounts?include_stats=1&since_ms=abc")).toMatchObject({
+      error: { param: "since_ms" },
+    });
+    expect(await json("/api/admin/statistics?by=zebra")).toMatchObject({ error: { param: "by" } });
+    expect(await json("/api/admin/statistics?by=day,day")).toMatchObject({ error: { param: "by" } });
+    expect(await json("/api/admin/statistics?by=day,model,path")).toMatchObject({ error: { param: "by" } });
+    expect(await json("/api/admin/export?format=xml")).toMatchObject({ error: { param: "format" } });
+  });
+
+  test("AD16: a limit of any size gives 200 rows at most; an empty or unknown parameter counts as absent", async () => {
+    for (const limit of ["1e9", "1000000000", String(2 ** 53), "200", ""])
+      expect((await json(`/api/admin/requests?limit=${limit}`)).items).toHaveLength(4);
+    expect(
+      (await json("/api/admin/requests?account_id=&status=&has_error=&zebra=1&zebra=2&__proto__=1")).items,
+    ).toHaveLength(4);
+  });
+
+  test("AD18: no text is more than a text", async () => {
+    const names = [
+      "account_id",
+      "client_model",
+      "upstream_model",
+      "client_name",
+      "path",
+      "upstream_endpoint",
+      "initiator",
+    ];
+    for (const name of names)
+      for (const value of ["' OR 1=1 --", "%", "\0", "x".repeat(10_000), '"; DROP TABLE requests', "octo%", "*"]) {
+        const query = new URLSearchParams({ [name]: value });
+        expect(await json(`/api/admin/requests?${query}`)).toEqual({
+          items: [],
+          next_cursor_id: null,
+          has_more: false,
+        });
+        expect((await json(`/api/admin/totals?${query}`)).request_count).toBe(0);
+        expect((await json(`/api/admin/statistics?by=${name}&${query}`)).groups).toEqual([]);
+      }
+    expect((await json("/api/admin/meta")).row_count).toBe(4);
+  });
+
+  test("AD19: an id that is none is 404", async () => {
+    for (const id of ["unknown", "%00", "..%2f..", "..%2f..%2fmeta", "%zz", "x".repeat(8_000), "' OR 1=1"]) {
+      const response = await fetch(`${proxy.url}/api/admin/requests/${id}`);
+      expect([response.status, await response.json()]).toEqual([
+        404,
+        { error: { type: "not_found", message: expect.any(String) } },
+      ]);
+    }
+  });
+});
+
+describe("meta", () => {
+  test("tells of the program and its history", async () => {
+    expect(await json("/api/admin/meta")).toEqual({
+      dbPath: proxy.app.environment.historyFile,
+      retentionDays: 14,
+      maxRows: 200_000,
+      version: "0.0.0-test",
+      demo: true,
+      started_at_ms: expect.any(Number),
+      history: "ok",
+      row_count: 4,
+      oldest_row_at_ms: now - 3 * day,
+      running_count: 0,
+      time_zone: "UTC",
+    });
+  });
+});
+
+describe("accounts", () => {
+  test("are as they are known, in their order, without statistics unless asked", async () => {
+    const { items } = await json("/api/admin/accounts");
+    expect(items).toEqual([
+      {
+        account_id: "octo-demo",
+        account_type: "individual",
+        host: "github.com",
+        temporary: false,
+        runtime: { entitlement: 300, remaining: expect.any(Number), unlimited: false, failed: false },
+        state: "ready",
+        until_ms: null,
+        reason: null,
+        unit: "premium",
+        reset_at_ms: expect.any(Number),
+        overage: false,
+        overage_count: 0,
+        stale: false,
+        updated_at_ms: expect.any(Number),
+        quota_error: null,
+      },
+      expect.objectContaining({
+        account_id: "work-demo",
+        account_type: "business",
+        runtime: { entitlement: null, remaining: null, unlimited: true, failed: false },
+      }),
+    ]);
+  });
+
+  test("are counted since a day ago, or since when is asked", async () => {
+    const [octo, work] = (await json("/api/admin/accounts?include_stats=1")).items;
+    expect(octo.stats).toEqual({
+      since_ms: expect.any(Number),
+      request_count: 2,
+      error_count: 1,
+      tokens_total: 30,
+      avg_duration_ms: 1_234,
+      last_request_at_ms: now - 2 * minute,
+    });
+    expect(Math.abs(octo.stats.since_ms - (Date.now() - day))).toBeLessThan(minute);
+    expect(work.stats).toMatchObject({
+      request_count: 0,
+      error_count: 0,
+      tokens_total: 0,
+      avg_duration_ms: null,
+      last_request_at_ms: null,
+    });
+    const since = await json(`/api/admin/accounts?include_stats=1&since_ms=${now - 9 * day}`);
+    expect(since.items[0].stats).toMatchObject({ since_ms: now - 9 * day, request_count: 3, tokens_total: 60 });
+    const late = await json(`/api/admin/accounts?include_stats=1&since_ms=${now - 2 * minute}`);
+    expect(late.items[0].stats).toMatchObject({ request_count: 1, tokens_total: null });
+  });
+
+  test("that GitHub says nothing of are unknown, not 0", async () => {
+    await using other = await startProxy();
+    other.demo.intercept("/copilot_internal/user", () => new Response("", { status: 500 }), Number.POSITIVE_INFINITY);
+    const { items } = (await (await fetch(`${other.url}/api/admin/accounts`)).json()) as { items: object[] };
+    expect(items).toEqual([
+      expect.objectContaining({
+        account_type: null,
+        runtime: { entitlement: null, remaining: null, unlimited: false, failed: false },
+        unit: "unknown",
+        stale: true,
+        quota_error: expect.any(String),
+      }),
+    ]);
+  });
+});
+
+describe("requests", () => {
+  test("are pages, newest first", async () => {
+    const first = await json("/api/admin/requests?limit=3");
+    expect(first).toMatchObject({ has_more: true, next_cursor_id: 2 });
+    expect(first.items.map(({ id }: { id: number }) => id)).toEqual([4, 3, 2]);
+    const second = await json("/api/admin/requests?limit=3&cursor_id=2");
+    expect(second).toMatchObject({ has_more: false, next_cursor_id: null, items: [{ id: 1 }] });
+    expect((await json("/api/admin/requests?cursor_id=0")).items).toEqual([]);
+  });
+
+  test("are told in the types a reader expects", async () => {
+    const { items } = await json("/api/admin/requests?limit=1");
+    expect(items[0]).toMatchObject({
+      stream: false,
+      tokens_estimated: false,
+      attempts: [{ account: "ada", status: 200, ms: 300 }],
+      mends: ["missing-created"],
+      dropped: [],
+      cached_tokens: null,
+      account_id: null,
+    });
+    const { item, running } = await json(`/api/admin/requests/${items[0].request_id}`);
+    expect([item, running]).toEqual([items[0], false]);
+  });
+
+  test.each([
+    ["account_id=octo-demo", [3, 2, 1]],
+    ["account_id=(none)", [4]],
+    ["upstream_model=gpt-5", [2]],
+    ["client_name=claude-cli/2.0", [4, 3, 2]],
+    ["initiator=user&path=/v1/embeddings", [4]],
+    ["stream=0", [4]],
+    ["status=429", [3]],
+    ["status_class=4xx", [3]],
+    ["has_error=1", [3]],
+    ["has_error=0&stream=1", [2, 1]],
+    [`from_ms=${now - 2 * minute}`, [4, 3]],
+    [`to_ms=${now - 3 * minute}`, [2, 1]],
+    [`from_ms=${now - day}&to_ms=${now - 2 * minute}&account_id=octo-demo`, [3, 2]],
+  ])("narrowed by %s, the list, its totals and its export agree", async (query, ids) => {
+    const { items } = await json(`/api/admin/requests?${query}`);
+    expect(items.map(({ id }: { id: number }) => id)).toEqual(ids);
+    expect((await json(`/api/admin/totals?${query}`)).request_count).toBe(ids.length);
+    expect(await json(`/api/admin/export?format=json&${query}`)).toEqual(items);
+  });
+
+  test("one that has ended just now is found, also before it is on disk", async () => {
+    await using other = await startProxy();
+    const fresh = entry();
+    other.app.history.add(fresh);
+    expect((await fetch(`${other.url}/api/admin/requests/${fresh.request_id}`)).status).toBe(200);
+  });
+});
+
+describe("statistics", () => {
+  test("go by one or two dimensions, with short words for the usual ones", async () => {
+    const { by, groups, totals, others } = await json(`/api/admin/statistics?by=account,status&to_ms=${now}`);
+    expect(by).toEqual(["account_id", "status_class"]);
+    expect(
+      groups.map(({ key, request_count }: { key: object; request_count: number }) => [key, request_count]),
+    ).toEqual([
+      [{ account_id: "octo-demo", status_class: "2xx" }, 2],
+      [{ account_id: null, status_class: "2xx" }, 1],
+      [{ account_id: "octo-demo", status_class: "4xx" }, 1],
+    ]);
+    expect(groups[2].filters).toEqual({ account_id: "octo-demo", status_class: 4, to_ms: now });
+    expect([totals.request_count, others]).toEqual([4, null]);
+    expect((await json("/api/admin/statistics")).by).toEqual(["day"]);
+    expect((await json("/api/admin/statistics?by=hour,model")).by).toEqual(["hour", "upstream_model"]);
+  });
+});
+
+describe("an export", () => {
+  test("is a table that no spreadsheet runs", async () => {
+    const response = await fetch(`${proxy.url}/api/admin/export?to_ms=${now}`);
+    expect(response.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    expect(response.headers.get("content-disposition")).toMatch(
+      /^attachment; filename="dragoman-requests-\d{4}-\d\d-\d\d\.csv"$/,
+    );
+    const text = await response.text();
+    const [head, newest] = text.split("\r\n");
+    expect(head).toStartWith("started_at,id,request_id,started_at_ms,duration_ms,");
+    expect(newest).toStartWith(`${new Date(now - minute).toISOString()},4,`);
+    expect(text).toEndWith("\r\n");
+    expect(text).toContain(",'=cmd|' /C calc'!A0,");
+    expect(text).toContain(",'+1 more,");
+    expect(text).toContain(',"Wait, ""please"".\nNow.",');
+    expect(text).toContain(',"[{""account"":""ada"",""status"":200,""ms"":300}]",');
+  });
+
+  test("of nothing is a head, or an empty list", async () => {
+    const csv = await (await fetch(`${proxy.url}/api/admin/export?path=none`)).text();
+    expect(csv.trimEnd().split("\r\n")).toHaveLength(1);
+    expect(await json("/api/admin/export?format=json&path=none")).toEqual([]);
+  });
+
+  test("of many rows is whole, each once, while others are served and memory stays flat", async () => {
+    await using many = await startProxy();
+    const count = 30_000;
+    for (let index = 0; index < count; index++) {
+      many.app.history.add(entry({ request_id: `many-${index}`, started_at_ms: now }));
+      if (index % 5_000 === 0) many.app.history.flush();
+    }
+    many.app.history.flush();
+    Bun.gc(true);
+    const before = process.memoryUsage.rss();
+    const response = await fetch(`${many.url}/api/admin/export`);
+    let lines = -1;
+    let slowest = 0;
+    for await (const chunk of response.body!) {
+      for (const byte of chunk) if (byte === 10) lines += 1;
+      const asked = performance.now();
+      if (lines % 7 === 0) await fetch(`${many.url}/health`);
+      slowest = Math.max(slowest, performance.now() - asked);
+    }
+    expect(lines).toBe(count);
+    expect(slowest).toBeLessThan(500);
+    expect(process.memoryUsage.rss() - before).toBeLessThan(100 * 1024 * 1024);
+  }, 30_000);
+});
+
+describe("models", () => {
+  test("are told with limits, price, accounts, other names and what they refused", async () => {
+    proxy.app.refusals.learn("gpt-5-mini", "service_tier");
+    const { items } = await json("/api/admin/models");
+    const mini = items.find(({ id }: { id: string }) => id === "gpt-5-mini");
+    expect(mini).toMatchObject({
+      name: expect.any(String),
+      kind: "chat",
+      enabled: true,
+      endpoints: expect.arrayContaining(["/chat/completions"]),
+      limits: { context: expect.any(Number), output: expect.any(Number), inputs: null },
+      price: { premium: false, units: 0, tokens: null, long: null },
+      accounts: ["octo-demo", "work-demo"],
+      aliases: ["fast"],
+      refused_fields: [{ field: "service_tier", until_ms: expect.any(Number) }],
+    });
+    expect(items.some(({ enabled }: { enabled: boolean }) => !enabled)).toBe(true);
+  });
+
+  test("cannot be told without an account, and it is said what helps", async () => {
+    await using none = await startProxy({ accounts: [] });
+    const response = await fetch(`${none.url}/api/admin/models`);
+    expect([response.status, await response.json()]).toEqual([
+      503,
+      { error: { type: "no_account", message: expect.stringContaining("dragoman auth") } },
+    ]);
+    expect(await (await fetch(`${none.url}/api/admin/accounts`)).json()).toEqual({ items: [] });
+  });
+});
+
+test("nothing of it is kept by a browser, and nobody else may read it", async () => {
+  for (const { method, path } of everyPath) {
+    if (method === "POST") continue;
+    const { headers } = await fetch(proxy.url + path, { method: "HEAD" });
+    expect([path, headers.get("access-control-allow-origin")]).toEqual([path, null]);
+    if (!path.endsWith("/x")) expect([path, headers.get("cache-control")]).toEqual([path, "no-store"]);
+  }
+});
+
+test("a history that cannot be kept is said, and every question is still answered", async () => {
+  await using proxy = await startProxy();
+  const { history } = proxy.app;
+  history.close();
+  const meta = (await (await fetch(`${proxy.url}/api/admin/meta`)).json()) as object;
+  expect(meta).toMatchObject({ history: "degraded", row_count: null, oldest_row_at_ms: null });
+  for (const path of ["requests", "totals", "statistics"]) {
+    const response = await fetch(`${proxy.url}/api/admin/${path}`);
+    expect([response.status, await response.json()]).toEqual([
+      500,
+      { error: { type: "internal", message: expect.stringContaining("history") } },
+    ]);
+  }
+});

@@ -1,0 +1,370 @@
+/** The config over the admin API: all of a change or nothing, secrets in and never out. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { configKeys } from "../../src/config/marks";
+import type { Stored } from "../../src/config/patch";
+import { startProvider, type TestProvider } from "../support/provider";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+let proxy: RunningProxy;
+let provider: TestProvider;
+let file: string;
+
+beforeAll(async () => {
+  provider = startProvider({ key: "pk-provider-0123456789", auth: "x-api-key" });
+  proxy = await startProxy();
+  file = join(proxy.home, "config.json");
+});
+afterAll(async () => {
+  await proxy[Symbol.asyncDispose]();
+  await provider[Symbol.asyncDispose]();
+});
+
+interface Shown {
+  config: Stored & { auth: { apiKeys: string[] }; providers: Record<string, { apiKey: string }> };
+  sources: Record<string, "stored" | "default">;
+  revision: string;
+  waiting: string[];
+  fault: string | null;
+}
+
+const post = (body: unknown, headers: Record<string, string> = {}, at = proxy) =>
+  at.post("/api/admin/config", body, { headers });
+const show = async (at = proxy) => (await (await fetch(`${at.url}/api/admin/config`)).json()) as Shown;
+const onDisk = () => JSON.parse(readFileSync(file, "utf8")) as Stored;
+
+/** What is left of a change that was refused: the answer, and that neither disk nor memory knows of it. */
+async function refused(body: unknown, headers: Record<string, string> = {}) {
+  const before = [readFileSync(file, "utf8"), JSON.stringify(proxy.app.config.current)];
+  const response = await post(body, headers);
+  const { error } = (await response.json()) as { error: { type: string; message: string; param?: string } };
+  expect([readFileSync(file, "utf8"), JSON.stringify(proxy.app.config.current)]).toEqual(before as [string, string]);
+  return { status: response.status, ...error };
+}
+
+const stored = () => ({
+  logLevel: "warn",
+  vendorxApiKey: "sk-ant-canary-00001111",
+  auth: { apiKeys: ["k-canary-0123-aaaa", "k-canary-0123-bbbb"] },
+  providers: {
+    x: { type: "vendorx", baseUrl: `${provider.url}/`, apiKey: "pk-provider-0123456789" },
+    "my-prov_2": { type: "anthropic", baseUrl: "https://h.example/path", apiKey: "pk-canary-22222222" },
+  },
+});
+
+beforeEach(async () => {
+  writeFileSync(file, JSON.stringify(stored()));
+  await proxy.app.config.change({ auth: { apiKeys: stored().auth.apiKeys } });
+});
+
+describe("what is shown", () => {
+  test("AD20: every key with its value and where it is from, no secret, and the revision", async () => {
+    const response = await fetch(`${proxy.url}/api/admin/config`);
+    const text = await response.text();
+    const shown = JSON.parse(text) as Shown;
+    expect(text).not.toMatch(/canary|0123456789/);
+    expect(shown.config).toMatchObject({
+      logLevel: "warn",
+      retentionDays: 14,
+      anthropicApiKey: "…1111",
+      auth: { apiKeys: ["…aaaa", "…bbbb"] },
+      providers: { x: { baseUrl: provider.url, apiKey: "…6789" }, "my-prov_2": { apiKey: "…2222" } },
+    });
+    expect(shown.sources).toMatchObject({ logLevel: "stored", retentionDays: "default", anthropicApiKey: "stored" });
+    expect(Object.keys(shown.sources).sort()).toEqual(
+      configKeys
+        .map(({ path }) => path.join("."))
+        .filter((key) => key !== "vendorxApiKey")
+        .sort(),
+    );
+    expect([response.headers.get("etag"), response.headers.get("cache-control")]).toEqual([
+      `"${shown.revision}"`,
+      "no-store",
+    ]);
+    expect([shown.waiting, shown.fault]).toEqual([[], null]);
+  });
+
+  test("of a short secret not even its end", async () => {
+    await post({ auth: { apiKeys: ["short"] }, anthropicApiKey: null });
+    expect((await show()).config).toMatchObject({ auth: { apiKeys: ["…"] }, anthropicApiKey: null });
+  });
+});
+
+describe("is refused by name or path, and changes nothing:", () => {
+  const x = { type: "anthropic", baseUrl: "https://h.example", apiKey: "pk-0123456789" };
+  test.each<[string, unknown, string]>([
+    ["CF01", { foo: 1 }, "foo"],
+    ["CF02", { logLevel: "debug", foo: 1 }, "foo"],
+    ["CF03", { auth: { foo: 1 } }, "auth.foo"],
+    ["CF03", { providers: { y: { ...x, foo: 1 } } }, "providers.y.foo"],
+    ["CF04", { logLevel: 1 }, "logLevel"],
+    ["CF04", { useResponsesApiWebSearch: "true" }, "useResponsesApiWebSearch"],
+    ["CF04", { auth: [] }, "auth"],
+    ["CF04", { providers: [] }, "providers"],
+    ["CF04", { auth: { apiKeys: "k" } }, "auth.apiKeys"],
+    ["CF04", { auth: { apiKeys: [1] } }, "auth.apiKeys[0]"],
+    ["CF04", { auth: { apiKeys: [""] } }, "auth.apiKeys[0]"],
+    ["CF04", { freeModelRouting: "random" }, "freeModelRouting"],
+    ["CF04", { tokenEstimateMultiplier: 0 }, "tokenEstimateMultiplier"],
+    ["CF06", '{"__proto__":{"x":1}}', "__proto__"],
+    ["CF06", '{"constructor":{"prototype":{"x":1}}}', "constructor"],
+    ["CF06", '{"providers":{"__proto__":{"type":"anthropic"}}}', "providers.__proto__"],
+    ...["", "v1", "admin", "api", "usage", "token", "health", "assets", "a/b", "..", "a b", "%2e", "é"].map(
+      (name): [string, unknown, string] => ["CF07", { providers: { [name]: x } }, `providers.${name}`],
+    ),
+    ["CF07", { providers: { toString: x } }, "providers.toString"],
+    ["CF07", { providers: { constructor: x } }, "providers.constructor"],
+    ["CF07", { providers: { ["n".repeat(1_000)]: x } }, `providers.${"n".repeat(100)}`],
+    ...[
+      "javascript:alert(1)",
+      "file:///etc/passwd",
+      "data:,x",
+      "ftp://h",
+      "http://evil.example",
+      "http://169.254.169.254",
+      "https://169.254.169.254/latest",
+      "https://[fd00:ec2::254]",
+      "https://metadata.google.internal",
+      "https://u:p@h",
+      "https://h?k=1",
+      "https://h#x",
+      "//h",
+      "https://h\t.evil",
+      "",
+    ].map((baseUrl): [string, unknown, string] => [
+      "CF08",
+      { providers: { y: { ...x, baseUrl } } },
+      "providers.y.baseUrl",
+    ]),
+    ["CF09", { providers: { x: { type: "anthropic", baseUrl: "https://evil.example" } } }, "providers.x.apiKey"],
+    ["CF09", { providers: { x: { ...x, baseUrl: "https://evil.example", apiKey: "…6789" } } }, "providers.x.apiKey"],
+    ["CF16", { providers: { y: { ...x, apiKey: "…6789" } } }, "providers.y.apiKey"],
+    ["CF16", { anthropicApiKey: "…2222" }, "anthropicApiKey"],
+    ["CF16", { auth: { apiKeys: ["…cccc"] } }, "auth.apiKeys[0]"],
+    ...["a\r\nb", "a\nb", "a\u0000b", "🔑", "key…"].map((apiKey): [string, unknown, string] => [
+      "CF16",
+      { providers: { y: { ...x, apiKey } } },
+      "providers.y.apiKey",
+    ]),
+    ["CF21", { vendorxApiKey: "one", anthropicApiKey: "two" }, "vendorxApiKey"],
+    ["XO19", { allowedOrigins: ["*"] }, "allowedOrigins[0]"],
+    ["a wrong revision", { revision: 1 }, "revision"],
+  ])("%s %j", async (_id, body, param) => {
+    expect(await refused(body)).toMatchObject({
+      status: 400,
+      type: "invalid_request",
+      param,
+      message: expect.stringContaining(`${param}: `),
+    });
+    expect(({} as { x?: number }).x).toBeUndefined();
+    expect(provider.seen).toEqual([]);
+  });
+
+  test("CF05: a wrong choice, with the choices", async () => {
+    expect((await refused({ logLevel: "verbose" })).message).toContain('"error"|"warn"|"info"|"debug"');
+  });
+
+  test.each(["null", "[]", '"x"', "1", "", "{", '{"logLevel":"debug"', "\uFEFF"])(
+    "CF10: a body of %j",
+    async (body) => {
+      expect(await refused(body)).toMatchObject({ status: 400, type: "invalid_request" });
+    },
+  );
+
+  test("CF11: too much of it", async () => {
+    const many = (item: (index: number) => [string, unknown]) =>
+      Object.fromEntries(Array.from({ length: 1_001 }, (_, index) => item(index)));
+    const providers = many((index) => [`p${index}`, x]);
+    expect(await refused({ modelAliases: { a: "x".repeat(2_000_000) } })).toMatchObject({
+      status: 413,
+      type: "too_large",
+    });
+    for (const body of [
+      { providers },
+      { auth: { apiKeys: Object.keys(providers) } },
+      { modelAliases: many((index) => [`m${index}`, "gpt"]) },
+      { upstreamHeaders: many((index) => [`x-${index}`, "1"]) },
+    ])
+      expect((await refused(body)).status).toBe(400);
+  });
+
+  test.each([
+    "text/plain",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+    "application/jsonp",
+  ])("CF12, XO05: a body of type %s", async (type) => {
+    expect(await refused({ logLevel: "debug" }, { "content-type": type })).toMatchObject({
+      status: 415,
+      type: "unsupported_media",
+    });
+  });
+});
+
+describe("is accepted:", () => {
+  test.each([
+    ["CF07", { providers: { "my-prov_2": { type: "anthropic", baseUrl: "https://h.example/other" } } }],
+    ["CF08", { providers: { y: { type: "vendorx", baseUrl: "http://127.0.0.1:11434", apiKey: "k" } } }],
+    ["CF08", { providers: { y: { type: "anthropic", baseUrl: "https://h.example/path/", apiKey: "k" } } }],
+    ["an explicit charset", { logLevel: "info" }],
+  ])("%s %j", async (_id, body) => {
+    expect((await post(body, { "content-type": "Application/JSON; charset=utf-8" })).status).toBe(200);
+    expect(onDisk()).toMatchObject(body);
+  });
+
+  test("CF09: another address with the key that is for it; the same origin without", async () => {
+    const y = { type: "anthropic", baseUrl: "https://new.example", apiKey: "pk-new-0123456789" };
+    expect((await post({ providers: { x: y } })).status).toBe(200);
+    expect(
+      (await post({ providers: { x: { ...y, baseUrl: "https://new.example/v2", apiKey: "…6789" } } })).status,
+    ).toBe(200);
+    expect(onDisk().providers).toEqual({ x: { ...y, baseUrl: "https://new.example/v2" } });
+  });
+
+  test("CF15: everything as it was shown, which leaves the file as it is, byte for byte", async () => {
+    const before = readFileSync(file, "utf8");
+    expect((await post((await show()).config)).status).toBe(200);
+    expect(readFileSync(file, "utf8")).toBe(before);
+    expect(before).not.toContain("…");
+  });
+
+  test("CF15: one key more beside the masked ones", async () => {
+    const { config } = await show();
+    await post({ auth: { apiKeys: [...config.auth.apiKeys, "k-more-0123456789"] } });
+    expect(onDisk().auth).toEqual({ apiKeys: [...stored().auth.apiKeys, "k-more-0123456789"] });
+  });
+
+  test("CF17: client keys, for the very next request", async () => {
+    const models = (headers = {}) => fetch(`${proxy.url}/v1/models`, { headers }).then(({ status }) => status);
+    const old = { "x-api-key": "k-canary-0123-aaaa" };
+    expect([await models(), await models(old)]).toEqual([401, 200]);
+    expect((await post({ auth: { apiKeys: ["new"] } })).status).toBe(200);
+    expect([await models(), await models(old), await models({ authorization: "Bearer new" })]).toEqual([401, 401, 200]);
+    expect((await post({ auth: { apiKeys: [] } })).status).toBe(200);
+    expect(await models()).toBe(200);
+  });
+
+  test("CF20: a key said twice, of which the last counts", async () => {
+    expect((await post('{"logLevel":"debug","logLevel":"error"}')).status).toBe(200);
+    expect([onDisk().logLevel, proxy.app.config.current.logLevel]).toEqual(["error", "error"]);
+  });
+
+  test("null, which takes a key back to its default", async () => {
+    expect((await post({ logLevel: null, anthropicApiKey: null })).status).toBe(200);
+    expect(Object.keys(onDisk()).sort()).toEqual(["auth", "providers"]);
+    expect((await show()).sources).toMatchObject({ logLevel: "default", anthropicApiKey: "default" });
+  });
+});
+
+test("what was changed counts at once: accounts in order, the multiplier of estimates, limits of the history", async () => {
+  await using other = await startProxy({ accounts: ["octo-demo", "work-demo"] });
+  const served = async () => {
+    const body = { model: "gpt-4.1", messages: [{ role: "user", content: "Hello" }] };
+    for (let time = 0; time < 4; time++) await other.post("/v1/chat/completions", body);
+    return new Set(
+      other
+        .rows()
+        .slice(0, 4)
+        .map(({ account_id }) => account_id),
+    );
+  };
+  const count = async () => {
+    const body = { model: "claude-sonnet-4.6", messages: [{ role: "user", content: "Hello ".repeat(1000) }] };
+    return ((await (await other.post("/v1/messages/count_tokens", body)).json()) as { input_tokens: number })
+      .input_tokens;
+  };
+  expect([...(await served())].sort()).toEqual(["octo-demo", "work-demo"]);
+  const estimate = await count();
+  await post({ freeModelRouting: "in-order", tokenEstimateMultiplier: 2.3, maxRows: 3 }, {}, other);
+  expect(await count()).toBeGreaterThan(estimate * 1.9);
+  await Bun.sleep(50);
+  expect(other.app.history.count()).toBe(3);
+  expect([...(await served())]).toEqual(["octo-demo"]);
+});
+
+describe("several at once", () => {
+  test("CF13: 50 changes are 50 answers, one of which is in the file, and nothing is left beside it", async () => {
+    const values = Array.from({ length: 50 }, (_, index) => index + 1);
+    const answers = await Promise.all(values.map((maxRows) => post({ maxRows })));
+    expect(answers.map(({ status }) => status)).toEqual(Array(50).fill(200));
+    expect(values).toContain(onDisk().maxRows as number);
+    expect(onDisk()).toEqual({ ...stored(), maxRows: proxy.app.config.current.maxRows });
+    expect(readdirSync(proxy.home).filter((name) => name.includes("tmp") || name.includes("journal"))).toEqual([]);
+  });
+
+  test("a change made for another revision is 409, by member or header, and tells no other", async () => {
+    const { revision } = await show();
+    expect((await post({ maxRows: 9, revision })).status).toBe(200);
+    expect(await refused({ maxRows: 10, revision })).toMatchObject({ status: 409, type: "config_conflict" });
+    expect(await refused({ maxRows: 10 }, { "if-match": `"${revision}"` })).toMatchObject({ status: 409 });
+    const now = await show();
+    expect((await post({ maxRows: 10 }, { "if-match": `W/"${now.revision}"` })).status).toBe(200);
+    expect((await post({ maxRows: 11 }, { "if-match": "*" })).status).toBe(200);
+  });
+
+  test("CF14: what was edited in the file meanwhile is kept; what does not read is not overwritten", async () => {
+    writeFileSync(file, JSON.stringify({ ...stored(), maxRows: 77, modelAliases: { a: "b" } }));
+    expect((await post({ logLevel: "error" })).status).toBe(200);
+    expect(onDisk()).toEqual({ ...stored(), maxRows: 77, modelAliases: { a: "b" }, logLevel: "error" });
+    expect(proxy.app.config.current).toMatchObject({ maxRows: 77, logLevel: "error" });
+
+    writeFileSync(file, '{\n  "logLevel": "info",\n');
+    expect(await refused({ logLevel: "debug" })).toMatchObject({
+      status: 409,
+      type: "config_conflict",
+      message: expect.stringMatching(/^config\.json is not valid JSON at line 3, column 1\..*mend it first/),
+    });
+    expect((await show()).fault).toContain("line 3, column 1");
+    writeFileSync(file, '{\n  "logLevel": "loud"\n}');
+    expect(await refused({ maxRows: 5 })).toMatchObject({
+      status: 409,
+      message: expect.stringContaining("line 2, column 3: logLevel"),
+    });
+  });
+});
+
+test("CF18: the last key of an instance that others reach cannot be taken away", async () => {
+  await using exposed = await startProxy({ host: "0.0.0.0", config: { auth: { apiKeys: ["k-only-0123456789"] } } });
+  const at = `http://127.0.0.1:${new URL(exposed.url).port}/api/admin/config`;
+  const change = (body: unknown) =>
+    fetch(at, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
+  for (const body of [{ auth: { apiKeys: [] } }, { auth: {} }, { auth: null }]) {
+    const response = await change(body);
+    expect([response.status, await response.json()]).toMatchObject([
+      400,
+      { error: { param: "auth.apiKeys", message: expect.stringContaining("would open the instance") } },
+    ]);
+  }
+  expect((await change({ auth: { apiKeys: ["k-next-0123456789"] } })).status).toBe(200);
+  expect(exposed.app.clientKeys).toEqual(["k-next-0123456789"]);
+
+  await using guarded = await startProxy({
+    host: "0.0.0.0",
+    config: { auth: { apiKeys: ["k-only-0123456789"] } },
+    env: { DRAGOMAN_API_KEY: "k-env-0123456789" },
+  });
+  const port = new URL(guarded.url).port;
+  const response = await fetch(`http://127.0.0.1:${port}/api/admin/config`, {
+    method: "POST",
+    body: '{"auth":{"apiKeys":[]}}',
+    headers: { "content-type": "application/json" },
+  });
+  expect([response.status, guarded.app.clientKeys]).toEqual([200, ["k-env-0123456789"]]);
+});
+
+test("CF19, S02: a folder that takes nothing is 500, and what held goes on", async () => {
+  await using other = await startProxy({ config: { logLevel: "warn" } });
+  mkdirSync(join(other.home, "config.json.lock"));
+  const response = await post({ logLevel: "debug" }, {}, other);
+  expect([response.status, await response.json()]).toMatchObject([500, { error: { type: "config_write_failed" } }]);
+  expect(other.app.config.current.logLevel).toBe("warn");
+});
+
+test("a new secret is never printed, and a change is told by its keys only", async () => {
+  await post({ anthropicApiKey: "canary-new-secret-4711", providers: {}, logLevel: "info" });
+  proxy.app.logger.info("It is canary-new-secret-4711.");
+  expect(proxy.lines.at(-1)).toContain("It is [secret].");
+  expect(proxy.lines.join("")).toMatch(/The config was changed: .*anthropicApiKey/);
+  expect(proxy.lines.join("")).not.toContain("canary-new");
+});

@@ -1,0 +1,258 @@
+/** What runs now: seen as it happens, found by its id, and cancelled so that its client hears the truth. */
+import { describe, expect, test } from "bun:test";
+import { openLive } from "../../src/history/live";
+import { readSse } from "../../src/net/sse";
+import { run } from "../../src/net/stream";
+import { entry } from "../support/entries";
+import { type RunningProxy, startProxy, until } from "../support/proxy";
+
+const sample = entry();
+
+const ask = (content: string, more: object = {}) => ({
+  model: "gpt-5-mini",
+  messages: [{ role: "user", content }],
+  stream: true,
+  max_tokens: 100,
+  ...more,
+});
+const agent = { headers: { "user-agent": "tester/1.0 (x)" } };
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever the feed says
+type Said = { event: string; data: any };
+
+/** A reader of the feed and all it has heard. */
+async function watch(proxy: RunningProxy) {
+  const controller = new AbortController();
+  const response = await fetch(`${proxy.url}/api/admin/live`, { signal: controller.signal });
+  const heard: Said[] = [];
+  let text = "";
+  let ended = false;
+  const reading = (async () => {
+    for await (const chunk of response.body!) {
+      text += Buffer.from(chunk).toString();
+      heard.splice(
+        0,
+        heard.length,
+        ...run(readSse, [Buffer.from(text.slice(0, text.lastIndexOf("\n\n") + 2))]).flatMap(({ event, data }) =>
+          event ? [{ event, data: JSON.parse(data) }] : [],
+        ),
+      );
+    }
+    ended = true;
+  })().catch(() => {});
+  return {
+    response,
+    heard,
+    about: (id: string) => heard.filter(({ data }) => data.request_id === id),
+    get ended() {
+      return ended;
+    },
+    get text() {
+      return text;
+    },
+    leave: () => {
+      controller.abort();
+      return reading;
+    },
+  };
+}
+
+const cancel = (proxy: RunningProxy, id: string, init: RequestInit = {}) =>
+  proxy.post(`/api/admin/live/${id}/cancel`, "{}", init);
+const oneRunning = async (proxy: RunningProxy) => {
+  await until(() => proxy.app.live.running().length === 1);
+  return proxy.app.live.running()[0]!.request_id;
+};
+
+describe("the feed", () => {
+  test("shows a stream while it runs, and its end", async () => {
+    await using proxy = await startProxy();
+    const feed = await watch(proxy);
+    expect(feed.response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
+    await until(() => feed.heard.length === 1);
+    expect(feed.heard[0]).toEqual({
+      event: "snapshot",
+      data: { now_ms: expect.any(Number), running: [], missed: false },
+    });
+
+    const response = await proxy.post("/v1/messages", ask("[demo: silence 0.6] Hello CANARY"), agent);
+    const id = response.headers.get("x-request-id")!;
+    await until(() => feed.about(id).length > 0);
+    expect(feed.about(id)[0]).toEqual({
+      event: "running",
+      data: {
+        request_id: id,
+        started_at_ms: expect.any(Number),
+        first_byte_ms: expect.any(Number),
+        path: "/v1/messages",
+        client_dialect: "messages",
+        upstream_dialect: expect.any(String),
+        upstream_endpoint: expect.any(String),
+        account_id: "octo-demo",
+        client_model: "gpt-5-mini",
+        upstream_model: "gpt-5-mini",
+        stream: true,
+        initiator: "user",
+        initiator_reason: "a person's turn",
+        attempts: [{ account: "octo-demo", status: 200, ms: expect.any(Number) }],
+        client_name: "tester/1.0",
+      },
+    });
+    expect(await (await fetch(`${proxy.url}/api/admin/requests/${id}`)).json()).toMatchObject({
+      running: true,
+      item: { request_id: id, account_id: "octo-demo" },
+    });
+    const late = await watch(proxy);
+    await until(() => late.heard.length > 0);
+    expect(late.heard[0]!.data.running).toMatchObject([{ request_id: id }]);
+
+    await response.text();
+    await until(() => feed.heard.some(({ event }) => event === "finished"));
+    expect(feed.about(id).at(-1)).toMatchObject({
+      event: "finished",
+      data: { request_id: id, http_status: 200, stream: true, error_type: null, output_tokens: expect.any(Number) },
+    });
+    expect(feed.text).not.toContain("CANARY");
+    expect(proxy.app.live.count).toBe(0);
+    await feed.leave();
+    await late.leave();
+  });
+
+  test("says an exchange that begins and ends at once only once", async () => {
+    await using proxy = await startProxy();
+    const feed = await watch(proxy);
+    for (let count = 0; count < 5; count++) await proxy.post("/v1/messages", "{");
+    await until(() => feed.heard.length === 6);
+    expect(feed.heard.slice(1).map(({ event, data }) => [event, data.http_status])).toEqual(
+      Array(5).fill(["finished", 400]),
+    );
+    await feed.leave();
+  });
+
+  test("tells a reader that was too slow that it missed something, and holds little for it", async () => {
+    await using proxy = await startProxy();
+    const response = await fetch(`${proxy.url}/api/admin/live`);
+    const reader = response.body!.getReader();
+    await reader.read();
+    for (let round = 0; round < 60; round++) {
+      for (let count = 0; count < 100; count++)
+        proxy.app.live.ended({ ...sample, request_id: `${round}-${count}`, error_message: "x".repeat(1_000) });
+      if (round % 6 === 0) await Bun.sleep(210);
+    }
+    for (let count = 0; count < 1_000; count++) proxy.app.live.ended({ ...sample, request_id: `late-${count}` });
+    let text = "";
+    while (!text.includes('"missed":true')) text += Buffer.from((await reader.read()).value!).toString();
+    await reader.cancel();
+  });
+
+  test("ends when the process drains, so that a page left open does not hold it up", async () => {
+    await using proxy = await startProxy();
+    const feed = await watch(proxy);
+    await until(() => feed.heard.length === 1);
+    proxy.app.live.close();
+    await until(() => feed.ended);
+    const after = await watch(proxy);
+    await until(() => after.ended);
+    expect(after.heard).toHaveLength(1);
+  });
+
+  test("is let go when its reader leaves; of more than 50 the last are refused", async () => {
+    await using proxy = await startProxy();
+    const feeds = await Promise.all(Array.from({ length: 50 }, () => watch(proxy)));
+    expect((await fetch(`${proxy.url}/api/admin/live`)).status).toBe(429);
+    await feeds[0]!.leave();
+    let answered = 429;
+    for (let tries = 0; answered === 429 && tries < 100; tries++) {
+      await Bun.sleep(10);
+      const again = await watch(proxy);
+      answered = again.response.status;
+      await again.leave();
+    }
+    expect(answered).toBe(200);
+    for (const feed of feeds) await feed.leave();
+  });
+
+  test("asks nothing of exchanges while nobody watches", () => {
+    const live = openLive();
+    let told = 0;
+    live.begun("a", { tell: () => ({ ...sample, told: told++ }) as never, stop() {} });
+    live.changed("a");
+    expect([told, live.count]).toEqual([0, 1]);
+    live.ended({ ...sample, request_id: "a" });
+    expect(live.count).toBe(0);
+  });
+});
+
+describe("cancelling", () => {
+  test.each([
+    ["/v1/chat/completions", (text: string) => text.includes('"code":"cancelled"') && !text.includes("[DONE]")],
+    ["/v1/messages", (text: string) => text.includes("event: error") && !text.includes("message_stop")],
+    ["/v1/responses", (text: string) => text.includes("response.failed") && !text.includes("response.completed")],
+  ])(
+    "a stream of %s ends it with an error in the client's words, and lets the upstream go",
+    async (path, isTruthful) => {
+      await using proxy = await startProxy();
+      const { messages, max_tokens, ...rest } = ask("[demo: silence 20] Hello");
+      const body = path === "/v1/responses" ? { ...rest, input: messages } : { ...rest, messages, max_tokens };
+      const response = await proxy.post(path, body);
+      const reader = response.body!.getReader();
+      let text = Buffer.from((await reader.read()).value!).toString();
+      const id = await oneRunning(proxy);
+      expect(id).toBe(response.headers.get("x-request-id")!);
+      const cancelled = await cancel(proxy, id);
+      expect([cancelled.status, await cancelled.json()]).toEqual([200, { cancelled: true }]);
+      for (let step = await reader.read(); !step.done; step = await reader.read())
+        text += Buffer.from(step.value).toString();
+      expect(text).toContain("The owner of this proxy cancelled the request.");
+      expect(isTruthful(text)).toBe(true);
+      await until(() => proxy.demo.open === 0);
+      expect(proxy.rows()).toMatchObject([
+        { request_id: id, http_status: 200, error_type: "cancelled", stop_reason: null },
+      ]);
+    },
+  );
+
+  test.each([
+    ["before its first byte", { stream: true }, "[demo: slow-headers 20] Hello"],
+    ["that is not streamed", { stream: false }, "[demo: slow-headers 20] Hello"],
+    ["that was accepted, but is silent", { stream: true }, "[demo: silence 20] Hello"],
+  ])("a request %s gives 503, which clients do not repeat", async (name, more, prompt) => {
+    await using proxy = await startProxy();
+    if (name.includes("silent"))
+      proxy.demo.intercept(
+        "/chat/completions",
+        () =>
+          new Response(new ReadableStream({ pull: () => Bun.sleep(20_000) }), {
+            headers: { "content-type": "text/event-stream" },
+          }),
+      );
+    const asked = proxy.post("/v1/chat/completions", ask(prompt, more));
+    const id = await oneRunning(proxy);
+    await until(() => proxy.demo.journal.some(({ path }) => path === "/chat/completions"));
+    await Bun.sleep(50);
+    expect((await cancel(proxy, id)).status).toBe(200);
+    const response = await asked;
+    expect([response.status, response.headers.get("x-should-retry")]).toEqual([503, "false"]);
+    expect(await response.json()).toMatchObject({
+      error: { code: "cancelled", message: expect.stringContaining("owner") },
+    });
+    if (!name.includes("silent")) await until(() => proxy.demo.open === 0);
+    expect(proxy.rows()).toMatchObject([
+      { request_id: id, http_status: 503, error_type: "cancelled", account_id: "octo-demo" },
+    ]);
+    expect(proxy.app.accounts[0]!.state.name).toBe("ready");
+  });
+
+  test("is for JSON alone, and for what runs", async () => {
+    await using proxy = await startProxy();
+    for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
+      expect((await cancel(proxy, "x", { headers: { "content-type": type } })).status).toBe(415);
+    expect((await cancel(proxy, "x", { headers: { origin: "https://evil.example" } })).status).toBe(403);
+    const missing = await cancel(proxy, "x");
+    expect([missing.status, await missing.json()]).toEqual([
+      404,
+      { error: { type: "not_found", message: "No request with this id is running." } },
+    ]);
+    expect((await fetch(`${proxy.url}/api/admin/live/x/cancel`)).status).toBe(405);
+  });
+});

@@ -1,0 +1,268 @@
+/** Chat completions as the official package speaks them, against the scripted upstream. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import OpenAI from "openai";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+let proxy: RunningProxy;
+let client: OpenAI;
+
+beforeAll(async () => {
+  proxy = await startProxy();
+  client = new OpenAI({ baseURL: `${proxy.url}/v1`, apiKey: "unused", maxRetries: 0 });
+});
+afterAll(() => proxy[Symbol.asyncDispose]());
+
+const weather = {
+  type: "function",
+  function: {
+    name: "get_weather",
+    description: "The weather in a city",
+    parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+  },
+} as const;
+
+const pixel =
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+const ask = (content: string) => [{ role: "user" as const, content }];
+
+/** One model of each kind of voice, and of each billing. */
+const models = ["gpt-4.1", "gpt-5-mini", "claude-sonnet-4.6", "gemini-3.1-pro-preview"];
+
+describe.each(models)("%s", (model) => {
+  test("a full answer carries the asked model id, an object name, a time and usage", async () => {
+    const answer = await client.chat.completions.create({ model, messages: ask("Say hello.") });
+    expect(answer).toMatchObject({ object: "chat.completion", model });
+    expect(answer.created).toBeGreaterThan(0);
+    expect(answer.choices).toHaveLength(1);
+    expect(answer.choices[0]).toMatchObject({ index: 0, finish_reason: "stop" });
+    expect(answer.choices[0]!.message.content).toContain("DEMO");
+    expect(answer.choices[0]!.message).not.toHaveProperty("padding");
+    expect(answer.usage!.total_tokens).toBe(answer.usage!.prompt_tokens + answer.usage!.completion_tokens);
+  });
+
+  test("a stream says the same as the full answer, with usage only when asked for", async () => {
+    const full = await client.chat.completions.create({ model, messages: ask("Say hello.") });
+    const read = async (options: { include_usage: boolean } | undefined) => {
+      let text = "";
+      let usage: OpenAI.CompletionUsage | null | undefined;
+      let finish: string | null = null;
+      const stream = await client.chat.completions.create({
+        model,
+        messages: ask("Say hello."),
+        stream: true,
+        ...(options ? { stream_options: options } : {}),
+      });
+      for await (const chunk of stream) {
+        // Some models begin with an empty chunk of content filters.
+        if (chunk.choices.length > 0) expect(chunk).toMatchObject({ object: "chat.completion.chunk", model });
+        text += chunk.choices[0]?.delta.content ?? "";
+        finish = chunk.choices[0]?.finish_reason ?? finish;
+        usage = chunk.usage ?? usage;
+        if (!options) expect(chunk.choices.length > 0 || chunk.usage == null).toBe(true);
+      }
+      return { text, usage, finish };
+    };
+    const told = await read({ include_usage: true });
+    expect(told.text).toBe(full.choices[0]!.message.content!);
+    expect(told.finish).toBe("stop");
+    expect(told.usage).toMatchObject({
+      prompt_tokens: full.usage!.prompt_tokens,
+      completion_tokens: full.usage!.completion_tokens,
+    });
+    expect((await read(undefined)).text).toBe(told.text);
+  });
+
+  test("a tool call, its result, and the answer to it", async () => {
+    const messages: OpenAI.ChatCompletionMessageParam[] = ask("What is the weather in Paris?");
+    const first = await client.chat.completions.create({ model, messages, tools: [weather] });
+    expect(first.choices).toHaveLength(1);
+    expect(first.choices[0]!.finish_reason).toBe("tool_calls");
+    const call = first.choices[0]!.message.tool_calls![0]!;
+    if (call.type !== "function") throw new Error("not a function call");
+    expect(JSON.parse(call.function.arguments)).toEqual({ city: "Paris" });
+
+    messages.push(first.choices[0]!.message, { role: "tool", tool_call_id: call.id, content: "18 degrees, sunny" });
+    const second = await client.chat.completions.create({ model, messages, tools: [weather] });
+    expect(second.choices[0]!.message.content).toContain("18 degrees");
+    const [answer, asked] = proxy.rows();
+    expect([asked!.initiator, answer!.initiator]).toEqual(["user", "agent"]);
+  });
+
+  test("parallel tool calls in a stream have indices of their own", async () => {
+    const stream = client.chat.completions.stream({
+      model,
+      messages: ask("What is the weather in two cities, in parallel?"),
+      tools: [weather],
+    });
+    const answer = await stream.finalChatCompletion();
+    const calls = answer.choices[0]!.message.tool_calls!;
+    expect(calls).toHaveLength(2);
+    expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
+    for (const call of calls)
+      if (call.type === "function") expect(JSON.parse(call.function.arguments)).toHaveProperty("city");
+  });
+
+  test("an image reaches the model, announced by its header", async () => {
+    const answer = await client.chat.completions.create({
+      model,
+      messages: [
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "What is this?" },
+            { type: "image_url", image_url: { url: pixel } },
+          ],
+        },
+      ],
+    });
+    expect(answer.choices[0]!.finish_reason).toBe("stop");
+    expect(proxy.demo.journal.at(-1)!.headers["copilot-vision-request"]).toBe("true");
+  });
+});
+
+test("an aborted stream throws the package's own abort and the upstream is let go", async () => {
+  const controller = new AbortController();
+  const stream = await client.chat.completions.create(
+    { model: "gpt-5-mini", messages: ask("[demo: silence 20] Hello"), stream: true },
+    { signal: controller.signal },
+  );
+  const read = async () => {
+    for await (const chunk of stream) if (chunk.choices[0]?.delta.content) controller.abort();
+  };
+  await read().catch(() => {});
+  const started = performance.now();
+  while (proxy.demo.open > 0 && performance.now() - started < 1000) await Bun.sleep(5);
+  expect(proxy.demo.open).toBe(0);
+  expect(proxy.rows()[0]).toMatchObject({ http_status: 499, error_type: "client_closed" });
+});
+
+describe("errors arrive as the package's own types, with the upstream's words", () => {
+  test.each([
+    ["[demo: 400-field]", OpenAI.BadRequestError, /Extra inputs are not permitted/],
+    ["[demo: 404]", OpenAI.NotFoundError, /./],
+    ["[demo: 429]", OpenAI.RateLimitError, /./],
+    ["[demo: 500]", OpenAI.InternalServerError, /./],
+    ["[demo: 502-html]", OpenAI.InternalServerError, /status 502/],
+    ["[demo: 503]", OpenAI.InternalServerError, /./],
+    ["[demo: first-error]", OpenAI.APIError, /./],
+    ["[demo: html]", OpenAI.InternalServerError, /event stream|not JSON/],
+    ["[demo: empty]", OpenAI.InternalServerError, /./],
+  ] as const)("%s", async (directive, type, words) => {
+    await using fresh = await startProxy();
+    const impatient = new OpenAI({ baseURL: `${fresh.url}/v1`, apiKey: "unused", maxRetries: 0 });
+    const failure = await impatient.chat.completions
+      .create({ model: "gpt-5-mini", messages: ask(`${directive} Hello`), stream: true })
+      .then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      );
+    expect(failure).toBeInstanceOf(type);
+    expect((failure as Error).message).toMatch(words);
+  });
+
+  test("401 for a wrong client key, before the model name is looked at", async () => {
+    await using guarded = await startProxy({ config: { auth: { apiKeys: ["k-alpha-0123456789"] } } });
+    const stranger = new OpenAI({ baseURL: `${guarded.url}/v1`, apiKey: "wrong", maxRetries: 0 });
+    const refusal = await stranger.chat.completions
+      .create({ model: "nothing", messages: [] })
+      .catch((thrown) => thrown);
+    expect(refusal).toBeInstanceOf(OpenAI.AuthenticationError);
+    const friend = new OpenAI({ baseURL: `${guarded.url}/v1`, apiKey: "k-alpha-0123456789" });
+    expect((await friend.models.list()).data.length).toBeGreaterThan(5);
+  });
+
+  test("404 for an unknown model, with the nearest names", async () => {
+    const failure = await client.chat.completions
+      .create({ model: "gpt-5-mnii", messages: ask("Hi") })
+      .catch((thrown) => thrown);
+    expect(failure).toBeInstanceOf(OpenAI.NotFoundError);
+    expect(failure).toMatchObject({ code: "model_not_found", param: "model" });
+    expect(failure.message).toContain("`gpt-5-mini`");
+  });
+});
+
+test("the same with raw curl", async () => {
+  const body = JSON.stringify({ model: "claude-sonnet-4.6", stream: true, messages: ask("Hello") });
+  const curl = Bun.spawn([
+    "curl",
+    "-sN",
+    `${proxy.url}/v1/chat/completions`,
+    "-H",
+    "content-type: application/json",
+    "-d",
+    body,
+  ]);
+  const text = await new Response(curl.stdout).text();
+  expect(await curl.exited).toBe(0);
+  expect(text).toStartWith("data: {");
+  expect(text).toEndWith("data: [DONE]\n\n");
+});
+
+/** A model of each upstream dialect that a chat client reaches: chat of three makers, responses. */
+describe.each([...models, "gpt-5.3-codex"])("what chat clients send, on %s", (model) => {
+  const post = async (more: object) => {
+    const response = await proxy.post("/v1/chat/completions", { model, messages: ask("Say hello."), ...more });
+    return { status: response.status, json: (await response.json()) as Json };
+  };
+
+  test("`max_tokens` and `max_completion_tokens` are both understood, and lowered to what the model gives", async () => {
+    for (const name of ["max_tokens", "max_completion_tokens"]) {
+      const { status, json } = await post({ [name]: 20 });
+      expect([name, status, json.choices?.[0].finish_reason]).toEqual([name, 200, "length"]);
+      expect((await post({ [name]: 1_000_000, stream: false })).status).toBe(200);
+    }
+  });
+
+  test("fact 21: nothing that clients newly send is a reason to refuse", async () => {
+    const cache_control = { type: "ephemeral" };
+    const { status, json } = await post({
+      messages: [
+        { role: "developer", content: "Be brief.", cache_control },
+        { role: "user", content: [{ type: "text", text: "Say hello.", cache_control }], name: "ada" },
+      ],
+      tools: [
+        { type: "function", function: { name: "f", parameters: { type: "object" }, strict: null }, cache_control },
+      ],
+      store: false,
+      metadata: { a: "b" },
+      service_tier: "auto",
+      prompt_cache_key: "k",
+      safety_identifier: "s",
+      user: "u",
+      seed: 1,
+      reasoning_effort: "xhigh",
+      verbosity: "low",
+      stream_options: null,
+      x_brand_new: { a: 1 },
+    });
+    expect([status, json.choices?.[0].finish_reason]).toEqual([200, "stop"]);
+  });
+
+  test("thinking that a client sends back in Copilot's own words is no reason to refuse", async () => {
+    const thought = { role: "assistant", content: "Hello.", reasoning_text: "I shall greet." };
+    expect((await post({ messages: [...ask("Hi"), thought, ...ask("Again.")] })).status).toBe(200);
+  });
+
+  test("several answers at once are given or refused, never quietly made one", async () => {
+    const { status, json } = await post({ n: 2 });
+    if (status === 200) expect(json.choices).toHaveLength(2);
+    else {
+      expect([status, json.error.param]).toEqual([400, "n"]);
+      expect(json.error.message).toContain("`n`");
+    }
+  });
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: answers and errors, read as they come
+type Json = any;
+
+test("T5: a proof of thinking that another model made is left out, and the request sent once more", async () => {
+  const thought = { role: "assistant", content: "Hello.", reasoning_text: "Hm.", reasoning_opaque: "c29tZW9uZSBlbHNl" };
+  const messages = [...ask("Hi"), thought, ...ask("Say hello.")];
+  const response = await proxy.post("/v1/chat/completions", { model: "gemini-3.1-pro-preview", messages });
+  expect(response.status).toBe(200);
+  expect(JSON.stringify(proxy.demo.journal.at(-1)!.body)).not.toContain("c29tZW9uZSBlbHNl");
+  expect(JSON.parse(proxy.rows()[0]!.attempts)).toHaveLength(2);
+  expect(proxy.rows()[0]!.mends).toContain("foreign-items");
+});

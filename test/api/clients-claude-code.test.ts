@@ -1,0 +1,52 @@
+/** What Claude Code sends, shortened. */
+import { expect, test } from "bun:test";
+import { startProxy } from "../support/proxy";
+
+/** Its first request, with an id as Anthropic spells it. */
+const first = (model: string, stream: boolean) => ({
+  model,
+  messages: [
+    {
+      role: "user",
+      content: [
+        {
+          type: "text",
+          text: "<system-reminder>\n# Environment\n - Primary working directory: /home/me\n</system-reminder>",
+        },
+        { type: "text", text: "Hello", cache_control: { type: "ephemeral" } },
+      ],
+    },
+  ],
+  system: [{ type: "text", text: "You are a Claude agent.", cache_control: { type: "ephemeral" } }],
+  tools: [{ name: "Bash", description: "Runs a command.", input_schema: { type: "object", properties: {} } }],
+  max_tokens: 8000,
+  thinking: { type: "adaptive", display: "omitted" },
+  context_management: { edits: [{ type: "clear_thinking_20251015", keep: "all" }] },
+  output_config: { effort: "high" },
+  stream,
+});
+
+for (const stream of [true, false])
+  test(`a model by the name Anthropic gives it reaches Copilot by Copilot's, ${stream ? "streamed" : "full"}`, async () => {
+    await using proxy = await startProxy();
+    const answer = await proxy.post("/v1/messages?beta=true", first("claude-sonnet-4-6", stream));
+    expect(answer.status).toBe(200);
+    expect(await answer.text()).toContain('"model":"claude-sonnet-4-6"');
+    expect(proxy.demo.journal.at(-1)?.body).toMatchObject({ model: "claude-sonnet-4.6" });
+    expect(JSON.parse(proxy.rows()[0]!.mends)).toContain("model-name");
+  });
+
+test("a base URL that ends in /v1 is as good as one that does not", async () => {
+  await using proxy = await startProxy();
+  const answer = await proxy.post("/v1/v1/messages?beta=true", first("claude-sonnet-4.6", true));
+  expect(answer.status).toBe(200);
+  expect(await answer.text()).toContain("message_stop");
+  const counted = await proxy.post("/v1/v1/messages/count_tokens?beta=true", {
+    model: "claude-sonnet-4.6",
+    messages: [{ role: "user", content: "Hello" }],
+  });
+  expect(await counted.json()).toEqual({ input_tokens: expect.any(Number) });
+  const unknown = await proxy.post("/v1/v1/messages?beta=true", first("no-such-model", true));
+  expect(unknown.status).toBe(404);
+  expect(await unknown.json()).toMatchObject({ type: "error", error: { type: "not_found_error" } });
+});

@@ -1,0 +1,32 @@
+/** What Codex meets, shortened. */
+import { expect, test } from "bun:test";
+import { startProxy } from "../support/proxy";
+
+const turn = {
+  model: "gpt-5.3-codex",
+  stream: true,
+  store: false,
+  input: [{ type: "message", role: "user", content: [{ type: "input_text", text: "Hello" }] }],
+};
+
+test("a client without its key reads how to send one: the placeholder is no secret", async () => {
+  await using proxy = await startProxy({ config: { auth: { apiKeys: ["key-of-a-client"] } } });
+  const answer = await proxy.post("/v1/responses", turn);
+  expect(answer.status).toBe(401);
+  const { error } = (await answer.json()) as { error: { message: string } };
+  expect(error.message).toContain("`x-api-key: <key>` or `Authorization: Bearer <key>`");
+});
+
+test("the WebSocket it opens first is declined with 426", async () => {
+  await using proxy = await startProxy();
+  const answer = await fetch(`${proxy.url}/v1/responses`, {
+    headers: {
+      connection: "Upgrade",
+      upgrade: "websocket",
+      "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+      "sec-websocket-version": "13",
+      "openai-beta": "responses_websockets=2026-02-06",
+    },
+  });
+  expect(answer.status).toBe(426);
+});

@@ -1,0 +1,229 @@
+/** `POST /v1/messages/count_tokens`: exact where Anthropic's counter may be asked, else an estimate, and never a failure. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import Anthropic from "@anthropic-ai/sdk";
+import { anthropicKey } from "../../src/upstream/demo/anthropic";
+import { type Demo, startDemo } from "../../src/upstream/demo/demo";
+import { run } from "../support/command";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+const path = "/v1/messages/count_tokens";
+const ask = (content: unknown, more: object = {}) => ({
+  model: "claude-sonnet-4.6",
+  messages: [{ role: "user", content }],
+  ...more,
+});
+
+let counter: Demo;
+let exact: RunningProxy;
+let plain: RunningProxy;
+
+beforeAll(async () => {
+  counter = startDemo({ pace: 0 });
+  exact = await startProxy({ env: { ANTHROPIC_API_KEY: anthropicKey, DRAGOMAN_ANTHROPIC_API_URL: counter.url } });
+  plain = await startProxy({ env: { DRAGOMAN_ANTHROPIC_API_URL: counter.url } });
+});
+afterAll(async () => {
+  await Promise.all([exact[Symbol.asyncDispose](), plain[Symbol.asyncDispose](), counter.stop()]);
+});
+
+async function count(proxy: RunningProxy, body: unknown, query = "") {
+  const started = performance.now();
+  const response = await proxy.post(path + query, body);
+  const { input_tokens: tokens } = (await response.json()) as { input_tokens: number };
+  return {
+    status: response.status,
+    how: response.headers.get("x-token-count"),
+    tokens,
+    took: performance.now() - started,
+  };
+}
+
+describe("without a key", () => {
+  test("the answer is an estimate, marked as one, and nothing leaves the machine", async () => {
+    const asked = counter.journal.length;
+    const { status, how, tokens } = await count(plain, ask("Hello, how many tokens is this?"));
+    expect([status, how]).toEqual([200, "estimate"]);
+    expect(tokens).toBeWithin(8, 25);
+    expect(counter.journal.length).toBe(asked);
+  });
+
+  test("Anthropic's package reads it, for a model of any maker", async () => {
+    const client = new Anthropic({ baseURL: plain.url, apiKey: "unused", maxRetries: 0 });
+    for (const model of ["claude-sonnet-4.6", "gpt-5.3-codex", "gemini-3.1-pro-preview", "claude-from-tomorrow"])
+      expect(
+        (await client.messages.countTokens({ model, messages: [{ role: "user", content: "Hello" }] })).input_tokens,
+      ).toBeGreaterThan(0);
+  });
+
+  test("what cannot be read is refused in Anthropic's shape", async () => {
+    for (const body of [{ model: "claude-sonnet-4.6" }, { messages: [] }, "{", ask([{ type: "text" }])]) {
+      const response = await plain.post(path, body);
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({ type: "error", error: { type: "invalid_request_error" } });
+    }
+  });
+});
+
+describe("with a key", () => {
+  test("the answer is Anthropic's own count", async () => {
+    const { status, how, tokens } = await count(exact, ask("x".repeat(4000)), "?beta=true");
+    expect([status, how]).toEqual([200, "exact"]);
+    // Four characters are a token to the scripted counter: a role, a text.
+    expect(tokens).toBe(1001);
+    expect(counter.journal.at(-1)!.headers).toMatchObject({
+      "x-api-key": anthropicKey,
+      "anthropic-version": "2023-06-01",
+    });
+    expect(counter.journal.at(-1)!.headers.authorization).toBeUndefined();
+  });
+
+  test("only what the counter takes is sent to it, its model in its own spelling", async () => {
+    const body = ask("Hello", {
+      system: "Be brief.",
+      tools: [{ name: "f", input_schema: { type: "object" } }],
+      tool_choice: { type: "auto" },
+      thinking: { type: "enabled", budget_tokens: 1024 },
+      max_tokens: 10,
+      stream: true,
+      metadata: { user_id: "secret" },
+      temperature: 1,
+      stop_sequences: ["x"],
+      x_new: 1,
+    });
+    expect((await count(exact, body)).how).toBe("exact");
+    const sent = counter.journal.at(-1)!.body as object;
+    expect(Object.keys(sent).sort()).toEqual(["messages", "model", "system", "thinking", "tool_choice", "tools"]);
+    expect(sent).toMatchObject({ model: "claude-sonnet-4-6" });
+  });
+
+  test("other makers' models are estimated: the counter knows its own alone", async () => {
+    const asked = counter.journal.length;
+    expect((await count(exact, ask("Hello", { model: "gpt-5.3-codex" }))).how).toBe("estimate");
+    expect(counter.journal.length).toBe(asked);
+  });
+
+  test("a key of the config counts before the environment's", async () => {
+    await using proxy = await startProxy({
+      config: { anthropicApiKey: anthropicKey },
+      env: { ANTHROPIC_API_KEY: "sk-ant-old", DRAGOMAN_ANTHROPIC_API_URL: counter.url },
+    });
+    expect((await count(proxy, ask("Hello"))).how).toBe("exact");
+  });
+
+  test.each([
+    ["refuses for its rate", "[demo: 429 30]"],
+    ["is overloaded", "[demo: 529]"],
+    ["breaks", "[demo: 500]"],
+    ["answers with a page", "[demo: html]"],
+  ])("K4: when the counter %s, an estimate comes in its place", async (_, directive) => {
+    const { status, how, tokens } = await count(exact, ask(`${directive} Hello`));
+    expect([status, how]).toEqual([200, "estimate"]);
+    expect(tokens).toBeGreaterThan(0);
+  });
+
+  test("K4: when the counter hangs, an estimate comes within a second", async () => {
+    await count(plain, ask("warm")); // the vocabulary is loaded
+    counter.intercept(path, () => new Promise(() => {}));
+    const { status, how, took } = await count(exact, ask("Hello"));
+    expect([status, how]).toEqual([200, "estimate"]);
+    expect(took).toBeLessThan(1900);
+  });
+
+  test("K4: when its answer trickles in for ever, too", async () => {
+    counter.intercept(
+      path,
+      () =>
+        new Response(
+          new ReadableStream({
+            async pull(controller) {
+              await Bun.sleep(50);
+              controller.enqueue(new TextEncoder().encode(" "));
+            },
+          }),
+        ),
+    );
+    const { status, how, took } = await count(exact, ask("Hello"));
+    expect([status, how]).toEqual([200, "estimate"]);
+    expect(took).toBeLessThan(1900);
+  });
+
+  test("K4: when the key is wrong or nobody is there, an estimate comes and the key is in no log line", async () => {
+    for (const env of [
+      { ANTHROPIC_API_KEY: "sk-ant-wrong-key-0001", DRAGOMAN_ANTHROPIC_API_URL: counter.url },
+      { ANTHROPIC_API_KEY: "sk-ant-wrong-key-0001", DRAGOMAN_ANTHROPIC_API_URL: "http://127.0.0.1:9" },
+    ]) {
+      await using proxy = await startProxy({ env, config: { logLevel: "debug" } });
+      expect(await count(proxy, ask("Hello"))).toMatchObject({ status: 200, how: "estimate" });
+      expect(proxy.lines.join("\n")).not.toContain("sk-ant-wrong-key-0001");
+    }
+  });
+
+  test("fact 25: bursts of 35 at once, beyond the counter's rate, are all answered", async () => {
+    const burst = () => Promise.all(Array.from({ length: 35 }, (_, index) => count(exact, ask(`Part ${index}`))));
+    const answers = [...(await burst()), ...(await burst()), ...(await burst())];
+    expect(answers.every(({ status, tokens }) => status === 200 && tokens > 0)).toBe(true);
+    expect(new Set(answers.map(({ how }) => how))).toEqual(new Set(["exact", "estimate"]));
+  });
+});
+
+describe("5 MB to count disturb nobody", () => {
+  const megabytes = 5 * 1024 * 1024;
+  const words = "The quick brown fox, jumps(over) the_lazy dog; 汉字 and 1234 more.\n";
+  const bodies = {
+    words: words.repeat(megabytes / Buffer.byteLength(words)),
+    "one letter": "a".repeat(megabytes),
+    spaces: " ".repeat(megabytes),
+    emoji: "👩‍👩‍👧🎈".repeat(megabytes / Buffer.byteLength("👩‍👩‍👧🎈")),
+  };
+
+  test("words, one letter, spaces and emoji are counted in seconds while a stream goes on without a gap", async () => {
+    await using command = run(["start", "--demo", "--json", "--port", "0"]);
+    const { url } = await command.ready();
+    // On a machine that is busy otherwise a pause may be another program's.
+    for (let attempt = 0; ; attempt++) {
+      const widest = await widestGapWhile(url, async () => {
+        for (const [name, content] of Object.entries(bodies)) {
+          const started = performance.now();
+          const response = await fetch(url + path, { method: "POST", body: JSON.stringify(ask(content)) });
+          const { input_tokens } = (await response.json()) as { input_tokens: number };
+          expect([name, response.status]).toEqual([name, 200]);
+          expect(input_tokens).toBeGreaterThan(10_000);
+          expect(performance.now() - started).toBeLessThan(15_000);
+        }
+      });
+      if (widest < 200) break;
+      if (attempt === 2) throw new Error(`The stream paused for ${Math.round(widest)} ms.`);
+    }
+  }, 60_000);
+});
+
+/** The longest pause, in milliseconds, of a stream that ticks every few milliseconds while something is done. */
+async function widestGapWhile(url: string, doing: () => Promise<void>): Promise<number> {
+  const controller = new AbortController();
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    body: JSON.stringify({
+      model: "gpt-5-mini",
+      stream: true,
+      messages: [{ role: "user", content: "[demo: long 5000]" }],
+    }),
+    signal: controller.signal,
+  });
+  let last = 0;
+  let widest = 0;
+  const begun = Promise.withResolvers<void>();
+  const reading = (async () => {
+    for await (const _ of response.body!) {
+      const now = performance.now();
+      if (last > 0) widest = Math.max(widest, now - last);
+      last = now;
+      begun.resolve();
+    }
+  })().catch(() => {});
+  await begun.promise;
+  await doing();
+  widest = Math.max(widest, performance.now() - last);
+  controller.abort();
+  await reading;
+  return widest;
+}

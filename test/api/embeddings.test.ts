@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import OpenAI from "openai";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+let proxy: RunningProxy;
+let client: OpenAI;
+const model = "text-embedding-3-small";
+
+beforeAll(async () => {
+  proxy = await startProxy();
+  client = new OpenAI({ baseURL: `${proxy.url}/v1`, apiKey: "unused", maxRetries: 0 });
+});
+afterAll(() => proxy[Symbol.asyncDispose]());
+
+describe("embeddings", () => {
+  test("of one text with the package's defaults, which ask for base64", async () => {
+    const { data, usage, model: told } = await client.embeddings.create({ model, input: "hello" });
+    expect(data).toHaveLength(1);
+    expect(data[0]!.embedding).toHaveLength(1536);
+    expect(data[0]!.embedding.every(Number.isFinite)).toBe(true);
+    expect(usage.prompt_tokens).toBeGreaterThan(0);
+    expect(told).toBe(model);
+    expect(proxy.demo.journal.at(-1)!.body).toEqual({ model, input: ["hello"] });
+  });
+
+  test("as base64 and as floats are the same numbers", async () => {
+    const floats = await client.embeddings.create({
+      model,
+      input: ["a", "b"],
+      encoding_format: "float",
+      dimensions: 8,
+    });
+    const packed = await client.embeddings.create({ model, input: ["a", "b"], dimensions: 8 });
+    expect(floats.data.map(({ index }) => index)).toEqual([0, 1]);
+    for (const [index, { embedding }] of floats.data.entries())
+      for (const [position, value] of embedding.entries())
+        expect(packed.data[index]!.embedding[position]!).toBeCloseTo(value, 5);
+  });
+
+  test("of more texts than one call takes keep their order and add up their usage", async () => {
+    const input = Array.from({ length: 1100 }, (_, index) => `text ${index}`);
+    const before = proxy.demo.journal.length;
+    const many = await client.embeddings.create({ model, input, encoding_format: "float", dimensions: 4 });
+    expect(proxy.demo.journal.length - before).toBe(3);
+    const [, alone] = (
+      await client.embeddings.create({ model, input: ["x", input[1090]!], encoding_format: "float", dimensions: 4 })
+    ).data;
+    expect(many.data[1090]!.embedding).toEqual(alone!.embedding);
+    expect(many.usage.prompt_tokens).toBeGreaterThan(1100);
+  });
+
+  test.each([
+    [{ model, input: [] }, "input"],
+    [{ model, input: [[1, 2]] }, "input"],
+    [{ model }, "input"],
+    [{ model, input: "x", encoding_format: "hex" }, "encoding_format"],
+    [{ model: "gpt-4.1", input: "x" }, "model"],
+    [{ input: "x" }, "model"],
+  ])("refused in words: %j", async (body, param) => {
+    const response = await proxy.post("/v1/embeddings", body);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: { type: "invalid_request_error", param } });
+  });
+
+  test("an embeddings model does not chat", async () => {
+    const response = await proxy.post("/v1/chat/completions", { model, messages: [] });
+    expect(response.status).toBe(400);
+  });
+
+  test("each is a row, nobody's turn, without a cost it did not have", async () => {
+    await client.embeddings.create({ model, input: "hello" });
+    expect(proxy.rows()[0]).toMatchObject({
+      path: "/v1/embeddings",
+      client_dialect: "embeddings",
+      upstream_endpoint: "/embeddings",
+      initiator: "agent",
+      http_status: 200,
+      premium_units: 0,
+    });
+  });
+});

@@ -1,0 +1,212 @@
+/** `GET /usage`, `GET /usage/:accountIndex` and `GET /token`: what a script or a dashboard reads of the accounts. */
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Usage } from "../../src/api/usage";
+import { openApp } from "../../src/app";
+import { readEnvironment } from "../../src/config/environment";
+import { listen } from "../../src/server";
+import { quotas } from "../../src/upstream/demo/accounts";
+import { startDemo } from "../../src/upstream/demo/demo";
+import { startProxy } from "../support/proxy";
+
+const quotaPath = "/copilot_internal/user";
+const all = ["octo-demo", "work-demo", "plus-demo"];
+
+type Body = Usage & {
+  accounts: Usage[];
+  token: string;
+  quota_snapshots: { premium_interactions: object };
+  error: { message: string };
+};
+
+async function get(url: string, headers: Record<string, string> = {}): Promise<{ status: number; body: Body }> {
+  const response = await fetch(url, { headers });
+  return { status: response.status, body: (await response.json()) as Body };
+}
+const usages = async (url: string): Promise<Usage[]> => (await get(`${url}/usage`)).body.accounts;
+
+describe("who may ask", () => {
+  test.each(["/usage", "/usage/0", "/token", "/token?account=0"])(
+    "%s: with a key only, where keys are set",
+    async (path) => {
+      await using proxy = await startProxy({ config: { auth: { apiKeys: ["k-0123456789"] } } });
+      expect((await get(proxy.url + path)).status).toBe(401);
+      expect((await get(proxy.url + path, { "x-api-key": "wrong" })).status).toBe(401);
+      expect((await get(proxy.url + path, { authorization: "Bearer k-0123456789" })).status).toBe(200);
+    },
+  );
+
+  test.each(["/usage", "/usage/0", "/token"])("%s: no web page of another origin", async (path) => {
+    await using proxy = await startProxy();
+    expect((await get(proxy.url + path, { origin: "https://evil.example" })).status).toBe(403);
+  });
+});
+
+describe("what is left", () => {
+  test("the specification's fields, and how the account is", async () => {
+    await using proxy = await startProxy({ accounts: all });
+    const [octo, work, plus] = await usages(proxy.url);
+    expect(octo).toEqual({
+      id: "octo-demo",
+      entitlement: 300,
+      remaining: 217.34,
+      unlimited: false,
+      failed: false,
+      state: "ready",
+      until: null,
+      reason: null,
+      plan: "individual",
+      unit: "premium",
+      reset_at: expect.stringMatching(/^\d{4}-\d\d-01T00:00:00.000Z$/),
+      overage: false,
+      overage_count: 0,
+      stale: false,
+      updated_at: expect.stringMatching(/Z$/),
+      quota_error: null,
+    });
+    expect(work).toMatchObject({ id: "work-demo", unlimited: true, remaining: null, failed: false });
+    expect(plus).toMatchObject({ id: "plus-demo", entitlement: 1500, remaining: 1204 });
+  });
+
+  test.each([
+    ["overdrawn", { entitlement: 300, remaining: -1, state: "exhausted" }],
+    ["overage", { entitlement: 300, remaining: 0, overage: true, overage_count: 12.5, state: "ready" }],
+    ["unlimited", { entitlement: null, remaining: null, unlimited: true, state: "ready" }],
+    ["tokenBilling", { unit: "credits", entitlement: null, remaining: null, unlimited: false, state: "ready" }],
+    ["credits", { unit: "credits", entitlement: 1500, remaining: 1100, state: "ready" }],
+    ["freeLegacy", { unit: "chat", entitlement: 500, remaining: 450, state: "ready" }],
+  ] as const)("A17, A18: %s is neither a false 0 nor added to another unit", async (name, expected) => {
+    await using proxy = await startProxy();
+    proxy.demo.accounts[0]!.quota = quotas[name]();
+    expect((await usages(proxy.url))[0]).toMatchObject(expected);
+  });
+
+  test("a used-up account says until when and why, and the numbers follow each answer", async () => {
+    await using proxy = await startProxy();
+    proxy.demo.accounts[0]!.quota.premium.remaining = 1;
+    expect((await usages(proxy.url))[0]).toMatchObject({ remaining: 1, state: "ready" });
+    await proxy.post("/v1/chat/completions", {
+      model: "claude-sonnet-4.6",
+      messages: [{ role: "user", content: "Hi" }],
+    });
+    const [octo] = await usages(proxy.url);
+    expect(octo).toMatchObject({ remaining: 0, failed: false, state: "exhausted" });
+    expect(octo!.reason).toBe("Its premium requests are used up.");
+    expect(octo!.until).toBe(octo!.reset_at);
+    expect(proxy.demo.journal.filter(({ path }) => path === quotaPath).length).toBe(1);
+  });
+
+  test("T16: with the quota endpoint down the last known numbers are stale, nothing known is null, and routing works", async () => {
+    let now = Date.now();
+    await using proxy = await startProxy({ clock: { now: () => now } });
+    await usages(proxy.url);
+    now += 60_000;
+    proxy.demo.intercept(quotaPath, () => new Response("", { status: 500 }), Number.POSITIVE_INFINITY);
+    expect((await usages(proxy.url))[0]).toMatchObject({ remaining: 217.34, stale: true, failed: false });
+    const answer = await proxy.post("/v1/chat/completions", {
+      model: "gpt-5-mini",
+      messages: [{ role: "user", content: "Hi" }],
+    });
+    expect(answer.status).toBe(200);
+
+    await using fresh = await startProxy();
+    fresh.demo.intercept(quotaPath, () => new Response("", { status: 500 }));
+    expect((await usages(fresh.url))[0]).toMatchObject({
+      remaining: null,
+      unit: "unknown",
+      stale: true,
+      quota_error: expect.stringContaining("status 500"),
+    });
+  });
+
+  test("A7: a revoked sign-in is failed, with what to do, and the others are shown as ever", async () => {
+    await using proxy = await startProxy({ accounts: all });
+    proxy.demo.accounts.shift();
+    const [octo, work] = await usages(proxy.url);
+    expect(octo).toMatchObject({
+      id: "octo-demo",
+      failed: true,
+      state: "failed",
+      reason: expect.stringContaining("Run `dragoman auth` to sign in again."),
+    });
+    expect(work).toMatchObject({ id: "work-demo", failed: false });
+  });
+
+  test("T12: without an account it is an empty list", async () => {
+    await using proxy = await startProxy({ accounts: [] });
+    expect(await get(`${proxy.url}/usage`)).toMatchObject({ status: 200, body: { accounts: [] } });
+  });
+});
+
+describe("one account", () => {
+  test("A21: counted from 0, with GitHub's own numbers as they came", async () => {
+    await using proxy = await startProxy({ accounts: all });
+    const { status, body } = await get(`${proxy.url}/usage/0`);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ id: "octo-demo", host: "github.com", temporary: false, remaining: 217.34 });
+    expect(body.quota_snapshots.premium_interactions).toMatchObject({
+      quota_id: "premium_interactions",
+      percent_remaining: 72.447,
+    });
+    expect((await get(`${proxy.url}/usage/2`)).body.id).toBe("plus-demo");
+  });
+
+  test.each([
+    ["/usage/3", 404, "GET /usage lists 3, counted from 0"],
+    ["/usage/99999999999999999999", 404, "There is no account"],
+    ["/usage/-1", 400, "must be a whole number"],
+    ["/usage/1.5", 400, "must be a whole number"],
+    ["/usage/octo-demo", 400, "must be a whole number"],
+    ["/token?account=3", 404, "There is no account 3"],
+    ["/token?account=", 400, "must be a whole number"],
+    ["/token?account=x", 400, "must be a whole number"],
+  ])("%s is %d", async (path, status, words) => {
+    await using proxy = await startProxy({ accounts: all });
+    const answer = await get(proxy.url + path);
+    expect([answer.status, answer.body.error.message]).toEqual([status, expect.stringContaining(words)]);
+  });
+
+  test("its token, where that is asked for", async () => {
+    await using proxy = await startProxy({ accounts: all });
+    const first = (await get(`${proxy.url}/token`)).body;
+    expect<unknown>(first).toEqual({ token: expect.stringMatching(/^tid=/), expires_at: expect.any(Number) });
+    expect((await get(`${proxy.url}/token?account=0`)).body).toEqual(first);
+    expect((await get(`${proxy.url}/token?account=1`)).body.token).toContain("sku=copilot_for_business_seat_quota");
+    expect<unknown>((await get(`${proxy.url}/token?account=2`)).body).toEqual({
+      token: proxy.demo.accounts[2]!.githubToken,
+      expires_at: null,
+    });
+  });
+});
+
+test("A16, T18: a temporary account is /usage/0, the saved ones follow, its token is shown nowhere and never saved", async () => {
+  const demo = startDemo({ pace: 0 });
+  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const lines: string[] = [];
+  const secret = demo.accounts[1]!.githubToken;
+  const app = openApp({
+    environment: readEnvironment({ HOME: home, DRAGOMAN_HOME: home }),
+    version: "0.0.0-test",
+    demo: { url: demo.url, accounts: [demo.accounts[0]!] },
+    temporaryToken: secret,
+    write: (line) => void lines.push(line),
+  });
+  const server = listen(app, 0);
+  try {
+    const { body } = await get(`${server.url}/usage`);
+    expect(body.accounts.map(({ id }: Usage) => id)).toEqual(["work-demo", "octo-demo"]);
+    const zero = (await get(`${server.url}/usage/0`)).body;
+    expect(zero).toMatchObject({ id: "work-demo", temporary: true });
+    expect((await get(`${server.url}/usage/1`)).body).toMatchObject({ id: "octo-demo", temporary: false });
+    expect((await get(`${server.url}/usage/2`)).status).toBe(404);
+    expect(JSON.stringify([body, zero, lines])).not.toContain(secret);
+    expect([...new Bun.Glob("**/*").scanSync(home)].filter((name) => name.startsWith("accounts"))).toEqual([]);
+  } finally {
+    server.close();
+    app.close();
+    await demo.stop();
+    rmSync(home, { recursive: true, force: true });
+  }
+});

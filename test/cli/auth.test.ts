@@ -1,0 +1,314 @@
+/** `dragoman auth` as a person meets it, at a terminal and without one. */
+import { describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { quotas } from "../../src/upstream/demo/accounts";
+import { run } from "../support/command";
+import { until } from "../support/proxy";
+import { atTerminal } from "../support/terminal";
+import { scriptedGithub } from "./bench";
+
+/** Runs to its end. */
+async function ended(args: string[], env: Record<string, string>) {
+  await using command = run(args, { env });
+  const code = await command.exited;
+  return { code, stdout: command.stdout(), stderr: command.stderr() };
+}
+
+describe.concurrent("signing in at a terminal", () => {
+  test.each([
+    ["github.com", [], "github.com"],
+    ["a tenant of ghe.com", ["--enterprise-url=Company.ghe.com"], "company.ghe.com"],
+  ])(
+    "at %s: the code is large and plain, time runs, and the account is saved and known",
+    async (_, options, host) => {
+      await using github = scriptedGithub();
+      await using terminal = atTerminal(["auth", ...options], github.env, github.home);
+      await terminal.shows("enter the code DEMO-0001");
+      expect(terminal.screen()).toContain(`Signing in at ${host}. GitHub's page will name GitHub's own Copilot plugin`);
+      expect(terminal.screen()).toContain(`Open ${github.demo.url}/login/device`); // no screen here: nothing is opened
+      expect(terminal.screen()).toContain("█▀▀▀▄ █▀▀▀▀ █▄ ▄█");
+      await terminal.shows(/holds for 14:5\d more/);
+      await terminal.shows("Signed in as octo-demo.");
+      expect(await terminal.exited).toBe(0);
+      expect(terminal.screen()).toContain("Plan individual. Left of its premium requests: 217.34 of 300");
+      expect(terminal.screen()).not.toContain(github.demo.accounts[0]!.githubToken);
+
+      const file = join(github.data, "accounts", host, "octo-demo.json");
+      expect(statSync(file).mode & 0o777).toBe(0o600);
+      expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ login: "octo-demo", host, app: "vscode" });
+    },
+    20_000,
+  );
+
+  test("the environment names the tenant and the app as well, in both spellings", async () => {
+    await using github = scriptedGithub();
+    const env = { ...github.env, PROXY_API_ENTERPRISE_URL: "company.ghe.com", PROXY_API_OAUTH_APP: "opencode" };
+    await using terminal = atTerminal(["auth"], env, github.home);
+    await terminal.shows("Signing in at company.ghe.com. GitHub's page will name opencode");
+    await terminal.shows("Signed in as plus-demo.");
+    expect(await terminal.exited).toBe(0);
+    expect(
+      JSON.parse(readFileSync(join(github.data, "accounts/company.ghe.com/plus-demo.json"), "utf8")),
+    ).toMatchObject({
+      app: "opencode",
+      mode: "direct",
+    });
+  }, 20_000);
+
+  test("before the second account comes one sentence on whose accounts may be used", async () => {
+    await using github = scriptedGithub();
+    github.signIn("plus-demo");
+    await using terminal = atTerminal(["auth", "add"], github.env, github.home);
+    await terminal.shows("Use only accounts that are your own");
+    await terminal.shows("Signed in as octo-demo.");
+    await terminal.exited;
+    expect(github.logins()).toEqual(["plus-demo", "octo-demo"]);
+  }, 20_000);
+
+  test("A15: the same person again is one account", async () => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo", "plus-demo");
+    await using terminal = atTerminal(["auth"], github.env, github.home);
+    await terminal.shows("Signed in already: octo-demo, plus-demo.");
+    await terminal.shows("Signed in as octo-demo, who was here before: the sign-in is renewed.");
+    await terminal.exited;
+    expect(github.logins()).toEqual(["octo-demo", "plus-demo"]);
+  }, 20_000);
+
+  test("A15: declined in the browser: nothing is saved, exit code 1", async () => {
+    await using github = scriptedGithub({ device: { interval: 1, pending: 0, outcome: "access_denied" } });
+    await using terminal = atTerminal(["auth"], github.env, github.home);
+    expect(await terminal.exited).toBe(1);
+    expect(terminal.screen()).toContain("The sign-in was declined in the browser; nothing was saved.");
+    expect(github.logins()).toEqual([]);
+  }, 20_000);
+
+  test("Ctrl-C ends it at once and cleanly", async () => {
+    await using github = scriptedGithub();
+    await using terminal = atTerminal(["auth"], github.env, github.home);
+    await terminal.shows("Ctrl-C gives up");
+    terminal.type("\x03");
+    expect(await terminal.exited).toBe(130);
+    expect(terminal.screen()).toEndWith("Nothing was saved.\n");
+    expect(github.logins()).toEqual([]);
+  }, 20_000);
+
+  test("an account without Copilot is saved, and told why it cannot be used", async () => {
+    await using github = scriptedGithub();
+    github.demo.accounts[0]!.exchangeFault = "no_copilot_access";
+    await using terminal = atTerminal(["auth"], github.env, github.home);
+    expect(await terminal.exited).toBe(0);
+    expect(terminal.screen()).toContain("It is saved, but cannot be used yet.");
+    expect(terminal.screen()).toContain("No access to GitHub Copilot found.");
+  }, 20_000);
+
+  test("the login is asked for again when the network is gone for a moment after the approval", async () => {
+    await using github = scriptedGithub();
+    github.demo.intercept("/user", () => new Response("", { status: 502 }));
+    await using terminal = atTerminal(["auth"], github.env, github.home);
+    expect(await terminal.exited).toBe(0);
+    expect(github.logins()).toEqual(["octo-demo"]);
+  }, 20_000);
+
+  test("nobody at a terminal gets one plain line with the code, no browser, no countdown", async () => {
+    await using github = scriptedGithub();
+    await using command = run(["auth"], { env: { ...github.env, DISPLAY: ":0" } });
+    expect(await command.exited).toBe(0);
+    expect(command.stderr()).toContain(
+      `Open ${github.demo.url}/login/device and enter the code DEMO-0001 within 15 minutes.\n`,
+    );
+    expect(command.stderr()).not.toMatch(/\x1b|\r/);
+    expect(command.stdout()).toBe("");
+    expect(github.logins()).toEqual(["octo-demo"]);
+  }, 20_000);
+});
+
+describe.concurrent("the clipboard and the browser", () => {
+  /** Helpers that write down what they were given. */
+  function desk(home: string) {
+    const bin = join(home, "bin");
+    mkdirSync(bin);
+    const helper = (name: string, script: string) => {
+      writeFileSync(join(bin, name), `#!/bin/sh\n${script}\n`);
+      chmodSync(join(bin, name), 0o755);
+    };
+    helper("wl-copy", `cat > ${home}/copied`);
+    helper("xdg-open", `printf %s "$1" > ${home}/opened`);
+    return { PATH: `${bin}:${process.env.PATH}`, WAYLAND_DISPLAY: "wayland-0" };
+  }
+
+  test("the code is copied and the page opened where that is possible", async () => {
+    await using github = scriptedGithub();
+    await using terminal = atTerminal(["auth"], { ...github.env, ...desk(github.home) }, github.home);
+    await terminal.shows("Your browser opens");
+    expect(terminal.screen()).toContain("(it is in your clipboard)");
+    await until(() => existsSync(join(github.home, "opened")));
+    expect(readFileSync(join(github.home, "copied"), "utf8")).toBe("DEMO-0001");
+    expect(readFileSync(join(github.home, "opened"), "utf8")).toBe(`${github.demo.url}/login/device`);
+    terminal.type("\x03");
+    await terminal.exited;
+  }, 20_000);
+
+  test.each<Record<string, string>>([{ SSH_CONNECTION: "10.0.0.1 1 10.0.0.2 22" }, { CI: "true" }])(
+    "no browser with %j",
+    async (where) => {
+      await using github = scriptedGithub();
+      await using terminal = atTerminal(["auth"], { ...github.env, ...desk(github.home), ...where }, github.home);
+      await terminal.shows("enter the code DEMO-0001");
+      expect(terminal.screen()).toContain(`Open ${github.demo.url}`);
+      terminal.type("\x03");
+      await terminal.exited;
+      expect(existsSync(join(github.home, "opened"))).toBe(false);
+    },
+  );
+
+  test("an address that is not GitHub's own is shown with a warning and never opened", async () => {
+    await using github = scriptedGithub();
+    github.demo.intercept("/login/device/code", () =>
+      Response.json({ device_code: "d", user_code: "ABCD-1234", verification_uri: "https://evil.example/login" }),
+    );
+    await using terminal = atTerminal(["auth"], { ...github.env, ...desk(github.home) }, github.home);
+    await terminal.shows("Do not open it unless you know");
+    await terminal.shows("Open https://evil.example/login");
+    terminal.type("\x03");
+    await terminal.exited;
+    expect(existsSync(join(github.home, "opened"))).toBe(false);
+  }, 20_000);
+});
+
+describe("auth ls", () => {
+  test("without an account says what to do", async () => {
+    await using github = scriptedGithub();
+    const { code, stdout, stderr } = await ended(["auth", "ls"], github.env);
+    expect([code, stdout]).toEqual([0, ""]);
+    expect(stderr).toContain("Run `dragoman auth` to sign in.");
+  });
+
+  test("counts from 1 in the order of registration, and asks nobody", async () => {
+    await using github = scriptedGithub();
+    github.signIn("plus-demo", "octo-demo");
+    const { stdout } = await ended(["auth", "ls"], github.env);
+    expect(stdout).toBe("1  plus-demo  github.com  opencode\n2  octo-demo  github.com  vscode\n");
+    expect(github.demo.journal).toEqual([]);
+  });
+
+  test("A7, A17: with -q GitHub says what is left: ∞, unknown, local times, and who must sign in again", async () => {
+    await using github = scriptedGithub();
+    const [octo, work, plus] = github.demo.accounts;
+    work!.quota = quotas.unlimited();
+    plus!.quota = quotas.tokenBilling();
+    github.signIn("octo-demo", "work-demo", "plus-demo");
+    octo!.githubToken = "ghu_revoked";
+    const { code, stdout } = await ended(["auth", "ls", "-q"], { ...github.env, TZ: "Asia/Tokyo" });
+    expect(code).toBe(0);
+    const [head, first, why, second, third] = stdout.split("\n").map((line) => line.split(/ {2,}/));
+    expect(head).toEqual(["#", "account", "plan", "unit", "left", "resets", "state"]);
+    expect(first).toEqual(["1", "octo-demo", "unknown", "unknown", "unknown", "unknown", "failed"]);
+    expect(why!.join("")).toContain("Run `dragoman auth` to sign in again.");
+    expect(second).toEqual([
+      "2",
+      "work-demo",
+      "business",
+      "premium requests",
+      "∞",
+      expect.stringMatching(/09:00/),
+      "ready",
+    ]);
+    expect(third!.slice(0, 5)).toEqual(["3", "plus-demo", "individual_pro", "AI credits", "unknown"]);
+  });
+});
+
+describe("auth rm", () => {
+  test("A21: it counts from 1, as auth ls shows them", async () => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo", "work-demo", "plus-demo");
+    expect((await ended(["auth", "rm", "1", "--force"], github.env)).code).toBe(0);
+    expect(github.logins()).toEqual(["work-demo", "plus-demo"]);
+    expect((await ended(["auth", "rm", "--force", "Plus-Demo"], github.env)).code).toBe(0);
+    expect(github.logins()).toEqual(["work-demo"]);
+  });
+
+  test("FS09: of the removed account no file keeps the token", async () => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo", "work-demo");
+    const { stderr } = await ended(["auth", "rm", "octo-demo", "--force"], github.env);
+    expect(stderr).toContain("https://github.com/settings/applications");
+    const files = readdirSync(github.data, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    expect(files.length).toBeGreaterThan(0);
+    for (const { parentPath, name } of files)
+      expect(readFileSync(join(parentPath, name), "latin1")).not.toContain(github.demo.accounts[0]!.githubToken);
+  });
+
+  test.each(["0", "-1", "999", "../x", "nobody"])("CL08: %s is exit code 1 and changes nothing", async (which) => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo");
+    const { code, stderr } = await ended(["auth", "rm", which, "--force"], github.env);
+    expect([code, github.logins()]).toEqual([1, ["octo-demo"]]);
+    expect(stderr).toContain(`There is no account ${which}`);
+  });
+
+  test("without a terminal it wants --force, and without a name it says so", async () => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo");
+    const unasked = await ended(["auth", "rm", "1"], github.env);
+    expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining("say --force")]);
+    expect((await ended(["auth", "rm"], github.env)).code).toBe(2);
+    expect(github.logins()).toEqual(["octo-demo"]);
+  });
+
+  test("at a terminal it asks, and only yes is yes", async () => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo");
+    for (const [keys, code, left] of [
+      ["\n", 1, 1],
+      ["\x03", 1, 1],
+      ["yes\n", 0, 0],
+    ] as const) {
+      await using terminal = atTerminal(["auth", "rm", "1"], github.env, github.home);
+      await terminal.shows("Remove octo-demo at github.com from this machine? [y/N]");
+      terminal.type(keys);
+      expect(await terminal.exited).toBe(code);
+      expect(github.logins().length).toBe(left);
+    }
+  }, 20_000);
+});
+
+describe("wrong usage is exit code 2, with one sentence, and nothing is made", () => {
+  test.each([
+    ["CL05", ["auth", "--enterprise-url", "https://x"]],
+    ["CL05", ["auth", "--enterprise-url", "a@b"]],
+    ["CL05", ["auth", "add", "--enterprise-url", "a/b"]],
+    ["CL05", ["auth", "--enterprise-url", "x#y"]],
+    ["CL05", ["auth", "--enterprise-url", "a b"]],
+    ["CL05", ["auth", "--enterprise-url=-x"]],
+    ["CL05", ["auth", "--enterprise-url", "localhost"]],
+    ["CL05", ["auth", "--enterprise-url", "127.0.0.1"]],
+    ["CL06", ["auth", "--oauth-app", "../../x"]],
+    ["CL06", ["auth", "--oauth-app", "a/b"]],
+    ["CL06", ["auth", "add", "--oauth-app", ""]],
+    ["CL06", ["auth", "--oauth-app"]],
+    ["CL09", ["auth", "--nonsense"]],
+    ["CL09", ["auth", "nonsense"]],
+    ["CL09", ["auth", "ls", "--json"]],
+    ["CL09", ["usage", "--nonsense", "--json"]],
+  ])("%s: %j", async (_, args) => {
+    await using github = scriptedGithub();
+    const { code, stdout, stderr } = await ended(args, github.env);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(/^dragoman: .+\n$/);
+    expect([existsSync(github.data), github.demo.journal.length]).toEqual([false, 0]);
+  });
+
+  test("each command has its own help", async () => {
+    await using github = scriptedGithub();
+    for (const [args, text] of [
+      [["auth", "--help"], "--oauth-app"],
+      [["auth", "add", "--help"], "auth add"],
+      [["auth", "ls", "--help"], "--quota"],
+      [["auth", "rm", "--help"], "index_or_username"],
+      [["usage", "--help"], "--json"],
+    ] as const)
+      expect((await ended([...args], github.env)).stdout).toContain(text);
+  });
+});

@@ -1,0 +1,105 @@
+/** A running server while people sign in and out beside it, and while the machine sleeps. */
+import { describe, expect, test } from "bun:test";
+import { run } from "../support/command";
+import { atTerminal } from "../support/terminal";
+import { scriptedGithub } from "./bench";
+
+const start = ["start", "--json", "--port", "0"];
+const ask = (url: string, model = "gpt-5-mini", content = "Hello", stream = false) =>
+  fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    body: JSON.stringify({ model, stream, messages: [{ role: "user", content }] }),
+  });
+
+test.concurrent("A1, T09: stopped past its token's end and woken, it exchanges before it sends: no 401, one exchange", async () => {
+  await using github = scriptedGithub();
+  Object.assign(github.demo.accounts[0]!, { tokenLifetime: 33, refreshIn: 30 });
+  github.signIn("octo-demo");
+  await using server = run(start, { env: github.env });
+  const { url } = await server.ready();
+  expect((await ask(url)).status).toBe(200);
+  server.process.kill("SIGSTOP");
+  await Bun.sleep(34_000);
+  const before = github.demo.journal.length;
+  const waiting = Array.from({ length: 20 }, () => ask(url));
+  await Bun.sleep(200);
+  server.process.kill("SIGCONT");
+  expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(Array(20).fill(200));
+  const since = github.demo.journal.slice(before);
+  expect(since.filter(({ path }) => path === "/copilot_internal/v2/token").length).toBe(1);
+  expect(since.filter(({ status }) => status !== 200)).toEqual([]);
+}, 90_000);
+
+test.concurrent("T17: a running server takes up who signs in and lets go who is removed, within two seconds; what is under way ends", async () => {
+  await using github = scriptedGithub({ pace: 10 });
+  github.signIn("octo-demo");
+  await using server = run(start, { env: github.env });
+  const { url } = await server.ready();
+  const usage = async () =>
+    ((await (await fetch(`${url}/usage`)).json()) as { accounts: { id: string }[] }).accounts.map(({ id }) => id);
+  const settles = async (wanted: string[]) => {
+    const since = performance.now();
+    while ((await usage()).join() !== wanted.join()) {
+      expect(performance.now() - since).toBeLessThan(2000);
+      await Bun.sleep(20);
+    }
+  };
+  expect(await usage()).toEqual(["octo-demo"]);
+
+  github.signIn("octo-demo", "work-demo");
+  await settles(["octo-demo", "work-demo"]);
+  expect(server.stderr()).toContain("work-demo is signed in; it serves from now on.");
+
+  const stream = await ask(url, "claude-sonnet-4.6", "[demo: long 500] Hello", true);
+  await using removing = run(["auth", "rm", "octo-demo", "--force"], { env: github.env });
+  expect(await removing.exited).toBe(0);
+  await settles(["work-demo"]);
+  expect(await stream.text()).toEndWith("data: [DONE]\n\n");
+  expect(github.demo.journal.findLast(({ path }) => path === "/chat/completions")!.account).toBe("octo-demo");
+}, 60_000);
+
+describe.concurrent("a start without an account, at a terminal", () => {
+  test("listens, offers to sign in beside, and serves when somebody has", async () => {
+    await using github = scriptedGithub();
+    await using terminal = atTerminal(["start", "--port", "0"], github.env, github.home);
+    await terminal.shows("No account is signed in. Sign in to GitHub now? [Y/n]");
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(terminal.screen())![0];
+    expect((await ask(url)).status).toBe(503);
+    terminal.type("\n");
+    await terminal.shows("enter the code DEMO-0001");
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+    await terminal.shows("Requests are served from now on.");
+    await terminal.shows("octo-demo is signed in");
+    expect((await ask(url)).status).toBe(200);
+    terminal.type("\x03");
+    expect(await terminal.exited).toBe(0);
+  }, 60_000);
+
+  test("goes on without when told no, and ends at Ctrl-C while the question stands", async () => {
+    await using github = scriptedGithub();
+    await using refusing = atTerminal(["start", "--port", "0"], github.env, github.home);
+    await refusing.shows("now? [Y/n]");
+    refusing.type("n\n");
+    await Bun.sleep(100);
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(refusing.screen())![0];
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+    expect(github.demo.journal).toEqual([]);
+    refusing.type("\x03");
+    expect(await refusing.exited).toBe(0);
+
+    await using leaving = atTerminal(["start", "--port", "0"], github.env, github.home);
+    await leaving.shows("now? [Y/n]");
+    leaving.type("\x03");
+    expect(await leaving.exited).toBe(0);
+  }, 60_000);
+
+  test("is not asked when an editor or a script has started it", async () => {
+    await using github = scriptedGithub();
+    await using terminal = atTerminal(["start", "--json", "--port", "0"], github.env, github.home);
+    await terminal.shows('"event":"ready"');
+    await Bun.sleep(200);
+    expect(terminal.screen()).not.toContain("Sign in to GitHub now?");
+    terminal.type("\x03");
+    await terminal.exited;
+  }, 60_000);
+});

@@ -1,0 +1,205 @@
+/** `dragoman start` as a person or an editor meets it. */
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { version } from "../../package.json";
+import { run } from "../support/command";
+import { until } from "../support/proxy";
+
+const demo = ["start", "--demo", "--json", "--port", "0"];
+const ask = (content: string) =>
+  JSON.stringify({ model: "gpt-5-mini", stream: true, messages: [{ role: "user", content }] });
+
+describe("a start", () => {
+  test("with --json says one line on stdout, everything for people on stderr, in at most 20 lines", async () => {
+    await using command = run(demo);
+    const ready = await command.ready();
+    expect(ready).toEqual({
+      event: "ready",
+      url: `http://127.0.0.1:${ready.port}`,
+      port: ready.port,
+      pid: command.process.pid,
+      version,
+    });
+    const answer = await fetch(`${ready.url}/v1/chat/completions`, { method: "POST", body: ask("Hello") });
+    expect(await answer.text()).toEndWith("data: [DONE]\n\n");
+    expect(command.stdout().trim().split("\n")).toHaveLength(1);
+    expect(command.stderr()).toContain("DEMO");
+    expect(command.stderr().split("Try it:")[0]!.split("\n").length).toBeLessThan(20);
+  });
+
+  test("prints a curl line that works as it is printed", async () => {
+    await using command = run(demo);
+    await command.ready();
+    const line = /curl [\s\S]*?'\n/.exec(command.stderr())![0];
+    const shell = Bun.spawn(["sh", "-c", line], { stdout: "pipe" });
+    expect(await new Response(shell.stdout).text()).toContain("[DONE]");
+  });
+
+  test("without an account listens all the same, and says which command helps", async () => {
+    await using command = run(["start", "--json", "--port", "0"]);
+    const { url } = await command.ready();
+    expect(command.stderr()).toContain("dragoman auth");
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+    expect((await fetch(`${url}/v1/chat/completions`, { method: "POST", body: ask("Hello") })).status).toBe(503);
+  });
+
+  test("makes a folder and files that only their owner can read, whatever the umask", async () => {
+    await using command = run(demo);
+    const { url } = await command.ready();
+    await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body: ask("Hello") })).text();
+    command.process.kill("SIGTERM");
+    await command.exited;
+    const home = join(command.home, "data");
+    const entries = readdirSync(home, { recursive: true, withFileTypes: true });
+    expect(entries.some(({ name }) => name === "admin.sqlite")).toBe(true);
+    for (const entry of entries) {
+      const mode = statSync(join(entry.parentPath, entry.name)).mode & 0o777;
+      expect(mode & 0o077).toBe(0);
+    }
+    expect(statSync(home).mode & 0o077).toBe(0);
+  });
+
+  test("P01: says who has the port", async () => {
+    using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+    await using command = run(["start", "--demo", "--port", String(holder.port)]);
+    expect(await command.exited).toBe(1);
+    expect(command.stderr()).toContain(`Port ${holder.port} is taken`);
+    expect(command.stdout()).toBe("");
+  });
+
+  test("P02: somebody else on ::1 is a warning, and 127.0.0.1 is served", async () => {
+    using holder = Bun.serve({ port: 0, hostname: "::1", fetch: () => new Response() });
+    await using command = run(["start", "--demo", "--json", "--port", String(holder.port)]);
+    const { url } = await command.ready();
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+    expect(command.stderr()).toContain("::1 is taken");
+  });
+
+  test("S10: a config that does not read stops it, naming the place, and stays as it is", async () => {
+    await using decoy = run(["--version"]);
+    const home = join(decoy.home, "data");
+    mkdirSync(home);
+    writeFileSync(join(home, "config.json"), '{\n  "logLevel": \n');
+    await using broken = run(["start", "--port", "0"], { env: { DRAGOMAN_HOME: home } });
+    expect(await broken.exited).toBe(1);
+    expect(broken.stderr()).toMatch(/line \d+, column \d+/);
+    expect(await Bun.file(join(home, "config.json")).text()).toBe('{\n  "logLevel": \n');
+  });
+});
+
+describe("wrong usage is exit code 2, with a sentence and nothing on stdout", () => {
+  test.each([
+    [["start", "--port", "abc"], {}],
+    [["start", "--port", "-1"], {}],
+    [["start", "--port", "70000"], {}],
+    [["start", "--port", "4141.5"], {}],
+    [["start", "--port", ""], {}],
+    [["start", "--port", "0x10"], {}],
+    [["start", "--host", "999.1.1.1"], {}],
+    [["start", "--host", "a b"], {}],
+    [["start", "--host", "0.0.0.0"], {}],
+    [["start", "--host", "0"], {}],
+    [["start", "--host", "::0"], {}],
+    [["start", "--idp-token", ""], {}],
+    [["start", "--idp-token", "a b"], {}],
+    [["start", "--idp-token", "a\nb"], {}],
+    [["start", "--enterprise-url", "https://x"], {}],
+    [["start", "--enterprise-url", "a/b"], {}],
+    [["start", "--enterprise-url", "localhost"], {}],
+    [["start", "--enterprise-url", "127.0.0.1"], {}],
+    [["start", "--json", "--nonsense"], {}],
+    [["nonsense", "--json"], {}],
+    [["start"], { DRAGOMAN_GITHUB_URL: "http://evil.example" }],
+    [["start"], { PROXY_API_KEY: "one-key", DRAGOMAN_API_KEY: "another" }],
+  ] as [string[], Record<string, string>][])("%j %j", async (args, env) => {
+    await using command = run(args, { env });
+    expect(await command.exited).toBe(2);
+    expect(command.stdout()).toBe("");
+    expect(command.stderr()).toMatch(/^dragoman: .+\n$/);
+  });
+
+  test("--help and --version work everywhere", async () => {
+    for (const args of [["--help"], ["start", "--help"]]) {
+      await using help = run(args);
+      expect(await help.exited).toBe(0);
+      expect(help.stdout()).toContain("start");
+    }
+    await using told = run(["--version"]);
+    expect(await told.exited).toBe(0);
+    expect(told.stdout()).toBe(`${version}\n`);
+  });
+});
+
+describe("an end", () => {
+  test("P05: running streams finish first, new connections are refused, exit code 0", async () => {
+    await using command = run(demo);
+    const { url } = await command.ready();
+    const streams = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        fetch(`${url}/v1/chat/completions`, { method: "POST", body: ask("[demo: long 40] Hello") }),
+      ),
+    );
+    command.process.kill("SIGTERM");
+    await Bun.sleep(100);
+    expect(fetch(`${url}/health`)).rejects.toThrow();
+    for (const stream of streams) expect(await stream.text()).toEndWith("data: [DONE]\n\n");
+    expect(await command.exited).toBe(0);
+  });
+
+  test("P06: a second signal ends at once, and the streams say so", async () => {
+    await using command = run(demo);
+    const { url } = await command.ready();
+    const stream = await fetch(`${url}/v1/chat/completions`, { method: "POST", body: ask("[demo: silence 20] Hello") });
+    const text = stream.text().catch(() => "cut");
+    command.process.kill("SIGINT");
+    await until(() => command.stderr().includes("a second signal"));
+    command.process.kill("SIGINT");
+    expect(await command.exited).toBe(130);
+    expect(await text).toMatch(/shutting down|cut/);
+  });
+
+  test("an idle one ends at once", async () => {
+    await using command = run(demo);
+    await command.ready();
+    const startedAt = performance.now();
+    command.process.kill("SIGTERM");
+    expect(await command.exited).toBe(0);
+    expect(performance.now() - startedAt).toBeLessThan(2000);
+  });
+
+  test("P16: nobody reading its lines is no reason to stop", async () => {
+    await using command = run(["start", "--demo", "--json", "--port", "0"]);
+    const { url } = await command.ready();
+    await command.process.stdout.cancel().catch(() => {});
+    await command.process.stderr.cancel().catch(() => {});
+    for (let turn = 0; turn < 3; turn++) expect((await fetch(`${url}/v1/models`)).status).toBe(200);
+  });
+});
+
+test("CL01, CL02: the folder it stands in cannot steer it", async () => {
+  await using decoy = run(["--version"]);
+  await decoy.exited;
+  const marker = join(decoy.home, "marker");
+  writeFileSync(join(decoy.home, "preload.ts"), `require("node:fs").writeFileSync(${JSON.stringify(marker)}, "ran");`);
+  writeFileSync(join(decoy.home, "bunfig.toml"), 'preload = ["./preload.ts"]\n');
+  writeFileSync(
+    join(decoy.home, ".env"),
+    "DRAGOMAN_API_KEY=k-from-the-folder\nHTTPS_PROXY=http://127.0.0.1:1\nDRAGOMAN_GITHUB_URL=http://evil.example\n",
+  );
+  const command = process.env.DRAGOMAN_BINARY
+    ? [process.env.DRAGOMAN_BINARY]
+    : [join(import.meta.dir, "../../src/main.ts")];
+  const child = Bun.spawn([...command, ...demo], {
+    cwd: decoy.home,
+    env: { PATH: process.env.PATH ?? "", HOME: decoy.home },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const first = await child.stdout.getReader().read();
+  const { url } = JSON.parse(new TextDecoder().decode(first.value)) as { url: string };
+  expect((await fetch(`${url}/v1/models`)).status).toBe(200);
+  child.kill("SIGTERM");
+  await child.exited;
+  expect(existsSync(marker)).toBe(false);
+});

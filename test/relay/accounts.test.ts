@@ -1,0 +1,448 @@
+/** Which account serves, what happens when one cannot, and what the client is told when none can. */
+import { describe, expect, test } from "bun:test";
+import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { timed } from "./bench";
+
+const all = ["octo-demo", "work-demo", "plus-demo"];
+const premium = "claude-sonnet-4.6";
+const free = "gpt-5-mini";
+const ask = (content = "Hello", model = premium) => ({ model, messages: [{ role: "user", content }] });
+const chat = "/chat/completions";
+
+interface Answer {
+  status: number;
+  headers: Headers;
+  error: { message: string; code: string; type: string };
+}
+
+async function post(proxy: RunningProxy, content?: string, model?: string): Promise<Answer> {
+  const response = await proxy.post("/v1/chat/completions", ask(content, model));
+  const body = (await response.json()) as Answer;
+  return { status: response.status, headers: response.headers, error: body.error };
+}
+
+/** Who was asked, in order; the newest request's tries when there were several. */
+const asked = ({ demo }: RunningProxy, path = chat) =>
+  demo.journal.filter((seen) => seen.path === path).map(({ account }) => account!.replace("-demo", ""));
+const tries = (proxy: RunningProxy) => {
+  const attempts = JSON.parse(proxy.rows()[0]!.attempts) as { account: string; status?: number }[];
+  return attempts.map(({ account, status }) => `${account.replace("-demo", "")} ${status}`);
+};
+const states = ({ app }: RunningProxy) => app.accounts.map(({ state }) => state.name);
+/** The upstream's answer in its JSON form. */
+const refuse = (status: number, code: string, message = "Told by GitHub.", headers: Record<string, string> = {}) =>
+  Response.json({ error: { code, message } }, { status, headers });
+const always = Number.POSITIVE_INFINITY;
+
+describe("the quota ends", () => {
+  test("T13, A8: in the middle of a request: the next account serves that request, and from then on the next ones", async () => {
+    await using proxy = await startProxy({ accounts: all });
+    proxy.demo.accounts[0]!.quota.premium.remaining = 0;
+    expect((await post(proxy)).status).toBe(200);
+    expect(tries(proxy)).toEqual(["octo 402", "work 200"]);
+    for (let turn = 0; turn < 3; turn++) await post(proxy);
+    expect(asked(proxy)).toEqual(["octo", "work", "work", "work", "work"]);
+    for (let turn = 0; turn < 3; turn++) await post(proxy, "Hello", free);
+    expect(asked(proxy).slice(-3).toSorted()).toEqual(["octo", "plus", "work"]);
+    expect(states(proxy)).toEqual(["exhausted", "ready", "ready"]);
+    expect(proxy.lines.join("")).toMatch(/octo-demo is exhausted until \S+-01T00:00:\d\d\S*: You have no quota/);
+  });
+
+  test("T13: the answer that uses up the last of it says so, and the next request goes elsewhere at once", async () => {
+    await using proxy = await startProxy({ accounts: all });
+    proxy.demo.accounts[0]!.quota.premium.remaining = 2;
+    for (let turn = 0; turn < 3; turn++) expect((await post(proxy)).status).toBe(200);
+    expect(asked(proxy)).toEqual(["octo", "octo", "work"]);
+  });
+
+  test("A9, T14: for all: 429 names every account and its reset, with the earliest as retry-after, and SDKs are told not to wait", async () => {
+    await using proxy = await startProxy({ accounts: ["octo-demo", "plus-demo"] });
+    proxy.demo.intercept(chat, () => refuse(402, "quota_exceeded", "You have no quota", { "retry-after": "7200" }));
+    proxy.demo.intercept(chat, () => refuse(402, "overage_limit_reached", "Spent.", { "retry-after": "3600" }));
+    for (let turn = 0; turn < 2; turn++) {
+      const { status, headers, error } = await post(proxy);
+      expect([status, error.code, error.type]).toEqual([429, "quota_exceeded", "insufficient_quota"]);
+      expect(Number(headers.get("retry-after"))).toBeWithin(3590, 3601);
+      expect(headers.get("x-should-retry")).toBe("false");
+      expect(error.message).toContain("octo-demo: You have no quota This account's quota is used up; models that");
+      expect(error.message).toContain("plus-demo: Spent. The budget for use beyond the plan is spent; it is set at");
+      expect(error.message.match(/\(until [^)]+\)/g)!.length).toBe(2);
+    }
+    expect(asked(proxy)).toEqual(["octo", "plus"]);
+  });
+
+  test("the reset of one account alone is told by this machine's clock", async () => {
+    await using proxy = await startProxy();
+    const reset = new Date(Date.now() + 3 * 3600_000);
+    proxy.demo.intercept(chat, () =>
+      refuse(402, "quota_exceeded", "No quota.", { "retry-after": reset.toUTCString() }),
+    );
+    const { error } = await post(proxy);
+    const clock = `${String(reset.getHours()).padStart(2, "0")}:${String(reset.getMinutes()).padStart(2, "0")} `;
+    expect(error.message).toMatch(new RegExp(`^No quota. This account's quota is used up until (?:.*, )?${clock}`));
+  });
+
+  test("an account without premium requests still serves free models; without anything, none", async () => {
+    await using proxy = await startProxy();
+    proxy.demo.intercept(chat, () => refuse(402, "quota_exceeded"));
+    expect((await post(proxy)).status).toBe(429);
+    expect((await post(proxy, "Hello", free)).status).toBe(200);
+    proxy.demo.intercept(chat, () => refuse(402, "free_quota_exceeded"));
+    expect((await post(proxy, "Hello", free)).status).toBe(429);
+    expect((await post(proxy, "Hello", free)).status).toBe(429);
+    expect(asked(proxy).length).toBe(3);
+  });
+});
+
+describe("a limit is hit", () => {
+  test("A10: the next account serves, the one that hit it rests for as long as it says, and then comes first again", async () => {
+    await using proxy = await timed({ accounts: all });
+    proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "20" }));
+    expect((await post(proxy)).status).toBe(200);
+    await post(proxy);
+    expect(asked(proxy)).toEqual(["octo", "work", "work"]);
+    expect(states(proxy)).toEqual(["cooling", "ready", "ready"]);
+    proxy.pass(20_000);
+    await post(proxy);
+    expect(asked(proxy).at(-1)).toBe("octo");
+  });
+
+  test("A10: without a hint it is a minute, and the client is told so", async () => {
+    await using proxy = await timed({ accounts: ["octo-demo"] });
+    proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down."));
+    const { status, headers, error } = await post(proxy);
+    expect([status, error.code]).toEqual([429, "rate_limited"]);
+    expect(Number(headers.get("retry-after"))).toBeWithin(58, 61);
+    expect(error.message).toContain("octo-demo: Slow down. The account rests (until");
+    proxy.pass(61_000);
+    expect((await post(proxy)).status).toBe(200);
+  });
+
+  test("A10: of one model: that model rests with this account, its others go on", async () => {
+    await using proxy = await timed({ accounts: ["octo-demo", "plus-demo"] });
+    const limited = () => refuse(429, "user_model_rate_limited:pro", "Too much of it.", { "retry-after": "60" });
+    proxy.demo.intercept(chat, limited);
+    expect((await post(proxy)).status).toBe(200);
+    await post(proxy);
+    await post(proxy, "Hello", "claude-sonnet-4.5");
+    expect(asked(proxy)).toEqual(["octo", "plus", "plus", "octo"]);
+    expect(states(proxy)).toEqual(["ready", "ready"]);
+    expect(proxy.lines.join("")).toContain(`octo-demo rests for ${premium} until`);
+
+    proxy.demo.intercept(chat, limited);
+    const { status, error } = await post(proxy);
+    expect(status).toBe(429);
+    expect(error.message).toContain("octo-demo: Too much of it. This limit holds for this model only; another one");
+    proxy.pass(61_000);
+    await post(proxy);
+    expect(asked(proxy).at(-1)).toBe("octo");
+  });
+
+  test("A10: of the week, in codes with a suffix: the whole account rests for days, and the client's own clock is used", async () => {
+    await using proxy = await timed({ accounts: ["octo-demo"] });
+    proxy.demo.intercept(chat, () =>
+      refuse(429, "user_weekly_rate_limited:pro", "Weekly limit.", { "retry-after": "187200" }),
+    );
+    const { status, error, headers } = await post(proxy);
+    expect([status, error.code, headers.get("x-should-retry")]).toEqual([429, "user_weekly_rate_limited:pro", "false"]);
+    expect(error.message).toMatch(
+      /^Weekly limit. This limit holds for the whole account, whatever the model until \d+ \w+, /,
+    );
+    expect(proxy.app.accounts[0]!.state.until! - proxy.now()).toBeWithin(187_000_000, 187_200_001);
+    expect((await post(proxy, "Hello", free)).status).toBe(429);
+  });
+
+  test.each(["model_overloaded", "integration_rate_limited", "extension_blocked"])(
+    "A10: %s is nobody's own: no other account is tried and none rests",
+    async (code) => {
+      await using proxy = await startProxy({ accounts: all });
+      proxy.demo.intercept(chat, () => refuse(429, code, "Busy.", { "retry-after": "10" }));
+      const { status, headers } = await post(proxy);
+      expect([status, headers.get("retry-after")]).toEqual([429, "10"]);
+      expect(asked(proxy)).toEqual(["octo"]);
+      expect(states(proxy)).toEqual(["ready", "ready", "ready"]);
+    },
+  );
+
+  test("T15: with one account, two seconds are waited for, once", async () => {
+    await using proxy = await startProxy();
+    proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "2" }));
+    const startedAt = performance.now();
+    expect((await post(proxy)).status).toBe(200);
+    expect(performance.now() - startedAt).toBeWithin(1500, 4000);
+    expect(tries(proxy)).toEqual(["octo 429", "octo 200"]);
+    expect(proxy.demo.journal.filter(({ path }) => path === chat).map(({ headers }) => headers["x-initiator"])).toEqual(
+      ["user", "agent"],
+    );
+  });
+
+  test("T15: not twice, and not longer: then the 429 is passed on", async () => {
+    await using proxy = await startProxy();
+    proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "1" }), 2);
+    const twice = await post(proxy);
+    expect([twice.status, twice.headers.get("retry-after")]).toEqual([429, "1"]);
+    await Bun.sleep(1000);
+    proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "5" }));
+    const startedAt = performance.now();
+    const longer = await post(proxy);
+    expect([longer.status, longer.headers.get("retry-after")]).toEqual([429, "5"]);
+    expect(performance.now() - startedAt).toBeLessThan(1000);
+    expect(asked(proxy).length).toBe(3);
+  });
+
+  test("T15: a client that hangs up while it is waited for is let go", async () => {
+    await using proxy = await startProxy();
+    proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "2" }));
+    const leaving = new AbortController();
+    const left = proxy.post("/v1/chat/completions", ask(), { signal: leaving.signal }).catch(() => "left");
+    await until(() => asked(proxy).length === 1);
+    await Bun.sleep(50);
+    leaving.abort();
+    expect(await left).toBe("left");
+    await until(() => proxy.rows()[0]?.http_status === 499);
+    await Bun.sleep(2200);
+    expect(asked(proxy).length).toBe(1);
+  });
+});
+
+describe("a sign-in or a right is missing", () => {
+  test("T01, A4: a token that has expired in between is exchanged once, and the request answered", async () => {
+    await using proxy = await startProxy();
+    await post(proxy);
+    proxy.demo.expireTokens();
+    expect((await post(proxy)).status).toBe(200);
+    expect(tries(proxy)).toEqual(["octo 401", "octo 200"]);
+    expect(asked(proxy, "/copilot_internal/v2/token").length).toBe(2);
+  });
+
+  test("A7, T06: revoked at GitHub: the others serve, the person is told which one must sign in, GitHub is left in peace", async () => {
+    await using proxy = await timed({ accounts: all });
+    await post(proxy);
+    const [octo] = proxy.demo.accounts.splice(0, 1);
+    for (let turn = 0; turn < 5; turn++) expect((await post(proxy)).status).toBe(200);
+    expect(states(proxy)).toEqual(["failed", "ready", "ready"]);
+    expect(proxy.lines.filter((line) => line.includes("octo-demo has failed: GitHub no longer accepts")).length).toBe(
+      1,
+    );
+    const exchanges = () => proxy.demo.journal.filter(({ path }) => path.endsWith("/v2/token")).length;
+    const before = exchanges();
+    proxy.pass(4 * 60_000);
+    await post(proxy);
+    expect(exchanges()).toBe(before);
+
+    proxy.demo.accounts.unshift(octo!); // signed in again elsewhere with the same token
+    proxy.pass(2 * 60_000);
+    await post(proxy);
+    expect(asked(proxy).at(-1)).toBe("octo");
+    expect(states(proxy)).toEqual(["ready", "ready", "ready"]);
+  });
+
+  test("T03: a 401 that persists costs each account one exchange; nobody left is 503, never 401", async () => {
+    await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
+    proxy.demo.intercept(chat, () => new Response("unauthorized: token expired\n", { status: 401 }), always);
+    const { status, error } = await post(proxy);
+    expect([status, error.code]).toEqual([503, "accounts_failed"]);
+    expect(error.message).toContain("octo-demo: ");
+    expect(error.message).toContain("work-demo: ");
+    expect(asked(proxy, "/copilot_internal/v2/token").toSorted()).toEqual(["octo", "octo", "work", "work"]);
+    expect(states(proxy)).toEqual(["failed", "failed"]);
+  });
+
+  test.each([
+    ["spammy_user", "Your account was flagged."],
+    ["forbidden", "Your account has been suspended."],
+  ])("A11: %s stops everything, loudly: no retry, no other account, until a person has acted", async (code, words) => {
+    await using proxy = await timed({ accounts: all });
+    proxy.demo.intercept(chat, () => refuse(403, code, words));
+    const first = await post(proxy);
+    expect([first.status, first.error.code]).toEqual([403, "account_suspended"]);
+    expect(first.error.message).toContain(words);
+    proxy.pass(3600_000);
+    for (const model of [premium, free]) {
+      const { status, error } = await post(proxy, "Hello", model);
+      expect([status, error.code]).toEqual([403, "account_suspended"]);
+      expect(error.message).toContain(`dragoman has stopped sending requests. octo-demo: ${words}`);
+      expect(error.message).toContain("`dragoman auth rm octo-demo`");
+    }
+    expect(asked(proxy)).toEqual(["octo"]);
+    expect(proxy.lines.filter((line) => / error octo-demo has failed: /.test(line)).length).toBe(1);
+  });
+
+  test("A11: the same when the exchange says so", async () => {
+    await using proxy = await startProxy({ accounts: all });
+    const { demo } = proxy;
+    await proxy.app.catalogue.models();
+    demo.expireTokens();
+    demo.intercept("/copilot_internal/v2/token", () => Response.json({ message: "Suspended." }, { status: 403 }));
+    expect((await post(proxy)).status).toBe(403);
+    expect((await post(proxy)).error.code).toBe("account_suspended");
+    expect(asked(proxy)).toEqual(["octo"]);
+  });
+
+  test("A12: a model that is not enabled for the account: its words and where to enable it, nobody rests, the next may serve", async () => {
+    await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
+    const forbidden = () => new Response("access to this endpoint is forbidden\n", { status: 403 });
+    proxy.demo.intercept(chat, (seen) => (seen.account === "octo-demo" ? forbidden() : undefined), always);
+    expect((await post(proxy)).status).toBe(200);
+    expect(tries(proxy)).toEqual(["octo 403", "octo 403", "work 200"]);
+    expect(states(proxy)).toEqual(["ready", "ready"]);
+
+    await using alone = await startProxy();
+    alone.demo.intercept(chat, forbidden, 2);
+    const { status, error } = await post(alone);
+    expect(status).toBe(403);
+    expect(error.message).toContain("access to this endpoint is forbidden");
+    expect(error.message).toContain("https://github.com/settings/copilot/features");
+    expect((await post(alone)).status).toBe(200);
+  });
+
+  test("A12: a model that only the second account has enabled is served by it", async () => {
+    await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
+    const list = (state: string) => () =>
+      Response.json({ data: [{ id: "new-model", policy: { state }, billing: { is_premium: true, multiplier: 1 } }] });
+    proxy.demo.intercept("/models", (seen) => list(seen.account === "octo-demo" ? "disabled" : "enabled")(), 2);
+    proxy.demo.intercept(chat, ({ body }) =>
+      Response.json({
+        id: "x",
+        object: "chat.completion",
+        created: 1,
+        model: (body as { model: string }).model,
+        choices: [{ index: 0, finish_reason: "stop", message: { role: "assistant", content: "Hi" } }],
+      }),
+    );
+    expect((await post(proxy, "Hello", "new-model")).status).toBe(200);
+    expect(asked(proxy)).toEqual(["work"]);
+  });
+
+  test("A13: an account whose host has moved is asked at the new one", async () => {
+    await using proxy = await startProxy();
+    await post(proxy);
+    proxy.demo.accounts[0]!.host = "business";
+    expect((await post(proxy)).status).toBe(200);
+    expect(tries(proxy)).toEqual(["octo 421", "octo 200"]);
+  });
+
+  test("A14: an upstream that is too new says that dragoman must be updated, and no account is blamed", async () => {
+    await using proxy = await startProxy({ accounts: all });
+    const { status, error } = await post(proxy, "[demo: 466] Hello");
+    expect(status).toBe(502);
+    expect(error.message).toContain("dragoman is too old for this upstream: update it");
+    expect(asked(proxy)).toEqual(["octo"]);
+    expect(states(proxy)).toEqual(["ready", "ready", "ready"]);
+  });
+});
+
+describe("what is no account's fault", () => {
+  test.each(["400-body", "400-plain", "400-off-topic", "400-long", "400-field", "400-previous", "413", "422"])(
+    "A19: %s changes no account and is not tried elsewhere",
+    async (name) => {
+      await using proxy = await startProxy({ accounts: all });
+      const { status } = await post(proxy, `[demo: ${name}] Hello`);
+      expect(status).toBeWithin(400, 423);
+      expect(new Set(asked(proxy))).toEqual(new Set(["octo"]));
+      expect(states(proxy)).toEqual(["ready", "ready", "ready"]);
+    },
+  );
+
+  test("A19: a model the account does not get after all is asked of the next one, and nobody rests", async () => {
+    await using proxy = await startProxy({ accounts: all });
+    expect((await post(proxy, "[demo: 400-model @octo-demo] Hello")).status).toBe(200);
+    expect(tries(proxy)).toEqual(["octo 400", "work 200"]);
+    const { status, error } = await post(proxy, "[demo: 400-model] Hello");
+    expect([status, error.code]).toEqual([404, "model_not_found"]);
+    expect(states(proxy)).toEqual(["ready", "ready", "ready"]);
+  });
+
+  test.each(["500", "502", "503", "504", "529"])("a %s is passed on at once and not multiplied", async (name) => {
+    await using proxy = await startProxy({ accounts: all });
+    expect((await post(proxy, `[demo: ${name}] Hello`)).status).toBe(Number(name));
+    expect(asked(proxy)).toEqual(["octo"]);
+  });
+
+  test("five failures in a row rest an account for 30 s, the next probe that fails for longer; a success forgives all", async () => {
+    await using proxy = await timed({ accounts: ["octo-demo", "work-demo"] });
+    const fail = () => post(proxy, "[demo: 500 @octo-demo] Hello").then(({ status }) => status);
+    for (let turn = 0; turn < 5; turn++) expect(await fail()).toBe(500);
+    expect(await fail()).toBe(200);
+    expect(states(proxy)).toEqual(["cooling", "ready"]);
+    expect(proxy.lines.join("")).toContain(
+      "Its last requests failed one after the other on GitHub Copilot's side (status 500).",
+    );
+    proxy.pass(30_000);
+    expect([await fail(), await fail()]).toEqual([500, 200]);
+    proxy.pass(31_000);
+    expect(states(proxy)).toEqual(["cooling", "ready"]);
+    proxy.pass(30_000);
+    expect((await post(proxy)).status).toBe(200);
+    expect(asked(proxy).at(-1)).toBe("octo");
+    for (let turn = 0; turn < 4; turn++) expect(await fail()).toBe(500);
+    expect((await post(proxy)).status).toBe(200);
+    expect(await fail()).toBe(500);
+    expect(states(proxy)).toEqual(["ready", "ready"]);
+  });
+
+  test("the last account that is ready never rests for failures", async () => {
+    await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
+    for (let turn = 0; turn < 12; turn++) await post(proxy, "[demo: 500] Hello");
+    expect(states(proxy)).toEqual(["cooling", "ready"]);
+    expect((await post(proxy)).status).toBe(200);
+  });
+});
+
+describe("GitHub cannot be asked", () => {
+  const exchange = "/copilot_internal/v2/token";
+
+  test("T11, A6: at the start, for all: it listens, says 503 and when again, is healthy, and recovers alone", async () => {
+    await using proxy = await timed({ accounts: ["octo-demo", "work-demo"] });
+    let down = true;
+    proxy.demo.intercept(exchange, () => (down ? new Response("", { status: 500 }) : undefined), always);
+    expect((await fetch(`${proxy.url}/v1/models`)).status).toBe(503);
+    expect((await fetch(`${proxy.url}/health`)).status).toBe(200);
+    for (let minute = 0; minute < 5; minute++) {
+      const { status, headers } = await post(proxy);
+      expect(status).toBe(503);
+      expect(Number(headers.get("retry-after"))).toBeWithin(1, 75);
+      proxy.pass(60_000);
+    }
+    down = false;
+    proxy.pass(20_000);
+    expect((await post(proxy)).status).toBe(200);
+    expect(states(proxy)).toEqual(["ready", "ready"]);
+  });
+
+  test("T04: for a while: the old token goes on, nobody notices", async () => {
+    await using proxy = await timed({ accounts: ["octo-demo"] });
+    await post(proxy);
+    proxy.demo.intercept(exchange, () => new Response("", { status: 502 }), 3);
+    proxy.pass(25 * 60_000);
+    for (let turn = 0; turn < 4; turn++) expect((await post(proxy)).status).toBe(200);
+    expect(states(proxy)).toEqual(["ready"]);
+  });
+
+  test("T05: one account's exchange hangs: requests that another can serve wait a moment only", async () => {
+    await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
+    proxy.demo.intercept(
+      exchange,
+      (seen) => (seen.account === "octo-demo" ? new Promise<undefined>(() => {}) : undefined),
+      always,
+    );
+    const startedAt = performance.now();
+    await proxy.app.catalogue.models();
+    expect(performance.now() - startedAt).toBeWithin(2900, 6000);
+    expect((await post(proxy)).status).toBe(200);
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+    expect(asked(proxy)).toEqual(["work"]);
+  }, 30_000);
+
+  test("T07: an exchange that answers a page: the account rests, the others serve", async () => {
+    await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
+    proxy.demo.intercept(
+      exchange,
+      (seen) => (seen.account === "octo-demo" ? new Response("<html>Sign in</html>") : undefined),
+      always,
+    );
+    expect((await post(proxy)).status).toBe(200);
+    expect(asked(proxy)).toEqual(["work"]);
+    expect(states(proxy)).toEqual(["cooling", "ready"]);
+  });
+});

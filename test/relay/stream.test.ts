@@ -1,0 +1,310 @@
+/** Streams passed through: bytes, cuts, silence, hang-ups. The upstream's bytes are written by hand here. */
+import { describe, expect, test } from "bun:test";
+import { type RunningProxy, startProxy, until } from "../support/proxy";
+
+const model = "gpt-5-mini";
+const chunk = (choices: object[], more = {}) =>
+  `data: ${JSON.stringify({ id: "chatcmpl-1", object: "chat.completion.chunk", created: 1785000000, model, choices, ...more })}\n\n`;
+const delta = (content: string) => chunk([{ index: 0, delta: { content }, finish_reason: null }]);
+const usage = {
+  prompt_tokens: 15,
+  completion_tokens: 7,
+  total_tokens: 22,
+  prompt_tokens_details: { cached_tokens: 3 },
+};
+
+/** A stream that needs no mend: every field is there, the model is the one asked for, and usage was asked for. */
+const sound = [
+  chunk([{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }]),
+  delta("Grüße, 世界! 🎈"),
+  delta(" Bye."),
+  chunk([{ index: 0, delta: {}, finish_reason: "stop" }]),
+  chunk([], { usage }),
+  "data: [DONE]\n\n",
+].join("");
+
+const ask = {
+  model,
+  stream: true,
+  stream_options: { include_usage: true },
+  messages: [{ role: "user", content: "Hello" }],
+};
+const sse = { headers: { "content-type": "text/event-stream" } };
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+/** An answer whose bytes come in pieces of this size. */
+function inPieces(all: Uint8Array, size: number): Response {
+  let at = 0;
+  return new Response(
+    new ReadableStream({
+      async pull(controller) {
+        if (at >= all.length) return controller.close();
+        controller.enqueue(all.subarray(at, at + size));
+        at += size;
+        if (at % 7 === 0) await Bun.sleep(0);
+      },
+    }),
+    sse,
+  );
+}
+
+async function reply(proxy: RunningProxy, answer: () => Response): Promise<string> {
+  proxy.demo.intercept("/chat/completions", answer);
+  return (await proxy.post("/v1/chat/completions", ask)).text();
+}
+
+describe("bytes", () => {
+  test("of a stream that needs no mend arrive as they were, in pieces of 1 … 59 bytes", async () => {
+    await using proxy = await startProxy();
+    for (let size = 1; size < 60; size++) expect(await reply(proxy, () => inPieces(bytes(sound), size))).toBe(sound);
+    expect(
+      proxy
+        .rows()
+        .every(
+          ({ mends, input_tokens, cached_tokens, output_tokens, stop_reason }) =>
+            mends === "[]" &&
+            input_tokens === 15 &&
+            cached_tokens === 3 &&
+            output_tokens === 7 &&
+            stop_reason === "stop",
+        ),
+    ).toBe(true);
+  });
+
+  test("with CRLF line ends arrive as they were too", async () => {
+    await using proxy = await startProxy();
+    const crlf = sound.replaceAll("\n", "\r\n");
+    for (let size = 1; size < 60; size += 7) expect(await reply(proxy, () => inPieces(bytes(crlf), size))).toBe(crlf);
+  });
+
+  test("of the request go up as the client wrote them, large numbers and unknown fields included", async () => {
+    await using proxy = await startProxy();
+    const text = `{ "model" : "${model}", "seed": 9007199254740993, "x_new": {"a": 1.0e2}, "stream":true,"stream_options":{"include_usage":true}, "messages":[{"role":"user","content":"\\ud83d\\ude00"}] }`;
+    await (await proxy.post("/v1/chat/completions", text)).text();
+    expect(Buffer.from(proxy.demo.journal.at(-1)!.bytes).toString()).toBe(text);
+  });
+
+  test("are forwarded before the next ones exist", async () => {
+    await using proxy = await startProxy();
+    let upstream!: ReadableStreamDefaultController<Uint8Array>;
+    const source = new ReadableStream<Uint8Array>({
+      start(controller) {
+        upstream = controller;
+        controller.enqueue(bytes(delta("first")));
+      },
+    });
+    proxy.demo.intercept("/chat/completions", () => new Response(source, sse));
+    const response = await proxy.post("/v1/chat/completions", ask);
+    const reader = response.body!.getReader();
+    expect(Buffer.from((await reader.read()).value!).toString()).toBe(delta("first"));
+    upstream.enqueue(bytes(delta("second")));
+    expect(Buffer.from((await reader.read()).value!).toString()).toBe(delta("second"));
+    upstream.enqueue(bytes(`${chunk([{ index: 0, delta: {}, finish_reason: "stop" }])}data: [DONE]\n\n`));
+    upstream.close();
+    while (!(await reader.read()).done);
+  });
+});
+
+describe("a stream that breaks", () => {
+  test("at any byte ends in a truthful error, never as if it were complete", async () => {
+    await using proxy = await startProxy();
+    const all = bytes(sound);
+    const finish = sound.indexOf('"finish_reason":"stop"');
+    const finished = bytes(sound.slice(0, sound.indexOf("\n\n", finish))).length;
+    for (let length = 0; length < all.length; length += 1) {
+      proxy.demo.intercept("/chat/completions", () => inPieces(all.subarray(0, length), 64));
+      const response = await proxy.post("/v1/chat/completions", ask);
+      const text = await response.text();
+      const known = Buffer.from(all.subarray(0, length)).toString();
+      if (response.status !== 200) {
+        expect(response.status).toBe(502);
+        expect(known).not.toContain('世界! 🎈"},"finish_reason":null}]}\n\n');
+        continue;
+      }
+      // Once the finish reason was seen whole, the reply is complete without its last marker.
+      const complete = length >= finished;
+      expect(text.includes('"error"')).toBe(!complete);
+      if (!complete) expect(text).not.toContain("[DONE]");
+    }
+  }, 60_000);
+
+  test("by a reset is the same, and the row says so", async () => {
+    await using proxy = await startProxy();
+    const response = await proxy.post("/v1/chat/completions", {
+      ...ask,
+      messages: [{ role: "user", content: "[demo: cut] Hello" }],
+    });
+    const text = await response.text();
+    expect(text).toContain('"code":"upstream_disconnected"');
+    expect(text).not.toContain("[DONE]");
+    await until(() => proxy.rows().length === 1);
+    expect(proxy.rows()[0]).toMatchObject({ http_status: 200, error_type: expect.any(String), stop_reason: null });
+  });
+
+  test("by an event that is no JSON forwards nothing of it", async () => {
+    await using proxy = await startProxy();
+    const text = await reply(proxy, () =>
+      inPieces(bytes(`${delta("good")}data: {"choices":[{"de\n\n${delta("bad")}`), 1000),
+    );
+    expect(text).toContain("good");
+    expect(text).toContain('"error"');
+    expect(text).not.toContain('[{"de\n');
+    expect(text).not.toContain('bad"');
+  });
+
+  test("by an event of over 16 MiB is cut off with an error", async () => {
+    await using proxy = await startProxy();
+    const endless = () => {
+      let sent = 0;
+      return new Response(
+        new ReadableStream({
+          pull(controller) {
+            if (++sent > 400) return controller.close();
+            controller.enqueue(new Uint8Array(64 * 1024).fill(97));
+          },
+        }),
+        sse,
+      );
+    };
+    proxy.demo.intercept("/chat/completions", endless);
+    const response = await proxy.post("/v1/chat/completions", ask);
+    expect(await response.text()).toContain("16 MiB");
+    expect(response.status).toBe(502);
+  });
+
+  test("and what comes after the end is not passed on", async () => {
+    await using proxy = await startProxy();
+    expect(await reply(proxy, () => inPieces(bytes(`${sound}data: {"late":true}\n\n`), 50))).toBe(sound);
+  });
+});
+
+describe("the client's hang-up closes the upstream within a second", () => {
+  const hangUp = async (
+    proxy: RunningProxy,
+    directive: string,
+    after: (response: Promise<Response>) => Promise<unknown>,
+  ) => {
+    const controller = new AbortController();
+    const body = { ...ask, messages: [{ role: "user", content: `${directive} Hello` }] };
+    const response = proxy.post("/v1/chat/completions", body, { signal: controller.signal });
+    response.catch(() => {});
+    await until(() => proxy.demo.open === 1);
+    await after(response);
+    const leftAt = performance.now();
+    controller.abort();
+    await until(() => proxy.demo.open === 0, 1000);
+    expect(performance.now() - leftAt).toBeLessThan(1000);
+    await until(() => proxy.rows().length === 1);
+    expect(proxy.rows()[0]).toMatchObject({ http_status: 499, error_type: "client_closed" });
+  };
+
+  test("before the headers", async () => {
+    await using proxy = await startProxy();
+    await hangUp(proxy, "[demo: slow-headers 20]", () => Bun.sleep(50));
+  });
+
+  test("in the middle of the stream", async () => {
+    await using proxy = await startProxy({ demo: { pace: 10 } });
+    await hangUp(
+      proxy,
+      "[demo: long 5000]",
+      async (response) => void (await (await response).body!.getReader().read()),
+    );
+  });
+
+  test("in silence", async () => {
+    await using proxy = await startProxy();
+    await hangUp(proxy, "[demo: silence 20]", async (response) => {
+      await (await response).body!.getReader().read();
+      await Bun.sleep(100);
+    });
+  });
+
+  test("of a full answer", async () => {
+    await using proxy = await startProxy();
+    const controller = new AbortController();
+    const response = proxy.post(
+      "/v1/chat/completions",
+      {
+        ...ask,
+        stream: false,
+        stream_options: undefined,
+        messages: [{ role: "user", content: "[demo: slow-headers 20] Hi" }],
+      },
+      { signal: controller.signal },
+    );
+    response.catch(() => {});
+    await until(() => proxy.demo.open === 1);
+    controller.abort();
+    await until(() => proxy.demo.open === 0, 1000);
+  });
+});
+
+describe("silence", () => {
+  test.concurrent("of 40 s is survived, with a sign of life every 15 s", async () => {
+    await using proxy = await startProxy();
+    const response = await proxy.post("/v1/chat/completions", {
+      ...ask,
+      messages: [{ role: "user", content: "[demo: silence 40] Hello" }],
+    });
+    const text = await response.text();
+    expect(text.match(/^: /gm)!.length).toBe(2);
+    expect(text).toEndWith("data: [DONE]\n\n");
+  }, 60_000);
+
+  test.concurrent("of 40 s before the first byte is survived too", async () => {
+    await using proxy = await startProxy();
+    const response = await proxy.post("/v1/chat/completions", {
+      ...ask,
+      messages: [{ role: "user", content: "[demo: slow-headers 40] Hello" }],
+    });
+    expect(response.status).toBe(200);
+    expect(await response.text()).toEndWith("data: [DONE]\n\n");
+  }, 60_000);
+
+  test.concurrent("beyond the limit ends in a timeout, before and after the first byte", async () => {
+    await using proxy = await startProxy({ env: { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "300" } });
+    const say = (directive: string) =>
+      proxy.post("/v1/chat/completions", { ...ask, messages: [{ role: "user", content: `${directive} Hello` }] });
+    expect((await say("[demo: slow-headers 20]")).status).toBe(504);
+    expect(await (await say("[demo: silence 20]")).text()).toMatch(/"error":.*0\.3 s/);
+    await until(() => proxy.demo.open === 0);
+  });
+});
+
+test("a client that reads slowly slows the upstream down instead of filling our memory", async () => {
+  await using proxy = await startProxy();
+  let sent = 0;
+  const flood = () =>
+    new Response(
+      new ReadableStream({
+        pull(controller) {
+          sent += 64 * 1024;
+          controller.enqueue(bytes(delta("x".repeat(64 * 1024))));
+        },
+      }),
+      sse,
+    );
+  proxy.demo.intercept("/chat/completions", flood);
+  const response = await proxy.post("/v1/chat/completions", ask);
+  const reader = response.body!.getReader();
+  await reader.read();
+  await Bun.sleep(500);
+  const level = sent;
+  await Bun.sleep(500);
+  expect(sent - level).toBeLessThan(8 * 1024 * 1024);
+  expect(sent).toBeLessThan(100 * 1024 * 1024);
+  await reader.cancel();
+});
+
+test("a reply that cannot be followed is not passed on as if it were complete", async () => {
+  await using proxy = await startProxy();
+  const nameless = chunk([
+    { index: 0, delta: { tool_calls: [{ index: 0, id: "c1", type: "function", function: { arguments: "{}" } }] } },
+  ]);
+  const end = chunk([{ index: 0, delta: {}, finish_reason: "tool_calls" }]);
+  const text = await reply(proxy, () => inPieces(bytes(`${delta("Hi")}${nameless}${end}data: [DONE]\n\n`), 5000));
+  expect(text).toContain('"error"');
+  await until(() => proxy.rows().length === 1);
+  expect(proxy.rows()[0]!.error_type).not.toBeNull();
+});
