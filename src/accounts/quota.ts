@@ -73,7 +73,10 @@ export function learnFromStream(known: Quota | undefined, snapshots: unknown, no
 
 function learn(known: Quota | undefined, now: number, find: (name: string) => unknown): Quota | undefined {
   const names = known?.unit === "chat" ? ["chat"] : ["premium_models", "premium_interactions"];
-  const reading = names.map(find).map(readSnapshot).find(Boolean);
+  const reading = names
+    .map(find)
+    .map((snapshot) => (snapshot === undefined ? undefined : readSnapshot(snapshot)))
+    .find(Boolean);
   if (!reading) return undefined;
   // Neither spelling says what it counts.
   return weigh(reading, known?.unit ?? "unknown", {

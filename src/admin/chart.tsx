@@ -1,3 +1,4 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Charts as drawings made here: shapes in SVG, words beside them in HTML, so that they stay legible at every width. */
 import { compact } from "./figures";
 import type { Markup } from "./jsx/jsx-runtime";
@@ -18,6 +19,8 @@ export interface Column {
   label: string;
   /** Below the column; an empty one is left out. */
   short: string;
+  /** Left out too where there is little room. */
+  minor?: boolean;
   href: string;
   /** One for each series; null is unknown. */
   values: (number | null)[];
@@ -52,6 +55,7 @@ export function StackedBars({ caption, series, columns, format = compact, unit }
             <li>{format(top * share)}</li>
           ))}
         </ol>
+        {/* biome-ignore lint/a11y/useSemanticElements: links in a drawing are no fieldset. */}
         <svg
           viewBox={`0 0 ${columns.length * width} ${height}`}
           preserveAspectRatio="none"
@@ -78,15 +82,15 @@ export function StackedBars({ caption, series, columns, format = compact, unit }
             </a>
           ))}
         </svg>
-        <ol class={`names n${columns.length}`} aria-hidden="true">
-          {columns.map(({ short }) => (
-            <li>{short}</li>
+        <ol class="names" aria-hidden="true">
+          {columns.map(({ short, minor }) => (
+            <li class={[minor && "minor"]}>{short}</li>
           ))}
         </ol>
       </div>
       <details>
         <summary>As a table</summary>
-        <div class="scroll" role="region" aria-label={`${caption}, as a table`} tabindex="0">
+        <section class="scroll" aria-label={`${caption}, as a table`} tabindex="0">
           <table>
             <caption class="hidden">{caption}</caption>
             <thead>
@@ -116,7 +120,7 @@ export function StackedBars({ caption, series, columns, format = compact, unit }
               ))}
             </tbody>
           </table>
-        </div>
+        </section>
       </details>
     </figure>
   );
@@ -159,7 +163,15 @@ export function niceTop(most: number): number {
 }
 
 /** How much of something is left, or done. @param share 0 … 1 */
-export function Meter({ share, label, tone }: { share: number; label: string; tone?: "good" | "warn" | "bad" }): Markup {
+export function Meter({
+  share,
+  label,
+  tone,
+}: {
+  share: number;
+  label: string;
+  tone?: "good" | "warn" | "bad";
+}): Markup {
   const filled = round(Math.min(1, Math.max(0, share)) * 100);
   return (
     <svg class="meter" viewBox="0 0 100 1" preserveAspectRatio="none" role="img" aria-label={label}>
@@ -170,13 +182,28 @@ export function Meter({ share, label, tone }: { share: number; label: string; to
 }
 
 /** Where in a span of time something lay. All in the same unit. */
-export function Stretch({ from, to, whole, tone = "" }: { from: number; to: number; whole: number; tone?: string }): Markup {
+export function Stretch({
+  from,
+  to,
+  whole,
+  tone = "",
+}: {
+  from: number;
+  to: number;
+  whole: number;
+  tone?: string;
+}): Markup {
   const scale = whole > 0 ? 100 / whole : 0;
   const start = Math.min(99.2, Math.max(0, from * scale));
   return (
     <svg class="stretch" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
       <rect class="track" width="100" height="1" />
-      <rect class={`fill ${tone}`} x={round(start)} width={round(Math.min(100 - start, Math.max(0.8, (to - from) * scale)))} height="1" />
+      <rect
+        class={`fill ${tone}`}
+        x={round(start)}
+        width={round(Math.min(100 - start, Math.max(0.8, (to - from) * scale)))}
+        height="1"
+      />
     </svg>
   );
 }

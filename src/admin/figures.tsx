@@ -1,3 +1,4 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Numbers and times as a person reads them. What nobody knows is said to be unknown, and never shown as 0. */
 import type { Child } from "./jsx/jsx-runtime";
 
@@ -79,7 +80,11 @@ export function compact(value: number): string {
 
 export const credits = (nano: number) => significant(nano / 1e9);
 /** One credit is a hundredth of a dollar. */
-export const dollars = (nano: number) => `$${significant(nano / 1e11)}`;
+export function dollars(nano: number): string {
+  const amount = nano / 1e11;
+  return `$${amount >= 100 ? count(amount) : amount >= 0.1 || amount === 0 ? amount.toFixed(2) : significant(amount)}`;
+}
+
 export const units = (value: number) => significant(value);
 export const percent = (share: number) => {
   const value = share * 100;
@@ -110,7 +115,13 @@ export function duration(ms: number): string {
 export function span(ms: number): string {
   const minutes = Math.max(0, ms) / 60_000;
   const [value, unit] =
-    minutes < 1 ? [0, ""] : minutes < 90 ? [minutes, "minute"] : minutes < 2_160 ? [minutes / 60, "hour"] : [minutes / 1_440, "day"];
+    minutes < 1
+      ? [0, ""]
+      : minutes < 90
+        ? [minutes, "minute"]
+        : minutes < 2_160
+          ? [minutes / 60, "hour"]
+          : [minutes / 1_440, "day"];
   const rounded = Math.round(value);
   return unit === "" ? "less than a minute" : `${rounded} ${unit}${rounded === 1 ? "" : "s"}`;
 }
@@ -153,6 +164,7 @@ export function shorten(text: string, most: number): string {
   return visible.length <= most ? visible : `${visible.slice(0, most - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
-const invisible = /[\x00-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb]/g;
+const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164]/gu;
 
-export const plural = (number: number, word: string, more = `${word}s`) => `${count(number)} ${number === 1 ? word : more}`;
+export const plural = (number: number, word: string, more = `${word}s`) =>
+  `${count(number)} ${number === 1 ? word : more}`;

@@ -1,3 +1,4 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The frame around every page: what it is called, where one may go from here, and whether this is only the demo. */
 import type { Child, Markup } from "./jsx/jsx-runtime";
 

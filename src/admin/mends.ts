@@ -9,7 +9,8 @@ export function mendInWords(name: string): string | undefined {
 
 const words: Record<string, string> = {
   // The request
-  "model-name": "The model is called by its own id towards the upstream, and by the client’s name for it towards the client.",
+  "model-name":
+    "The model is called by its own id towards the upstream, and by the client’s name for it towards the client.",
   "max-tokens": "The upstream wants a limit for the answer, so the model’s own was set.",
   "max-tokens-name": "The limit of the answer was sent under the name this model knows.",
   "max-tokens-limit": "The limit of the answer was lowered to what the model gives.",
@@ -77,6 +78,8 @@ const words: Record<string, string> = {
   padding: "Padding was taken out of the reply.",
   "content-key": "A message without content was said to have none.",
   "tool-id": "A call without an id got one.",
+  "done-event": "The last line of the stream was missing and was added.",
+  "tool-index": "A call in the stream got its number.",
   "empty-data": "An empty event was left out: some clients fail on it.",
   "usage-chunk": "The numbers of the use were held back, as the client had not asked for them.",
   "bill-chunk": "The upstream’s own note of the cost was held back.",

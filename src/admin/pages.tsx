@@ -1,3 +1,4 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The owner's pages: every address under /admin on one page, behind the same door as the admin API. */
 import { join } from "node:path";
 import { Elysia } from "elysia";
@@ -14,30 +15,20 @@ import { Markup } from "./jsx/jsx-runtime";
 import type { Frame } from "./layout";
 import { modelsPage } from "./models-page";
 import { overviewPage } from "./overview-page";
+import { openPending } from "./pending";
 import { cancelRequest, requestPage } from "./request-page";
 import { exportRequests, followRequests, requestsPage } from "./requests-page";
 import { openFormToken, openSessions } from "./session";
-import { Arrival, Closed, Failure, SignIn } from "./sign-in-page";
+import { Arrival, Closed, Failure, Missing, SignIn } from "./sign-in-page";
+import type { SlowPage } from "./slow";
+import { guarded, html, htmlInParts, redirect, type Visit } from "./visit";
 
-/** One call of a page, by somebody who may see it. */
-export interface Visit {
-  app: App;
-  frame: Frame;
-  request: Request;
-  caller: Visitor;
-  /** As the browser has it; its origin is the address we were called by. */
-  url: URL;
-  params: Record<string, string>;
-  /** What a form sent; empty for a GET. */
-  form: URLSearchParams;
-  /** Others than this machine can reach us. */
-  exposed: boolean;
-}
+type Shown = Markup | SlowPage | Response;
 
 interface PageRoute {
   method: "GET" | "POST";
   path: string;
-  show: (visit: Visit) => Markup | Response | Promise<Markup | Response>;
+  show: (visit: Visit) => Shown | Promise<Shown>;
 }
 
 // biome-ignore format: a table
@@ -61,6 +52,7 @@ const pages: PageRoute[] = [
 export function adminPages(app: App, admit: Door, callerOf: (request: Request) => Visitor, exposed: boolean) {
   const sessions = openSessions(app.now);
   const formToken = openFormToken();
+  const changes = openPending(app.now);
   const started = Date.now().toString(36);
   const frameFor = (request: Request): Frame => ({
     version: app.version,
@@ -86,8 +78,9 @@ export function adminPages(app: App, admit: Door, callerOf: (request: Request) =
     try {
       const form = isRead ? new URLSearchParams() : await readForm(request);
       if (!isRead) refuseForged(form);
-      const page = await show({ app, frame, request, caller, url, params, form, exposed });
-      return page instanceof Response ? guarded(page) : html(page);
+      const page = await show({ app, frame, request, caller, url, params, form, exposed, changes });
+      if (page instanceof Response) return guarded(page);
+      return page instanceof Markup ? html(page) : htmlInParts(page, Missing);
     } catch (thrown) {
       const error = asProxyError(thrown);
       if (error.kind === "internal") app.logger.error("A page could not be shown.", error.details.cause);
@@ -151,36 +144,6 @@ function outside(error: ProxyError, frame: Frame, path: string): Response {
   if (error.kind === "authentication") return html(<SignIn frame={frame} path={path} />, 401);
   return html(<Closed frame={frame} error={error} />, error.status, error.details.headers);
 }
-
-function html(page: Markup, status = 200, headers: Record<string, string> = {}): Response {
-  const { "www-authenticate": _, ...rest } = headers;
-  return guarded(
-    new Response(`<!doctype html>${page}`, {
-      status,
-      headers: { ...rest, "content-type": "text/html; charset=utf-8" },
-    }),
-  );
-}
-
-export function redirect(path: string, headers: Record<string, string> = {}): Response {
-  return guarded(new Response(null, { status: 303, headers: { ...headers, location: path } }));
-}
-
-/** Everything a page may load is ours, nobody may frame it, and nothing of it is kept. */
-function guarded(response: Response): Response {
-  for (const [name, value] of Object.entries(protection)) response.headers.set(name, value);
-  if (!response.headers.has("cache-control")) response.headers.set("cache-control", "no-store");
-  return response;
-}
-
-const protection = {
-  "content-security-policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-  "x-content-type-options": "nosniff",
-  "referrer-policy": "no-referrer",
-  "cross-origin-resource-policy": "same-origin",
-  "cross-origin-opener-policy": "same-origin",
-};
 
 /** Style, script and icon: the same for everybody. The plugin reads the folder once, and serves nothing else. */
 let assets: Promise<{ handle(request: Request): Promise<Response> }> | undefined;

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { explain } from "../config/schema";
 import { ProxyError } from "../errors";
-import { nameColumns } from "../history/page";
+import { type Filters, nameColumns } from "../history/page";
 import { type Dimension, dimensions } from "../history/statistics";
 
 /** Digits, also as `1e9`. */
@@ -13,7 +13,7 @@ const wholeNumber = z
 const kept = wholeNumber.refine(Number.isSafeInteger, "must be a whole number below 2^53");
 const yesOrNo = z.enum(["1", "0"], "must be 1 or 0").transform((text) => text === "1");
 /** Asks for what has no such name; an empty parameter is a field of a form that nobody filled in. */
-export const noName = "(none)";
+const noName = "(none)";
 const name = z.string().transform((text) => (text === noName ? null : text));
 
 const filters = {
@@ -87,6 +87,20 @@ export function readQuery<Schema extends z.ZodObject>(url: string, schema: Schem
   const result = schema.safeParse(sent);
   if (result.success) return result.data;
   throw invalid(String(result.error.issues[0]?.path[0]), explain(result.error));
+}
+
+/** The filters as a query that reads back as the same. */
+export function writeFilters({ stream, has_error, status_class, ...rest }: Filters): URLSearchParams {
+  const said = {
+    ...rest,
+    status_class: status_class && `${status_class}xx`,
+    has_error: has_error === undefined ? undefined : Number(has_error),
+    stream: stream === undefined ? undefined : Number(stream),
+  };
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(said))
+    if (value !== undefined) query.set(name, value === null ? noName : String(value));
+  return query;
 }
 
 const invalid = (param: string, message: string) => new ProxyError("invalid_request", message, { param });

@@ -1,3 +1,4 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
 /** One exchange: its way from the client to an upstream and back, what was changed, and what it cost. */
 import type { App } from "../app";
 import { ProxyError } from "../errors";
@@ -7,9 +8,9 @@ import {
   clock,
   count,
   credits,
+  Duration,
   day,
   dollars,
-  Duration,
   duration,
   Moment,
   significant,
@@ -23,10 +24,10 @@ import { requestPath, requestsPath } from "./links";
 import { mendInWords } from "./mends";
 import type { ModelItem } from "./models";
 import { listModels } from "./models";
-import { redirect, type Visit } from "./pages";
 import { type Attempt, findRequest, type ShownEntry, type ShownRunning } from "./requests";
 import { Status } from "./requests-page";
 import { type SlowPage, slot } from "./slow";
+import { redirect, type Visit } from "./visit";
 
 export function requestPage({ app, frame, params }: Visit): Markup | SlowPage {
   const found = findRequest(app, params.id ?? "");
@@ -46,8 +47,8 @@ export function requestPage({ app, frame, params }: Visit): Markup | SlowPage {
         current="/admin/requests"
         aside={
           <p class="under">
-            <Value of={item.upstream_model ?? item.client_model} /> · <Moment at={item.started_at_ms} now={now} seconds={true} />{" "}
-            · <Status item={item} />
+            <Value of={item.upstream_model ?? item.client_model} /> ·{" "}
+            <Moment at={item.started_at_ms} now={now} seconds={true} /> · <Status item={item} />
           </p>
         }
       >
@@ -75,13 +76,14 @@ export function requestPage({ app, frame, params }: Visit): Markup | SlowPage {
         </div>
       </Page>
     ),
-    parts: [modelSoon(app, item.upstream_model).then((model) => <Use item={item} model={model} />)],
+    parts: [async () => <Use item={item} model={await modelSoon(app, item.upstream_model)} />],
   };
 }
 
 export function cancelRequest({ app, params }: Visit): Response {
   const id = params.id ?? "";
-  if (!app.live.cancel(id)) throw new ProxyError("not_found", "No request with this id is running: it may have just ended.");
+  if (!app.live.cancel(id))
+    throw new ProxyError("not_found", "No request with this id is running: it may have just ended.");
   return redirect(requestPath(id));
 }
 
@@ -104,9 +106,11 @@ function Timeline({ item }: { item: ShownEntry }): Markup {
         <li class={tone}>
           <div class="step">
             <strong>{name}</strong>
-            {at !== undefined && <span class="num soft">{at === 0 ? clock(item.started_at_ms, true) : `+ ${duration(at)}`}</span>}
+            {at !== undefined && (
+              <span class="num soft">{at === 0 ? clock(item.started_at_ms, true) : `+ ${duration(at)}`}</span>
+            )}
           </div>
-          <Stretch from={from} to={to} whole={whole} tone={tone} />
+          {to > from && <Stretch from={from} to={to} whole={whole} tone={tone} />}
           <div class="told">{told}</div>
         </li>
       ))}
@@ -122,8 +126,8 @@ function stepsOf(item: ShownEntry): Step[] {
       at: 0,
       told: (
         <>
-          <Value of={item.client_name} /> asked for <Value of={item.client_model} /> at <code>{item.path.slice(0, 200)}</code>,{" "}
-          {item.stream ? "as a stream" : "as one answer"}.
+          <Value of={item.client_name} /> asked for <Value of={item.client_model} /> at{" "}
+          <code>{item.path.slice(0, 200)}</code>, {item.stream ? "as a stream" : "as one answer"}.
         </>
       ),
     },
@@ -131,7 +135,16 @@ function stepsOf(item: ShownEntry): Step[] {
     ...attemptsOf(item.attempts),
     ...(first === null
       ? []
-      : [{ name: "First byte", at: first, from: first, to: whole, tone: "flow", told: `The answer took ${duration(Math.max(0, whole - first))}.` }]),
+      : [
+          {
+            name: "First byte",
+            at: first,
+            from: first,
+            to: whole,
+            tone: "flow",
+            told: `The answer took ${duration(Math.max(0, whole - first))}.`,
+          },
+        ]),
     {
       name: "End",
       at: whole,
@@ -159,8 +172,8 @@ function attemptsOf(attempts: Attempt[]): Step[] {
       tone: status !== undefined && status < 400 ? "good" : "bad",
       told: (
         <>
-          {account === null ? "the provider" : <Value of={account} />} answered {status ?? <Value of={error ?? "nothing"} />} after{" "}
-          {duration(ms)}.
+          {account === null ? "the provider" : <Value of={account} />} answered{" "}
+          {status ?? <Value of={error ?? "nothing"} />} after {duration(ms)}.
         </>
       ),
     };
@@ -252,19 +265,27 @@ function Use({ item, model }: { item: ShownEntry; model: ModelItem | undefined }
   const { input_tokens, output_tokens, cached_tokens, cache_write_tokens, nano_credits, premium_units } = item;
   const price = model?.price;
   const long = price?.long && input_tokens !== null && input_tokens > price.long.above ? price.long : undefined;
-  const rate = price?.tokens && (long ?? price.tokens);
+  const rate = price?.tokens ? (long ?? price.tokens) : undefined;
   const million = price?.tokens ? 1_000_000 / price.tokens.per : 1;
   const cached = cached_tokens ?? 0;
   const written = cache_write_tokens ?? 0;
   const lines: Line[] = [
-    { name: "Input", tokens: input_tokens === null ? null : Math.max(0, input_tokens - cached - written), rate: rate?.input },
+    {
+      name: "Input",
+      tokens: input_tokens === null ? null : Math.max(0, input_tokens - cached - written),
+      rate: rate?.input,
+    },
     { name: "Input from the cache", tokens: cached_tokens, rate: rate?.cached_input },
     { name: "Input written to the cache", tokens: cache_write_tokens, rate: rate?.cache_write },
     { name: "Output", tokens: output_tokens, rate: rate?.output },
   ].map((line) => ({ ...line, rate: line.rate === undefined ? undefined : line.rate * million }));
   const sum = lines.reduce((total, { tokens, rate }) => total + ((tokens ?? 0) * (rate ?? 0)) / 1e6, 0);
   const computed = Math.round(sum * 1e9);
-  const differs = nano_credits !== null && rate !== undefined && rate !== null && Math.abs(nano_credits - computed) > Math.max(10, computed / 1_000);
+  const differs =
+    nano_credits !== null &&
+    rate !== undefined &&
+    rate !== null &&
+    Math.abs(nano_credits - computed) > Math.max(10, computed / 1_000);
   return (
     <>
       <table class="bill">
@@ -275,25 +296,31 @@ function Use({ item, model }: { item: ShownEntry; model: ModelItem | undefined }
             <th scope="col" class="right">
               Number
             </th>
-            <th scope="col" class="right">
-              Credits per 1M
-            </th>
-            <th scope="col" class="right">
-              Credits
-            </th>
+            {rate && (
+              <>
+                <th scope="col" class="right">
+                  Credits per 1M
+                </th>
+                <th scope="col" class="right">
+                  Credits
+                </th>
+              </>
+            )}
           </tr>
         </thead>
         <tbody>
-          {lines.map(({ name, tokens, rate }) => (
+          {lines.map(({ name, tokens, rate: each }) => (
             <tr>
               <th scope="row">{name}</th>
               <td class="right">
                 <Count of={tokens} />
               </td>
-              <td class="right num">{rate === undefined ? <Unknown /> : significant(rate)}</td>
-              <td class="right num">
-                {tokens === null || rate === undefined ? <Unknown /> : significant((tokens * rate) / 1e6)}
-              </td>
+              {each !== undefined && (
+                <>
+                  <td class="right num">{significant(each)}</td>
+                  <td class="right num">{tokens === null ? <Unknown /> : significant((tokens * each) / 1e6)}</td>
+                </>
+              )}
             </tr>
           ))}
           {item.reasoning_tokens !== null && (
@@ -302,26 +329,26 @@ function Use({ item, model }: { item: ShownEntry; model: ModelItem | undefined }
               <td class="right">
                 <Count of={item.reasoning_tokens} />
               </td>
-              <td></td>
-              <td></td>
+              {rate && <td colspan="2"></td>}
             </tr>
           )}
         </tbody>
         <tfoot>
           <tr>
-            <th scope="row" colspan="3">
+            <th scope="row" colspan={rate ? 3 : 1}>
               AI credits {nano_credits !== null && <span class="soft">about {dollars(nano_credits)}</span>}
             </th>
             <td class="right num">{nano_credits === null ? <Unknown /> : credits(nano_credits)}</td>
           </tr>
           <tr>
-            <th scope="row" colspan="3">
+            <th scope="row" colspan={rate ? 3 : 1}>
               Premium requests
             </th>
             <td class="right num">{premium_units === null ? <Unknown /> : units(premium_units)}</td>
           </tr>
         </tfoot>
       </table>
+      {model && !rate && <p class="soft">The upstream lists no price by tokens for this model.</p>}
       {long && <p class="soft">Priced as a long prompt: it has more than {count(long.above)} tokens.</p>}
       {differs && (
         <p class="soft">

@@ -1,33 +1,33 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The history: what was asked, narrowed to what matters now, with what it comes to, and as it happens. */
 import type { Filters, Totals } from "../history/history";
 import { answerExport, answerLive } from "./api";
 import {
-  Ago,
   Count,
   Credits,
   compact,
   count,
   credits,
   Duration,
-  day,
   duration,
   Moment,
   moment,
-  Percent,
   Premium,
   percent,
   plural,
+  shorten,
   Tokens,
+  Unknown,
   units,
   Value,
 } from "./figures";
 import type { Child, Markup } from "./jsx/jsx-runtime";
 import { FormToken, type Frame, Page } from "./layout";
 import { requestPath, requestsPath, withQuery } from "./links";
-import type { Visit } from "./pages";
 import { queries, readQuery } from "./query";
 import { listRequests, type ShownEntry, type ShownPage, type ShownRunning, showRunning } from "./requests";
 import { type SlowPage, slot } from "./slow";
+import type { Visit } from "./visit";
 
 export const exportRequests = ({ app, request, url }: Visit) =>
   answerExport(app, new Request(asAsked(url, app.now()).toString(), { headers: request.headers }));
@@ -42,7 +42,6 @@ export function requestsPage({ app, frame, url }: Visit): SlowPage {
   const running = cursor_id === undefined ? app.live.running().map(showRunning).filter(passes(filters)) : [];
   const follows = url.searchParams.get("follow") === "1" && cursor_id === undefined;
   const view: View = { filters, limit, follows, paged: cursor_id !== undefined, now, url };
-  const totals = app.history.totals(filters);
   return {
     page: (
       <Page
@@ -59,7 +58,7 @@ export function requestsPage({ app, frame, url }: Visit): SlowPage {
         <FilterBar view={view} list={list} accounts={app.accounts.map(({ id }) => id)} />
         <div id="live" data-follow={follows ? "/admin/requests/live" : undefined} class="list">
           <Running running={running} frame={frame} now={now} />
-          <Rows list={list} view={view} nothingYet={app.history.count() === 0} />
+          <Rows list={list} view={view} nothingYet={list.items.length === 0 && app.history.count() === 0} />
           <section class="totals" aria-label="What these requests come to">
             {slot}
           </section>
@@ -68,7 +67,7 @@ export function requestsPage({ app, frame, url }: Visit): SlowPage {
         <p class="hidden" id="told" role="status"></p>
       </Page>
     ),
-    parts: [totals.then((known) => <TotalsLine totals={known} />)],
+    parts: [async () => <TotalsLine totals={await app.history.totals(filters)} />],
   };
 }
 
@@ -138,7 +137,16 @@ const passes =
 function FilterBar({ view, list, accounts }: { view: View; list: ShownPage; accounts: string[] }): Markup {
   const { filters, url } = view;
   const chips = chipsOf(view);
-  const more = ["path", "upstream_endpoint", "initiator", "stream", "status", "client_model", "from_ms", "to_ms"] as const;
+  const more = [
+    "path",
+    "upstream_endpoint",
+    "initiator",
+    "stream",
+    "status",
+    "client_model",
+    "from_ms",
+    "to_ms",
+  ] as const;
   return (
     <search class="filters">
       <form method="get" action="/admin/requests" data-auto>
@@ -236,13 +244,31 @@ function FilterBar({ view, list, accounts }: { view: View; list: ShownPage; acco
   );
 }
 
-type NameFilter = "upstream_model" | "client_name" | "account_id" | "client_model" | "upstream_endpoint" | "path" | "initiator";
+type NameFilter =
+  | "upstream_model"
+  | "client_name"
+  | "account_id"
+  | "client_model"
+  | "upstream_endpoint"
+  | "path"
+  | "initiator";
 
 const clientPaths = ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/embeddings"];
 
-const namesIn = ({ items }: ShownPage, name: NameFilter) => [...new Set(items.flatMap((item) => item[name] ?? []))].sort();
+const namesIn = ({ items }: ShownPage, name: NameFilter) =>
+  [...new Set(items.flatMap((item) => item[name] ?? []))].sort();
 
-function Text({ name, label, filters, known }: { name: NameFilter; label: string; filters: Filters; known: string[] }): Markup {
+function Text({
+  name,
+  label,
+  filters,
+  known,
+}: {
+  name: NameFilter;
+  label: string;
+  filters: Filters;
+  known: string[];
+}): Markup {
   const value = filters[name];
   return (
     <label class="field">
@@ -256,13 +282,16 @@ function Text({ name, label, filters, known }: { name: NameFilter; label: string
         spellcheck="false"
       />
       <datalist id={`known-${name}`}>
-        {known.map((each) => (
+        {known.filter(isPlain).map((each) => (
           <option value={each} />
         ))}
       </datalist>
     </label>
   );
 }
+
+/** Worth offering: what can be read and typed. */
+const isPlain = (text: string) => shorten(text, 80) === text;
 
 interface ChoiceProps {
   name: string;
@@ -327,7 +356,9 @@ function chipsOf({ filters, url, now }: View): { name: string; value: string; wi
 }
 
 function Follow({ view }: { view: View }): Markup {
-  const query = Object.fromEntries([...view.url.searchParams].filter(([name, value]) => value !== "" && name !== "follow"));
+  const query = Object.fromEntries(
+    [...view.url.searchParams].filter(([name, value]) => value !== "" && name !== "follow"),
+  );
   return view.follows ? (
     <a class="button on" href={withQuery("/admin/requests", query)}>
       <span class="pulse" aria-hidden="true"></span> Following · stop
@@ -352,12 +383,17 @@ function Running({ running, frame, now }: { running: ShownRunning[]; frame: Fram
               <Value of={each.upstream_model ?? each.client_model} />
             </a>
             <span class="soft">
-              <Value of={each.client_name} most={30} /> · {each.first_byte_ms === null ? "waiting for the first byte" : "answering"} ·{" "}
+              <Value of={each.client_name} most={30} /> ·{" "}
+              {each.first_byte_ms === null ? "waiting for the first byte" : "answering"} ·{" "}
               <Duration of={Math.max(0, now - each.started_at_ms)} />
             </span>
             <form method="post" action={`${requestPath(each.request_id)}/cancel`}>
               <FormToken frame={frame} />
-              <button type="submit" class="quiet" aria-label={`Cancel the request for ${each.client_model ?? "a model"}`}>
+              <button
+                type="submit"
+                class="quiet"
+                aria-label={`Cancel the request for ${each.client_model ?? "a model"}`}
+              >
                 Cancel
               </button>
             </form>
@@ -423,18 +459,14 @@ function RequestRow({ item, now }: { item: ShownEntry; now: number }): Markup {
       <td class="c-client">
         <Value of={item.client_name} most={26} />
       </td>
-      <td class="c-account">{item.account_id === null ? <span class="soft">none</span> : <Value of={item.account_id} most={26} />}</td>
+      <td class="c-account">
+        {item.account_id === null ? <span class="soft">none</span> : <Value of={item.account_id} most={26} />}
+      </td>
       <td class="c-result">
         <Status item={item} />
       </td>
       <td class="right c-tokens">
-        <Tokens of={item.input_tokens} />
-        <span class="soft"> in, </span>
-        <Tokens of={item.output_tokens} />
-        <span class="soft"> out</span>
-        {(item.cached_tokens ?? 0) > 0 && item.input_tokens ? (
-          <small>{percent(item.cached_tokens! / item.input_tokens)} cached</small>
-        ) : null}
+        <TokensOf item={item} />
       </td>
       <td class="right c-cost">
         <Cost of={item} />
@@ -449,6 +481,21 @@ function RequestRow({ item, now }: { item: ShownEntry; now: number }): Markup {
         <Duration of={item.duration_ms} />
       </td>
     </tr>
+  );
+}
+
+function TokensOf({ item: { input_tokens, output_tokens, cached_tokens } }: { item: ShownEntry }): Markup {
+  if (input_tokens === null && output_tokens === null) return <Unknown />;
+  return (
+    <>
+      <Tokens of={input_tokens} />
+      <span class="soft"> in, </span>
+      <Tokens of={output_tokens} />
+      <span class="soft"> out</span>
+      {cached_tokens !== null && cached_tokens > 0 && input_tokens !== null && (
+        <small>{percent(cached_tokens / input_tokens)} cached</small>
+      )}
+    </>
   );
 }
 
@@ -477,7 +524,7 @@ export function Status({ item }: { item: ShownEntry }): Markup {
       {item.error_type === null ? (
         item.stop_reason !== null && <Value of={item.stop_reason} most={24} />
       ) : (
-        <span class={tone === "bad" ? "fault" : undefined}>
+        <span class={[tone === "bad" && "fault"]}>
           <Value of={item.error_type} most={30} />
         </span>
       )}
@@ -486,7 +533,11 @@ export function Status({ item }: { item: ShownEntry }): Markup {
 }
 
 /** Credits and premium units side by side: they are never added together. */
-export function Cost({ of: { nano_credits, premium_units } }: { of: Pick<ShownEntry, "nano_credits" | "premium_units"> }): Markup {
+export function Cost({
+  of: { nano_credits, premium_units },
+}: {
+  of: Pick<ShownEntry, "nano_credits" | "premium_units">;
+}): Markup {
   if (nano_credits === null && premium_units === null) return <span class="unknown">unknown</span>;
   const told = [
     nano_credits === null ? "" : `${credits(nano_credits)} cr`,
@@ -516,7 +567,9 @@ function Nothing({ view, nothingYet }: { view: View; nothingYet: boolean }): Mar
   return (
     <section class="empty">
       <h2>{view.paged ? "No older requests" : "Nothing matches"}</h2>
-      <p>{filtered ? "No request that is remembered passes all of these filters." : "There is nothing further back."}</p>
+      <p>
+        {filtered ? "No request that is remembered passes all of these filters." : "There is nothing further back."}
+      </p>
       <p>
         <a class="button" href="/admin/requests">
           Show all requests
@@ -530,10 +583,11 @@ function Pager({ list, view }: { list: ShownPage; view: View }): Markup | false 
   const filters = requestsPath(view.filters, { limit: view.limit === 50 ? undefined : String(view.limit) });
   const query = (more: Record<string, string | undefined>) =>
     withQuery("/admin/requests", { ...Object.fromEntries(new URL(filters, "http://localhost").searchParams), ...more });
-  const exported = (format: string) => withQuery("/admin/requests/export", {
-    ...Object.fromEntries(new URL(requestsPath(view.filters), "http://localhost").searchParams),
-    format,
-  });
+  const exported = (format: string) =>
+    withQuery("/admin/requests/export", {
+      ...Object.fromEntries(new URL(requestsPath(view.filters), "http://localhost").searchParams),
+      format,
+    });
   if (list.items.length === 0) return false;
   return (
     <div class="pager">
@@ -551,11 +605,11 @@ function Pager({ list, view }: { list: ShownPage; view: View }): Markup | false 
       </nav>
       <p class="soft">
         All that match, as{" "}
-        <a href={exported("csv")} download>
+        <a href={exported("csv")} download="">
           CSV
         </a>{" "}
         or{" "}
-        <a href={exported("json")} download>
+        <a href={exported("json")} download="">
           JSON
         </a>
       </p>

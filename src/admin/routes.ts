@@ -17,6 +17,7 @@ import {
   cancelRequest,
 } from "./api";
 import { changeConfig, showConfig } from "./config";
+import { adminPages } from "./pages";
 
 interface Visit {
   app: App;
@@ -92,7 +93,7 @@ export function adminWing(app: App, callerOf: (request: Request) => Visitor, exp
       admit(request, callerOf(request));
       throw new ProxyError("not_found", "There is nothing here in the admin API.");
     });
-  return wing;
+  return wing.use(adminPages(app, admit, callerOf, exposed));
 }
 
 /** Whether a path is the admin API's, so that its errors and refusals are. */

@@ -1,16 +1,20 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
 /** What whoever is not in sees: the way in where there is one, and nothing of the owner's. */
-import { ProxyError } from "../errors";
+import type { ProxyError } from "../errors";
 import type { Markup } from "./jsx/jsx-runtime";
 import { type Frame, Page, Plain } from "./layout";
 
 /**
- * A link on some other site led here. The browser is sent to the same address once more, now by a page of ours: so no
- * other site ever has a page with data loaded in its name, and the cookie comes along.
+ * A link on some other site led here. One more step, by a page of ours: so no other site ever has a page with data loaded
+ * in its name, and the cookie comes along.
  */
 export const Arrival = ({ frame, path }: { frame: Frame; path: string }): Markup => (
-  <Plain frame={frame} title="One moment">
+  <Plain frame={frame} title="Another site led here">
+    <p>If it was you who followed the link, go on.</p>
     <p>
-      Another site led here. <a href={path}>Go on to dragoman’s page</a>
+      <a href={path} class="button primary">
+        Go on to the page
+      </a>
     </p>
   </Plain>
 );
@@ -67,6 +71,13 @@ export function Failure({ frame, error }: { frame: Frame; error: ProxyError }): 
     </Page>
   );
 }
+
+/** Where a part of a page could not be made. */
+export const Missing = (sentence: string): Markup => (
+  <p class="fault" role="alert">
+    {sentence}
+  </p>
+);
 
 const titles: Record<number, string> = {
   400: "That cannot be asked",

@@ -70,7 +70,7 @@ export const routes: Route[] = [
   { method: "GET", path: "/token", admit: admitToToken, about: "The upstream token now in use and when it expires (seconds since 1970); `?account=<index>` for another account's.",
     handle: ({ app, request }) => token(app, request) },
   { method: "GET", path: "/", admit: everyone, about: "Name, version and endpoints.",
-    handle: ({ app }) => front(app) },
+    handle: ({ app }) => front(app, [...methodsByPath().keys()]) },
   { method: "GET", path: "/health", admit: everyone, about: "Whether requests are taken, and the state of accounts and history.",
     handle: ({ app }) => health(app) },
 ];

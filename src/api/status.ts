@@ -1,14 +1,14 @@
 /** What says that we are here: a front page for people and health for machines. */
 import type { App } from "../app";
 
-export function front(app: App): Response {
+export function front(app: App, endpoints: readonly string[]): Response {
   return Response.json({
     name: "dragoman",
     version: app.version,
     ...(app.demo
       ? { demo: "DEMO: the upstream is scripted; no account is used and nothing leaves this machine." }
       : {}),
-    endpoints: ["/v1/chat/completions", "/v1/models", "/v1/embeddings", "/usage", "/token", "/health"],
+    endpoints,
   });
 }
 

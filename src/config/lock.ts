@@ -10,7 +10,8 @@ import { ProxyError } from "../errors";
 const patience = 5_000;
 
 /**
- * Does the work while no other process does work under the same lock.
+ * Does the work while no other process does work under the same lock. It must be done when it returns: to open and close
+ * the file a second time, in the same process, would lift the lock.
  * @param path A file for the lock alone; made where it is missing, and never removed.
  * @throws ProxyError `conflict` when another process holds it for too long; the system's own error when there can be none.
  */

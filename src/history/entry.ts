@@ -74,14 +74,23 @@ const limits: Partial<Record<keyof Entry, number>> = {
 };
 const lists: Set<string> = new Set<keyof Entry>(["attempts", "mends", "dropped"]);
 
-/** A copy whose texts fit: a text loses its end, a JSON array its last members. */
+/** With texts that fit, as a copy where one did not: a text loses its end, a JSON array its last members. */
 export function cut<Told extends Partial<Entry>>(entry: Told): Told {
+  if (fits(entry)) return entry;
   const fitting = Object.entries(entry).map(([name, value]) => {
     const limit = limits[name as keyof Entry] ?? 256;
     if (typeof value !== "string" || value.length <= limit) return [name, value];
     return [name, lists.has(name) ? cutList(value, limit) : value.slice(0, limit).replace(/[\ud800-\udbff]$/, "")];
   });
   return Object.fromEntries(fitting) as Told;
+}
+
+function fits(entry: Partial<Entry>): boolean {
+  for (const name in entry) {
+    const value = entry[name as keyof Entry];
+    if (typeof value === "string" && value.length > (limits[name as keyof Entry] ?? 256)) return false;
+  }
+  return true;
 }
 
 function cutList(text: string, limit: number): string {

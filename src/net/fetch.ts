@@ -29,7 +29,12 @@ export async function callOut(url: string, call: OutgoingCall): Promise<Response
       if (call.signal?.aborted || thrown instanceof ProxyError) throw thrown;
       const code = codeOf(thrown);
       const unprocessed = neverConnected.has(code) || (code === "ECONNRESET" && performance.now() - sentAt < 250);
-      if (!unprocessed || attempt === 2) throw networkError(thrown, code, call.who);
+      if (!unprocessed || attempt === 2)
+        throw networkError(
+          thrown,
+          /REFUSED|FailedToOpen/i.test(code) && goesThroughProxy(url) ? "PROXY" : code,
+          call.who,
+        );
       call.retried?.(code);
       await Bun.sleep(50 + Math.random() * 200);
     }
@@ -49,11 +54,16 @@ async function fetchOnce(url: string, call: OutgoingCall): Promise<Response> {
       // Bun gives up after minutes of silence by itself, and would send calls to this machine through HTTP_PROXY.
       timeout: false,
       ...(isLoopbackUrl(url) ? { proxy: false } : {}),
-      tls: { rejectUnauthorized: true },
+      ...(url.startsWith("https:") ? { tls: { rejectUnauthorized: true } } : {}),
     } as RequestInit);
     if (response.status >= 300 && response.status < 400) {
       void response.body?.cancel();
       throw new ProxyError("upstream", `${call.who} answered with a redirect, which is not followed.`);
+    }
+    // What HTTP does not know could not be passed on either.
+    if (response.status > 599) {
+      void response.body?.cancel();
+      throw new ProxyError("upstream", `${call.who} answered with status ${response.status}, which means nothing.`);
     }
     return response;
   } catch (thrown) {
@@ -73,7 +83,10 @@ async function fetchOnce(url: string, call: OutgoingCall): Promise<Response> {
 export async function readBody(response: Response, most: number, who: string): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let size = 0;
+  const told = Number(response.headers.get("content-length") ?? Number.NaN);
   try {
+    // Its length is known, and is no more than it says.
+    if (told <= most && !response.headers.has("content-encoding")) return await response.bytes();
     for await (const piece of response.body ?? []) {
       size += piece.length;
       if (size > most)
@@ -87,18 +100,28 @@ export async function readBody(response: Response, most: number, who: string): P
   return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
 }
 
-/** The first bytes of an answer as text: enough for an error's message, however much is sent. */
-export async function readStart(response: Response, most: number): Promise<string> {
+/**
+ * The first bytes of an answer as text: enough for an error's message, however much is sent and however slowly.
+ * @param most Bytes.
+ * @param within Milliseconds; what is there by then is what counts.
+ */
+export async function readStart(response: Response, most: number, within = 5000): Promise<string> {
   const pieces: Uint8Array[] = [];
   let size = 0;
+  const reader = response.body?.getReader();
+  const timer = setTimeout(() => void reader?.cancel(), within);
   try {
-    for await (const piece of response.body ?? []) {
-      pieces.push(piece);
-      size += piece.length;
-      if (size >= most) break;
+    while (reader && size < most) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      pieces.push(value);
+      size += value.length;
     }
+    void reader?.cancel();
   } catch {
     // A body that breaks off still has its beginning.
+  } finally {
+    clearTimeout(timer);
   }
   return Buffer.concat(pieces).subarray(0, most).toString();
 }
@@ -107,6 +130,18 @@ export async function readStart(response: Response, most: number): Promise<strin
 export function isLoopbackUrl(url: string): boolean {
   const { hostname } = new URL(url);
   return hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
+}
+
+/** A connection that is refused then is the proxy's. */
+function goesThroughProxy(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  const name = protocol === "https:" ? "https_proxy" : "http_proxy";
+  const spared = (process.env.no_proxy ?? process.env.NO_PROXY ?? "")
+    .split(",")
+    .map((each) => each.trim().replace(/^\./, ""));
+  if (isLoopbackUrl(url) || spared.some((each) => each === "*" || (each && `.${hostname}`.endsWith(`.${each}`))))
+    return false;
+  return Boolean(process.env[name] ?? process.env[name.toUpperCase()]);
 }
 
 const neverConnected = new Set([

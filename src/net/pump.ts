@@ -63,8 +63,18 @@ export function pump(
     // Reads until there is something for the client, and no further than the client does.
     async pull() {
       while (!over) {
-        const step = await read();
-        if (over || !step) return;
+        let step: Awaited<ReturnType<typeof reader.read>>;
+        reading = true;
+        try {
+          step = await reader.read();
+        } catch (cause) {
+          if (gone.aborted) end("client-gone");
+          else breakOff(new ProxyError("upstream", brokenSentence, { cause, code: "upstream_disconnected" }));
+          return;
+        } finally {
+          reading = false;
+        }
+        if (over) return;
         try {
           if (step.value) chain.feed.push(step.value);
           else chain.feed.end();
@@ -82,20 +92,6 @@ export function pump(
   const watch = setInterval(watchSilence, Math.min(limits.beat, limits.idle) / 4);
   stopping.addEventListener("abort", stop, { once: true });
   return { begun: begun.promise, body };
-
-  /** What the upstream says next; nothing when it broke, which is then judged already. */
-  async function read() {
-    reading = true;
-    try {
-      return await reader.read();
-    } catch (cause) {
-      if (gone.aborted) end("client-gone");
-      else breakOff(new ProxyError("upstream", brokenSentence, { cause, code: "upstream_disconnected" }));
-      return undefined;
-    } finally {
-      reading = false;
-    }
-  }
 
   function send(): boolean {
     const output = chain.take();

@@ -2,8 +2,9 @@
  * Bytes ⇄ frames of a server-sent event stream (WHATWG HTML, section 9.2).
  * A frame keeps the bytes it came in, so that whoever changes nothing can send on exactly what arrived.
  */
+import { isAscii } from "node:buffer";
 import { ProxyError } from "../errors";
-import type { Sink, Stage } from "./stream";
+import type { Sink } from "./stream";
 
 export interface SseFrame {
   event?: string;
@@ -11,7 +12,24 @@ export interface SseFrame {
   data?: string;
   /** As it arrived, with its blank line; missing on frames of our own making. */
   bytes?: Uint8Array;
+  /** On a frame without data that stands for many, each like the one before them: the data of the last. */
+  repeats?: string;
 }
+
+/** Where frames go. */
+export interface FrameSink extends Sink<SseFrame> {
+  /**
+   * What a next frame looks like that would be to nobody's concern: it is told in one with those behind it, neither
+   * decoded nor parsed. Asked after each frame and before each chunk.
+   */
+  repeat?(): Repeat | undefined;
+}
+
+/**
+ * The pieces of a frame's text that must be there again, all ASCII. Between two of them stands anything that JSON allows
+ * in a string where the first ends in a quote, else a whole number.
+ */
+export type Repeat = readonly string[];
 
 /** What one frame may weigh before the stream is given up, in bytes. */
 export const frameLimit = 16 * 1024 * 1024;
@@ -21,18 +39,31 @@ export const frameLimit = 16 * 1024 * 1024;
  * A tail without a blank line is a frame only if its data is whole JSON; otherwise the stream was cut inside it.
  * @throws ProxyError `upstream` when a frame grows past {@link frameLimit}.
  */
-export const readSse: Stage<Uint8Array, SseFrame> = (next) => {
+export function readSse(next: FrameSink): Sink<Uint8Array> {
   const decoder = new TextDecoder(); // it also drops a byte order mark
   const held = heldBytes();
   return {
     push(chunk) {
       const buffer = held.with(chunk);
-      // Without a carriage return in sight every frame ends at "\n\n", which is found at memory speed.
-      const frameEnd = buffer.includes(13) ? anyFrameEnd : lineFeedFrameEnd;
+      // A large frame is not searched again with each of its pieces.
+      if (buffer !== chunk && !chunk.includes(10) && !chunk.includes(13)) return held.keep(buffer, 0);
+      // One character per byte, at memory speed: enough to find the frames by, and the text itself where all is ASCII.
+      const text = latin1(buffer);
+      const ascii = isAscii(buffer);
+      const frameEnd = text.includes("\r") ? anyFrameEnd : lineFeedFrameEnd;
+      let repeat = next.repeat?.();
       let start = 0;
-      for (let end = frameEnd(buffer, 0); end !== -1; end = frameEnd(buffer, start)) {
-        const bytes = buffer.subarray(start, end);
-        next.push(readFrame(decoder.decode(bytes), bytes));
+      for (;;) {
+        const last = repeat && lastRepeat(text, start, repeat);
+        if (last) {
+          next.push({ bytes: part(buffer, start, last.end), repeats: last.data });
+          start = last.end;
+        }
+        const end = frameEnd(text, start);
+        if (end === -1) break;
+        const bytes = part(buffer, start, end);
+        next.push(readFrame(ascii ? text.slice(start, end) : decoder.decode(bytes), bytes));
+        repeat = next.repeat?.();
         start = end;
       }
       held.keep(buffer, start);
@@ -43,7 +74,57 @@ export const readSse: Stage<Uint8Array, SseFrame> = (next) => {
       next.end();
     },
   };
-};
+}
+
+const latin1 = (bytes: Uint8Array): string => Buffer.prototype.latin1Slice.call(bytes, 0, bytes.length);
+
+const part = (buffer: Uint8Array, start: number, end: number): Uint8Array =>
+  start === 0 && end === buffer.length ? buffer : buffer.subarray(start, end);
+
+/** The end of the repeats that stand at the start, and the data of the last of them. */
+function lastRepeat(text: string, start: number, repeat: Repeat): { end: number; data: string } | undefined {
+  let at = start;
+  let end = start;
+  for (let found = repeatEnd(text, start, repeat); found !== -1; found = repeatEnd(text, end, repeat)) {
+    at = end;
+    end = found;
+  }
+  return end === start ? undefined : { end, data: text.slice(text.indexOf("data: ", at) + 6, end - 2) };
+}
+
+function repeatEnd(text: string, start: number, repeat: Repeat): number {
+  let at = start;
+  for (let number = 0; number < repeat.length; number++) {
+    const piece = repeat[number]!;
+    if (number > 0) at = text.charCodeAt(at - 1) === 34 ? stringEnd(text, at) : numberEnd(text, at);
+    if (!text.startsWith(piece, at)) return -1;
+    at += piece.length;
+  }
+  return at;
+}
+
+/** Where the quote stands that ends a JSON string; where it breaks off when it is none. */
+function stringEnd(text: string, start: number): number {
+  let at = start;
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 34 || code < 32) return at;
+    if (code !== 92) continue;
+    escaped.lastIndex = at;
+    if (!escaped.test(text)) return at;
+    at = escaped.lastIndex - 1;
+  }
+  return at;
+}
+
+const escaped = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
+
+function numberEnd(text: string, start: number): number {
+  let at = start;
+  for (let code = text.charCodeAt(at); code >= 48 && code <= 57; code = text.charCodeAt(at)) at++;
+  // No JSON has numbers without digits, or with a 0 before others.
+  return at === start || (text.charCodeAt(start) === 48 && at > start + 1) ? text.length : at;
+}
 
 /** The frame's data as JSON, parsed once however many ask; undefined when it is not JSON. */
 export function jsonOf(frame: SseFrame): unknown {
@@ -77,14 +158,17 @@ export const commentFrame = (text: string): SseFrame => ({ bytes: new TextEncode
 export function gatherFrames(): Sink<SseFrame> & { take(): Uint8Array | undefined } {
   let pieces: Uint8Array[] = [];
   let text = "";
-  let run: { buffer: ArrayBufferLike; start: number; end: number } | undefined;
+  let run: { first: Uint8Array; length: number } | undefined;
 
   const flushText = () => {
     if (text) pieces.push(encoder.encode(text));
     text = "";
   };
   const flushRun = () => {
-    if (run) pieces.push(new Uint8Array(run.buffer, run.start, run.end - run.start));
+    if (run) {
+      const { first, length } = run;
+      pieces.push(length === first.length ? first : new Uint8Array(first.buffer, first.byteOffset, length));
+    }
     run = undefined;
   };
 
@@ -94,12 +178,12 @@ export function gatherFrames(): Sink<SseFrame> & { take(): Uint8Array | undefine
       if (!bytes) {
         flushRun();
         text += frameText(frame);
-      } else if (run?.buffer === bytes.buffer && run.end === bytes.byteOffset) {
-        run.end += bytes.length;
+      } else if (run?.first.buffer === bytes.buffer && run.first.byteOffset + run.length === bytes.byteOffset) {
+        run.length += bytes.length;
       } else {
         flushText();
         flushRun();
-        run = { buffer: bytes.buffer, start: bytes.byteOffset, end: bytes.byteOffset + bytes.length };
+        run = { first: bytes, length: bytes.length };
       }
     },
     end() {},
@@ -143,6 +227,10 @@ function heldBytes() {
       if (whole.length - start > frameLimit)
         throw new ProxyError("upstream", "The upstream sent an event of over 16 MiB.");
       if (start === 0 && length > 0) return;
+      if (start === whole.length) {
+        length = 0;
+        return;
+      }
       // A fresh buffer: frames already handed on may still look into the old one.
       length = whole.length - start;
       buffer = whole.slice(start);
@@ -151,11 +239,9 @@ function heldBytes() {
   };
 }
 
-const blankLine = Buffer.from("\n\n");
-
-function lineFeedFrameEnd(buffer: Uint8Array, start: number): number {
-  if (buffer[start] === 10) return start + 1;
-  const found = Buffer.from(buffer.buffer, buffer.byteOffset, buffer.length).indexOf(blankLine, start);
+function lineFeedFrameEnd(text: string, start: number): number {
+  if (text.charCodeAt(start) === 10) return start + 1;
+  const found = text.indexOf("\n\n", start);
   return found === -1 ? -1 : found + 2;
 }
 
@@ -163,12 +249,12 @@ function lineFeedFrameEnd(buffer: Uint8Array, start: number): number {
  * The same for any mixture of line ends. A CR at the very end counts at once: should its LF follow, that is a blank
  * line of its own and harmless.
  */
-function anyFrameEnd(buffer: Uint8Array, start: number): number {
-  for (let at = start; at < buffer.length; ) {
+function anyFrameEnd(text: string, start: number): number {
+  for (let at = start; at < text.length; ) {
     let lineEnd = at;
-    while (lineEnd < buffer.length && buffer[lineEnd] !== 10 && buffer[lineEnd] !== 13) lineEnd++;
-    if (lineEnd === buffer.length) return -1;
-    const after = buffer[lineEnd] === 13 && buffer[lineEnd + 1] === 10 ? lineEnd + 2 : lineEnd + 1;
+    while (lineEnd < text.length && text.charCodeAt(lineEnd) !== 10 && text.charCodeAt(lineEnd) !== 13) lineEnd++;
+    if (lineEnd === text.length) return -1;
+    const after = text.charCodeAt(lineEnd) === 13 && text.charCodeAt(lineEnd + 1) === 10 ? lineEnd + 2 : lineEnd + 1;
     if (lineEnd === at) return after;
     at = after;
   }

@@ -16,6 +16,7 @@ const fullReplyLimit = 64 * 1024 * 1024;
 
 /** A full reply. @throws ProxyError `upstream` when it is none. */
 export async function answerFull(response: Response, call: Call, exchange: Exchange): Promise<Response> {
+  if (call.stream) eventsOf(response, call.who);
   const bytes = await readBody(response, fullReplyLimit, call.who);
   const text = call.stream ? call.collect!(run(readSse, [bytes])) : readFull(bytes, call);
   if (exchange.brokenAtOnce) throw brokenReply(exchange.brokenAtOnce);
@@ -40,6 +41,13 @@ function parseReply(text: string, who: string): JsonObject {
   throw new ProxyError("upstream", `${who}'s answer is not JSON: is a proxy or a portal in the way?`);
 }
 
+/** @throws ProxyError `upstream` when they are none. */
+function eventsOf({ body, headers }: Response, who: string): ReadableStream<Uint8Array> {
+  if (body && /event-stream/.test(headers.get("content-type") ?? "")) return body;
+  void body?.cancel();
+  throw new ProxyError("upstream", `${who} did not answer with an event stream: is a proxy or a portal in the way?`);
+}
+
 /**
  * A streamed reply, once its first event is there, its failure is known, or it has been silent for a while.
  * @throws ProxyError `upstream` when it broke before anything went out.
@@ -51,18 +59,12 @@ export async function answerStream(
   exchange: Exchange,
   gone: AbortSignal,
 ): Promise<Response> {
-  if (!response.body || !/event-stream/.test(response.headers.get("content-type") ?? "")) {
-    void response.body?.cancel();
-    throw new ProxyError(
-      "upstream",
-      `${call.who} did not answer with an event stream: is a proxy or a portal in the way?`,
-    );
-  }
+  const upstream = eventsOf(response, call.who);
   let committed = false;
   const out = gatherFrames();
   const { feed, client } = call.stages(out);
   const { begun, body } = pump(
-    response.body,
+    upstream,
     {
       feed: readSse(feed),
       take() {

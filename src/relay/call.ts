@@ -1,7 +1,7 @@
 /** What passthrough and translation have in common: both make a call of this shape, and `relay` runs it. */
 import type { ClientSink } from "../dialects/codecs";
 import type { JsonObject } from "../dialects/hub/conversation";
-import type { SseFrame } from "../net/sse";
+import type { FrameSink, SseFrame } from "../net/sse";
 import type { Sink } from "../net/stream";
 
 export interface Call {
@@ -20,5 +20,5 @@ export interface Call {
   /** A streamed reply for a client that asked for a full one. */
   collect?(frames: Iterable<SseFrame>): string;
   /** The chain from the upstream's frames to the client's. */
-  stages(out: Sink<SseFrame>): { feed: Sink<SseFrame>; client: Pick<ClientSink<never>, "beat" | "fail"> };
+  stages(out: Sink<SseFrame>): { feed: FrameSink; client: Pick<ClientSink<never>, "beat" | "fail"> };
 }

@@ -50,8 +50,18 @@ const hungUp = new ProxyError("upstream", "The client hung up before the reply w
   code: clientClosed,
 });
 
+/** Beyond the 2,000 that run well there is room for 1,000 that wait their turn; more would only fill memory. */
+const mostAtOnce = 3000;
+
+/** @throws ProxyError 503 when too many exchanges run already; it is no row, for it costs nothing. */
 export function beginExchange(app: App, request: Request, caller: Caller, dialect: Dialect | "embeddings"): Exchange {
+  if (app.live.count >= mostAtOnce)
+    throw new ProxyError("no_account", `${mostAtOnce} requests are under way here already; try again in a moment.`, {
+      code: "overloaded",
+      headers: { "retry-after": "1" },
+    });
   const startedAt = Date.now();
+  const path = new URL(request.url).pathname;
   const clock = performance.now();
   const elapsed = () => Math.round(performance.now() - clock);
   const usage: Partial<Usage> = {};
@@ -75,7 +85,7 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
     request_id: caller.requestId,
     started_at_ms: startedAt,
     first_byte_ms: firstByteMs ?? null,
-    path: new URL(request.url).pathname,
+    path,
     client_dialect: dialect,
     upstream_dialect: target?.dialect ?? null,
     upstream_endpoint: target?.endpoint ?? null,
@@ -117,7 +127,7 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
     app.live.ended(entry);
     app.logger[error ? "warn" : "info"](
       [
-        `${request.method} ${new URL(request.url).pathname}`,
+        `${request.method} ${path}`,
         incoming?.model,
         target && target.model.id !== incoming?.model ? `→ ${target.model.id}` : undefined,
         accountId && `· ${accountId}`,

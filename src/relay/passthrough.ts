@@ -2,14 +2,15 @@
 import { codecs, type Wishes } from "../dialects/codecs";
 import type { Conversation, Dialect } from "../dialects/hub/conversation";
 import { isObject, rest } from "../dialects/hub/json";
-import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
+import type { Block, ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { packedPrefix } from "../dialects/hub/signature";
 import { badEventCode, cutReply } from "../dialects/hub/writer";
 import { editMembers } from "../net/json-edit";
-import { jsonOf } from "../net/sse";
+import { jsonOf, type Repeat, type SseFrame } from "../net/sse";
 import type { Call } from "./call";
 import type { Exchange } from "./exchange";
 import type { Incoming } from "./incoming";
+import { wordsApart } from "./repeat";
 import { needsStream, type Target } from "./target";
 
 /**
@@ -52,24 +53,55 @@ export function passthrough(
       return mended.mends.length === 0 ? text : JSON.stringify(mended.body);
     },
     stages(out) {
-      const client = codec.mendStream(asked, exchange.mended)(out);
+      let sent: SseFrame | undefined;
+      const client = codec.mendStream(
+        asked,
+        exchange.mended,
+      )({
+        push(frame) {
+          sent = frame;
+          out.push(frame);
+        },
+        end: () => out.end(),
+      });
       // The decoder only watches, for the books; but a reply it cannot follow must not end as if it were complete.
       let broken: ReplyError | undefined;
+      let block: Block | undefined;
+      let events = 0;
+      let words: string | undefined;
       const watch = codec.decodeStream()({
         push(event) {
-          if (event.type === "error") broken = event;
+          events++;
+          if (event.type === "block-delta") words = event.text;
+          else if (event.type === "block-start") block = event.block;
+          else if (event.type === "error") broken = event;
           exchange.see(event);
         },
         end() {},
       });
+      let repeat: Repeat | undefined;
       return {
-        client,
+        client: {
+          beat() {
+            // What is said between may change what must be mended.
+            repeat = undefined;
+            client.beat();
+          },
+          fail: client.fail,
+        },
         feed: {
           push(frame) {
+            if (frame.repeats !== undefined) return client.push(frame);
+            events = 0;
+            words = undefined;
             watch.push(frame);
             if (broken?.code === badEventCode) client.fail(broken);
             else client.push(frame);
+            // More of the same words change nothing in the books and need no mend. A call's are watched until it is whole.
+            const isPlain = events === 1 && words !== undefined && block?.kind !== "tool-call" && sent === frame;
+            repeat = isPlain ? wordsApart(frame, words!) : undefined;
           },
+          repeat: () => repeat,
           end() {
             watch.end();
             client.end();

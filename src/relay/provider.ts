@@ -109,14 +109,14 @@ function readWords(text: string): { told?: string; isWhole: boolean } {
 
 const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
-const kinds: Record<number, Kind> = {
+const kindsByStatus: Record<number, Kind> = {
   404: "not_found",
+  408: "timeout",
   413: "too_large",
   429: "rate_limit",
-  408: "timeout",
   504: "timeout",
 };
-const kindOf = (status: number): Kind => kinds[status] ?? (status < 500 ? "invalid_request" : "upstream");
+const kindOf = (status: number): Kind => kindsByStatus[status] ?? (status < 500 ? "invalid_request" : "upstream");
 
 function withHeaders(answer: Response, from: Response): Response {
   for (const [name, value] of passedDown(from.headers)) answer.headers.set(name, value);

@@ -48,6 +48,7 @@ export function openCatalogue(
   /** By the clock that never jumps. */
   const loadingSince = new WeakMap<Account, number>();
   const failures = new WeakMap<Account, { at: number; thrown: unknown }>();
+  let united: { of: (List | undefined)[]; models: Model[] } = { of: [], models: [] };
 
   /** The account's list: a fresh one; else a stale one at once while a fresh one is fetched beside; else the fetched one. */
   async function listOf(account: Account): Promise<List> {
@@ -100,22 +101,32 @@ export function openCatalogue(
     return readList(body);
   }
 
+  /** Made anew only when one of the lists is another. */
+  function unite(of: (List | undefined)[]): Model[] {
+    if (of.length === united.of.length && of.every((list, at) => list === united.of[at])) return united.models;
+    const union = new Map<string, Model>();
+    for (const list of of)
+      for (const model of list?.models ?? [])
+        if (!union.has(model.id) || (model.enabled && !union.get(model.id)!.enabled)) union.set(model.id, model);
+    united = { of, models: [...union.values()] };
+    return united.models;
+  }
+
   const ask = (session: Session) =>
     copilot.call(session, { path: "/models", intent: "model-access", requestId: crypto.randomUUID(), headersWithin });
 
   return {
     async models() {
       if (accounts().length === 0) throw pool.whyNone();
+      const known = accounts().map((account) => lists.get(account));
+      if (known.every((list) => list && now() - list.at < freshFor)) return unite(known);
       const since = accounts().map((account) => (loading.has(account) ? loadingSince.get(account)! : Infinity));
       const waited = Math.max(0, performance.now() - Math.min(...since));
       const results = await mostOf(accounts().map(listOf), Math.max(0, patience - waited));
-      const union = new Map<string, Model>();
-      for (const { list } of results)
-        for (const model of list?.models ?? [])
-          if (!union.has(model.id) || (model.enabled && !union.get(model.id)!.enabled)) union.set(model.id, model);
+      const models = unite(results.map(({ list }) => list));
       const failure = results.find(({ thrown }) => thrown !== undefined);
-      if (union.size === 0 && failure) throw failure.thrown;
-      return [...union.values()];
+      if (models.length === 0 && failure) throw failure.thrown;
+      return models;
     },
     offers(account, modelId) {
       const known = lists.get(account);

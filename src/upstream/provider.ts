@@ -89,8 +89,8 @@ function providerOf(
   };
 }
 
-const hopsOf = (headers: Headers) =>
-  (headers.get(hopHeader) ?? "").split(",").flatMap((hop) => (hop.trim() === "" ? [] : hop.trim()));
+const hopsOf = (headers: Headers): string[] =>
+  headers.get(hopHeader)?.match(/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g) ?? [];
 
 /** What of the client's headers a provider is told. */
 function passedHeaders(client: Headers): Record<string, string> {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { configKeys } from "../../src/config/marks";
 import type { Stored } from "../../src/config/patch";
 import { startProvider, type TestProvider } from "../support/provider";
-import { type RunningProxy, startProxy } from "../support/proxy";
+import { type RunningProxy, startProxy, until } from "../support/proxy";
 
 let proxy: RunningProxy;
 let provider: TestProvider;
@@ -278,8 +278,7 @@ test("what was changed counts at once: accounts in order, the multiplier of esti
   const estimate = await count();
   await post({ freeModelRouting: "in-order", tokenEstimateMultiplier: 2.3, maxRows: 3 }, {}, other);
   expect(await count()).toBeGreaterThan(estimate * 1.9);
-  await Bun.sleep(50);
-  expect(other.app.history.count()).toBe(3);
+  await until(() => other.app.history.count() === 3);
   expect([...(await served())]).toEqual(["octo-demo"]);
 });
 

@@ -34,7 +34,7 @@ async function watch(proxy: RunningProxy) {
         0,
         heard.length,
         ...run(readSse, [Buffer.from(text.slice(0, text.lastIndexOf("\n\n") + 2))]).flatMap(({ event, data }) =>
-          event ? [{ event, data: JSON.parse(data) }] : [],
+          event && data ? [{ event, data: JSON.parse(data) }] : [],
         ),
       );
     }
@@ -241,6 +241,27 @@ describe("cancelling", () => {
       { request_id: id, http_status: 503, error_type: "cancelled", account_id: "octo-demo" },
     ]);
     expect(proxy.app.accounts[0]!.state.name).toBe("ready");
+  });
+
+  test("a request to a provider lets the provider go", async () => {
+    const gone = Promise.withResolvers<void>();
+    await using provider = Bun.serve({
+      port: 0,
+      async fetch({ signal }) {
+        signal.addEventListener("abort", () => gone.resolve());
+        await gone.promise;
+        return new Response();
+      },
+    });
+    const providers = { slow: { type: "anthropic", baseUrl: provider.url.origin, apiKey: "k-slow-0123456789" } };
+    await using proxy = await startProxy({ config: { providers } });
+    const asked = proxy.post("/slow/v1/messages", ask("Hello"));
+    const id = await oneRunning(proxy);
+    await Bun.sleep(50);
+    await cancel(proxy, id);
+    expect((await asked).status).toBe(503);
+    await gone.promise;
+    expect(proxy.rows()).toMatchObject([{ request_id: id, error_type: "cancelled", account_id: null }]);
   });
 
   test("is for JSON alone, and for what runs", async () => {

@@ -130,6 +130,13 @@ describe("a body", () => {
     expect((await readStart(large(100_000), 64 * 1024)).length).toBe(64 * 1024);
   });
 
+  test("of an error that never ends is waited for no longer than it is worth", async () => {
+    const dripping = new Response(
+      new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from("why")) }),
+    );
+    expect(await readStart(dripping, 64 * 1024, 50)).toBe("why");
+  });
+
   test("that is small comes whole", async () => {
     expect(Buffer.from(await readBody(new Response("hello"), 10, "x")).toString()).toBe("hello");
     expect((await readBody(new Response(null), 10, "x")).length).toBe(0);

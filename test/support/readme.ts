@@ -6,6 +6,7 @@ import { routes } from "../../src/api/routes";
 import { commandLine } from "../../src/cli/commands";
 import { variables } from "../../src/config/environment";
 import { configSchema } from "../../src/config/schema";
+import { passage as clientsPassage } from "../clients/clients";
 import { fidelityTable } from "./fidelity";
 
 export const readmePath = join(import.meta.dir, "../../README.md");
@@ -16,6 +17,7 @@ const cellText = (cell: string) => cell.replaceAll("|", "\\|");
 const code = (text: string) => `\`${text}\``;
 
 export const passages: Record<string, () => string> = {
+  clients: clientsPassage,
   fidelity: fidelityTable,
   endpoints: () =>
     table(

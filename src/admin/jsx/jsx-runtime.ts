@@ -18,7 +18,7 @@ export type Child = Markup | string | number | bigint | boolean | null | undefin
 
 export namespace JSX {
   export type Element = Markup;
-  export type ElementType = keyof Elements | ((props: never) => Markup);
+  export type ElementType = keyof Elements | ((props: never) => Made);
   export interface ElementChildrenAttribute {
     children: unknown;
   }
@@ -28,12 +28,15 @@ export namespace JSX {
   };
 }
 
+/** A component may have nothing to show. */
+type Made = Markup | false | undefined;
+
 type Props = Record<string, unknown> & { children?: Child };
 
 export const Fragment = ({ children }: { children?: Child }): Markup => new Markup(textOf(children));
 
-export function jsx(tag: string | ((props: Props) => Markup), props: Props): Markup {
-  if (typeof tag === "function") return tag(props);
+export function jsx(tag: string | ((props: Props) => Made), props: Props): Markup {
+  if (typeof tag === "function") return tag(props) || new Markup("");
   const { children, ...attributes } = props;
   const opening = `<${tag}${Object.entries(attributes).map(attribute).join("")}>`;
   return new Markup(voidTags.has(tag) ? opening : `${opening}${textOf(children)}</${tag}>`);
@@ -53,6 +56,7 @@ function attribute([name, value]: [string, unknown]): string {
   if (!/^[a-zA-Z][\w:.-]*$/.test(name) || /^on|^style$|^srcdoc$/i.test(name)) throw new Error(`no attribute: ${name}`);
   if (value === true) return ` ${name}`;
   const text = Array.isArray(value) ? value.filter(Boolean).join(" ") : String(value);
+  if (text === "" && Array.isArray(value)) return "";
   if (/^(?:href|src|action|formaction)$/i.test(name) && !isOurs(text)) throw new Error(`no address for ${name}`);
   return ` ${name}="${escapeHtml(text)}"`;
 }

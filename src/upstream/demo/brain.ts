@@ -33,6 +33,13 @@ export const pieces = (text: string, size = 12): string[] => text.match(new RegE
 export const ownWords = (text: string): string =>
   text.replace(/<(system-reminder|environment_context|user_instructions)>[\s\S]*?<\/\1>/g, "").trim();
 
+/**
+ * The newest words of a person, of what each message holds of them: since the model last spoke, or before it called
+ * tools. A client's reminder alone makes it do nothing again.
+ */
+export const newestWords = (said: string[], sinceTheModel: string[], results: string[]): string =>
+  (results.length > 0 ? said : sinceTheModel).findLast(Boolean) ?? "";
+
 function wantsThinking(ask: Ask, model: Model): boolean {
   return model.reasons && (ask.thinks ?? /\bthink/i.test(ask.prompt));
 }

@@ -1,6 +1,6 @@
 /** POST /chat/completions: what it reads and what it refuses. chat-voices.ts renders the answer. */
 import type { Ask, Tool } from "./ask";
-import { ownWords } from "./brain";
+import { newestWords, ownWords } from "./brain";
 import { chatFrames, wholeChat } from "./chat-voices";
 import { type Dialect, modelRules, type Rule } from "./model-call";
 import { proves } from "./opaque";
@@ -22,15 +22,17 @@ export const chat: Dialect = {
 function read(body: Json): Ask {
   const messages = records(body.messages);
   const lastOther = messages.findLastIndex((message) => message.role !== "tool");
-  const people = messages.filter((message) => message.role === "user");
+  const results = messages.slice(lastOther + 1).map((message) => textOf(message.content));
+  const wordsIn = (some: Json[]) => some.filter((message) => message.role === "user").map(newestText);
+  const sinceTheModel = messages.slice(messages.findLastIndex((message) => message.role === "assistant") + 1);
   const parts = messages.flatMap((message) => records(message.content));
   const effort = string(body.reasoning_effort);
   const asksThinking = number(body.thinking_budget) || (effort && effort !== "none");
   return {
     model: string(body.model),
     stream: body.stream === true,
-    prompt: people.map(newestText).findLast(Boolean) ?? "",
-    results: messages.slice(lastOther + 1).map((message) => textOf(message.content)),
+    prompt: newestWords(wordsIn(messages), wordsIn(sinceTheModel), results),
+    results,
     background: messages
       .filter(({ role }) => role !== "assistant" && role !== "tool")
       .map(({ content }) => textOf(content)),

@@ -1,6 +1,6 @@
 /** POST /v1/messages: what it reads. messages-rules.ts says what it refuses, message-events.ts renders the answer. */
 import type { Ask, Tool } from "./ask";
-import { ownWords } from "./brain";
+import { newestWords, ownWords } from "./brain";
 import { messageFrames, messageInterjections, wholeMessage } from "./message-events";
 import { blocksOf, cacheMarks, messagesRules } from "./messages-rules";
 import type { Dialect } from "./model-call";
@@ -18,15 +18,17 @@ export const messages: Dialect = {
 function read(body: Json): Ask {
   const turns = records(body.messages);
   const last = turns.findLast((turn) => turn.role !== "system");
-  const results = last?.role === "user" ? blocksOf(last.content).filter((block) => block.type === "tool_result") : [];
-  const people = turns.filter((turn) => turn.role === "user");
+  const answers = last?.role === "user" ? blocksOf(last.content).filter((block) => block.type === "tool_result") : [];
+  const results = answers.map((block) => textOf(block.content));
+  const wordsIn = (some: Json[]) => some.filter((turn) => turn.role === "user").map(newestText);
+  const sinceTheModel = turns.slice(turns.findLastIndex((turn) => turn.role === "assistant") + 1);
   const thinking = string(record(body.thinking).type);
   const format = record(record(body.output_config).format);
   return {
     model: string(body.model),
     stream: body.stream === true,
-    prompt: people.map(newestText).findLast(Boolean) ?? "",
-    results: results.map((block) => textOf(block.content)),
+    prompt: newestWords(wordsIn(turns), wordsIn(sinceTheModel), results),
+    results,
     background: [
       textOf(body.system),
       ...turns.filter(({ role }) => role !== "assistant").map(({ content }) => textOf(content)),

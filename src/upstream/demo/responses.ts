@@ -1,6 +1,6 @@
 /** POST /responses: what it reads and what it refuses. response-events.ts renders the answer. */
 import type { Ask, Tool } from "./ask";
-import { ownWords } from "./brain";
+import { newestWords, ownWords } from "./brain";
 import { type Dialect, firstObjection, modelRules, type Rule, type View } from "./model-call";
 import { decrypt, unseal } from "./opaque";
 import { responseFrames, responseInterjections, wholeResponse } from "./response-events";
@@ -20,8 +20,11 @@ export const responses: Dialect = {
 function read(body: Json): Ask {
   const items = inputItems(body);
   const messages = items.filter(isMessage);
-  const people = messages.filter(({ role }) => role === "user");
   const lastOther = items.findLastIndex(({ type }) => !isOutput(type));
+  const results = items.slice(lastOther + 1).map((item) => textOf(item.output));
+  const wordsIn = (some: Json[]) =>
+    some.filter((item) => isMessage(item) && item.role === "user").map((message) => ownWords(textOf(message.content)));
+  const sinceTheModel = items.slice(items.findLastIndex(isModels) + 1);
   const reasoning = record(body.reasoning);
   const format = record(record(body.text).format);
   const offered = [...records(body.tools), ...items.filter(isToolList).flatMap((item) => records(item.tools))];
@@ -29,8 +32,8 @@ function read(body: Json): Ask {
   return {
     model: string(body.model),
     stream: body.stream === true,
-    prompt: people.map((message) => ownWords(textOf(message.content))).findLast(Boolean) ?? "",
-    results: items.slice(lastOther + 1).map((item) => textOf(item.output)),
+    prompt: newestWords(wordsIn(items), wordsIn(sinceTheModel), results),
+    results,
     background: [
       string(body.instructions),
       ...messages.filter(({ role }) => role !== "assistant").map(({ content }) => textOf(content)),
@@ -43,7 +46,7 @@ function read(body: Json): Ask {
     schema: schemaOf(format),
     maxTokens: number(body.max_output_tokens),
     stops: [],
-    turns: items.filter(({ role, type }) => role === "assistant" || isCall(type)).length,
+    turns: items.filter(isModels).length,
     images: items.flatMap((item) => records(item.content)).filter((part) => part.type === "input_image").length,
     marks: false,
     weight: weigh(body.instructions) + weigh(body.input) + weigh(body.tools),
@@ -53,6 +56,7 @@ function read(body: Json): Ask {
 const inputItems = (body: Json): Json[] =>
   typeof body.input === "string" ? [{ type: "message", role: "user", content: body.input }] : records(body.input);
 const isMessage = (item: Json) => item.type === "message" || (item.type === undefined && item.role !== undefined);
+const isModels = ({ role, type }: Json) => role === "assistant" || isCall(type);
 const isCall = (type: unknown) => type === "function_call" || type === "custom_tool_call";
 const isOutput = (type: unknown) => type === "function_call_output" || type === "custom_tool_call_output";
 const choices: Record<string, Ask["choice"]> = { required: "any", none: "none" };

@@ -1,0 +1,160 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** Every account: whether it can serve, what is left, what it was used for, and what GitHub says of it. */
+import type { App } from "../app";
+import { AccountCard } from "./account-card";
+import { type AccountItem, listAccounts } from "./accounts";
+import { Ago, count, Duration, Moment, Tokens } from "./figures";
+import type { Markup } from "./jsx/jsx-runtime";
+import { Page } from "./layout";
+import { requestsPath } from "./links";
+import { type SlowPage, slot } from "./slow";
+import type { Visit } from "./visit";
+
+const weekMs = 7 * 86_400_000;
+
+export function accountsPage({ app, frame }: Visit): SlowPage {
+  const now = app.now();
+  return {
+    page: (
+      <Page frame={frame} title="Accounts" current="/admin/accounts">
+        <p class="lead">
+          Requests that cost quota use the accounts in this order; the next one takes over when one is used up or rests.
+          Those that cost nothing{" "}
+          {app.config.current.freeModelRouting === "in-order" ? "use the first that can serve" : "take turns"}.
+        </p>
+        {slot}
+        <AddAccount demo={app.demo} />
+      </Page>
+    ),
+    parts: [
+      async () => <Accounts accounts={await listAccounts(app, now - weekMs)} snapshots={snapshotsOf(app)} now={now} />,
+    ],
+  };
+}
+
+const snapshotsOf = ({ accounts }: App) =>
+  new Map(accounts.map((account) => [account.id, account.knownQuota?.snapshots]));
+
+interface AccountsProps {
+  accounts: AccountItem[];
+  snapshots: Map<string, Record<string, unknown> | undefined>;
+  now: number;
+}
+
+function Accounts({ accounts, snapshots, now }: AccountsProps): Markup {
+  if (accounts.length === 0)
+    return (
+      <section class="empty">
+        <h2>No account is signed in</h2>
+        <p>Until one is, requests are answered with 503 and the one command that helps.</p>
+      </section>
+    );
+  return (
+    <section aria-labelledby="signed-in">
+      <h2 id="signed-in" class="hidden">
+        Signed in
+      </h2>
+      <ol class="accounts">
+        {accounts.map((account) => (
+          <li>
+            <AccountCard account={account} now={now} />
+            <Used account={account} now={now} />
+            <Said snapshots={snapshots.get(account.account_id)} account={account} />
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Used({ account: { account_id, stats }, now }: { account: AccountItem; now: number }): Markup | false {
+  if (!stats) return false;
+  const since = { account_id, from_ms: stats.since_ms };
+  return (
+    <section class="card" aria-label={`What ${account_id} was used for`}>
+      <h3>Last 7 days</h3>
+      <dl class="pairs">
+        <div>
+          <dt>Requests</dt>
+          <dd>
+            <a href={requestsPath(since)}>{count(stats.request_count)}</a>
+          </dd>
+        </div>
+        <div>
+          <dt>Failed</dt>
+          <dd>
+            <a href={requestsPath({ ...since, has_error: true })}>{count(stats.error_count)}</a>
+          </dd>
+        </div>
+        <div>
+          <dt>Tokens</dt>
+          <dd>
+            <Tokens of={stats.tokens_total} />
+          </dd>
+        </div>
+        <div>
+          <dt>On average</dt>
+          <dd>{stats.request_count === 0 ? <span class="soft">–</span> : <Duration of={stats.avg_duration_ms} />}</dd>
+        </div>
+        <div>
+          <dt>Last request</dt>
+          <dd>
+            <Ago at={stats.last_request_at_ms} now={now} never="none that is remembered" />
+          </dd>
+        </div>
+      </dl>
+    </section>
+  );
+}
+
+/** GitHub's own numbers, as it sent them. */
+function Said({
+  snapshots,
+  account,
+}: {
+  snapshots: Record<string, unknown> | undefined;
+  account: AccountItem;
+}): Markup {
+  return (
+    <details class="said">
+      <summary>What GitHub says</summary>
+      {snapshots === undefined || Object.keys(snapshots).length === 0 ? (
+        <p class="soft">Nothing yet.</p>
+      ) : (
+        <>
+          <p class="soft">
+            <code>quota_snapshots</code>, asked <Moment at={account.updated_at_ms} now={Date.now()} seconds={true} />
+          </p>
+          <pre>{JSON.stringify(snapshots, null, 2).slice(0, 8_000)}</pre>
+        </>
+      )}
+    </details>
+  );
+}
+
+const AddAccount = ({ demo }: { demo: boolean }) => (
+  <section class="card" aria-labelledby="add">
+    <h2 id="add">Add or remove one</h2>
+    {demo && <p>The demo brings its own accounts; these commands are for your real ones.</p>}
+    <dl class="commands">
+      <div>
+        <dt>
+          <code>dragoman auth add</code>
+        </dt>
+        <dd>shows a code to enter at GitHub; the account serves at once, without a restart.</dd>
+      </div>
+      <div>
+        <dt>
+          <code>dragoman auth ls -q</code>
+        </dt>
+        <dd>lists them, with what is left.</dd>
+      </div>
+      <div>
+        <dt>
+          <code>dragoman auth rm 2</code>
+        </dt>
+        <dd>removes the second; its requests stay in the history.</dd>
+      </div>
+    </dl>
+  </section>
+);

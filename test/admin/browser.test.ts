@@ -1,0 +1,352 @@
+/** The owner's pages in a real Chromium: used by a person, with script and without, and attacked by other pages. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import type { Entry } from "../../src/history/history";
+import { openBrowser } from "../support/browser";
+import { entry } from "../support/entries";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+const { browser, why } = await openBrowser();
+if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
+const inBrowser = describe.skipIf(!browser);
+
+const now = Date.now();
+const minute = 60_000;
+const token = "t-admin-0123456789";
+const pages = ["", "/requests", "/accounts", "/models", "/connect", "/config", "/health"].map(
+  (path) => `/admin${path}`,
+);
+const evil = `"><svg onload=alert(1)><img src=x onerror=alert(2)></script><script>alert(3)</script>`;
+
+let proxy: RunningProxy;
+let guarded: RunningProxy;
+
+beforeAll(async () => {
+  if (!browser) return;
+  proxy = await startProxy({ accounts: ["octo-demo", "work-demo"], demo: { pace: 1 } });
+  for (let index = 0; index < 120; index += 1)
+    proxy.app.history.add(
+      entry({
+        request_id: `row-${index}`,
+        started_at_ms: now - (120 - index) * 20 * minute,
+        account_id: index % 2 ? "octo-demo" : "work-demo",
+        upstream_model: index % 3 ? "claude-sonnet-4.6" : "gpt-5-mini",
+        ...(index % 12 === 0 ? { http_status: 429, error_type: "rate_limited", error_message: "Too much." } : {}),
+      }),
+    );
+  proxy.app.history.flush();
+  guarded = await startProxy({ env: { ADMIN_TOKEN: token } });
+});
+afterAll(async () => {
+  await browser?.close();
+  await proxy?.[Symbol.asyncDispose]();
+  await guarded?.[Symbol.asyncDispose]();
+});
+
+/** A page of its own, and everything that went wrong in it. */
+async function open(
+  path: string,
+  { from = proxy, host = "127.0.0.1", ...options }: BrowserContextOptions & { from?: RunningProxy; host?: string } = {},
+): Promise<{ page: Page; context: BrowserContext; faults: string[]; [Symbol.asyncDispose](): Promise<void> }> {
+  const context = await browser!.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  context.setDefaultTimeout(10_000);
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on("dialog", (dialog) => {
+    faults.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
+  page.on("console", (message) => {
+    if (/Content Security Policy|Refused to/i.test(message.text())) faults.push(message.text());
+  });
+  await page.goto(addressOf(from, path, host));
+  return { page, context, faults, [Symbol.asyncDispose]: () => context.close() };
+}
+
+const addressOf = (of: RunningProxy, path: string, host: string) => `http://${host}:${new URL(of.url).port}${path}`;
+
+inBrowser("axe finds nothing to complain of", () => {
+  const places = [
+    ...pages,
+    "/admin/requests/row-0",
+    "/admin/requests/row-1",
+    "/admin/requests?has_error=1&follow=1&status=429",
+    "/admin/requests?path=none",
+  ];
+  test.each(["light", "dark"] as const)(
+    "in any page, %s",
+    async (colorScheme) => {
+      const axe = await Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js")).text();
+      await using opened = await open("/admin", { colorScheme });
+      const { page, faults } = opened;
+      for (const path of places) {
+        await page.goto(addressOf(proxy, path, "127.0.0.1"));
+        expect([path, await complaints(page, axe, colorScheme), faults]).toEqual([path, [], []]);
+      }
+      await page.goto(addressOf(proxy, "/admin/config", "127.0.0.1"));
+      await page.getByLabel("retentionDays").fill("20");
+      await page.getByRole("button", { name: "Show what changes" }).click();
+      await page.getByRole("heading", { name: "Is this right?" }).waitFor();
+      expect(await complaints(page, axe, colorScheme)).toEqual([]);
+      await using outside = await open("/admin", { colorScheme, from: guarded, host: "elsewhere.test" });
+      expect(await outside.page.title()).toContain("Sign in");
+      expect(await complaints(outside.page, axe, colorScheme)).toEqual([]);
+    },
+    60_000,
+  );
+
+  test("at 360 px nothing is wider than the screen", async () => {
+    await using opened = await open("/admin", { viewport: { width: 360, height: 740 } });
+    for (const path of places) {
+      await opened.page.goto(addressOf(proxy, path, "127.0.0.1"));
+      const over = await opened.page.evaluate("document.documentElement.scrollWidth - innerWidth");
+      expect([path, over]).toEqual([path, 0]);
+    }
+  }, 30_000);
+});
+
+inBrowser("a person", () => {
+  test("filters, pages, and opens a request", async () => {
+    await using opened = await open("/admin/requests");
+    const { page, faults } = opened;
+    const rows = page.locator("table.rows tbody tr");
+    expect(await rows.count()).toBe(50);
+    // Chosen is applied.
+    await page.getByLabel("Result").selectOption("1");
+    await page.waitForURL("**/admin/requests?has_error=1");
+    expect(await rows.count()).toBe(10);
+    await page.getByRole("link", { name: "Remove the filter Result: failed" }).click();
+    await page.getByRole("link", { name: "Older" }).click();
+    await page.getByRole("link", { name: "Older" }).click();
+    await page.getByRole("link", { name: "Newest" }).waitFor();
+    expect(await rows.count()).toBe(20);
+    await rows.last().getByRole("link").click();
+    await page.waitForURL("**/admin/requests/row-0");
+    expect(await page.getByRole("region", { name: "Why it failed" }).textContent()).toContain("Too much.");
+    expect(faults).toEqual([]);
+  }, 30_000);
+
+  test("goes through the pages by keyboard, past the menu if wanted", async () => {
+    await using opened = await open("/admin");
+    const { page } = opened;
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to the content");
+    await page.keyboard.press("Enter");
+    expect(await page.evaluate("document.activeElement.id")).toBe("main");
+    await page.goto(addressOf(proxy, "/admin", "127.0.0.1"));
+    for (let presses = 0; presses < 4; presses += 1) await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.waitForURL("**/admin/requests");
+  }, 30_000);
+
+  test("follows what happens, as it happens", async () => {
+    await using opened = await open("/admin/requests");
+    const { page, faults } = opened;
+    await page.getByRole("link", { name: "Follow live" }).click();
+    await page.waitForURL("**follow=1");
+    const first = page.locator("table.rows tbody tr").first();
+    const before = await first.textContent();
+    await page.evaluate("window.same = true");
+    const answer = proxy.post(
+      "/v1/chat/completions",
+      { model: "gpt-5-mini", stream: true, messages: [{ role: "user", content: "Hello! Who are you?" }] },
+      { headers: { "user-agent": "follower/1.0" } },
+    );
+    await (await answer).text();
+    await page.locator("tr", { hasText: "follower/1.0" }).waitFor();
+    expect(await first.textContent()).not.toBe(before);
+    // Never loaded anew.
+    expect(await page.evaluate("window.same")).toBe(true);
+    expect(await page.locator("#told").textContent()).toContain("1 request has ended");
+    expect(faults).toEqual([]);
+  }, 30_000);
+
+  test("copies a snippet that is filled in", async () => {
+    await using opened = await open("/admin/connect", { permissions: ["clipboard-read", "clipboard-write"] });
+    const { page } = opened;
+    await page.getByRole("button", { name: "Copy for Claude Code, bash, zsh" }).click();
+    const copied = await page.evaluate<string>("navigator.clipboard.readText()");
+    expect(copied).toStartWith(`export ANTHROPIC_BASE_URL=${proxy.url}\n`);
+  }, 30_000);
+
+  test.each([true, false])(
+    "changes the config, with script: %p",
+    async (javaScriptEnabled) => {
+      await using opened = await open("/admin/config", { javaScriptEnabled });
+      const { page, faults } = opened;
+      await page.getByLabel("logLevel").selectOption("warn");
+      await page.getByLabel("allowedOrigins").fill("http://localhost:3000");
+      await page.getByRole("button", { name: "Show what changes" }).click();
+      await page.getByRole("heading", { name: "Is this right?" }).waitFor();
+      expect(await page.locator("table.diff").textContent()).toMatch(/logLevel\s*info\s*warn/);
+      expect(proxy.app.config.current.logLevel).toBe("info");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText("Saved: logLevel, allowedOrigins.").waitFor();
+      expect(proxy.app.config.current).toMatchObject({ logLevel: "warn", allowedOrigins: ["http://localhost:3000"] });
+      expect(faults).toEqual([]);
+      await proxy.app.config.change({ logLevel: null, allowedOrigins: null });
+    },
+    30_000,
+  );
+
+  test("without script filters and pages all the same", async () => {
+    await using opened = await open("/admin/requests", { javaScriptEnabled: false });
+    const { page } = opened;
+    await page.getByLabel("Model", { exact: true }).fill("gpt-5-mini");
+    await page.getByLabel("Account").fill("work-demo");
+    await page.getByRole("button", { name: "Filter" }).click();
+    await page.waitForURL("**upstream_model=gpt-5-mini**");
+    expect(await page.locator("table.rows tbody tr").count()).toBe(20);
+    expect(await page.getByRole("region", { name: "What these requests come to" }).textContent()).toContain("20");
+  }, 30_000);
+
+  test.each([true, false])(
+    "signs in from elsewhere, and out again, with script: %p",
+    async (javaScriptEnabled) => {
+      await using opened = await open("/admin/health", { from: guarded, host: "elsewhere.test", javaScriptEnabled });
+      const { page, context, faults } = opened;
+      await page.getByLabel("Admin token").fill("wrong");
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByRole("alert").waitFor();
+      await page.getByLabel("Admin token").fill(token);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByRole("heading", { name: "Health", level: 1 }).waitFor();
+      expect(page.url()).toBe(addressOf(guarded, "/admin/health", "elsewhere.test"));
+      const [cookie, ...others] = await context.cookies();
+      expect(others).toEqual([]);
+      expect(cookie).toMatchObject({ httpOnly: true, sameSite: "Strict", path: "/admin" });
+      expect(cookie!.value).not.toContain(token);
+      if (javaScriptEnabled)
+        expect(
+          await page.evaluate(
+            "[document.cookie, localStorage.length, sessionStorage.length, location.href.includes('t-admin')]",
+          ),
+        ).toEqual(["", 0, 0, false]);
+      await page.getByRole("link", { name: "Accounts" }).click();
+      await page.getByRole("heading", { name: "Accounts", level: 1 }).waitFor();
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.getByLabel("Admin token").waitFor();
+      expect(faults).toEqual([]);
+    },
+    30_000,
+  );
+});
+
+inBrowser("an attacker", () => {
+  test("cannot run anything by names of models, paths, clients and errors", async () => {
+    const texts = Object.fromEntries(
+      [
+        "account_id",
+        "client_model",
+        "upstream_model",
+        "client_name",
+        "path",
+        "upstream_endpoint",
+        "initiator",
+        "initiator_reason",
+        "error_type",
+        "error_message",
+      ].map((name) => [name, evil]),
+    ) as Partial<Entry>;
+    await using hostile = await startProxy();
+    hostile.app.history.add(
+      entry({
+        request_id: "evil",
+        started_at_ms: now,
+        ...texts,
+        mends: JSON.stringify([evil]),
+        dropped: JSON.stringify([evil]),
+        attempts: JSON.stringify([{ account: evil, error: evil, ms: 1 }]),
+      }),
+    );
+    hostile.app.history.flush();
+    const query = encodeURIComponent(evil);
+    for (const path of [
+      "/admin",
+      "/admin/requests",
+      `/admin/requests?client_model=${query}#${query}`,
+      "/admin/requests/evil",
+      "/admin/connect",
+      `/admin/${query}`,
+    ]) {
+      await using opened = await open(path, { from: hostile });
+      await opened.page.waitForTimeout(50);
+      expect([path, opened.faults]).toEqual([path, []]);
+      expect(await opened.page.locator("img, script:not([src])").count()).toBe(0);
+    }
+  }, 30_000);
+
+  test("on another site reads nothing, changes nothing, and frames nothing", async () => {
+    const { port } = new URL(proxy.url);
+    const read = `<script>
+      const seen = [];
+      const tell = () => { document.title = JSON.stringify(seen); };
+      (async () => {
+        for (const path of ["/admin", "/admin/requests", "/api/admin/meta", "/api/admin/live", "/admin/requests/live"])
+          try { seen.push(path + " " + (await (await fetch("http://127.0.0.1:${port}" + path)).text()).length); } catch { seen.push(path + " refused"); }
+        const form = new URLSearchParams({ logLevel: "debug", change: "x" });
+        for (const path of ["/admin/config", "/admin/config/save", "/admin/sign-out"])
+          await fetch("http://127.0.0.1:${port}" + path, { method: "POST", body: form, mode: "no-cors", credentials: "include" }).catch(() => {});
+        tell();
+      })();
+    </script><iframe src="http://127.0.0.1:${port}/admin"></iframe>
+    <a href="http://127.0.0.1:${port}/admin/health">link</a>
+    <form method="post" action="http://127.0.0.1:${port}/admin/config"><input name="logLevel" value="debug"><button>send</button></form>`;
+    using elsewhere = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => new Response(read, { headers: { "content-type": "text/html" } }),
+    });
+    const context = await browser!.newContext();
+    context.setDefaultTimeout(10_000);
+    const page = await context.newPage();
+    for (const site of [`http://evil.test:${elsewhere.port}/`, `http://localhost:${elsewhere.port}/`]) {
+      await page.goto(site);
+      await page.waitForFunction("document.title.startsWith('[')");
+      expect(JSON.parse(await page.title())).toEqual(
+        ["/admin", "/admin/requests", "/api/admin/meta", "/api/admin/live", "/admin/requests/live"].map(
+          (path) => `${path} refused`,
+        ),
+      );
+      expect(page.frames().map((frame) => frame.url())).not.toContain(`http://127.0.0.1:${port}/admin`);
+      await page.getByRole("button", { name: "send" }).click();
+      await page.getByRole("heading", { name: "Not from here" }).waitFor();
+      await page.goto(site);
+      await page.getByRole("link", { name: "link" }).click();
+      await page.getByRole("heading", { name: "Another site led here" }).waitFor();
+      expect(await page.content()).not.toContain("Data folder");
+      await page.getByRole("link", { name: "Go on to the page" }).click();
+      await page.getByRole("heading", { name: "Health", level: 1 }).waitFor();
+    }
+    expect(proxy.app.config.current.logLevel).toBe("info");
+    await context.close();
+  }, 60_000);
+
+  test("gains nothing by a name of his own that leads here", async () => {
+    await using opened = await open("/admin", { host: "evil.test" });
+    expect(await opened.page.getByRole("heading", { level: 1 }).textContent()).toBe("Not from here");
+    const tried = await opened.page.evaluate(async () => {
+      const answers = ["/admin/requests", "/admin/config", "/api/admin/meta", "/token", "/usage"].map(
+        async (path) => (await fetch(path)).status,
+      );
+      return Promise.all(answers);
+    });
+    expect(tried).toEqual([403, 403, 403, 403, 403]);
+  }, 30_000);
+});
+
+/** What axe has against a page, as rule and element. Dark and light differ by nothing but colours. */
+async function complaints(page: Page, axe: string, colorScheme: "light" | "dark"): Promise<string[]> {
+  interface Found {
+    violations: { id: string; nodes: { target: string[]; failureSummary: string }[] }[];
+  }
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate<Found>(
+    colorScheme === "light" ? "axe.run()" : "axe.run({ runOnly: ['color-contrast'] })",
+  );
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id} ${target.join(" ")}: ${failureSummary}`),
+  );
+}

@@ -1,0 +1,820 @@
+/** The owner's pages as a browser without script gets them: who sees them, what they show, and what they never show. */
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { outlookOf } from "../../src/admin/account-card";
+import type { AccountItem } from "../../src/admin/accounts";
+import { niceTop } from "../../src/admin/chart";
+import { compact, credits, dollars, duration, percent, shorten, significant, span } from "../../src/admin/figures";
+import { mendInWords } from "../../src/admin/mends";
+import type { Entry } from "../../src/history/history";
+import { handler } from "../../src/server";
+import { entry } from "../support/entries";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+const now = Date.now();
+const minute = 60_000;
+const token = "t-admin-0123456789";
+const pages = ["", "/requests", "/accounts", "/models", "/connect", "/config", "/health"].map(
+  (path) => `/admin${path}`,
+);
+
+let full: RunningProxy;
+let empty: RunningProxy;
+let hostile: RunningProxy;
+let guarded: RunningProxy;
+
+const evil = `"><svg onload=alert(1)></script><script>alert(2)</script><img src=x onerror=alert(3)>`;
+const odd = `\u202e\u200bname`;
+
+beforeAll(async () => {
+  full = await startProxy({ accounts: ["octo-demo", "work-demo", "plus-demo"] });
+  for (let index = 0; index < 130; index += 1)
+    full.app.history.add(
+      entry({
+        request_id: `full-${index}`,
+        started_at_ms: now - (130 - index) * 40 * minute,
+        account_id: index % 3 ? "octo-demo" : "work-demo",
+        upstream_model: index % 4 ? "claude-sonnet-4.6" : "gpt-5-mini",
+        ...(index % 10 === 0
+          ? {
+              http_status: 429,
+              error_type: "rate_limited",
+              error_message: "Too much.",
+              nano_credits: null,
+              input_tokens: null,
+              output_tokens: null,
+            }
+          : {}),
+      }),
+    );
+  full.app.history.flush();
+  empty = await startProxy({ accounts: [] });
+  hostile = await startProxy({
+    config: { modelAliases: { [evil]: "gpt-5-mini" }, upstreamHeaders: { "x-odd": evil } },
+  });
+  const texts = Object.fromEntries(
+    ["account_id", "client_model", "upstream_model", "client_name", "path", "upstream_endpoint", "initiator"].map(
+      (name) => [name, evil],
+    ),
+  );
+  const more = { initiator_reason: evil, stop_reason: evil, client_dialect: evil, upstream_dialect: evil };
+  const lists = {
+    attempts: JSON.stringify([{ account: evil, error: evil, ms: 3 }]),
+    mends: JSON.stringify([evil, `refused:${evil}`]),
+    dropped: JSON.stringify([evil]),
+  };
+  const failure = { http_status: 400, error_type: evil, error_message: evil };
+  hostile.app.history.add(
+    entry({ request_id: "evil", started_at_ms: now, ...texts, ...more, ...lists, ...failure } as Partial<Entry>),
+  );
+  hostile.app.history.add(
+    entry({ request_id: "odd", started_at_ms: now, client_name: odd, client_model: "x".repeat(250) }),
+  );
+  hostile.app.history.flush();
+  guarded = await startProxy({ env: { ADMIN_TOKEN: token } });
+});
+afterAll(async () => {
+  for (const each of [full, empty, hostile, guarded]) await each[Symbol.asyncDispose]();
+});
+
+const get = (proxy: RunningProxy, path: string, headers: Record<string, string> = {}) =>
+  fetch(proxy.url + path, { headers, redirect: "manual" });
+const textOf = async (proxy: RunningProxy, path: string, headers: Record<string, string> = {}) =>
+  (await get(proxy, path, headers)).text();
+/** As a person reads it. */
+const wordsOf = (html: string) =>
+  html
+    .replace(/<(datalist|title)[\s\S]*?<\/\1>/g, " ")
+    .replace(/<[^>]+>/g, " ")
+    .replace(/\s+/g, " ");
+const send = (proxy: RunningProxy, path: string, form: Record<string, string>, headers: Record<string, string> = {}) =>
+  fetch(proxy.url + path, { method: "POST", body: new URLSearchParams(form), headers, redirect: "manual" });
+const formTokenOf = (html: string) => /name="form_token" value="([\w-]+)"/.exec(html)![1]!;
+
+/** Everything in a page that could run, load or style something, as a browser reads it. */
+async function activeIn(html: string): Promise<string[]> {
+  const found: string[] = [];
+  await new HTMLRewriter()
+    .on("*", {
+      element(element) {
+        const { tagName, attributes } = element;
+        for (const [name, value] of attributes) {
+          if (/^on|^style$|^srcdoc$/i.test(name)) found.push(`${tagName} ${name}`);
+          if (/^(?:href|src|action)$/.test(name) && !/^(?:\/(?!\/)|[?#]|https:\/\/github\.com\/)/.test(value))
+            found.push(`${tagName} ${name}=${value}`);
+        }
+        if (["style", "iframe", "object", "embed", "base", "img"].includes(tagName)) found.push(tagName);
+        if (tagName === "script" && !element.getAttribute("src")?.startsWith("/admin/assets/admin.js?"))
+          found.push("script");
+      },
+    })
+    .transform(new Response(html))
+    .text();
+  return found;
+}
+
+describe("every page", () => {
+  test.each(pages)("%s renders with data, marked as a demo, with nothing inline", async (path) => {
+    const response = await get(full, path);
+    const html = await response.text();
+    expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+    expect(html).toStartWith('<!doctype html><html lang="en">');
+    expect(html).toEndWith("</html>");
+    expect(html).toContain("<title>DEMO · ");
+    expect(wordsOf(html)).toContain("DEMO");
+    expect(html.match(/<h1/g)).toHaveLength(1);
+    expect(html).not.toContain("<!--part-->");
+    expect(wordsOf(html)).not.toMatch(/undefined|NaN|\[object|Infinity/);
+    expect(await activeIn(html)).toEqual([]);
+  });
+
+  test.each(pages)("%s renders without any account and any request", async (path) => {
+    const response = await get(empty, path);
+    const words = wordsOf(await response.text());
+    expect(response.status).toBe(200);
+    expect(words).not.toMatch(/undefined|NaN|\[object|Infinity/);
+  });
+
+  test("says what to do where there is nothing", async () => {
+    expect(wordsOf(await textOf(empty, "/admin"))).toContain("No account is signed in");
+    expect(wordsOf(await textOf(empty, "/admin/requests"))).toContain("No request yet");
+    expect(wordsOf(await textOf(empty, "/admin/models"))).toContain("Run `dragoman auth` to sign in");
+    expect(wordsOf(await textOf(empty, "/admin/accounts"))).toContain("dragoman auth add");
+    expect(wordsOf(await textOf(full, "/admin/requests?upstream_model=none-such"))).toContain("Nothing matches");
+  });
+
+  test.each(pages)("%s allows nothing but its own, and is not kept", async (path) => {
+    const { headers } = await get(full, path);
+    expect(headers.get("content-security-policy")).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    );
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    expect(headers.get("referrer-policy")).toBe("no-referrer");
+    expect(headers.get("cross-origin-resource-policy")).toBe("same-origin");
+    expect(headers.get("cross-origin-opener-policy")).toBe("same-origin");
+    expect(headers.get("cache-control")).toBe("no-store");
+    expect(headers.get("access-control-allow-origin")).toBeNull();
+  });
+
+  test("weighs less than 100 kB with everything it loads", async () => {
+    const assets = await Promise.all(
+      ["admin.css", "admin.js", "icon.svg"].map((name) => textOf(full, `/admin/assets/${name}`)),
+    );
+    const shared = assets.join("").length;
+    for (const path of pages)
+      expect([path, (await textOf(full, path)).length + shared < 100_000]).toEqual([path, true]);
+  });
+});
+
+describe("style and script", () => {
+  test("are served with their types, and nothing else of the folder's neighbourhood", async () => {
+    expect((await get(full, "/admin/assets/admin.css")).headers.get("content-type")).toStartWith("text/css");
+    expect((await get(full, "/admin/assets/admin.js")).headers.get("content-type")).toStartWith("text/javascript");
+    expect((await get(full, "/admin/assets/icon.svg")).headers.get("x-content-type-options")).toBe("nosniff");
+    for (const path of [
+      "",
+      "/nope.css",
+      "/..%2fpages.tsx",
+      "/%2e%2e/pages.tsx",
+      "/..%2f..%2f..%2fpackage.json",
+      "/.env",
+    ])
+      expect((await get(full, `/admin/assets${path}`)).status).toBe(404);
+  });
+
+  test("ask nobody else for anything", async () => {
+    for (const name of ["admin.css", "admin.js"])
+      expect(await textOf(full, `/admin/assets/${name}`)).not.toMatch(/https?:|@import|url\(/);
+  });
+});
+
+describe("what others chose", () => {
+  const places = [
+    ...pages,
+    "/admin/requests/evil",
+    "/admin/requests/odd",
+    `/admin/requests?client_model=${encodeURIComponent(evil)}&path=${encodeURIComponent(evil)}`,
+    `/admin/requests?period=${encodeURIComponent(evil)}&follow=${encodeURIComponent(evil)}`,
+    `/admin?measure=${encodeURIComponent(evil)}`,
+    `/admin/config?saved=${encodeURIComponent(evil)}&change=${encodeURIComponent(evil)}`,
+    `/admin/requests/${encodeURIComponent(evil)}`,
+    `/admin/${encodeURIComponent(evil)}`,
+  ];
+  test.each(places)("is text, never markup: %s", async (path) => {
+    const html = await textOf(hostile, path);
+    expect(html).not.toMatch(/<svg onload|<img src=x|<script>|<\/script><script/);
+    expect(await activeIn(html)).toEqual([]);
+  });
+
+  test("is shown, shortened, and cannot turn the direction of writing", async () => {
+    const list = await textOf(hostile, "/admin/requests");
+    expect(list).toContain("&lt;svg onload=alert(1)&gt;");
+    expect(list).not.toContain("\u202e");
+    expect(wordsOf(list)).not.toContain("x".repeat(100));
+    expect(wordsOf(await textOf(hostile, "/admin/requests/odd"))).toContain("��name");
+  });
+
+  test("is refused by name where it is no filter", async () => {
+    const response = await get(full, "/admin/requests?status=abc");
+    expect(response.status).toBe(400);
+    expect(wordsOf(await response.text())).toContain("status: must be");
+  });
+});
+
+describe("who may see them", () => {
+  test("a link on another site leads to a page of ours that says nothing, and on from there", async () => {
+    const navigation: Record<string, string> = {
+      "sec-fetch-site": "cross-site",
+      "sec-fetch-mode": "navigate",
+      "sec-fetch-dest": "document",
+    };
+    const response = await get(full, "/admin/requests?has_error=1", navigation);
+    const html = await response.text();
+    expect(response.status).toBe(200);
+    expect(html).toContain('href="/admin/requests?has_error=1"');
+    expect(html).not.toContain("octo-demo");
+    const others = [{ ...navigation, "sec-fetch-mode": "no-cors" }, { origin: "https://evil.example" }];
+    for (const headers of others as Record<string, string>[])
+      expect(await textOf(full, "/admin", headers)).not.toContain("octo-demo");
+  });
+
+  test("nobody from elsewhere, as long as there is no admin token", async () => {
+    const strangers: Record<string, string>[] = [
+      { host: "evil.example" },
+      { "x-forwarded-for": "127.0.0.1" },
+      { host: "0.0.0.0" },
+    ];
+    for (const headers of strangers)
+      for (const path of [
+        ...pages,
+        "/admin/requests/full-1",
+        "/admin/requests/export?format=csv",
+        "/admin/requests/live",
+        "/admin/nope",
+      ]) {
+        const response = await get(full, path, headers);
+        const html = await response.text();
+        expect([path, response.status]).toEqual([path, 403]);
+        expect(html).not.toMatch(/octo-demo|form_token/);
+        expect(html).toContain("ADMIN_TOKEN");
+      }
+  });
+
+  test("from elsewhere a token field first", async () => {
+    for (const path of [...pages, "/admin/requests/live", "/admin/requests/export"]) {
+      const response = await get(guarded, path, { "x-forwarded-for": "10.0.0.9" });
+      expect([path, response.status, response.headers.get("www-authenticate")]).toEqual([path, 401, null]);
+      const html = await response.text();
+      expect(html).toContain('type="password"');
+      expect(html).not.toMatch(/octo-demo|form_token/);
+    }
+    for (const path of ["/admin?token=", "/admin?admin_token=", "/admin?x-admin-token="])
+      expect((await get(guarded, path + token, { "x-forwarded-for": "10.0.0.9" })).status).toBe(401);
+    for (const cookie of [`dragoman_admin=${token}`, `dragoman_admin_${new URL(guarded.url).port}=${"A".repeat(43)}`])
+      expect((await get(guarded, "/admin", { "x-forwarded-for": "10.0.0.9", cookie })).status).toBe(401);
+  });
+});
+
+describe("signing in", () => {
+  const outside = { "x-forwarded-for": "10.0.0.9" };
+  const signIn = (sent: string, next = "/admin/requests") =>
+    send(guarded, "/admin/sign-in", { token: sent, next }, outside);
+
+  test("gives a cookie that is not the token, for these pages only, until it is given back", async () => {
+    const response = await signIn(token);
+    expect([response.status, response.headers.get("location")]).toEqual([303, "/admin/requests"]);
+    const cookie = response.headers.get("set-cookie")!;
+    expect(cookie).toMatch(/^dragoman_admin_\d+=[\w-]{43}; Path=\/admin; HttpOnly; SameSite=Strict; Max-Age=43200$/);
+    expect(cookie).not.toContain(token);
+    const signedIn = { ...outside, cookie: cookie.split(";")[0]! };
+    const html = await textOf(guarded, "/admin", signedIn);
+    expect(html).toContain("Sign out");
+    expect(html).not.toContain(token);
+    expect((await get(guarded, "/admin/requests/export?format=json", signedIn)).status).toBe(200);
+    expect((await get(guarded, "/api/admin/meta", signedIn)).status).toBe(401);
+
+    expect((await send(guarded, "/admin/sign-out", {}, signedIn)).status).toBe(403);
+    const out = await send(guarded, "/admin/sign-out", { form_token: formTokenOf(html) }, signedIn);
+    expect([out.status, out.headers.get("set-cookie")]).toEqual([303, expect.stringContaining("Max-Age=0")]);
+    expect((await get(guarded, "/admin", signedIn)).status).toBe(401);
+  });
+
+  test("says that a token is wrong, and leads nowhere else", async () => {
+    for (const wrong of ["", "no", token.slice(0, -1), `${token}x`, "ä\r\nx"]) {
+      const response = await signIn(wrong);
+      expect([response.status, response.headers.get("set-cookie")]).toEqual([401, null]);
+      expect(await response.text()).toContain("wrong");
+    }
+    for (const next of [
+      "https://evil.example",
+      "//evil.example",
+      "/admin/../v1",
+      "/\\evil.example",
+      "/adminevil",
+      "javascript:alert(1)",
+    ])
+      expect((await signIn(token, next)).headers.get("location")).toBe("/admin");
+  });
+
+  test("is not for a form on another site", async () => {
+    const foreign = { origin: "https://evil.example" };
+    expect((await send(guarded, "/admin/sign-in", { token, next: "/admin" }, foreign)).status).toBe(403);
+  });
+
+  test("counts wrong tokens by address", async () => {
+    const serve = handler(guarded.app, true);
+    const server = { requestIP: () => ({ address: "192.0.2.7" }), timeout() {} } as unknown as Bun.Server<unknown>;
+    const attempt = (sent: string) =>
+      serve(
+        new Request("http://localhost/admin/sign-in", {
+          method: "POST",
+          body: new URLSearchParams({ token: sent }),
+          headers: { host: "localhost" },
+        }),
+        server,
+      );
+    for (let count = 0; count < 10; count += 1) expect((await attempt("wrong")).status).toBe(401);
+    const response = await attempt(token);
+    expect([response.status, Number(response.headers.get("retry-after")) > 0]).toEqual([429, true]);
+  });
+});
+
+describe("a form", () => {
+  const strangers: Record<string, string>[] = [
+    { origin: "https://evil.example" },
+    { origin: "null" },
+    { "sec-fetch-site": "cross-site" },
+    { "sec-fetch-site": "same-site" },
+    { host: "evil.example", origin: "http://evil.example" },
+  ];
+  test.each(strangers)("from %j changes nothing", async (headers) => {
+    const form_token = formTokenOf(await textOf(full, "/admin/config"));
+    for (const path of ["/admin/config", "/admin/config/save", "/admin/requests/full-1/cancel"])
+      expect([path, (await send(full, path, { form_token, logLevel: "debug" }, headers)).status]).toEqual([path, 403]);
+    expect(full.app.config.current.logLevel).toBe("info");
+  });
+
+  test("must carry what only our own pages know, and come as a form", async () => {
+    for (const form of [{}, { form_token: "" }, { form_token: "x" }] as Record<string, string>[])
+      expect((await send(full, "/admin/config", { ...form, logLevel: "debug" })).status).toBe(403);
+    const json = await fetch(`${full.url}/admin/config`, {
+      method: "POST",
+      body: "{}",
+      headers: { "content-type": "application/json" },
+    });
+    expect(json.status).toBe(415);
+    const large = await fetch(`${full.url}/admin/config`, {
+      method: "POST",
+      body: "x".repeat(2_000_000),
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+    });
+    expect(large.status).toBe(413);
+  });
+});
+
+describe("the config form", () => {
+  const canary = "k-canary-0123456789";
+  let proxy: RunningProxy;
+  let html: string;
+  let form: Record<string, string>;
+
+  beforeAll(async () => {
+    proxy = await startProxy({
+      config: {
+        auth: { apiKeys: [canary] },
+        logLevel: "warn",
+        providers: { other: { type: "anthropic", baseUrl: "http://127.0.0.1:9", apiKey: `${canary}-p` } },
+      },
+    });
+  });
+  afterAll(() => proxy[Symbol.asyncDispose]());
+  beforeEach(async () => {
+    html = await textOf(proxy, "/admin/config");
+    form = await fieldsIn(html);
+  });
+
+  test("has every key with what it means, its default and what is set, and no secret", () => {
+    expect(Object.keys(form)).toEqual(
+      expect.arrayContaining(["auth.apiKeys", "logLevel", "retentionDays", "providers.0.baseUrl", "anthropicApiKey"]),
+    );
+    expect([form.logLevel, form.retentionDays, form["auth.apiKeys"]]).toEqual(["warn", "14", "…6789"]);
+    expect(wordsOf(html)).toContain("Days a request stays in the history. Default: 14.");
+    expect(html).not.toContain(canary);
+  });
+
+  test("sent as it is changes nothing", async () => {
+    expect((await send(proxy, "/admin/config", form)).headers.get("location")).toBe("/admin/config?unchanged=1");
+  });
+
+  test("shows what would change, and makes it when told so", async () => {
+    const shown = await (
+      await send(proxy, "/admin/config", {
+        ...form,
+        retentionDays: "30",
+        modelAliases: "fast = gpt-5-mini\nbig=claude-opus-4.6",
+      })
+    ).text();
+    expect(wordsOf(shown)).toContain("retentionDays 14 30");
+    expect(wordsOf(shown)).toContain("modelAliases none fast = gpt-5-mini big = claude-opus-4.6");
+    expect(wordsOf(shown)).not.toContain("logLevel");
+    expect(proxy.app.config.current.retentionDays).toBe(14);
+
+    const done = await send(proxy, "/admin/config/save", await fieldsIn(shown));
+    expect([done.status, done.headers.get("location")]).toEqual([
+      303,
+      "/admin/config?saved=retentionDays,modelAliases",
+    ]);
+    expect(proxy.app.config.current).toMatchObject({
+      retentionDays: 30,
+      modelAliases: { fast: "gpt-5-mini" },
+      logLevel: "warn",
+    });
+    expect(proxy.app.config.stored.auth).toEqual({ apiKeys: [canary] });
+    expect(wordsOf(await textOf(proxy, "/admin/config?saved=retentionDays"))).toContain("Saved: retentionDays.");
+
+    const back = await (
+      await send(proxy, "/admin/config", {
+        ...(await fieldsIn(await textOf(proxy, "/admin/config"))),
+        retentionDays: "14",
+        modelAliases: "",
+      })
+    ).text();
+    await send(proxy, "/admin/config/save", await fieldsIn(back));
+    expect(Object.keys(proxy.app.config.stored)).not.toContain("retentionDays");
+  });
+
+  test("takes new secrets without ever sending them back", async () => {
+    const fresh = "k-fresh-9876543210";
+    const response = await send(proxy, "/admin/config", {
+      ...form,
+      "auth.apiKeys": `${form["auth.apiKeys"]}\n${fresh}`,
+    });
+    const shown = await response.text();
+    expect(shown).not.toContain(fresh);
+    expect(shown).not.toContain(canary);
+    expect(wordsOf(shown)).toContain("auth.apiKeys …6789 …6789 …3210");
+    const { change } = await fieldsIn(shown);
+    expect(await textOf(proxy, `/admin/config?change=${change}`)).not.toContain(fresh);
+    await send(proxy, "/admin/config/save", await fieldsIn(shown));
+    expect(proxy.app.config.current.auth.apiKeys).toEqual([canary, fresh]);
+    expect((await send(proxy, "/admin/config/save", await fieldsIn(shown))).headers.get("location")).toBe(
+      "/admin/config?unchanged=1",
+    );
+  });
+
+  test("names what is wrong, and keeps what was typed", async () => {
+    const wrong: [Record<string, string>, string][] = [
+      [{ retentionDays: "0" }, "retentionDays"],
+      [{ retentionDays: "many" }, "retentionDays"],
+      [{ allowedOrigins: "*" }, "allowedOrigins"],
+      [{ modelAliases: "nothing" }, "modelAliases"],
+      [
+        {
+          "providers.1.name": "v1",
+          "providers.1.type": "anthropic",
+          "providers.1.baseUrl": "https://h",
+          "providers.1.apiKey": "abcdefgh",
+        },
+        "providers",
+      ],
+      [{ "providers.0.baseUrl": "https://elsewhere.example" }, "providers.other.apiKey"],
+      [{ "providers.1.baseUrl": "https://h" }, "providers: one of them has no name"],
+    ];
+    for (const [change, named] of wrong) {
+      const response = await send(proxy, "/admin/config", { ...form, ...change });
+      const page = await response.text();
+      expect([named, response.status]).toEqual([named, 400]);
+      expect(wordsOf(page)).toContain(`Nothing was changed. ${named}`);
+      const typed = await fieldsIn(page);
+      for (const [name, value] of Object.entries(change)) if (!name.endsWith("apiKey")) expect(typed[name]).toBe(value);
+    }
+    expect(proxy.app.config.current.retentionDays).toBe(14);
+  });
+
+  test("does not write over what was changed meanwhile", async () => {
+    const shown = await (await send(proxy, "/admin/config", { ...form, maxRows: "1000" })).text();
+    await proxy.app.config.change({ logLevel: "error" });
+    const response = await send(proxy, "/admin/config/save", await fieldsIn(shown));
+    expect(response.status).toBe(409);
+    expect(wordsOf(await response.text())).toContain("changed meanwhile");
+    expect(proxy.app.config.current.maxRows).toBe(200_000);
+    await proxy.app.config.change({ logLevel: "warn" });
+  });
+
+  test("adds and removes a provider", async () => {
+    const added = {
+      "providers.1.name": "mine",
+      "providers.1.type": "anthropic",
+      "providers.1.baseUrl": "https://mine.example",
+      "providers.1.apiKey": "secret-of-mine-00",
+    };
+    await send(
+      proxy,
+      "/admin/config/save",
+      await fieldsIn(await (await send(proxy, "/admin/config", { ...form, ...added })).text()),
+    );
+    expect(Object.keys(proxy.app.config.current.providers)).toEqual(["other", "mine"]);
+    const now = await fieldsIn(await textOf(proxy, "/admin/config"));
+    await send(
+      proxy,
+      "/admin/config/save",
+      await fieldsIn(await (await send(proxy, "/admin/config", { ...now, "providers.1.remove": "on" })).text()),
+    );
+    expect(Object.keys(proxy.app.config.current.providers)).toEqual(["other"]);
+    expect(proxy.app.config.current.providers.other!.apiKey).toBe(`${canary}-p`);
+  });
+});
+
+describe("the list of requests", () => {
+  test("follows its filters, with sums that follow too", async () => {
+    const words = wordsOf(await textOf(full, "/admin/requests?has_error=1"));
+    expect(words).toMatch(/Requests 13 13 failed/);
+    expect(words).toContain("Result: failed");
+    expect(words).not.toContain("200 end_turn");
+    const [from, to] = [now - 60 * 40 * minute, now - 50 * 40 * minute];
+    const between = await textOf(full, `/admin/requests?from_ms=${from}&to_ms=${to}&limit=200`);
+    expect(between.match(/class="c-time"/g)!.length).toBe(
+      full.app.history.list({ from_ms: from, to_ms: to }, 200).items.length,
+    );
+    const form = await textOf(
+      full,
+      "/admin/requests?period=&upstream_model=&account_id=work-demo&from=&to=&status=&limit=25",
+    );
+    expect(form.match(/class="c-time"/g)).toHaveLength(25);
+  });
+
+  test("is paged by a key", async () => {
+    const seen: string[] = [];
+    let path: string | undefined = "/admin/requests?limit=50";
+    while (path) {
+      const html = await textOf(full, path);
+      seen.push(
+        ...[...html.matchAll(/<th scope="row" class="c-time"><a href="\/admin\/requests\/(full-\d+)"/g)].map(
+          ([, id]) => id!,
+        ),
+      );
+      path = /href="([^"]+)" rel="next"/.exec(html)?.[1]?.replaceAll("&amp;", "&");
+    }
+    expect(seen).toEqual(Array.from({ length: 130 }, (_, index) => `full-${129 - index}`));
+  });
+
+  test("is exported as it is filtered", async () => {
+    const html = await textOf(full, "/admin/requests?has_error=1");
+    const path = /href="(\/admin\/requests\/export[^"]+format=csv)"/.exec(html)![1]!.replaceAll("&amp;", "&");
+    const response = await get(full, path);
+    expect(response.headers.get("content-disposition")).toContain("attachment");
+    expect((await response.text()).trim().split("\r\n")).toHaveLength(14);
+  });
+
+  test("says when it follows, and without script loads itself anew", async () => {
+    const html = await textOf(full, "/admin/requests?follow=1");
+    expect(html).toContain('data-follow="/admin/requests/live"');
+    expect(html).toContain('<noscript><meta http-equiv="refresh" content="5"></noscript>');
+    const feed = await get(full, "/admin/requests/live");
+    expect(feed.headers.get("content-type")).toStartWith("text/event-stream");
+    await feed.body!.cancel();
+  });
+});
+
+describe("a number on the overview", () => {
+  test("leads to the requests behind it", async () => {
+    const html = await textOf(full, "/admin");
+    const links = [
+      ...html.matchAll(/href="(\/admin\/requests\?[^"]*)"[^>]*>(?:<span class="num">)?([\d,]+)(?: failed)?</g),
+    ];
+    expect(links.length).toBeGreaterThan(3);
+    for (const [, path, number] of links) {
+      const words = wordsOf(await textOf(full, path!.replaceAll("&amp;", "&")));
+      expect(words).toContain(`Requests ${number} `);
+    }
+  });
+
+  test("is unknown where nobody knows it, and never 0", async () => {
+    const proxy = await startProxy({ accounts: [] });
+    proxy.app.history.add(
+      entry({
+        started_at_ms: now - minute,
+        nano_credits: null,
+        premium_units: null,
+        input_tokens: null,
+        output_tokens: null,
+        first_byte_ms: null,
+      }),
+    );
+    proxy.app.history.flush();
+    const words = wordsOf(await textOf(proxy, "/admin"));
+    for (const name of ["AI credits", "Premium requests", "Tokens in", "Tokens out", "First byte"])
+      expect(words).toContain(`${name} unknown`);
+    await proxy[Symbol.asyncDispose]();
+  });
+});
+
+describe("one request", () => {
+  test("tells its way, what was changed in words, what it cost, and why it failed", async () => {
+    full.app.history.add(
+      entry({
+        request_id: "one",
+        started_at_ms: now - minute,
+        attempts: '[{"account":"octo-demo","status":429,"ms":200},{"account":"work-demo","status":200,"ms":300}]',
+        mends: '["model-name","refused:tools.*.strict"]',
+        dropped: '["store"]',
+        cached_tokens: 4,
+      }),
+    );
+    full.app.history.flush();
+    const words = wordsOf(await textOf(full, "/admin/requests/one"));
+    for (const said of [
+      "claude-cli/2.0 asked for claude-sonnet-4-6 at /v1/messages , as a stream.",
+      "translated from messages to chat",
+      "Counted as a person’s turn",
+      "octo-demo answered 429 after 200 ms",
+      "work-demo answered 200 after 300 ms",
+      "First byte + 321 ms",
+      "The upstream refuses the field tools.*.strict, so it was left out.",
+      "Input from the cache 4",
+      "about $0.013",
+    ])
+      expect(words).toContain(said);
+    expect(wordsOf(await textOf(full, "/admin/requests/full-0"))).toContain("rate_limited Too much.");
+    expect((await get(full, "/admin/requests/none-such")).status).toBe(404);
+  });
+
+  test("that runs can be watched and cancelled", async () => {
+    const proxy = await startProxy({ demo: { pace: 1 } });
+    const answer = proxy.post("/v1/chat/completions", {
+      model: "claude-sonnet-4.6",
+      stream: true,
+      messages: [{ role: "user", content: "demo:slow tell me a long story" }],
+    });
+    while (proxy.app.live.count === 0) await Bun.sleep(5);
+    const [running] = proxy.app.live.running();
+    const page = await textOf(proxy, `/admin/requests/${running!.request_id}`);
+    if (page.includes("It is running")) {
+      const response = await send(proxy, `/admin/requests/${running!.request_id}/cancel`, {
+        form_token: formTokenOf(page),
+      });
+      expect(response.status).toBe(303);
+    }
+    await (await answer).text().catch(() => {});
+    await proxy[Symbol.asyncDispose]();
+  });
+});
+
+describe("200,000 requests", () => {
+  test("are listed before their sums are known", async () => {
+    const proxy = await startProxy();
+    const database = new Database(proxy.app.environment.historyFile, { strict: true });
+    const [columns, values] = [Object.keys(entry()), Object.values(entry())];
+    const spelled = columns.map((name, at) => {
+      if (name === "request_id") return "'row-' || n";
+      if (name === "started_at_ms") return `${now - 14 * 86_400_000} + n * 6000`;
+      if (name === "upstream_model") return "'model-' || (n % 7)";
+      const value = values[at];
+      return value === null ? "NULL" : typeof value === "number" ? String(value) : `'${value!.replaceAll("'", "''")}'`;
+    });
+    database.run(
+      `INSERT INTO requests (${columns}) WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 200000) SELECT ${spelled} FROM counted`,
+    );
+    database.close();
+    const times: number[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      const begun = performance.now();
+      const response = await get(proxy, "/admin/requests");
+      const reader = response.body!.getReader();
+      let read = "";
+      while (!read.includes("</table>")) read += new TextDecoder().decode((await reader.read()).value);
+      times.push(performance.now() - begun);
+      if (round === 0) expect(read).not.toContain("200,000");
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        read += new TextDecoder().decode(value);
+      }
+      expect(wordsOf(read)).toContain("Requests 200,000");
+    }
+    console.log(
+      `The list of 200,000 requests was there after ${times.map((time) => `${time.toFixed(1)} ms`).join(", ")}.`,
+    );
+    await proxy[Symbol.asyncDispose]();
+  }, 60_000);
+});
+
+describe("words and numbers", () => {
+  test("keep three digits that count", () => {
+    expect([0, 0.0421, 4.214, 42.14, 4_214, 0.000_004].map(significant)).toEqual([
+      "0",
+      "0.042",
+      "4.21",
+      "42.1",
+      "4,214",
+      "0.000004",
+    ]);
+    expect([9_999, 12_345, 1_234_567, 999_999_999].map(compact)).toEqual(["9,999", "12.3k", "1.23M", "1B"]);
+    expect([credits(1_250_000_000), dollars(1_250_000_000), dollars(57e9), dollars(5e13)]).toEqual([
+      "1.25",
+      "$0.013",
+      "$0.57",
+      "$500",
+    ]);
+    expect([0, 0.9999, 1, 0.5, 0.034].map(percent)).toEqual(["0 %", "99.9 %", "100 %", "50 %", "3.4 %"]);
+    expect([3, 1_234, 12_345, 90_000, 7_200_000].map(duration)).toEqual([
+      "3 ms",
+      "1.2 s",
+      "12 s",
+      "1 min 30 s",
+      "2 h 0 min",
+    ]);
+    expect([10_000, minute, 120 * minute, 72 * 60 * minute].map(span)).toEqual([
+      "less than a minute",
+      "1 minute",
+      "2 hours",
+      "3 days",
+    ]);
+    expect(shorten("a\u0000b\u202ec", 10)).toBe("a�b�c");
+    expect([0, 1, 3, 26, 101].map(niceTop)).toEqual([1, 1, 5, 50, 200]);
+  });
+
+  test("every named mend has its sentence", async () => {
+    const named = new Set<string>();
+    for (const file of new Bun.Glob("src/dialects/*/*.ts").scanSync(`${import.meta.dir}/../..`)) {
+      const text = await Bun.file(`${import.meta.dir}/../../${file}`).text();
+      for (const [, name] of text.matchAll(/(?:tell|mends\.add|mended)\("([\w-]+)"\)/g)) named.add(name!);
+      for (const [, rules] of text.matchAll(/const rules: Record<string, Rule> = \{\n([\s\S]*?)\n\};/g))
+        for (const [, quoted, bare] of rules!.matchAll(/^ {2}(?:"([\w-]+)"|(\w+))[:,]/gm)) named.add((quoted ?? bare)!);
+    }
+    expect(named.size).toBeGreaterThan(50);
+    // It refuses, and changes nothing.
+    named.delete("one-answer");
+    expect([...named].filter((name) => mendInWords(name) === undefined)).toEqual([]);
+  });
+
+  test("a forecast carries on what was used since the last reset", () => {
+    const day = 86_400_000;
+    const account = (
+      remaining: number | null,
+      more: Partial<AccountItem["runtime"]> = {},
+      reset: number | null = Date.UTC(2026, 10, 30),
+    ) =>
+      ({
+        runtime: { entitlement: 300, remaining, unlimited: false, failed: false, ...more },
+        reset_at_ms: reset,
+      }) as AccountItem;
+    const at = Date.UTC(2026, 10, 15);
+    expect(outlookOf(account(225), at)).toMatchObject({ kind: "lasts" });
+    const ends = outlookOf(account(100), at);
+    expect(ends).toMatchObject({ kind: "ends" });
+    expect(ends.kind === "ends" && Math.round((ends.at - at) / day)).toBe(8);
+    expect(outlookOf(account(300), at)).toEqual({ kind: "lasts", left: 300 });
+    expect(outlookOf(account(0), at)).toEqual({ kind: "used-up" });
+    expect(outlookOf(account(null), at)).toMatchObject({ kind: "unknown" });
+    expect(outlookOf(account(200, {}, null), at)).toMatchObject({ kind: "unknown" });
+    expect(outlookOf(account(200), Date.UTC(2026, 9, 30, 5))).toEqual({ kind: "unknown", why: "too early to tell" });
+    expect(outlookOf(account(null, { unlimited: true }), at)).toEqual({ kind: "unlimited" });
+  });
+});
+
+/** What a browser would send of a page's last form. */
+async function fieldsIn(html: string): Promise<Record<string, string>> {
+  const form: Record<string, string> = {};
+  let select: string | undefined;
+  let area: string | undefined;
+  const decoded = (text: string) =>
+    text.replace(
+      /&(lt|gt|quot|#x27|amp);/g,
+      (_, name: string) => ({ lt: "<", gt: ">", quot: '"', "#x27": "'", amp: "&" })[name]!,
+    );
+  await new HTMLRewriter()
+    .on("input", {
+      element(input) {
+        const name = input.getAttribute("name");
+        if (name === null) return;
+        if (input.getAttribute("type") === "checkbox") {
+          if (input.hasAttribute("checked")) form[name] = "on";
+        } else form[name] = decoded(input.getAttribute("value") ?? "");
+      },
+    })
+    .on("select", {
+      element(element) {
+        select = element.getAttribute("name") ?? undefined;
+      },
+    })
+    .on("option", {
+      element(option) {
+        if (select === undefined || option.getAttribute("value") === null) return;
+        if (form[select] === undefined || option.hasAttribute("selected"))
+          form[select] = decoded(option.getAttribute("value")!);
+      },
+    })
+    .on("textarea", {
+      element(element) {
+        area = element.getAttribute("name")!;
+        form[area] = "";
+      },
+      text(chunk) {
+        if (area !== undefined) form[area] += decoded(chunk.text);
+      },
+    })
+    .transform(new Response(html))
+    .text();
+  return form;
+}

