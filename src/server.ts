@@ -4,6 +4,7 @@ import { Elysia } from "elysia";
 import { adminWing, encodeAdminError, isAdminPath } from "./admin/routes";
 import { clientRoutes, methodsByPath } from "./api/routes";
 import type { App } from "./app";
+import type { Config } from "./config/schema";
 import { codecs } from "./dialects/codecs";
 import { asProxyError, ProxyError } from "./errors";
 import { type Caller, type GuardLists, inspect, isLoopbackAddress, refuseMethods, type Visitor } from "./net/guard";
@@ -66,6 +67,7 @@ export function listen(app: App, port: number, host = "127.0.0.1"): Listening {
  */
 export function handler(app: App, exposed: boolean) {
   const callers = new WeakMap<Request, Visitor>();
+  const currentLists = guardLists(app);
   const callerOf = (request: Request) => callers.get(request)!;
   const elysia = new Elysia({ handler: { standardHostname: false }, strictPath: true })
     .onError(({ error, code, request }) =>
@@ -75,7 +77,7 @@ export function handler(app: App, exposed: boolean) {
     .use(adminWing(app, callerOf, exposed));
 
   return async (request: Request, server: Bun.Server<unknown>): Promise<Response> => {
-    const lists = guardLists(app);
+    const lists = currentLists();
     let requestId = "";
     let response: Response;
     try {
@@ -151,9 +153,16 @@ function allowOrigin(response: Response, request: Request, { origin }: Caller, {
 
 const isModelPath = (request: Request) => /^\/(?:[^/]+\/)?v1\//.test(pathOf(request));
 
-function guardLists(app: App): GuardLists {
-  const { allowedHosts, allowedOrigins } = app.config.current;
-  return { hosts: new Set([ownName, ...allowedHosts]), origins: new Set(allowedOrigins) };
+/** Made anew only when the config has changed. */
+function guardLists(app: App): () => GuardLists {
+  let config: Config | undefined;
+  let lists: GuardLists = { hosts: new Set(), origins: new Set() };
+  return () => {
+    if (config === app.config.current) return lists;
+    config = app.config.current;
+    lists = { hosts: new Set([ownName, ...config.allowedHosts]), origins: new Set(config.allowedOrigins) };
+    return lists;
+  };
 }
 
 const ownName = hostname().toLowerCase();

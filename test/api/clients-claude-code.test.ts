@@ -50,3 +50,23 @@ test("a base URL that ends in /v1 is as good as one that does not", async () => 
   expect(unknown.status).toBe(404);
   expect(await unknown.json()).toMatchObject({ type: "error", error: { type: "not_found_error" } });
 });
+
+for (const model of ["claude-sonnet-4.6", "gpt-5.3-codex", "gemini-3.1-pro-preview"])
+  test(`the demo's ${model} does nothing again because a background agent reports`, async () => {
+    await using proxy = await startProxy();
+    const { tools, system } = first(model, false);
+    const answer = await proxy.post("/v1/messages?beta=true", {
+      model,
+      max_tokens: 8000,
+      system,
+      tools,
+      messages: [
+        { role: "user", content: "call Bash" },
+        { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "Bash", input: {} }] },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "Launched." }] },
+        { role: "assistant", content: [{ type: "text", text: "It runs." }] },
+        { role: "user", content: [{ type: "text", text: "<system-reminder>\nAgent finished.\n</system-reminder>" }] },
+      ],
+    });
+    expect(await answer.json()).toMatchObject({ stop_reason: "end_turn" });
+  });

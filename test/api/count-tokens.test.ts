@@ -176,7 +176,7 @@ describe("5 MB to count disturb nobody", () => {
     emoji: "👩‍👩‍👧🎈".repeat(megabytes / Buffer.byteLength("👩‍👩‍👧🎈")),
   };
 
-  test("words, one letter, spaces and emoji are counted in seconds while a stream goes on without a gap", async () => {
+  test("BO14, P14: words, one letter, spaces and emoji are counted in seconds while a stream goes on without a gap", async () => {
     await using command = run(["start", "--demo", "--json", "--port", "0"]);
     const { url } = await command.ready();
     // On a machine that is busy otherwise a pause may be another program's.

@@ -216,6 +216,11 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
       push,
       end() {
         if (finishes === 0) fail(cutReply);
+        // The reply is whole, and some clients wait for its last line.
+        else if (!ended) {
+          tell("done-event");
+          end({ data: "[DONE]" });
+        }
         next.end();
       },
       beat() {

@@ -62,12 +62,9 @@ const responsesOnly = {
   ]),
   others: new Set([
     ...["additional_tools", "annotations", "content", "defer_loading", "encrypted_content", "id", "instructions"],
-    ...["logprobs", "namespace", "phase", "role", "status", "summary", "type"],
+    ...["local name", "logprobs", "namespace", "phase", "role", "status", "summary", "type"],
   ]),
 };
-
-/** Left out without a word: nobody would miss them. */
-const meaningless = new Set(["include", "client_metadata", "instructions"]);
 
 // ── Tables ──
 
@@ -317,7 +314,7 @@ function encodeExtra({ extra, stream }: Conversation, dropped: Set<string>): Jso
     });
   for (const key of Object.keys(wire))
     if (responsesOnly.request.has(key)) {
-      if (!meaningless.has(key)) dropped.add(key);
+      if (!immaterial.openai.has(key)) dropped.add(key);
       delete wire[key];
     }
   return stream && stream_options !== undefined ? { ...wire, stream_options } : wire;

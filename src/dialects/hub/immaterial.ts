@@ -4,14 +4,23 @@
  */
 import type { Family } from "./conversation";
 
-const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
-
 export const immaterial: Record<Family, ReadonlySet<string>> = {
-  openai: words(
-    "id status type role phase index object annotations logprobs detail namespace additional_tools instructions " +
-      "store include stream_options prompt_cache_key prompt_cache_retention client_metadata safety_identifier",
-  ),
-  anthropic: new Set([
-    ...["billing header", "eager_input_streaming", "cache_control.ttl", "cache_control.scope", "type"],
+  openai: new Set([
+    ...[
+      "id",
+      "status",
+      "type",
+      "role",
+      "phase",
+      "index",
+      "object",
+      "annotations",
+      "logprobs",
+      "detail",
+      "instructions",
+    ],
+    ...["namespace", "local name", "additional_tools", "store", "include", "stream_options", "prompt_cache_key"],
+    ...["prompt_cache_retention", "client_metadata", "safety_identifier"],
   ]),
+  anthropic: new Set(["billing header", "eager_input_streaming", "cache_control.ttl", "cache_control.scope", "type"]),
 };

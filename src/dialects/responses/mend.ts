@@ -85,6 +85,7 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
 
     const push = (frame: SseFrame) => {
       if (ended || frame.data === "[DONE]") return;
+      if (frame.repeats !== undefined) last = { data: frame.repeats };
       if (frame.data === undefined) return next.push(frame);
       if (!looksWhole(frame.data) && !isObject(jsonOf(frame))) return fail(badEvent);
       const type = typeOf(frame);

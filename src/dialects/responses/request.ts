@@ -38,6 +38,7 @@ import {
   encodeChoice,
   encodeTools,
   hubName,
+  localName,
   type Place,
   type Toolbox,
   wireName,
@@ -260,7 +261,7 @@ const summaryOf = (text: string): JsonObject[] => (text === "" ? [] : [{ type: "
 function decodeCall(item: JsonObject, path: string, draft: Draft): ToolCallPart {
   const field = item.type === "custom_tool_call" ? "input" : "arguments";
   const name = textAt(item.name, `${path}.name`);
-  const local = typeof item.namespace === "string" ? { name } : {};
+  const local = typeof item.namespace === "string" ? { [localName]: name } : {};
   return {
     kind: "tool-call",
     id: textAt(item.call_id, `${path}.call_id`),
@@ -452,7 +453,7 @@ function encodeContent(part: ContentPart, textType: string, dropped: Set<string>
 
 function encodeItem(part: Exclude<Part, ContentPart>, writing: Writing): JsonObject | undefined {
   const { dropped, freeformCalls } = writing;
-  const bag = ownBag(part, chatOnly.others, dropped);
+  const { [localName]: _, ...bag } = ownBag(part, chatOnly.others, dropped);
   switch (part.kind) {
     case "foreign":
       return ownValue(part, dropped);

@@ -30,6 +30,9 @@ export interface Place {
   item: JsonObject;
 }
 
+/** Where a bag remembers what the client calls a tool whose hub name is another: no member of any wire is spelt so. */
+export const localName = "local name";
+
 /** Tools of a list. Their bag tells the list they are of: the namespace, the place of an item. */
 export function decodeTools(list: unknown[], path: string, box: Toolbox, bag: JsonObject): void {
   for (const [index, value] of list.entries()) {
@@ -51,7 +54,7 @@ function decodeTool(tool: JsonObject, path: string, box: Toolbox, list: JsonObje
   const bag = bagOf({
     ...rest(tool, known[tool.type]),
     ...list,
-    ...(name === local ? {} : { name: local }),
+    ...(name === local ? {} : { [localName]: local }),
   });
   if (tool.type === "custom") return { kind: "freeform", name, description, grammar: tool.format ?? undefined, ...bag };
   // Not to say it and to say no is the same: see the rule `strict-default`.
@@ -102,7 +105,7 @@ export function encodeTools(
   const additional = new Map<Place, JsonObject[]>();
   let nest: { namespace: JsonObject; tools: JsonObject[] } | undefined;
   for (const [index, tool] of conversation.tools.entries()) {
-    const { namespace, additional_tools: place, name, ...bag } = ownBag(tool, chatOnly.others, dropped);
+    const { namespace, additional_tools: place, [localName]: name, ...bag } = ownBag(tool, chatOnly.others, dropped);
     if (tool.kind === "foreign" && tool.dialect !== "responses") {
       dropped.add(`tools[${index}]`);
       continue;
@@ -153,7 +156,8 @@ export function wireName(conversation: Conversation, call: { name: string } & Ba
   const tool = conversation.tools.find((each) => each.kind !== "foreign" && each.name === call.name);
   const bag = tool?.extra?.openai ?? call.extra?.openai ?? {};
   const namespace = isObject(bag.namespace) ? bag.namespace.name : bag.namespace;
-  return said({ name: typeof bag.name === "string" ? bag.name : call.name, namespace });
+  const local = bag[localName];
+  return said({ name: typeof local === "string" ? local : call.name, namespace });
 }
 
 /** The choice of a tool. */

@@ -1,0 +1,128 @@
+/** One client, one model, one task: the demo in front of a home and a work folder that nothing else uses. */
+import { mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Dialect } from "../../src/dialects/hub/conversation";
+import { run } from "../support/command";
+import { type Client, type Model, task } from "./clients";
+import type { Installed } from "./install";
+
+/** Milliseconds. */
+const within = 120_000;
+/** A title, the turn and the tool's result; a client that asks more often repeats itself. */
+const mostRequests = 3;
+
+export interface Attempt {
+  client: Client;
+  model: Model;
+  /** What the client speaks, and what the model is asked in. */
+  client_dialect: Dialect;
+  upstream_dialect: Dialect;
+  /** The client key that dragoman asks for, if it asks for one. */
+  key?: string;
+}
+
+export interface Outcome {
+  requests: number;
+  seconds: number;
+  /** What went wrong; nothing, when all is well. */
+  faults: string[];
+  /** What the client and the proxy said. */
+  said: string;
+}
+
+interface Row {
+  client_model: string;
+  client_dialect: string;
+  upstream_dialect: string | null;
+  http_status: number;
+  initiator: string | null;
+  error_type: string | null;
+}
+
+const running = new Set<number>();
+
+/** Ends the clients that are still at it. */
+export function endAll(): void {
+  for (const pid of running) endGroup(pid);
+}
+
+export async function tryOut(attempt: Attempt, installed: Installed): Promise<Outcome> {
+  const { client, model, key } = attempt;
+  await using proxy = run(["start", "--demo", "--json", "--port", "0"], {
+    env: key === undefined ? {} : { DRAGOMAN_API_KEY: key },
+  });
+  const { url } = await proxy.ready();
+  const home = join(proxy.home, "home");
+  const work = join(proxy.home, "work");
+  mkdirSync(work);
+  const { env, file, command } = client.setup({ url, key }, model, task);
+  if (file) {
+    mkdirSync(dirname(join(home, file.path)), { recursive: true });
+    await Bun.write(join(home, file.path), file.text);
+  } else mkdirSync(home);
+
+  const startedAt = performance.now();
+  const [name = "", ...args] = command;
+  const child = Bun.spawn([installed.program(name), ...args.slice(0, -1), ...client.quiet.args, ...args.slice(-1)], {
+    cwd: work,
+    env: { PATH: process.env.PATH, HOME: home, ...client.quiet.env, ...env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    detached: true,
+  });
+  running.add(child.pid);
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    endGroup(child.pid);
+  }, within);
+  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  clearTimeout(timer);
+  running.delete(child.pid);
+  const seconds = (performance.now() - startedAt) / 1000;
+
+  const rows = await rowsOf(url);
+  const faults = late ? [`it was not done after ${within / 1000} s`] : code === 0 ? [] : [`it ended with ${code}`];
+  const written = await Bun.file(join(work, "hello.txt"))
+    .text()
+    .catch(() => undefined);
+  if (written === undefined) faults.push("hello.txt was not written");
+  else if (written.trimEnd() !== "Hi there") faults.push(`hello.txt says ${JSON.stringify(written)}`);
+  faults.push(...faultsOf(rows, attempt));
+  return { requests: rows.length, seconds, faults, said: `${out}\n${err}\n${proxy.stderr()}` };
+}
+
+function faultsOf(rows: Row[], { model, client_dialect, upstream_dialect }: Attempt): string[] {
+  const faults: string[] = [];
+  const asked = rows.filter((row) => row.client_model === model.id);
+  const bad = rows.filter((row) => row.http_status !== 200 || row.error_type !== null);
+  if (bad.length > 0)
+    faults.push(bad.map((row) => `a request ended with ${row.http_status} ${row.error_type}`).join(", "));
+  const wrong = asked.find((row) => row.client_dialect !== client_dialect || row.upstream_dialect !== upstream_dialect);
+  if (wrong) faults.push(`it went from ${wrong.client_dialect} to ${wrong.upstream_dialect}`);
+  if (!asked.some((row) => row.initiator === "agent")) faults.push("no tool's result came back");
+  if (rows.length > mostRequests) faults.push(`${rows.length} requests were made`);
+  return faults;
+}
+
+/** The whole history, once it no longer grows. */
+async function rowsOf(url: string): Promise<Row[]> {
+  let rows: Row[] = [];
+  for (let tries = 0; tries < 20; tries++) {
+    const before = rows.length;
+    const page = (await (await fetch(`${url}/api/admin/requests?limit=200`)).json()) as { items: Row[] };
+    rows = page.items;
+    if (rows.length > 0 && rows.length === before) break;
+    await Bun.sleep(250);
+  }
+  return rows;
+}
+
+function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
+  }
+}
