@@ -26,8 +26,12 @@ export function createLogger(level: () => Level, write: (line: string) => void =
     shown = shown.replace(unprintable, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
     return shown.length > most ? `${shown.slice(0, most - 1)}…` : shown;
   };
+  const troubles = floodgate((left) =>
+    write(`${new Date().toISOString()} warn  ${left} more lines of trouble were left out.\n`),
+  );
   const say = (at: Level, line: string, cause?: unknown) => {
     if (levels.indexOf(at) > levels.indexOf(level())) return;
+    if ((at === "error" || at === "warn") && !troubles.open()) return;
     const because = cause === undefined ? "" : ` (${describeCause(cause)})`;
     write(`${new Date().toISOString()} ${at.padEnd(5)} ${scrub(line + because)}\n`);
   };
@@ -42,6 +46,26 @@ export function createLogger(level: () => Level, write: (line: string) => void =
       if (secret.length >= 8 && !known) secrets.add(secret);
     },
     scrub,
+  };
+}
+
+const mostTroubles = 500;
+
+/** Lets 500 lines a second through; how many it kept back is told when the next one comes. */
+function floodgate(tell: (left: number) => void) {
+  let second = 0;
+  let lines = 0;
+  return {
+    open(): boolean {
+      const now = Math.floor(performance.now() / 1000);
+      if (now !== second) {
+        const left = lines - mostTroubles;
+        [second, lines] = [now, 0];
+        if (left > 0) tell(left);
+      }
+      lines++;
+      return lines <= mostTroubles;
+    },
   };
 }
 

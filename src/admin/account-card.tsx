@@ -4,7 +4,7 @@ import type { App } from "../app";
 import type { Totals } from "../history/history";
 import type { AccountItem } from "./accounts";
 import { Meter } from "./chart";
-import { Ago, count, day, moment, percent, plural, significant, span, Value } from "./figures";
+import { Ago, count, day, moment, percent, plural, Sentence, significant, span, Value } from "./figures";
 import type { Markup } from "./jsx/jsx-runtime";
 import { requestsPath } from "./links";
 
@@ -32,11 +32,15 @@ export function AccountCard({ account, now }: { account: AccountItem; now: numbe
       </p>
       <Remaining account={account} />
       <ResetLine account={account} now={now} />
-      {account.reason !== null && account.state !== "ready" && <p class="reason">{account.reason}</p>}
+      {account.reason !== null && account.state !== "ready" && (
+        <p class="reason">
+          <Sentence of={account.reason} />
+        </p>
+      )}
       {account.stale && (
         <p class="soft">
           As of <Ago at={account.updated_at_ms} now={now} never="an unknown time" />:{" "}
-          {account.quota_error ?? "GitHub could not be asked."}
+          <Sentence of={account.quota_error ?? "GitHub could not be asked."} />
         </p>
       )}
     </article>

@@ -6,7 +6,7 @@ import { parseConfig } from "../config/schema";
 import { asProxyError, type ProxyError } from "../errors";
 import { changeConfig } from "./config";
 import { entriesIn, type Field, fields, formOf, membersOf, patchFrom, type Schema, shownConfig } from "./config-form";
-import { plural } from "./figures";
+import { plural, Sentence } from "./figures";
 import type { Child, Markup } from "./jsx/jsx-runtime";
 import { FormToken, type Frame, Page } from "./layout";
 import { html, redirect, type Visit } from "./visit";
@@ -108,7 +108,7 @@ function Form({ visit: { app, frame }, form, fault, saved = [], unchanged }: For
       )}
       {fault && (
         <div class="note bad" role="alert">
-          <strong>Nothing was changed.</strong> {fault.message}
+          <strong>Nothing was changed.</strong> <Sentence of={fault.message} />
         </div>
       )}
       {fileFault && (

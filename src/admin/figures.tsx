@@ -1,7 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Numbers and times as a person reads them. What nobody knows is said to be unknown, and never shown as 0. */
-import type { Child } from "./jsx/jsx-runtime";
-
 export const Unknown = () => <span class="unknown">unknown</span>;
 
 /** Whole numbers: `12,345`. */
@@ -64,7 +62,10 @@ export const Value = ({ of, most = 60 }: { of: string | null | undefined; most?:
   );
 };
 
-export const Code = ({ children }: { children?: Child }) => <code>{children}</code>;
+/** A sentence of ours for a person; what stands in backquotes is to be typed. */
+export const Sentence = ({ of }: { of: string }) => (
+  <>{of.split(/`([^`]+)`/).map((part, at) => (at % 2 === 0 ? part : <code>{part}</code>))}</>
+);
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 

@@ -2,7 +2,7 @@
 /** Whether all is well, and what a person needs to know when it is not. */
 import { statSync } from "node:fs";
 import type { App } from "../app";
-import { Ago, count, duration, Moment, plural, size } from "./figures";
+import { Ago, count, duration, Moment, plural, Sentence, size } from "./figures";
 import type { Child, Markup } from "./jsx/jsx-runtime";
 import { Page } from "./layout";
 import { requestsPath } from "./links";
@@ -29,7 +29,9 @@ export function healthPage({ app, frame, url, exposed, caller }: Visit): Markup 
             <li>
               <span class={`badge ${tone}`}>{toneNames[tone]}</span>
               <strong>{what}</strong>
-              <span>{told}</span>
+              <span>
+                <Sentence of={told} />
+              </span>
             </li>
           ))}
         </ul>

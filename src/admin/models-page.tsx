@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The live catalogue: what each model can do, what it costs, and who may use it. */
-import { ProxyError } from "../errors";
-import { compact, moment, plural, shorten, significant, Unknown, Value } from "./figures";
+import { asProxyError } from "../errors";
+import { compact, moment, plural, Sentence, shorten, significant, Unknown, Value } from "./figures";
 import type { Markup } from "./jsx/jsx-runtime";
 import { Page } from "./layout";
 import { requestsPath } from "./links";
@@ -35,7 +35,9 @@ export function modelsPage({ app, frame }: Visit): SlowPage {
 const NoList = ({ error }: { error: unknown }) => (
   <section class="empty">
     <h2>The list cannot be had</h2>
-    <p>{error instanceof ProxyError ? error.message : "Something went wrong; the log on stderr says what."}</p>
+    <p>
+      <Sentence of={asProxyError(error).message} />
+    </p>
     <p>
       <a class="button" href="/admin/accounts">
         Look at the accounts

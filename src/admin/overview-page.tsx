@@ -16,6 +16,7 @@ import {
   duration,
   percent,
   plural,
+  Sentence,
   significant,
   Unknown,
   units,
@@ -92,7 +93,7 @@ function Attentions({ found }: { found: Attention[] }): Markup {
     <ul class="alerts">
       {found.map(({ tone, what, todo, href }) => (
         <li class={`note ${tone}`}>
-          <strong>{what}</strong> {todo} {href && <a href={href}>Look at it</a>}
+          <strong>{what}</strong> <Sentence of={todo} /> {href && <a href={href}>Look at it</a>}
         </li>
       ))}
     </ul>
@@ -206,14 +207,14 @@ function Period({
   totals: Totals;
   filters: Filters;
 }): Markup {
-  const none = totals.request_count === 0;
+  const href = requestsPath(filters);
   return (
     <article class="card period">
       <h3>
         {name} {note && <span class="soft">· {note}</span>}
       </h3>
       <p class="big">
-        <a href={requestsPath(filters)}>
+        <a href={href}>
           <Count of={totals.request_count} />
           <span class="unit"> {totals.request_count === 1 ? "request" : "requests"}</span>
         </a>
@@ -232,23 +233,23 @@ function Period({
           )}
         </Pair>
         <Pair name="AI credits">
-          <Sum none={none} of={totals.nano_credits} tell={credits} />
+          <Sum totals={totals} of="nano_credits" tell={credits} href={href} />
           {totals.nano_credits !== null && totals.nano_credits > 0 && (
             <span class="aside soft">{dollars(totals.nano_credits)}</span>
           )}
         </Pair>
         <Pair name="Premium requests">
-          <Sum none={none} of={totals.premium_units} tell={units} />
+          <Sum totals={totals} of="premium_units" tell={units} href={href} />
         </Pair>
         <Pair name="Tokens in">
-          <Sum none={none} of={totals.input_tokens} tell={compact} />
+          <Sum totals={totals} of="input_tokens" tell={compact} href={href} />
           {totals.cached_share !== null && <span class="aside soft">{percent(totals.cached_share)} cached</span>}
         </Pair>
         <Pair name="Tokens out">
-          <Sum none={none} of={totals.output_tokens} tell={compact} />
+          <Sum totals={totals} of="output_tokens" tell={compact} href={href} />
         </Pair>
         <Pair name="First byte">
-          <Sum none={none} of={totals.p50_first_byte_ms} tell={duration} />
+          <Sum totals={totals} of="p50_first_byte_ms" tell={duration} href={href} />
           {totals.p95_first_byte_ms !== null && (
             <span class="aside soft">95 % within {duration(totals.p95_first_byte_ms)}</span>
           )}
@@ -266,8 +267,22 @@ const Pair = ({ name, children }: { name: string; children?: Child }) => (
 );
 
 /** Nothing was used where nothing was asked; else what nobody knows is unknown. */
-const Sum = ({ none, of, tell }: { none: boolean; of: number | null; tell: (value: number) => string }) =>
-  none ? <span class="soft">–</span> : of === null ? <Unknown /> : <span class="num">{tell(of)}</span>;
+function Sum({ totals, of, tell, href }: SumProps): Markup {
+  if (totals.request_count === 0) return <span class="soft">–</span>;
+  const value = totals[of];
+  return (
+    <a class="figure" href={href}>
+      {value === null ? <Unknown /> : <span class="num">{tell(value)}</span>}
+    </a>
+  );
+}
+
+interface SumProps {
+  totals: Totals;
+  of: "nano_credits" | "premium_units" | "input_tokens" | "output_tokens" | "p50_first_byte_ms";
+  tell: (value: number) => string;
+  href: string;
+}
 
 // ── Charts ──
 

@@ -119,12 +119,12 @@ export function adminPages(app: App, admit: Door, callerOf: (request: Request) =
     }
   };
 
-  const wing = new Elysia({ name: "pages" });
+  const wing = new Elysia({ name: "pages", handler: { standardHostname: false }, strictPath: true });
   // Elysia reads a handler's source to see which fields it needs: they are named in the parameter.
   for (const { method, path, show } of pages)
     wing.route(method, path, ({ request, params }) => serve(show, request, params ?? {}), { parse: "none" });
   wing.post("/admin/sign-in", ({ request }) => signIn(request), { parse: "none" });
-  wing.get("/admin/sign-in", () => redirect("/admin"));
+  for (const path of ["/admin/", "/admin/sign-in"]) wing.get(path, () => redirect("/admin"));
   const signOut = ({ request }: Visit) => redirect("/admin", { "set-cookie": sessions.end(request) });
   wing.post("/admin/sign-out", ({ request, params }) => serve(signOut, request, params ?? {}), { parse: "none" });
   wing.get("/admin/assets/*", ({ request }) => asset(request));
@@ -136,16 +136,16 @@ export function adminPages(app: App, admit: Door, callerOf: (request: Request) =
   return wing;
 }
 
-/** Whether a path is one of the pages'. */
-export const isPagePath = (path: string) => /^\/admin(?:\/|$)/.test(path);
-
 /** For somebody who was not let in: the way in, where there is one. */
 function outside(error: ProxyError, frame: Frame, path: string): Response {
   if (error.kind === "authentication") return html(<SignIn frame={frame} path={path} />, 401);
   return html(<Closed frame={frame} error={error} />, error.status, error.details.headers);
 }
 
-/** Style, script and icon: the same for everybody. The plugin reads the folder once, and serves nothing else. */
+/**
+ * Style, script and icon: the same for everybody, and for as long as we run. The plugin reads the folder once and serves
+ * nothing else; it must not look after etags itself, as the timer it does that with would keep the process from ending.
+ */
 let assets: Promise<{ handle(request: Request): Promise<Response> }> | undefined;
 
 async function asset(request: Request): Promise<Response> {
@@ -160,8 +160,8 @@ async function openAssets() {
     prefix: "/admin/assets",
     alwaysStatic: true,
     indexHTML: false,
-    maxAge: 31_536_000,
-    directive: "immutable",
+    etag: false,
+    headers: { "cache-control": "public, max-age=31536000, immutable" },
   });
 }
 

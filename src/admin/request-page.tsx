@@ -13,6 +13,7 @@ import {
   dollars,
   duration,
   Moment,
+  Sentence,
   significant,
   Unknown,
   units,
@@ -57,7 +58,9 @@ export function requestPage({ app, frame, params }: Visit): Markup | SlowPage {
             <h2>
               <Value of={item.error_type} />
             </h2>
-            <p>{item.error_message ?? "No reason was given."}</p>
+            <p>
+              <Sentence of={item.error_message ?? "No reason was given."} />
+            </p>
           </section>
         )}
         <div class="columns">
@@ -196,8 +199,7 @@ function Routing({ item }: { item: ShownEntry }): Markup {
       {initiator !== null && (
         <>
           {" "}
-          Counted as {initiator === "user" ? "a person’s turn" : "an agent’s follow-up"} because of{" "}
-          <Value of={initiator_reason ?? "no reason that was kept"} most={120} />.
+          Counted as <Value of={initiator} />: <Value of={initiator_reason ?? "no reason was kept"} most={120} />.
         </>
       )}
     </>

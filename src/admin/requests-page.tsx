@@ -642,8 +642,8 @@ export function TotalsLine({ totals }: { totals: Totals }): Markup {
       <Figure name="Tokens out">
         <Tokens of={totals.output_tokens} />
       </Figure>
-      <Figure name="First byte, half within">
-        <Duration of={totals.request_count === 0 ? 0 : totals.p50_first_byte_ms} />
+      <Figure name="First byte, median">
+        {totals.request_count === 0 ? <span class="soft">–</span> : <Duration of={totals.p50_first_byte_ms} />}
         {totals.p95_first_byte_ms !== null && <small>95 % within {duration(totals.p95_first_byte_ms)}</small>}
       </Figure>
     </dl>

@@ -17,7 +17,7 @@ import {
   cancelRequest,
 } from "./api";
 import { changeConfig, showConfig } from "./config";
-import { adminPages } from "./pages";
+import { pagesWhenAsked } from "./pages-when-asked";
 
 interface Visit {
   app: App;
@@ -93,7 +93,7 @@ export function adminWing(app: App, callerOf: (request: Request) => Visitor, exp
       admit(request, callerOf(request));
       throw new ProxyError("not_found", "There is nothing here in the admin API.");
     });
-  return wing.use(adminPages(app, admit, callerOf, exposed));
+  return wing.use(pagesWhenAsked(app, admit, callerOf, exposed));
 }
 
 /** Whether a path is the admin API's, so that its errors and refusals are. */

@@ -1,6 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** What whoever is not in sees: the way in where there is one, and nothing of the owner's. */
 import type { ProxyError } from "../errors";
+import { Sentence } from "./figures";
 import type { Markup } from "./jsx/jsx-runtime";
 import { type Frame, Page, Plain } from "./layout";
 
@@ -53,7 +54,9 @@ export const SignIn = ({ frame, path, wrong }: { frame: Frame; path: string; wro
 /** Somebody who may not come in at all. */
 export const Closed = ({ frame, error }: { frame: Frame; error: ProxyError }): Markup => (
   <Plain frame={frame} title={error.kind === "rate_limit" ? "Too many tries" : "Not from here"}>
-    <p>{error.message}</p>
+    <p>
+      <Sentence of={error.message} />
+    </p>
   </Plain>
 );
 
@@ -63,7 +66,9 @@ export function Failure({ frame, error }: { frame: Frame; error: ProxyError }): 
   return (
     <Page frame={frame} title={title}>
       <section class="empty">
-        <p>{error.message}</p>
+        <p>
+          <Sentence of={error.message} />
+        </p>
         <p>
           <a href="/admin">Go to the overview</a>
         </p>
@@ -75,7 +80,7 @@ export function Failure({ frame, error }: { frame: Frame; error: ProxyError }): 
 /** Where a part of a page could not be made. */
 export const Missing = (sentence: string): Markup => (
   <p class="fault" role="alert">
-    {sentence}
+    <Sentence of={sentence} />
   </p>
 );
 

@@ -144,7 +144,9 @@ function announce(app: App, listening: Listening, { json }: StartOptions): void 
 async function untilStopped(app: App, listening: Listening, signals: Signals): Promise<number> {
   // Whoever read our lines may be gone: that is no reason to stop.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
-  process.on("unhandledRejection", (reason) => app.logger.error("Something failed that nobody waited for.", reason));
+  const unforeseen = failureCount(app, () => process.exit(1));
+  process.on("unhandledRejection", unforeseen);
+  process.on("uncaughtException", unforeseen);
 
   const first = await signals.next();
   app.logger.info(`${first}: running exchanges have ${grace / 1000} s to end; a second signal ends them now.`);
@@ -161,6 +163,22 @@ async function untilStopped(app: App, listening: Listening, signals: Signals): P
   await Promise.race([drained, Bun.sleep(outcome === "late" ? 1000 : 100)]);
   listening.close();
   return outcome === "late" ? 0 : 130;
+}
+
+const mostFailures = 10;
+
+/** What fails with nobody waiting for it is said and survived; more than ten times a minute, a fresh start is safer. */
+export function failureCount(app: Pick<App, "logger" | "close">, giveUp: () => void): (reason: unknown) => void {
+  const moments: number[] = [];
+  return (reason) => {
+    app.logger.error("Something failed that nobody waited for.", reason);
+    moments.push(performance.now());
+    if (moments.length <= mostFailures) return;
+    if (performance.now() - moments.shift()! > 60_000) return;
+    app.logger.error(`That was over ${mostFailures} times in a minute: dragoman stops, to be started anew.`);
+    app.close();
+    giveUp();
+  };
 }
 
 type Signals = ReturnType<typeof signalQueue>;

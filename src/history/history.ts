@@ -94,6 +94,8 @@ export function openHistory(path: string, { retentionDays, maxRows, warn, now = 
 
   const ask = <T>(question: (database: Database) => T): T => {
     try {
+      // Who asks is told of everything there is.
+      if (queue.gathering) queue.flush();
       return use(question);
     } catch (error) {
       throw new ProxyError("internal", "The request history cannot be read now; dragoman's log says why.", {

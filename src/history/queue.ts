@@ -1,11 +1,13 @@
 /** Rows written aside of the requests they tell of: a slow or broken disk is never a request's concern. */
 export interface Queue<T> {
-  /** Takes a row, to be written after this turn of the event loop. Never throws, never waits. */
+  /** Takes a row, to be written after this turn of the event loop, or with others a moment later. Never throws, never waits. */
   add(row: T): void;
   /** Writes what waits, now; true when nothing waits any more. */
   flush(): boolean;
   /** The last write failed, and rows wait. */
   readonly degraded: boolean;
+  /** Rows wait for others to be written with. */
+  readonly gathering: boolean;
   /** Writes what waits and takes no more. */
   close(): void;
 }
@@ -22,11 +24,15 @@ export interface QueueOptions<T> {
 const capacity = 10_000;
 const atOnce = 200;
 const retryMs = 1_000;
+/** A transaction costs as much as many rows: those of a busy time share one. */
+const apartMs = 50;
 
 /** Rows that cannot be written wait, 10,000 at most, and are tried again every second. */
 export function openQueue<T>({ write, warn, now }: QueueOptions<T>): Queue<T> {
   const waiting: T[] = [];
   let turn: NodeJS.Immediate | undefined;
+  let later: NodeJS.Timeout | undefined;
+  let writtenAt = Number.NEGATIVE_INFINITY;
   let retry: NodeJS.Timeout | undefined;
   let degraded = false;
   let closed = false;
@@ -34,12 +40,17 @@ export function openQueue<T>({ write, warn, now }: QueueOptions<T>): Queue<T> {
   let warnedAt = Number.NEGATIVE_INFINITY;
 
   const schedule = () => {
-    if (!degraded) turn ??= setImmediate(takeTurn);
+    if (degraded || turn || later) return;
+    const early = writtenAt + apartMs - performance.now();
+    if (early <= 0) turn = setImmediate(takeTurn);
+    else later = setTimeout(takeTurn, early);
   };
 
   const takeTurn = () => {
     turn = undefined;
-    if (writeSome() && waiting.length) schedule();
+    later = undefined;
+    // Between two lots the others have their turn.
+    if (writeSome() && waiting.length) turn = setImmediate(takeTurn);
   };
 
   const writeSome = (): boolean => {
@@ -50,6 +61,7 @@ export function openQueue<T>({ write, warn, now }: QueueOptions<T>): Queue<T> {
       return false;
     }
     waiting.splice(0, atOnce);
+    writtenAt = performance.now();
     degraded = false;
     return true;
   };
@@ -81,10 +93,14 @@ export function openQueue<T>({ write, warn, now }: QueueOptions<T>): Queue<T> {
     get degraded() {
       return degraded;
     },
+    get gathering() {
+      return later !== undefined;
+    },
     close() {
       closed = true;
       flush();
       clearImmediate(turn);
+      clearTimeout(later);
       clearTimeout(retry);
     },
   };

@@ -207,14 +207,14 @@ function frameText(frame: SseFrame): string {
 
 /** The bytes of a frame that has not ended yet, in a buffer that doubles, so that a large frame is not copied per chunk. */
 function heldBytes() {
-  let buffer = new Uint8Array(0);
+  let buffer: Uint8Array = new Uint8Array(0);
   let length = 0;
   return {
     /** What is held and the chunk behind it. */
     with(chunk: Uint8Array): Uint8Array {
       if (length === 0) return chunk;
       if (length + chunk.length > buffer.length) {
-        const larger = new Uint8Array(2 * (length + chunk.length));
+        const larger = Buffer.allocUnsafe(Math.max(length + chunk.length, 2 * length));
         larger.set(buffer.subarray(0, length));
         buffer = larger;
       }
@@ -233,7 +233,7 @@ function heldBytes() {
       }
       // A fresh buffer: frames already handed on may still look into the old one.
       length = whole.length - start;
-      buffer = whole.slice(start);
+      buffer = new Uint8Array(whole.subarray(start));
     },
     rest: () => buffer.subarray(0, length),
   };

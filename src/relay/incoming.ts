@@ -7,6 +7,8 @@ import { ProxyError } from "../errors";
 export interface Incoming {
   /** As it was sent, without a byte order mark. */
   text: string;
+  /** The same, to be sent on where nothing of it is changed. */
+  bytes: Uint8Array;
   body: JsonObject;
   /** The model id as the client spells it. */
   model: string;
@@ -22,23 +24,24 @@ const depthLimit = 256;
  * @throws ProxyError `invalid_request`, `too_large`, `unsupported_media`: each names what is wrong and where.
  */
 export async function readIncoming(request: Request): Promise<Incoming> {
-  const { text, body } = await readJson(request);
+  const { text, bytes, body } = await readJson(request);
   if (typeof body.model !== "string" || body.model === "")
     throw new ProxyError("invalid_request", "`model` must be a model id; GET /v1/models lists them.", {
       param: "model",
     });
   if (body.stream != null && typeof body.stream !== "boolean")
     throw new ProxyError("invalid_request", "`stream` must be true or false.", { param: "stream" });
-  return { text, body, model: body.model, stream: body.stream === true };
+  return { text, bytes, body, model: body.model, stream: body.stream === true };
 }
 
 /**
  * The request's body as a JSON object, whatever content type it claims.
  * @param most Bytes.
  */
-export async function readJson(request: Request, most = bodyLimit): Promise<{ text: string; body: JsonObject }> {
+export async function readJson(request: Request, most = bodyLimit): Promise<Pick<Incoming, "text" | "bytes" | "body">> {
   refuseEncodings(request.headers);
-  const text = decodeUtf8(await readBytes(request, most));
+  const sent = await readBytes(request, most);
+  const text = decodeUtf8(sent);
   let body: unknown;
   try {
     body = JSON.parse(text);
@@ -48,7 +51,8 @@ export async function readJson(request: Request, most = bodyLimit): Promise<{ te
   if (!isObject(body)) throw new ProxyError("invalid_request", "The request body must be a JSON object.");
   if (isDeeperThan(body, depthLimit))
     throw new ProxyError("invalid_request", `The request body is nested too deep: at most ${depthLimit} levels.`);
-  return { text, body };
+  // The decoder has dropped a byte order mark, with which no JSON begins.
+  return { text, bytes: sent[0] === 0xef ? sent.subarray(3) : sent, body };
 }
 
 /** What can be learnt from a conversation about who speaks and what is sent; headers need it even in passthrough. */

@@ -14,6 +14,8 @@ import type { Target } from "./target";
 /** What is sent, for whichever account serves it. */
 export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "vision" | "headers" | "headersWithin"> & {
   body: string;
+  /** The body's bytes, where they are at hand. */
+  bytes?: Uint8Array;
   /** The body without what only another account could read; tried once when the upstream says so. */
   repaired?: () => string;
   /** The account that is asked first, before the usual order, if it can serve. */
@@ -102,7 +104,14 @@ async function sendWith(
     return unable(account, thrown, exchange);
   }
   for (;;) {
-    const response = await callOnce(app, account, session, { ...outgoing, body, initiator }, exchange, signal);
+    const response = await callOnce(
+      app,
+      account,
+      session,
+      { ...outgoing, body: (body === outgoing.body && outgoing.bytes) || body, initiator },
+      exchange,
+      signal,
+    );
     if (response.ok) {
       account.learnQuota(response.headers);
       if (outgoing.session !== undefined) app.owners.learn(outgoing.session, account);
@@ -154,7 +163,7 @@ async function callOnce(
   app: App,
   account: Account,
   session: Session,
-  outgoing: Outgoing,
+  outgoing: Omit<Outgoing, "body"> & Pick<CopilotCall, "body">,
   exchange: Exchange,
   signal: AbortSignal,
 ): Promise<Response> {

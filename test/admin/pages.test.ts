@@ -1,6 +1,9 @@
 /** The owner's pages as a browser without script gets them: who sees them, what they show, and what they never show. */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { outlookOf } from "../../src/admin/account-card";
 import type { AccountItem } from "../../src/admin/accounts";
 import { niceTop } from "../../src/admin/chart";
@@ -8,6 +11,7 @@ import { compact, credits, dollars, duration, percent, shorten, significant, spa
 import { mendInWords } from "../../src/admin/mends";
 import type { Entry } from "../../src/history/history";
 import { handler } from "../../src/server";
+import { run } from "../support/command";
 import { entry } from "../support/entries";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
@@ -138,7 +142,7 @@ describe("every page", () => {
   test("says what to do where there is nothing", async () => {
     expect(wordsOf(await textOf(empty, "/admin"))).toContain("No account is signed in");
     expect(wordsOf(await textOf(empty, "/admin/requests"))).toContain("No request yet");
-    expect(wordsOf(await textOf(empty, "/admin/models"))).toContain("Run `dragoman auth` to sign in");
+    expect(wordsOf(await textOf(empty, "/admin/models"))).toContain("Run dragoman auth to sign in");
     expect(wordsOf(await textOf(empty, "/admin/accounts"))).toContain("dragoman auth add");
     expect(wordsOf(await textOf(full, "/admin/requests?upstream_model=none-such"))).toContain("Nothing matches");
   });
@@ -187,6 +191,18 @@ describe("style and script", () => {
       expect(await textOf(full, `/admin/assets/${name}`)).not.toMatch(/https?:|@import|url\(/);
   });
 });
+
+test("the program serves them from whatever folder it is started in, and ends when it is told to", async () => {
+  const cwd = mkdtempSync(join(tmpdir(), "dragoman-"));
+  writeFileSync(join(cwd, "tsconfig.json"), '{"compilerOptions":{"jsx":"react","jsxImportSource":"elsewhere"}}');
+  await using command = run(["start", "--demo", "--json", "--port", "0"], { cwd });
+  const { url } = await command.ready();
+  for (const path of [...pages, "/admin/assets/admin.css", "/admin/assets/admin.js"])
+    expect([path, (await fetch(url + path)).status]).toEqual([path, 200]);
+  command.process.kill("SIGTERM");
+  expect(await command.exited).toBe(0);
+  rmSync(cwd, { recursive: true, force: true });
+}, 30_000);
 
 describe("what others chose", () => {
   const places = [
@@ -580,7 +596,9 @@ describe("a number on the overview", () => {
   test("leads to the requests behind it", async () => {
     const html = await textOf(full, "/admin");
     const links = [
-      ...html.matchAll(/href="(\/admin\/requests\?[^"]*)"[^>]*>(?:<span class="num">)?([\d,]+)(?: failed)?</g),
+      ...html.matchAll(
+        /(?<!class="figure" )href="(\/admin\/requests\?[^"]*)"[^>]*>(?:<span class="num">)?([\d,]+)(?: failed)?</g,
+      ),
     ];
     expect(links.length).toBeGreaterThan(3);
     for (const [, path, number] of links) {
@@ -626,7 +644,7 @@ describe("one request", () => {
     for (const said of [
       "claude-cli/2.0 asked for claude-sonnet-4-6 at /v1/messages , as a stream.",
       "translated from messages to chat",
-      "Counted as a person’s turn",
+      "Counted as user : the last message is a person",
       "octo-demo answered 429 after 200 ms",
       "work-demo answered 200 after 300 ms",
       "First byte + 321 ms",
@@ -640,23 +658,19 @@ describe("one request", () => {
   });
 
   test("that runs can be watched and cancelled", async () => {
-    const proxy = await startProxy({ demo: { pace: 1 } });
-    const answer = proxy.post("/v1/chat/completions", {
-      model: "claude-sonnet-4.6",
-      stream: true,
-      messages: [{ role: "user", content: "demo:slow tell me a long story" }],
-    });
-    while (proxy.app.live.count === 0) await Bun.sleep(5);
+    await using proxy = await startProxy({ demo: { pace: 200 } });
+    const messages = [{ role: "user", content: "Tell me a long story." }];
+    const answer = await proxy.post("/v1/chat/completions", { model: "claude-sonnet-4.6", stream: true, messages });
     const [running] = proxy.app.live.running();
-    const page = await textOf(proxy, `/admin/requests/${running!.request_id}`);
-    if (page.includes("It is running")) {
-      const response = await send(proxy, `/admin/requests/${running!.request_id}/cancel`, {
-        form_token: formTokenOf(page),
-      });
-      expect(response.status).toBe(303);
-    }
-    await (await answer).text().catch(() => {});
-    await proxy[Symbol.asyncDispose]();
+    const path = `/admin/requests/${running!.request_id}`;
+    expect(wordsOf(await textOf(proxy, "/admin/requests"))).toContain("1 request running");
+    const page = await textOf(proxy, path);
+    expect(wordsOf(page)).toContain("It is running");
+    const response = await send(proxy, `${path}/cancel`, { form_token: formTokenOf(page) });
+    expect([response.status, response.headers.get("location")]).toEqual([303, path]);
+    await answer.text();
+    expect(wordsOf(await textOf(proxy, path))).toContain("The owner of this proxy cancelled the request.");
+    expect((await send(proxy, `${path}/cancel`, { form_token: formTokenOf(page) })).status).toBe(404);
   });
 });
 

@@ -112,7 +112,7 @@ describe("wrong usage is exit code 2, with a sentence and nothing on stdout", ()
     [["nonsense", "--json"], {}],
     [["start"], { DRAGOMAN_GITHUB_URL: "http://evil.example" }],
     [["start"], { PROXY_API_KEY: "one-key", DRAGOMAN_API_KEY: "another" }],
-  ] as [string[], Record<string, string>][])("%j %j", async (args, env) => {
+  ] as [string[], Record<string, string>][])("CL03, CL04, CL07, CL09, CL10: %j %j", async (args, env) => {
     await using command = run(args, { env });
     expect(await command.exited).toBe(2);
     expect(command.stdout()).toBe("");
@@ -168,7 +168,7 @@ describe("an end", () => {
     expect(performance.now() - startedAt).toBeLessThan(2000);
   });
 
-  test("P16: nobody reading its lines is no reason to stop", async () => {
+  test("P16, CL11: nobody reading its lines is no reason to stop", async () => {
     await using command = run(["start", "--demo", "--json", "--port", "0"]);
     const { url } = await command.ready();
     await command.process.stdout.cancel().catch(() => {});

@@ -45,7 +45,7 @@ describe.if(posix)("a private folder", () => {
     expect([modeOf(at("a")), modeOf(at("a/b")), warnings]).toEqual([0o700, 0o700, []]);
   });
 
-  test("that others could read is tightened with one warning, once", () => {
+  test("FS02: that others could read is tightened with one warning, once", () => {
     mkdirSync(at("old"), { mode: 0o755 });
     ensurePrivateFolder(at("old"), warn);
     ensurePrivateFolder(at("old"), warn);
@@ -65,7 +65,7 @@ describe.if(posix)("a private folder", () => {
     },
   );
 
-  test.if(asRoot)("of another user is refused", () => {
+  test.if(asRoot)("FS03: of another user is refused", () => {
     mkdirSync(at("theirs"), { mode: 0o700 });
     chownSync(at("theirs"), 12_345, 12_345);
     expect(() => ensurePrivateFolder(at("theirs"), warn)).toThrow("belongs to another user (uid 12345");
@@ -88,7 +88,7 @@ describe("writing", () => {
     expect(readdirSync(folder).sort()).toEqual(["new", "old"]);
   });
 
-  test.if(posix)("through a link replaces what it leads to, and keeps the link", () => {
+  test.if(posix)("FS04: through a link replaces what it leads to, and keeps the link", () => {
     mkdirSync(at("dotfiles"));
     writeFileSync(at("dotfiles/config.json"), "old");
     symlinkSync("dotfiles/config.json", at("one"));
@@ -147,7 +147,7 @@ describe("reading", () => {
     expect(modeOf(at("f"))).toBe(0o600);
   });
 
-  test.if(posix)("refuses a pipe, a device, a folder, a circle and a giant at once", () => {
+  test.if(posix)("FS05: refuses a pipe, a device, a folder, a circle and a giant at once", () => {
     Bun.spawnSync(["mkfifo", at("pipe")]);
     mkdirSync(at("folder"));
     symlinkSync(at("circle"), at("circle"));
@@ -176,7 +176,7 @@ describe("reading", () => {
   });
 });
 
-test("leftovers of a killed write go; those of a write under way, and everything else, stay", () => {
+test("FS08: leftovers of a killed write go; those of a write under way, and everything else, stay", () => {
   const dead = Bun.spawnSync([process.execPath, "--version"]).pid;
   const names = [
     `config.json.tmp-${dead}-0a1b2c`,

@@ -205,8 +205,8 @@ test("an upstream that compresses its answers is read, and the client is told of
   for (const [client, upstream] of combinations) {
     const [, endpoint] = models[upstream];
     proxy.demo.intercept(endpoint, async ({ headers, bytes }) => {
-      const plain = await fetch(proxy.demo.url + endpoint, { method: "POST", headers, body: Buffer.from(bytes) });
-      return new Response(Bun.gzipSync(await plain.bytes()), {
+      const plain = await fetch(proxy.demo.url + endpoint, { method: "POST", headers, body: new Uint8Array(bytes) });
+      return new Response(Bun.gzipSync(new Uint8Array(await plain.arrayBuffer())), {
         headers: { "content-type": plain.headers.get("content-type")!, "content-encoding": "gzip" },
       });
     });

@@ -308,3 +308,14 @@ test("a reply that cannot be followed is not passed on as if it were complete", 
   await until(() => proxy.rows().length === 1);
   expect(proxy.rows()[0]!.error_type).not.toBeNull();
 });
+
+test("of several answers at once, one that is missing its end makes the stream a broken one", async () => {
+  await using proxy = await startProxy();
+  const ended = (index: number) => chunk([{ index, delta: { content: "Hi" }, finish_reason: "stop" }]);
+  const two = async (frames: string) => {
+    proxy.demo.intercept("/chat/completions", () => inPieces(bytes(frames), 500));
+    return (await proxy.post("/v1/chat/completions", { ...ask, n: 2 })).text();
+  };
+  expect(await two(ended(0))).toContain('"error"');
+  expect(await two(ended(0) + ended(1))).toEndWith("data: [DONE]\n\n");
+});

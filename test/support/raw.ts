@@ -62,7 +62,7 @@ export async function startRaw(onRequest: (socket: Socket, head: string) => void
     socket.on("close", () => sockets.delete(socket));
     socket.on("data", (data) => {
       // One answer for each request, not for each packet of a large one.
-      if (/^(?:GET|POST|CONNECT) /.test(data.subarray(0, 8).toString())) onRequest(socket, data.toString());
+      if (/^(?:GET|POST|CONNECT) /.test(data.toString().slice(0, 8))) onRequest(socket, data.toString());
     });
   });
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));

@@ -119,7 +119,8 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
     const calls = new Map<unknown, CallNumbers>();
     let lastChunk: JsonObject = {};
     let spoke = false;
-    let finishes = 0;
+    /** The answers (of `n`) that have ended, by their index. */
+    const finished = new Set<unknown>();
     let ended = false;
 
     const push = (frame: SseFrame) => {
@@ -156,7 +157,7 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
     const mendChoice = (choice: JsonObject, replyId: unknown): JsonObject => {
       let better = choice;
       if (choice.finish_reason === "error") fail(gaveUp);
-      if (typeof choice.finish_reason === "string") finishes++;
+      if (typeof choice.finish_reason === "string") finished.add(choice.index);
       if (choice.index !== 0 && (asked.replies === 1 || typeof choice.index !== "number")) {
         tell("split-choices");
         better = { ...better, index: 0 };
@@ -192,7 +193,7 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
     };
 
     const done = (frame: SseFrame) => {
-      if (finishes === 0 && asked.replies === 1) {
+      if (finished.size === 0 && asked.replies === 1) {
         const called = calls.get(0);
         if (!spoke || called?.whole === false) return fail(cutReply);
         tell("finish-reason");
@@ -215,7 +216,7 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
     return {
       push,
       end() {
-        if (finishes === 0) fail(cutReply);
+        if (finished.size < asked.replies) fail(cutReply);
         // The reply is whole, and some clients wait for its last line.
         else if (!ended) {
           tell("done-event");

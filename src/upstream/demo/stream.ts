@@ -56,8 +56,11 @@ export function deliver(
           controller.error(new Error("DEMO: connection reset on request"));
           return;
         }
-        if (step.value === silence) await nap((orders.silence ?? 0) * 1000, signal);
-        else controller.enqueue(step.value);
+        if (step.value === silence) {
+          await nap((orders.silence ?? 0) * 1000, signal);
+          // A pull that gives nothing would not be followed by another.
+          sent -= 1;
+        } else controller.enqueue(step.value);
       }
       await nap(orders.chop ? 0 : pace, signal);
     },

@@ -1,0 +1,148 @@
+/** Bodies no client should send: each is answered in words or forwarded as it is, and never harms the next request. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { connect } from "node:net";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+let proxy: RunningProxy;
+beforeAll(async () => {
+  proxy = await startProxy();
+});
+afterAll(() => proxy[Symbol.asyncDispose]());
+
+const hello = { role: "user", content: "Hello" };
+const chat = { model: "gpt-5-mini", messages: [hello] };
+const native = { model: "claude-sonnet-4.6", max_tokens: 100, messages: [hello] };
+
+describe.each([
+  ["/v1/chat/completions", chat],
+  ["/v1/messages", native],
+  ["/v1/messages", { ...native, model: "gpt-5-mini" }],
+] as const)("%s", (path, good) => {
+  test.each([-1, 0, 1e308, "10", {}])("BO10: max_tokens %p is answered in words", async (max_tokens) => {
+    const response = await proxy.post(path, { ...good, max_tokens });
+    expect(response.status).toBeLessThan(500);
+    expect(await response.json()).toBeObject();
+  });
+
+  test("BO10: a number that JSON does not have is 400", async () => {
+    const text = JSON.stringify({ ...good, max_tokens: 7 }).replace(/"max_tokens":7/, '"max_tokens":NaN');
+    expect((await proxy.post(path, text)).status).toBe(400);
+  });
+
+  test.each([
+    ["none", []],
+    ["null", [null]],
+    ["a role that is a number", [{ role: 1, content: "x" }]],
+    ["content that is a number", [{ role: "user", content: 5 }]],
+    ["content of anything", [{ role: "user", content: [null, 1, {}, []] }]],
+    ["no list", "x"],
+  ])("BO11: messages: %s", async (_name, messages) => {
+    const response = await proxy.post(path, { ...good, messages });
+    expect(response.status).toBeLessThan(500);
+    expect(await response.json()).toBeObject();
+  });
+
+  test("BO11: 100,000 messages", async () => {
+    const startedAt = performance.now();
+    const response = await proxy.post(path, { ...good, messages: Array.from({ length: 100_000 }, () => hello) });
+    expect(response.status).toBeLessThan(500);
+    await response.arrayBuffer();
+    expect(performance.now() - startedAt).toBeLessThan(5000);
+  });
+});
+
+test("BO15: 100,000 keys, and a key of 1 MB", async () => {
+  const many = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, index]));
+  for (const body of [
+    { ...chat, metadata: many },
+    { ...chat, ["k".repeat(1024 * 1024)]: 1 },
+    { ...many, ...chat },
+  ]) {
+    const startedAt = performance.now();
+    const response = await proxy.post("/v1/chat/completions", body);
+    expect([200, 400]).toContain(response.status);
+    await response.arrayBuffer();
+    expect(performance.now() - startedAt).toBeLessThan(2000);
+  }
+});
+
+test("BO16: an integer beyond double precision goes up digit for digit", async () => {
+  const text = JSON.stringify({ ...native, metadata: { user_id: 7 } }).replace(
+    /"user_id":7/,
+    '"user_id":9007199254740993',
+  );
+  await (await proxy.post("/v1/messages", text)).arrayBuffer();
+  expect(Buffer.from(proxy.demo.journal.at(-1)!.bytes).toString()).toContain("9007199254740993");
+});
+
+test("BO17: a lone surrogate is forwarded and stored nowhere", async () => {
+  const response = await proxy.post(
+    "/v1/chat/completions",
+    '{"model":"gpt-5-mini","messages":[{"role":"user","content":"a\\ud800b"}]}',
+  );
+  expect(response.status).toBe(200);
+  expect(Buffer.from(proxy.demo.journal.at(-1)!.bytes).toString()).toContain("a\\ud800b");
+  expect(JSON.stringify(proxy.rows())).not.toContain("ud800");
+});
+
+test("BO18: an image of 20 MB is taken", async () => {
+  const url = `data:image/png;base64,${"A".repeat(20 * 1024 * 1024)}`;
+  const content = [
+    { type: "text", text: "Hello" },
+    { type: "image_url", image_url: { url } },
+  ];
+  const startedAt = performance.now();
+  const response = await proxy.post("/v1/chat/completions", { ...chat, messages: [{ role: "user", content }] });
+  await response.arrayBuffer();
+  expect(response.status).toBeLessThan(500);
+  expect(response.status).not.toBe(413);
+  expect(performance.now() - startedAt).toBeLessThan(5000);
+  expect(proxy.demo.journal.at(-1)!.bytes.length).toBeGreaterThan(20 * 1024 * 1024);
+});
+
+/** How long the proxy keeps a connection whose body comes like this. */
+function heldFor(send: (write: (text: string) => void) => void): Promise<number> {
+  const { port } = new URL(proxy.url);
+  return new Promise((resolve) => {
+    const startedAt = performance.now();
+    const socket = connect(Number(port), "127.0.0.1", () => send((text) => void socket.write(text)));
+    socket.on("data", () => {});
+    socket.on("error", () => {});
+    socket.on("close", () => resolve(performance.now() - startedAt));
+    socket.on("end", () => socket.end());
+  });
+}
+
+const head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n";
+describe("what stops coming is not waited for", () => {
+  test.concurrent("BO13: a body that stops is closed within 15 s", async () => {
+    expect(await heldFor((write) => write(`${head}Content-Length: 1000\r\n\r\n{"model": `))).toBeLessThan(16_000);
+    expect(proxy.demo.journal.every(({ bytes }) => bytes.length !== 10)).toBe(true);
+  }, 20_000);
+  test.concurrent("U19: headers that trickle are closed within 15 s", async () => {
+    let timer: Timer | undefined;
+    const held = await heldFor((write) => {
+      write(head);
+      timer = setInterval(() => write("X: y\r\n"), 1000);
+    });
+    clearInterval(timer);
+    expect(held).toBeLessThan(17_000);
+  }, 30_000);
+  test.concurrent.each([
+    ["with a length", "Content-Length: 1000000\r\n\r\n", " "],
+    ["in chunks", "Transfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n"],
+  ])(
+    "U19: a body that trickles (%s) is closed within 15 s, and others are served",
+    async (_name, length, piece) => {
+      let timer: Timer | undefined;
+      const held = heldFor((write) => {
+        write(head + length);
+        timer = setInterval(() => write(piece), 500);
+      });
+      expect((await proxy.post("/v1/chat/completions", chat)).status).toBe(200);
+      expect(await held).toBeLessThan(17_000);
+      clearInterval(timer);
+    },
+    40_000,
+  );
+});

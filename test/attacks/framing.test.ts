@@ -1,0 +1,231 @@
+/** Requests as no client should write them: framing, pipelines, headers, other protocols on the port. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { connect, type Socket } from "node:net";
+import { type RunningProxy, startProxy } from "../support/proxy";
+import { sendRaw } from "../support/raw";
+
+const key = "k-alpha-0123456789";
+let open: RunningProxy;
+let guarded: RunningProxy;
+beforeAll(async () => {
+  open = await startProxy();
+  guarded = await startProxy({ config: { auth: { apiKeys: [key] } } });
+});
+afterAll(async () => {
+  await open[Symbol.asyncDispose]();
+  await guarded[Symbol.asyncDispose]();
+});
+
+const host = "Host: localhost\r\n";
+const post = (headers: string, body: string) => `POST /v1/chat/completions HTTP/1.1\r\n${host}${headers}\r\n${body}`;
+const get = (headers: string, path = "/health") => `GET ${path} HTTP/1.1\r\n${host}${headers}\r\n`;
+const smuggled = get("");
+
+describe("a request whose length is not one thing is refused, and what follows it is not run", () => {
+  test.each([
+    ["HD01: a length and chunks", post("Content-Length: 6\r\nTransfer-Encoding: chunked\r\n", `0\r\n\r\n${smuggled}`)],
+    ["HD01: two lengths", post("Content-Length: 2\r\nContent-Length: 3\r\n", `{}${smuggled}`)],
+    ["HD01: +5", post("Content-Length: +5\r\n", `{}${smuggled}`)],
+    ["HD01: -5", post("Content-Length: -5\r\n", `{}${smuggled}`)],
+    ["HD01: 20 digits", post(`Content-Length: ${"9".repeat(20)}\r\n`, `{}${smuggled}`)],
+    ["HD02: another encoding", post("Transfer-Encoding: xchunked\r\n", `0\r\n\r\n${smuggled}`)],
+    ["HD02: two encodings", post("Transfer-Encoding: chunked, identity\r\n", `0\r\n\r\n${smuggled}`)],
+    ["HD02: a tab before", post("Transfer-Encoding: \x0bchunked\r\n", `0\r\n\r\n${smuggled}`)],
+    ["HD02: a space before the colon", post("Content-Length : 2\r\n", `{}${smuggled}`)],
+    ["HD02: a folded header", get("X-One: b\r\n c\r\n") + smuggled],
+    ["HD02: a NUL", get("X-One: b\0c\r\n") + smuggled],
+  ])("%s", async (_name, bytes) => {
+    const { statuses, closed } = await sendRaw(open.url, bytes);
+    expect([statuses, closed]).toEqual([[400], true]);
+    expect(open.demo.journal).toEqual([]);
+  });
+
+  test.each([
+    ["a header of 20 KB", get(`X-One: ${"a".repeat(20_000)}\r\n`)],
+    ["300 headers", get(Array.from({ length: 300 }, (_, index) => `X-${index}: a\r\n`).join(""))],
+    ["an address of 20 KB", get("", `/${"a".repeat(20_000)}`)],
+  ])("HD03: %s is 431", async (_name, bytes) => {
+    const { statuses, closed } = await sendRaw(open.url, bytes);
+    expect([statuses, closed]).toEqual([[431], true]);
+  });
+});
+
+test("HD04: other methods are refused, and nothing is a tunnel", async () => {
+  expect((await sendRaw(open.url, `TRACE / HTTP/1.1\r\n${host}\r\n`)).statuses).toEqual([405]);
+  const tunnel = await sendRaw(open.url, "CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n");
+  expect([400, 405]).toContain(tunnel.statuses[0]!);
+  // A method nobody knows is not even read.
+  const unknown = await sendRaw(open.url, `FOO / HTTP/1.1\r\n${host}\r\n`);
+  expect([unknown.closed, unknown.statuses.every((status) => status >= 400)]).toEqual([true, true]);
+});
+
+test("HD05: requests in one write are each judged for themselves, in order", async () => {
+  const { statuses } = await sendRaw(guarded.url, get("", "/v1/models") + get(`x-api-key: ${key}\r\n`, "/v1/models"));
+  expect(statuses).toEqual([401, 200]);
+});
+
+test("HD06: a key that the connection header calls its own is still a key", async () => {
+  const { statuses } = await sendRaw(guarded.url, get(`Connection: x-api-key\r\nx-api-key: ${key}\r\n`, "/v1/models"));
+  expect(statuses).toEqual([200]);
+});
+
+test("HD08: the request id is ours, whatever is sent", async () => {
+  for (const sent of ["<script>", "a".repeat(10_000)]) {
+    const response = await fetch(`${open.url}/health`, { headers: { "x-request-id": sent } });
+    expect(response.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+  }
+});
+
+test("HD10: 30 MB behind a wrong key are not read", async () => {
+  const { port } = new URL(guarded.url);
+  const size = 30 * 1024 * 1024;
+  const { status, written } = await new Promise<{ status: number; written: number }>((resolve) => {
+    let answer = "";
+    const socket: Socket = connect(Number(port), "127.0.0.1", () =>
+      socket.write(
+        `POST /v1/messages HTTP/1.1\r\n${host}x-api-key: wrong\r\nExpect: 100-continue\r\nContent-Length: ${size}\r\n\r\n`,
+      ),
+    );
+    socket.on("data", (data) => {
+      answer += data;
+      // The body only follows when the server asks for it.
+      const status = Number(/HTTP\/1\.1 (4\d\d)/.exec(answer)?.[1] ?? 0);
+      if (status) {
+        resolve({ status, written: socket.bytesWritten });
+        socket.destroy();
+      }
+    });
+  });
+  expect(status).toBe(401);
+  expect(written).toBeLessThan(1024 * 1024);
+});
+
+test("HD11: what a browser would add changes no answer", async () => {
+  const headers = { range: "bytes=0-1", "if-none-match": "*", accept: "text/html" };
+  const response = await fetch(`${open.url}/v1/models`, { headers });
+  expect([response.status, response.headers.get("content-type")]).toEqual([200, expect.stringContaining("json")]);
+  expect(await response.json()).toMatchObject({ object: "list" });
+});
+
+test("HD12: a thousand idle connections slow nobody down", async () => {
+  const { port } = new URL(open.url);
+  const sockets = await Promise.all(
+    Array.from(
+      { length: 1000 },
+      () =>
+        new Promise<Socket>((resolve, reject) => {
+          const socket = connect(Number(port), "127.0.0.1", () => resolve(socket));
+          socket.on("error", reject);
+        }),
+    ),
+  );
+  await (await fetch(`${open.url}/health`)).text();
+  const startedAt = performance.now();
+  expect((await fetch(`${open.url}/health`)).status).toBe(200);
+  expect(performance.now() - startedAt).toBeLessThan(250);
+  for (const socket of sockets) socket.destroy();
+});
+
+test.each([
+  ["a TLS greeting", Buffer.from("16030100c8010000c40303", "hex")],
+  ["an HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+])("HD13: %s is 400 and closed", async (_name, bytes) => {
+  const lines = open.lines.length;
+  const { statuses, closed } = await sendRaw(open.url, bytes);
+  expect([statuses, closed]).toEqual([[400], true]);
+  expect(open.lines.length - lines).toBeLessThan(2);
+});
+
+test("AU13: asking what a path answers to needs no key and runs nothing", async () => {
+  const asked = guarded.demo.journal.length;
+  const response = await fetch(`${guarded.url}/v1/models`, { method: "OPTIONS" });
+  expect([response.status, response.headers.get("allow")]).toEqual([204, "GET, HEAD, OPTIONS"]);
+  expect(guarded.demo.journal).toHaveLength(asked);
+});
+
+test("AU15: a key with a byte no key has is 401, one with NUL is 400", async () => {
+  const head = Buffer.from(`GET /v1/models HTTP/1.1\r\n${host}x-api-key: k`);
+  const high = await sendRaw(guarded.url, Buffer.concat([head, Buffer.from([0xff]), Buffer.from("\r\n\r\n")]));
+  expect([401, 400]).toContain(high.statuses[0]!);
+  expect((await sendRaw(guarded.url, get("x-api-key: k\0\r\n", "/v1/models"))).statuses).toEqual([400]);
+});
+
+test("AU20, XO22: no route ever becomes a WebSocket", async () => {
+  const upgrade =
+    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+  expect((await sendRaw(guarded.url, get(upgrade, "/v1/responses"))).statuses).toEqual([401]);
+  expect((await sendRaw(open.url, get(upgrade, "/v1/responses"))).statuses).toEqual([426]);
+  const paths = [
+    "/",
+    "/health",
+    "/v1/models",
+    "/v1/responses",
+    "/usage",
+    "/token",
+    "/admin",
+    "/api/admin/live",
+    "/p/v1/models",
+  ];
+  for (const path of paths) {
+    const { statuses } = await sendRaw(open.url, get(`${upgrade}Origin: https://evil.example\r\n`, path), {
+      quiet: 40,
+    });
+    expect([path, statuses.includes(101)]).toEqual([path, false]);
+  }
+});
+
+test("AU17: the admin token is no client key", async () => {
+  await using proxy = await startProxy({
+    config: { auth: { apiKeys: [key] } },
+    env: { ADMIN_TOKEN: "admin-token-0123456789" },
+    host: "0.0.0.0",
+  });
+  const at = `http://127.0.0.1:${new URL(proxy.url).port}`;
+  const ask = (path: string, headers: Record<string, string>) =>
+    fetch(at + path, { headers }).then(({ status }) => status);
+  expect(await ask("/v1/models", { "x-api-key": "admin-token-0123456789" })).toBe(401);
+  // Not from this machine by the looks of it: the token is asked for, and a client key is none.
+  expect(await ask("/api/admin/meta", { "x-admin-token": key, "x-forwarded-for": "192.0.2.9" })).toBe(401);
+});
+
+test("AU18: 5,000 wrong keys leave no row and no memory, and the right one is served", async () => {
+  const rows = guarded.rows().length;
+  let refused = 0;
+  const before = process.memoryUsage.rss();
+  for (let round = 0; round < 50; round++) {
+    const statuses = await Promise.all(
+      Array.from({ length: 100 }, (_, index) =>
+        fetch(`${guarded.url}/usage`, { headers: { "x-api-key": `wrong-${round}-${index}` } }).then(
+          async (response) => {
+            await response.arrayBuffer();
+            return response.status;
+          },
+        ),
+      ),
+    );
+    refused += statuses.filter((status) => status === 401).length;
+  }
+  expect(refused).toBe(5000);
+  expect((await fetch(`${guarded.url}/v1/models`, { headers: { "x-api-key": key } })).status).toBe(200);
+  expect(guarded.rows().length).toBe(rows);
+  // The callers live in this process too.
+  expect(process.memoryUsage.rss() - before).toBeLessThan(100 * 1024 * 1024);
+});
+
+test("AU21: a key that is taken away ends no stream it began, and no more", async () => {
+  await using proxy = await startProxy({
+    config: { auth: { apiKeys: [key, "k-beta-0123456789"] } },
+    demo: { pace: 20 },
+  });
+  const send = (long: number) =>
+    proxy.post(
+      "/v1/chat/completions",
+      { model: "gpt-5-mini", stream: true, messages: [{ role: "user", content: `[demo: long ${long}] Hello` }] },
+      { headers: { "x-api-key": key } },
+    );
+  const stream = await send(20);
+  const changed = await proxy.post("/api/admin/config", { auth: { apiKeys: ["k-beta-0123456789"] } });
+  expect(changed.status).toBe(200);
+  expect((await send(1)).status).toBe(401);
+  expect(await stream.text()).toEndWith("data: [DONE]\n\n");
+});

@@ -1,0 +1,122 @@
+/** Of a client's headers few go up, of an upstream's few come down. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+let proxy: RunningProxy;
+beforeAll(async () => {
+  proxy = await startProxy({ config: { auth: { apiKeys: ["k-alpha-0123456789"] } } });
+});
+afterAll(() => proxy[Symbol.asyncDispose]());
+
+const messages = [{ role: "user", content: "Hello" }];
+const calls = [
+  ["/v1/chat/completions", "/chat/completions", { model: "gpt-5-mini", messages }],
+  ["/v1/responses", "/responses", { model: "gpt-5.3-codex", input: "Hello" }],
+  ["/v1/messages", "/v1/messages", { model: "claude-sonnet-4.6", max_tokens: 50, messages }],
+  ["/v1/embeddings", "/embeddings", { model: "text-embedding-3-small", input: "Hello" }],
+] as const;
+const key = { authorization: "Bearer k-alpha-0123456789" };
+
+/** All that the upstream may ever be told. */
+const up = new Set(
+  `accept accept-encoding anthropic-beta anthropic-version authorization connection content-length content-type copilot-integration-id
+   copilot-vision-request editor-plugin-version editor-version host openai-intent user-agent x-github-api-version
+   x-initiator x-request-id`.split(/\s+/),
+);
+
+describe.each(calls)("%s", (path, endpoint, body) => {
+  test("HD07: nothing a client says of itself goes up", async () => {
+    const canaries = {
+      cookie: "c=canary-1",
+      "x-api-key": "canary-2",
+      "x-forwarded-for": "198.51.100.7",
+      "user-agent": "canary-4",
+      "x-stainless-lang": "canary-5",
+      "x-request-id": "canary-6",
+      "openai-organization": "canary-7",
+      "x-initiator": "canary-8",
+      "copilot-integration-id": "canary-9",
+      "editor-version": "canary-10",
+      "proxy-authorization": "canary-11",
+      referer: "http://canary-12/",
+      "x-dragoman-other": "canary-13",
+      "accept-language": "canary-14",
+    };
+    expect((await proxy.post(path, body, { headers: { ...key, ...canaries } })).status).toBe(200);
+    const seen = proxy.demo.journal.findLast((each) => each.path === endpoint)!;
+    expect(Object.keys(seen.headers).filter((name) => !up.has(name))).toEqual([]);
+    const told = JSON.stringify(seen.headers);
+    for (const word of ["canary", "198.51.100.7", "k-alpha"]) expect(told).not.toContain(word);
+  });
+
+  test.each([{}, { stream: true }])(
+    "SS12, XO20: of the upstream's headers nothing unknown comes down (%j)",
+    async (mode) => {
+      if (path === "/v1/embeddings" && "stream" in mode) return;
+      const odd = {
+        "set-cookie": "s=canary",
+        "access-control-allow-origin": "*",
+        "x-goog-api-key": "canary",
+        authorization: "Bearer canary",
+        "x-huge": "a".repeat(8_000),
+        server: "canary",
+        "x-request-id": "canary",
+        link: "<http://canary/>",
+        "alt-svc": "canary",
+      };
+      const plain = await proxy.post(path, { ...body, ...mode }, { headers: key });
+      const bytes = await plain.arrayBuffer();
+      proxy.demo.intercept(
+        endpoint,
+        () =>
+          new Response(bytes, {
+            headers: { "content-type": "stream" in mode ? "text/event-stream" : "application/json", ...odd },
+          }),
+      );
+      const response = await proxy.post(path, { ...body, ...mode }, { headers: key });
+      expect(response.status).toBe(200);
+      await response.arrayBuffer();
+      const names = [...response.headers.keys()].sort();
+      expect(
+        names.filter(
+          (name) => !/^(?:content-(?:type|length)|cache-control|date|transfer-encoding|x-request-id)$/.test(name),
+        ),
+      ).toEqual([]);
+      expect(JSON.stringify([...response.headers])).not.toContain("canary");
+    },
+  );
+
+  test("SS12: nor with an error", async () => {
+    proxy.demo.intercept(endpoint, () =>
+      Response.json(
+        { error: { message: "no", code: "bad" } },
+        {
+          status: 400,
+          headers: { "set-cookie": "canary", authorization: "canary", "access-control-allow-origin": "*" },
+        },
+      ),
+    );
+    const response = await proxy.post(path, body, { headers: key });
+    expect(response.status).toBe(400);
+    expect(JSON.stringify([...response.headers])).not.toContain("canary");
+    expect(response.headers.get("access-control-allow-origin")).toBeNull();
+  });
+});
+
+test.each(["vendorx-beta", "anthropic-beta"])(
+  "HD09: of the betas in %s the upstream sees those it knows",
+  async (name) => {
+    const send = (value: string) =>
+      proxy.post(
+        "/v1/messages",
+        { model: "claude-sonnet-4.6", max_tokens: 50, messages },
+        { headers: { ...key, [name]: value } },
+      );
+    const told = () =>
+      proxy.demo.journal.findLast((each) => each.path === "/v1/messages")!.headers["anthropic-beta"] ?? "";
+    expect((await send("interleaved-thinking-2025-05-14,evil")).status).toBe(200);
+    expect(told()).toBe("interleaved-thinking-2025-05-14");
+    expect((await send(Array.from({ length: 400 }, (_, index) => `evil-2025-01-${index}`).join(","))).status).toBe(200);
+    expect(told()).not.toContain("evil");
+  },
+);

@@ -1,0 +1,214 @@
+/** What leaves by the side door: logs, files, error bodies. */
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createLogger } from "../../src/logger";
+import { demoAccounts } from "../../src/upstream/demo/accounts";
+import { startProvider } from "../support/provider";
+import { startProxy } from "../support/proxy";
+
+/** Each of a shape that no pattern knows, so that only the rule itself can keep it in. */
+const canaries = {
+  clientKey: "zq-client-canary-4711-key",
+  adminToken: "zq-admin-canary-4711-token",
+  providerKey: "zq-provider-canary-4711-key",
+  anthropicKey: "zq-anthropic-canary-4711-key",
+  prompt: "zq-prompt-canary-4711",
+  completion: "zq-completion-canary-4711",
+  toolArguments: "zq-arguments-canary-4711",
+  filePath: "/home/zq-path-canary-4711/secret.txt",
+  cookie: "zq-cookie-canary-4711",
+  query: "zq-query-canary-4711",
+  userAgent: "zq-agent-canary-4711",
+};
+
+const spellings = (secret: string) =>
+  [secret, Buffer.from(secret, "utf16le").toString("latin1"), btoa(secret), encodeURIComponent(secret)].map((each) =>
+    each.replace(/=+$/, ""),
+  );
+
+test("LG01: no secret and no word of a conversation is in any line, file, error or page, over 40 scenarios at debug", async () => {
+  await using provider = startProvider({ key: canaries.providerKey, auth: "x-api-key" });
+  await using proxy = await startProxy({
+    accounts: demoAccounts().map(({ login }) => login),
+    config: {
+      logLevel: "debug",
+      auth: { apiKeys: [canaries.clientKey] },
+      providers: {
+        good: { type: "anthropic", baseUrl: provider.url, apiKey: canaries.providerKey },
+        dead: { type: "anthropic", baseUrl: "http://127.0.0.1:9", apiKey: canaries.providerKey },
+      },
+    },
+    env: {
+      ADMIN_TOKEN: canaries.adminToken,
+      ANTHROPIC_API_KEY: canaries.anthropicKey,
+      DRAGOMAN_ANTHROPIC_API_URL: "http://127.0.0.1:9",
+    },
+  });
+  const headers = {
+    "x-api-key": canaries.clientKey,
+    cookie: canaries.cookie,
+    "user-agent": `${"client/1.0"} (${canaries.userAgent})`,
+  };
+  const errors: string[] = [];
+  let scenarios = 0;
+  const send = async (path: string, body: unknown, more: Record<string, string> = {}) => {
+    scenarios++;
+    const response = await proxy.post(`${path}?x=${canaries.query}`, body, { headers: { ...headers, ...more } });
+    const text = await response.text();
+    if (!response.ok) errors.push(text);
+    return text;
+  };
+  const content = (order: string) => `${order} ${canaries.prompt} ${canaries.filePath}`;
+  const faults = [
+    "",
+    "[demo: 400-body]",
+    "[demo: 401-pat once]",
+    "[demo: 422]",
+    "[demo: 500]",
+    "[demo: 502-html]",
+    "[demo: 529]",
+    "[demo: html]",
+    "[demo: reset]",
+    "[demo: cut 3]",
+    "[demo: bad-json]",
+    "[demo: error-event]",
+  ];
+  for (const fault of faults) {
+    const messages = [{ role: "user", content: content(fault) }];
+    for (const stream of [false, true]) {
+      await send("/v1/chat/completions", { model: "gpt-5-mini", stream, messages });
+      await send("/v1/messages", { model: "claude-sonnet-4.6", max_tokens: 50, stream, messages });
+      await send("/v1/responses", { model: "gpt-5.3-codex", stream, input: content(fault) });
+    }
+  }
+  const tools = [
+    { role: "user", content: canaries.prompt },
+    {
+      role: "assistant",
+      content: null,
+      tool_calls: [
+        {
+          id: "call_1",
+          type: "function",
+          function: { name: "write", arguments: JSON.stringify({ a: canaries.toolArguments }) },
+        },
+      ],
+    },
+    { role: "tool", tool_call_id: "call_1", content: canaries.completion },
+  ];
+  await send("/v1/chat/completions", { model: "gpt-5-mini", messages: tools });
+  await send("/v1/messages", `{"model": "${canaries.prompt}`);
+  await send("/v1/messages", { model: "claude-sonnet-4.6", max_tokens: "x", messages: canaries.prompt });
+  await send("/v1/messages/count_tokens", {
+    model: "claude-sonnet-4.6",
+    messages: [{ role: "user", content: canaries.prompt }],
+  });
+  await send("/v1/embeddings", { model: "text-embedding-3-small", input: canaries.prompt });
+  await send("/good/v1/messages", {
+    model: "m",
+    max_tokens: 9,
+    messages: [{ role: "user", content: canaries.prompt }],
+  });
+  provider.next(() => Response.json({ error: { message: `bad key ${canaries.providerKey}` } }, { status: 401 }));
+  await send("/good/v1/messages", { model: "m", max_tokens: 9, messages: [] });
+  provider.next(() => Response.json({ error: { message: `bad key ${canaries.providerKey}` } }, { status: 400 }));
+  await send("/good/v1/messages", { model: "m", max_tokens: 9, messages: [] });
+  await send("/dead/v1/messages", {
+    model: "m",
+    max_tokens: 9,
+    messages: [{ role: "user", content: canaries.prompt }],
+  });
+  await send("/v1/chat/completions", {}, { "x-api-key": `${canaries.clientKey}x` });
+  expect(scenarios).toBeGreaterThan(40);
+
+  const pages: string[] = [];
+  for (const path of [
+    "/usage",
+    "/health",
+    "/",
+    "/v1/models",
+    "/api/admin/meta",
+    "/api/admin/config",
+    "/api/admin/requests?limit=200",
+  ])
+    pages.push(await (await fetch(proxy.url + path, { headers })).text());
+  proxy.rows();
+
+  const files = readdirSync(proxy.home, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name !== "config.json")
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name)).toString("latin1"));
+  expect(files.length).toBeGreaterThan(0);
+  const tokens = proxy.demo.journal.flatMap((seen) => seen.headers.authorization?.split(" ")[1] ?? []);
+  const secrets = [
+    ...Object.values(canaries),
+    ...proxy.demo.accounts.map(({ githubToken }) => githubToken),
+    ...new Set(tokens),
+  ];
+  const places = {
+    lines: proxy.lines.join(""),
+    errors: errors.join("\n"),
+    pages: pages.join("\n"),
+    files: files.join("\n"),
+  };
+  const found = Object.entries(places).flatMap(([place, text]) =>
+    secrets
+      .filter((secret) => spellings(secret).some((each) => text.includes(each)))
+      .map((secret) => `${place}: ${secret}`),
+  );
+  expect(found).toEqual([]);
+}, 20_000);
+
+describe("an exception", () => {
+  test("LG03: that has a request and its headers attached is redacted", () => {
+    const lines: string[] = [];
+    const logger = createLogger(
+      () => "debug",
+      (line) => void lines.push(line),
+    );
+    const request = new Request("http://127.0.0.1/v1?key=zq-canary", {
+      method: "POST",
+      body: "zq-canary",
+      headers: { authorization: "Bearer zq-canary-0123456789" },
+    });
+    logger.error(
+      "It failed.",
+      Object.assign(new Error("no"), { request, headers: request.headers, config: { key: "zq-canary" } }),
+    );
+    logger.error("It failed.", request);
+    logger.error("It failed.", { headers: Object.fromEntries(request.headers) });
+    expect(lines).toHaveLength(3);
+    expect(lines.join("")).not.toContain("zq-canary");
+  });
+});
+
+test("LG05: 10,000 errors at once are told by their number, and lines for the other levels go on", async () => {
+  const lines: string[] = [];
+  const logger = createLogger(
+    () => "info",
+    (line) => void lines.push(line),
+  );
+  for (let turn = 0; turn < 10_000; turn++) logger.error(`It failed: ${turn}`);
+  expect(lines.length).toBeLessThanOrEqual(1001);
+  logger.info("All is well.");
+  expect(lines.at(-1)).toContain("All is well.");
+  await Bun.sleep(1010);
+  logger.error("Once more.");
+  expect(lines.at(-2)).toMatch(/\d+ more lines of trouble were left out/);
+  expect(lines.at(-1)).toContain("Once more.");
+});
+
+test("LG04: a sink that is full or closed does not stop a request", async () => {
+  await using proxy = await startProxy({ config: { logLevel: "debug" } });
+  const write = process.stderr.write;
+  process.stderr.write = () => {
+    throw Object.assign(new Error("no space"), { code: "ENOSPC" });
+  };
+  try {
+    const logger = createLogger(() => "debug");
+    expect(() => logger.error("It failed.")).not.toThrow();
+  } finally {
+    process.stderr.write = write;
+  }
+  expect((await fetch(`${proxy.url}/v1/models`)).status).toBe(200);
+});

@@ -1,0 +1,77 @@
+/**
+ * Runs every test that bears the name of a row, and prints the table: `bun run test:attacks`, `bun run test:faults`.
+ * Ends with 1 when a row failed, or was not run.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { attacks, faults, notHere, shownByPages } from "./ledger";
+import { idsOf, namesInTests, placeOf } from "./read";
+
+const which = process.argv[2] === "faults" ? "faults" : "attacks";
+const rows = which === "faults" ? faults : attacks;
+const wanted = new Set(rows.map(({ id }) => id));
+const root = join(import.meta.dir, "../..");
+const files = new Set(
+  (await namesInTests())
+    .filter(({ name }) => idsOf(name).some((id) => wanted.has(id)))
+    .map(({ file }) => `test/${file}`),
+);
+
+const elsewhere = rows.flatMap(({ id }) => (shownByPages[id] ? [{ id, ...placeOf(shownByPages[id]) }] : []));
+for (const { file } of elsewhere) files.add(`test/${file}`);
+
+const folder = mkdtempSync(join(tmpdir(), "dragoman-ledger-"));
+const report = join(folder, "report.xml");
+const words = elsewhere.map(({ name }) => name.replace(/[^\w ]/g, "."));
+const pattern = `\\b(?:${[...wanted].join("|")})\\b|${words.join("|") || "$^"}`;
+const child = Bun.spawn(
+  [process.execPath, "test", "--isolate", "-t", pattern, "--reporter=junit", `--reporter-outfile=${report}`, ...files],
+  { cwd: root, stdout: "ignore", stderr: "ignore", env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "4096" } },
+);
+await child.exited;
+
+const outcomes = new Map<string, { passed: number; failed: string[] }>();
+const xml = await Bun.file(report).text();
+rmSync(folder, { recursive: true });
+for (const [, head = "", body = ""] of xml.matchAll(/<testcase ([^>]*?)(?:\/>|>([\s\S]*?)<\/testcase>)/g)) {
+  const attribute = (name: string) => unescaped(new RegExp(`\\b${name}="([^"]*)"`).exec(head)?.[1] ?? "");
+  if (body.includes("<skipped")) continue;
+  // The id may stand in the name of the group.
+  const name = attribute("name");
+  const ids = [name, ...attribute("classname").split(" > ")].flatMap(idsOf);
+  for (const { id, name: words } of elsewhere) if (name.includes(words)) ids.push(id);
+  for (const id of new Set(ids)) {
+    const outcome = outcomes.get(id) ?? { passed: 0, failed: [] };
+    outcomes.set(id, outcome);
+    if (body.includes("<failure")) outcome.failed.push(name);
+    else outcome.passed++;
+  }
+}
+
+const counts = { passed: 0, failed: 0, "not here": 0 };
+for (const { id, title } of rows) {
+  const outcome = outcomes.get(id);
+  const told = !outcome
+    ? notHere[id]
+      ? `not here: ${notHere[id]}`
+      : "failed: it was not run"
+    : outcome.failed.length > 0
+      ? `failed: ${outcome.failed.join("; ")}`
+      : `passed (${outcome.passed})`;
+  counts[told.startsWith("passed") ? "passed" : told.startsWith("not here") ? "not here" : "failed"]++;
+  console.log(`${id.padEnd(5)}| ${title.padEnd(88)}| ${told}`);
+}
+console.log(
+  `\n${which}: ${rows.length} · passed ${counts.passed} · failed ${counts.failed} · not here ${counts["not here"]}`,
+);
+process.exitCode = counts.failed > 0 ? 1 : 0;
+
+function unescaped(text: string): string {
+  return text
+    .replaceAll("&quot;", '"')
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&apos;", "'")
+    .replaceAll("&amp;", "&");
+}

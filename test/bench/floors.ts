@@ -1,0 +1,87 @@
+/**
+ * The least a proxy can do, each in a process of its own: `bun` and `elysia` hand the body on both ways; `translate`
+ * turns a messages request into a chat request and the chat stream into a messages stream, without a look to the side.
+ */
+import { Elysia } from "elysia";
+import { clientPath, type Dialect, dialects, upstreamPath } from "./dialects";
+
+const [kind, upstream] = process.argv.slice(2);
+const pathAt = new Map(dialects.map((dialect: Dialect) => [clientPath[dialect], upstreamPath[dialect]]));
+const listening = { hostname: "127.0.0.1", port: 0, idleTimeout: 0, maxRequestBodySize: 1024 ** 3 } as const;
+
+if (kind === "elysia") {
+  const app = new Elysia({ serve: listening })
+    .post("/*", ({ request }) => pass(request), { parse: "none" })
+    .get("/", () => "ok")
+    .listen(listening);
+  console.log(app.server!.port);
+} else {
+  const fetch = kind === "translate" ? translate : pass;
+  const server = Bun.serve({
+    ...listening,
+    fetch: (request) => (request.method === "GET" ? new Response("ok") : fetch(request)),
+  });
+  console.log(server.port);
+}
+
+async function pass(request: Request): Promise<Response> {
+  const path = pathAt.get(request.url.slice(request.url.indexOf("/", 8)))!;
+  const { body, headers } = await ask(path, await request.bytes(), request.signal);
+  return new Response(body, { headers: { "content-type": headers.get("content-type")! } });
+}
+
+function ask(path: string, body: string | Uint8Array, signal: AbortSignal): Promise<Response> {
+  return fetch(upstream + path, {
+    method: "POST",
+    body: body as string,
+    headers: { "content-type": "application/json" },
+    signal,
+  });
+}
+
+interface Chunk {
+  choices: { delta: { content?: string }; finish_reason: string | null }[];
+  usage?: { prompt_tokens: number; completion_tokens: number } | null;
+}
+
+async function translate(request: Request): Promise<Response> {
+  const { model, messages, max_tokens, stream } = (await request.json()) as Record<string, unknown>;
+  const asked = JSON.stringify({ model, messages, max_tokens, stream });
+  const reader = (await ask("/chat/completions", asked, request.signal)).body!.getReader();
+  const decoder = new TextDecoder();
+  const encoder = new TextEncoder();
+  const write = (event: { type: string; [key: string]: unknown }) =>
+    `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+  let held = "";
+  let output_tokens = 0;
+  const message = { id: "msg_1", type: "message", role: "assistant", model, content: [], usage: {} };
+  const head =
+    write({ type: "message_start", message }) +
+    write({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } });
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(encoder.encode(head)),
+    async pull(controller) {
+      const { done, value } = await reader.read();
+      if (done) return controller.close();
+      let out = "";
+      const frames = (held + decoder.decode(value, { stream: true })).split("\n\n");
+      held = frames.pop()!;
+      for (const frame of frames) {
+        const data = frame.slice(6);
+        if (data === "[DONE]") {
+          out += write({ type: "content_block_stop", index: 0 });
+          out += write({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens } });
+          out += write({ type: "message_stop" });
+          continue;
+        }
+        const { choices, usage } = JSON.parse(data) as Chunk;
+        if (usage) output_tokens = usage.completion_tokens;
+        const text = choices[0]?.delta.content;
+        if (text) out += write({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } });
+      }
+      controller.enqueue(encoder.encode(out));
+    },
+    cancel: () => reader.cancel(),
+  });
+  return new Response(body, { headers: { "content-type": "text/event-stream" } });
+}

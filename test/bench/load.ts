@@ -1,0 +1,141 @@
+/** The clients, in a process of their own: does one job, given as JSON, and prints its result. */
+import { connect } from "node:net";
+import { quantile } from "./figures";
+
+export type Job = { url: string; body: string } /** Requests by a number of connections; a full answer each. */ & (
+  | { kind: "requests"; connections: number; count: number }
+  /** Streams one after another, up to their first bytes. */
+  | { kind: "first"; count: number }
+  /** Streams at once, so many times. */
+  | { kind: "streams"; streams: number; times: number }
+  /** One stream, and what is posted beside it each time a while has passed. */
+  | { kind: "gaps"; beside: { url: string; body: string }[] }
+  /** A client that stops reading, and hangs up when so many milliseconds have passed. */
+  | { kind: "stall"; after: number }
+);
+
+export interface Times {
+  p50: number;
+  p99: number;
+}
+
+export interface StreamsResult {
+  finished: number;
+  /** Milliseconds. */
+  slowestFirst: number;
+  seconds: number;
+}
+
+const job = JSON.parse(await Bun.stdin.text()) as Job;
+console.log(JSON.stringify(await work()));
+process.exit(0);
+
+function work(): Promise<unknown> {
+  switch (job.kind) {
+    case "requests":
+      return requests(job.connections, job.count);
+    case "first":
+      return firstBytes(job.count);
+    case "streams":
+      return streams(job.streams, job.times);
+    case "gaps":
+      return gaps(job.beside);
+    case "stall":
+      return stall(job.after);
+  }
+}
+
+async function post(url = job.url, body = job.body): Promise<Response> {
+  const response = await fetch(url, { method: "POST", body, headers: { "content-type": "application/json" } });
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
+  return response;
+}
+
+async function requests(connections: number, count: number): Promise<Times> {
+  const times: number[] = [];
+  let left = count;
+  const client = async () => {
+    while (left-- > 0) {
+      const begun = performance.now();
+      await (await post()).text();
+      times.push(performance.now() - begun);
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, client));
+  return { p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
+}
+
+async function firstBytes(count: number): Promise<Times> {
+  const times: number[] = [];
+  for (let at = 0; at < count; at++) {
+    const begun = performance.now();
+    const reader = (await post()).body!.getReader();
+    await reader.read();
+    times.push(performance.now() - begun);
+    while (!(await reader.read()).done);
+  }
+  return { p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
+}
+
+async function streams(count: number, times: number): Promise<StreamsResult> {
+  const begun = performance.now();
+  let finished = 0;
+  let slowestFirst = 0;
+  const one = async () => {
+    const started = performance.now();
+    const reader = (await post()).body!.getReader();
+    let last: Uint8Array = new Uint8Array(0);
+    for (let first = true; ; first = false) {
+      const { done, value } = await reader.read();
+      if (first) slowestFirst = Math.max(slowestFirst, performance.now() - started);
+      if (done) break;
+      last = value;
+    }
+    const tail = Buffer.from(last.subarray(-2000)).toString();
+    if (/\[DONE\]|message_stop|response\.completed/.test(tail)) finished++;
+  };
+  for (let time = 0; time < times; time++) await Promise.all(Array.from({ length: count }, one));
+  return { finished, slowestFirst, seconds: (performance.now() - begun) / 1000 };
+}
+
+/** The longest time without a byte, undisturbed and then after each thing that is posted. */
+async function gaps(beside: { url: string; body: string }[]): Promise<number[]> {
+  const reader = (await post()).body!.getReader();
+  const longest = [0];
+  let heard = performance.now();
+  let open = true;
+  const listen = async () => {
+    while (open && !(await reader.read()).done) {
+      const now = performance.now();
+      longest[longest.length - 1] = Math.max(longest.at(-1)!, now - heard);
+      heard = now;
+    }
+  };
+  void listen();
+  await Bun.sleep(500);
+  for (const { url, body } of beside) {
+    longest.push(0);
+    await (await post(url, body)).text();
+    await Bun.sleep(200);
+  }
+  open = false;
+  return longest;
+}
+
+/** @returns When it hung up: Unix time in ms. */
+async function stall(after: number): Promise<number> {
+  const { hostname, port, pathname } = new URL(job.url);
+  const socket = connect(Number(port), hostname);
+  await new Promise((connected) => socket.once("connect", connected));
+  const length = Buffer.byteLength(job.body);
+  socket.write(
+    `POST ${pathname} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${job.body}`,
+  );
+  await new Promise((begun) => socket.once("data", begun));
+  socket.pause();
+  await Bun.sleep(after);
+  const at = Date.now();
+  socket.resetAndDestroy();
+  await Bun.sleep(100);
+  return at;
+}

@@ -1,0 +1,131 @@
+/** The processes of the bench: each kept to a core, so that none takes another's time. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Job } from "./load";
+
+const root = join(import.meta.dir, "../..");
+const taskset = Bun.which("taskset");
+const cores = navigator.hardwareConcurrency;
+
+/** The proxies have the last core for themselves. */
+const pinned = (side: "proxy" | "others", command: string[]) =>
+  taskset && cores > 1 ? [taskset, "-c", side === "proxy" ? `${cores - 1}` : `0-${cores - 2}`, ...command] : command;
+
+const environment = {
+  PATH: process.env.PATH ?? "",
+  HOME: process.env.HOME ?? "",
+  NO_PROXY: "*",
+  BUN_CONFIG_MAX_HTTP_REQUESTS: "4096",
+};
+
+export interface Running {
+  url: string;
+  pid: number;
+  stop(): Promise<void>;
+}
+
+export async function startUpstream(): Promise<Running> {
+  return startScript("others", "upstream.ts");
+}
+
+export async function startFloor(kind: "bun" | "elysia" | "translate", upstream: Running): Promise<Running> {
+  return startScript("proxy", "floors.ts", kind, upstream.url);
+}
+
+async function startScript(side: "proxy" | "others", ...[file, ...given]: [string, ...string[]]): Promise<Running> {
+  const child = Bun.spawn(pinned(side, [process.execPath, join(import.meta.dir, file), ...given]), {
+    stdout: "pipe",
+    stderr: "inherit",
+    env: environment,
+  });
+  const reader = child.stdout.getReader();
+  const port = Buffer.from((await reader.read()).value!)
+    .toString()
+    .trim();
+  return running(child, `http://127.0.0.1:${port}`);
+}
+
+/** `bun src/main.ts start`, or the executable of the environment variable DRAGOMAN_BINARY. */
+export const subjects: Record<string, string[]> = {
+  dragoman: [process.execPath, "--no-env-file", join(root, "src/main.ts")],
+  ...(process.env.DRAGOMAN_BINARY ? { executable: [process.env.DRAGOMAN_BINARY] } : {}),
+};
+
+export interface Started extends Running {
+  /** Milliseconds from the start to the first answer. */
+  startMs: number;
+}
+
+/** @param home A data folder; a new one, thrown away in the end, when missing. */
+export async function startDragoman(command: string[], upstream: Running, home = newFolder()): Promise<Started> {
+  const port = freePort();
+  const begun = performance.now();
+  const child = Bun.spawn(pinned("proxy", [...command, "start", "--port", String(port)]), {
+    stdout: "ignore",
+    stderr: Bun.file(join(home, "lines.txt")),
+    env: {
+      ...environment,
+      DRAGOMAN_HOME: home,
+      DRAGOMAN_GITHUB_TOKEN: "ghu_0123456789abcdefghij",
+      DRAGOMAN_GITHUB_URL: upstream.url,
+      DRAGOMAN_GITHUB_API_URL: upstream.url,
+    },
+  });
+  const url = `http://127.0.0.1:${port}`;
+  while (!(await answers(url))) {
+    if (child.exitCode !== null) throw new Error(await Bun.file(join(home, "lines.txt")).text());
+    await Bun.sleep(1);
+  }
+  const startMs = performance.now() - begun;
+  const process_ = running(child, url);
+  return {
+    ...process_,
+    startMs,
+    async stop() {
+      await process_.stop();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+export const newFolder = () => mkdtempSync(join(tmpdir(), "dragoman-bench-"));
+
+function running(child: Bun.Subprocess, url: string): Running {
+  return {
+    url,
+    pid: child.pid,
+    async stop() {
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+  };
+}
+
+function freePort(): number {
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const { port } = server;
+  server.stop(true);
+  return port!;
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    return (await fetch(url)).ok;
+  } catch {
+    return false;
+  }
+}
+
+/** What the clients make of a job. */
+export async function load<T>(job: Job): Promise<T> {
+  const child = Bun.spawn(pinned("others", [process.execPath, join(import.meta.dir, "load.ts")]), {
+    stdin: Buffer.from(JSON.stringify(job)),
+    stdout: "pipe",
+    stderr: "inherit",
+    env: environment,
+  });
+  const text = await child.stdout.text();
+  if ((await child.exited) !== 0) throw new Error(`The clients failed at ${job.kind} of ${job.url}.`);
+  return JSON.parse(text) as T;
+}

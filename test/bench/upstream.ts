@@ -1,0 +1,114 @@
+/** GitHub and Copilot in one process. What its streams do is set by `POST /script`, before each measurement. */
+import { type Dialect, dialects, framesOf, modelOf, upstreamPath } from "./dialects";
+
+export interface Script {
+  /** Events of words in a stream. */
+  events: number;
+  /** How many of them come in one piece. */
+  perRead: number;
+  /** Milliseconds between two pieces; 0: as fast as they are taken. */
+  every: number;
+  rotating?: boolean;
+}
+
+let script: Script = { events: 10, perRead: 1, every: 0 };
+/** When a stream was last given up by its reader: Unix time in ms. */
+let cancelledAt = 0;
+
+const encoder = new TextEncoder();
+const dialectAt = new Map(dialects.map((dialect) => [upstreamPath[dialect], dialect]));
+let pieces = buildPieces();
+
+const server: Bun.Server<undefined> = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  idleTimeout: 0,
+  maxRequestBodySize: 1024 ** 3,
+  async fetch(request): Promise<Response> {
+    const path = request.url.slice(request.url.indexOf("/", 8));
+    const dialect = dialectAt.get(path);
+    if (dialect) {
+      const body = await request.text();
+      const stream = body.length < 1000 ? body.includes('"stream":true') : isStream(body);
+      return stream ? streamed(dialect) : json(pieces[dialect].full);
+    }
+    switch (path) {
+      case "/copilot_internal/v2/token": {
+        const now = Math.floor(Date.now() / 1000);
+        const endpoints = { api: `http://127.0.0.1:${server.port}` };
+        return Response.json({ token: "tid=bench;exp=1:x", expires_at: now + 1800, refresh_in: 1500, endpoints });
+      }
+      case "/models":
+        return Response.json({ data: dialects.map(listed) });
+      case "/script":
+        script = (await request.json()) as Script;
+        pieces = buildPieces();
+        return new Response();
+      case "/cancelled":
+        return Response.json(cancelledAt);
+      default:
+        return Response.json({ login: "bench" });
+    }
+  },
+});
+console.log(server.port);
+
+/** In a large request only its ends are looked at, so that the upstream's own time stays out of the figures. */
+const isStream = (body: string) => /"stream":true/.test(body.slice(0, 200) + body.slice(-200));
+
+const json = (text: string) => new Response(text, { headers: { "content-type": "application/json" } });
+
+function listed(dialect: Dialect): object {
+  return {
+    id: modelOf(dialect),
+    name: modelOf(dialect),
+    vendor: "Bench",
+    supported_endpoints: [upstreamPath[dialect]],
+    capabilities: {
+      type: "chat",
+      limits: { max_output_tokens: 64_000, max_prompt_tokens: 8_000_000 },
+      supports: { streaming: true, tool_calls: true },
+    },
+  };
+}
+
+function buildPieces() {
+  const built = dialects.map((dialect) => {
+    const { begin, words, end, full } = framesOf(dialect, script.rotating === true);
+    const some = Array.from({ length: script.perRead }, (_, at) => words(at)).join("");
+    return [dialect, { begin: encoder.encode(begin), some: encoder.encode(some), end: encoder.encode(end), full }];
+  });
+  return Object.fromEntries(built) as Record<
+    Dialect,
+    Record<"begin" | "some" | "end", Uint8Array<ArrayBuffer>> & { full: string }
+  >;
+}
+
+function streamed(dialect: Dialect): Response {
+  const { begin, some, end } = pieces[dialect];
+  const { every, events, perRead } = script;
+  let left = Math.ceil(events / perRead);
+  let timer: Timer | undefined;
+  const cancel = () => {
+    clearInterval(timer);
+    cancelledAt = Date.now();
+  };
+  const finish = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    clearInterval(timer);
+    controller.enqueue(end);
+    controller.close();
+  };
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      controller.enqueue(begin);
+      if (every) timer = setInterval(() => (left-- > 0 ? controller.enqueue(some) : finish(controller)), every);
+    },
+    pull(controller) {
+      if (every) return;
+      if (left-- > 0) controller.enqueue(some);
+      else finish(controller);
+    },
+    cancel,
+  });
+  return new Response(body, { headers: { "content-type": "text/event-stream" } });
+}

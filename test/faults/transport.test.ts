@@ -1,0 +1,327 @@
+/** The way to the upstream fails: each failure is told as what it was, and the next request is served. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { connect } from "node:net";
+import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { type RawServer, sendRaw, startRaw } from "../support/raw";
+
+const messages = [{ role: "user", content: "Hello" }];
+const ask = { model: "m", max_tokens: 9, messages };
+const key = "key-of-the-provider";
+const reply =
+  '{"type":"message","id":"1","role":"assistant","model":"m","content":[],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}';
+const whole = (body: string, more = "") =>
+  `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n${more}\r\n${body}`;
+
+const behind = (odd: RawServer, more = {}) =>
+  startProxy({ config: { providers: { odd: { type: "anthropic", baseUrl: odd.url, apiKey: key } } }, ...more });
+
+let proxy: RunningProxy;
+beforeAll(async () => {
+  proxy = await startProxy();
+});
+afterAll(() => proxy[Symbol.asyncDispose]());
+
+test.each([500, 502, 503, 504, 529])("U05: %i before the first byte is passed on, and asked once", async (status) => {
+  await using own = await startProxy();
+  let calls = 0;
+  const answer = () => {
+    calls++;
+    return Response.json({ error: { message: "down", code: "internal_error" } }, { status });
+  };
+  own.demo.intercept("/chat/completions", answer, 5);
+  const response = await own.post("/v1/chat/completions", { model: "gpt-5-mini", messages });
+  expect([response.status, calls]).toEqual([status, 1]);
+});
+
+test("U07: a kept connection that the upstream closes between requests is nobody's concern", async () => {
+  await using odd = await startRaw((socket) => {
+    socket.write(whole(reply));
+    setTimeout(() => socket.end(), 50);
+  });
+  await using own = await behind(odd);
+  for (let turn = 0; turn < 6; turn++) {
+    expect((await own.post("/odd/v1/messages", ask)).status).toBe(200);
+    await Bun.sleep(turn % 2 === 0 ? 100 : 50);
+  }
+});
+
+const started =
+  'event: message_start\ndata: {"type":"message_start","message":{"id":"1","type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}\n\n';
+
+test.each([
+  ["U08: a reset", "transfer-encoding: chunked\r\n", `${started.length.toString(16)}\r\n${started}\r\n`, "reset"],
+  [
+    "U09: an end in chunks",
+    "transfer-encoding: chunked\r\n",
+    `${started.length.toString(16)}\r\n${started}\r\n0\r\n\r\n`,
+    "end",
+  ],
+  ["U09: an end by closing", "connection: close\r\n", started, "end"],
+  ["U09: a length that is not kept", `content-length: ${started.length + 100}\r\n`, started, "end"],
+] as const)("%s in the middle of a stream is an error event, and the row says so", async (_name, header, body, how) => {
+  await using odd = await startRaw((socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n${header}\r\n${body}`);
+    setTimeout(() => (how === "reset" ? socket.resetAndDestroy() : socket.end()), 60);
+  });
+  await using own = await behind(odd);
+  const text = await (await own.post("/odd/v1/messages", { ...ask, stream: true })).text();
+  expect(text).toContain("event: error\n");
+  expect(text).not.toContain("message_stop");
+  expect(odd.connections).toBe(1);
+  expect(own.rows()[0]).toMatchObject({ error_type: expect.any(String), input_tokens: 1 });
+});
+
+describe("silence in a stream", () => {
+  test("U11, U12: a gap within the limit arrives intact, one beyond it is an error", async () => {
+    await using own = await startProxy({ env: { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "1200" } });
+    const send = (seconds: number) =>
+      own.post("/v1/chat/completions", {
+        model: "gpt-5-mini",
+        stream: true,
+        messages: [{ role: "user", content: `[demo: silence ${seconds}] Hello` }],
+      });
+    expect(await (await send(0.6)).text()).toEndWith("data: [DONE]\n\n");
+    const cut = await (await send(5)).text();
+    expect(cut).toContain('"error"');
+    expect(cut).not.toContain("[DONE]");
+  });
+});
+
+test("U14: without [DONE] a told finish is an end, an untold one an error", async () => {
+  const send = async (what: string) =>
+    (
+      await proxy.post("/v1/chat/completions", {
+        model: "gpt-5-mini",
+        stream: true,
+        messages: [{ role: "user", content: `[demo: ${what}] Hello` }],
+      })
+    ).text();
+  expect(await send("no-done")).toEndWith("data: [DONE]\n\n");
+  const untold = await send("end 4");
+  expect(untold).toContain('"error"');
+  expect(untold).not.toContain("[DONE]");
+});
+
+test("U16: a client that does not read keeps us from reading, and our memory flat", async () => {
+  const piece = new TextEncoder().encode(`: ${"x".repeat(65_534)}\n\n`);
+  let sent = 0;
+  proxy.demo.intercept(
+    "/chat/completions",
+    () =>
+      new Response(
+        new ReadableStream({
+          async pull(controller) {
+            if (sent > 100 * 1024 * 1024) return controller.close();
+            controller.enqueue(piece);
+            sent += piece.length;
+            await Bun.sleep(0);
+          },
+        }),
+        { headers: { "content-type": "text/event-stream" } },
+      ),
+  );
+  const body = JSON.stringify({ model: "gpt-5-mini", stream: true, messages });
+  const socket = connect(Number(new URL(proxy.url).port), "127.0.0.1", () =>
+    socket.write(
+      `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    ),
+  );
+  socket.on("error", () => {});
+  socket.pause();
+  await until(() => sent > 0);
+  await Bun.sleep(700);
+  const early = sent;
+  await Bun.sleep(500);
+  expect(sent).toBe(early);
+  expect(sent).toBeLessThan(40 * 1024 * 1024);
+  socket.destroy();
+  await until(() => proxy.demo.open === 0, 3000);
+});
+
+describe("U17: the client leaves", () => {
+  test.each(["slow-headers 20", "silence 20", "long 2000"])(
+    "in [demo: %s]: the upstream is let go in 100 ms, the row is 499",
+    async (what) => {
+      await using own = await startProxy({ demo: { pace: what.startsWith("long") ? 20 : 0 } });
+      await (await fetch(`${own.url}/v1/models`)).text();
+      const leaving = new AbortController();
+      const asked = own.post(
+        "/v1/chat/completions",
+        { model: "gpt-5-mini", stream: true, messages: [{ role: "user", content: `[demo: ${what}] Hello` }] },
+        { signal: leaving.signal },
+      );
+      asked.then((response) => response.text()).catch(() => {});
+      await until(() => own.demo.open === 1);
+      await Bun.sleep(150);
+      const left = performance.now();
+      leaving.abort();
+      await until(() => own.demo.open === 0);
+      expect(performance.now() - left).toBeLessThan(250);
+      await until(() => own.rows().length === 1);
+      expect(own.rows()[0]!.http_status).toBe(499);
+    },
+  );
+});
+
+test("U18: a client that closes its half is answered or let go, never hung", async () => {
+  const body = JSON.stringify({ model: "gpt-5-mini", messages });
+  const outcome = await new Promise<string>((resolve) => {
+    let answer = "";
+    const socket = connect(Number(new URL(proxy.url).port), "127.0.0.1", () =>
+      socket.end(
+        `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      ),
+    );
+    socket.on("data", (data) => {
+      answer += data;
+    });
+    socket.on("close", () => resolve(answer));
+    socket.on("error", () => resolve(answer));
+    setTimeout(() => resolve("hung"), 4000).unref();
+  });
+  expect(outcome).not.toBe("hung");
+});
+
+describe("a proxy on the way", () => {
+  /** The program in a process of its own: proxies are read from its environment at the start. */
+  const through = async (env: Record<string, string>, check: (at: string, stderr: () => string) => Promise<void>) => {
+    const { run } = await import("../support/command");
+    await using command = run(["start", "--json", "--port", "0"], {
+      env: { ...env, DRAGOMAN_GITHUB_TOKEN: "", GITHUB_TOKEN: "" },
+    });
+    const { url } = await command.ready();
+    await check(url, command.stderr);
+  };
+  const send = (url: string) =>
+    fetch(`${url}/far/v1/messages`, {
+      method: "POST",
+      body: JSON.stringify(ask),
+      headers: { "content-type": "application/json" },
+    });
+  const far = { type: "anthropic", baseUrl: "https://api.far.invalid", apiKey: key };
+
+  test.each([
+    ["that is dead", undefined],
+    ["that answers 407", "HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n"],
+    ["that answers 502", "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n"],
+  ])("U20, U22: %s is 502 that names the proxy, its password in no line", async (_name, answer) => {
+    await using gate = await startRaw((socket) => {
+      if (answer) socket.end(answer);
+      else socket.destroy();
+    });
+    const port = answer ? new URL(gate.url).port : "9";
+    await through(
+      {
+        HTTPS_PROXY: `http://user:canary-password@127.0.0.1:${port}`,
+        HTTP_PROXY: `http://user:canary-password@127.0.0.1:${port}`,
+      },
+      async (url, stderr) => {
+        const put = await fetch(`${url}/api/admin/config`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ logLevel: "debug", providers: { far } }),
+        });
+        expect(put.status).toBe(200);
+        const response = await send(url);
+        const text = await response.text();
+        expect(response.status).toBe(502);
+        expect(text).toMatch(/proxy/i);
+        expect(text + stderr()).not.toContain("canary-password");
+      },
+    );
+  });
+
+  test("U21: a provider on this machine is called directly", async () => {
+    await using gate = await startRaw(
+      (socket) => void socket.end("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n"),
+    );
+    await using odd = await startRaw((socket) => void socket.write(whole(reply)));
+    await through({ HTTPS_PROXY: gate.url, HTTP_PROXY: gate.url }, async (url) => {
+      const providers = { far: { ...far, baseUrl: odd.url } };
+      const put = await fetch(`${url}/api/admin/config`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ providers }),
+      });
+      expect(put.status).toBe(200);
+      expect((await send(url)).status).toBe(200);
+      expect([gate.connections, odd.connections]).toEqual([0, 1]);
+    });
+  });
+});
+
+test("U24: an upstream that fails every other time is passed on as it is, and its last account is not locked out", async () => {
+  await using own = await startProxy();
+  let turn = 0;
+  own.demo.intercept(
+    "/chat/completions",
+    () => (turn++ % 2 === 0 ? Response.json({ error: { message: "x" } }, { status: 500 }) : undefined),
+    Number.POSITIVE_INFINITY,
+  );
+  const statuses: number[] = [];
+  for (let each = 0; each < 40; each++) {
+    const response = await own.post("/v1/chat/completions", { model: "gpt-5-mini", messages });
+    statuses.push(response.status);
+    await response.arrayBuffer();
+  }
+  expect(statuses.filter((status) => status === 200)).toHaveLength(20);
+  expect(statuses.filter((status) => status === 500)).toHaveLength(20);
+});
+
+test("U25: a provider that is dead harms no one else", async () => {
+  await using own = await startProxy({
+    config: { providers: { dead: { type: "anthropic", baseUrl: "http://127.0.0.1:9", apiKey: key } } },
+  });
+  const dead = Array.from({ length: 20 }, () => own.post("/dead/v1/messages", ask).then(({ status }) => status));
+  const good = Array.from({ length: 20 }, () =>
+    own.post("/v1/chat/completions", { model: "gpt-5-mini", messages }).then(({ status }) => status),
+  );
+  expect(await Promise.all(good)).toEqual(Array(20).fill(200));
+  expect(await Promise.all(dead)).toEqual(Array(20).fill(502));
+});
+
+test("U26: a model list that cannot be renewed serves on for a day", async () => {
+  let now = Date.now();
+  await using own = await startProxy({ clock: { now: () => now } });
+  expect((await fetch(`${own.url}/v1/models`)).status).toBe(200);
+  own.demo.intercept("/models", () => new Response("no", { status: 500 }), Number.POSITIVE_INFINITY);
+  now += 3600_000;
+  const later = await fetch(`${own.url}/v1/models`);
+  expect(later.status).toBe(200);
+  expect(((await later.json()) as { data: object[] }).data.length).toBeGreaterThan(3);
+});
+
+test("of many answers under way each goes to who asked", async () => {
+  await using own = await startProxy();
+  const asked = Array.from({ length: 60 }, async (_, index) => {
+    const bad = index % 3 === 0;
+    const response = await own.post("/v1/chat/completions", {
+      model: "gpt-5-mini",
+      messages: [{ role: "user", content: bad ? "[demo: 422] x" : `Say number-${index}` }],
+    });
+    const text = await response.text();
+    return bad ? !response.ok : response.ok && text.includes(`number-${index}`);
+  });
+  expect((await Promise.all(asked)).every(Boolean)).toBe(true);
+});
+
+test("U19: 200 slow senders hold up nobody", async () => {
+  const sockets = await Promise.all(
+    Array.from(
+      { length: 200 },
+      () =>
+        new Promise<ReturnType<typeof connect>>((resolve) => {
+          const socket = connect(Number(new URL(proxy.url).port), "127.0.0.1", () => {
+            socket.write("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{");
+            resolve(socket);
+          });
+          socket.on("error", () => {});
+        }),
+    ),
+  );
+  const startedAt = performance.now();
+  expect((await proxy.post("/v1/chat/completions", { model: "gpt-5-mini", messages })).status).toBe(200);
+  expect(performance.now() - startedAt).toBeLessThan(1000);
+  for (const socket of sockets) socket.destroy();
+  expect((await sendRaw(proxy.url, "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")).statuses).toEqual([200]);
+});
