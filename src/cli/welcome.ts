@@ -11,6 +11,7 @@ export function welcome(app: App, url: string): string[] {
     `  Address   ${url}`,
     `  Accounts  ${accountsLine(app)}`,
     `  Access    ${accessLine(app)}`,
+    `  Admin     ${url}/admin`,
     `  Data      ${app.environment.home.replace(homedir(), "~")}`,
     "",
     "Try it:",
