@@ -832,3 +832,17 @@ async function fieldsIn(html: string): Promise<Record<string, string>> {
     .text();
   return form;
 }
+
+test("CL12: a model id with a shell command in it stands in no line that is to be copied", async () => {
+  await using proxy = await startProxy();
+  const model = (id: string) => ({
+    id,
+    model_picker_enabled: true,
+    supported_endpoints: ["/v1/messages", "/responses", "/chat/completions"],
+    capabilities: { type: "chat" },
+  });
+  proxy.demo.intercept("/models", () => Response.json({ data: [model("claude; touch /tmp/p"), model("claude-good")] }));
+  const text = await (await fetch(`${proxy.url}/admin/connect`)).text();
+  expect(text).toContain("ANTHROPIC_MODEL=claude-good");
+  expect(text).not.toContain("touch /tmp/p");
+});

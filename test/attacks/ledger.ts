@@ -393,7 +393,6 @@ export const notHere: Readonly<Record<string, string>> = {
   P13: "needs a neighbour that starves this machine, which others work on",
   P18: "needs a machine without IPv6; P02 shows one listener without the other",
   P17: "`--parent-pid` and `--stdin-lifetime` are not built yet",
-  CL12: "no command writes shell lines with a model's name in them yet",
   P19: "an hour long: `bun run test:soak` runs it for as long as it is told",
 };
 
