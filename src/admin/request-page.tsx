@@ -25,8 +25,8 @@ import { requestPath, requestsPath } from "./links";
 import { mendInWords } from "./mends";
 import type { ModelItem } from "./models";
 import { listModels } from "./models";
+import { Status } from "./request-rows";
 import { type Attempt, findRequest, type ShownEntry, type ShownRunning } from "./requests";
-import { Status } from "./requests-page";
 import { type SlowPage, slot } from "./slow";
 import { redirect, type Visit } from "./visit";
 
