@@ -5,6 +5,7 @@ import { openRegistry } from "../accounts/registry";
 import { type AdminAuth, type App, openApp } from "../app";
 import type { Environment } from "../config/environment";
 import { ProxyError } from "../errors";
+import { isLoopbackAddress } from "../net/guard";
 import { type Listening, listen } from "../server";
 import { startDemo } from "../upstream/demo/demo";
 import { announceRunning } from "./running";
@@ -51,7 +52,7 @@ export async function start(options: StartOptions): Promise<number> {
   });
   let leave = () => {};
   try {
-    if (!isLoopback(host) && app.clientKeys.length === 0 && !options.allowOpen) throw openToOthers(host);
+    if (!isLoopbackAddress(host) && app.clientKeys.length === 0 && !options.allowOpen) throw openToOthers(host);
     const signals = signalQueue();
     const listening = listenOrExplain(app, options.port, host);
     leave = announceRunning(app.environment.home, listening.url);
@@ -97,7 +98,6 @@ function addressFor(host: string | undefined): string {
 }
 
 const isIPv4 = (text: string) => /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/.test(text);
-const isLoopback = (host: string) => host === "::1" || host.startsWith("127.");
 
 function openToOthers(host: string): UsageError {
   return new UsageError(

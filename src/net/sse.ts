@@ -4,6 +4,7 @@
  */
 import { isAscii } from "node:buffer";
 import { ProxyError } from "../errors";
+import { parseJson } from "./json";
 import type { Sink } from "./stream";
 
 export interface SseFrame {
@@ -137,14 +138,6 @@ export function jsonOf(frame: SseFrame): unknown {
 }
 
 const parsedFrames = new WeakMap<SseFrame, { json: unknown }>();
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 /** A frame of our own making. */
 export function jsonFrame(json: unknown, event?: string): SseFrame {

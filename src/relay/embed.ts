@@ -4,6 +4,7 @@ import { countIn, isObject } from "../dialects/hub/json";
 import { ProxyError } from "../errors";
 import { readBody } from "../net/fetch";
 import type { Visitor } from "../net/guard";
+import { parseJson } from "../net/json";
 import { beginExchange, type Exchange } from "./exchange";
 import { readIncoming } from "./incoming";
 import { send } from "./send";
@@ -99,7 +100,7 @@ async function embedBatch(
 
 /** The vectors in the order of the texts, whatever order they came in. */
 function readAnswer(body: string, wanted: number): { vectors: number[][]; tokens: number } {
-  const json = parse(body);
+  const json = parseJson(body);
   const data = isObject(json) && Array.isArray(json.data) ? json.data : [];
   const vectors: number[][] = [];
   for (const [position, item] of data.entries())
@@ -108,14 +109,6 @@ function readAnswer(body: string, wanted: number): { vectors: number[][]; tokens
     throw new ProxyError("upstream", "GitHub Copilot's answer does not hold an embedding for each text.");
   const usage = isObject(json) && isObject(json.usage) ? json.usage : {};
   return { vectors, tokens: countIn(usage.prompt_tokens) ?? countIn(usage.total_tokens) ?? 0 };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Little-endian 32-bit floats, as OpenAI sends them. */

@@ -3,6 +3,7 @@ import type { AccountState } from "../accounts/account";
 import { inWords } from "../accounts/when";
 import { isObject } from "../dialects/hub/json";
 import { type Kind, ProxyError } from "../errors";
+import { parseJson } from "../net/json";
 
 export interface Failure {
   /** What may help, before any byte went to the client. */
@@ -228,7 +229,7 @@ const essential = /^(?:model|messages|input|max_tokens|stream)$/;
 
 /** The words of an error body, whatever its form and its content type. */
 function readBody(body: string): { message: string; code: string; param?: string } {
-  const json = parse(body);
+  const json = parseJson(body);
   if (isObject(json)) {
     const error = isObject(json.error) ? json.error : json;
     const text = (value: unknown) => (typeof value === "string" ? value : "");
@@ -240,14 +241,6 @@ function readBody(body: string): { message: string; code: string; param?: string
   }
   const looksLikeMarkup = /^\s*</.test(body);
   return { message: looksLikeMarkup ? "" : body.trim().slice(0, 500), code: "" };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Seconds, from a number or a date; between 0 and a month: quotas start again once a month. What does not read is not said. */

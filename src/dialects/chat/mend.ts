@@ -4,6 +4,7 @@ import type { Asked, RequestMend, ToClient } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { isObject, said } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
+import { onceEach } from "../hub/once";
 import { repeatReader } from "../hub/repeats";
 import type { ReplyError } from "../hub/reply";
 import { cutReply } from "../hub/writer";
@@ -229,16 +230,6 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
       },
       fail,
     };
-  };
-}
-
-/** Each name is told the first time only. */
-function onceEach(tell: Tell): Tell {
-  const told = new Set<string>();
-  return (name) => {
-    if (told.has(name)) return;
-    told.add(name);
-    tell(name);
   };
 }
 

@@ -4,6 +4,7 @@ import type { Asked, ClientSink, RequestMend, ToClient } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { isObject, rest } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
+import { onceEach } from "../hub/once";
 import type { ReplyError } from "../hub/reply";
 import { cutReply } from "../hub/writer";
 import { badEvent, errorFrame, errorIn, pingFrame } from "./reply";
@@ -45,7 +46,7 @@ export function mendReply(body: JsonObject, asked: Asked): { body: JsonObject; m
 export const mendStream =
   (asked: Asked, mended: (name: string) => void): ToClient<SseFrame> =>
   (next): ClientSink<SseFrame> => {
-    const tell = once(mended);
+    const tell = onceEach(mended);
     let open: { index: unknown; isWords: boolean } | undefined;
     let ended = false;
 
@@ -148,11 +149,3 @@ const isProperError = ({ type, error }: JsonObject): boolean =>
 const isWords = (block: unknown): boolean => isObject(block) && (block.type === "text" || block.type === "thinking");
 
 const textIn = (value: unknown): string => (typeof value === "string" ? value : "");
-
-function once(tell: (name: string) => void): (name: string) => void {
-  const told = new Set<string>();
-  return (name) => {
-    if (!told.has(name)) tell(name);
-    told.add(name);
-  };
-}

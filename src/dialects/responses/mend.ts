@@ -4,6 +4,7 @@ import type { Asked, RequestMend, ToClient, Wishes } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { countIn, isObject, rest, said } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
+import { onceEach } from "../hub/once";
 import type { ReplyError } from "../hub/reply";
 import { cutReply } from "../hub/writer";
 import { looksWhole, numberAt, typeOf } from "./frames";
@@ -62,13 +63,7 @@ const lifecycleTypes = new Set([...terminalTypes, "response.created", "response.
 /** Frames as they came, but for the mends. */
 export function mendStream(asked: Asked, mended: (name: string) => void): ToClient<SseFrame> {
   return (next) => {
-    const told = new Set<string>();
-    const mends = {
-      add(name: string) {
-        if (!told.has(name)) mended(name);
-        told.add(name);
-      },
-    };
+    const mends = { add: onceEach(mended) };
     /** The first id of each output index, as JSON spells it between the quotes. */
     const ids = new Map<number, string>();
     const done = new Map<number, JsonObject>();
