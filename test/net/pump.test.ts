@@ -44,7 +44,7 @@ function scene({
     fail: (error) => void out.push(text(`[${error.kind}]`)),
     ended: (how) => void outcomes.push(how),
   };
-  const pumped = pump(source, chain, given, gone.signal, stopping.signal);
+  const pumped = pump(source, chain, given, gone.signal, [stopping.signal]);
   return { ...pumped, upstream, outcomes, gone, stopping, released: () => released, pulled: () => pulled };
 }
 

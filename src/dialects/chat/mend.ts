@@ -2,11 +2,12 @@
 import { commentFrame, type SseFrame } from "../../net/sse";
 import type { Asked, RequestMend, ToClient } from "../codec";
 import type { JsonObject } from "../hub/conversation";
-import { isObject, said } from "../hub/json";
+import { isObject } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { onceEach } from "../hub/once";
 import { repeatReader } from "../hub/repeats";
 import type { ReplyError } from "../hub/reply";
+import { asMend } from "../hub/rules";
 import { cutReply } from "../hub/writer";
 import { type CallNumbers, callNumbers, inventedCallId } from "./calls";
 import { badEvent, errorFrame, errorIn, gaveUp, wordsOf } from "./reply";
@@ -26,9 +27,7 @@ export function asked(body: JsonObject): Asked {
 
 /** What to change of a client's own request. */
 export function mendRequest(body: JsonObject, model: ModelFacts): RequestMend {
-  const { changes, mends } = applyRules(body, model);
-  const remove = Object.keys(changes).filter((key) => changes[key] === undefined && key in body);
-  return { set: said(changes), remove, mends };
+  return asMend(body, applyRules(body, model));
 }
 
 // ── Full reply ──

@@ -299,9 +299,9 @@ export function encodeRequest(conversation: Conversation, model: ModelFacts): { 
     response_format: encodeFormat(conversation),
     stream,
   });
-  const { changes, notes } = applyRules(body, model);
-  for (const note of notes) dropped.add(note);
-  return { body: said({ ...body, ...changes }), dropped: [...dropped] };
+  const ruled = applyRules(body, model);
+  for (const note of ruled.notes) dropped.add(note);
+  return { body: ruled.body, dropped: [...dropped] };
 }
 
 /** The conversation's bag, as far as this dialect has the words. */

@@ -7,12 +7,12 @@ import type { JsonObject } from "../hub/conversation";
 import { isObject, said } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
+import { inOrder, type Rule } from "../hub/rules";
 import { answered, eachObject, marked, moveToUser, withWords } from "./messages";
 
-/** The top-level members to set, undefined for those to remove; undefined when the request is well as it is. */
-type Rule = (body: JsonObject, model: ModelFacts) => JsonObject | undefined;
+type ModelRule = Rule<[model: ModelFacts]>;
 
-const rules: Record<string, Rule> = {
+const rules: Record<string, ModelRule> = {
   "one-answer": oneAnswer,
   "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
   "max-tokens-name": maxTokensName,
@@ -46,24 +46,7 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
   "no-prefill": () => ["no-prefill"],
 };
 
-/** What to change for the upstream to take the request: undefined members are those to remove. */
-export function applyRules(
-  body: JsonObject,
-  model: ModelFacts,
-): { changes: JsonObject; mends: string[]; notes: string[] } {
-  const applied = { changes: {} as JsonObject, mends: [] as string[], notes: [] as string[] };
-  let ruled = body;
-  for (const [name, rule] of Object.entries(rules)) {
-    const changes = rule(ruled, model);
-    if (!changes) continue;
-    const before = ruled;
-    ruled = said({ ...before, ...changes });
-    Object.assign(applied.changes, changes);
-    applied.mends.push(name);
-    applied.notes.push(...(notes[name]?.(before, ruled) ?? []));
-  }
-  return applied;
-}
+export const applyRules = inOrder(rules, notes);
 
 /** The request without thinking, which may be bound to the account it was done for. */
 export function repairRequest(body: JsonObject): JsonObject {
@@ -103,6 +86,7 @@ function maxTokensLimit(body: JsonObject, model: ModelFacts): JsonObject | undef
 /** An effort or a budget, as it was said; the other one where the model takes only that. */
 function reasoning(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const { reasoning_effort: effort, thinking_budget: budget } = body;
+  if (effort === undefined && budget === undefined) return undefined;
   const wanted = said({
     effort: typeof effort === "string" ? effort : undefined,
     budget: typeof budget === "number" ? budget : undefined,
@@ -131,7 +115,7 @@ function reasoningNotes(before: JsonObject, after: JsonObject): string[] {
 /** OpenAI's o-series takes no sampling, Claude a temperature or a top_p. */
 function sampling(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const given = ["temperature", "top_p"].filter((field) => body[field] != null);
-  if (isOpenAi(model) && /^o\d/.test(model.id)) return filled(removed(given));
+  if (isOpenAi(model) && /^o\d/.test(model.id)) return removed(given);
   return isClaude(model) && given.length === 2 ? { top_p: undefined } : undefined;
 }
 
@@ -145,7 +129,7 @@ function stop(body: JsonObject, model: ModelFacts): JsonObject | undefined {
 
 /** Nobody has seen Copilot take these. */
 function unsupportedFields(body: JsonObject): JsonObject | undefined {
-  return filled(removed(["store", "service_tier", "metadata"].filter((field) => field in body)));
+  return removed(["store", "service_tier", "metadata"].filter((field) => field in body));
 }
 
 /** Without being asked, a stream may end without a word of what it cost. */
@@ -183,7 +167,7 @@ function structuredOutput(body: JsonObject, model: ModelFacts): JsonObject | und
 
 // ── Messages ──
 
-function onMessages(change: (messages: unknown[], model: ModelFacts) => unknown[]): Rule {
+function onMessages(change: (messages: unknown[], model: ModelFacts) => unknown[]): ModelRule {
   return (body, model) => {
     if (!Array.isArray(body.messages)) return undefined;
     const messages = change(body.messages, model);
@@ -200,7 +184,8 @@ function noPrefill(messages: unknown[], model: ModelFacts): unknown[] {
 
 // ── Changes ──
 
-const removed = (fields: string[]): JsonObject => Object.fromEntries(fields.map((field) => [field, undefined]));
+const removed = (fields: string[]): JsonObject | undefined =>
+  fields.length === 0 ? undefined : Object.fromEntries(fields.map((field) => [field, undefined]));
 
 const filled = (changes: JsonObject): JsonObject | undefined => (Object.keys(changes).length > 0 ? changes : undefined);
 

@@ -49,19 +49,27 @@ export function countIn(value: unknown): number | undefined {
 /** The object without the named members; undefined when nothing is left. */
 export function rest(object: JsonObject, known: ReadonlySet<string>): JsonObject | undefined {
   let left: JsonObject | undefined;
-  for (const key of Object.keys(object))
-    if (!known.has(key)) {
-      left ??= {};
-      // A plain assignment of `__proto__` would set the prototype instead of a member.
-      Object.defineProperty(left, key, { value: object[key], enumerable: true, writable: true, configurable: true });
-    }
+  for (const key of Object.keys(object)) {
+    if (known.has(key)) continue;
+    left ??= {};
+    put(left, key, object[key]);
+  }
   return left;
 }
 
 /** The object without its undefined members: what was not said is not written. */
 export function said<T extends object>(object: T): T {
-  for (const [key, value] of Object.entries(object)) if (value === undefined) Reflect.deleteProperty(object, key);
-  return object;
+  const told: JsonObject = {};
+  // A copy, for an object that members were deleted from is slow ever after.
+  for (const [key, value] of Object.entries(object)) if (value !== undefined) put(told, key, value);
+  return told as T;
+}
+
+function put(object: JsonObject, key: string, value: unknown): void {
+  // A plain assignment of `__proto__` would set the prototype instead of a member.
+  if (key === "__proto__")
+    Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
+  else object[key] = value;
 }
 
 function refuse(path: string, wanted: string, value: unknown): never {

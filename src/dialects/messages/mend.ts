@@ -6,6 +6,7 @@ import { isObject, rest } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { onceEach } from "../hub/once";
 import type { ReplyError } from "../hub/reply";
+import { asMend } from "../hub/rules";
 import { cutReply } from "../hub/writer";
 import { badEvent, errorFrame, errorIn, pingFrame } from "./reply";
 import { applyRules, forgetThinking } from "./rules";
@@ -25,11 +26,7 @@ const eventTypes: ReadonlySet<unknown> = new Set([
 export const asked = (body: JsonObject): Asked => ({ model: textIn(body.model), usage: true, replies: 1 });
 
 export function mendRequest(body: JsonObject, model: ModelFacts): RequestMend {
-  const { body: ruled, applied } = applyRules(body, model);
-  const set: JsonObject = {};
-  for (const key of Object.keys(ruled)) if (ruled[key] !== body[key]) set[key] = ruled[key];
-  const remove = Object.keys(body).filter((key) => !(key in ruled));
-  return { set, remove, mends: applied };
+  return asMend(body, applyRules(body, model));
 }
 
 /** Thinking may be bound to the account that made it; the words and the calls are everybody's. */

@@ -329,7 +329,7 @@ export function encodeRequest(conversation: Conversation, model: ModelFacts): { 
   });
   encodeFormat(body, conversation.format, dropped);
   const ruled = applyRules(unbagged(body, bag), model);
-  for (const rule of ruled.applied) dropped.add(noteOf(rule, ruled.body));
+  for (const rule of ruled.mends) dropped.add(noteOf(rule, ruled.body));
   return { body: ruled.body, dropped: [...dropped] };
 }
 

@@ -6,6 +6,7 @@ import { ProxyError } from "../../errors";
 import type { JsonObject } from "../hub/conversation";
 import { isObject, said } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
+import { inOrder, type Rule } from "../hub/rules";
 import { usesToolSearch } from "./betas";
 import {
   cacheInToolResult,
@@ -37,10 +38,7 @@ import {
 } from "./turns";
 import { eachBlock, eachMark, eachResultBlock, eachTool, isThinking, objectsIn, without } from "./walk";
 
-/** The top-level members to set, undefined for those to remove; no answer when there is nothing to do. */
-type Rule = (body: JsonObject, model: ModelFacts) => JsonObject | undefined;
-
-export const rules: Record<string, Rule> = {
+export const rules: Record<string, Rule<[model: ModelFacts]>> = {
   "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
   "unsupported-fields": unsupportedFields,
   "server-tools": serverTools,
@@ -78,18 +76,7 @@ export const rules: Record<string, Rule> = {
   sampling,
 };
 
-/** The request as the upstream takes it, and the names of the rules that had something to do. */
-export function applyRules(body: JsonObject, model: ModelFacts): { body: JsonObject; applied: string[] } {
-  let ruled = body;
-  const applied: string[] = [];
-  for (const [name, rule] of Object.entries(rules)) {
-    const changes = rule(ruled, model);
-    if (!changes) continue;
-    ruled = said({ ...ruled, ...changes });
-    applied.push(name);
-  }
-  return { body: ruled, applied };
-}
+export const applyRules = inOrder(rules);
 
 /** The request without any thinking that was done before, and without more of it where that would be refused. */
 export function forgetThinking(body: JsonObject): JsonObject {

@@ -2,10 +2,11 @@
 import { commentFrame, jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
 import type { Asked, RequestMend, ToClient, Wishes } from "../codec";
 import type { JsonObject } from "../hub/conversation";
-import { countIn, isObject, rest, said } from "../hub/json";
+import { countIn, isObject, rest } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { onceEach } from "../hub/once";
 import type { ReplyError } from "../hub/reply";
+import { asMend } from "../hub/rules";
 import { cutReply } from "../hub/writer";
 import { looksWhole, numberAt, typeOf } from "./frames";
 import { badEvent, errorIn } from "./reply";
@@ -16,9 +17,7 @@ import { applyRules, refuseStored } from "./rules";
 /** What to change of a client's request. */
 export function mendRequest(body: JsonObject, model: ModelFacts, wishes: Wishes = { webSearch: true }): RequestMend {
   refuseStored(body);
-  const { changes, mends } = applyRules(body, model, wishes);
-  const remove = Object.keys(changes).filter((key) => changes[key] === undefined && key in body);
-  return { set: said(changes), remove, mends };
+  return asMend(body, applyRules(body, model, wishes));
 }
 
 /** What a reply must know of its request. */

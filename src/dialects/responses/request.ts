@@ -353,9 +353,9 @@ export function encodeRequest(
     stream: conversation.stream,
   });
 
-  const { changes, notes } = applyRules(body, model, wishes);
-  for (const note of notes) dropped.add(note);
-  return { body: said({ ...body, ...changes }), dropped: [...dropped] };
+  const ruled = applyRules(body, model, wishes);
+  for (const note of ruled.notes) dropped.add(note);
+  return { body: ruled.body, dropped: [...dropped] };
 }
 
 const isInstructions = (turn: Turn) => turn.extra?.openai?.instructions === true;

@@ -8,11 +8,9 @@ import type { JsonObject } from "../hub/conversation";
 import { isObject, said } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
+import { inOrder, type Rule } from "../hub/rules";
 
-/** The top-level members to set, undefined for those to remove; undefined when the request is well as it is. */
-type Rule = (body: JsonObject, model: ModelFacts, wishes: Wishes) => JsonObject | undefined;
-
-const rules: Record<string, Rule> = {
+const rules: Record<string, Rule<[model: ModelFacts, wishes: Wishes]>> = {
   "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
   store: (body) => (body.store === false ? undefined : { store: false }),
   "include-reasoning": includeReasoning,
@@ -31,38 +29,21 @@ const rules: Record<string, Rule> = {
 };
 
 /** What a rule took from who asked; the others change nothing for him. */
-const notes: Record<string, (before: JsonObject, after: JsonObject) => string | undefined> = {
-  store: (before) => (before.store === true ? "store" : undefined),
-  "service-tier": (before) => (before.service_tier == null ? undefined : "service_tier"),
-  "image-generation": () => "image_generation",
-  "web-search": () => "web_search",
-  "item-reference": () => "item_reference",
-  "unsigned-reasoning": () => "thinking",
-  "call-pairs": () => "calls and results without each other",
-  "max-tokens-limit": (_, after) => `max_tokens set to ${after.max_output_tokens}`,
-  effort: (before, after) => `effort ${effortIn(before)} ${effortIn(after) ? `set to ${effortIn(after)}` : "left out"}`,
+const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]> = {
+  store: (before) => (before.store === true ? ["store"] : []),
+  "service-tier": (before) => (before.service_tier == null ? [] : ["service_tier"]),
+  "image-generation": () => ["image_generation"],
+  "web-search": () => ["web_search"],
+  "item-reference": () => ["item_reference"],
+  "unsigned-reasoning": () => ["thinking"],
+  "call-pairs": () => ["calls and results without each other"],
+  "max-tokens-limit": (_, after) => [`max_tokens set to ${after.max_output_tokens}`],
+  effort: (before, after) => [
+    `effort ${effortIn(before)} ${effortIn(after) ? `set to ${effortIn(after)}` : "left out"}`,
+  ],
 };
 
-/** The request as the upstream takes it, and what was changed: undefined members are those to remove. */
-export function applyRules(
-  body: JsonObject,
-  model: ModelFacts,
-  wishes: Wishes,
-): { changes: JsonObject; mends: string[]; notes: string[] } {
-  const applied = { changes: {} as JsonObject, mends: [] as string[], notes: [] as string[] };
-  let ruled = body;
-  for (const [name, rule] of Object.entries(rules)) {
-    const changes = rule(ruled, model, wishes);
-    if (!changes) continue;
-    const before = ruled;
-    ruled = said({ ...before, ...changes });
-    Object.assign(applied.changes, changes);
-    applied.mends.push(name);
-    const note = notes[name]?.(before, ruled);
-    if (note !== undefined) applied.notes.push(note);
-  }
-  return applied;
-}
+export const applyRules = inOrder(rules, notes);
 
 /** What would need a memory of earlier replies, or a reply that outlives its request. */
 export function refuseStored(body: JsonObject): void {
