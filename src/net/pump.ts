@@ -38,14 +38,14 @@ export interface Pumped {
 
 /**
  * @param gone Aborts when the client hangs up; the upstream call must be tied to it as well.
- * @param stopping Aborts when the stream must end at once: with its reason, where that is a ProxyError.
+ * @param stopping Each aborts when the stream must end at once: with its reason, where that is a ProxyError.
  */
 export function pump(
   upstream: ReadableStream<Uint8Array>,
   chain: Chain,
   limits: PumpLimits,
   gone: AbortSignal,
-  stopping: AbortSignal,
+  stopping: AbortSignal[],
 ): Pumped {
   const reader = upstream.getReader();
   const begun = Promise.withResolvers<void>();
@@ -90,7 +90,7 @@ export function pump(
     cancel: () => end("client-gone"),
   });
   const watch = setInterval(watchSilence, Math.min(limits.beat, limits.idle) / 4);
-  stopping.addEventListener("abort", stop, { once: true });
+  for (const signal of stopping) signal.addEventListener("abort", stop, { once: true });
   return { begun: begun.promise, body };
 
   function send(): boolean {
@@ -106,7 +106,7 @@ export function pump(
     if (over) return;
     over = true;
     clearInterval(watch);
-    stopping.removeEventListener("abort", stop);
+    for (const signal of stopping) signal.removeEventListener("abort", stop);
     reader.cancel().catch(() => {}); // a body that has ended, or broke, cannot be cancelled: nothing is lost
     chain.ended(how);
     begun.resolve();
@@ -141,9 +141,11 @@ export function pump(
     if (output) controller.enqueue(output);
   }
 
-  function stop(): void {
+  function stop(event: Event): void {
+    if (gone.aborted) return end("client-gone");
+    const { reason } = event.target as AbortSignal;
     const down = new ProxyError("no_account", "dragoman is shutting down; send the request again in a moment.");
-    breakOff(stopping.reason instanceof ProxyError ? stopping.reason : down);
+    breakOff(reason instanceof ProxyError ? reason : down);
   }
 }
 

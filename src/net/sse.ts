@@ -47,7 +47,7 @@ export function readSse(next: FrameSink): Sink<Uint8Array> {
     push(chunk) {
       const buffer = held.with(chunk);
       // A large frame is not searched again with each of its pieces.
-      if (buffer !== chunk && !chunk.includes(10) && !chunk.includes(13)) return held.keep(buffer, 0);
+      if (buffer !== chunk && !mayEnd(buffer, chunk)) return held.keep(buffer, 0);
       // One character per byte, at memory speed: enough to find the frames by, and the text itself where all is ASCII.
       const text = latin1(buffer);
       const ascii = isAscii(buffer);
@@ -75,6 +75,12 @@ export function readSse(next: FrameSink): Sink<Uint8Array> {
       next.end();
     },
   };
+}
+
+/** Whether the frame at the buffer's start may end in its last chunk: where one line end follows another. */
+function mayEnd(buffer: Uint8Array, chunk: Uint8Array): boolean {
+  if (!chunk.includes(10) && !chunk.includes(13)) return false;
+  return buffer.length - chunk.length < 65_536 || /\n[\n\r]|\r\r/.test(latin1(buffer.subarray(-chunk.length - 1)));
 }
 
 const latin1 = (bytes: Uint8Array): string => Buffer.prototype.latin1Slice.call(bytes, 0, bytes.length);
@@ -147,11 +153,17 @@ export function jsonFrame(json: unknown, event?: string): SseFrame {
 /** A comment: keeps a connection alive and is no event to anybody. */
 export const commentFrame = (text: string): SseFrame => ({ bytes: new TextEncoder().encode(`: ${text}\n\n`) });
 
+/** Pieces that lie one behind the other in the same memory. */
+interface Run {
+  first: Uint8Array;
+  length: number;
+}
+
 /** Frames to bytes, batched: what was pushed since the last `take` comes as one piece, untouched runs without a copy. */
 export function gatherFrames(): Sink<SseFrame> & { take(): Uint8Array | undefined } {
   let pieces: Uint8Array[] = [];
   let text = "";
-  let run: { first: Uint8Array; length: number } | undefined;
+  let run: Run | undefined;
 
   const flushText = () => {
     if (text) pieces.push(encoder.encode(text));
@@ -171,7 +183,7 @@ export function gatherFrames(): Sink<SseFrame> & { take(): Uint8Array | undefine
       if (!bytes) {
         flushRun();
         text += frameText(frame);
-      } else if (run?.first.buffer === bytes.buffer && run.first.byteOffset + run.length === bytes.byteOffset) {
+      } else if (run && isNext(bytes, run)) {
         run.length += bytes.length;
       } else {
         flushText();
@@ -190,6 +202,10 @@ export function gatherFrames(): Sink<SseFrame> & { take(): Uint8Array | undefine
   };
 }
 
+/** Asked of a second piece only: the first look at an array's `buffer` costs more than all the rest of a frame. */
+const isNext = (bytes: Uint8Array, { first, length }: Run): boolean =>
+  first.buffer === bytes.buffer && first.byteOffset + length === bytes.byteOffset;
+
 const encoder = new TextEncoder();
 
 function frameText(frame: SseFrame): string {
@@ -207,7 +223,7 @@ function heldBytes() {
     with(chunk: Uint8Array): Uint8Array {
       if (length === 0) return chunk;
       if (length + chunk.length > buffer.length) {
-        const larger = Buffer.allocUnsafe(Math.max(length + chunk.length, 2 * length));
+        const larger = Buffer.allocUnsafe(Math.max(length + chunk.length, Math.min(2 * length, frameLimit)));
         larger.set(buffer.subarray(0, length));
         buffer = larger;
       }

@@ -12,7 +12,7 @@ import type { Call } from "./call";
 import type { Exchange } from "./exchange";
 
 /** Bytes. */
-const fullReplyLimit = 64 * 1024 * 1024;
+const fullReplyLimit = 32 * 1024 * 1024;
 
 /** A full reply. @throws ProxyError `upstream` when it is none. */
 export async function answerFull(response: Response, call: Call, exchange: Exchange): Promise<Response> {
@@ -25,8 +25,10 @@ export async function answerFull(response: Response, call: Call, exchange: Excha
   return new Response(text, { headers: { "content-type": "application/json" } });
 }
 
+const utf8 = new TextDecoder();
+
 function readFull(bytes: Uint8Array, call: Call): string {
-  const text = new TextDecoder().decode(bytes);
+  const text = utf8.decode(bytes);
   return call.full(text, parseReply(text, call.who));
 }
 
@@ -86,7 +88,7 @@ export async function answerStream(
     },
     app.limits,
     gone,
-    AbortSignal.any([app.stopping, exchange.cancelled]),
+    [app.stopping, exchange.signal],
   );
   await begun;
   // Nothing went out yet: the failure is still an answer with a status.

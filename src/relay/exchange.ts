@@ -12,9 +12,7 @@ import type { KnownTarget } from "./target";
 
 export interface Exchange {
   readonly requestId: string;
-  /** Aborts when the owner cancels the exchange; its reason is the error to be spoken. */
-  readonly cancelled: AbortSignal;
-  /** Aborts when nobody waits for an answer any more: the client hung up, or the exchange is cancelled. */
+  /** Aborts when no answer is wanted any more: the client hung up, or the owner cancelled; its reason is the error to be spoken. */
   readonly signal: AbortSignal;
   asked(incoming: Incoming): void;
   routed(target: KnownTarget, facts: Facts): void;
@@ -79,7 +77,7 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
   let error: { type: string; message: string } | undefined;
   let over = false;
   let written = false;
-  const cancelling = new AbortController();
+  const ending = new AbortController();
 
   const tell = (): Running => ({
     request_id: caller.requestId,
@@ -171,11 +169,13 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
     write(over ? 200 : 499);
   };
 
-  app.live.begun(caller.requestId, { tell, stop: (why) => cancelling.abort(why) });
+  const hangUp = () => ending.abort(hungUp);
+  if (request.signal.aborted) hangUp();
+  else request.signal.addEventListener("abort", hangUp, { once: true });
+  app.live.begun(caller.requestId, { tell, stop: (why) => ending.abort(why) });
   return {
     requestId: caller.requestId,
-    cancelled: cancelling.signal,
-    signal: AbortSignal.any([request.signal, cancelling.signal]),
+    signal: ending.signal,
     asked(given) {
       incoming = given;
     },
@@ -217,7 +217,7 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
         left();
         return hungUp;
       }
-      const failure = asProxyError(cancelling.signal.aborted ? cancelling.signal.reason : thrown);
+      const failure = asProxyError(ending.signal.aborted ? ending.signal.reason : thrown);
       error = { type: failure.details.code ?? failure.kind, message: failure.message };
       if (failure.kind === "internal")
         app.logger.error("A request failed in a way nobody foresaw.", failure.details.cause);

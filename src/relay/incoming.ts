@@ -1,4 +1,5 @@
 /** The client's request, read once: its bytes, its JSON, and what routing needs to know. */
+import { isUtf8 } from "node:buffer";
 import type { Codec } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
 import { isObject } from "../dialects/hub/json";
@@ -41,7 +42,9 @@ export async function readIncoming(request: Request): Promise<Incoming> {
 export async function readJson(request: Request, most = bodyLimit): Promise<Pick<Incoming, "text" | "bytes" | "body">> {
   refuseEncodings(request.headers);
   const sent = await readBytes(request, most);
-  const text = decodeUtf8(sent);
+  // No JSON begins with a byte order mark.
+  const bytes = sent[0] === 0xef ? sent.subarray(3) : sent;
+  const text = decodeUtf8(bytes);
   let body: unknown;
   try {
     body = JSON.parse(text);
@@ -51,8 +54,7 @@ export async function readJson(request: Request, most = bodyLimit): Promise<Pick
   if (!isObject(body)) throw new ProxyError("invalid_request", "The request body must be a JSON object.");
   if (isDeeperThan(body, depthLimit))
     throw new ProxyError("invalid_request", `The request body is nested too deep: at most ${depthLimit} levels.`);
-  // The decoder has dropped a byte order mark, with which no JSON begins.
-  return { text, bytes: sent[0] === 0xef ? sent.subarray(3) : sent, body };
+  return { text, bytes, body };
 }
 
 /** What can be learnt from a conversation about who speaks and what is sent; headers need it even in passthrough. */
@@ -123,15 +125,11 @@ async function readBytes(request: Request, most: number): Promise<Uint8Array> {
   return Buffer.concat(pieces);
 }
 
+/** Twice as fast as a strict TextDecoder, which counts where a prompt has megabytes. */
 function decodeUtf8(bytes: Uint8Array): string {
-  try {
-    return strictUtf8.decode(bytes);
-  } catch {
-    throw new ProxyError("invalid_request", "The request body is not valid UTF-8.");
-  }
+  if (!isUtf8(bytes)) throw new ProxyError("invalid_request", "The request body is not valid UTF-8.");
+  return Buffer.prototype.utf8Slice.call(bytes, 0, bytes.length);
 }
-
-const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 
 function isDeeperThan(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
