@@ -1,4 +1,4 @@
-#!/usr/bin/env -S bun --no-env-file --config=/dev/null
+#!/usr/bin/env -S bun --no-env-file --config=/dev/null --tsconfig-override=/dev/null
 /** Names the commands, their options and exit codes; the work is done elsewhere. 0 done, 1 failed, 2 wrong usage. */
 import { version } from "../package.json";
 import { liftParallelLimit } from "./launch";

@@ -34,6 +34,8 @@ export function listen(app: App, port: number, host = "127.0.0.1"): Listening {
       port: at,
       fetch,
       development: false,
+      // Without development, Bun would let two processes share a port and the system deal requests out to either.
+      reusePort: false,
       // Larger than our own limit, so that ours is the one that answers, in words.
       maxRequestBodySize: 1024 * 1024 * 1024,
     });

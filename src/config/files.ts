@@ -52,13 +52,18 @@ export function ensurePrivateFolder(path: string, warn: (sentence: string) => vo
  * Replaces the file's text, 0600; a link stays and its target is replaced. After a crash or an error the file is
  * the old one or the new one, whole. Throws the system's own error.
  */
-export function writePrivate(path: string, text: string): void {
+export const writePrivate = (path: string, text: string): void => replaceFile(path, text, 0o600);
+
+/** As `writePrivate`, for a file that is the person's own and keeps its mode. */
+export function replaceFile(path: string, content: string | Uint8Array, mode: number): void {
   const target = followLink(path);
   const temporary = `${target}.tmp-${process.pid}-${randomBytes(6).toString("hex")}`;
   try {
     const file = openSync(temporary, "wx", 0o600);
     try {
-      writeFileSync(file, text);
+      writeFileSync(file, content);
+      // What the person's umask would take away was theirs to keep.
+      if (mode !== 0o600) fchmodSync(file, mode);
       fsyncSync(file);
     } finally {
       closeSync(file);
@@ -71,8 +76,8 @@ export function writePrivate(path: string, text: string): void {
   if (process.platform !== "win32") syncFolder(dirname(target));
 }
 
-/** Also where a link leads that nobody has filled yet. */
-function followLink(path: string): string {
+/** The file behind a link; also where a link leads that nobody has filled yet. */
+export function followLink(path: string): string {
   try {
     return realpathSync(path);
   } catch (error) {
@@ -112,9 +117,10 @@ function syncFolder(path: string): void {
 
 /**
  * The file's text without a byte order mark, or undefined when there is no such file. What is not a plain UTF-8 file of
- * at most `maxBytes` is refused at once, never waited for; a file others could read is tightened to 0600.
+ * at most `maxBytes` is refused at once, never waited for; a file others could read is tightened to 0600, unless only a
+ * look was asked for.
  */
-export function readPrivate(path: string, maxBytes: number): string | undefined {
+export function readPrivate(path: string, maxBytes: number, { tighten = true } = {}): string | undefined {
   const file = openToRead(path);
   if (file === undefined) return undefined;
   try {
@@ -124,7 +130,7 @@ export function readPrivate(path: string, maxBytes: number): string | undefined 
     // What root owns, root put there; anybody else could be setting a trap.
     if (ourUid !== undefined && uid !== ourUid && uid !== 0) throw belongsToAnother(path, uid);
     if (size > maxBytes) throw new ProxyError("invalid_request", `${path} is larger than ${maxBytes} bytes.`);
-    if (uid === ourUid && mode & 0o077) fchmodSync(file, 0o600);
+    if (tighten && uid === ourUid && mode & 0o077) fchmodSync(file, 0o600);
     return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
   } catch (error) {
     if (error instanceof ProxyError) throw error;
@@ -143,9 +149,13 @@ function openToRead(path: string): number | undefined {
   }
 }
 
-/** Removes what `writePrivate` left in the folder when it was killed; a file that a living process writes right now stays. */
-export function removeLeftovers(folder: string): void {
+/**
+ * Removes what `writePrivate` left in the folder when it was killed; a file that a living process writes right now stays.
+ * @param of Only of this file: others in the folder are not ours.
+ */
+export function removeLeftovers(folder: string, of?: string): void {
   for (const name of readdirSync(folder)) {
+    if (of !== undefined && !name.startsWith(`${of}.tmp-`)) continue;
     const [, pid] = /\.tmp-(\d+)-[0-9a-z]+$/.exec(name) ?? [];
     if (pid === undefined) continue;
     const path = join(folder, name);
@@ -154,7 +164,8 @@ export function removeLeftovers(folder: string): void {
   }
 }
 
-function isAlive(pid: number): boolean {
+/** Whether there is a process of this id, whoever's it is. */
+export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {

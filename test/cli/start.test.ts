@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../package.json";
-import { run } from "../support/command";
+import { program, run } from "../support/command";
 import { until } from "../support/proxy";
 
 const demo = ["start", "--demo", "--json", "--port", "0"];
@@ -90,29 +90,29 @@ describe("a start", () => {
 
 describe("wrong usage is exit code 2, with a sentence and nothing on stdout", () => {
   test.each([
-    [["start", "--port", "abc"], {}],
-    [["start", "--port", "-1"], {}],
-    [["start", "--port", "70000"], {}],
-    [["start", "--port", "4141.5"], {}],
-    [["start", "--port", ""], {}],
-    [["start", "--port", "0x10"], {}],
-    [["start", "--host", "999.1.1.1"], {}],
-    [["start", "--host", "a b"], {}],
-    [["start", "--host", "0.0.0.0"], {}],
-    [["start", "--host", "0"], {}],
-    [["start", "--host", "::0"], {}],
-    [["start", "--idp-token", ""], {}],
-    [["start", "--idp-token", "a b"], {}],
-    [["start", "--idp-token", "a\nb"], {}],
-    [["start", "--enterprise-url", "https://x"], {}],
-    [["start", "--enterprise-url", "a/b"], {}],
-    [["start", "--enterprise-url", "localhost"], {}],
-    [["start", "--enterprise-url", "127.0.0.1"], {}],
-    [["start", "--json", "--nonsense"], {}],
-    [["nonsense", "--json"], {}],
-    [["start"], { DRAGOMAN_GITHUB_URL: "http://evil.example" }],
-    [["start"], { PROXY_API_KEY: "one-key", DRAGOMAN_API_KEY: "another" }],
-  ] as [string[], Record<string, string>][])("CL03, CL04, CL07, CL09, CL10: %j %j", async (args, env) => {
+    ["CL03", ["start", "--port", "abc"], {}],
+    ["CL03", ["start", "--port", "-1"], {}],
+    ["CL03", ["start", "--port", "70000"], {}],
+    ["CL03", ["start", "--port", "4141.5"], {}],
+    ["CL03", ["start", "--port", ""], {}],
+    ["CL03", ["start", "--port", "0x10"], {}],
+    ["CL04", ["start", "--host", "999.1.1.1"], {}],
+    ["CL04", ["start", "--host", "a b"], {}],
+    ["CL04", ["start", "--host", "0.0.0.0"], {}],
+    ["CL04", ["start", "--host", "0"], {}],
+    ["CL04", ["start", "--host", "::0"], {}],
+    ["CL07", ["start", "--idp-token", ""], {}],
+    ["CL07", ["start", "--idp-token", "a b"], {}],
+    ["CL07", ["start", "--idp-token", "a\nb"], {}],
+    ["CL05", ["start", "--enterprise-url", "https://x"], {}],
+    ["CL05", ["start", "--enterprise-url", "a/b"], {}],
+    ["CL05", ["start", "--enterprise-url", "localhost"], {}],
+    ["CL05", ["start", "--enterprise-url", "127.0.0.1"], {}],
+    ["CL09", ["start", "--json", "--nonsense"], {}],
+    ["CL09", ["nonsense", "--json"], {}],
+    ["CL10", ["start"], { DRAGOMAN_GITHUB_URL: "http://evil.example" }],
+    ["two keys", ["start"], { PROXY_API_KEY: "one-key", DRAGOMAN_API_KEY: "another" }],
+  ] as [string, string[], Record<string, string>][])("%s: %j %j", async (_id, args, env) => {
     await using command = run(args, { env });
     expect(await command.exited).toBe(2);
     expect(command.stdout()).toBe("");
@@ -183,13 +183,13 @@ test("CL01, CL02: the folder it stands in cannot steer it", async () => {
   const marker = join(decoy.home, "marker");
   writeFileSync(join(decoy.home, "preload.ts"), `require("node:fs").writeFileSync(${JSON.stringify(marker)}, "ran");`);
   writeFileSync(join(decoy.home, "bunfig.toml"), 'preload = ["./preload.ts"]\n');
+  writeFileSync(join(decoy.home, "tsconfig.json"), '{ "compilerOptions": { "paths": { "*": ["./preload.ts"] } } }');
   writeFileSync(
     join(decoy.home, ".env"),
     "DRAGOMAN_API_KEY=k-from-the-folder\nHTTPS_PROXY=http://127.0.0.1:1\nDRAGOMAN_GITHUB_URL=http://evil.example\n",
   );
-  const command = process.env.DRAGOMAN_BINARY
-    ? [process.env.DRAGOMAN_BINARY]
-    : [join(import.meta.dir, "../../src/main.ts")];
+  // The source by its own first line, as an installed package is run.
+  const command = process.env.DRAGOMAN_BINARY ? program : [join(import.meta.dir, "../../src/main.ts")];
   const child = Bun.spawn([...command, ...demo], {
     cwd: decoy.home,
     env: { PATH: process.env.PATH ?? "", HOME: decoy.home },

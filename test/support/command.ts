@@ -1,11 +1,11 @@
 /** The program as a person or an editor starts it: a process of its own, in a folder and a home of its own. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 
 const source = [process.execPath, "--no-env-file", join(import.meta.dir, "../../src/main.ts")];
 /** A compiled executable can be tested in place of the source. */
-export const program = process.env.DRAGOMAN_BINARY ? [process.env.DRAGOMAN_BINARY] : source;
+export const program = process.env.DRAGOMAN_BINARY ? [resolve(process.env.DRAGOMAN_BINARY)] : source;
 
 export interface Command extends AsyncDisposable {
   process: Bun.Subprocess<"pipe", "pipe", "pipe">;
@@ -13,14 +13,21 @@ export interface Command extends AsyncDisposable {
   /** What it has said so far. */
   stdout(): string;
   stderr(): string;
-  /** The parsed ready line of `--json`. */
-  ready(): Promise<{ event: string; url: string; port: number; pid: number; version: string }>;
+  /** The parsed ready line of `--json`, within so many ms. */
+  ready(within?: number): Promise<{ event: string; url: string; port: number; pid: number; version: string }>;
   exited: Promise<number>;
 }
 
-export function run(args: string[], { env = {}, cwd }: { env?: Record<string, string>; cwd?: string } = {}): Command {
+export interface Surroundings {
+  env?: Record<string, string>;
+  cwd?: string;
+  /** A command that is given the program's as its last words, and becomes it. */
+  within?: string[];
+}
+
+export function run(args: string[], { env = {}, cwd, within = [] }: Surroundings = {}): Command {
   const home = mkdtempSync(join(tmpdir(), "dragoman-"));
-  const child = Bun.spawn([...program, ...args], {
+  const child = Bun.spawn([...within, ...program, ...args], {
     cwd: cwd ?? home,
     env: { PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: join(home, "data"), ...env },
     stdin: "pipe",
@@ -33,8 +40,8 @@ export function run(args: string[], { env = {}, cwd }: { env?: Record<string, st
     home,
     stdout: () => out.text,
     stderr: () => err.text,
-    async ready() {
-      const deadline = performance.now() + 10_000;
+    async ready(within = 10_000) {
+      const deadline = performance.now() + within;
       while (!out.text.includes("\n")) {
         if (child.exitCode !== null || performance.now() > deadline) throw new Error(`Not ready: ${err.text}`);
         await Bun.sleep(5);

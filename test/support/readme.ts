@@ -1,4 +1,5 @@
 /** README's generated passages: each stands between `<!-- name -->` and `<!-- /name -->`. Run directly, rewrites them. */
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { adminRoutes } from "../../src/admin/routes";
@@ -10,6 +11,7 @@ import { passage as clientsPassage } from "../clients/clients";
 import { fidelityTable } from "./fidelity";
 
 export const readmePath = join(import.meta.dir, "../../README.md");
+const editorExample = join(import.meta.dir, "../ship/editor.mjs");
 
 const table = (head: string[], rows: string[][]) =>
   [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.map(cellText).join(" | ")} |`).join("\n");
@@ -19,6 +21,7 @@ const code = (text: string) => `\`${text}\``;
 export const passages: Record<string, () => string> = {
   clients: clientsPassage,
   fidelity: fidelityTable,
+  editor: () => `\`\`\`js\n${readFileSync(editorExample, "utf8")}\`\`\``,
   endpoints: () =>
     table(
       ["endpoint", "what it gives"],

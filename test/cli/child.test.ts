@@ -1,0 +1,305 @@
+/** dragoman as the child of an editor: it stops when that is gone, however it went. */
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { program, run } from "../support/command";
+import { until } from "../support/proxy";
+import { scriptedGithub } from "./bench";
+
+// Each test starts processes, and the machine may be busy.
+setDefaultTimeout(20_000);
+
+const demo = ["start", "--demo", "--json", "--port", "0"];
+const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const ask = (url: string, content: string) =>
+  fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    body: JSON.stringify({ model: "gpt-5-mini", stream: true, messages: [{ role: "user", content }] }),
+  });
+
+/** An ended process is there until its new parent, the system, has taken note of it. */
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return process.platform !== "linux" || !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+/** A program that starts dragoman, holds its streams, tells its ready line and would live on. */
+function editor(options: string, wrapped: boolean) {
+  const command = JSON.stringify([...program, ...demo]);
+  const script = `
+    const { spawn } = require("node:child_process");
+    const command = [...${command}, ...${options}];
+    const child = ${wrapped}
+      ? spawn("sh", ["-c", '"$@"; true', "sh", ...command], { stdio: ["pipe", "pipe", "ignore"] })
+      : spawn(command[0], command.slice(1), { stdio: ["pipe", "pipe", "ignore"] });
+    child.stdout.on("data", (bytes) => process.stdout.write(bytes));
+    setInterval(() => {}, 1000);`;
+  return Bun.spawn(["node", "-e", script], {
+    cwd: home,
+    env: { PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: join(home, "data") },
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+}
+
+async function readyLine(stdout: ReadableStream<Uint8Array>): Promise<{ url: string; pid: number }> {
+  let text = "";
+  for await (const chunk of stdout) {
+    text += new TextDecoder().decode(chunk);
+    if (text.includes("\n")) break;
+  }
+  return JSON.parse(text);
+}
+
+const ties = [
+  ["--stdin-lifetime", '["--stdin-lifetime"]'],
+  ["--parent-pid", '["--parent-pid", String(process.pid)]'],
+  ["both", '["--stdin-lifetime", "--parent-pid", String(process.pid)]'],
+] as const;
+
+describe.each(ties)(
+  "P17: killed without a word, the editor takes dragoman with it within two seconds: %s",
+  (_, options) => {
+    test.each([
+      ["idle", undefined],
+      ["with a stream that flows", "[demo: long 2000] Hello"],
+      ["with a stream that is silent", "[demo: silence 60] Hello"],
+    ])("%s", async (_, content) => {
+      await using parent = editor(options, false);
+      const { url, pid } = await readyLine(parent.stdout);
+      const answer = content === undefined ? undefined : await ask(url, content);
+      const text = answer?.text().catch(() => "cut");
+      await Bun.sleep(50);
+      expect(isThere(pid)).toBe(true);
+      const killedAt = performance.now();
+      parent.kill("SIGKILL");
+      await until(() => !isThere(pid), 4000);
+      expect(performance.now() - killedAt).toBeLessThan(2000);
+      if (text !== undefined) expect(await text).toMatch(/shutting down|cut/);
+    });
+  },
+);
+
+test("P17: the editor is not its parent, but the parent's", async () => {
+  await using parent = editor('["--parent-pid", String(process.pid)]', true);
+  const { pid } = await readyLine(parent.stdout);
+  parent.kill("SIGKILL");
+  await until(() => !isThere(pid), 2000);
+});
+
+describe("a stdin that ends", () => {
+  test("lets what is quick end well, says why, and is exit code 0", async () => {
+    await using command = run([...demo, "--stdin-lifetime"]);
+    const { url } = await command.ready();
+    const text = (await ask(url, "[demo: long 20] Hello")).text();
+    command.process.stdin.end();
+    expect(await command.exited).toBe(0);
+    expect(await text).toEndWith("data: [DONE]\n\n");
+    expect(command.stderr()).toContain("Stdin has ended, and with it whoever started dragoman");
+    expect(command.stdout().trim().split("\n")).toHaveLength(1);
+  });
+
+  test("is nothing without the option, nor is what comes over it", async () => {
+    await using held = run([...demo, "--stdin-lifetime"]);
+    await using free = run(demo);
+    await Promise.all([held.ready(), free.ready()]);
+    for (let turn = 0; turn < 20; turn++) held.process.stdin.write("words that nobody reads\n".repeat(1000));
+    await held.process.stdin.flush();
+    free.process.stdin.end();
+    await Bun.sleep(500);
+    expect([held.process.exitCode, free.process.exitCode]).toEqual([null, null]);
+  });
+
+  test("before it was ready is an end as well", async () => {
+    await using command = run([...demo, "--stdin-lifetime"]);
+    command.process.stdin.end();
+    expect(await command.exited).toBe(0);
+    expect(command.stderr()).toContain("Stdin has ended");
+  });
+
+  test.if(process.platform !== "win32").each(["/dev/null", "a file", "closed"])(
+    "is refused where nobody can hold it: %s",
+    async (kind) => {
+      const file = kind === "a file" ? join(home, "words") : "/dev/null";
+      if (kind === "a file") writeFileSync(file, "words\n");
+      const input = openSync(file, "r");
+      const command = [...program, ...demo, "--stdin-lifetime"];
+      const child = Bun.spawn(kind === "closed" ? ["sh", "-c", '"$@" <&-', "sh", ...command] : command, {
+        env: { PATH: process.env.PATH ?? "", HOME: home },
+        stdin: input,
+        stdout: "pipe",
+        stderr: "pipe",
+      });
+      expect(await child.exited).toBe(2);
+      closeSync(input);
+      expect(await child.stderr.text()).toMatch(/^dragoman: --stdin-lifetime needs a stdin that stays open.*\n$/);
+      expect(await child.stdout.text()).toBe("");
+    },
+  );
+});
+
+describe("a token on stdin", () => {
+  const serve = ["start", "--json", "--port", "0", "--github-token", "-"];
+
+  test.each([
+    ["its first line, with stdin held on", ["--stdin-lifetime"], true],
+    ["its first line, when nobody ends it", [], true],
+    ["all there is, without a line break", [], false],
+  ])("is %s", async (_, more, held) => {
+    await using github = scriptedGithub();
+    const token = github.demo.accounts.find(({ login }) => login === "octo-demo")!.githubToken;
+    await using command = run([...serve, ...more], { env: github.env });
+    if (held) command.process.stdin.write(`${token}\r\nnot a token\n`);
+    else command.process.stdin.write(token);
+    await command.process.stdin.flush();
+    if (!held) command.process.stdin.end();
+    const { url } = await command.ready();
+    expect(await (await ask(url, "Hello")).text()).toEndWith("data: [DONE]\n\n");
+    expect(command.stderr()).not.toContain(token);
+    if (!more.includes("--stdin-lifetime")) return;
+    const endedAt = performance.now();
+    command.process.stdin.end();
+    expect(await command.exited).toBe(0);
+    expect(performance.now() - endedAt).toBeLessThan(2000);
+  });
+
+  test("that does not come is wrong usage; a signal while it is awaited ends the wait", async () => {
+    await using empty = run(serve);
+    empty.process.stdin.end();
+    expect(await empty.exited).toBe(2);
+    await using waiting = run(serve);
+    await Bun.sleep(400);
+    waiting.process.kill("SIGTERM");
+    await waiting.exited;
+    expect(waiting.process.signalCode).toBe("SIGTERM");
+  });
+});
+
+describe("--parent-pid", () => {
+  test.each(["", "0", "-1", "abc", "1.5", "99999999999", "4294967296"])("%j is wrong usage", async (pid) => {
+    await using command = run([...demo, `--parent-pid=${pid}`]);
+    expect(await command.exited).toBe(2);
+    expect(command.stdout()).toBe("");
+    expect(command.stderr()).toMatch(/^dragoman: .*--parent-pid .+\n$/);
+  });
+
+  test.if(process.platform !== "win32")("of its own is wrong usage: `exec` has taken the shell's place", async () => {
+    const child = Bun.spawn(["sh", "-c", 'exec "$@" --parent-pid $$', "sh", ...program, ...demo], {
+      env: { PATH: process.env.PATH ?? "", HOME: home },
+      stderr: "pipe",
+    });
+    expect(await child.exited).toBe(2);
+    expect(await child.stderr.text()).toContain("own id");
+  });
+
+  test("of a process that is gone: says so and does not start", async () => {
+    const gone = Bun.spawn(["true"]);
+    await gone.exited;
+    await using command = run([...demo, "--parent-pid", String(gone.pid)]);
+    expect(await command.exited).toBe(1);
+    expect(command.stdout()).toBe("");
+    expect(command.stderr()).toContain(`Process ${gone.pid}, named by --parent-pid, does not run`);
+  });
+
+  test.if(process.platform === "linux")("of one that has ended, but whose parent never asks, is gone too", async () => {
+    // The shell sleeps and leaves its own ended child unasked.
+    const shell = Bun.spawn(["sh", "-c", "sleep 0.5 & echo $!; exec sleep 20"], { stdout: "pipe" });
+    const first = await shell.stdout.getReader().read();
+    const pid = Number(new TextDecoder().decode(first.value));
+    await using command = run([...demo, "--parent-pid", String(pid)]);
+    await command.exited;
+    expect(command.stderr()).toContain(`Process ${pid}`);
+    expect(() => process.kill(pid, 0)).not.toThrow();
+    shell.kill();
+    await shell.exited;
+  });
+
+  test("of a process that lives is no reason to stop", async () => {
+    await using command = run([...demo, "--parent-pid", String(process.pid)]);
+    await command.ready();
+    await Bun.sleep(600);
+    expect(command.process.exitCode).toBeNull();
+  });
+});
+
+describe("what is taken", () => {
+  test("the port, by a dragoman of the same data folder: named by its process, with --json too", async () => {
+    await using first = run(demo);
+    const { port, pid } = await first.ready();
+    const data = join(first.home, "data");
+    await using second = run(["start", "--demo", "--json", "--port", String(port)], { env: { DRAGOMAN_HOME: data } });
+    expect(await second.exited).toBe(1);
+    expect(second.stdout()).toBe("");
+    expect(second.stderr()).toContain(`Port ${port} is taken by a dragoman that already runs (process ${pid}).`);
+  });
+
+  test.if(process.platform === "linux")(
+    "the port, by another than the one a killed dragoman has left behind",
+    async () => {
+      using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+      const other = Bun.spawn(["sleep", "20"]);
+      const folder = join(home, "stale", "demo");
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      writeFileSync(
+        join(folder, "running.json"),
+        JSON.stringify({ url: `http://127.0.0.1:${holder.port}`, pid: other.pid }),
+      );
+      await using command = run(["start", "--demo", "--port", String(holder.port)], {
+        env: { DRAGOMAN_HOME: join(home, "stale") },
+      });
+      expect(await command.exited).toBe(1);
+      expect(command.stderr()).toMatch(new RegExp(`is taken by .+ \\(process ${process.pid}\\)`));
+      other.kill();
+    },
+  );
+
+  test("the data folder: both serve, the second says so, and commands find who is left", async () => {
+    await using first = run(demo);
+    const { url, pid } = await first.ready();
+    const data = join(first.home, "data");
+    await using second = run(demo, { env: { DRAGOMAN_HOME: data } });
+    await second.ready();
+    await until(() => second.stderr().includes(`by the dragoman at ${url} (process ${pid})`));
+    const running = () => Bun.file(join(data, "demo", "running.json")).json();
+    expect((await running()).pid).toBe(second.process.pid);
+    second.process.kill("SIGTERM");
+    expect(await second.exited).toBe(0);
+    expect(await running()).toEqual({ url, pid });
+  });
+
+  test("by nobody: the id in the folder is another program's by now", async () => {
+    const folder = join(home, "left", "demo");
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    writeFileSync(join(folder, "running.json"), JSON.stringify({ url: "http://127.0.0.1:1", pid: process.pid }));
+    await using command = run(demo, { env: { DRAGOMAN_HOME: join(home, "left") } });
+    await command.ready();
+    await Bun.sleep(300);
+    expect(command.stderr()).not.toContain("already in use");
+  });
+});
+
+test("P16: nobody reads its lines from the start: it serves all the same", async () => {
+  const data = join(home, "unread");
+  await using child = Bun.spawn(["sh", "-c", 'exec "$@" >&- 2>&-', "sh", ...program, ...demo], {
+    env: { PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: data },
+  });
+  const pipes = run(demo, { env: { DRAGOMAN_HOME: `${data}-too` } });
+  await using _ = pipes;
+  await pipes.process.stdout.cancel().catch(() => {});
+  await pipes.process.stderr.cancel().catch(() => {});
+  for (const folder of [data, `${data}-too`]) {
+    const running = Bun.file(join(folder, "demo", "running.json"));
+    const deadline = performance.now() + 5000;
+    while (!(await running.exists()) && performance.now() < deadline) await Bun.sleep(10);
+    const { url } = JSON.parse(await Bun.file(join(folder, "demo", "running.json")).text());
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+  }
+  child.kill("SIGKILL");
+});

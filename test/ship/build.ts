@@ -1,0 +1,96 @@
+/**
+ * `bun run build`: the executable of this machine, `dist/dragoman`. `--all`: one for each target, and their checksums.
+ * `--check`: looks into each that was made, and makes it a second time to see the same bytes.
+ */
+import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { basename, join } from "node:path";
+import { anatomyOf } from "./anatomy";
+import { signAdHoc, signatureOf } from "./mach-o";
+import { embedded, fileName, type Target, targets } from "./targets";
+
+const root = join(import.meta.dir, "../..");
+const dist = join(root, "dist");
+
+/** Everything is inside, and nothing is read from the folder it is started in. */
+const options = [
+  ["--compile", "--production", "--splitting", "--format=esm", "--bytecode"],
+  ["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"],
+  ["--no-compile-autoload-tsconfig", "--no-compile-autoload-package-json"],
+  ["--entry-naming", "[name].[ext]", "--asset", "src/admin/static"],
+  ["src/main.ts", "src/dialects/tokenizer-worker.ts"],
+].flat();
+
+/** @param target This machine's own when missing. @throws Error with what Bun said. */
+async function build(file: string, target?: Target): Promise<void> {
+  mkdirSync(dist, { recursive: true });
+  // Inside, the program bears the name of the file: the same for all.
+  const folder = mkdtempSync(join(dist, ".build-"));
+  try {
+    const made = join(folder, target?.format === "pe" ? "dragoman.exe" : "dragoman");
+    const bun = Bun.spawn(
+      [process.execPath, "build", ...options, ...(target ? [`--target=${target.bun}`] : []), "--outfile", made],
+      { cwd: root, stdin: "ignore", stdout: "ignore", stderr: "pipe", timeout: 300_000 },
+    );
+    const said = await bun.stderr.text();
+    if ((await bun.exited) !== 0) throw new Error(`bun build failed for ${basename(file)}:\n${said}`);
+    if (target?.signature) await signIfBroken(made);
+    chmodSync(made, 0o755);
+    renameSync(made, file);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function signIfBroken(file: string): Promise<void> {
+  const bytes = await Bun.file(file).bytes();
+  if (signatureOf(bytes) === "broken") await Bun.write(file, signAdHoc(bytes, "dragoman"));
+}
+
+/** What is wrong with an executable, in sentences. */
+export function faultsIn(bytes: Uint8Array, { format, machine, loader, signature }: Target): string[] {
+  const found = anatomyOf(bytes);
+  const wanted = { format, machine, loader, signature };
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return [
+    ...(Object.keys(wanted) as (keyof typeof wanted)[])
+      .filter((part) => found[part] !== wanted[part])
+      .map((part) => `its ${part} is ${found[part]}, not ${wanted[part]}`),
+    ...embedded.filter((name) => !buffer.includes(name)).map((name) => `${name} is not inside`),
+  ];
+}
+
+async function buildAll(check: boolean): Promise<boolean> {
+  const sums: string[] = [];
+  let sound = true;
+  for (const target of targets) {
+    const file = join(dist, fileName(target));
+    const begun = performance.now();
+    await build(file, target);
+    const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+    const bytes = await Bun.file(file).bytes();
+    const sum = Bun.SHA256.hash(bytes, "hex");
+    const faults = check ? faultsIn(bytes, target) : [];
+    if (check) {
+      await build(`${file}.again`, target);
+      if (Bun.SHA256.hash(await Bun.file(`${file}.again`).bytes(), "hex") !== sum)
+        faults.push("built a second time, it has other bytes");
+      rmSync(`${file}.again`);
+    }
+    if (faults.length > 0) sound = false;
+    sums.push(`${sum}  ${basename(file)}\n`);
+    const verdict = faults.length > 0 ? `FAILED: ${faults.join("; ")}` : check ? "ok" : "";
+    console.log(
+      [basename(file).padEnd(40), `${(bytes.length / 1e6).toFixed(1)} MB`, `${seconds} s`, verdict].join("  ").trim(),
+    );
+  }
+  await Bun.write(join(dist, "SHA256SUMS"), sums.join(""));
+  return sound;
+}
+
+if (import.meta.main) {
+  const flags = process.argv.slice(2);
+  const unknown = flags.find((flag) => flag !== "--all" && flag !== "--check");
+  if (unknown) throw new Error(`There is no option ${unknown}: --all, --check.`);
+  if (flags.includes("--all")) process.exitCode = (await buildAll(flags.includes("--check"))) ? 0 : 1;
+  else await build(join(dist, process.platform === "win32" ? "dragoman.exe" : "dragoman"));
+}

@@ -1,0 +1,119 @@
+/**
+ * The program as a process of its own, source or executable, between the official packages and the scripted upstream:
+ * what a bundler could break (handlers, lazy parts, files, the worker), each client dialect with each upstream dialect.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { codecs } from "../../src/dialects/codecs";
+import { dialects } from "../../src/dialects/hub/conversation";
+import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
+import { type Github, scriptedGithub } from "../cli/bench";
+import { offerOnly } from "../support/catalogue";
+import { type Answer, type Client, clients } from "../support/clients";
+import { type Command, program, run } from "../support/command";
+import { checkChatStream } from "../support/grammar-chat";
+import { checkMessagesStream } from "../support/grammar-messages";
+import { checkResponsesStream } from "../support/grammar-responses";
+import { scenarios, stopWord } from "../support/scenarios";
+import { dialectAt, type Tap, tap } from "../support/told";
+import { drive } from "./drive";
+
+// Each test starts processes, and the machine may be busy.
+setDefaultTimeout(20_000);
+
+const upstreams = [
+  ["gpt-5-mini", "/chat/completions"],
+  ["gpt-5.3-codex", "/responses"],
+  ["claude-sonnet-4.6", "/v1/messages"],
+] as const;
+
+const grammars = { chat: checkChatStream, responses: checkResponsesStream, messages: checkMessagesStream };
+
+let github: Github;
+let upstream: Tap;
+let server: Command;
+let url: string;
+
+beforeAll(async () => {
+  const [account] = demoAccounts();
+  github = scriptedGithub({ accounts: [{ ...account!, quota: quotas.unlimited() }] });
+  upstream = tap(github.demo);
+  offerOnly(github.demo, Object.fromEntries(upstreams.map(([model, endpoint]) => [model, [endpoint]])));
+  github.signIn(account!.login);
+  server = run(["start", "--json", "--port", "0"], { env: github.env });
+  ({ url } = await server.ready());
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  await github[Symbol.asyncDispose]();
+});
+
+interface Row {
+  request_id: string;
+  dropped: string[];
+  http_status: number;
+}
+
+let lastRow = "";
+
+/** The row of the exchange that has just ended. */
+async function newestRow(): Promise<Row> {
+  const deadline = performance.now() + 5000;
+  for (;;) {
+    const { items } = (await (await fetch(`${url}/api/admin/requests?limit=1`)).json()) as { items: Row[] };
+    const [row] = items;
+    if (row && row.request_id !== lastRow) {
+      lastRow = row.request_id;
+      return row;
+    }
+    if (performance.now() > deadline) throw new Error("There is no new row.");
+    await Bun.sleep(5);
+  }
+}
+
+describe.each([...dialects])("a client of %s", (dialect) => {
+  let client: Client;
+  beforeAll(() => {
+    client = clients[dialect](url);
+  });
+
+  describe.each(upstreams)("and %s at %s", (model, endpoint) => {
+    // Each scenario in one of the two modes; both are asked for by every pair.
+    test.each(scenarios.map(({ name, play }, index) => [name, index % 2 ? "full" : "stream", play] as const))(
+      "%s, %s",
+      async (_name, mode, play) => {
+        let row: Row;
+        await play({
+          client: dialect,
+          upstream: dialectAt[endpoint]!,
+          showsThinking: !model.startsWith("gpt-") || (endpoint === "/responses" && dialect !== "chat"),
+          async ask(question, end): Promise<Answer> {
+            const answer = await client[mode](question, model);
+            if (mode === "stream") grammars[dialect](client.frames(), codecs[dialect].decodeRequest(client.sent()));
+            expect(stopWord(dialect, end, dialectAt[endpoint]!)).toContain(answer.stop);
+            expect(upstream.seen().path).toBe(endpoint);
+            row = await newestRow();
+            expect(row.http_status).toBe(200);
+            return answer;
+          },
+          async refused(question) {
+            const thrown = await client[mode](question, model).then(
+              () => undefined,
+              (reason: Error & { status?: number }) => reason,
+            );
+            if (!thrown?.status) throw new Error(`This was not refused: ${thrown}`);
+            await newestRow();
+            return { status: thrown.status, message: thrown.message };
+          },
+          seen: upstream.seen,
+          dropped: () => row.dropped,
+        });
+      },
+    );
+  });
+});
+
+test("an editor finds every part in it", async () => {
+  await using decoy = run(["--version"]);
+  await decoy.exited;
+  await drive(program, { cwd: decoy.home, env: { PATH: process.env.PATH, HOME: decoy.home } });
+}, 20_000);

@@ -1,0 +1,114 @@
+/** The workflows: readable, least allowed, and naming only what exists. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { engines, scripts, version } from "../../package.json";
+import { checkTag, notesFor } from "./release";
+import { targets } from "./targets";
+
+const root = join(import.meta.dir, "../..");
+
+interface Step {
+  run?: string;
+  uses?: string;
+}
+
+interface Workflow {
+  permissions: Record<string, string>;
+  jobs: Record<
+    string,
+    {
+      needs?: string | string[];
+      "timeout-minutes": number;
+      permissions?: Record<string, string>;
+      strategy?: { matrix: { include: { target: string }[] } };
+      steps: Step[];
+    }
+  >;
+}
+
+const folder = join(root, ".github/workflows");
+const names = [...new Bun.Glob("*.yml").scanSync(folder)].sort();
+const workflows = await Promise.all(
+  names.map(async (name) => Bun.YAML.parse(await Bun.file(join(folder, name)).text()) as Workflow),
+);
+
+describe.each(names.map((name, index) => [name, workflows[index]!] as const))("%s", (_, { permissions, jobs }) => {
+  const steps = Object.values(jobs).flatMap((job) => job.steps);
+  const commands = steps.map(({ run = "" }) => run).join("\n");
+
+  test("names scripts and files that exist, and the Bun we are made for", () => {
+    for (const [, script] of commands.matchAll(/bun run ([\w:]+)/g)) expect(Object.keys(scripts)).toContain(script!);
+    for (const [, file] of commands.matchAll(/\b(?:bun|bash) ((?:test\/|\.ci\/)\S+)/g))
+      expect(existsSync(join(root, file!))).toBe(true);
+    for (const [, bun] of commands.matchAll(/bun@(\S+)/g)) expect(`>=${bun}`).toBe(engines.bun);
+    for (const { uses } of steps) if (uses) expect(uses).toMatch(/^actions\/[\w-]+@v\d+$/);
+    for (const { run, uses } of steps) expect([run, uses].filter(Boolean)).toHaveLength(1);
+  });
+
+  test("may read and no more, but for the jobs that must", () => {
+    expect(permissions).toEqual({ contents: "read" });
+    const writing = Object.entries(jobs).flatMap(([name, job]) =>
+      Object.entries(job.permissions ?? {}).flatMap(([right, how]) => (how === "write" ? [`${name}: ${right}`] : [])),
+    );
+    const needed = ["build: id-token", "build: attestations", "publish: contents", "npm: id-token"];
+    expect(writing.filter((right) => !needed.includes(right))).toEqual([]);
+  });
+
+  test("ends, and waits only for jobs there are", () => {
+    for (const job of Object.values(jobs)) {
+      expect(job["timeout-minutes"]).toBeLessThanOrEqual(30);
+      for (const other of [job.needs ?? []].flat()) expect(Object.keys(jobs)).toContain(other);
+    }
+  });
+});
+
+test("a release is tried on every system there is a runner for, before anything is published", () => {
+  const { jobs } = workflows[names.indexOf("release.yml")]!;
+  const tried = jobs.try!.strategy!.matrix.include.map(({ target }) => target);
+  const untried = targets.map(({ name }) => name).filter((name) => !tried.includes(name));
+  expect(untried).toEqual(["linux-arm64-musl"]);
+  for (const job of ["publish", "npm"]) expect(jobs[job]!.needs).toContain("try");
+});
+
+test("the tag is the version's, which stands in package.json alone", async () => {
+  expect(() => checkTag(`v${version}`)).not.toThrow();
+  expect(() => checkTag("v999.0.0")).toThrow(`The tag is v999.0.0, but package.json says ${version}.`);
+  expect(() => checkTag(version)).toThrow();
+  const files = [...new Bun.Glob("{src,.github,.ci}/**/*").scanSync({ cwd: root, dot: true }), "README.md"];
+  const texts = await Promise.all(files.map((file) => Bun.file(join(root, file)).text()));
+  expect(files.length).toBeGreaterThan(100);
+  expect(`>=${/bun@([\d.]+\d)/.exec(texts[files.indexOf(".ci/run")]!)![1]}`).toBe(engines.bun);
+  expect(files.filter((_, index) => texts[index]!.includes(`"${version}"`))).toEqual([]);
+});
+
+describe("the notes", () => {
+  const repository = mkdtempSync(join(tmpdir(), "dragoman-notes-"));
+  afterAll(() => rmSync(repository, { recursive: true, force: true }));
+  const git = (...args: string[]) => {
+    const identity = ["-c", "user.name=n", "-c", "user.email=e@example.com", "-c", "commit.gpgsign=false"];
+    const { success, stderr } = Bun.spawnSync(["git", ...identity, ...args], { cwd: repository });
+    if (!success) throw new Error(stderr.toString());
+  };
+  const commit = (message: string) => {
+    writeFileSync(join(repository, "file"), message);
+    git("add", "file");
+    git("commit", "-q", "-m", message);
+  };
+
+  test("are the messages since the tag before, the newest first; of a first release, all", () => {
+    git("init", "-q");
+    commit("one: begins");
+    commit("two: goes on\n\nBecause it\nmust.\n\nAnd more.");
+    git("tag", "v0.1.0");
+    commit("three: is new");
+    commit("four: is newer");
+    git("tag", "v0.2.0");
+    expect(notesFor("v0.1.0", repository)).toBe(
+      "- two: goes on\n\n  Because it\n  must.\n\n  And more.\n\n- one: begins\n",
+    );
+    expect(notesFor("v0.2.0", repository)).toBe("- four: is newer\n\n- three: is new\n");
+    expect(() => notesFor("v9.9.9", repository)).toThrow("git log");
+  });
+});

@@ -1,0 +1,32 @@
+/** The machines an executable is made for, and what must be found in it. */
+import { version } from "../../package.json";
+import type { Anatomy } from "./anatomy";
+
+export interface Target extends Anatomy {
+  /** As in the file's name. */
+  name: string;
+  /** The same to Bun. */
+  bun: string;
+}
+
+export const targets: readonly Target[] = [
+  elf("linux-x64", "x64", "/lib64/ld-linux-x86-64.so.2"),
+  elf("linux-arm64", "arm64", "/lib/ld-linux-aarch64.so.1"),
+  elf("linux-x64-musl", "x64", "/lib/ld-musl-x86_64.so.1"),
+  elf("linux-arm64-musl", "arm64", "/lib/ld-musl-aarch64.so.1"),
+  // Without a signature that fits, the system ends it at once.
+  { name: "darwin-x64", bun: "bun-darwin-x64", format: "mach-o", machine: "x64", signature: "ad-hoc" },
+  { name: "darwin-arm64", bun: "bun-darwin-arm64", format: "mach-o", machine: "arm64", signature: "ad-hoc" },
+  { name: "windows-x64", bun: "bun-windows-x64", format: "pe", machine: "x64" },
+];
+
+function elf(name: string, machine: Anatomy["machine"], loader: string): Target {
+  return { name, bun: `bun-${name}`, format: "elf", machine, loader };
+}
+
+const ending = ({ format }: Target) => (format === "pe" ? ".exe" : "");
+
+export const fileName = (target: Target): string => `dragoman-${version}-${target.name}${ending(target)}`;
+
+/** Names under which our own files stand in every executable. */
+export const embedded = ["root/dragoman", "root/tokenizer-worker.js", "root/static/admin.css", `"${version}"`];
