@@ -2,6 +2,8 @@
 import { z } from "zod";
 import { ProxyError } from "../errors";
 import { callOut, readBody, readStart } from "../net/fetch";
+import { parseJson } from "../net/json";
+import { silent } from "../net/unreachable";
 import { allowedModelHost, type Hosts, type Mode } from "./hosts";
 
 export interface Caller {
@@ -105,17 +107,9 @@ async function ask(
     return { status: response.status, headers: response.headers, json: parseJson(text) };
   } catch (thrown) {
     if (!late.signal.aborted || signal?.aborted) throw thrown;
-    throw new ProxyError("timeout", `GitHub did not answer within ${Math.ceil(within / 1000)} s.`);
+    throw silent(url, "GitHub", within);
   } finally {
     clearTimeout(timer);
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

@@ -1,7 +1,7 @@
 /** Where GitHub and Copilot are reached, for github.com and for tenants of ghe.com, and the apps one signs in with. */
 import type { Environment } from "../config/environment";
 import { ProxyError } from "../errors";
-import { isLoopbackUrl } from "../net/fetch";
+import { isLoopbackUrl } from "../net/proxy";
 
 /** How a GitHub token becomes a bearer for the model host: exchanged for a Copilot token, or used as it is. */
 export type Mode = "exchange" | "direct";

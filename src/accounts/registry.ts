@@ -42,8 +42,11 @@ export interface Registry {
   stamp(): string;
 }
 
-/** @param folder Made when the first account is added. */
-export function openRegistry(folder: string, logger: Logger): Registry {
+/**
+ * @param folder Made when the first account is added.
+ * @param tighten Whether reading a file that others could read makes it private.
+ */
+export function openRegistry(folder: string, logger: Logger, { tighten = true } = {}): Registry {
   const warned = new Set<string>();
 
   const load = () =>
@@ -55,7 +58,7 @@ export function openRegistry(folder: string, logger: Logger): Registry {
   function read(host: string, file: string): SavedAccount | undefined {
     const path = join(folder, host, file);
     try {
-      const account = savedAccount.parse(JSON.parse(readPrivate(path, 64 * 1024) ?? ""));
+      const account = savedAccount.parse(JSON.parse(readPrivate(path, 64 * 1024, { tighten }) ?? ""));
       if (pathOf(account) !== path)
         throw new ProxyError("invalid_request", "It names another account than its file name.");
       return account;

@@ -1,6 +1,9 @@
 /** What a person reads when the server is up: where it is, whose quota it spends, how to try it. At most twenty lines. */
 import { homedir } from "node:os";
+import { hostsFor } from "../accounts/hosts";
 import type { App } from "../app";
+import { ignoredProxy, isLoopbackUrl, proxyFor, sparedBy } from "../net/proxy";
+import { sayTrustFault, trustFiles } from "../net/trust";
 
 export function welcome(app: App, url: string): string[] {
   return [
@@ -10,9 +13,10 @@ export function welcome(app: App, url: string): string[] {
     "",
     `  Address   ${url}`,
     `  Accounts  ${accountsLine(app)}`,
-    `  Access    ${accessLine(app)}`,
+    `  Access    ${accessLine(app, url)}`,
     `  Admin     ${url}/admin`,
     `  Data      ${app.environment.home.replace(homedir(), "~")}`,
+    ...(app.demo ? [] : networkLines(app)),
     "",
     "Try it:",
     ...curlFor(url, app),
@@ -26,9 +30,27 @@ function accountsLine({ accounts }: App): string {
   return accounts.map(({ id, temporary }) => (temporary ? "a temporary one, for this run" : id)).join(", ");
 }
 
-function accessLine({ clientKeys }: App): string {
-  if (clientKeys.length === 0) return "no client key needed: any program on this machine, no web page";
-  return `${clientKeys.length === 1 ? "a client key is" : "one of your client keys is"} needed`;
+function accessLine({ clientKeys }: App, url: string): string {
+  if (clientKeys.length > 0)
+    return `${clientKeys.length === 1 ? "a client key is" : "one of your client keys is"} needed`;
+  return isLoopbackUrl(url)
+    ? "no client key needed: any program on this machine, no web page"
+    : "WARNING: no client key is needed, and other machines reach this address: they can spend your quota";
+}
+
+/** What stands between this machine and GitHub, where something does. */
+function networkLines({ environment }: App): string[] {
+  const { api } = hostsFor(environment.enterpriseHost, environment);
+  const proxy = proxyFor(api);
+  const ignored = ignoredProxy(api);
+  const spared = ["this machine", ...sparedBy()].join(", ");
+  const faults = trustFiles().filter(({ fault }) => fault);
+  return [
+    ...(ignored ? [`  Proxy     none is used: ${ignored.variable} ${ignored.fault}`] : []),
+    ...(proxy?.fault ? [`  Proxy     no call to GitHub can succeed: ${proxy.variable} ${proxy.fault}.`] : []),
+    ...(proxy && !proxy.fault ? [`  Proxy     ${proxy.address} (${proxy.variable}), not for: ${spared}`] : []),
+    ...faults.map((file) => `  CA file   ${sayTrustFault(file)}`),
+  ];
 }
 
 function curlFor(url: string, app: App): string[] {

@@ -177,6 +177,14 @@ export function openConfig(path: string): ConfigStore {
   };
 }
 
+/** What the file says now, left as it is; undefined when there is none. @throws as {@link openConfig} */
+export function lookAtConfig(path: string): { stored: Stored; config: Config } | undefined {
+  const text = readPrivate(path, maxBytes, { tighten: false });
+  if (text === undefined) return undefined;
+  const stored = parseText(path, text);
+  return { stored, config: parseStored(path, text, stored) };
+}
+
 interface Reading {
   text: string;
   stored: Stored;

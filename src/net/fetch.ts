@@ -1,11 +1,13 @@
 /** Calling out: own time limits, no redirects, no proxy towards this machine, and network failures in words. */
 import { ProxyError } from "../errors";
+import { isLoopbackUrl } from "./proxy";
+import { codeOf, silent, tunnelStatus, unreachable } from "./unreachable";
 
 export interface OutgoingCall {
   method: string;
   headers: Record<string, string>;
   body?: string | Uint8Array;
-  /** Ends the call, before or after the answer's headers. */
+  /** Ends the call, before or after the answer's headers. It lives no longer than what the call is for. */
   signal?: AbortSignal;
   /** Milliseconds until the answer's headers must be here. */
   headersWithin: number;
@@ -29,12 +31,9 @@ export async function callOut(url: string, call: OutgoingCall): Promise<Response
       if (call.signal?.aborted || thrown instanceof ProxyError) throw thrown;
       const code = codeOf(thrown);
       const unprocessed = neverConnected.has(code) || (code === "ECONNRESET" && performance.now() - sentAt < 250);
-      if (!unprocessed || attempt === 2)
-        throw networkError(
-          thrown,
-          /REFUSED|FailedToOpen/i.test(code) && goesThroughProxy(url) ? "PROXY" : code,
-          call.who,
-        );
+      // A proxy that declines will decline again, and may count wrong passwords.
+      const declined = (tunnelStatus(thrown) ?? 500) < 500;
+      if (!unprocessed || declined || attempt === 2) throw unreachable(thrown, url, call.who);
       call.retried?.(code);
       await Bun.sleep(50 + Math.random() * 200);
     }
@@ -42,14 +41,19 @@ export async function callOut(url: string, call: OutgoingCall): Promise<Response
 }
 
 async function fetchOnce(url: string, call: OutgoingCall): Promise<Response> {
-  const silence = new AbortController();
-  const timer = setTimeout(() => silence.abort(), call.headersWithin);
+  const { signal } = call;
+  const ending = new AbortController();
+  // `AbortSignal.any` costs several times as much.
+  const end = () => ending.abort(signal?.reason);
+  if (signal?.aborted) end();
+  else signal?.addEventListener("abort", end, { once: true });
+  const timer = setTimeout(end, call.headersWithin);
   try {
     const response = await fetch(url, {
       method: call.method,
       headers: call.headers,
       body: call.body,
-      signal: call.signal ? AbortSignal.any([call.signal, silence.signal]) : silence.signal,
+      signal: ending.signal,
       redirect: "manual",
       // Bun gives up after minutes of silence by itself, and would send calls to this machine through HTTP_PROXY.
       timeout: false,
@@ -67,8 +71,7 @@ async function fetchOnce(url: string, call: OutgoingCall): Promise<Response> {
     }
     return response;
   } catch (thrown) {
-    if (silence.signal.aborted && !call.signal?.aborted)
-      throw new ProxyError("timeout", `${call.who} did not answer within ${Math.round(call.headersWithin / 1000)} s.`);
+    if (ending.signal.aborted && !signal?.aborted) throw silent(url, call.who, call.headersWithin);
     throw thrown;
   } finally {
     clearTimeout(timer);
@@ -95,7 +98,7 @@ export async function readBody(response: Response, most: number, who: string): P
     }
   } catch (thrown) {
     if (thrown instanceof ProxyError || (thrown instanceof Error && thrown.name === "AbortError")) throw thrown;
-    throw networkError(thrown, codeOf(thrown), who);
+    throw unreachable(thrown, response.url, who);
   }
   return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
 }
@@ -126,24 +129,6 @@ export async function readStart(response: Response, most: number, within = 5000)
   return Buffer.concat(pieces).subarray(0, most).toString();
 }
 
-/** `localhost`, 127.0.0.0/8 or ::1: the hosts that plain http and no proxy are good for. */
-export function isLoopbackUrl(url: string): boolean {
-  const { hostname } = new URL(url);
-  return hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
-}
-
-/** A connection that is refused then is the proxy's. */
-function goesThroughProxy(url: string): boolean {
-  const { protocol, hostname } = new URL(url);
-  const name = protocol === "https:" ? "https_proxy" : "http_proxy";
-  const spared = (process.env.no_proxy ?? process.env.NO_PROXY ?? "")
-    .split(",")
-    .map((each) => each.trim().replace(/^\./, ""));
-  if (isLoopbackUrl(url) || spared.some((each) => each === "*" || (each && `.${hostname}`.endsWith(`.${each}`))))
-    return false;
-  return Boolean(process.env[name] ?? process.env[name.toUpperCase()]);
-}
-
 const neverConnected = new Set([
   "ECONNREFUSED",
   "ConnectionRefused",
@@ -154,21 +139,3 @@ const neverConnected = new Set([
   "ENETUNREACH",
   "ERR_PROXY_TUNNEL",
 ]);
-
-const sentences: [RegExp, string][] = [
-  [/REFUSED|FailedToOpenSocket/i, "refused the connection"],
-  [/ENOTFOUND|EAI_AGAIN/, "has a name that could not be resolved: is this machine offline?"],
-  [/UNREACH/, "is not reachable from this network"],
-  [/PROXY/, "could not be reached through the HTTP proxy that HTTPS_PROXY names"],
-  [/CERT|SIGNATURE|TLS|SSL|EPROTO|ISSUER/i, "has a TLS certificate that could not be verified"],
-  [/RESET|CLOSED|EPIPE/i, "broke the connection before its answer was complete"],
-];
-
-function networkError(thrown: unknown, code: string, who: string): ProxyError {
-  const sentence = sentences.find(([pattern]) => pattern.test(code))?.[1] ?? "could not be reached";
-  return new ProxyError("upstream", `${who} ${sentence}.`, { cause: thrown, code: "upstream_unreachable" });
-}
-
-function codeOf(thrown: unknown): string {
-  return thrown instanceof Error && "code" in thrown && typeof thrown.code === "string" ? thrown.code : "";
-}

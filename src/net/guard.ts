@@ -5,7 +5,7 @@
 import { ProxyError } from "../errors";
 
 export interface Caller {
-  /** Ours and random: a client's own `x-request-id` is not believed. */
+  /** Ours: a client's own `x-request-id` is not believed. It begins with the time, so that an index of them grows at its end. */
   requestId: string;
   /** The socket's address; null when it is not known. */
   peer: string | null;
@@ -44,13 +44,13 @@ export function inspect(request: Request, peer: string | null, lists: GuardLists
   const host = hostHeader === null ? undefined : hostPattern.exec(hostHeader)?.[1]?.toLowerCase();
   // A malformed Host makes `request.url` a bare path, and a router would then run another path than a guard saw.
   if (host === undefined || !request.url.startsWith("http"))
-    throw new ProxyError("invalid_request", "The Host header is missing or malformed.");
+    throw new ProxyError("invalid_request", "The Host header is missing or malformed.", { headers: closing });
 
   const origin = request.headers.get("origin");
   const kind = hostKind(host, lists.hosts);
   const foreign = origin === null ? fetchedFromElsewhere(request) : !sameOrigin(origin, hostHeader!);
   return {
-    requestId: crypto.randomUUID(),
+    requestId: Bun.randomUUIDv7(),
     peer,
     foreign,
     origin,
@@ -62,8 +62,13 @@ export function inspect(request: Request, peer: string | null, lists: GuardLists
 /** @throws ProxyError 405 for methods nobody serves. */
 export function refuseMethods(request: Request): void {
   if (!methods.has(request.method))
-    throw new ProxyError("method_not_allowed", `${request.method.slice(0, 20)} is not served here.`);
+    throw new ProxyError("method_not_allowed", `${request.method.slice(0, 20)} is not served here.`, {
+      headers: closing,
+    });
 }
+
+/** Of a connection that began like this nothing more is read. */
+const closing = { connection: "close" };
 
 /** Whether a call without a client key may reach the models; where not, the sentence says which config line allows it. */
 export function refuseStrangers(caller: Caller, request: Request, origins: ReadonlySet<string>): void {

@@ -142,10 +142,10 @@ export function pump(
   }
 
   function stop(event: Event): void {
-    if (gone.aborted) return end("client-gone");
     const { reason } = event.target as AbortSignal;
     const down = new ProxyError("no_account", "dragoman is shutting down; send the request again in a moment.");
-    breakOff(reason instanceof ProxyError ? reason : down);
+    if (gone.aborted) end("client-gone");
+    else breakOff(reason instanceof ProxyError ? reason : down);
   }
 }
 

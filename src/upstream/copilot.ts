@@ -42,7 +42,7 @@ export const endpointOf: Record<Dialect, string> = {
 const integration = "vscode-chat";
 const apiVersion = "2026-08-01";
 
-export function openCopilot(config: ConfigStore, version: string): Copilot {
+export function openCopilot(config: Pick<ConfigStore, "current">, version: string): Copilot {
   const product = `dragoman/${version}`;
   return {
     call(session, call) {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import { ProxyError } from "../../src/errors";
-import { callOut, isLoopbackUrl, readBody, readStart } from "../../src/net/fetch";
+import { callOut, readBody, readStart } from "../../src/net/fetch";
+import { isLoopbackUrl } from "../../src/net/proxy";
 
 const call = { method: "POST", headers: {}, body: "{}", headersWithin: 1000, who: "The service" };
 const failure = (promise: Promise<unknown>) =>

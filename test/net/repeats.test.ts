@@ -1,8 +1,8 @@
 /** Frames that are known to be of no concern to anybody are told in one, and nothing else is. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { wordsApart } from "../../src/dialects/hub/words-apart";
 import { type FrameSink, type Repeat, readSse, type SseFrame } from "../../src/net/sse";
-import { wordsApart } from "../../src/relay/repeat";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 const frameOf = (words: string, number = 0) =>

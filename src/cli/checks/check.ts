@@ -1,0 +1,48 @@
+/** What a check is given, and what it finds. Nothing here changes anything: no sign-in, no file, no paid request. */
+import type { Environment } from "../../config/environment";
+import type { Logger } from "../../logger";
+
+export interface Finding {
+  /** What was looked at: `data folder`. */
+  name: string;
+  state: "ok" | "warn" | "fail";
+  /** What was found, in a sentence. */
+  message: string;
+  /** What helps, in a sentence. */
+  todo?: string;
+}
+
+export interface Subject {
+  version: string;
+  environment: Environment;
+  /** Every variable, ours or not. */
+  env: Record<string, string | undefined>;
+  /** The person's own folder. */
+  home: string;
+  /** The port that `start` would take. */
+  port: number;
+  /** The enterprise's own GitHub, where one is named. */
+  enterpriseHost?: string;
+  /** Remembers every secret it is told, and says nothing. */
+  logger: Logger;
+}
+
+export type Check = (subject: Subject) => Finding[] | Promise<Finding[]>;
+
+/** What is said of one thing. */
+export const about = (name: string) => ({
+  ok: (message: string): Finding => ({ name, state: "ok", message }),
+  warn: (message: string, todo?: string): Finding => ({ name, state: "warn", message, todo }),
+  fail: (message: string, todo?: string): Finding => ({ name, state: "fail", message, todo }),
+});
+
+/** `3 files`, `1 file`. */
+export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+
+/** `1.2 GiB`, of bytes. */
+export function inSize(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  const amount = bytes / 1024 ** power;
+  return `${amount < 10 && power > 0 ? amount.toFixed(1) : Math.round(amount)} ${units[power]}`;
+}

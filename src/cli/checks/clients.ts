@@ -1,0 +1,23 @@
+/** Which of the clients we know are set up to call us. */
+import { clientStatus } from "../../clients/status";
+import { clientIds, clientOf } from "../../clients/table";
+import { about, type Finding, type Subject } from "./check";
+import { addressOf } from "./port";
+
+/** Those that have a file; of the others nobody can tell. Only what is there is spoken of. */
+export function checkClients(subject: Subject): Finding[] {
+  const url = addressOf(subject);
+  const { home, env } = subject;
+  const found = clientIds.flatMap((id) => {
+    const { state, file, fault } = clientStatus(id, { home, env, url });
+    const { name } = clientOf(id);
+    const client = about(name);
+    if (state === "here") return [client.ok(`${file} leads here.`)];
+    if (state === "elsewhere")
+      return [client.warn(`${file} does not lead to ${url}.`, `If it should: dragoman connect ${id} --write`)];
+    if (state === "unreadable") return [client.warn(`${file} does not read (${fault}).`, "Mend it in that client.")];
+    return [];
+  });
+  if (found.length > 0) return found;
+  return [about("clients").ok("No client keeps settings here yet; `dragoman connect <client>` sets one up.")];
+}

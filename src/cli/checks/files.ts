@@ -1,0 +1,107 @@
+/** The data folder and what lies in it: whose it is, who can read it, whether config and history are sound. */
+import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { lookAtConfig } from "../../config/store";
+import { asProxyError } from "../../errors";
+import { lookAtHistory } from "../../history/soundness";
+import { about, counted, type Finding, inSize, type Subject } from "./check";
+
+export function checkFolder({ environment: { home } }: Subject): Finding[] {
+  const folder = about("data folder");
+  if (!existsSync(home)) {
+    const above = nearestAbove(home);
+    if (mayWrite(above)) return [folder.ok(`${home} is made when it is first needed.`), ...checkDisk(above)];
+    return [
+      folder.fail(`${home} cannot be made: ${above} may not be written.`, "Set DRAGOMAN_HOME to a folder of yours."),
+    ];
+  }
+  return [checkRights(home), ...checkDisk(home)];
+}
+
+function checkRights(home: string): Finding {
+  const folder = about("data folder");
+  const stats = statSync(home);
+  if (!stats.isDirectory()) return folder.fail(`${home} is not a folder.`, "Set DRAGOMAN_HOME to a folder.");
+  const uid = process.getuid?.();
+  if (uid !== undefined && stats.uid !== uid)
+    return folder.fail(
+      `${home} belongs to another user (uid ${stats.uid}, this is uid ${uid}).`,
+      "Set DRAGOMAN_HOME to a folder of your own.",
+    );
+  if (!mayWrite(home)) return folder.fail(`${home} may not be written.`, `Run: chmod 700 ${quoted(home)}`);
+  // On Windows the folders above say who may read.
+  if (uid === undefined) return folder.ok(`${home} can be written.`);
+  if (stats.mode & 0o022)
+    return folder.fail(`Others may write into ${home}; dragoman does not start so.`, `Run: chmod 700 ${quoted(home)}`);
+  const open = [home, ...below(home)].filter((path) => (statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077);
+  const [first] = open;
+  if (first === undefined) return folder.ok(`${home}: only you can read it.`);
+  const named = first === home ? "the folder itself" : relative(home, first);
+  return folder.warn(
+    `Others on this machine can read ${counted(open.length, "thing")} in ${home}: ${named}${open.length > 1 ? " and more" : ""}.`,
+    `Run: chmod -R go= ${quoted(home)}`,
+  );
+}
+
+const mebibyte = 1024 * 1024;
+
+function checkDisk(path: string): Finding[] {
+  const { bavail, bsize } = statfsSync(path);
+  return [judgeDisk(bavail * bsize)];
+}
+
+/** @param free Bytes. */
+export function judgeDisk(free: number): Finding {
+  const disk = about("disk");
+  const left = `${inSize(free)} are free where the data folder is`;
+  if (free < 10 * mebibyte)
+    return disk.fail(`${left}: neither settings nor the history can be written.`, "Make room on that disk.");
+  if (free < 200 * mebibyte)
+    return disk.warn(`${left}: the history may soon not be written.`, "Make room on that disk.");
+  return disk.ok(`${left}.`);
+}
+
+export function checkConfig({ environment: { configFile } }: Subject): Finding[] {
+  const config = about("config");
+  try {
+    const read = lookAtConfig(configFile);
+    if (!read) return [config.ok("There is no config.json; every key has its default.")];
+    const keys = Object.keys(read.stored);
+    return [
+      config.ok(`config.json reads: ${keys.length === 0 ? "every key has its default" : `${keys.join(", ")} set`}.`),
+    ];
+  } catch (thrown) {
+    return [config.fail(asProxyError(thrown).message, "Mend the file; until then dragoman does not start.")];
+  }
+}
+
+export function checkHistory({ environment: { historyFile } }: Subject): Finding[] {
+  const history = about("history");
+  try {
+    const sound = lookAtHistory(historyFile);
+    if (!sound) return [history.ok("There is none yet; it begins with the first request.")];
+    return [history.ok(`${historyFile} is sound: ${counted(sound.rows, "request")}, ${inSize(sound.bytes)}.`)];
+  } catch (thrown) {
+    return [history.fail(asProxyError(thrown).message, "Requests are served all the same.")];
+  }
+}
+
+const nearestAbove = (path: string): string => (existsSync(path) ? path : nearestAbove(dirname(path)));
+const quoted = (path: string) => `"${path}"`;
+
+function mayWrite(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function below(folder: string): string[] {
+  try {
+    return readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name));
+  } catch {
+    return []; // a file that goes while we look
+  }
+}

@@ -1,0 +1,130 @@
+/** The way to GitHub: proxy, trusted certificates, each host, and the clock by what they answer. */
+import { type Hosts, hostsFor } from "../../accounts/hosts";
+import { asProxyError, type ProxyError } from "../../errors";
+import { callOut } from "../../net/fetch";
+import { followWay } from "../../net/hops";
+import { ignoredProxy, proxyFor, sparedBy } from "../../net/proxy";
+import { sayTrustFault, trustFiles } from "../../net/trust";
+import { savedAccounts } from "./accounts";
+import { about, counted, type Finding, type Subject } from "./check";
+
+/** Milliseconds: one call, and each hop that is looked at after it. */
+const patience = 4_000;
+const hopPatience = 1_200;
+
+export function checkProxy({ environment, enterpriseHost, env }: Subject): Finding[] {
+  const proxy = about("proxy");
+  const { api } = hostsFor(enterpriseHost, environment);
+  const ignored = ignoredProxy(api, env);
+  if (ignored)
+    return [
+      proxy.warn(
+        `GitHub is called directly: ${ignored.variable} ${ignored.fault}.`,
+        "If this network can only be left through a proxy, name an http:// one in HTTPS_PROXY.",
+      ),
+    ];
+  const found = proxyFor(api, env);
+  if (!found) return [proxy.ok("None: GitHub is called directly.")];
+  const { variable, address, fault } = found;
+  if (fault) return [proxy.fail(`${variable} ${fault}.`, `Mend or unset ${variable}.`)];
+  const spared = ["this machine", ...sparedBy(env)].join(", ");
+  return [proxy.ok(`${address} (${variable}), not for: ${spared}.`)];
+}
+
+export function checkTrust({ env }: Subject): Finding[] {
+  const trust = about("CA file");
+  const files = trustFiles(env);
+  if (files.length === 0) return [trust.ok("None is named: only the usual authorities are trusted.")];
+  return files.map((file) =>
+    file.fault
+      ? trust.fail(sayTrustFault(file), `Mend the file, or point ${file.variable} to another one.`)
+      : trust.ok(`${file.variable} adds ${counted(file.count, "certificate")} of ${file.path}.`),
+  );
+}
+
+interface Answer {
+  finding: Finding;
+  /** By how many ms this machine's clock is ahead of theirs. */
+  drift?: number;
+}
+
+/** Every host that the accounts need, at once; and the clock. */
+export async function checkReach(subject: Subject): Promise<Finding[]> {
+  const answers = await Promise.all(
+    hostsNeeded(subject)
+      .flatMap(servicesOf)
+      .map((service) => ask(service, subject)),
+  );
+  const drifts = answers.flatMap(({ drift }) => (drift === undefined ? [] : [drift]));
+  return [...answers.map(({ finding }) => finding), judgeClock(drifts)];
+}
+
+function hostsNeeded(subject: Subject): Hosts[] {
+  const { environment, enterpriseHost } = subject;
+  const saved = savedAccounts(subject).accounts.map(({ host }) => host);
+  const names = new Set(saved.length > 0 ? saved : [enterpriseHost ?? "github.com"]);
+  return [...names].map((name) => hostsFor(name, environment));
+}
+
+interface Service {
+  name: string;
+  url: string;
+}
+
+const servicesOf = ({ web, api, copilot, copilotOverride }: Hosts): Service[] => [
+  { name: "GitHub", url: `${web}/` },
+  { name: "GitHub's API", url: `${api}/` },
+  { name: "Copilot API", url: `${copilotOverride ?? copilot}/_ping` },
+];
+
+async function ask({ name, url }: Service, { version }: Subject): Promise<Answer> {
+  const { host } = new URL(url);
+  const reach = about(name);
+  const began = Date.now();
+  try {
+    const headers = { "user-agent": `dragoman/${version}`, accept: "*/*" };
+    const response = await callOut(url, { method: "GET", headers, headersWithin: patience, who: host });
+    const took = Date.now() - began;
+    void response.body?.cancel();
+    return { finding: reach.ok(`${host} answers in ${took} ms.`), drift: driftOf(response, began + took / 2) };
+  } catch (thrown) {
+    const error = asProxyError(thrown);
+    // A redirect is an answer too: to a sign-in page, for instance.
+    const answered = error.kind === "upstream" && error.details.code !== "upstream_unreachable";
+    if (answered) return { finding: reach.ok(`${host} answers in ${Date.now() - began} ms.`) };
+    return { finding: reach.fail(error.message + (await moreOf(error, url)), todoOf(url)) };
+  }
+}
+
+/** What only a look at the hops can tell: who is silent, or who signed. */
+async function moreOf({ kind, message }: ProxyError, url: string): Promise<string> {
+  if (kind === "timeout") return ` Looked at hop by hop: ${(await followWay(url, hopPatience)).told}.`;
+  if (!/ certificate/.test(message)) return "";
+  const { signer } = await followWay(url, hopPatience);
+  return signer ? ` It is signed by "${signer}".` : "";
+}
+
+const todoOf = (url: string) =>
+  proxyFor(url) ? undefined : "Check the network. If it can only be left through a proxy, name that in HTTPS_PROXY.";
+
+/** Undefined when the answer has no date. */
+function driftOf(response: Response, at: number): number | undefined {
+  const said = Date.parse(response.headers.get("date") ?? "");
+  // It is cut to whole seconds.
+  return Number.isNaN(said) ? undefined : at - (said + 500);
+}
+
+/** @param drifts Milliseconds ahead, as each host sees it. */
+export function judgeClock(drifts: number[]): Finding {
+  const clock = about("clock");
+  const sorted = drifts.toSorted((one, other) => one - other);
+  const drift = sorted[Math.floor(sorted.length / 2)];
+  if (drift === undefined) return clock.warn("Nobody could be asked what time it is.");
+  const seconds = Math.round(Math.abs(drift) / 1000);
+  const off = seconds < 120 ? counted(seconds, "second") : counted(Math.round(seconds / 60), "minute");
+  const told = `This machine's clock is ${off} ${drift > 0 ? "ahead" : "behind"}`;
+  const todo = "Let the system set its clock from the network.";
+  if (seconds > 300) return clock.fail(`${told}: certificates and sign-ins are judged by it.`, todo);
+  if (seconds > 60) return clock.warn(`${told}.`, todo);
+  return clock.ok("It is right, by what these hosts say.");
+}

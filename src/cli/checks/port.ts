@@ -1,0 +1,84 @@
+/** Whether a server runs, which one, and whether the port is free for one. */
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { z } from "zod";
+import { callOut, readBody } from "../../net/fetch";
+import { holderOf, nameHolder } from "../holder";
+import { findRunning } from "../running";
+import { about, type Finding, type Subject } from "./check";
+
+const health = z.object({
+  version: z.string().max(50),
+  demo: z.boolean(),
+  history: z.string().max(50).optional(),
+});
+type Health = z.infer<typeof health>;
+
+/** Where the clients are to call: the running server, or the one that `start` would be. */
+export const addressOf = ({ environment, port }: Subject): string =>
+  findRunning(environment.home, { tighten: false })?.url ?? `http://127.0.0.1:${port}`;
+
+export async function checkPort(subject: Subject): Promise<Finding[]> {
+  const { environment, port, version } = subject;
+  const here = `http://127.0.0.1:${port}`;
+  const noted = [environment.home, join(environment.home, "demo")].flatMap(
+    (home) => findRunning(home, { tighten: false }) ?? [],
+  );
+  const servers = await Promise.all(
+    noted.map(async ({ url, pid }) => describe(url, pid, await askHealth(url), version)),
+  );
+  return noted.some(({ url }) => url === here) ? servers : [...servers, ...(await checkFree(port, here, version))];
+}
+
+async function checkFree(port: number, here: string, version: string): Promise<Finding[]> {
+  const named = about("port");
+  const fault = await triedPort(port);
+  if (fault === undefined) return [named.ok(`Port ${port} is free.`)];
+  if (fault === "EACCES")
+    return [named.fail(`Port ${port} may not be used by this account.`, "Choose one above 1023 with --port.")];
+  const holder = holderOf(port);
+  const told = await askHealth(here);
+  if (told) return [describe(here, holder?.pid, told, version)];
+  return [
+    named.fail(
+      `Port ${port} is taken by ${nameHolder(holder)}.`,
+      "Stop that program, or start dragoman with another --port.",
+    ),
+  ];
+}
+
+function describe(url: string, pid: number | undefined, told: Health | undefined, version: string): Finding {
+  const server = about("server");
+  const process = pid === undefined ? "" : ` (process ${pid})`;
+  if (!told)
+    return server.warn(
+      `The server that is noted at ${url}${process} does not answer.`,
+      "If no dragoman runs, the note is an old one and does no harm.",
+    );
+  const named = `dragoman ${told.version}${told.demo ? ", DEMO," : ""} runs at ${url}${process}`;
+  if (told.version !== version)
+    return server.warn(`${named}; this is ${version}.`, "Start it again to have it serve with this version.");
+  if (told.history === "degraded")
+    return server.warn(`${named}, and its history waits for the disk.`, "See what the disk and the history below say.");
+  return server.ok(`${named}.`);
+}
+
+/** Undefined when there is no dragoman. */
+async function askHealth(url: string): Promise<Health | undefined> {
+  try {
+    const who = "The server";
+    const response = await callOut(`${url}/health`, { method: "GET", headers: {}, headersWithin: 2000, who });
+    return health.parse(JSON.parse(Buffer.from(await readBody(response, 65_536, who)).toString()));
+  } catch {
+    return undefined; // whoever it is, it is none of ours
+  }
+}
+
+/** Takes the port for a moment. @returns The system's word for why not. */
+function triedPort(port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", (error) => resolve("code" in error ? String(error.code) : "unknown"));
+    server.listen({ port, host: "127.0.0.1", exclusive: true }, () => server.close(() => resolve(undefined)));
+  });
+}

@@ -1,0 +1,75 @@
+/** Variables that lead clients, or us, elsewhere than the person means. */
+import { sparedBy } from "../../net/proxy";
+import { about, type Finding, type Subject } from "./check";
+import { addressOf } from "./port";
+
+const variables = about("variables");
+
+/** What clients read their address from. */
+const addresses = ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_BASE"];
+
+/** What sends Claude Code to a cloud, whatever its address says. */
+const clouds = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
+
+export function checkVariables(subject: Subject): Finding[] {
+  const { env } = subject;
+  const found = [
+    ...addresses.flatMap((name) => elsewhere(name, env[name]?.trim(), addressOf(subject))),
+    ...clouds.filter((name) => /^(?:1|true)$/i.test(env[name] ?? "")).map(cloud),
+    ...bothKeys(env),
+    ...proxiedLoopback(env),
+    ...uncheckedTls(env),
+  ];
+  return found.length > 0 ? found : [variables.ok("None is set that would lead a client elsewhere.")];
+}
+
+function elsewhere(name: string, value: string | undefined, here: string): Finding[] {
+  if (!value || hostOf(value) === hostOf(here)) return [];
+  const where = hostOf(value) ?? "what is no address";
+  return [
+    variables.warn(
+      `${name} leads clients to ${where}, not to ${here}.`,
+      `Unset it, or set it to ${here}${name.startsWith("OPENAI") ? "/v1" : ""}, where the client starts.`,
+    ),
+  ];
+}
+
+/** Host and port, with one name for this machine; undefined for what is no address. */
+function hostOf(address: string): string | undefined {
+  return URL.parse(address)?.host.replace(/^(?:localhost|\[::1\])(?=:|$)/, "127.0.0.1");
+}
+
+const cloud = (name: string): Finding =>
+  variables.warn(`${name} is set: Claude Code goes to that cloud, and not here.`, `Unset ${name}.`);
+
+function bothKeys({ ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN }: Subject["env"]): Finding[] {
+  if (!ANTHROPIC_API_KEY?.trim() || !ANTHROPIC_AUTH_TOKEN?.trim()) return [];
+  return [
+    variables.warn(
+      "ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are both set: Claude Code warns of it and may take the wrong one.",
+      "Keep ANTHROPIC_AUTH_TOKEN where Claude Code starts. (dragoman itself uses ANTHROPIC_API_KEY for exact token counts.)",
+    ),
+  ];
+}
+
+/** Many clients look for this machine through the proxy too. */
+function proxiedLoopback(env: Subject["env"]): Finding[] {
+  const named = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"].find((name) => env[name]);
+  if (!named || sparedBy(env).some((entry) => /^(?:\*|127\.0\.0\.1|127\.0\.0\.0\/8)$/.test(entry))) return [];
+  return [
+    variables.warn(
+      `${named} is set, and NO_PROXY does not name 127.0.0.1: some clients would look for dragoman through that proxy.`,
+      "Add localhost,127.0.0.1,::1 to NO_PROXY where the clients start.",
+    ),
+  ];
+}
+
+function uncheckedTls({ NODE_TLS_REJECT_UNAUTHORIZED }: Subject["env"]): Finding[] {
+  if (NODE_TLS_REJECT_UNAUTHORIZED !== "0") return [];
+  return [
+    variables.warn(
+      "NODE_TLS_REJECT_UNAUTHORIZED=0 lets anybody pose as any server. dragoman checks certificates all the same; other tools do not.",
+      "Unset it, and set NODE_EXTRA_CA_CERTS to the company's root certificate instead.",
+    ),
+  ];
+}

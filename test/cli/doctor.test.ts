@@ -1,0 +1,470 @@
+/** `dragoman doctor`: what is wrong is found and named, what is right is left exactly as it is. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { version } from "../../package.json";
+import type { Finding } from "../../src/cli/checks/check";
+import { judgeDisk } from "../../src/cli/checks/files";
+import { judgeClock } from "../../src/cli/checks/network";
+import { lookAtHistory } from "../../src/history/soundness";
+import { run } from "../support/command";
+import { companyRoot, declining, startCompany } from "../support/company";
+import { startProxy, until } from "../support/proxy";
+import { type Github, scriptedGithub } from "./bench";
+
+// Each test starts programs, on a machine that may be busy.
+setDefaultTimeout(30_000);
+
+interface Report {
+  code: number;
+  version: string;
+  platform: string;
+  checks: Finding[];
+  stdout: string;
+  /** Of one name, in order. */
+  of(name: string): Finding[];
+}
+
+/** A port that nobody has. */
+function freePort(): number {
+  using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  return holder.port!;
+}
+
+async function examine(env: Record<string, string>, port = freePort()): Promise<Report> {
+  await using command = run(["doctor", "--json", "--port", String(port)], { env });
+  const code = await command.exited;
+  expect(command.stderr()).toBe("");
+  expect(command.stdout().trim().split("\n")).toHaveLength(1);
+  const report = JSON.parse(command.stdout()) as Pick<Report, "version" | "platform" | "checks">;
+  expect(code).toBe(report.checks.some(({ state }) => state === "fail") ? 1 : 0);
+  const of = (name: string) => report.checks.filter((finding) => finding.name === name);
+  return { ...report, code, stdout: command.stdout(), of };
+}
+
+/** Every entry below, with its rights, times and bytes. */
+const traces = (folder: string) =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => !name.startsWith(".bun"))
+    .sort()
+    .map((name) => {
+      const { mode, mtimeMs, size } = statSync(join(folder, name));
+      return { name, mode, mtimeMs, size };
+    });
+
+/** All that GitHub and Copilot list for the account is enabled. */
+function withoutPolicy({ demo }: Github) {
+  for (const account of demo.accounts) account.models = ["gpt-5-mini", "claude-sonnet-4.6"];
+}
+
+describe("when all is well", () => {
+  test("it says so, and exits with 0", async () => {
+    await using github = scriptedGithub();
+    withoutPolicy(github);
+    github.signIn("octo-demo");
+    const report = await examine(github.env);
+    expect([report.code, report.version, report.platform]).toEqual([0, version, expect.stringContaining(Bun.version)]);
+    expect(report.checks.filter(({ state }) => state !== "ok")).toEqual([]);
+    expect(report.of("account octo-demo")[0]!.message).toMatch(
+      /^Signed in; 217\.34 of 300 premium requests left, reset .+; 2 models can be used\.$/,
+    );
+    for (const name of ["GitHub", "GitHub's API", "Copilot API"])
+      expect(report.of(name)[0]!.message).toMatch(/^127\.0\.0\.1:\d+ answers in \d+ ms\.$/);
+  });
+
+  test("nothing is changed, and nothing paid is asked: also of files that others can read", async () => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo", "plus-demo");
+    await using served = run(["start", "--json", "--port", "0"], { env: github.env });
+    const { url } = await served.ready();
+    await (await fetch(`${url}/health`)).text();
+    served.process.kill("SIGTERM");
+    await served.exited;
+    writeFileSync(join(github.data, "config.json"), '{"logLevel":"debug"}');
+    for (const name of ["config.json", "accounts/github.com/octo-demo.json", "admin.sqlite"])
+      chmodSync(join(github.data, name), 0o644);
+    chmodSync(github.data, 0o755);
+    const before = traces(github.home);
+    github.demo.journal.length = 0;
+
+    const report = await examine(github.env);
+    expect(traces(github.home)).toEqual(before);
+    expect(report.of("data folder")[0]).toMatchObject({
+      state: "warn",
+      message: "Others on this machine can read 4 things in ~/.local/share/dragoman: the folder itself and more.",
+      todo: 'Run: chmod -R go= "~/.local/share/dragoman"',
+    });
+    expect(report.of("history")[0]).toMatchObject({ state: "ok" });
+    expect(new Set(github.demo.journal.map(({ method, path }) => `${method} ${path}`))).toEqual(
+      new Set([
+        "GET /",
+        "GET /_ping",
+        "GET /user",
+        "GET /models",
+        "GET /copilot_internal/user",
+        "GET /copilot_internal/v2/token",
+      ]),
+    );
+  }, 20_000);
+
+  test("U22: it may be pasted anywhere: no token, no key, no password, no name of the machine's user", async () => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo", "work-demo", "plus-demo");
+    writeFileSync(
+      join(github.data, "config.json"),
+      JSON.stringify({ auth: { apiKeys: ["client-key-of-the-owner"] }, anthropicApiKey: "another-secret-key" }),
+      { mode: 0o600 },
+    );
+    const secrets = {
+      ADMIN_TOKEN: "admin-token-canary",
+      ANTHROPIC_API_KEY: "anthropic-key-canary",
+      ANTHROPIC_AUTH_TOKEN: "auth-token-canary",
+      HTTP_PROXY: "http://someone:password-canary@127.0.0.1:1",
+      ANTHROPIC_BASE_URL: "https://someone:password-canary@elsewhere.example/x",
+    };
+    // Whoever answers may say back what it was sent, or knows.
+    const echo = () => Response.json({ error: { message: "Not with admin-token-canary!" } }, { status: 400 });
+    github.demo.intercept("/models", echo, 3);
+    const { stdout } = await examine({ ...github.env, ...secrets });
+    expect(stdout).toContain("Not with [secret]!");
+    expect(stdout).not.toMatch(/canary|someone|client-key|another-secret|gh[uo]_|tid=/);
+    expect(stdout).not.toContain(github.home);
+    for (const { githubToken } of github.demo.accounts) expect(stdout).not.toContain(githubToken);
+  });
+
+  test("for a person: aligned lines, what to do below, and a last line that counts", async () => {
+    await using github = scriptedGithub();
+    await using command = run(["doctor", "--port", String(freePort())], { env: github.env });
+    expect(await command.exited).toBe(1);
+    expect(command.stdout()).toMatch(/^ok {4}program {13}dragoman \d/);
+    expect(command.stdout()).toContain(
+      `fail  accounts            No GitHub account is signed in.\n${" ".repeat(26)}→ Run \`dragoman auth\`.\n`,
+    );
+    expect(command.stdout()).toMatch(/\n1 failed\. \(\d+\.\d s\)\n$/);
+  });
+});
+
+describe("files", () => {
+  test("S10: a config that does not read is named by line and column; an unknown key by its name", async () => {
+    await using github = scriptedGithub();
+    mkdirSync(github.data, { recursive: true, mode: 0o700 });
+    for (const [text, said] of [
+      ['{\n  "logLevel": \n', "config.json is not valid JSON at line 3, column 1."],
+      ['{\n  "loglevel": "debug"\n}', "line 2, column 3: loglevel: not a known key."],
+    ] as const) {
+      writeFileSync(join(github.data, "config.json"), text, { mode: 0o600 });
+      expect((await examine(github.env)).of("config")[0]).toMatchObject({
+        state: "fail",
+        message: expect.stringContaining(said),
+      });
+    }
+  });
+
+  test("a folder that others may write into, or that is none", async () => {
+    await using github = scriptedGithub();
+    mkdirSync(github.data, { recursive: true });
+    chmodSync(github.data, 0o777);
+    expect((await examine(github.env)).of("data folder")[0]).toMatchObject({
+      state: "fail",
+      message: "Others may write into ~/.local/share/dragoman; dragoman does not start so.",
+    });
+    const file = join(github.home, "file");
+    writeFileSync(file, "");
+    expect((await examine({ ...github.env, DRAGOMAN_HOME: file })).of("data folder")[0]).toMatchObject({
+      state: "fail",
+      message: "~/file is not a folder.",
+    });
+  });
+
+  test("S04, S05: a history that is damaged, or of a newer version, is named and left alone", async () => {
+    await using github = scriptedGithub();
+    mkdirSync(github.data, { recursive: true, mode: 0o700 });
+    const path = join(github.data, "admin.sqlite");
+    writeFileSync(path, Buffer.alloc(8192, "no database at all"), { mode: 0o600 });
+    expect((await examine(github.env)).of("history")[0]).toMatchObject({
+      state: "fail",
+      message: expect.stringContaining("SQLITE_NOTADB"),
+    });
+    expect(readFileSync(path, "latin1")).toStartWith("no database at all");
+  });
+
+  test("S08: the history of a running server is read beside it, and its rows are counted", async () => {
+    await using proxy = await startProxy();
+    for (let at = 0; at < 3; at++)
+      await (
+        await proxy.post("/v1/chat/completions", { model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] })
+      ).text();
+    expect(proxy.rows()).toHaveLength(3);
+    const path = join(proxy.home, "admin.sqlite");
+    expect(lookAtHistory(path)).toMatchObject({ rows: 3 });
+    await (
+      await proxy.post("/v1/chat/completions", { model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] })
+    ).text();
+    expect(proxy.rows()).toHaveLength(4);
+    expect(lookAtHistory(join(proxy.home, "none.sqlite"))).toBe(undefined);
+  });
+
+  test("P03: the history that a killed server left, write-ahead log and all, is read and left as it is", async () => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo");
+    await using served = run(["start", "--json", "--port", "0"], { env: github.env });
+    const { url } = await served.ready();
+    const body = JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] });
+    await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body })).text();
+    await until(() => lookAtHistory(join(github.data, "admin.sqlite"))?.rows === 1);
+    served.process.kill("SIGKILL");
+    await served.exited;
+    const before = traces(github.data).filter(({ name }) => !name.endsWith("-shm"));
+    expect(before.map(({ name }) => name)).toContain("admin.sqlite-wal");
+    expect(lookAtHistory(join(github.data, "admin.sqlite"))).toMatchObject({ rows: 1 });
+    expect(traces(github.data).filter(({ name }) => !name.endsWith("-shm"))).toEqual(before);
+  });
+
+  test("S01: little room on the disk is said before it is none", () => {
+    const free = (mebibytes: number) => judgeDisk(mebibytes * 1024 * 1024);
+    expect(free(5000)).toMatchObject({ state: "ok", message: "4.9 GiB are free where the data folder is." });
+    expect(free(150)).toMatchObject({ state: "warn", message: expect.stringContaining("150 MiB") });
+    expect(free(1)).toMatchObject({ state: "fail", message: expect.stringContaining("1.0 MiB") });
+  });
+});
+
+describe("the port and the server", () => {
+  test("P6: the port is somebody else's, and whose", async () => {
+    await using github = scriptedGithub();
+    using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("hello") });
+    const { message, state } = (await examine(github.env, holder.port)).of("port")[0]!;
+    expect(state).toBe("fail");
+    expect(message).toMatch(
+      process.platform === "linux"
+        ? new RegExp(`^Port ${holder.port} is taken by .+ \\(process ${process.pid}\\)\\.$`)
+        : new RegExp(`^Port ${holder.port} is taken by another program\\.$`),
+    );
+  });
+
+  test("P6: the port is our own running server's, which is well", async () => {
+    await using github = scriptedGithub();
+    await using served = run(["start", "--json", "--port", "0"], { env: github.env });
+    const { url, port, pid } = await served.ready();
+    const report = await examine(github.env, port);
+    expect(report.of("server")).toEqual([
+      { name: "server", state: "ok", message: `dragoman ${version} runs at ${url} (process ${pid}).` },
+    ]);
+    expect(report.of("port")).toEqual([]);
+    // Of another data folder, it is still known as one of ours.
+    const other = await examine({ ...github.env, DRAGOMAN_HOME: join(github.home, "other") }, port);
+    expect(other.of("server")[0]).toMatchObject({ state: "ok", message: expect.stringContaining(`runs at ${url}`) });
+  });
+
+  test("a running demo is said to be one", async () => {
+    await using github = scriptedGithub();
+    await using served = run(["start", "--demo", "--json", "--port", "0"], { env: github.env });
+    const { url, pid } = await served.ready();
+    const report = await examine(github.env);
+    expect(report.of("server")[0]!.message).toBe(`dragoman ${version}, DEMO, runs at ${url} (process ${pid}).`);
+    expect(report.of("port")[0]).toMatchObject({ state: "ok" });
+  });
+});
+
+describe("the way to GitHub", () => {
+  const upstreams = {
+    DRAGOMAN_GITHUB_URL: "https://github.test",
+    DRAGOMAN_GITHUB_API_URL: "https://api.github.test",
+    DRAGOMAN_COPILOT_API_URL: "https://copilot.test",
+  };
+
+  test("U20: through a proxy that signs with its own root, once that is trusted", async () => {
+    await using github = scriptedGithub();
+    withoutPolicy(github);
+    github.signIn("octo-demo");
+    await using company = await startCompany({
+      serve: (request) => fetch(github.demo.url + new URL(request.url).pathname, { headers: request.headers }),
+    });
+    const env = { ...github.env, ...upstreams, HTTPS_PROXY: company.url, NO_PROXY: ".corp" };
+    const well = await examine({ ...env, NODE_EXTRA_CA_CERTS: companyRoot });
+    expect(well.checks.filter(({ state }) => state !== "ok")).toEqual([]);
+    expect(well.of("proxy")[0]!.message).toBe(`${company.url} (HTTPS_PROXY), not for: this machine, .corp.`);
+    expect(well.of("CA file")[0]!.message).toMatch(/^NODE_EXTRA_CA_CERTS adds 1 certificate of .+company-root\.pem\.$/);
+
+    const untrusted = await examine(env);
+    expect(untrusted.of("Copilot API")[0]).toMatchObject({
+      state: "fail",
+      message: expect.stringMatching(
+        /^copilot\.test has a TLS certificate, seen through the proxy .+ signed by nobody this machine knows\. .+NODE_EXTRA_CA_CERTS.+ It is signed by "Example company root \(test\)"\.$/,
+      ),
+    });
+    expect(untrusted.of("account octo-demo")[0]).toMatchObject({
+      state: "fail",
+      message: expect.stringContaining("NODE_EXTRA_CA_CERTS"),
+    });
+  });
+
+  test("U20: each hop that can fail is named", async () => {
+    await using github = scriptedGithub();
+    await using company = await startCompany();
+    const env = { ...github.env, ...upstreams, HTTPS_PROXY: company.url };
+    const said = async (more: Record<string, string> = {}) =>
+      (await examine({ ...env, ...more })).of("GitHub")[0]!.message;
+    company.answer = declining("407 Proxy Authentication Required");
+    expect(await said()).toContain(
+      `the proxy ${company.url} (HTTPS_PROXY) wants a user name and a password (status 407). Put them into HTTPS_PROXY, as user:password@127.0.0.1:`,
+    );
+    company.answer = declining("502 Bad Gateway");
+    expect(await said()).toContain("could not reach github.test itself (status 502)");
+    expect(await said({ HTTPS_PROXY: "http://proxy.invalid:8080" })).toContain(
+      "name of the proxy http://proxy.invalid:8080",
+    );
+    const ignored = await examine({ ...github.env, ...upstreams, ALL_PROXY: "socks5://127.0.0.1:1" });
+    expect(ignored.of("proxy")[0]).toMatchObject({
+      state: "warn",
+      message: expect.stringContaining("GitHub is called directly: ALL_PROXY names a socks5:// proxy"),
+    });
+    const unusable = await examine({ ...env, HTTPS_PROXY: "socks5://127.0.0.1:1", SSL_CERT_FILE: "/nowhere.pem" });
+    expect(unusable.of("proxy")[0]).toMatchObject({ state: "fail", todo: "Mend or unset HTTPS_PROXY." });
+    expect(unusable.of("CA file")[0]).toMatchObject({
+      state: "fail",
+      message: "SSL_CERT_FILE names /nowhere.pem, which does not exist; its certificates are not trusted.",
+    });
+  }, 20_000);
+
+  test("U04: who is silent is found hop by hop, and all of it ends in time", async () => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo");
+    await using company = await startCompany();
+    company.answer = "silent";
+    const began = performance.now();
+    const silentProxy = await examine({ ...github.env, ...upstreams, HTTPS_PROXY: company.url });
+    expect(performance.now() - began).toBeLessThan(11_500);
+    expect(silentProxy.of("GitHub")[0]!.message).toContain(
+      `Looked at hop by hop: the proxy ${company.url} takes connections and does not answer.`,
+    );
+    company.answer = undefined;
+    using mute = Bun.listen({ port: 0, hostname: "127.0.0.1", socket: { data() {} } });
+    company.port443 = mute.port;
+    expect(
+      (await examine({ ...github.env, ...upstreams, HTTPS_PROXY: company.url })).of("GitHub")[0]!.message,
+    ).toContain(
+      `Looked at hop by hop: github.test, behind the proxy ${company.url}, takes connections and does not begin TLS.`,
+    );
+  }, 40_000);
+
+  test("T08: the clock is judged by what the hosts say", async () => {
+    expect(judgeClock([2000, -1500, 900]).state).toBe("ok");
+    expect(judgeClock([90_000, 91_000, 400_000])).toMatchObject({
+      state: "warn",
+      message: "This machine's clock is 91 seconds ahead.",
+    });
+    expect(judgeClock([-3_600_000])).toMatchObject({
+      state: "fail",
+      message: expect.stringContaining("60 minutes behind"),
+    });
+    await using github = scriptedGithub();
+    github.demo.intercept(/^\/(_ping)?$/, () => new Response("", { headers: { date: new Date(0).toUTCString() } }), 3);
+    expect((await examine(github.env)).of("clock")[0]!.state).toBe("fail");
+  });
+});
+
+describe("accounts", () => {
+  test("T06, A7: a sign-in that was revoked, and an account without Copilot, in GitHub's own words", async () => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo", "work-demo");
+    github.demo.accounts[0]!.githubToken = "ghu_revoked";
+    github.demo.accounts[1]!.exchangeFault = "no_copilot_access";
+    const report = await examine(github.env);
+    expect(report.of("account octo-demo")[0]).toMatchObject({
+      state: "fail",
+      message: expect.stringContaining("Run `dragoman auth` to sign in again."),
+    });
+    expect(report.of("account work-demo")[0]).toMatchObject({
+      state: "fail",
+      message: expect.stringContaining("No access to GitHub Copilot found."),
+    });
+  });
+
+  test("A12: models that the policy has off are named, with the page where that is decided", async () => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo");
+    expect((await examine(github.env)).of("account octo-demo")[0]).toEqual({
+      name: "account octo-demo",
+      state: "warn",
+      message: expect.stringContaining("1 model its policy has off: gemini-3-pro-preview."),
+      todo: expect.stringContaining("https://github.com/settings/copilot/features"),
+    });
+  });
+
+  test("S15: a saved account that does not read", async () => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo");
+    writeFileSync(join(github.data, "accounts/github.com/octo-demo.json"), "{", { mode: 0o600 });
+    expect((await examine(github.env)).of("accounts")[0]).toMatchObject({
+      state: "fail",
+      message: expect.stringContaining("octo-demo.json does not read and is left out: it is not JSON."),
+    });
+  });
+
+  test("the token of the environment is looked at as well", async () => {
+    await using github = scriptedGithub();
+    withoutPolicy(github);
+    const report = await examine({ ...github.env, DRAGOMAN_GITHUB_TOKEN: github.demo.accounts[0]!.githubToken });
+    expect(report.of("account of DRAGOMAN_GITHUB_TOKEN")[0]).toMatchObject({ state: "ok" });
+  });
+});
+
+describe("clients and variables", () => {
+  test("each client that has settings is told to lead here, elsewhere, or not to read", async () => {
+    await using github = scriptedGithub();
+    const port = freePort();
+    const file = (name: string, text: string) => {
+      mkdirSync(join(github.home, name, ".."), { recursive: true });
+      writeFileSync(join(github.home, name), text);
+    };
+    file(".claude/settings.json", JSON.stringify({ env: { ANTHROPIC_BASE_URL: `http://127.0.0.1:${port}` } }));
+    file(
+      ".codex/config.toml",
+      'model_provider = "x"\n[model_providers.x]\nbase_url = "https://elsewhere.example/v1"\n',
+    );
+    file(".config/opencode/opencode.json", "{");
+    const report = await examine(github.env, port);
+    expect(report.of("Claude Code")[0]).toMatchObject({ state: "ok", message: "~/.claude/settings.json leads here." });
+    expect(report.of("Codex")[0]).toMatchObject({
+      state: "warn",
+      message: `~/.codex/config.toml does not lead to http://127.0.0.1:${port}.`,
+      todo: "If it should: dragoman connect codex --write",
+    });
+    expect(report.of("opencode")[0]).toMatchObject({
+      state: "warn",
+      message: expect.stringContaining("does not read"),
+    });
+  });
+
+  test("variables that lead elsewhere", async () => {
+    await using github = scriptedGithub();
+    const port = freePort();
+    const report = await examine(
+      {
+        ...github.env,
+        ANTHROPIC_BASE_URL: "https://api.example.com/anthropic",
+        OPENAI_BASE_URL: `http://localhost:${port}/v1`,
+        ANTHROPIC_API_KEY: "one",
+        ANTHROPIC_AUTH_TOKEN: "two",
+        CLAUDE_CODE_USE_BEDROCK: "1",
+        HTTP_PROXY: "http://proxy.corp:8080",
+        NODE_TLS_REJECT_UNAUTHORIZED: "0",
+      },
+      port,
+    );
+    expect(report.of("variables").map(({ state, message }) => [state, message.split(/[ =]/)[0]])).toEqual([
+      ["warn", "ANTHROPIC_BASE_URL"],
+      ["warn", "CLAUDE_CODE_USE_BEDROCK"],
+      ["warn", "ANTHROPIC_API_KEY"],
+      ["warn", "HTTP_PROXY"],
+      ["warn", "NODE_TLS_REJECT_UNAUTHORIZED"],
+    ]);
+    const spared = await examine({ ...github.env, HTTP_PROXY: "http://p:1", NO_PROXY: "localhost,127.0.0.1" });
+    expect(spared.of("variables")[0]!.state).toBe("ok");
+  });
+});
+
+test.each([[["doctor", "--nonsense"]], [["doctor", "--port", "abc"]]])("CL09: %j is wrong usage", async (args) => {
+  await using command = run(args);
+  expect([await command.exited, command.stdout()]).toEqual([2, ""]);
+});

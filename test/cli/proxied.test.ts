@@ -1,0 +1,116 @@
+/** The program in a company's network: what it says at start, and that all it asks of GitHub takes the company's way. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { run } from "../support/command";
+import { companyRoot, startCompany } from "../support/company";
+import { scriptedGithub } from "./bench";
+
+// Each test starts programs, on a machine that may be busy.
+setDefaultTimeout(30_000);
+
+const fromTest = {
+  DRAGOMAN_GITHUB_URL: "https://github.test",
+  DRAGOMAN_GITHUB_API_URL: "https://api.github.test",
+  DRAGOMAN_COPILOT_API_URL: "https://copilot.test",
+};
+const proxyLine = (text: string) => text.split("\n").find((line) => line.includes("Proxy "));
+
+describe("at start", () => {
+  test("U22: the proxy is named, with the variable it comes from and what goes without it, never the password", async () => {
+    await using command = run(["start", "--port", "0", "--json"], {
+      env: { HTTPS_PROXY: "http://someone:opensesame@proxy.corp:8080", no_proxy: ".corp,10.0.0.0/8" },
+    });
+    await command.ready(20_000);
+    expect(proxyLine(command.stderr())).toBe(
+      "  Proxy     http://proxy.corp:8080 (HTTPS_PROXY), not for: this machine, .corp, 10.0.0.0/8",
+    );
+    expect(command.stderr()).not.toMatch(/opensesame|someone/);
+  });
+
+  test("U20: no line where nothing is in the way: no proxy, one that is not for GitHub, the demo", async () => {
+    for (const [args, env] of [
+      [[], {}],
+      [[], { HTTPS_PROXY: "http://proxy.corp:8080", NO_PROXY: "github.com" }],
+      [["--demo"], { HTTPS_PROXY: "http://proxy.corp:8080" }],
+    ] as const) {
+      await using command = run(["start", "--port", "0", "--json", ...args], { env });
+      await command.ready(20_000);
+      expect(proxyLine(command.stderr())).toBe(undefined);
+    }
+  });
+
+  test("U20: a proxy that cannot be used, and a CA file that is not there, are said", async () => {
+    await using command = run(["start", "--port", "0", "--json"], {
+      env: { ALL_PROXY: "", HTTPS_PROXY: "socks5://proxy.corp:1080", NODE_EXTRA_CA_CERTS: "/nowhere/root.pem" },
+    });
+    await command.ready(20_000);
+    expect(proxyLine(command.stderr())).toContain("HTTPS_PROXY names a socks5:// proxy");
+    expect(command.stderr()).toContain("  CA file   NODE_EXTRA_CA_CERTS names /nowhere/root.pem, which does not exist");
+  });
+
+  test("CL02: a .env in the folder one stands in names no proxy and no CA file", async () => {
+    await using decoy = run(["--version"]);
+    writeFileSync(
+      join(decoy.home, ".env"),
+      "HTTPS_PROXY=http://evil.example:1\nhttps_proxy=http://evil.example:1\nNODE_EXTRA_CA_CERTS=/evil.pem\n",
+    );
+    await using command = run(["start", "--port", "0", "--json"], { cwd: decoy.home });
+    await command.ready(20_000);
+    expect(command.stderr()).not.toContain("evil");
+  });
+});
+
+test("U20: token, quota and models all come through the proxy, whose certificates the CA file vouches for", async () => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo");
+  await using company = await startCompany({
+    serve(request) {
+      const { pathname, search } = new URL(request.url);
+      return fetch(github.demo.url + pathname + search, {
+        method: request.method,
+        headers: request.headers,
+        body: request.body,
+      });
+    },
+  });
+  const env = {
+    ...github.env,
+    ...fromTest,
+    HTTPS_PROXY: company.url.replace("//", "//user:p%40ss@"),
+    NODE_EXTRA_CA_CERTS: companyRoot,
+  };
+  await using command = run(["start", "--port", "0", "--json"], { env });
+  const { url } = await command.ready(20_000);
+  const listed = await fetch(`${url}/v1/models`);
+  expect(listed.status).toBe(200);
+  const answer = await fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] }),
+  });
+  expect(answer.status).toBe(200);
+  expect(await fetch(`${url}/usage`).then((r) => r.text())).toContain("217.34");
+  expect(new Set(company.asked.map(({ line }) => line))).toEqual(
+    new Set(["CONNECT api.github.test:443 HTTP/1.1", "CONNECT copilot.test:443 HTTP/1.1"]),
+  );
+  for (const { signIn } of company.asked) expect(signIn).toBe(`Basic ${btoa("user:p@ss")}`);
+});
+
+test("U20: a proxy that declines is named to the client, without its password", async () => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo");
+  await using company = await startCompany();
+  company.answer = "HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n";
+  await using command = run(["start", "--port", "0", "--json"], {
+    env: { ...github.env, ...fromTest, HTTPS_PROXY: company.url.replace("//", "//user:opensesame@") },
+  });
+  const { url } = await command.ready(20_000);
+  const answer = await fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] }),
+  });
+  const text = await answer.text();
+  expect(answer.status).toBe(503);
+  expect(text).toContain(`the proxy ${company.url} (HTTPS_PROXY) did not accept the user name and password`);
+  expect(text + command.stderr()).not.toContain("opensesame");
+});

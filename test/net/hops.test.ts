@@ -1,0 +1,67 @@
+/** The way to a service, hop by hop: how far one gets, and who is silent. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { followWay } from "../../src/net/hops";
+import { declining, startCompany } from "../support/company";
+
+const touched = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"];
+const before = touched.map((name) => [name, process.env[name]] as const);
+const clear = () => {
+  for (const name of touched) delete process.env[name];
+};
+beforeEach(clear);
+afterEach(() => {
+  clear();
+  for (const [name, value] of before) if (value !== undefined) process.env[name] = value;
+});
+
+const mute = () => Bun.listen({ port: 0, hostname: "127.0.0.1", socket: { data() {} } });
+
+test("directly: who cannot be reached, who does not begin TLS, who signs", async () => {
+  using silent = mute();
+  const within = 300;
+  expect(await followWay(`http://127.0.0.1:${silent.port}/x`, within)).toEqual({
+    told: "127.0.0.1 takes connections and does not answer",
+  });
+  expect(await followWay(`https://127.0.0.1:${silent.port}/`, within)).toEqual({
+    told: "127.0.0.1 takes connections and does not begin TLS",
+  });
+  const pem = readFileSync(join(import.meta.dir, "../support/tls/upstream.pem"), "utf8");
+  using shown = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    tls: { key: pem, cert: pem },
+    fetch: () => new Response(),
+  });
+  expect(await followWay(`https://127.0.0.1:${shown.port}/`, 2000)).toMatchObject({
+    signer: "Example company root (test)",
+  });
+  silent.stop(true);
+  expect(await followWay(`https://127.0.0.1:${silent.port}/`, 2000)).toMatchObject({
+    told: expect.stringContaining("ECONNREFUSED"),
+  });
+});
+
+test("U20: through a proxy: before it, at it, in the tunnel, behind it", async () => {
+  await using company = await startCompany();
+  process.env.HTTPS_PROXY = company.url.replace("//", "//user:secret@");
+  const way = (within = 2000) => followWay("https://github.test/", within);
+  expect(await way()).toMatchObject({ signer: "Example company root (test)" });
+  // The proxy's password is for calls that ask something.
+  expect(company.asked).toEqual([{ line: "CONNECT github.test:443 HTTP/1.1", signIn: undefined }]);
+  company.answer = declining("407 Proxy Authentication Required");
+  expect(await way()).toEqual({ told: `the proxy ${company.url} answers with status 407` });
+  company.answer = "silent";
+  expect(await way(300)).toEqual({ told: `the proxy ${company.url} takes connections and does not answer` });
+  company.answer = "";
+  expect(await way()).toMatchObject({ told: expect.stringContaining("it hangs up") });
+  company.answer = undefined;
+  using silent = mute();
+  company.port443 = silent.port;
+  expect(await way(300)).toEqual({
+    told: `github.test, behind the proxy ${company.url}, takes connections and does not begin TLS`,
+  });
+  process.env.HTTPS_PROXY = "socks5://user:secret@127.0.0.1:1";
+  expect(await way()).toMatchObject({ told: expect.stringContaining("socks5://") });
+});

@@ -1,0 +1,77 @@
+/**
+ * A company's network on loopback: an HTTP proxy that opens tunnels, and behind it a server that speaks TLS with a
+ * certificate of the company's own (`tls/`, made once, valid for a century; the root's key was thrown away).
+ */
+import { readFileSync } from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
+import { join } from "node:path";
+
+const file = (name: string) => join(import.meta.dir, "tls", `${name}.pem`);
+
+/** The root certificate whose holder signs everything behind the proxy. */
+export const companyRoot = file("company-root");
+
+/** For github.test, api.github.test and copilot.test; for another name; for copilot.test, until 2021. */
+export type Certificate = "upstream" | "elsewhere" | "expired";
+
+export interface Company extends AsyncDisposable {
+  /** `http://127.0.0.1:<port>` */
+  url: string;
+  port: number;
+  /** The first line of each request to the proxy, and how it signed in. */
+  asked: { line: string; signIn?: string }[];
+  /** What the proxy says to the next requests for a tunnel, or that it says nothing; a tunnel when undefined. */
+  answer: string | "silent" | undefined;
+  /** Where tunnels lead; a TLS server of its own when undefined. */
+  port443: number | undefined;
+}
+
+export interface CompanyOptions {
+  certificate?: Certificate;
+  serve?: (request: Request) => Response | Promise<Response>;
+}
+
+export async function startCompany({ certificate = "upstream", serve }: CompanyOptions = {}): Promise<Company> {
+  const pem = readFileSync(file(certificate), "utf8");
+  const behind = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    tls: { key: pem, cert: pem },
+    fetch: serve ?? (() => new Response("from behind the proxy")),
+  });
+  const sockets = new Set<Socket>();
+  const proxy = createServer((socket) => {
+    sockets.add(socket.on("error", () => {}).on("close", () => sockets.delete(socket)));
+    socket.once("data", (data) => take(socket, data.toString()));
+  });
+  await new Promise<void>((listening) => proxy.listen(0, "127.0.0.1", listening));
+  const { port } = proxy.address() as { port: number };
+  const company: Company = {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    asked: [],
+    answer: undefined,
+    port443: undefined,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await Promise.all([new Promise((closed) => proxy.close(closed)), behind.stop(true)]);
+    },
+  };
+
+  function take(socket: Socket, head: string): void {
+    const [line = ""] = head.split("\r\n");
+    company.asked.push({ line, signIn: /^proxy-authorization: (.*)\r$/im.exec(head)?.[1] });
+    if (company.answer === "silent") return;
+    if (company.answer !== undefined) return void socket.end(company.answer);
+    const inside = connect(company.port443 ?? behind.port!, "127.0.0.1", () => {
+      socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
+      socket.pipe(inside).pipe(socket);
+    });
+    sockets.add(inside.on("error", () => socket.destroy()).on("close", () => sockets.delete(inside)));
+  }
+  return company;
+}
+
+/** What a proxy answers that declines. */
+export const declining = (status: string, header = "") =>
+  `HTTP/1.1 ${status}\r\n${header && `${header}\r\n`}content-length: 0\r\nconnection: close\r\n\r\n`;
