@@ -1,6 +1,9 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** How each client is pointed here, filled in with this address, and whether it was seen. */
 import type { App } from "../app";
+import { type Choice, chooseModels, unknownModels } from "../clients/models";
+import type { Client, Place, Snippet } from "../clients/setup";
+import { type ClientId, clientIds, clientOf, snippetsOf } from "../clients/table";
 import type { Group } from "../history/history";
 import { Ago, plural, Value } from "./figures";
 import type { Markup } from "./jsx/jsx-runtime";
@@ -8,7 +11,6 @@ import { Page } from "./layout";
 import { requestsPath } from "./links";
 import { listModels, type ModelItem } from "./models";
 import { type SlowPage, slot } from "./slow";
-import { type ClientGuide, guides, type Here, type Snippet } from "./snippets";
 import type { Visit } from "./visit";
 
 export function connectPage({ app, frame, url }: Visit): SlowPage {
@@ -29,27 +31,30 @@ export function connectPage({ app, frame, url }: Visit): SlowPage {
         {slot}
       </Page>
     ),
-    parts: [() => cards(app, url.origin, needsKey ? keyPlace : "unused")],
+    parts: [() => cards(app, url.origin, needsKey ? keyPlace : undefined)],
   };
 }
 
 const keyPlace = "YOUR_CLIENT_KEY";
 
-async function cards(app: App, url: string, key: string): Promise<Markup> {
+async function cards(app: App, url: string, key: string | undefined): Promise<Markup> {
   const now = app.now();
   const [models, { groups }] = await Promise.all([modelsSoon(app), app.history.statistics({}, ["client_name"])]);
+  const choice = choiceOf(models);
   return (
     <>
-      {models.length === 0 && (
+      {!choice && (
         <p class="note info">
           The model list cannot be had now, so <code>MODEL</code> stands in its place.
         </p>
       )}
       <div class="guides">
-        {guides({ url, key, ...modelsFor(models) }).map((guide) => (
+        {clientIds.map((id) => (
           <Guide
-            guide={guide}
-            seen={groups.filter(({ key: { client_name } }) => guide.known.test(client_name ?? ""))}
+            id={id}
+            client={clientOf(id)}
+            place={{ url, key, models: choice ?? unknownModels }}
+            seen={groups.filter(({ key: { client_name } }) => clientOf(id).known.test(client_name ?? ""))}
             now={now}
           />
         ))}
@@ -66,23 +71,39 @@ async function modelsSoon(app: App): Promise<ModelItem[]> {
   return Promise.race([listModels(app).catch(() => []), late]).finally(() => clearTimeout(timer));
 }
 
-/** One of each family that is offered and can do most: the first that fits, as the upstream lists them. */
-function modelsFor(models: ModelItem[]): Pick<Here, "claude" | "gpt" | "chat"> {
-  const usable = models.filter(({ enabled, kind, id }) => enabled && kind === "chat" && /^[\w.:/-]+$/.test(id));
-  const find = (endpoint: string, ...wanted: RegExp[]) => {
-    const able = usable.filter(({ endpoints }) => endpoints.includes(endpoint));
-    return (wanted.flatMap((each) => able.find(({ id }) => each.test(id)) ?? [])[0] ?? able[0])?.id;
-  };
-  const any = usable[0]?.id ?? "MODEL";
-  return {
-    claude: find("/v1/messages", /sonnet/i, /claude/i) ?? any,
-    gpt: find("/responses", /^gpt/i) ?? any,
-    chat: find("/chat/completions", /^gpt.*mini/i, /^gpt/i) ?? any,
-  };
+function choiceOf(models: ModelItem[]): Choice | undefined {
+  const usable = models.filter(({ enabled, kind }) => enabled && kind === "chat");
+  return chooseModels(
+    usable.map(({ id, name, endpoints, price, preview, picked, supports, limits }) => ({
+      id,
+      name,
+      endpoints,
+      premium: price.premium,
+      units: price.units,
+      preview,
+      picked,
+      tools: supports.tools,
+      vision: supports.vision,
+      reasoning:
+        supports.adaptive_thinking || supports.thinking_budget !== null || supports.reasoning_efforts.length > 0,
+      context: limits.context ?? undefined,
+      prompt: limits.prompt ?? undefined,
+      output: limits.output ?? undefined,
+    })),
+  );
 }
 
-function Guide({ guide, seen, now }: { guide: ClientGuide; seen: Group[]; now: number }): Markup {
-  const { id, name, dialect, snippets, note } = guide;
+interface GuideProps {
+  id: ClientId;
+  client: Client;
+  place: Place;
+  seen: Group[];
+  now: number;
+}
+
+function Guide({ id, client, place, seen, now }: GuideProps): Markup {
+  const { name, speaks } = client;
+  const { note } = client.setUp(place);
   const last = Math.max(...seen.map(({ last_at_ms }) => last_at_ms ?? 0), 0);
   const newest = seen.find(({ last_at_ms }) => last_at_ms === last);
   return (
@@ -98,7 +119,7 @@ function Guide({ guide, seen, now }: { guide: ClientGuide; seen: Group[]; now: n
         )}
       </header>
       <p class="soft">
-        speaks {dialect}
+        speaks {speaks}
         {newest && (
           <>
             {" "}
@@ -106,13 +127,27 @@ function Guide({ guide, seen, now }: { guide: ClientGuide; seen: Group[]; now: n
           </>
         )}
       </p>
-      {snippets.map((snippet, at) => (
-        <SnippetBlock id={`${id}-${at}`} client={name} snippet={snippet} open={at === 0} />
+      {client.file && (
+        <p class="soft">
+          <code>dragoman connect {id} --write</code> puts this into its file and tries it; <code>--undo</code> takes it
+          back.
+        </p>
+      )}
+      {snippetsOf(client, place).map((snippet, at) => (
+        <SnippetBlock
+          id={`${id}-${at}`}
+          client={name}
+          snippet={snippet}
+          open={at === 0 && snippet.text.length < openBelow}
+        />
       ))}
       {note && <p class="soft">{note}</p>}
     </article>
   );
 }
+
+/** Characters; a longer one is opened by who wants it. */
+const openBelow = 1500;
 
 const SnippetBlock = ({
   id,

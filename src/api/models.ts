@@ -4,6 +4,7 @@ import { dialects } from "../dialects/hub/conversation";
 import { isObject } from "../dialects/hub/json";
 import { ProxyError } from "../errors";
 import { readBody } from "../net/fetch";
+import { parseJson } from "../net/json";
 import { readRefusal } from "../relay/provider";
 import { endpointOf } from "../upstream/copilot";
 import type { Model } from "../upstream/model";
@@ -40,18 +41,10 @@ export async function listProviderModels(app: App, request: Request, name: strin
   const response = await provider.call({ path: "/v1/models", request, headersWithin: app.limits.streamHeaders });
   if (!response.ok) throw (await readRefusal(provider, response)).error;
   const text = Buffer.from(await readBody(response, providerListLimit, provider.who)).toString();
-  if (!isJsonObject(text)) throw new ProxyError("upstream", `${provider.who}'s answer holds no model list.`);
+  if (!isObject(parseJson(text))) throw new ProxyError("upstream", `${provider.who}'s answer holds no model list.`);
   return new Response(text, {
     headers: [...passedDown(response.headers), ["content-type", "application/json"]],
   });
-}
-
-function isJsonObject(text: string): boolean {
-  try {
-    return isObject(JSON.parse(text));
-  } catch {
-    return false;
-  }
 }
 
 /** The upstream does not tell when a model was made: both SDKs document the epoch for that. */
@@ -68,6 +61,8 @@ function describe(model: Model) {
     preview: model.preview,
     enabled: model.enabled,
     premium: model.price.premium,
+    premium_units: model.price.units ?? null,
+    model_picker_enabled: model.picked,
     supported_endpoints:
       model.kind === "embeddings" ? ["/v1/embeddings"] : dialects.map((dialect) => clientPath[dialect]),
     upstream_endpoints: model.dialects.map((dialect) => endpointOf[dialect]),

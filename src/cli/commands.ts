@@ -5,6 +5,7 @@ import type { AdminAuth } from "../app";
 import { checkEnterpriseHost, type Environment, readEnvironment } from "../config/environment";
 import { ProxyError } from "../errors";
 import { appFor, authList, authRemove, authSignIn } from "./auth";
+import type { ConnectFlags } from "./connect";
 import { start } from "./start";
 import { usage } from "./usage";
 import { UsageError } from "./usage-error";
@@ -12,8 +13,11 @@ import { UsageError } from "./usage-error";
 /** Options whose text must arrive as it was typed: the parser behind the help would read `0123` as a number. */
 const textOptions = {
   port: { type: "string" },
+  "parent-pid": { type: "string" },
   host: { type: "string" },
   "admin-auth": { type: "string" },
+  model: { type: "string" },
+  shell: { type: "string" },
   "idp-token": { type: "string" },
   "github-token": { type: "string" },
   "enterprise-url": { type: "string" },
@@ -65,14 +69,16 @@ export function commandLine(argv: string[], version: string): CAC {
     .option("--host <address>", "Address to listen on", { default: "127.0.0.1" })
     .option("--json", "Say one line of JSON on stdout when ready, and nothing else there")
     .option("--demo", "Serve a scripted upstream: no account, no network, nothing is charged")
-    .option("--idp-token <token>", "Use this GitHub token for this run only; - reads it from stdin")
+    .option("--idp-token <token>", "Use this GitHub token for this run only; - reads it from the first line of stdin")
     .option("--github-token <token>", "The same")
+    .option("--stdin-lifetime", "Stop when stdin ends, as it does when the program that holds it is gone")
+    .option("--parent-pid <pid>", "Stop when this process is gone")
     .option("--enterprise-url <host>", "The enterprise's own GitHub, such as company.ghe.com")
     .option("--oauth-app <app>", "Sign-in app, where a sign-in is offered: vscode, opencode, or a client id")
     .option("--allow-open", "Listen beyond this machine although no client key is configured")
     .option("--admin-auth <when>", "always: the admin API asks for ADMIN_TOKEN on this machine too")
     .example("  dragoman start --demo")
-    .action((options: { json?: boolean; demo?: boolean; allowOpen?: boolean }) => {
+    .action((options: { json?: boolean; demo?: boolean; allowOpen?: boolean; stdinLifetime?: boolean }) => {
       const from = environment();
       return start({
         version,
@@ -82,6 +88,8 @@ export function commandLine(argv: string[], version: string): CAC {
         json: options.json === true,
         demo: options.demo === true,
         allowOpen: options.allowOpen === true,
+        stdinLifetime: options.stdinLifetime === true,
+        parentPid: processFrom(text("parent-pid")),
         adminAuth: adminAuthFor(text("admin-auth")),
         token: text("idp-token") ?? text("github-token"),
         ...signInWith(from),
@@ -121,11 +129,67 @@ export function commandLine(argv: string[], version: string): CAC {
       const from = environment();
       return usage({ version, environment: from, json: options.json === true, enterpriseHost: enterprise(from) });
     });
+  cli
+    .command("models", "List the models that the running server offers, with limits and cost")
+    .option("--json", "As JSON, as GET /api/admin/models gives it")
+    .action(async (options: { json?: boolean }) => {
+      const { models } = await import("./models");
+      return models({ environment: environment(), json: options.json === true });
+    });
+  cli
+    .command("connect [client]", "Point a client here; without a name, list the clients")
+    .option("--print", "Print its settings; this is what happens unless told")
+    .option("--write", "Put them into its own file, after a backup, and try one call")
+    .option("--undo", "Put the file back as it was")
+    .option("--force", "With --undo: also a file that was changed since; a copy of it is kept")
+    .option("--model <id>", "The model it is to use, instead of the newest that suits it")
+    .option("--shell <name>", "Print for this shell: bash, fish, powershell or cmd")
+    .option("--test", "Try one call, also where no model is free of charge")
+    .action(async (client: string | undefined, options: ConnectFlags) => {
+      const { connectFrom } = await import("./connect");
+      return connectFrom({
+        ...options,
+        environment: environment(),
+        client,
+        model: text("model"),
+        shell: text("shell"),
+      });
+    });
+  cli
+    .command("doctor", "Look at everything that has to be right, and say what to do; nothing is changed")
+    .option("--json", "As one JSON object")
+    .option("--port <number>", "The port that start is to use", { default: 4141 })
+    .action(async (options: { json?: boolean }) => {
+      const from = environment();
+      const port = portFrom(text("port"));
+      const { doctor } = await import("./doctor");
+      return doctor({
+        version,
+        environment: from,
+        port,
+        json: options.json === true,
+        enterpriseHost: enterprise(from),
+      });
+    });
+  cli
+    .command("completion <shell>", "Print what makes a shell complete all this: bash, zsh, fish or powershell")
+    .action(async (shell: string) => {
+      const { completion } = await import("./completion");
+      process.stdout.write(completion(shell, cli));
+      return 0;
+    });
   return cli;
 }
 
-/** `auth add` is one command to the parser, with options and help of its own; `-1` is a wrong number, not an option. */
-function joined([first, second, ...rest]: string[]): string[] {
+/** `auth add` is one command to the parser, with options and help of its own; `-1` is a wrong number, not an option; `-` is a value. */
+function joined(argv: string[]): string[] {
+  const [first, second, ...rest] = argv.flatMap((word, at) =>
+    word === "-" && argv[at - 1]?.startsWith("--")
+      ? []
+      : argv[at + 1] === "-" && word.startsWith("--")
+        ? `${word}=-`
+        : word,
+  );
   const command = first === "auth" && /^(?:add|ls|rm)$/.test(second ?? "") ? [`auth ${second}`] : undefined;
   if (!command) return [first, second].filter((word) => word !== undefined).concat(rest);
   const numbers = rest.filter((word) => second === "rm" && /^-\d+$/.test(word));
@@ -157,4 +221,13 @@ function portFrom(text: string | undefined): number {
   if (text === undefined) return 4141;
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
   throw new UsageError("--port must be a whole number from 0 to 65535.");
+}
+
+function processFrom(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const pid = /^\d{1,10}$/.test(text) ? Number(text) : 0;
+  if (pid === process.pid)
+    throw new UsageError("--parent-pid is dragoman's own id; it must be that of another process.");
+  if (pid > 0 && pid < 2 ** 31) return pid;
+  throw new UsageError("--parent-pid must be the id of a process.");
 }

@@ -4,11 +4,9 @@ import { hostsFor } from "../accounts/hosts";
 import { openRegistry } from "../accounts/registry";
 import { type Usage, usageOf } from "../api/usage";
 import type { Environment } from "../config/environment";
-import { openConfig } from "../config/store";
-import { asProxyError, ProxyError } from "../errors";
+import { asProxyError } from "../errors";
 import { createLogger } from "../logger";
-import { callOut, readBody } from "../net/fetch";
-import { findRunning } from "./running";
+import { ask, type RunningServer, serverOf } from "./server";
 import { say } from "./terminal";
 import { usageLines } from "./usage-words";
 
@@ -20,8 +18,8 @@ export interface UsageOptions {
 }
 
 export async function usage(options: UsageOptions): Promise<number> {
-  const running = findRunning(options.environment.home);
-  const told = running && (await askServer(running.url, options.environment));
+  const server = serverOf(options.environment);
+  const told = server && (await askServer(server));
   const report = told ?? (await askGithub(options));
   if (options.json) console.log(JSON.stringify(report));
   else if (report.accounts.length === 0) say("No GitHub account is signed in. Run `dragoman auth` to sign in.");
@@ -53,18 +51,9 @@ export async function askGithub(
 }
 
 /** @throws ProxyError when it does not answer us; undefined when it is not there any more. */
-async function askServer(url: string, environment: Environment): Promise<{ accounts: Usage[] } | undefined> {
-  const key = openConfig(environment.configFile).current.auth.apiKeys[0] ?? environment.clientKey;
-  const who = `The server at ${url}`;
-  const headers: Record<string, string> = key === undefined ? {} : { "x-api-key": key };
-  const response = await callOut(`${url}/usage`, { method: "GET", headers, headersWithin: 30_000, who }).catch(
-    (thrown) => {
-      if (asProxyError(thrown).details.code !== "upstream_unreachable") throw thrown;
-      return undefined;
-    },
-  );
-  if (!response) return undefined;
-  const body = await readBody(response, 4 * 1024 * 1024, who);
-  if (response.ok) return JSON.parse(Buffer.from(body).toString()) as { accounts: Usage[] };
-  throw new ProxyError("upstream", `${who} answered with status ${response.status}.`);
+async function askServer(server: RunningServer): Promise<{ accounts: Usage[] } | undefined> {
+  return ask(server, { path: "/usage" }).catch((thrown) => {
+    if (asProxyError(thrown).details.code !== "upstream_unreachable") throw thrown;
+    return undefined;
+  }) as Promise<{ accounts: Usage[] } | undefined>;
 }

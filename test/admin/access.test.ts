@@ -365,6 +365,3 @@ describe("the count of wrong tokens", () => {
     expect(attempt(door, "10.1.0.0")).toBe(401);
   });
 });
-
-// The specification lets this machine in, whichever of its users asks; `--admin-auth=always` is for shared machines.
-test.skip("AD25: another user of this machine", () => {});

@@ -166,9 +166,14 @@ inBrowser("a person", () => {
   test("copies a snippet that is filled in", async () => {
     await using opened = await open("/admin/connect", { permissions: ["clipboard-read", "clipboard-write"] });
     const { page } = opened;
-    await page.getByRole("button", { name: "Copy for Claude Code, bash, zsh" }).click();
-    const copied = await page.evaluate<string>("navigator.clipboard.readText()");
-    expect(copied).toStartWith(`export ANTHROPIC_BASE_URL=${proxy.url}\n`);
+    const copied = async (name: string) => {
+      await page.getByRole("button", { name: `Copy for Claude Code, ${name}` }).click();
+      return page.evaluate<string>("navigator.clipboard.readText()");
+    };
+    const { env } = JSON.parse(await copied("~/.claude/settings.json"));
+    expect(env.ANTHROPIC_BASE_URL).toBe(proxy.url);
+    await page.locator("article", { hasText: "Claude Code" }).first().getByText("bash, zsh").click();
+    expect(await copied("bash, zsh")).toStartWith(`export ANTHROPIC_BASE_URL=${proxy.url}\n`);
   }, 30_000);
 
   test.each([true, false])(

@@ -4,11 +4,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { outlookOf } from "../../src/admin/account-card";
 import type { AccountItem } from "../../src/admin/accounts";
 import { niceTop } from "../../src/admin/chart";
 import { compact, credits, dollars, duration, percent, shorten, significant, span } from "../../src/admin/figures";
 import { mendInWords } from "../../src/admin/mends";
+import { outlookOf } from "../../src/admin/outlook";
 import type { Entry } from "../../src/history/history";
 import { handler } from "../../src/server";
 import { run } from "../support/command";
@@ -753,7 +753,7 @@ describe("words and numbers", () => {
     for (const file of new Bun.Glob("src/dialects/*/*.ts").scanSync(`${import.meta.dir}/../..`)) {
       const text = await Bun.file(`${import.meta.dir}/../../${file}`).text();
       for (const [, name] of text.matchAll(/(?:tell|mends\.add|mended)\("([\w-]+)"\)/g)) named.add(name!);
-      for (const [, rules] of text.matchAll(/const rules: Record<string, Rule> = \{\n([\s\S]*?)\n\};/g))
+      for (const [, rules] of text.matchAll(/const rules: Record<string, .*> = \{\n([\s\S]*?)\n\};/g))
         for (const [, quoted, bare] of rules!.matchAll(/^ {2}(?:"([\w-]+)"|(\w+))[:,]/gm)) named.add((quoted ?? bare)!);
     }
     expect(named.size).toBeGreaterThan(50);
@@ -832,6 +832,17 @@ async function fieldsIn(html: string): Promise<Record<string, string>> {
     .text();
   return form;
 }
+
+test("each client's settings stand ready, with the limits of the live catalogue and the command that writes them", async () => {
+  await using proxy = await startProxy();
+  const text = await (await fetch(`${proxy.url}/admin/connect`)).text();
+  expect(text).toContain("model = &quot;gpt-5.4&quot;\nmodel_context_window = 272000\n");
+  expect(text).toContain(
+    "&quot;limit&quot;: { &quot;context&quot;: 200000, &quot;input&quot;: 168000, &quot;output&quot;: 32000 }",
+  );
+  expect(text).toContain("<code>dragoman connect codex --write</code>");
+  expect(text).not.toContain("experimental_bearer_token");
+});
 
 test("CL12: a model id with a shell command in it stands in no line that is to be copied", async () => {
   await using proxy = await startProxy();

@@ -1,9 +1,13 @@
-/** One client, one model, one task: the demo in front of a home and a work folder that nothing else uses. */
-import { mkdirSync } from "node:fs";
+/**
+ * One client, one model, one task: `dragoman connect --write` in a home and a work folder that nothing else uses, the
+ * real client in front of the demo, and `--undo`.
+ */
+import { existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { clientOf } from "../../src/clients/table";
 import type { Dialect } from "../../src/dialects/hub/conversation";
-import { run } from "../support/command";
-import { type Client, type Model, task } from "./clients";
+import { type Command, program, run } from "../support/command";
+import { type models, type Tool, task } from "./clients";
 import type { Installed } from "./install";
 
 /** Milliseconds. */
@@ -12,13 +16,17 @@ const within = 120_000;
 const mostRequests = 3;
 
 export interface Attempt {
-  client: Client;
-  model: Model;
+  tool: Tool;
+  model: (typeof models)[keyof typeof models];
   /** What the client speaks, and what the model is asked in. */
   client_dialect: Dialect;
   upstream_dialect: Dialect;
   /** The client key that dragoman asks for, if it asks for one. */
   key?: string;
+  /** The person has settings already. */
+  settled?: boolean;
+  /** Changes what was written, to try what the client can do besides. */
+  changed?(text: string): string;
 }
 
 export interface Outcome {
@@ -47,25 +55,31 @@ export function endAll(): void {
 }
 
 export async function tryOut(attempt: Attempt, installed: Installed): Promise<Outcome> {
-  const { client, model, key } = attempt;
+  const { tool, model, key, settled, changed } = attempt;
   await using proxy = run(["start", "--demo", "--json", "--port", "0"], {
     env: key === undefined ? {} : { DRAGOMAN_API_KEY: key },
   });
   const { url } = await proxy.ready();
   const home = join(proxy.home, "home");
   const work = join(proxy.home, "work");
-  mkdirSync(work);
-  const { env, file, command } = client.setup({ url, key }, model, task);
-  if (file) {
-    mkdirSync(dirname(join(home, file.path)), { recursive: true });
-    await Bun.write(join(home, file.path), file.text);
-  } else mkdirSync(home);
+  for (const folder of [home, work]) mkdirSync(folder);
+  const path = clientOf(tool.id).file!.locate({ home, env: {} });
+  if (settled) {
+    mkdirSync(dirname(path), { recursive: true });
+    await Bun.write(path, tool.settings);
+  }
+
+  const connecting = await connect(proxy, home, [tool.id, "--write", "--model", model.id], key);
+  if (connecting.code !== 0)
+    return { requests: 0, seconds: 0, faults: [`connect ended with ${connecting.code}`], said: connecting.said };
+  const { size: asked } = await rowsOf(url);
+  if (changed) await Bun.write(path, changed(await Bun.file(path).text()));
 
   const startedAt = performance.now();
-  const [name = "", ...args] = command;
-  const child = Bun.spawn([installed.program(name), ...args.slice(0, -1), ...client.quiet.args, ...args.slice(-1)], {
+  const [name = "", ...args] = tool.command(task, model);
+  const child = Bun.spawn([installed.program(name), ...args.slice(0, -1), ...tool.quiet.args, ...args.slice(-1)], {
     cwd: work,
-    env: { PATH: process.env.PATH, HOME: home, ...client.quiet.env, ...env },
+    env: { PATH: process.env.PATH, HOME: home, ...tool.quiet.env },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
@@ -82,7 +96,8 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
   running.delete(child.pid);
   const seconds = (performance.now() - startedAt) / 1000;
 
-  const rows = await rowsOf(url);
+  const { newest } = await rowsOf(url);
+  const rows = newest(asked);
   const faults = late ? [`it was not done after ${within / 1000} s`] : code === 0 ? [] : [`it ended with ${code}`];
   const written = await Bun.file(join(work, "hello.txt"))
     .text()
@@ -90,13 +105,33 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
   if (written === undefined) faults.push("hello.txt was not written");
   else if (written.trimEnd() !== "Hi there") faults.push(`hello.txt says ${JSON.stringify(written)}`);
   faults.push(...faultsOf(rows, attempt));
-  return { requests: rows.length, seconds, faults, said: `${out}\n${err}\n${proxy.stderr()}` };
+
+  const undoing = await connect(proxy, home, [tool.id, "--undo", ...(changed ? ["--force"] : [])], key);
+  const after = existsSync(path) ? await Bun.file(path).text() : undefined;
+  if (undoing.code !== 0 || after !== (settled ? tool.settings : undefined)) faults.push("it was not taken back");
+  const said = [out, err, proxy.stderr(), connecting.said, undoing.said].join("\n");
+  return { requests: rows.length, seconds, faults, said };
+}
+
+async function connect({ home: folder }: Command, home: string, args: string[], key: string | undefined) {
+  const env = { PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: join(folder, "data") };
+  const child = Bun.spawn([...program, "connect", ...args], {
+    cwd: folder,
+    env: { ...env, ...(key !== undefined && { DRAGOMAN_API_KEY: key }) },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    timeout: 30_000,
+  });
+  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { code, said: `${out}\n${err}` };
 }
 
 function faultsOf(rows: Row[], { model, client_dialect, upstream_dialect }: Attempt): string[] {
   const faults: string[] = [];
   const asked = rows.filter((row) => row.client_model === model.id);
   const bad = rows.filter((row) => row.http_status !== 200 || row.error_type !== null);
+  if (asked.length === 0) faults.push("the model was not asked");
   if (bad.length > 0)
     faults.push(bad.map((row) => `a request ended with ${row.http_status} ${row.error_type}`).join(", "));
   const wrong = asked.find((row) => row.client_dialect !== client_dialect || row.upstream_dialect !== upstream_dialect);
@@ -107,7 +142,7 @@ function faultsOf(rows: Row[], { model, client_dialect, upstream_dialect }: Atte
 }
 
 /** The whole history, once it no longer grows. */
-async function rowsOf(url: string): Promise<Row[]> {
+async function rowsOf(url: string): Promise<{ size: number; newest(after: number): Row[] }> {
   let rows: Row[] = [];
   for (let tries = 0; tries < 20; tries++) {
     const before = rows.length;
@@ -116,7 +151,7 @@ async function rowsOf(url: string): Promise<Row[]> {
     if (rows.length > 0 && rows.length === before) break;
     await Bun.sleep(250);
   }
-  return rows;
+  return { size: rows.length, newest: (after) => rows.slice(0, rows.length - after) };
 }
 
 function endGroup(pid: number): void {

@@ -1,101 +1,66 @@
 /**
- * How each tool is told where dragoman is. README's passage and the runs of `bun run test:clients` are both made of
- * this, so that what stands there is what was tried.
+ * The tools that `bun run test:clients` runs, and the models they are tried with. How each is pointed at dragoman is
+ * `dragoman connect`'s to say: the runs use what it writes, and README's passage shows the same.
  */
+import { chooseModels, type Dialect, endpointFor, type Model } from "../../src/clients/models";
+import type { Client } from "../../src/clients/setup";
+import { setVariables } from "../../src/clients/shells";
+import { type ClientId, clientIds, clientOf, freshFile } from "../../src/clients/table";
 
-/** Where dragoman listens, and the client key where one is configured. */
-export interface Place {
-  url: string;
-  key?: string;
-}
-
-/** opencode's provider packages, one for each dialect. */
-export type Package = "@ai-sdk/anthropic" | "@ai-sdk/openai" | "@ai-sdk/openai-compatible";
-
-export interface Model {
-  id: string;
-  /** The package that speaks the dialect the model is served in. */
-  package: Package;
-  /** Tokens, as `GET /v1/models` tells them. */
-  context: number;
-  prompt: number;
-  output: number;
-}
-
-export interface Setup {
-  env: Record<string, string>;
-  /** A file of the tool's, below the home folder. */
-  file?: { path: string; text: string };
-  /** Gives the tool a task without a person at the terminal. */
-  command: string[];
-}
-
-export interface Client {
-  name: string;
+export interface Tool {
+  id: ClientId;
   npm: string;
-  setup(place: Place, model: Model, task: string): Setup;
+  /** Gives the tool a task without a person at the terminal. */
+  command(task: string, model: Model): string[];
   /** What runs without a person add, so that nothing but dragoman is called. */
   quiet: { env: Record<string, string>; args: string[] };
+  /** A person's settings from before, with comments and other things that must stay. */
+  settings: string;
 }
+
+const example = (
+  id: string,
+  name: string,
+  dialects: Dialect[],
+  [context, prompt, output]: [number, number, number],
+  premium = true,
+): Model => ({
+  id,
+  name,
+  endpoints: dialects.map((dialect) => endpointFor[dialect]),
+  premium,
+  preview: false,
+  picked: true,
+  tools: true,
+  vision: true,
+  reasoning: true,
+  context,
+  prompt,
+  output,
+});
 
 // biome-ignore format: a table
 export const models = {
-  claude: { id: "claude-sonnet-4.6", package: "@ai-sdk/anthropic", context: 200_000, prompt: 168_000, output: 32_000 },
-  gpt: { id: "gpt-5.3-codex", package: "@ai-sdk/openai", context: 400_000, prompt: 272_000, output: 128_000 },
-  gemini: { id: "gemini-3.1-pro-preview", package: "@ai-sdk/openai-compatible", context: 200_000, prompt: 136_000, output: 64_000 },
+  claude: example("claude-sonnet-4.6", "Claude Sonnet 4.6", ["messages", "chat"], [200_000, 168_000, 32_000]),
+  gpt: example("gpt-5.4", "GPT-5.4", ["responses"], [400_000, 272_000, 128_000]),
+  gemini: example("gemini-3.1-pro-preview", "Gemini 3.1 Pro", ["chat"], [200_000, 136_000, 64_000]),
+  small: example("gpt-5-mini", "GPT-5 mini", ["responses", "chat"], [264_000, 128_000, 64_000], false),
+  opus: example("claude-opus-4.6", "Claude Opus 4.6", ["messages", "chat"], [200_000, 168_000, 32_000]),
+  haiku: example("claude-haiku-4.5", "Claude Haiku 4.5", ["messages", "chat"], [200_000, 136_000, 64_000]),
 } satisfies Record<string, Model>;
 
-/** For titles and the like: it costs no premium request. */
-const small: Model = {
-  id: "gpt-5-mini",
-  package: "@ai-sdk/openai-compatible",
-  context: 264_000,
-  prompt: 128_000,
-  output: 64_000,
-};
-
-const noKey = "unused";
-
-export const claudeCode: Client = {
-  name: "Claude Code",
+const claudeCode: Tool = {
+  id: "claude-code",
   npm: "@anthropic-ai/claude-code",
-  setup: ({ url, key = noKey }, model, task) => ({
-    env: {
-      ANTHROPIC_BASE_URL: url,
-      ANTHROPIC_AUTH_TOKEN: key,
-      ANTHROPIC_MODEL: model.id,
-      ANTHROPIC_DEFAULT_OPUS_MODEL: "claude-opus-4.6",
-      ANTHROPIC_DEFAULT_SONNET_MODEL: "claude-sonnet-4.6",
-      ANTHROPIC_DEFAULT_HAIKU_MODEL: "claude-haiku-4.5",
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-      ...(model.id.startsWith("claude") ? {} : { CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(model.prompt) }),
-    },
-    command: ["claude", "-p", task, "--allowedTools", "Write"],
-  }),
+  command: (task) => ["claude", "-p", task, "--allowedTools", "Write"],
   quiet: { env: { DISABLE_AUTOUPDATER: "1", DISABLE_TELEMETRY: "1", DISABLE_ERROR_REPORTING: "1" }, args: [] },
+  settings: `{\r\n\t"permissions": { "allow": ["Bash(git status)"] },\r\n\t"env": {\r\n\t\t"MY_OWN": "stays"\r\n\t}\r\n}`,
 };
 
-const codexKey = "DRAGOMAN_API_KEY";
-
-export const codex: Client = {
-  name: "Codex",
+const codex: Tool = {
+  id: "codex",
   npm: "@openai/codex",
-  setup: ({ url, key }, model, task) => ({
-    env: { ...(key !== undefined && { [codexKey]: key }) },
-    file: {
-      path: ".codex/config.toml",
-      text: `model = "${model.id}"
-model_context_window = ${model.prompt}
-model_provider = "dragoman"
-
-[model_providers.dragoman]
-name = "dragoman"
-base_url = "${url}/v1"
-wire_api = "responses"${key === undefined ? "" : `\nenv_key = "${codexKey}"`}
-`,
-    },
-    command: ["codex", "exec", "--skip-git-repo-check", "--sandbox", "workspace-write", task],
-  }),
+  command: (task) => ["codex", "exec", "--skip-git-repo-check", "--sandbox", "workspace-write", task],
   quiet: {
     env: {},
     args: ["check_for_update_on_startup", "analytics.enabled", "features.plugins", "features.apps"].flatMap((key) => [
@@ -103,39 +68,13 @@ wire_api = "responses"${key === undefined ? "" : `\nenv_key = "${codexKey}"`}
       `${key}=false`,
     ]),
   },
+  settings: `# mine\nmodel = "o3" # for now\nmodel_reasoning_effort = "low"\n\n[model_providers.dragoman]\nname = "by hand"\nbase_url = "http://127.0.0.1:1/v1"\nenv_key = "NOT_SET"\n\n[tui]\nnotifications = false`,
 };
 
-/** @param spoken The package for `model`, where it is not the model's own. */
-export const opencode = (spoken?: Package): Client => ({
-  name: "opencode",
+const opencode: Tool = {
+  id: "opencode",
   npm: "opencode-ai",
-  setup: ({ url, key = noKey }, model, task) => {
-    const listed = [...Object.values(models), small].map((each) =>
-      each.id === model.id ? { ...each, package: spoken ?? each.package } : each,
-    );
-    return {
-      env: {},
-      file: {
-        path: ".config/opencode/opencode.json",
-        text: `{
-  "$schema": "https://opencode.ai/config.json",
-  "model": "dragoman/${model.id}",
-  "small_model": "dragoman/${small.id}",
-  "provider": {
-    "dragoman": {
-      "npm": "${usualPackage}",
-      "options": { "baseURL": "${url}/v1", "apiKey": "${key}" },
-      "models": {
-${listed.map((each) => `        "${each.id}": ${onOneLine(describe(each))}`).join(",\n")}
-      }
-    }
-  }
-}
-`,
-      },
-      command: ["opencode", "run", task],
-    };
-  },
+  command: (task) => ["opencode", "run", task],
   quiet: {
     env: {
       OPENCODE_DISABLE_AUTOUPDATE: "1",
@@ -148,60 +87,66 @@ ${listed.map((each) => `        "${each.id}": ${onOneLine(describe(each))}`).joi
     },
     args: [],
   },
-});
+  settings: `{\n    // mine\n    "theme": "system",\n    "model": "anthropic/claude-sonnet-4-5", /* before */\n    "share": "disabled",\n}\n`,
+};
 
-const usualPackage: Package = "@ai-sdk/openai-compatible";
+/** What it asks of others than dragoman finds nobody. */
+const nowhere = { HTTPS_PROXY: "http://127.0.0.1:9", NO_PROXY: "127.0.0.1" };
 
-const describe = ({ context, prompt, output, ...model }: Model) => ({
-  ...(model.package === usualPackage ? {} : { provider: { npm: model.package } }),
-  limit: { context, input: prompt, output },
-  modalities: { input: ["text", "image"], output: ["text"] },
-  reasoning: true,
-});
+const continueCli: Tool = {
+  id: "continue",
+  npm: "@continuedev/cli",
+  command: (task) => ["cn", "-p", "--auto", task],
+  quiet: { env: { ...nowhere, CONTINUE_TELEMETRY_ENABLED: "0" }, args: [] },
+  settings: `# mine\nname: Mine\nversion: 0.0.1\nschema: v1\nrules:\n  - Be kind.\n`,
+};
 
-const onOneLine = (value: object): string =>
-  JSON.stringify(value, null, 1)
-    .replace(/\n\s*/g, " ")
-    .replace(/\[ (.*?) \]/g, "[$1]");
+const pi: Tool = {
+  id: "pi",
+  npm: "@mariozechner/pi-coding-agent",
+  // The provider depends on the model: `connect` says what to run.
+  command: (task, model) => {
+    const { command } = clientOf("pi").setUp({ url: "", models: chooseModels([model])!, model });
+    return [...command!.split(" "), "--offline", "-p", task];
+  },
+  quiet: { env: { ...nowhere, PI_OFFLINE: "1", PI_TELEMETRY: "0", PI_SKIP_VERSION_CHECK: "1" }, args: [] },
+  settings: `{ "providers": { "own": { "baseUrl": "http://127.0.0.1:1/v1", "api": "openai-completions", "apiKey": "x", "models": [] } } }`,
+};
+
+export const tools = { claudeCode, codex, opencode, continueCli, pi };
 
 /** What the scripted model of `--demo` understands. */
 export const task = "write a file hello.txt with the text Hi there";
 
 /** README's passage. */
 export function passage(): string {
-  const place = { url: "http://127.0.0.1:4141" };
-  const claude = claudeCode.setup(place, models.claude, task);
-  const other = claudeCode.setup(place, models.gpt, task);
-  const more = Object.entries(other.env).filter(([name, value]) => claude.env[name] !== value);
-  const files = [codex.setup(place, models.gpt, task), opencode().setup(place, models.claude, task)] as const;
-  return [
-    "### Claude Code",
-    block("sh", `${exports(Object.entries(claude.env))}\n${shell(claude.command)}`),
-    "For a model it does not know, tell it also how many tokens of prompt the model takes, or it reckons with a million:",
-    block("sh", exports(more)),
-    "### Codex",
-    `In \`~/${files[0].file!.path}\`; \`model_context_window\` is the model's \`max_prompt_tokens\`:`,
-    block("toml", files[0].file!.text),
-    block("sh", shell(files[0].command)),
-    `With a client key: \`env_key = "${codexKey}"\` as a last line, and the key in that variable.`,
-    "### opencode",
-    `In \`~/${files[1].file!.path}\`; each model is spoken to in the dialect it is served in:`,
-    block("json", files[1].file!.text),
-    block("sh", shell(files[1].command)),
-    "### Tools made with an SDK",
-    "OpenAI's and Anthropic's SDKs, and most tools made with them, read their address from the environment:",
-    block(
-      "sh",
-      exports([
-        ["OPENAI_BASE_URL", `${place.url}/v1`],
-        ["OPENAI_API_KEY", noKey],
-        ["ANTHROPIC_BASE_URL", place.url],
-        ["ANTHROPIC_API_KEY", noKey],
-      ]),
-    ),
-  ].join("\n\n");
+  const sections = clientIds.map((id) => section(id, clientOf(id)));
+  return sections.join("\n\n");
+}
+
+/** Whose file is shown; the others' would be as long again. */
+const shownWhole = new Set<ClientId>(["claude-code", "codex", "opencode"]);
+
+function section(id: ClientId, client: Client): string {
+  const choice = chooseModels(Object.values(models))!;
+  const setup = client.setUp({ url: "http://127.0.0.1:4141", models: choice });
+  const { file } = client;
+  const title = `### ${client.name}`;
+  const note = setup.note ? [setup.note] : [];
+  if (!file) {
+    const lines = setVariables(setup.variables, "bash") || setup.programs[0]!.text;
+    return [
+      title,
+      block("sh", `dragoman connect ${id}    # prints, with your address and key:`),
+      block("sh", lines),
+    ].join("\n\n");
+  }
+  const commands = [`dragoman connect ${id} --write    # --undo takes it back`, setup.command].join("\n");
+  const place = `\`${file.locate({ home: "~", env: {}, platform: "linux" })}\``;
+  const settings = shownWhole.has(id)
+    ? [`In ${place}:`, block(file.format, freshFile(client, setup))]
+    : [`In ${place}; \`dragoman connect ${id}\` shows what.`];
+  return [title, block("sh", commands), ...settings, ...note].join("\n\n");
 }
 
 const block = (language: string, text: string) => `\`\`\`${language}\n${text.trimEnd()}\n\`\`\``;
-const exports = (entries: [string, string][]) => entries.map(([name, value]) => `export ${name}=${value}`).join("\n");
-const shell = (command: string[]) => command.map((word) => (/\s/.test(word) ? `"${word}"` : word)).join(" ");

@@ -1,45 +1,76 @@
 /**
- * Real clients from npm do a small task through the demo, on a Claude, a GPT and a Gemini model; and once each with a
- * client key. Needs npm and its registry; not part of the tests, because the clients are large.
+ * Real clients from npm, pointed at the demo by `dragoman connect --write`, do a small task on a Claude, a GPT and a
+ * Gemini model; once each with a client key, and once where a person has settings already. `--undo` ends each run. Needs npm and its registry; not part of the tests, because the clients are large.
  */
+import { clientOf } from "../../src/clients/table";
 import type { Dialect } from "../../src/dialects/hub/conversation";
 import { type Attempt, endAll, type Outcome, tryOut } from "./attempt";
-import { type Client, claudeCode, codex, models, opencode, type Package } from "./clients";
+import { models, type Tool, tools } from "./clients";
 import { install } from "./install";
 
 /** How many run side by side. */
 const atOnce = 3;
 
-const spokenBy = {
-  "@ai-sdk/anthropic": "messages",
-  "@ai-sdk/openai": "responses",
-  "@ai-sdk/openai-compatible": "chat",
-} satisfies Record<Package, Dialect>;
-
 /** For each model of the demo, the dialect it is asked in when the client speaks another one or the same. */
-const askedIn: Record<keyof typeof models, Record<Dialect, Dialect>> = {
+const askedIn = {
   claude: { messages: "messages", responses: "messages", chat: "chat" },
   gpt: { messages: "responses", responses: "responses", chat: "responses" },
   gemini: { messages: "chat", responses: "chat", chat: "chat" },
-};
+} satisfies Partial<Record<keyof typeof models, Record<Dialect, Dialect>>>;
 
-const names = Object.keys(models) as (keyof typeof models)[];
-const onEachModel = (client: Client, spoken: Dialect): Attempt[] => names.map((name) => on(client, spoken, name));
-const on = (client: Client, spoken: Dialect, name: keyof typeof models): Attempt => ({
-  client,
+const names = Object.keys(askedIn) as (keyof typeof askedIn)[];
+const on = (tool: Tool, spoken: Dialect, name: keyof typeof askedIn): Attempt => ({
+  tool,
   model: models[name],
   client_dialect: spoken,
   upstream_dialect: askedIn[name][spoken],
 });
+const onEachModel = (tool: Tool, spoken: Dialect): Attempt[] => names.map((name) => on(tool, spoken, name));
 const withKey = (attempt: Attempt): Attempt => ({ ...attempt, key: "a-client-key-of-the-owner" });
+const settled = (attempt: Attempt): Attempt => ({ ...attempt, settled: true });
+
+const { claudeCode, codex, opencode, continueCli, pi } = tools;
+
+/** opencode's provider packages. What `connect` writes is the one of the dialect that the model is served in. */
+const packages = {
+  messages: "@ai-sdk/anthropic",
+  responses: "@ai-sdk/openai",
+  chat: "@ai-sdk/openai-compatible",
+} satisfies Record<Dialect, string>;
+
+const native = { claude: "messages", gpt: "responses", gemini: "chat" } satisfies Record<keyof typeof askedIn, Dialect>;
+
+/** Every model is also reached through the packages of the other dialects. */
+function spoken(attempt: Attempt, dialect: Dialect): Attempt {
+  return {
+    ...attempt,
+    changed(text) {
+      const settings = JSON.parse(text);
+      settings.provider.dragoman.models[attempt.model.id].provider = { npm: packages[dialect] };
+      return JSON.stringify(settings);
+    },
+  };
+}
 
 const attempts: Attempt[] = [
   ...onEachModel(claudeCode, "messages"),
   ...onEachModel(codex, "responses"),
-  ...(Object.keys(spokenBy) as Package[]).flatMap((spoken) => onEachModel(opencode(spoken), spokenBy[spoken])),
+  ...(Object.keys(packages) as Dialect[]).flatMap((dialect) =>
+    names.map((name) => {
+      const attempt = on(opencode, dialect, name);
+      return native[name] === dialect ? attempt : spoken(attempt, dialect);
+    }),
+  ),
+  ...[continueCli, pi].flatMap((tool) => names.map((name) => on(tool, native[name], name))),
   withKey(on(claudeCode, "messages", "claude")),
   withKey(on(codex, "responses", "gpt")),
-  withKey(on(opencode(), "messages", "claude")),
+  withKey(on(opencode, "messages", "claude")),
+  withKey(on(pi, "chat", "gemini")),
+  settled(on(claudeCode, "messages", "claude")),
+  settled(on(codex, "responses", "gpt")),
+  settled(on(opencode, "messages", "claude")),
+  settled(on(continueCli, "responses", "gpt")),
+  settled(on(pi, "responses", "gpt")),
 ];
 
 process.on("SIGINT", () => {
@@ -47,9 +78,9 @@ process.on("SIGINT", () => {
   process.exit(130);
 });
 
-const packages = [claudeCode.npm, codex.npm, opencode().npm];
-const installed = await install(packages);
-const versions = new Map(await Promise.all(packages.map(async (npm) => [npm, await installed.version(npm)] as const)));
+const wanted = Object.values(tools).map(({ npm }) => npm);
+const installed = await install(wanted);
+const versions = new Map(await Promise.all(wanted.map(async (npm) => [npm, await installed.version(npm)] as const)));
 const widths = [22, 24, 22, 9, 8];
 const line = (...cells: string[]) =>
   console.log(
@@ -68,14 +99,14 @@ let told = 0;
 /** Lines come in the order of the list, as soon as they can. */
 function tell(): void {
   for (let outcome = outcomes.get(told); outcome; outcome = outcomes.get(told)) {
-    const { client, model, client_dialect, upstream_dialect, key } = attempts[told++]!;
+    const { tool, model, client_dialect, upstream_dialect, key, settled } = attempts[told++]!;
     line(
-      `${client.name} ${versions.get(client.npm)}`,
+      `${clientOf(tool.id).name} ${versions.get(tool.npm)}`,
       model.id,
       `${client_dialect} → ${upstream_dialect}`,
       String(outcome.requests),
       outcome.seconds.toFixed(1),
-      `${outcome.faults.length === 0 ? "ok" : `FAILED: ${outcome.faults.join("; ")}`}${key === undefined ? "" : " (with a client key)"}`,
+      `${outcome.faults.length === 0 ? "ok" : `FAILED: ${outcome.faults.join("; ")}`}${key === undefined ? "" : " (with a client key)"}${settled ? " (among settings of their own)" : ""}`,
     );
     if (outcome.faults.length === 0) continue;
     failed++;

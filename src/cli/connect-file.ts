@@ -1,0 +1,175 @@
+/** A client's own file with our settings in it: written so that everything else stays, and so that there is a way back. */
+import { lstatSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { type Edit, SettingsFault } from "../clients/edit";
+import { edited, readSettings } from "../clients/formats";
+import type { Client } from "../clients/setup";
+import type { ClientId } from "../clients/table";
+import { followLink, removeLeftovers, replaceFile } from "../config/files";
+import { ProxyError } from "../errors";
+import { type Backup, backupPath, inBackups, readBackup, writeBackup } from "./connect-backup";
+import { mergeTexts } from "./merge";
+
+/** Far more than anybody's settings. */
+const maxBytes = 4 * 1024 * 1024;
+
+/** The client's file, and where what it was before is kept. */
+export interface Place {
+  id: ClientId;
+  settings: NonNullable<Client["file"]>;
+  file: string;
+  /** Our own data folder. */
+  home: string;
+}
+
+export interface Written {
+  file: string;
+  before: string;
+  /** Equal to `before` when it said all of it already. */
+  after: string;
+  /** What it was before is kept. */
+  kept: boolean;
+}
+
+/** @throws ProxyError with a sentence when the file cannot be read, edited or written; it is then as it was. */
+export async function writeSettings(place: Place, edits: readonly Edit[]): Promise<Written> {
+  return inBackups(place.home, (folder) => {
+    const { file } = place;
+    const target = followLink(file);
+    const path = backupPath(folder, place.id, target);
+    const now = readFile(file, target);
+    const before = textOf(file, now?.bytes);
+    const earlier = readBackup(path);
+    const start = whereToStart(place, earlier, now);
+    const after = editedText(place, textOf(file, start.base), edits);
+    if (now && before === after) return { file, before, after, kept: earlier !== undefined };
+    const fresh = { mode: now?.mode ?? 0o600, folders: missing(target), at: new Date().toISOString() };
+    const { mode, folders, at } = start.earlier ?? fresh;
+    const { original: content, mixed } = start;
+    const backup = { file, target, content, mode, folders, at, mixed, written: Buffer.from(after) };
+    try {
+      // Whoever is stopped between the two has lost nothing.
+      writeBackup(path, backup);
+      mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
+      replaceFile(target, after, fresh.mode);
+    } catch (cause) {
+      writeBackup(path, earlier);
+      throw new ProxyError("internal", `${file} could not be written (${codeOf(cause)}); it is as it was.`, { cause });
+    }
+    return { file, before, after, kept: true };
+  });
+}
+
+interface Start {
+  /** What the settings are put into. */
+  base: Uint8Array | undefined;
+  /** What the way back leads to. */
+  original: Uint8Array | null;
+  mixed: boolean;
+  /** The backup that goes on to hold. */
+  earlier?: Backup;
+}
+
+/** What we wrote earlier is written anew from what was there without it, so that nothing of it stays behind. */
+function whereToStart(place: Place, earlier: Backup | undefined, now: Found | undefined): Start {
+  const bytes = now?.bytes;
+  if (!earlier || isSame(bytes, earlier.content ?? undefined))
+    return { base: bytes, original: bytes ?? null, mixed: false };
+  const { content, mixed } = earlier;
+  if (isSame(bytes, earlier.written))
+    return { base: mixed ? bytes : (content ?? undefined), original: content, mixed, earlier };
+  const theirs = mixed || !bytes ? undefined : withoutOurs(place, earlier, bytes);
+  if (theirs === undefined) return { base: bytes, original: content, mixed: true, earlier };
+  if (theirs.trim() === "" && content === null) return { base: undefined, original: null, mixed, earlier };
+  return { base: Buffer.from(theirs), original: Buffer.from(theirs), mixed: false, earlier };
+}
+
+/**
+ * The file as it is now without what we wrote, where others have changed it since.
+ * @returns Undefined when the two cannot be told apart.
+ */
+export function withoutOurs({ settings }: Place, backup: Backup, now: Uint8Array): string | undefined {
+  const { file, content, written } = backup;
+  const merged = mergeTexts(textOf(file, written), textOf(file, content ?? undefined), textOf(file, now));
+  if (merged === undefined) return undefined;
+  try {
+    const addresses = settings.addresses(readSettings(settings.format, merged));
+    const ours = settings.addresses(readSettings(settings.format, textOf(file, written)));
+    const before = settings.addresses(readSettings(settings.format, textOf(file, content ?? undefined)));
+    return addresses.some((address) => address && ours.includes(address) && !before.includes(address))
+      ? undefined
+      : merged;
+  } catch (thrown) {
+    if (thrown instanceof SettingsFault) return undefined;
+    throw thrown;
+  }
+}
+
+export interface Found {
+  bytes: Uint8Array;
+  mode: number;
+}
+
+/** Undefined when there is none. @throws ProxyError when it is not the person's to change. */
+export function readFile(file: string, target: string): Found | undefined {
+  const refuse = (why: string): never => {
+    throw new ProxyError("permission", `${file} ${why}. It was left as it is.`);
+  };
+  // Of one of us that was killed; it may hold a key.
+  if (isThere(dirname(target))) removeLeftovers(dirname(target), basename(target));
+  const found = statSync(target, { throwIfNoEntry: false });
+  if (!found) return undefined;
+  if (!found.isFile()) return refuse("is not a file");
+  if (found.size > maxBytes) return refuse("is larger than any settings are");
+  if (process.getuid && found.uid !== process.getuid()) return refuse("belongs to another user");
+  if (process.platform !== "win32" && (found.mode & 0o200) === 0)
+    return refuse(
+      `is read-only: make it writable (chmod u+w ${JSON.stringify(target)}), or put the settings there by hand`,
+    );
+  try {
+    return { bytes: readFileSync(target), mode: found.mode & 0o777 };
+  } catch (thrown) {
+    return refuse(`cannot be read (${codeOf(thrown)})`);
+  }
+}
+
+/** Nothing reads as an empty text. */
+export function textOf(file: string, bytes: Uint8Array | undefined): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    throw new ProxyError("invalid_request", `${file} is not text in UTF-8. It was left as it is.`, { cause });
+  }
+}
+
+export const isSame = (one: Uint8Array | undefined, other: Uint8Array | undefined): boolean =>
+  one === undefined || other === undefined ? one === other : Buffer.compare(one, other) === 0;
+
+function editedText({ file, settings }: Place, text: string, edits: readonly Edit[]): string {
+  try {
+    return edited(settings.format, text, edits);
+  } catch (thrown) {
+    if (thrown instanceof SettingsFault) {
+      const where = thrown.line === undefined ? "" : ` at line ${thrown.line}`;
+      throw new ProxyError(
+        "invalid_request",
+        `${file} does not read as ${settings.format.toUpperCase()}${where}: ${thrown.message}. It was left as it is; mend it first.`,
+      );
+    }
+    if (!(thrown instanceof ProxyError)) throw thrown;
+    throw new ProxyError(thrown.kind, `${file} was left as it is: ${thrown.message}.`, { cause: thrown });
+  }
+}
+
+/** Folders above the file that are not there yet, the outermost first. */
+function missing(target: string): string[] {
+  const folders: string[] = [];
+  for (let folder = dirname(target); !isThere(folder) && basename(folder) !== ""; folder = dirname(folder))
+    folders.unshift(folder);
+  return folders;
+}
+
+const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+
+export const codeOf = (thrown: unknown): string =>
+  thrown instanceof Error && "code" in thrown ? String(thrown.code) : String(thrown);

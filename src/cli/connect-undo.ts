@@ -1,0 +1,95 @@
+/** A client's file put back as it was before we wrote into it. */
+import { mkdirSync, rmdirSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { SettingsFault } from "../clients/edit";
+import { readSettings } from "../clients/formats";
+import type { ClientId } from "../clients/table";
+import { replaceFile } from "../config/files";
+import { ProxyError } from "../errors";
+import { type Backup, findBackup, inBackups, writeBackup } from "./connect-backup";
+import { codeOf, type Found, isSame, type Place, readFile, textOf, withoutOurs } from "./connect-file";
+
+export interface Undone {
+  state: "restored" | "removed" | "taken out" | "as it was";
+  file: string;
+  /** Where the file lies that somebody had changed. */
+  kept?: string;
+}
+
+/**
+ * Puts the file back byte for byte. What somebody has changed since, in other lines than ours, stays.
+ * @param force Also when their changes cannot be told apart from ours; a copy of theirs is kept then.
+ * @returns Undefined when we have written nothing.
+ * @throws ProxyError `conflict` when it must be forced, or when it is not clear which file is meant.
+ */
+export async function undoSettings(place: Place, force: boolean): Promise<Undone | undefined> {
+  return inBackups(place.home, (folder): Undone | undefined => {
+    const found = findBackup(folder, place.id, place.file);
+    if (!found) return undefined;
+    const { path, backup } = found;
+    const { file, target, content } = backup;
+    const now = readFile(file, target);
+    const done = (state: Undone["state"], kept?: string): Undone => {
+      writeBackup(path, undefined);
+      return { state, file, kept };
+    };
+    if (isSame(now?.bytes, content ?? undefined)) return done("as it was");
+    const changed = backup.mixed || !now || !isOurs(place, backup, now);
+    if (changed && !force) {
+      const theirs = backup.mixed || !now ? undefined : withoutOurs(place, backup, now.bytes);
+      if (!now || theirs === undefined) throw changedSince(place.id, backup);
+      if (theirs.trim() !== "" || content !== null) {
+        attempt(file, () => replaceFile(target, theirs, now.mode));
+        return done("taken out");
+      }
+    }
+    const kept = changed && force && now ? path.replace(/\.json$/, `.changed-${Date.now()}`) : undefined;
+    if (kept && now) replaceFile(kept, now.bytes, 0o600);
+    attempt(file, () => restore(backup));
+    return done(content === null ? "removed" : "restored", kept);
+  });
+}
+
+/** As we wrote it, or with nothing else in it than the client's own bookkeeping. */
+function isOurs({ settings }: Place, { file, written }: Backup, { bytes }: Found): boolean {
+  if (isSame(bytes, written)) return true;
+  const { bookkeeping, format } = settings;
+  if (!bookkeeping) return false;
+  const said = (content: Uint8Array) => bookkeeping(readSettings(format, textOf(file, content)));
+  try {
+    return Bun.deepEquals(said(bytes), said(written));
+  } catch (thrown) {
+    if (thrown instanceof SettingsFault) return false;
+    throw thrown;
+  }
+}
+
+function restore({ content, mode, target, folders }: Backup): void {
+  if (content !== null) {
+    mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
+    replaceFile(target, content, mode);
+    return;
+  }
+  rmSync(target, { force: true });
+  for (const folder of folders.toReversed())
+    try {
+      rmdirSync(folder);
+    } catch {
+      return; // the client keeps other things there by now
+    }
+}
+
+function attempt(file: string, write: () => void): void {
+  try {
+    write();
+  } catch (cause) {
+    throw new ProxyError("internal", `${file} could not be put back (${codeOf(cause)}); it is as it was.`, { cause });
+  }
+}
+
+function changedSince(id: ClientId, { file, at }: Backup): ProxyError {
+  return new ProxyError(
+    "conflict",
+    `${file} was changed since dragoman wrote into it, in the same lines, so it was left alone. Either take the dragoman entries out by hand, or run \`dragoman connect ${id} --undo --force\`: it puts back the file of ${at.slice(0, 16).replace("T", " ")} UTC and keeps a copy of the one that is there now.`,
+  );
+}

@@ -1,0 +1,201 @@
+/** `dragoman connect`: a client's settings for the server that runs, to read, to write into its file, or to take back. */
+import { homedir } from "node:os";
+import type { Setup } from "../clients/setup";
+import { isShell, type Shell, setVariables, shellNames, shells, usualShell } from "../clients/shells";
+import { clientStatus } from "../clients/status";
+import { type ClientId, clientIds, clientOf, freshFile, isClientId } from "../clients/table";
+import type { Environment } from "../config/environment";
+import { ProxyError } from "../errors";
+import { type Place, writeSettings } from "./connect-file";
+import { costOf, freeModel, tryCall } from "./connect-trial";
+import { undoSettings } from "./connect-undo";
+import { unifiedDiff } from "./diff";
+import { maskSecrets } from "./mask";
+import { modelsOf, type Offer, pick } from "./offered";
+import { findServer, type RunningServer, theServer } from "./server";
+import { table } from "./table";
+import { say } from "./terminal";
+import { UsageError } from "./usage-error";
+
+/** As the command line has them. */
+export interface ConnectFlags {
+  print?: boolean;
+  write?: boolean;
+  undo?: boolean;
+  force?: boolean;
+  test?: boolean;
+}
+
+interface ConnectOptions {
+  environment: Environment;
+  client: ClientId;
+  /** A model's id, in any spelling that a request may use. */
+  model?: string;
+  shell: Shell;
+  /** Make one call, also with a model that costs something. */
+  test: boolean;
+  force: boolean;
+}
+
+interface Asked extends ConnectFlags {
+  environment: Environment;
+  client?: string;
+  model?: string;
+  shell?: string;
+}
+
+/** @throws UsageError for what does not go together, or is no client or shell. */
+export async function connectFrom(asked: Asked): Promise<number> {
+  const { environment, client, model, shell, test = false, force = false } = asked;
+  const actions = (["print", "write", "undo"] as const).filter((action) => asked[action]);
+  if (actions.length > 1) throw new UsageError(`--${actions.join(" and --")} do not go together.`);
+  const [action = "print"] = actions;
+  if (force && action !== "undo") throw new UsageError("--force goes with --undo.");
+  if (client === undefined) {
+    if (actions.length > 0) throw new UsageError(`Say which client: ${clientIds.join(", ")}.`);
+    return listClients(environment);
+  }
+  if (!isClientId(client))
+    throw new UsageError(`There is no client \`${client}\` here; there are ${clientIds.join(", ")}.`);
+  if (shell !== undefined && !isShell(shell)) throw new UsageError(`--shell must be one of: ${shellNames.join(", ")}.`);
+  const options = { environment, client, model, test, force, shell: shell ?? usualShell(process.env) };
+  return action === "undo" ? undo(options) : point(options, action);
+}
+
+/** All of them, with what their files say now. */
+function listClients(environment: Environment): number {
+  const url = findServer(environment)?.url ?? "http://127.0.0.1:4141";
+  const rows = clientIds.map((id) => {
+    const { file, state } = clientStatus(id, { ...person(), url });
+    return [id, clientOf(id).name, file ? shown(file) : "–", file ? states[state] : "settings are printed only"];
+  });
+  for (const line of table([["client", "name", "its own file", "now"], ...rows])) console.log(line);
+  say("", "`dragoman connect <client>` prints its settings, --write puts them into its file, --undo takes them back.");
+  return 0;
+}
+
+const states = {
+  absent: "no file yet",
+  elsewhere: "not pointed here",
+  here: "pointed here",
+  unreadable: "does not read",
+};
+
+async function point(options: ConnectOptions, action: "print" | "write"): Promise<number> {
+  const client = clientOf(options.client);
+  const server = theServer(options.environment);
+  if (server.demo)
+    say("DEMO: the server that runs is the demo; a scripted upstream answers, and nothing is charged.", "");
+  const models = await modelsOf(server);
+  const model = options.model === undefined ? undefined : pick(options.model, models.offered);
+  const setup = client.setUp({ url: server.url, key: server.key, models: models.choice, model });
+  if (action === "print" || !client.file) {
+    print(options, setup, server);
+    if (action === "write")
+      throw new UsageError(`${client.name} has no file of its own to write: the lines above are to be set by hand.`);
+    return options.test ? test(options, server, setup, models) : 0;
+  }
+  await write(options, setup, server);
+  const code = await test(options, server, setup, models);
+  sayWhatIsLeft(options, setup);
+  return code;
+}
+
+function print({ client: id, shell }: ConnectOptions, setup: Setup, server: RunningServer): void {
+  const client = clientOf(id);
+  const lines = [`${client.name} → ${server.url}${server.demo ? " (DEMO)" : ""}, model ${setup.model.id}`, ""];
+  if (client.file) {
+    const place = shown(client.file.locate(person()));
+    lines.push(`In ${place} (\`dragoman connect ${id} --write\` puts it there, \`--undo\` takes it back):`);
+    lines.push("", freshFile(client, setup));
+  }
+  const variables = setVariables(setup.variables, shell);
+  if (variables !== "") {
+    const instead = client.file && notInFile(setup).length === 0 ? "Or in" : "In";
+    lines.push(`${instead} the environment (${shells[shell].name}; for others --shell):`, "", variables, "");
+  }
+  const programs = setup.programs.filter((program) => program.shell === undefined || program.shell === shell);
+  for (const { name, text } of programs.length > 0 ? programs : setup.programs.slice(0, 1))
+    lines.push(`${name}:`, "", text, "");
+  if (setup.note) lines.push(setup.note);
+  if (setup.command) lines.push(`Then run: ${setup.command}`);
+  console.log(lines.join("\n").trimEnd());
+}
+
+/** Variables that the file cannot stand in for. */
+function notInFile({ variables, edits }: Setup): string[] {
+  const names = new Set(edits.map(({ path }) => path.at(-1)));
+  return Object.keys(variables).filter((name) => !names.has(name));
+}
+
+async function write({ client: id, environment }: ConnectOptions, setup: Setup, server: RunningServer): Promise<void> {
+  const { file, before, after, kept } = await writeSettings(placeOf(id, environment), setup.edits);
+  if (before === after) say(`${shown(file)} says all of it already; nothing was changed.`);
+  const secrets = server.key === undefined ? [] : [server.key];
+  for (const line of unifiedDiff(before, after, shown(file))) console.log(maskSecrets(line, secrets));
+  if (kept) say(`What it was before is kept; \`dragoman connect ${id} --undo\` puts it back.`);
+}
+
+/** After the file is written: what it cannot hold, and what to run. */
+function sayWhatIsLeft({ client: id }: ConnectOptions, setup: Setup): void {
+  const missing = notInFile(setup);
+  if (setup.note && missing.length > 0)
+    say(setup.note, `\`dragoman connect ${id}\` prints the line that sets ${missing.join(", ")}.`);
+  if (setup.command) say(`Then run: ${setup.command}`);
+}
+
+async function undo({ client: id, environment, force }: ConnectOptions): Promise<number> {
+  const { name, file } = clientOf(id);
+  if (!file) throw new UsageError(`${name} has no file of its own, so there is nothing to take back.`);
+  const undone = await undoSettings(placeOf(id, environment), force);
+  if (!undone) {
+    say(`Nothing to take back: dragoman has written nothing into ${name}'s settings.`);
+    return 0;
+  }
+  const path = shown(undone.file);
+  say(
+    {
+      restored: `${path} is again what it was before dragoman wrote into it.`,
+      "taken out": `What dragoman wrote into ${path} is taken out; what was changed there since stays.`,
+      removed: `${path} is removed: there was none before dragoman made it.`,
+      "as it was": `${path} is what it was before dragoman wrote into it.`,
+    }[undone.state],
+  );
+  if (undone.kept) say(`The changed one is kept in ${shown(undone.kept)}.`);
+  return 0;
+}
+
+async function test(
+  { client: id, test: asked }: ConnectOptions,
+  server: RunningServer,
+  setup: Setup,
+  { offered, choice }: Offer,
+): Promise<number> {
+  const { dialect } = clientOf(id);
+  const model = freeModel(dialect, setup.model, [...choice.all, ...offered]) ?? (asked ? setup.model : undefined);
+  if (!model) {
+    say(
+      `Not tried: no model is free of charge. \`dragoman connect ${id} --test\` tries ${setup.model.id}; ${costOf(setup.model)}.`,
+    );
+    return 0;
+  }
+  say(`One small call in the client's own dialect (${dialect}), with ${model.id}; ${costOf(model)}.`);
+  try {
+    const { took, said } = await tryCall(server, dialect, model);
+    say(`Answered in ${(took / 1000).toFixed(1)} s: ${said === "" ? "(no text)" : said}`);
+    return 0;
+  } catch (thrown) {
+    if (!(thrown instanceof ProxyError)) throw thrown;
+    say(`It was not answered. ${thrown.message}`);
+    return 1;
+  }
+}
+
+const person = () => ({ home: homedir(), env: process.env });
+
+function placeOf(id: ClientId, { home }: Environment): Place {
+  const settings = clientOf(id).file!;
+  return { id, settings, file: settings.locate(person()), home };
+}
+
+const shown = (path: string) => (path.startsWith(`${homedir()}/`) ? path.replace(homedir(), "~") : path);

@@ -1,0 +1,57 @@
+/** `dragoman models`: what the running server can serve, with its limits and what it costs. */
+import type { ModelItem } from "../admin/models";
+import type { Environment } from "../config/environment";
+import { ask, theServer } from "./server";
+import { table } from "./table";
+import { say } from "./terminal";
+
+export interface ModelsOptions {
+  environment: Environment;
+  json: boolean;
+}
+
+export async function models({ environment, json }: ModelsOptions): Promise<number> {
+  const server = theServer(environment);
+  const { adminToken } = server;
+  const headers: Record<string, string> = adminToken === undefined ? {} : { "x-admin-token": adminToken };
+  const answer = (await ask(server, { path: "/api/admin/models", headers })) as { items: ModelItem[] };
+  if (server.demo) say("DEMO: a scripted upstream answers, and nothing is charged.");
+  if (json) console.log(JSON.stringify(answer));
+  else for (const line of modelLines(answer.items)) console.log(line);
+  return 0;
+}
+
+/** One line for each model that a client can call. */
+export function modelLines(items: readonly ModelItem[]): string[] {
+  const head = ["id", "name", "context", "prompt", "output", "endpoints", "costs", "state"];
+  const rows = items
+    .filter(({ kind }) => kind !== "completion")
+    .map((model) => [
+      model.id,
+      model.name,
+      amount(model.limits.context),
+      amount(model.limits.prompt),
+      amount(model.limits.output),
+      model.endpoints.join(" "),
+      costOf(model.price),
+      stateOf(model),
+    ]);
+  // Names are the upstream's: what would move the cursor is left out.
+  return table([head, ...rows.map((row) => row.map((cell) => cell.replace(/\p{C}/gu, "")))]);
+}
+
+const amount = (tokens: number | null) => (tokens === null ? "unknown" : tokens.toLocaleString("en-US"));
+
+function costOf({ units, tokens, premium }: ModelItem["price"]): string {
+  if (units === null && tokens === null) return "unknown";
+  if (!premium) return "nothing";
+  if (tokens === null || units !== null) return `${units} premium`;
+  return `${tokens.input}/${tokens.output} credits per ${tokens.per / 1e6} M in/out`;
+}
+
+function stateOf({ enabled, accounts, preview, picked }: ModelItem): string {
+  if (!enabled) return "its terms are not accepted yet";
+  if (accounts.length === 0) return "no account may use it";
+  if (preview) return "preview";
+  return picked ? "ready" : "ready, not in GitHub's own picker";
+}

@@ -1,0 +1,211 @@
+/** Coding agents of the terminal: each with a file of its own. */
+import { valueAt } from "./formats";
+import { locations } from "./locate";
+import { type Model, serves, withModel } from "./models";
+import { type Client, each, known, noKey, nothing, windowOf } from "./setup";
+
+const claudeCode: Client = {
+  name: "Claude Code",
+  speaks: "messages",
+  dialect: "messages",
+  known: /^claude-(?:cli|code)/i,
+  file: {
+    format: "json",
+    locate: locations["claude-code"],
+    addresses: (settings) => [valueAt(settings, ["env", "ANTHROPIC_BASE_URL"])],
+  },
+  setUp({ url, key = noKey, models, model = models.claude }) {
+    const foreign = !/^claude-/.test(model.id) && windowOf(model) !== undefined;
+    const variables = {
+      ANTHROPIC_BASE_URL: url,
+      ANTHROPIC_AUTH_TOKEN: key,
+      ANTHROPIC_MODEL: model.id,
+      ANTHROPIC_DEFAULT_OPUS_MODEL: models.opus.id,
+      ANTHROPIC_DEFAULT_SONNET_MODEL: models.claude.id,
+      ANTHROPIC_DEFAULT_HAIKU_MODEL: models.haiku.id,
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+      ...(foreign && { CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(windowOf(model)) }),
+    };
+    return {
+      model,
+      edits: Object.entries(variables).map(([name, value]) => ({ path: ["env", name], value })),
+      variables,
+      programs: [],
+      command: "claude",
+      note: "The address comes without /v1. Without any token it says “Not logged in”, so one is set even where none is asked for. For a model it does not know, CLAUDE_CODE_MAX_CONTEXT_TOKENS says how large a prompt may be, or it reckons with a million.",
+    };
+  },
+};
+
+const codex: Client = {
+  name: "Codex",
+  speaks: "responses",
+  dialect: "responses",
+  known: /^codex/i,
+  file: {
+    format: "toml",
+    locate: locations.codex,
+    addresses: (settings) => [
+      valueAt(settings, ["model_providers", String(settings.model_provider), "base_url"]),
+      settings.openai_base_url,
+    ],
+  },
+  setUp({ url, key, models, model = models.gpt }) {
+    const provider = {
+      name: "dragoman",
+      base_url: `${url}/v1`,
+      wire_api: "responses",
+      ...(key !== undefined && { experimental_bearer_token: key }),
+    };
+    const window = windowOf(model);
+    return {
+      ...nothing,
+      model,
+      edits: [
+        { path: ["model"], value: model.id },
+        ...(window === undefined ? [] : [{ path: ["model_context_window"], value: window }]),
+        { path: ["model_provider"], value: "dragoman" },
+        { path: ["model_providers", "dragoman"], value: provider },
+      ],
+      command: "codex",
+      note: "OPENAI_BASE_URL is not read by newer versions. A profile of yours that names another provider goes before this.",
+    };
+  },
+};
+
+const opencodePackages = {
+  messages: "@ai-sdk/anthropic",
+  responses: "@ai-sdk/openai",
+  chat: "@ai-sdk/openai-compatible",
+};
+
+function opencodeModel(model: Model): object {
+  const dialect = serves(model, "messages") ? "messages" : serves(model, "responses") ? "responses" : "chat";
+  const limit = known({ context: model.context, input: model.prompt, output: model.output });
+  return known({
+    provider: dialect === "chat" ? undefined : { npm: opencodePackages[dialect] },
+    limit: model.context !== undefined && model.output !== undefined ? limit : undefined,
+    modalities: { input: model.vision ? ["text", "image"] : ["text"], output: ["text"] },
+    reasoning: model.reasoning,
+  });
+}
+
+const opencode: Client = {
+  name: "opencode",
+  speaks: "messages, responses, chat",
+  dialect: "chat",
+  known: /^opencode/i,
+  file: {
+    format: "json",
+    locate: locations.opencode,
+    addresses: ({ provider }) => each(provider).map((one) => valueAt(one, ["options", "baseURL"])),
+  },
+  setUp({ url, key = noKey, models, model = models.claude }) {
+    return {
+      ...nothing,
+      model,
+      edits: [
+        { path: ["$schema"], value: "https://opencode.ai/config.json", unlessSet: true },
+        { path: ["model"], value: `dragoman/${model.id}` },
+        { path: ["small_model"], value: `dragoman/${models.small.id}` },
+        {
+          path: ["provider", "dragoman"],
+          value: {
+            npm: opencodePackages.chat,
+            name: "dragoman",
+            options: { baseURL: `${url}/v1`, apiKey: key },
+            models: Object.fromEntries(withModel(models.all, model).map((one) => [one.id, opencodeModel(one)])),
+          },
+        },
+      ],
+      command: "opencode",
+      note: "Each model is spoken to in the dialect it is served in.",
+    };
+  },
+};
+
+const aider: Client = {
+  name: "aider",
+  speaks: "chat",
+  dialect: "chat",
+  known: /^(?:aider|litellm)/i,
+  file: {
+    format: "yaml",
+    locate: locations.aider,
+    addresses: (settings) => [settings["openai-api-base"]],
+  },
+  setUp({ url, key = noKey, models, model = models.claude }) {
+    const settings = {
+      "openai-api-base": `${url}/v1`,
+      "openai-api-key": key,
+      model: `openai/${model.id}`,
+      "weak-model": `openai/${models.small.id}`,
+      "show-model-warnings": false,
+    };
+    return {
+      ...nothing,
+      model,
+      edits: Object.entries(settings).map(([name, value]) => ({ path: [name], value })),
+      command: "aider",
+      note: "A .aider.conf.yml in the project goes before the one in your own folder. aider knows no limits of these models and would warn of that at each start.",
+    };
+  },
+};
+
+const piProviders = [
+  { id: "dragoman", dialect: "responses", api: "openai-responses", path: "/v1" },
+  { id: "dragoman-claude", dialect: "messages", api: "anthropic-messages", path: "" },
+  { id: "dragoman-chat", dialect: "chat", api: "openai-completions", path: "/v1" },
+] as const;
+
+/** A model that is served in several dialects stands where it keeps most: Claude's proofs of thinking, then OpenAI's. */
+const piProviderOf = (model: Model) =>
+  piProviders.find(
+    ({ dialect }) =>
+      dialect === (serves(model, "messages") ? "messages" : serves(model, "responses") ? "responses" : "chat"),
+  )!;
+
+const pi: Client = {
+  name: "pi",
+  speaks: "chat, responses, messages",
+  dialect: "responses",
+  known: /^pi(?:-|\/|$)/i,
+  file: {
+    format: "json",
+    locate: locations.pi,
+    addresses: ({ providers }) => each(providers).map((one) => valueAt(one, ["baseUrl"])),
+  },
+  setUp({ url, key = noKey, models, model = models.claude }) {
+    const listed = piProviders.map((provider) => ({
+      ...provider,
+      models: withModel(models.all, model).filter((one) => piProviderOf(one) === provider),
+    }));
+    return {
+      ...nothing,
+      model,
+      edits: listed
+        .filter((provider) => provider.models.length > 0)
+        .map(({ id, api, path, models: own }) => ({
+          path: ["providers", id],
+          value: {
+            baseUrl: url + path,
+            api,
+            apiKey: key,
+            models: own.map((one) =>
+              known({
+                id: one.id,
+                name: one.name,
+                reasoning: one.reasoning,
+                input: one.vision ? ["text", "image"] : ["text"],
+                contextWindow: windowOf(one),
+                maxTokens: one.output,
+              }),
+            ),
+          },
+        })),
+      command: `pi --provider ${piProviderOf(model).id} --model ${model.id}`,
+    };
+  },
+};
+
+export const agents = { "claude-code": claudeCode, codex, opencode, aider, pi } satisfies Record<string, Client>;

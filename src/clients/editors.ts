@@ -1,0 +1,141 @@
+/** Agents that live in editors, and editors: each with a file of its own. */
+import { type Edit, isRecord } from "./edit";
+import { valueAt } from "./formats";
+import { locations } from "./locate";
+import { type Model, serves, withModel } from "./models";
+import { type Client, each, known, noKey, nothing, type Place, windowOf } from "./setup";
+
+const cline: Client = {
+  name: "Cline",
+  speaks: "chat",
+  dialect: "chat",
+  known: /^cline/i,
+  file: {
+    format: "json",
+    locate: locations.cline,
+    addresses: (settings) => [
+      valueAt(settings, ["providers", String(settings.lastUsedProvider), "settings", "baseUrl"]),
+    ],
+    bookkeeping: ({ modes, ...settings }) => {
+      const mine = valueAt(settings, ["providers", "openai-compatible"]);
+      if (isRecord(mine)) delete mine.updatedAt;
+      return each(modes).length > 0 ? { modes, ...settings } : settings;
+    },
+  },
+  setUp({ url, key = noKey, models, model = models.claude }) {
+    return {
+      ...nothing,
+      model,
+      edits: [
+        { path: ["version"], value: 1, unlessSet: true },
+        { path: ["lastUsedProvider"], value: "openai-compatible" },
+        {
+          path: ["providers", "openai-compatible"],
+          value: {
+            settings: known({
+              provider: "openai-compatible",
+              apiKey: key,
+              model: model.id,
+              baseUrl: `${url}/v1`,
+              contextWindow: windowOf(model),
+              maxTokens: model.output,
+            }),
+            updatedAt: "2026-01-01T00:00:00.000Z",
+            tokenSource: "manual",
+          },
+        },
+      ],
+      command: "cline",
+      note: `In the editor: provider “OpenAI Compatible”, base URL ${url}/v1, model ${model.id}.`,
+    };
+  },
+};
+
+function continueModel(name: string, model: Model, { url, key = noKey }: Place): Edit {
+  return {
+    path: ["models", { name }],
+    value: known({
+      name,
+      provider: serves(model, "messages") ? "anthropic" : "openai",
+      model: model.id,
+      apiBase: `${url}/v1`,
+      apiKey: key,
+      roles: ["chat", "edit", "apply"],
+      capabilities: model.vision ? ["tool_use", "image_input"] : ["tool_use"],
+      defaultCompletionOptions:
+        windowOf(model) === undefined ? undefined : known({ contextLength: windowOf(model), maxTokens: model.output }),
+    }),
+  };
+}
+
+const continueDev: Client = {
+  name: "Continue",
+  speaks: "messages, responses, chat",
+  dialect: "chat",
+  known: /^continue/i,
+  file: {
+    format: "yaml",
+    locate: locations.continue,
+    addresses: ({ models }) => each(models).map((one) => valueAt(one, ["apiBase"])),
+  },
+  setUp(place) {
+    const { models, model = models.claude } = place;
+    return {
+      ...nothing,
+      model,
+      edits: [
+        { path: ["name"], value: "Local Config", unlessSet: true },
+        { path: ["version"], value: "1.0.0", unlessSet: true },
+        { path: ["schema"], value: "v1", unlessSet: true },
+        continueModel("dragoman", model, place),
+        continueModel("dragoman small", models.small, place),
+      ],
+      command: "cn",
+      note: "In the editor the models stand in its list as “dragoman” and “dragoman small”.",
+    };
+  },
+};
+
+const zed: Client = {
+  name: "Zed",
+  speaks: "chat",
+  dialect: "chat",
+  known: /^zed/i,
+  file: {
+    format: "json",
+    locate: locations.zed,
+    addresses: ({ language_models: providers }) => [
+      ...each(providers).map((one) => valueAt(one, ["api_url"])),
+      ...each(valueAt(providers, ["openai_compatible"])).map((one) => valueAt(one, ["api_url"])),
+    ],
+  },
+  setUp({ url, key = noKey, models, model = models.claude }) {
+    return {
+      ...nothing,
+      model,
+      edits: [
+        {
+          path: ["language_models", "openai_compatible", "dragoman"],
+          value: {
+            api_url: `${url}/v1`,
+            available_models: withModel(models.all, model).map((one) =>
+              known({
+                name: one.id,
+                display_name: one.name,
+                max_tokens: windowOf(one) ?? 128_000,
+                max_output_tokens: one.output,
+                capabilities: { tools: true, images: one.vision, parallel_tool_calls: true, prompt_cache_key: false },
+              }),
+            ),
+          },
+        },
+        { path: ["agent", "default_model"], value: { provider: "dragoman", model: model.id } },
+      ],
+      variables: { DRAGOMAN_API_KEY: key },
+      command: "zed",
+      note: "Zed keeps no key in its file: start it with DRAGOMAN_API_KEY set, or give the key once in its agent settings; any word does where no key is asked for.",
+    };
+  },
+};
+
+export const editors = { cline, continue: continueDev, zed } satisfies Record<string, Client>;

@@ -1,0 +1,96 @@
+/** Changes of a client's settings file: made in the text, so that everything else stays, and proven by reading the result. */
+import { ProxyError } from "../errors";
+import { type Edit, isRecord, type Path, SettingsFault } from "./edit";
+import { editJson, parseJson } from "./json-text";
+import { editToml, parseToml } from "./toml-text";
+import { editYaml, parseYaml } from "./yaml-text";
+
+export type Format = keyof typeof formats;
+
+interface Language {
+  /** @throws SettingsFault */
+  parse(text: string): unknown;
+  /** @param whole What the whole is to say then. */
+  edit(text: string, edits: readonly Edit[], whole: object): string;
+}
+
+const formats = {
+  json: { parse: parseJson, edit: editJson },
+  toml: { parse: parseToml, edit: editToml },
+  yaml: { parse: parseYaml, edit: editYaml },
+} satisfies Record<string, Language>;
+
+const byteOrderMark = "\uFEFF";
+
+/** What the settings say; an empty text says `{}`. @throws SettingsFault */
+export function readSettings(format: Format, text: string): Record<string, unknown> {
+  const value = formats[format].parse(text.replace(byteOrderMark, "")) ?? {};
+  if (!isRecord(value)) throw new SettingsFault("it holds no settings by name", 1);
+  return value;
+}
+
+/**
+ * The text with the edits made; what was there keeps its bytes: comments, order, indentation, line endings.
+ * @throws SettingsFault when the text does not read; ProxyError `conflict` when it is written in a way that cannot be
+ * edited without touching more.
+ */
+export function edited(format: Format, text: string, edits: readonly Edit[]): string {
+  const before = readSettings(format, text);
+  const due = edits.filter(({ path, unlessSet }) => !unlessSet || valueAt(before, path) === undefined);
+  const wanted = due.reduce<Record<string, unknown>>(
+    (value, { path, value: put }) => withValue(value, path, put),
+    before,
+  );
+  if (Bun.deepEquals(wanted, before)) return text;
+  const [mark, body] = text.startsWith(byteOrderMark) ? [byteOrderMark, text.slice(1)] : ["", text];
+  const changed = due.filter(({ path, value }) => !Bun.deepEquals(valueAt(before, path), value));
+  const after = mark + formats[format].edit(body, changed, wanted);
+  if (!saysSame(format, after, wanted))
+    throw new ProxyError(
+      "conflict",
+      "it is written in a way that dragoman cannot change without touching the rest; put the printed settings there by hand",
+    );
+  return after;
+}
+
+function saysSame(format: Format, text: string, wanted: object): boolean {
+  try {
+    return Bun.deepEquals(readSettings(format, text), wanted);
+  } catch (thrown) {
+    if (thrown instanceof SettingsFault) return false;
+    throw thrown;
+  }
+}
+
+/** Undefined where nothing stands. */
+export function valueAt(value: unknown, path: Path): unknown {
+  return path.reduce<unknown>((inner, step) => {
+    if (typeof step !== "string") return Array.isArray(inner) ? inner.find((item) => isNamed(item, step)) : undefined;
+    return isRecord(inner) && Object.hasOwn(inner, step) ? inner[step] : undefined;
+  }, value);
+}
+
+/** A copy with the value put there; what is missing on the way is made, and what is no record or list is refused. */
+function withValue<T>(value: T, [step, ...rest]: Path, put: unknown): T {
+  if (step === undefined) return put as T;
+  if (typeof step !== "string") {
+    const list = listOf(value);
+    const at = list.findIndex((item) => isNamed(item, step));
+    const item = withValue(list[at], rest, put);
+    return (at < 0 ? [...list, item] : list.with(at, item)) as T;
+  }
+  if (value !== undefined && value !== null && !isRecord(value)) throw wrongShape(step);
+  const record = (value ?? {}) as Record<string, unknown>;
+  return { ...record, [step]: withValue(Object.hasOwn(record, step) ? record[step] : undefined, rest, put) } as T;
+}
+
+function listOf(value: unknown): unknown[] {
+  if (value === undefined || value === null) return [];
+  if (Array.isArray(value)) return value;
+  throw wrongShape("a list");
+}
+
+const wrongShape = (name: string) =>
+  new ProxyError("conflict", `where ${name} belongs something of another kind stands; mend it first`);
+
+const isNamed = (item: unknown, { name }: { name: string }) => isRecord(item) && item.name === name;

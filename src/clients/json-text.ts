@@ -1,0 +1,174 @@
+/** JSON as editors read it, with comments and commas at the end: where its members stand, and how one is put there. */
+import { type Edit, SettingsFault } from "./edit";
+import { type Change, ended, lineAt, lineEnding, withChanges } from "./lines";
+
+interface Node {
+  start: number;
+  end: number;
+  value: unknown;
+  /** Of an object, in order; of a name that is written twice the last one counts. */
+  members?: Member[];
+}
+
+interface Member {
+  name: string;
+  start: number;
+  node: Node;
+}
+
+/** @returns Undefined for a text of comments and space. @throws SettingsFault */
+export const parseJson = (text: string): unknown => read(text)?.value;
+
+/**
+ * @param whole What the whole says then.
+ * @throws SettingsFault
+ */
+export function editJson(text: string, edits: readonly Edit[], whole: object): string {
+  const eol = lineEnding(text);
+  if (!read(text)) return `${ended(text)}${print(whole, "", "  ", eol)}${eol}`;
+  // One after the other: two new members of one object would stand at the same place.
+  return edits.reduce((now, { path }) => {
+    const unit = /^(?:\t|( +))(?=\S)/m.exec(now)?.[0] ?? "  ";
+    return withChanges(now, put(now, read(now)!, path as string[], whole, { unit, eol }));
+  }, text);
+}
+
+interface Style {
+  unit: string;
+  eol: string;
+}
+
+/** @param whole What this object says then; of a member that is missing here, all at once. */
+function put(text: string, node: Node, [name = "", ...rest]: string[], whole: object, style: Style): Change[] {
+  const wanted = (whole as Record<string, unknown>)[name];
+  const found = node.members?.findLast((member) => member.name === name);
+  if (!found) return insert(text, node, name, wanted, style);
+  if (rest.length > 0 && found.node.members) return put(text, found.node, rest, wanted as object, style);
+  if (Bun.deepEquals(found.node.value, wanted)) return [];
+  const { start, end } = found.node;
+  return [{ start, end, text: print(wanted, indentAt(text, found.start), style.unit, style.eol) }];
+}
+
+/** A new last member, in the manner of those before it. */
+function insert(text: string, node: Node, name: string, value: unknown, { unit, eol }: Style): Change[] {
+  const member = (indent: string) => `${JSON.stringify(name)}: ${print(value, indent, unit, eol)}`;
+  const last = node.members?.at(-1);
+  if (!last) {
+    const inside = text.slice(node.start + 1, node.end - 1);
+    const base = indentAt(text, node.start);
+    const kept = inside.trim() === "" ? "" : inside.trimEnd();
+    const added = `${kept}${eol}${base}${unit}${member(base + unit)}${eol}${base}`;
+    return [{ start: node.start + 1, end: node.end - 1, text: added }];
+  }
+  const comma = skip(text, last.node.end);
+  const hasComma = text[comma] === ",";
+  const behind = hasComma ? comma + 1 : last.node.end;
+  const first: Change[] = hasComma ? [] : [{ start: last.node.end, end: last.node.end, text: "," }];
+  const onOwnLine = /^[ \t]*$/.test(text.slice(text.lastIndexOf("\n", last.start - 1) + 1, last.start));
+  const closing = hasComma ? "," : "";
+  if (!onOwnLine || !text.slice(node.start, last.start).includes("\n"))
+    return [...first, { start: behind, end: behind, text: ` ${JSON.stringify(name)}: ${onOneLine(value)}${closing}` }];
+  const indent = indentAt(text, last.start);
+  const at =
+    behind + /^[ \t]*(?:\/\/[^\r\n]*|\/\*[^\r\n]*?\*\/[ \t]*(?=[\r\n]))?/.exec(text.slice(behind))![0].trimEnd().length;
+  return [...first, { start: at, end: at, text: `${eol}${indent}${member(indent)}${closing}` }];
+}
+
+/** The space that the line begins with in which this stands. */
+function indentAt(text: string, offset: number): string {
+  const start = text.lastIndexOf("\n", offset - 1) + 1;
+  return /^[ \t]*/.exec(text.slice(start, offset))![0];
+}
+
+/** Characters up to which an object stands on one line, its own name not counted. */
+const lineLength = 240;
+
+function print(value: unknown, indent: string, unit: string, eol: string, outermost = true): string {
+  const short = onOneLine(value);
+  if (typeof value !== "object" || value === null || short === "{}" || short === "[]") return short;
+  if (!(outermost && indent === "") && short.length <= lineLength) return short;
+  const inner = indent + unit;
+  const lines = Array.isArray(value)
+    ? value.map((item) => print(item, inner, unit, eol, false))
+    : Object.entries(value).map(([name, item]) => `${JSON.stringify(name)}: ${print(item, inner, unit, eol, false)}`);
+  const [open, close] = Array.isArray(value) ? "[]" : "{}";
+  return `${open}${eol}${lines.map((line) => inner + line).join(`,${eol}`)}${eol}${indent}${close}`;
+}
+
+function onOneLine(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(onOneLine).join(", ")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).map(([name, item]) => `${JSON.stringify(name)}: ${onOneLine(item)}`);
+  return members.length === 0 ? "{}" : `{ ${members.join(", ")} }`;
+}
+
+const space = /(?:[ \t\r\n]|\/\/[^\r\n]*|\/\*[\s\S]*?\*\/)*/y;
+const scalar =
+  /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y;
+
+function skip(text: string, from: number): number {
+  space.lastIndex = from;
+  space.test(text);
+  return space.lastIndex;
+}
+
+function read(text: string): Node | undefined {
+  let at = skip(text, 0);
+  if (at === text.length) return undefined;
+  const fault = () =>
+    new SettingsFault(
+      at >= text.length ? "it ends too early" : "something stands there that is no JSON",
+      lineAt(text, at),
+    );
+  const step = (character: string): boolean => {
+    at = skip(text, at);
+    if (text[at] !== character) return false;
+    at++;
+    return true;
+  };
+  const token = (): unknown => {
+    scalar.lastIndex = at;
+    const match = scalar.exec(text);
+    if (!match) throw fault();
+    at = scalar.lastIndex;
+    return JSON.parse(match[0]);
+  };
+  const readNode = (depth: number): Node => {
+    at = skip(text, at);
+    const start = at;
+    if (depth > deepest) throw fault();
+    if (text[at] === "{") return readObject(start, depth);
+    if (text[at] === "[") return readList(start, depth);
+    const value = token();
+    return { start, end: at, value };
+  };
+  const readObject = (start: number, depth: number): Node => {
+    at++;
+    const members: Member[] = [];
+    while (!step("}")) {
+      const memberStart = at;
+      if (text[at] !== '"') throw fault();
+      const name = token() as string;
+      if (!step(":")) throw fault();
+      members.push({ name, start: memberStart, node: readNode(depth + 1) });
+      if (!step(",") && text[at] !== "}") throw fault();
+    }
+    return { start, end: at, value: Object.fromEntries(members.map(({ name, node }) => [name, node.value])), members };
+  };
+  const readList = (start: number, depth: number): Node => {
+    at++;
+    const items: unknown[] = [];
+    while (!step("]")) {
+      items.push(readNode(depth + 1).value);
+      if (!step(",") && text[at] !== "]") throw fault();
+    }
+    return { start, end: at, value: items };
+  };
+  const root = readNode(0);
+  at = skip(text, at);
+  if (at < text.length) throw fault();
+  return root;
+}
+
+/** Levels; nobody writes settings that are deeper. */
+const deepest = 100;

@@ -1,0 +1,52 @@
+/** The same line for each shell: what a person types depends on it, and so does what must be quoted. */
+import { basename } from "node:path";
+
+export type Shell = keyof typeof shells;
+
+interface Manner {
+  /** For people. */
+  name: string;
+  set(name: string, value: string): string;
+  /** A text as one word. */
+  word(text: string): string;
+  /** The end of a line that goes on. */
+  more: string;
+}
+
+const plain = /^[\w@%+=:,./-]+$/;
+const posix = (text: string) => (plain.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+const fish = (text: string) => (plain.test(text) ? text : `'${text.replace(/[\\']/g, "\\$&")}'`);
+const powershell = (text: string) => `'${text.replaceAll("'", "''")}'`;
+
+export const shells = {
+  bash: { name: "bash, zsh", set: (name, value) => `export ${name}=${posix(value)}`, word: posix, more: "\\" },
+  fish: { name: "fish", set: (name, value) => `set -gx ${name} ${fish(value)}`, word: fish, more: "\\" },
+  powershell: {
+    name: "PowerShell",
+    set: (name, value) => `$env:${name} = ${powershell(value)}`,
+    word: powershell,
+    more: "`",
+  },
+  // cmd takes what stands between these quotes as it is, but for %.
+  cmd: { name: "cmd", set: (name, value) => `set "${name}=${value}"`, word: (text) => `"${text}"`, more: "^" },
+} satisfies Record<string, Manner>;
+
+export const shellNames = Object.keys(shells) as Shell[];
+
+export const isShell = (text: string): text is Shell => Object.hasOwn(shells, text);
+
+/** The one a person most likely types into. */
+export function usualShell(
+  env: Record<string, string | undefined>,
+  platform: NodeJS.Platform = process.platform,
+): Shell {
+  const named = basename(env.SHELL ?? "").replace(/\.exe$/i, "");
+  if (named === "fish") return "fish";
+  if (named === "pwsh") return "powershell";
+  return platform === "win32" && named === "" ? "powershell" : "bash";
+}
+
+export const setVariables = (variables: Record<string, string>, shell: Shell): string =>
+  Object.entries(variables)
+    .map(([name, value]) => shells[shell].set(name, value))
+    .join("\n");

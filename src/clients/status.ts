@@ -1,0 +1,44 @@
+/** Whether a client is pointed here, as its own file says. */
+import { readFileSync } from "node:fs";
+import { SettingsFault } from "./edit";
+import { readSettings } from "./formats";
+import type { Surroundings } from "./locate";
+import { type ClientId, clientOf } from "./table";
+
+export interface ClientStatus {
+  /** Undefined for what has no file of its own. */
+  file?: string;
+  /** No file; a file that names another address or none; one that names ours; one that cannot be read. */
+  state: "absent" | "elsewhere" | "here" | "unreadable";
+  /** Why it cannot be read. */
+  fault?: string;
+}
+
+/** @param url Where the server listens, without a slash at its end. */
+export function clientStatus(client: ClientId, { url, ...around }: Surroundings & { url: string }): ClientStatus {
+  const settings = clientOf(client).file;
+  if (!settings) return { state: "absent" };
+  const file = settings.locate(around);
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
+    const addresses = settings.addresses(readSettings(settings.format, text));
+    return { file, state: addresses.some((address) => leadsTo(address, url)) ? "here" : "elsewhere" };
+  } catch (thrown) {
+    if (codeOf(thrown) === "ENOENT") return { file, state: "absent" };
+    return { file, state: "unreadable", fault: faultOf(thrown) };
+  }
+}
+
+/** With or without `/v1`; a client calls this machine by name or by number. */
+function leadsTo(address: unknown, url: string): boolean {
+  const bare = (text: string) => text.replace(/\/+$/, "").replace(/\/v1$/, "").replace("//localhost:", "//127.0.0.1:");
+  return typeof address === "string" && bare(address) === bare(url);
+}
+
+function faultOf(thrown: unknown): string {
+  if (!(thrown instanceof SettingsFault)) return codeOf(thrown) ?? "it is no readable text";
+  return thrown.line === undefined ? thrown.message : `line ${thrown.line}: ${thrown.message}`;
+}
+
+const codeOf = (thrown: unknown): string | undefined =>
+  thrown instanceof Error && "code" in thrown ? String(thrown.code) : undefined;

@@ -1,0 +1,110 @@
+/** YAML: where its outermost keys stand, and how one of them, or an item of its list, is put there. Bun reads it. */
+import { type Edit, isRecord, SettingsFault } from "./edit";
+import { ended, faultLine, lineEnding } from "./lines";
+
+/** @throws SettingsFault */
+export function parseYaml(text: string): unknown {
+  try {
+    return Bun.YAML.parse(text);
+  } catch (thrown) {
+    const why = thrown instanceof Error ? thrown.message.replace(/^YAML Parse error: /, "") : String(thrown);
+    throw new SettingsFault(why, faultLine(text, Bun.YAML.parse));
+  }
+}
+
+/** Knows outermost keys, and items by name in their lists. */
+export function editYaml(text: string, edits: readonly Edit[]): string {
+  return edits.reduce((now, { path: [name, item], value }) => {
+    const put = item === undefined ? putKey : putItem;
+    return put(now, name as string, value);
+  }, text);
+}
+
+interface Block {
+  name: string;
+  /** Indexes of lines; the last one is not in it, nor are comments and blank lines at its end. */
+  first: number;
+  last: number;
+}
+
+function putKey(text: string, name: string, value: unknown): string {
+  const lines = split(text);
+  const found = blocksIn(lines).find((block) => block.name === name);
+  if (!found) return `${ended(text)}${name}: ${print(value)}${lineEnding(text)}`;
+  const [, key = "", , comment = "", eol = ""] = keyLine.exec(lines[found.first]!) ?? [];
+  return lines.toSpliced(found.first, found.last - found.first, `${key} ${print(value)}${comment}${eol}`).join("");
+}
+
+function putItem(text: string, name: string, value: unknown): string {
+  const eol = lineEnding(text);
+  const lines = split(text);
+  const found = blocksIn(lines).find((block) => block.name === name);
+  if (!found) return `${ended(text)}${[`${name}:`, ...itemLines(value, "  ")].map((line) => line + eol).join("")}`;
+  const items = itemsIn(lines, found);
+  const [first] = items;
+  const indent = first ? /^ */.exec(lines[first.first]!)![0] : "  ";
+  const added = itemLines(value, indent).map((line) => line + eol);
+  const old = items.find((item) => isRecord(value) && nameOf(lines.slice(item.first, item.last)) === value.name);
+  if (old) return lines.toSpliced(old.first, old.last - old.first, ...added).join("");
+  // `models: []` and `models:` have no items yet.
+  const head = first ? [] : [`${name}:${keyLine.exec(lines[found.first]!)?.[3] ?? ""}${eol}`];
+  const [at, gone] = first ? [found.last, 0] : [found.first, found.last - found.first];
+  const before = lines.slice(0, at).join("");
+  return ended(before) + [...head, ...added, ...lines.slice(at + gone)].join("");
+}
+
+/** Key, its value on this line, a comment behind it, and the line's ending. */
+const keyLine =
+  /^((?:"[^"]*"|'[^']*'|[^\s#"'[\]{}&*!|>%@`-][^#:]*?)\s*:)(?=\s|$)[ \t]*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|.*?)([ \t]+#.*?)?(\r?\n)?$/;
+
+const split = (text: string) => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+
+function blocksIn(lines: string[]): Block[] {
+  const blocks: Block[] = [];
+  for (const [at, line] of lines.entries()) {
+    const open = blocks.at(-1);
+    const key = keyLine
+      .exec(line)?.[1]
+      ?.replace(/\s*:$/, "")
+      .replace(/^(["'])(.*)\1$/, "$2");
+    if (key !== undefined) blocks.push({ name: key, first: at, last: at + 1 });
+    else if (open && /^(?:[ \t]+[^\s#]|- |-\r?\n)/.test(line)) open.last = at + 1;
+  }
+  return blocks;
+}
+
+function itemsIn(lines: string[], { first, last }: Block): Block[] {
+  const items: Block[] = [];
+  let indent: number | undefined;
+  for (let at = first + 1; at < last; at++) {
+    const dash = /^( *)-(?:\s|$)/.exec(lines[at]!)?.[1]?.length;
+    indent ??= dash;
+    const open = items.at(-1);
+    if (dash !== undefined && dash === indent) items.push({ name: "", first: at, last: at + 1 });
+    else if (open && !/^\s*(?:#|$)/.test(lines[at]!)) open.last = at + 1;
+  }
+  return items;
+}
+
+function nameOf(lines: string[]): unknown {
+  const item = Bun.YAML.parse(lines.join(""));
+  return Array.isArray(item) && isRecord(item[0]) ? item[0].name : undefined;
+}
+
+function itemLines(value: unknown, indent: string): string[] {
+  if (!isRecord(value)) return [`${indent}- ${print(value)}`];
+  return Object.entries(value).map(([name, each], at) => `${indent}${at === 0 ? "-" : " "} ${name}: ${print(each)}`);
+}
+
+/** Lists and records stand on one line. */
+function print(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(print).join(", ")}]`;
+  if (isRecord(value))
+    return `{ ${Object.entries(value)
+      .map(([name, each]) => `${name}: ${print(each)}`)
+      .join(", ")} }`;
+  if (typeof value !== "string") return JSON.stringify(value);
+  const plain = /^[A-Za-z][\w./-]*(?::[\w./-]+)*(?: [\w./-]+)*$/.test(value) && Bun.YAML.parse(value) === value;
+  // What an older reader would take for a truth value is quoted as well.
+  return plain && !/^(?:y|n|yes|no|on|off)$/i.test(value) ? value : JSON.stringify(value);
+}

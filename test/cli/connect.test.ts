@@ -1,0 +1,519 @@
+/** `dragoman connect`: a client's own file is written and put back; what is a person's own is never lost. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { announceRunning } from "../../src/cli/running";
+import { readSettings } from "../../src/clients/formats";
+import { clientStatus } from "../../src/clients/status";
+import { type ClientId, clientIds, clientOf } from "../../src/clients/table";
+import { type Command, run } from "../support/command";
+import { startProxy } from "../support/proxy";
+import { scriptedGithub } from "./bench";
+
+let server: Command;
+let url: string;
+const key = "a-client-key-of-the-owner-7f3a";
+
+beforeAll(async () => {
+  server = run(["start", "--demo", "--json", "--port", "0"], { env: { DRAGOMAN_API_KEY: key } });
+  url = (await server.ready()).url;
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** A person's own folder, with a data folder in which the demo is known, or where another server is. */
+function person(data?: string) {
+  const home = mkdtempSync(join(tmpdir(), "dragoman-home-"));
+  const own = mkdtempSync(join(tmpdir(), "dragoman-data-"));
+  mkdirSync(join(own, "demo"));
+  announceRunning(join(own, "demo"), url);
+  const env: Record<string, string> = {
+    HOME: home,
+    DRAGOMAN_HOME: data ?? own,
+    DRAGOMAN_API_KEY: key,
+    SHELL: "/bin/bash",
+    // Bun's own, which would lie in the home.
+    BUN_RUNTIME_TRANSPILER_CACHE_PATH: join(tmpdir(), "dragoman-test-transpiled"),
+  };
+  return {
+    home,
+    env,
+    path: (id: ClientId) => clientOf(id).file!.locate({ home, env: {} }),
+    /** Puts a file there that is theirs. */
+    settle(id: ClientId, text: string | Uint8Array, mode = 0o600) {
+      const path = this.path(id);
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, text);
+      chmodSync(path, mode);
+      return path;
+    },
+    async connect(...args: string[]) {
+      await using command = run(["connect", ...args], { env: this.env });
+      const code = await command.exited;
+      return { code, stdout: command.stdout(), stderr: command.stderr() };
+    },
+    status(id: ClientId) {
+      return clientStatus(id, { home, env: {}, url }).state;
+    },
+    /** What is kept of the client's file. */
+    backups(id: ClientId) {
+      const folder = join(data ?? own, "connect");
+      return existsSync(folder) ? readdirSync(folder).filter((name) => name.startsWith(`${id}-`)) : [];
+    },
+    [Symbol.dispose]() {
+      for (const folder of [home, own]) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+const withFile = clientIds.filter((id) => clientOf(id).file);
+const text = (path: string) => readFileSync(path, "utf8");
+
+/** What people have in these files. */
+const settings: Partial<Record<ClientId, string>> = {
+  "claude-code": `{\r\n\t"permissions": { "allow": ["Bash(git status)"] },\r\n\t"env": { "MY_OWN": "stays" }\r\n}`,
+  codex: `# mine\nmodel = "o3" # for now\n\n[mcp_servers.x]\ncommand = "a"`,
+  opencode: `{\n    // mine\n    "theme": "system", /* light? */\n    "provider": { "own": { "options": { "apiKey": "sk-of-theirs-0123456789" } } },\n}\n`,
+  cline: `{"version":1,"lastUsedProvider":"cline","modes":{},"providers":{"cline":{"settings":{"provider":"cline"},"updatedAt":"2026-11-21T12:33:52.346Z","tokenSource":"manual"}}}`,
+  continue: `\uFEFF# mine\nname: Mine\nversion: 0.0.1\nschema: v1\nmodels:\n- name: own # theirs\n  provider: openai\n  model: x\nrules:\n  - be kind\n`,
+  zed: `// Zed settings\n{\n  "theme": "One Dark",\n  "agent": {\n    "default_model": { "provider": "zed.dev", "model": "x" }, // before\n    "play_sound": true,\n  },\n}\n`,
+  aider: `## mine\n#model: xxx\ndark-mode: true\nmodel: sonnet # before\n`,
+  pi: `{ "providers": {} }\n`,
+};
+
+describe.each(withFile)("%s", (id) => {
+  test.concurrent("where there was no file: written, read by its format, and taken away with its folders", async () => {
+    using own = person();
+    const { code, stdout, stderr } = await own.connect(id, "--write");
+    expect(code).toBe(0);
+    expect(own.status(id)).toBe("here");
+    expect(statSync(own.path(id)).mode & 0o777).toBe(0o600);
+    readSettings(clientOf(id).file!.format, text(own.path(id)));
+    expect(stdout + stderr).not.toContain(key);
+    expect(stderr).toMatch(/Answered in \d+\.\d s: \S/);
+    expect((await own.connect(id, "--undo")).code).toBe(0);
+    expect(readdirSync(own.home)).toEqual([]);
+    expect(own.backups(id)).toEqual([]);
+  }, 60_000);
+
+  test.concurrent("among settings of their own: written twice, with another model, and back to the same bytes and mode", async () => {
+    using own = person();
+    const before = settings[id]!;
+    const path = own.settle(id, before, 0o640);
+    for (const model of ["gpt-5.3-codex", "claude-sonnet-4.6"]) {
+      expect((await own.connect(id, "--write", "--model", model)).code).toBe(0);
+      expect(text(path)).toContain(model);
+    }
+    expect((await own.connect(id, "--write", "--model", "claude-sonnet-4.6")).stderr).toContain(
+      "says all of it already",
+    );
+    expect(statSync(path).mode & 0o777).toBe(0o640);
+    expect(own.status(id)).toBe("here");
+    expect(own.backups(id)).toHaveLength(1);
+    expect((await own.connect(id, "--undo")).code).toBe(0);
+    expect(text(path)).toBe(before);
+    expect(statSync(path).mode & 0o777).toBe(0o640);
+    expect(own.backups(id)).toEqual([]);
+  }, 60_000);
+});
+
+describe("what is shown", () => {
+  test("the settings, for the person's shell and for others", async () => {
+    using own = person();
+    const { code, stdout } = await own.connect("claude-code", "--model", "GPT-5.4");
+    expect(code).toBe(0);
+    expect(stdout).toContain(`"ANTHROPIC_BASE_URL": "${url}"`);
+    expect(stdout).toContain(`export ANTHROPIC_AUTH_TOKEN=${key}\n`);
+    expect(stdout).toContain("CLAUDE_CODE_MAX_CONTEXT_TOKENS=272000");
+    expect(stdout).toContain("(DEMO)");
+    expect(existsSync(own.path("claude-code"))).toBe(false);
+    expect((await own.connect("claude-code", "--print", "--shell", "fish")).stdout).toContain(
+      `set -gx ANTHROPIC_MODEL claude-sonnet-4.6\n`,
+    );
+    own.env.SHELL = "/usr/bin/fish";
+    expect((await own.connect("anthropic-sdk")).stdout).toContain(`set -gx ANTHROPIC_BASE_URL ${url}\n`);
+  });
+
+  test("a printed curl line is answered", async () => {
+    using own = person();
+    const { stdout } = await own.connect("curl");
+    const line = /^curl -N [\s\S]*/m.exec(stdout)![0];
+    const said = Bun.spawnSync(["bash", "-c", line], { timeout: 10_000 }).stdout.toString();
+    expect(said).toContain('"object":"chat.completion.chunk"');
+    expect(said).toEndWith("data: [DONE]\n\n");
+  });
+
+  test("the difference, with secrets masked", async () => {
+    using own = person();
+    own.settle("opencode", settings.opencode!);
+    const { stdout } = await own.connect("opencode", "--write");
+    expect(stdout).toContain(`--- ~/.config/opencode/opencode.json\n+++ ~/.config/opencode/opencode.json\n@@ `);
+    expect(stdout).toContain(`"apiKey": "…${key.slice(-4)}"`);
+    expect(stdout).toContain('"apiKey": "…6789"');
+    expect(stdout).toContain('"limit": { "context": 200000, "input": 168000, "output": 32000 }');
+    expect(stdout).not.toContain("sk-of-theirs");
+    await own.connect("opencode", "--undo");
+  });
+
+  test("all clients, with what their files say", async () => {
+    using own = person();
+    own.settle("codex", settings.codex!);
+    own.settle("zed", "{");
+    await own.connect("pi", "--write");
+    const { code, stdout } = await own.connect();
+    const rows = stdout
+      .trim()
+      .split("\n")
+      .map((line) => line.split(/ {2,}/));
+    expect(code).toBe(0);
+    expect(rows.slice(1).map(([id]) => id)).toEqual(clientIds);
+    const state = (id: string) => rows.find(([name]) => name === id)!.at(-1);
+    expect([state("aider"), state("codex"), state("zed"), state("pi")]).toEqual([
+      "no file yet",
+      "not pointed here",
+      "does not read",
+      "pointed here",
+    ]);
+    await own.connect("pi", "--undo");
+  });
+});
+
+describe("what is refused", () => {
+  test.each([
+    [["nope"], /There is no client `nope` here; there are claude-code, codex,/],
+    [["codex", "--print", "--write"], /do not go together/],
+    [["codex", "--force"], /--force goes with --undo/],
+    [["--write"], /Say which client: claude-code,/],
+    [["codex", "--shell", "csh"], /--shell must be one of: bash, fish, powershell, cmd/],
+    [["codex", "--model", "claude-sonet-4.6"], /The nearest are `claude-sonnet-4.6`.*`dragoman models`/],
+    [["openai-sdk", "--write"], /has no file of its own/],
+    [["curl", "--undo"], /nothing to take back/],
+  ])("%j is wrong usage", async (args, sentence) => {
+    using own = person();
+    const { code, stderr } = await own.connect(...args);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(sentence)]);
+    expect(readdirSync(own.home)).toEqual([]);
+  });
+
+  test("without a server, with the command that starts one", async () => {
+    using own = person();
+    own.env.DRAGOMAN_HOME = join(own.home, "data");
+    const { code, stderr, stdout } = await own.connect("codex", "--write");
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain("Start it with `dragoman start`");
+    expect(existsSync(own.path("codex"))).toBe(false);
+  });
+
+  test("without the client key, before anything is written", async () => {
+    using own = person();
+    delete own.env.DRAGOMAN_API_KEY;
+    const { code, stderr } = await own.connect("codex", "--write");
+    expect([code, stderr]).toEqual([1, expect.stringContaining("set DRAGOMAN_API_KEY")]);
+    expect(existsSync(own.path("codex"))).toBe(false);
+  });
+
+  test.each([
+    ["codex", "a = 1\n[x\n", "config.toml does not read as TOML at line 2"],
+    ["zed", '{\n  "a": 1\n  "b": 2\n}', "settings.json does not read as JSON at line 3"],
+    ["continue", "name: 'x\nb: 1\n", "config.yaml does not read as YAML at line 1"],
+    ["pi", new Uint8Array([0x7b, 0xff, 0x7d]), "models.json is not text in UTF-8"],
+    ["codex", "model_providers = {}\n[model_providers.x]\n", "config.toml does not read as TOML at line 2"],
+    ["claude-code", '{ "env": 1 }', "where ANTHROPIC_BASE_URL belongs something of another kind stands"],
+  ] as const)("%s: a file that cannot be edited stays as it is", async (id, given, sentence) => {
+    using own = person();
+    const path = own.settle(id, given);
+    const { code, stderr } = await own.connect(id, "--write");
+    expect([code, stderr]).toEqual([1, expect.stringContaining(sentence)]);
+    expect(readFileSync(path)).toEqual(Buffer.from(given));
+    expect(own.backups(id)).toEqual([]);
+  });
+
+  test("a read-only file, which is then unchanged", async () => {
+    using own = person();
+    const path = own.settle("aider", settings.aider!, 0o444);
+    const { code, stderr } = await own.connect("aider", "--write");
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/is read-only: make it writable \(chmod u\+w/)]);
+    expect(text(path)).toBe(settings.aider!);
+    expect(own.backups("aider")).toEqual([]);
+  });
+
+  test("a folder in the file's place", async () => {
+    using own = person();
+    mkdirSync(own.path("aider"));
+    const { code, stderr } = await own.connect("aider", "--write");
+    expect([code, stderr]).toEqual([1, expect.stringContaining("is not a file")]);
+  });
+});
+
+describe("the way back", () => {
+  test("of a link leads to its target, and the link stays", async () => {
+    using own = person();
+    const dotfiles = join(own.home, "dotfiles.toml");
+    writeFileSync(dotfiles, settings.codex!);
+    mkdirSync(dirname(own.path("codex")));
+    symlinkSync("../dotfiles.toml", own.path("codex"));
+    await own.connect("codex", "--write");
+    expect(lstatSync(own.path("codex")).isSymbolicLink()).toBe(true);
+    expect(text(dotfiles)).toContain('model_provider = "dragoman"');
+    await own.connect("codex", "--undo");
+    expect(lstatSync(own.path("codex")).isSymbolicLink()).toBe(true);
+    expect(text(dotfiles)).toBe(settings.codex!);
+  });
+
+  test("leaves what somebody has put in since, in other lines; also when it is written anew", async () => {
+    using own = person();
+    const path = own.settle("codex", settings.codex!);
+    const trusted = '\n[projects."/work"]\ntrust_level = "trusted"\n';
+    await own.connect("codex", "--write");
+    writeFileSync(path, text(path) + trusted);
+    const { code, stderr } = await own.connect("codex", "--undo");
+    expect([code, stderr]).toEqual([0, expect.stringContaining("what was changed there since stays")]);
+    expect(text(path)).toBe(`${settings.codex}\n${trusted}`);
+    expect(own.backups("codex")).toEqual([]);
+
+    await own.connect("codex", "--write");
+    writeFileSync(path, text(path).replace("# mine", "# mine, and more"));
+    await own.connect("codex", "--write", "--model", "gpt-5.2");
+    expect(text(path)).toContain('model = "gpt-5.2"');
+    expect((await own.connect("codex", "--undo")).stderr).toContain("is again what it was");
+    expect(text(path)).toBe(`${settings.codex}\n${trusted}`.replace("# mine", "# mine, and more"));
+  });
+
+  test("leaves a file that somebody else has made where we had made it", async () => {
+    using own = person();
+    await own.connect("aider", "--write");
+    writeFileSync(own.path("aider"), `# mine\n${text(own.path("aider"))}`);
+    await own.connect("aider", "--undo");
+    expect(text(own.path("aider"))).toBe("# mine\n");
+  });
+
+  test("is not taken over lines of ours that somebody has changed, unless it is forced; a copy is kept", async () => {
+    using own = person();
+    const path = own.settle("claude-code", settings["claude-code"]!);
+    await own.connect("claude-code", "--write");
+    const changed = text(path).replace('"stays"', '"stays, and more"');
+    writeFileSync(path, changed);
+    const refused = await own.connect("claude-code", "--undo");
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("--undo --force")]);
+    expect(text(path)).toBe(changed);
+    // Nor is that change lost when it is written anew.
+    await own.connect("claude-code", "--write", "--model", "gpt-5.4");
+    expect(text(path)).toContain("stays, and more");
+    expect((await own.connect("claude-code", "--undo")).code).toBe(1);
+    const forced = await own.connect("claude-code", "--undo", "--force");
+    expect(forced.code).toBe(0);
+    expect(text(path)).toBe(settings["claude-code"]!);
+    const kept = /kept in (\S+)\.\n/.exec(forced.stderr)![1]!;
+    expect(text(kept)).toContain("stays, and more");
+    expect(statSync(kept).mode & 0o777).toBe(0o600);
+  });
+
+  test("knows what Cline notes for itself each time it runs", async () => {
+    using own = person();
+    const path = own.path("cline");
+    await own.connect("cline", "--write");
+    const noted = JSON.parse(text(path));
+    noted.providers["openai-compatible"].updatedAt = new Date().toISOString();
+    writeFileSync(path, JSON.stringify({ version: 1, modes: {}, ...noted }, null, 2));
+    expect((await own.connect("cline", "--undo")).code).toBe(0);
+    expect(existsSync(path)).toBe(false);
+  });
+
+  test("says so when there is nothing to take back", async () => {
+    using own = person();
+    const path = own.settle("codex", settings.codex!);
+    const { code, stderr } = await own.connect("codex", "--undo");
+    expect([code, stderr]).toEqual([0, expect.stringContaining("Nothing to take back")]);
+    expect(text(path)).toBe(settings.codex!);
+  });
+
+  test("stays open when the file was put back by hand, and begins anew", async () => {
+    using own = person();
+    const path = own.settle("codex", settings.codex!);
+    await own.connect("codex", "--write");
+    writeFileSync(path, settings.codex!);
+    await own.connect("codex", "--write");
+    await own.connect("codex", "--undo");
+    expect(text(path)).toBe(settings.codex!);
+    expect(own.backups("codex")).toEqual([]);
+  });
+
+  test("is found also when the variable that moved the file is not set any more", async () => {
+    using own = person();
+    own.env.CODEX_HOME = join(own.home, "elsewhere");
+    await own.connect("codex", "--write");
+    const path = join(own.home, "elsewhere", "config.toml");
+    expect(text(path)).toContain("dragoman");
+    delete own.env.CODEX_HOME;
+    expect((await own.connect("codex", "--undo")).code).toBe(0);
+    expect(readdirSync(own.home)).toEqual([]);
+  });
+
+  test("a folder in which the client has put something meanwhile stays", async () => {
+    using own = person();
+    await own.connect("pi", "--write");
+    writeFileSync(join(own.home, ".pi", "sessions"), "x");
+    await own.connect("pi", "--undo");
+    expect(readdirSync(join(own.home, ".pi"))).toEqual(["sessions"]);
+  });
+
+  test("whoever is killed at any moment has the old file or the new one, and the way back", async () => {
+    using own = person();
+    const path = own.settle("codex", settings.codex!);
+    const times: number[] = [];
+    let written = "";
+    for (let round = 0; round < 2; round++) {
+      const since = performance.now();
+      await own.connect("codex", "--write");
+      times.push(performance.now() - since);
+      written = text(path);
+      await own.connect("codex", "--undo");
+    }
+    let stopped = 0;
+    for (let part = 1; part <= 12; part++) {
+      await using command = run(["connect", "codex", "--write"], { env: own.env });
+      await Bun.sleep(Math.min(...times) * (0.3 + part * 0.06));
+      command.process.kill("SIGKILL");
+      if ((await command.exited) !== 0) stopped++;
+      expect([settings.codex!, written]).toContain(text(path));
+      expect((await own.connect("codex", "--undo")).code).toBe(0);
+      expect(text(path)).toBe(settings.codex!);
+      expect(readdirSync(dirname(path))).toEqual(["config.toml"]);
+    }
+    expect(stopped).toBeGreaterThan(0);
+  }, 60_000);
+
+  test("between backup and write: the next write and the way back know it", async () => {
+    using own = person();
+    const path = own.settle("zed", settings.zed!);
+    await own.connect("zed", "--write");
+    // The state in which a process that is killed there leaves it.
+    writeFileSync(path, settings.zed!);
+    writeFileSync(`${path}.tmp-999999999-0a1b2c`, "half");
+    writeFileSync(`${dirname(path)}/other.tmp-999999999-0a1b2c`, "somebody else's");
+    const { code, stderr } = await own.connect("zed", "--undo");
+    expect([code, stderr]).toEqual([0, expect.stringContaining("is what it was before")]);
+    expect(readdirSync(dirname(path)).toSorted()).toEqual(["other.tmp-999999999-0a1b2c", "settings.json"]);
+    expect(own.backups("zed")).toEqual([]);
+  });
+});
+
+describe("the call that tries it", () => {
+  /** A server in this process, known in a data folder of its own. */
+  async function serving() {
+    const proxy = await startProxy({ demo: { generation: "B" } });
+    const leave = announceRunning(proxy.home, proxy.url);
+    return { proxy, leave };
+  }
+
+  /** As the upstream lists a model that is paid for by its tokens. */
+  const priced = (id: string) => ({
+    id,
+    supported_endpoints: ["/responses"],
+    capabilities: { type: "chat", supports: { tool_calls: true } },
+    billing: { token_prices: { batch_size: 1_000_000, default: { input_price: 250, output_price: 1500 } } },
+  });
+
+  test("costs nothing, or waits to be asked for", async () => {
+    const { proxy, leave } = await serving();
+    await using _ = proxy;
+    proxy.demo.intercept("/models", () => Response.json({ data: [priced("gpt-5.4")] }));
+    using own = person(proxy.home);
+    delete own.env.DRAGOMAN_API_KEY;
+    const { code, stderr } = await own.connect("codex", "--write");
+    expect(code).toBe(0);
+    expect(stderr).toContain("Not tried: no model is free of charge. `dragoman connect codex --test` tries gpt-5.4");
+    expect(proxy.rows()).toEqual([]);
+    const asked = await own.connect("codex", "--test");
+    expect(asked.stderr).toMatch(/with gpt-5.4; it costs a few tokens of your quota\.\nAnswered in/);
+    expect(proxy.rows()).toMatchObject([{ path: "/v1/responses", http_status: 200, initiator: "user" }]);
+    leave();
+  });
+
+  test("ends with 1 and the reason when it is not answered; the file stays written", async () => {
+    const { proxy, leave } = await serving();
+    await using _ = proxy;
+    for (const path of ["/responses", "/chat/completions"])
+      proxy.demo.intercept(path, () =>
+        Response.json({ error: { message: "The model is out for lunch.", code: "lunch" } }, { status: 400 }),
+      );
+    using own = person(proxy.home);
+    delete own.env.DRAGOMAN_API_KEY;
+    const { code, stderr } = await own.connect("codex", "--write");
+    expect(code).toBe(1);
+    expect(stderr).toContain("It was not answered.");
+    expect(stderr).toContain("The model is out for lunch.");
+    expect(text(own.path("codex"))).toContain(proxy.url);
+    leave();
+  });
+});
+
+test("the real server goes before the demo beside it, and its config's key before the environment's", async () => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo");
+  writeFileSync(join(github.data, "config.json"), JSON.stringify({ auth: { apiKeys: ["k-of-the-config-01"] } }));
+  await using demo = run(["start", "--demo", "--json", "--port", "0"], { env: github.env });
+  await demo.ready();
+  await using real = run(["start", "--json", "--port", "0"], { env: github.env });
+  const { url: address } = await real.ready();
+  using own = person(github.data);
+  const { code, stdout } = await own.connect("codex");
+  expect(code).toBe(0);
+  expect(stdout).not.toContain("DEMO");
+  expect(stdout).toContain(`base_url = "${address}/v1"`);
+  expect(stdout).toContain('experimental_bearer_token = "k-of-the-config-01"');
+  real.process.kill("SIGTERM");
+  await real.exited;
+  expect((await own.connect("claude-code")).stdout).toContain("(DEMO)");
+});
+
+describe("models", () => {
+  const models = async (...args: string[]) => {
+    await using command = run(["models", ...args], { env: { DRAGOMAN_HOME: join(server.home, "data") } });
+    const code = await command.exited;
+    return { code, stdout: command.stdout(), stderr: command.stderr() };
+  };
+
+  test("as a table, with limits, endpoints, cost and state", async () => {
+    const { code, stdout, stderr } = await models();
+    const rows = stdout
+      .trim()
+      .split("\n")
+      .map((line) => line.split(/ {2,}/));
+    expect(code).toBe(0);
+    expect(stderr).toContain("DEMO");
+    expect(rows[0]).toEqual(["id", "name", "context", "prompt", "output", "endpoints", "costs", "state"]);
+    const row = (id: string) => rows.find(([first]) => first === id);
+    // biome-ignore format: rows
+    expect([row("claude-sonnet-4.6"), row("gpt-5-mini"), row("gemini-3-pro-preview"), row("gpt-41-copilot")]).toEqual([
+      ["claude-sonnet-4.6", "Claude Sonnet 4.6", "200,000", "168,000", "32,000", "/chat/completions /v1/messages", "1 premium", "ready"],
+      ["gpt-5-mini", "GPT-5 mini", "264,000", "128,000", "64,000", "/chat/completions /responses", "nothing", "ready"],
+      ["gemini-3-pro-preview", "Gemini 3 Pro", "200,000", "136,000", "64,000", "/chat/completions", "1 premium", "its terms are not accepted yet"],
+      undefined,
+    ]);
+  });
+
+  test("as JSON, as the admin API gives them", async () => {
+    const { stdout } = await models("--json");
+    expect(stdout.trimEnd()).not.toContain("\n");
+    expect(JSON.parse(stdout).items.find(({ id }: { id: string }) => id === "gpt-5-mini").price.premium).toBe(false);
+  });
+
+  test("not without a server", async () => {
+    await using command = run(["models"]);
+    expect(await command.exited).toBe(1);
+    expect(command.stderr()).toContain("Start it with `dragoman start`");
+  });
+});

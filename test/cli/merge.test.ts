@@ -1,0 +1,95 @@
+/** Differences of texts: shown as `diff -u` would, and two of them made one. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { unifiedDiff } from "../../src/cli/diff";
+import { maskSecrets } from "../../src/cli/mask";
+import { mergeTexts } from "../../src/cli/merge";
+
+const lines = fc.array(fc.constantFrom("a", "b", "c", "d", "e"), { maxLength: 30 });
+const asText = (each: string[]) => each.map((line) => `${line}\n`).join("");
+
+/** As `patch` does it, but that nothing is forgiven. */
+function patched(before: string[], diff: string[]): string[] {
+  const after: string[] = [];
+  let at = 0;
+  let counts = [0, 0];
+  for (const line of diff) {
+    const numbers = /^@@ -(\d+),(\d+) \+(\d+),(\d+) @@$/.exec(line)?.slice(1).map(Number);
+    if (numbers) {
+      expect(counts).toEqual([0, 0]);
+      const [old, oldCount, fresh, freshCount] = numbers as [number, number, number, number];
+      const start = oldCount === 0 ? old : old - 1;
+      after.push(...before.slice(at, start));
+      expect(after).toHaveLength(freshCount === 0 ? fresh : fresh - 1);
+      at = start;
+      counts = [oldCount, freshCount];
+      continue;
+    }
+    const [mark, text] = [line[0], line.slice(1)];
+    if (mark !== "+") expect(before[at++]).toBe(text);
+    if (mark !== "-") after.push(text);
+    counts = [counts[0]! - (mark === "+" ? 0 : 1), counts[1]! - (mark === "-" ? 0 : 1)];
+  }
+  expect(counts).toEqual([0, 0]);
+  return [...after, ...before.slice(at)];
+}
+
+describe("a difference", () => {
+  test("leads from the one to the other, by its own line numbers", () => {
+    fc.assert(
+      fc.property(lines, lines, (one, other) => {
+        const diff = unifiedDiff(asText(one), asText(other), "file");
+        if (asText(one) === asText(other)) expect(diff).toEqual([]);
+        expect(patched(one, diff.slice(2))).toEqual(other);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("shows three lines around, and apart what is apart", () => {
+    const before = Array.from({ length: 30 }, (_, at) => `${at}`);
+    const after = before.with(4, "four").with(25, "more");
+    expect(unifiedDiff(asText(before), asText(after), "f").filter((line) => line.startsWith("@@"))).toEqual([
+      "@@ -2,7 +2,7 @@",
+      "@@ -23,7 +23,7 @@",
+    ]);
+  });
+});
+
+describe("two changes", () => {
+  test("that are made one: what one alone did, and nothing that nobody did", () => {
+    fc.assert(
+      fc.property(lines, lines, (one, other) => {
+        expect(mergeTexts(asText(one), asText(other), asText(one))).toBe(asText(other));
+        expect(mergeTexts(asText(one), asText(one), asText(other))).toBe(asText(other));
+      }),
+    );
+  });
+
+  test.each([
+    ["a\nb\nc\n", "a\nc\n", "a\nb\nc\nd\n", "a\nc\nd\n"],
+    ["a\nb\n", "a\n", "a\nb\nc\n", "a\nc\n"],
+    ["a\r\nb\r\n", "a", "a\r\nb\r\nc\r\n", "a\r\nc\r\n"],
+    ["a\nb\nc\n", "a\nB\nc\n", "a\nbb\nc\n", undefined],
+    ["a\n", "a\nb\n", "a\nc\n", undefined],
+    ["x\na\nb\n", "a\nb", "x\na\nb\n", "a\nb"],
+  ])("%j with %j and %j", (base, one, other, merged) => {
+    expect(mergeTexts(base, one, other)).toBe(merged);
+  });
+});
+
+test("secrets are cut down to their end; counts and switches are not", () => {
+  const shown = (text: string) => maskSecrets(text, ["the-client-key-of-the-owner"]);
+  expect(shown('x = "the-client-key-of-the-owner"')).toBe('x = "…wner"');
+  expect(shown('"apiKey": "sk-0123456789abcdef",')).toBe('"apiKey": "…cdef",');
+  expect(shown("OPENAI_API_KEY=short")).toBe("OPENAI_API_KEY=…");
+  expect(shown("authorization: Bearer abcdefghijklmnopqrst")).toBe("authorization: Bearer …qrst");
+  for (const plain of [
+    '"max_tokens": 128000,',
+    '"prompt_cache_key": false',
+    '"ANTHROPIC_AUTH_TOKEN": "unused"',
+    "key = true",
+    '"tokenSource": "manual"',
+  ])
+    expect(shown(plain)).toBe(plain);
+});

@@ -1,0 +1,297 @@
+/** A person's settings keep everything of theirs when ours are put in: bytes, comments, order, line endings. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { isRecord, SettingsFault } from "../../src/clients/edit";
+import { edited, readSettings } from "../../src/clients/formats";
+import { chooseModels } from "../../src/clients/models";
+import { clientOf } from "../../src/clients/table";
+import { models } from "./clients";
+
+const place = { url: "http://127.0.0.1:4141", key: "k-0123456789abcdef", models: chooseModels(Object.values(models))! };
+const agents = { json: "claude-code", toml: "codex", yaml: "continue" } as const;
+type Format = keyof typeof agents;
+const editsFor = (format: Format) => clientOf(agents[format]).setUp(place).edits;
+const put = (format: Format, text: string) => edited(format, text, editsFor(format));
+
+/** What must hold for whatever a person wrote. */
+function check(format: Format, text: string): void {
+  const after = put(format, text);
+  // It says ours, and all of theirs; this is read by Bun's own parsers too.
+  const [before, now] = [readSettings(format, text), readSettings(format, after)];
+  expect(clientOf(agents[format]).file!.addresses(now)).toContain(format === "json" ? place.url : `${place.url}/v1`);
+  for (const [name, value] of Object.entries(before))
+    if (!["env", "model", "models", "model_provider", "model_context_window", "model_providers"].includes(name))
+      expect(now[name]).toEqual(value);
+  expect(now).toMatchObject(kept[format](before));
+  // Comments stand in their order, and nothing else was written anew.
+  expect(after.match(/remark \d+/g)).toEqual(text.match(/remark \d+/g));
+  expect(after.startsWith("\uFEFF")).toBe(text.startsWith("\uFEFF"));
+  const crlf = /^[^\n]*\r\n/.test(text);
+  if (crlf || !text.includes("\r")) expect(/(^|[^\r])\n/.test(after)).toBe(!crlf && after.includes("\n"));
+  expect(put(format, after)).toBe(after);
+}
+
+/** Of what ours stands beside, what must still be there. */
+const kept: Record<Format, (before: Record<string, unknown>) => object> = {
+  json: ({ env }) => (isRecord(env) && env.OWN !== undefined ? { env: { OWN: env.OWN } } : {}),
+  toml: ({ model_providers }) => {
+    const { dragoman: _, ...others } = (model_providers ?? {}) as Record<string, unknown>;
+    return Object.keys(others).length > 0 ? { model_providers: others } : {};
+  },
+  yaml: () => ({}),
+};
+
+const ending = fc.constantFrom("\n", "\r\n");
+const mark = fc.constantFrom("", "\uFEFF");
+/** Each remark has a number of its own. */
+const numbered = (text: string) => {
+  let count = 0;
+  return text.replaceAll("REMARK", () => `remark ${++count}`);
+};
+
+describe("JSON with comments", () => {
+  const scalar = fc.constantFrom("1", '"a // b"', '"{"', "true", "null", "[1, 2,]", "[]", "{}", '"\\"]"', "-1.5e3");
+  const space = fc.constantFrom("", " ", "\n", "\t", " // REMARK\n", "/* REMARK */", "\n  ", "\n/* REMARK\n */\n");
+  const object = (names: string[], inner: fc.Arbitrary<string>) =>
+    fc
+      .tuple(
+        fc.subarray(names),
+        fc.boolean(),
+        fc.array(fc.tuple(space, space, space, space, inner), { minLength: 9 }),
+        space,
+      )
+      .map(([chosen, comma, pieces, last]) => {
+        const members = chosen.map((name, at) => {
+          const [a, b, c, d, value] = pieces[at]!;
+          return `${a}"${name}"${b}:${c}${value}${d}`;
+        });
+        return `{${members.join(",")}${comma && members.length > 0 ? "," : ""}${last}}`;
+      });
+  const names = ["OWN", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "Z"];
+  const env = object(names, fc.constantFrom('"x"', '"http://old"', '"y // z"'));
+  const text = fc
+    .tuple(
+      object(["a", "permissions", "b"], fc.oneof(scalar, object(["c", "d"], scalar))),
+      fc.option(env),
+      space,
+      mark,
+      ending,
+    )
+    .map(([whole, own, after, bom, eol]) => {
+      const inside = own === null ? whole : whole.replace(/^\{/, `{"env": ${own}${whole.match(/"/) ? "," : ""}`);
+      return bom + numbered(inside + after).replaceAll("\n", eol);
+    });
+
+  test("whatever a person wrote", () => {
+    fc.assert(
+      fc.property(text, (given) => check("json", given)),
+      { numRuns: 200 },
+    );
+  });
+
+  test.each([
+    ["nothing", ""],
+    ["only remarks", "// remark 1\n/* remark 2 */"],
+    ["only a byte order mark", "\uFEFF"],
+    ["one line", '{"env":{"OWN":"1"},"a":[1]}'],
+    ["tabs", '{\n\t"env": {\n\t\t"OWN": "1" // remark 1\n\t},\n\t// remark 2\n}'],
+    ["four spaces and CRLF", '{\r\n    "a": 1,\r\n    "env": { "OWN": "x" }\r\n}\r\n'],
+    ["a name twice", '{ "a": 1, "env": {}, "env": { "OWN": "2" } }'],
+    ["null where an object belongs", '{ "env": null }'],
+  ])("%s", (_, text) => check("json", text));
+
+  test("new lines look like those around them", () => {
+    const text = '{\n\t"env": {\n\t\t"OWN": "1" // mine\n\t}\n}\n';
+    expect(put("json", text)).toStartWith(
+      '{\n\t"env": {\n\t\t"OWN": "1", // mine\n\t\t"ANTHROPIC_BASE_URL": "http://127.0.0.1:4141",\n',
+    );
+  });
+
+  test.each([
+    ['{\n  "a": 1\n  "b": 2\n}', 3],
+    ['{\n  "a": tru\n}', 2],
+    ['{\n  "a": 1,\n', 3],
+    ["{ 'a': 1 }", 1],
+    ["[1]", 1],
+    ['{ "a": 1 } x', 1],
+    ["{\n /* open\n", 2],
+  ])("%j is refused, line %d", (text, line) => {
+    expect(faultOf("json", text)).toBe(line);
+  });
+
+  test("something of another kind is not replaced", () => {
+    expect(() => put("json", '{ "env": [1] }')).toThrow(/of another kind/);
+  });
+});
+
+describe("TOML", () => {
+  const value = fc.constantFrom(
+    "1",
+    '"a # b"',
+    "'[x]'",
+    "true",
+    "[\n  1, # REMARK\n  2,\n]",
+    '"""\n[model_providers.dragoman]\nmodel = 1\n"""',
+    "'''\n# no comment\n'''",
+    "{ a = 1, b = { c = 2 } }",
+    "1979-05-27T07:32:00Z",
+    '[[1, 2], ["]"]]',
+  );
+  const comment = fc.constantFrom("", "# REMARK\n", "\n", "\n# REMARK\n\n");
+  const behind = fc.constantFrom("", " # REMARK", "  ");
+  const key = (name: string) =>
+    fc.tuple(comment, value, behind).map(([above, it, after]) => `${above}${name} = ${it}${after}\n`);
+  const own = (name: string, it: string) =>
+    fc
+      .tuple(comment, behind, fc.boolean())
+      .map(([above, after, there]) => (there ? `${above}${name} = ${it}${after}\n` : ""));
+  const table = (header: string) =>
+    fc
+      .tuple(comment, key("k"), key('"q.r"'), behind)
+      .map(([above, first, second, after]) => `${above}${header}${after}\n${first}${second}`);
+  const text = fc
+    .tuple(
+      fc
+        .tuple(key("a"), own("model", '"old"'), key("b.c"), own("model_provider", '"openai"'))
+        .map((all) => all.join("")),
+      fc
+        .subarray(["[t]", "[[l]]", "[model_providers.other]", "[model_providers.dragoman]", "[ z . 'y' ]"])
+        .chain((headers) => fc.tuple(...headers.map(table)).map((all) => all.join(""))),
+      fc.constantFrom("", "[model_providers.dragoman.http_headers]\nx = 1\n"),
+      fc.boolean(),
+      mark,
+      ending,
+    )
+    .map(([root, tables, below, cut, bom, eol]) => {
+      const whole = numbered(root + tables + below);
+      return bom + (cut ? whole.replace(/\n+$/, "") : whole).replaceAll("\n", eol);
+    });
+
+  test("whatever a person wrote", () => {
+    fc.assert(
+      fc.property(text, (given) => {
+        // A remark inside a dragoman table of theirs goes with the table.
+        const bare = given.replace(/(\[model_providers\.dragoman\b[\s\S]*)/, (part) =>
+          part.replace(/ ?# remark \d+/g, ""),
+        );
+        check("toml", bare);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test.each([
+    ["nothing", ""],
+    ["only remarks", "# remark 1\n\n# remark 2"],
+    ["only tables", "# remark 1\n\n# remark 2\n[a]\nb = 1\n"],
+    ["a dragoman by hand", '[model_providers.dragoman]\nname = "x"\nenv_key = "NOT_SET"\n\n# remark 1\n[tui]\na = 1'],
+    ["a dragoman on one line", '[model_providers]\ndragoman = { name = "x" }\n'],
+  ])("%s", (_, text) => check("toml", text));
+
+  test("what a dragoman by hand had is gone, or it would go before ours", () => {
+    expect(put("toml", '[model_providers.dragoman]\nenv_key = "NOT_SET"\n')).not.toContain("env_key");
+  });
+
+  test("keys stand before the tables, and remarks stay with theirs", () => {
+    expect(put("toml", "# head\n\n# of a\n[a]\nb = 1\n")).toStartWith(
+      '# head\n\nmodel = "gpt-5.4"\nmodel_context_window = 272000\nmodel_provider = "dragoman"\n\n# of a\n[a]\nb = 1\n\n[model_providers.dragoman]\n',
+    );
+  });
+
+  test("what cannot be changed alone is refused", () => {
+    expect(() => put("toml", 'model_providers = { a = { name = "x" } }\n')).toThrow(/by hand/);
+  });
+
+  test.each([
+    ['a = 1\n[x\nb = "c"\n', 2],
+    ["a = 1\nb = [\n 1,\n", 2],
+    ["a = 1\n\n# c\na = 2\nb = 3", 4],
+    ['m = """\nx\n"""\nno', 4],
+  ])("%j is refused, line %d", (text, line) => {
+    expect(faultOf("toml", text)).toBe(line);
+  });
+});
+
+describe("YAML", () => {
+  const value = fc.constantFrom(
+    " 1",
+    ' "a # b"',
+    " |\n  models:\n  - name: dragoman",
+    "\n  - x\n  - y: 1 # REMARK",
+    " [1, 2] # REMARK",
+    "\n  sub:\n    - name: dragoman",
+    "\n- a\n- b",
+    " { a: 1 }",
+    "",
+  );
+  const comment = fc.constantFrom("", "# REMARK\n", "\n", "  # REMARK\n");
+  const key = (name: string) => fc.tuple(comment, value).map(([above, it]) => `${above}${name}:${it}\n`);
+  const item = (indent: string, name: string) =>
+    fc
+      .tuple(fc.constantFrom("", `${indent}# REMARK\n`), fc.boolean())
+      .map(
+        ([above, deep]) =>
+          `${above}${indent}- name: ${name}\n${deep ? `${indent}  roles:\n${indent}    - chat\n` : ""}`,
+      );
+  const list = fc
+    .tuple(fc.constantFrom("", "  ", "    "), fc.subarray(["mine", "dragoman", '"dragoman small"', "other"]))
+    .chain(([indent, names]) =>
+      names.length === 0
+        ? fc.constantFrom("models:\n", "models: []\n", "models: [] # REMARK\n", "")
+        : fc.tuple(...names.map((name) => item(indent, name))).map((items) => `models:\n${items.join("")}`),
+    );
+  const text = fc
+    .tuple(
+      key("a"),
+      key("rules"),
+      list,
+      key("'b c'"),
+      fc.boolean(),
+      mark,
+      ending,
+      fc.constantFrom("", "---\n", "# REMARK\n"),
+    )
+    .map(([first, second, own, last, cut, bom, eol, head]) => {
+      const whole = numbered(head + first + second + own + last);
+      return bom + (cut ? whole.replace(/\n+$/, "") : whole).replaceAll("\n", eol);
+    });
+
+  test("whatever a person wrote", () => {
+    fc.assert(
+      fc.property(text, (given) => check("yaml", given)),
+      { numRuns: 200 },
+    );
+  });
+
+  test.each([
+    ["nothing", ""],
+    ["only remarks", "# remark 1\n"],
+    ["a model of their own", "name: Mine\nversion: 0.0.1\nschema: v1\nmodels:\n- name: x # remark 1\n  model: y\n"],
+  ])("%s", (_, text) => check("yaml", text));
+
+  test("their models stay, ours come behind them", () => {
+    const names = (
+      readSettings("yaml", put("yaml", "models:\n  - name: mine\n    model: x\n")).models as { name: string }[]
+    ).map(({ name }) => name);
+    expect(names).toEqual(["mine", "dragoman", "dragoman small"]);
+  });
+
+  test.each([
+    ["a: [1\nb: 2\n", 1],
+    ["a: 1\nb: 'x\nc: 2\n", 2],
+    ["a: 1\n---\nb: 2\n", 1],
+    ["- a\n", 1],
+  ])("%j is refused, line %d", (text, line) => {
+    expect(faultOf("yaml", text)).toBe(line);
+  });
+});
+
+function faultOf(format: Format, text: string): number | undefined {
+  try {
+    put(format, text);
+    return undefined;
+  } catch (thrown) {
+    expect(thrown).toBeInstanceOf(SettingsFault);
+    return (thrown as SettingsFault).line;
+  }
+}

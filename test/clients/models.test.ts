@@ -1,0 +1,121 @@
+/** Which models a set-up names when nobody says, and how it is said in each shell. */
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import fc from "fast-check";
+import { chooseModels, type Model } from "../../src/clients/models";
+import { setVariables, usualShell } from "../../src/clients/shells";
+import { clientStatus } from "../../src/clients/status";
+import { clientOf } from "../../src/clients/table";
+import { models } from "./clients";
+
+const { claude, gpt, gemini, small, opus } = models;
+const like = (model: Model, id: string, more: Partial<Model> = {}): Model => ({ ...model, id, ...more });
+
+describe("the choice", () => {
+  test("is the newest of each family, finished before preview, code before talk", () => {
+    const choice = chooseModels([
+      like(claude, "claude-sonnet-4"),
+      like(claude, "claude-sonnet-4.5"),
+      like(claude, "claude-sonnet-10"),
+      like(claude, "claude-sonnet-11", { preview: true }),
+      like(opus, "claude-opus-4.6-1m"),
+      opus,
+      like(gpt, "gpt-5.3"),
+      like(gpt, "gpt-5.3-codex"),
+      like(gpt, "gpt-4o-2099-11-20"),
+      like(gpt, "gpt-9", { endpoints: ["/chat/completions"] }),
+      gemini,
+      small,
+      like(small, "gpt-4.1", { premium: false }),
+    ])!;
+    const { all: _, ...chosen } = choice;
+    expect(Object.fromEntries(Object.entries(chosen).map(([name, model]) => [name, model?.id]))).toEqual({
+      claude: "claude-sonnet-10",
+      opus: "claude-opus-4.6",
+      haiku: "gpt-5-mini",
+      gpt: "gpt-5.3-codex",
+      gemini: "gemini-3.1-pro-preview",
+      small: "gpt-5-mini",
+    });
+  });
+
+  test("makes do with what there is", () => {
+    expect(chooseModels([])).toBeUndefined();
+    expect(chooseModels([like(gpt, "x; rm -rf /")])).toBeUndefined();
+    const only = chooseModels([gemini])!;
+    expect([only.claude, only.gpt, only.small, only.opus]).toEqual(Array(4).fill(gemini));
+  });
+
+  test("leaves out what cannot call tools or is hidden, unless there is nothing else", () => {
+    const hidden = like(gpt, "gpt-8", { picked: false });
+    expect(chooseModels([hidden, gpt, like(claude, "claude-sonnet-9", { tools: false })])!.all).toEqual([gpt]);
+    expect(chooseModels([hidden])!.gpt).toBe(hidden);
+  });
+});
+
+describe("a shell", () => {
+  test("sets what was meant, whatever is in it", () => {
+    const printable = fc.string({ unit: fc.integer({ min: 32, max: 126 }).map((code) => String.fromCharCode(code)) });
+    fc.assert(
+      fc.property(printable, (value) => {
+        const line = setVariables({ TRIED: value }, "bash");
+        const { stdout } = Bun.spawnSync(["bash", "-c", `${line}\nprintf %s "$TRIED"`], { timeout: 10_000 });
+        expect(stdout.toString()).toBe(value);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test.each([
+    ["fish", "set -gx A 'it\\'s \\\\'"],
+    ["powershell", "$env:A = 'it''s \\'"],
+    ["cmd", 'set "A=it\'s \\"'],
+  ] as const)("%s is spoken to in its own way", (shell, line) => {
+    expect(setVariables({ A: "it's \\" }, shell)).toBe(line);
+  });
+
+  test.each([
+    [{ SHELL: "/usr/bin/fish" }, "linux", "fish"],
+    [{ SHELL: "/bin/zsh" }, "darwin", "bash"],
+    [{ SHELL: "/usr/bin/pwsh" }, "linux", "powershell"],
+    [{}, "win32", "powershell"],
+    [{}, "linux", "bash"],
+  ] as const)("of %j on %s is %s", (env, platform, shell) => {
+    expect(usualShell(env, platform)).toBe(shell);
+  });
+});
+
+describe("a client's state", () => {
+  const url = "http://127.0.0.1:4141";
+  const stateOf = (text: string | undefined, env: Record<string, string> = {}) => {
+    const home = mkdtempSync(join(tmpdir(), "dragoman-home-"));
+    const file = clientOf("codex").file!.locate({ home, env });
+    if (text !== undefined) {
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, text);
+    }
+    const { state, fault } = clientStatus("codex", { home, env, url });
+    rmSync(home, { recursive: true });
+    return fault === undefined ? state : `${state}: ${fault}`;
+  };
+  const provider = (address: string, used = "mine") =>
+    `model_provider = "${used}"\n[model_providers.mine]\nbase_url = "${address}"\n`;
+
+  test.each([
+    [undefined, "absent"],
+    ["", "elsewhere"],
+    [provider("http://127.0.0.1:4141/v1"), "here"],
+    [provider("http://localhost:4141/v1/"), "here"],
+    [provider("http://127.0.0.1:4142/v1"), "elsewhere"],
+    [provider("http://127.0.0.1:4141/v1", "openai"), "elsewhere"],
+    ["a = 1\na = 2\n", "unreadable: line 2: Cannot redefine key 'a'"],
+  ])("%j: %s", (text, state) => {
+    expect(stateOf(text)).toBe(state);
+  });
+
+  test("of what has no file is none", () => {
+    expect(clientStatus("curl", { home: "/nowhere", env: {}, url })).toEqual({ state: "absent" });
+  });
+});
