@@ -1,5 +1,5 @@
 /** `dragoman auth`: sign in, see who is signed in, and sign out. */
-import { type SignInApp, signInApp } from "../accounts/hosts";
+import type { SignInApp } from "../accounts/hosts";
 import { openRegistry } from "../accounts/registry";
 import type { Environment } from "../config/environment";
 import { ensurePrivateFolder } from "../config/files";
@@ -85,6 +85,3 @@ function saved({ environment }: AuthOptions) {
   ensurePrivateFolder(environment.home, (sentence) => logger.warn(sentence));
   return openRegistry(environment.accountsFolder, logger);
 }
-
-/** The app whose sign-in is used. @throws ProxyError `invalid_request` */
-export const appFor = (given: string | undefined, { oauthApp }: Environment): SignInApp => signInApp(given ?? oauthApp);

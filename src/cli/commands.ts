@@ -1,13 +1,11 @@
 /** The commands' names and options, read from the command line; each command's work is in its own file. */
 import { parseArgs } from "node:util";
 import cac, { type CAC } from "cac";
+import { signInApp } from "../accounts/hosts";
 import type { AdminAuth } from "../app";
 import { checkEnterpriseHost, type Environment, readEnvironment } from "../config/environment";
 import { ProxyError } from "../errors";
-import { appFor, authList, authRemove, authSignIn } from "./auth";
 import type { ConnectFlags } from "./connect";
-import { start } from "./start";
-import { usage } from "./usage";
 import { UsageError } from "./usage-error";
 
 /** Options whose text must arrive as it was typed: the parser behind the help would read `0123` as a number. */
@@ -56,7 +54,7 @@ export function commandLine(argv: string[], version: string): CAC {
   const enterprise = (from: Environment) =>
     asUsage(() => enterpriseHost(text("enterprise-url"))) ?? from.enterpriseHost;
   const signInWith = (from: Environment) => ({
-    app: asUsage(() => appFor(text("oauth-app"), from)),
+    app: asUsage(() => signInApp(text("oauth-app") ?? from.oauthApp)),
     enterpriseHost: enterprise(from),
   });
 
@@ -78,8 +76,9 @@ export function commandLine(argv: string[], version: string): CAC {
     .option("--allow-open", "Listen beyond this machine although no client key is configured")
     .option("--admin-auth <when>", "always: the admin API asks for ADMIN_TOKEN on this machine too")
     .example("  dragoman start --demo")
-    .action((options: { json?: boolean; demo?: boolean; allowOpen?: boolean; stdinLifetime?: boolean }) => {
+    .action(async (options: { json?: boolean; demo?: boolean; allowOpen?: boolean; stdinLifetime?: boolean }) => {
       const from = environment();
+      const { start } = await import("./start");
       return start({
         version,
         environment: from,
@@ -103,30 +102,34 @@ export function commandLine(argv: string[], version: string): CAC {
       .command(name, what)
       .option("--oauth-app <app>", "Sign-in app: vscode (default), opencode, or a client id of your own")
       .option("--enterprise-url <host>", "Your enterprise's own GitHub, such as company.ghe.com")
-      .action(() => {
+      .action(async () => {
         const from = environment();
+        const { authSignIn } = await import("./auth");
         return authSignIn({ version, environment: from, another: name === "auth add", ...signInWith(from) });
       });
   cli
     .command("auth ls", "List the accounts that are signed in")
     .option("-q, --quota", "Ask GitHub what is left of each one's quota")
-    .action((options: { quota?: boolean }) =>
-      authList({ version, environment: environment(), quota: options.quota === true }),
-    );
+    .action(async (options: { quota?: boolean }) => {
+      const { authList } = await import("./auth");
+      return authList({ version, environment: environment(), quota: options.quota === true });
+    });
   cli
     .command("auth rm [index_or_username]", "Remove an account: by its number in `auth ls`, or by its name")
     .option("--force", "Do not ask")
-    .action((named: string | undefined, options: { force?: boolean; "--"?: string[] }) => {
+    .action(async (named: string | undefined, options: { force?: boolean; "--"?: string[] }) => {
       const which = named ?? options["--"]?.[0];
       if (which === undefined)
         throw new UsageError("Say which account: its number in `dragoman auth ls`, or its name.");
+      const { authRemove } = await import("./auth");
       return authRemove({ version, environment: environment(), which, force: options.force === true });
     });
   cli
     .command("usage", "Show what is left of each account's quota")
     .option("--json", "As JSON, as GET /usage gives it")
-    .action((options: { json?: boolean }) => {
+    .action(async (options: { json?: boolean }) => {
       const from = environment();
+      const { usage } = await import("./usage");
       return usage({ version, environment: from, json: options.json === true, enterpriseHost: enterprise(from) });
     });
   cli
