@@ -3,14 +3,16 @@
 import type { App } from "../app";
 import { AccountCard } from "./account-card";
 import { type AccountItem, listAccounts } from "./accounts";
+import { dayMs } from "./days";
 import { Ago, count, Duration, Moment, Tokens } from "./figures";
 import type { Markup } from "./jsx/jsx-runtime";
 import { Page } from "./layout";
 import { requestsPath } from "./links";
+import { Pair } from "./lists";
 import { type SlowPage, slot } from "./slow";
 import type { Visit } from "./visit";
 
-const weekMs = 7 * 86_400_000;
+const weekMs = 7 * dayMs;
 
 export function accountsPage({ app, frame }: Visit): SlowPage {
   const now = app.now();
@@ -59,7 +61,7 @@ function Accounts({ accounts, snapshots, now }: AccountsProps): Markup {
           <li>
             <AccountCard account={account} now={now} />
             <Used account={account} now={now} />
-            <Said snapshots={snapshots.get(account.account_id)} account={account} />
+            <Said snapshots={snapshots.get(account.account_id)} account={account} now={now} />
           </li>
         ))}
       </ol>
@@ -74,47 +76,34 @@ function Used({ account: { account_id, stats }, now }: { account: AccountItem; n
     <section class="card" aria-label={`What ${account_id} was used for`}>
       <h3>Last 7 days</h3>
       <dl class="pairs">
-        <div>
-          <dt>Requests</dt>
-          <dd>
-            <a href={requestsPath(since)}>{count(stats.request_count)}</a>
-          </dd>
-        </div>
-        <div>
-          <dt>Failed</dt>
-          <dd>
-            <a href={requestsPath({ ...since, has_error: true })}>{count(stats.error_count)}</a>
-          </dd>
-        </div>
-        <div>
-          <dt>Tokens</dt>
-          <dd>
-            <Tokens of={stats.tokens_total} />
-          </dd>
-        </div>
-        <div>
-          <dt>On average</dt>
-          <dd>{stats.request_count === 0 ? <span class="soft">–</span> : <Duration of={stats.avg_duration_ms} />}</dd>
-        </div>
-        <div>
-          <dt>Last request</dt>
-          <dd>
-            <Ago at={stats.last_request_at_ms} now={now} never="none that is remembered" />
-          </dd>
-        </div>
+        <Pair name="Requests">
+          <a href={requestsPath(since)}>{count(stats.request_count)}</a>
+        </Pair>
+        <Pair name="Failed">
+          <a href={requestsPath({ ...since, has_error: true })}>{count(stats.error_count)}</a>
+        </Pair>
+        <Pair name="Tokens">
+          <Tokens of={stats.tokens_total} />
+        </Pair>
+        <Pair name="On average">
+          {stats.request_count === 0 ? <span class="soft">–</span> : <Duration of={stats.avg_duration_ms} />}
+        </Pair>
+        <Pair name="Last request">
+          <Ago at={stats.last_request_at_ms} now={now} never="none that is remembered" />
+        </Pair>
       </dl>
     </section>
   );
 }
 
-/** GitHub's own numbers, as it sent them. */
-function Said({
-  snapshots,
-  account,
-}: {
+interface SaidProps {
   snapshots: Record<string, unknown> | undefined;
   account: AccountItem;
-}): Markup {
+  now: number;
+}
+
+/** GitHub's own numbers, as it sent them. */
+function Said({ snapshots, account, now }: SaidProps): Markup {
   return (
     <details class="said">
       <summary>What GitHub says</summary>
@@ -123,7 +112,7 @@ function Said({
       ) : (
         <>
           <p class="soft">
-            <code>quota_snapshots</code>, asked <Moment at={account.updated_at_ms} now={Date.now()} seconds={true} />
+            <code>quota_snapshots</code>, asked <Moment at={account.updated_at_ms} now={now} seconds={true} />
           </p>
           <pre>{JSON.stringify(snapshots, null, 2).slice(0, 8_000)}</pre>
         </>

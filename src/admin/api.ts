@@ -3,6 +3,7 @@ import type { App } from "../app";
 import { ProxyError } from "../errors";
 import type { Visitor } from "../net/guard";
 import { listAccounts } from "./accounts";
+import { dayMs } from "./days";
 import { liveFeed } from "./feed";
 import { describeInstance } from "./meta";
 import { listModels } from "./models";
@@ -61,8 +62,6 @@ export function cancelRequest(app: App, request: Request, requestId: string): Re
   if (!app.live.cancel(requestId)) throw new ProxyError("not_found", "No request with this id is running.");
   return answer({ cancelled: true });
 }
-
-const dayMs = 86_400_000;
 
 const contentTypes: Record<ExportFormat, string> = {
   csv: "text/csv; charset=utf-8",

@@ -2,6 +2,7 @@
 /** Charts as drawings made here: shapes in SVG, words beside them in HTML, so that they stay legible at every width. */
 import { compact } from "./figures";
 import type { Markup } from "./jsx/jsx-runtime";
+import { Head } from "./lists";
 
 export interface Series {
   name: string;
@@ -93,19 +94,7 @@ export function StackedBars({ caption, series, columns, format = compact, unit }
         <section class="scroll" aria-label={`${caption}, as a table`} tabindex="0">
           <table>
             <caption class="hidden">{caption}</caption>
-            <thead>
-              <tr>
-                <th scope="col">When</th>
-                {series.map(({ name }) => (
-                  <th scope="col" class="right">
-                    {name}
-                  </th>
-                ))}
-                <th scope="col" class="right">
-                  {unit}
-                </th>
-              </tr>
-            </thead>
+            <Head columns={["When"]} numbers={[...series.map(({ name }) => name), unit]} />
             <tbody>
               {columns.toReversed().map(({ label, values, href }, at) => (
                 <tr>

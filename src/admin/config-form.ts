@@ -87,12 +87,14 @@ function writeEntries(
 ) {
   for (const [at, [entry, inner]] of Object.entries(value ?? {}).entries()) {
     form.set(`${name}.${at}.name`, entry);
-    for (const member of membersOf(schema)) form.set(`${name}.${at}.${member}`, String(inner[member] ?? ""));
+    for (const member of Object.keys(membersOf(schema)))
+      form.set(`${name}.${at}.${member}`, String(inner[member] ?? ""));
   }
 }
 
-export const membersOf = ({ additionalProperties }: Schema): string[] =>
-  typeof additionalProperties === "object" ? Object.keys(additionalProperties.properties ?? {}) : [];
+/** What an entry is made of, besides its name. */
+export const membersOf = ({ additionalProperties }: Schema): Record<string, Schema> =>
+  (typeof additionalProperties === "object" ? additionalProperties.properties : undefined) ?? {};
 
 /** How many entries a form has fields for, filled in or not. */
 export function entriesIn(form: URLSearchParams, name: string): number {
@@ -161,10 +163,11 @@ function pairsOf(text: string, param: string): Record<string, string> {
 
 function entriesOf(form: URLSearchParams, name: string, schema: Schema): Record<string, Record<string, string>> {
   const entries: Record<string, Record<string, string>> = Object.create(null);
+  const members = membersOf(schema);
   for (let at = 0; at < entriesIn(form, name); at += 1) {
     const field = (member: string) => (form.get(`${name}.${at}.${member}`) ?? "").trim();
-    const filled = membersOf(schema).filter((member) => field(member) !== "");
-    const isBlank = field("name") === "" && !filled.some((member) => !isPreset(schema, member, field(member)));
+    const filled = Object.keys(members).filter((member) => field(member) !== "");
+    const isBlank = field("name") === "" && filled.every((member) => isPreset(members[member]!, field(member)));
     if (isBlank || form.has(`${name}.${at}.remove`)) continue;
     if (field("name") === "") throw unreadable(name, "one of them has no name");
     if (Object.hasOwn(entries, field("name")))
@@ -175,10 +178,8 @@ function entriesOf(form: URLSearchParams, name: string, schema: Schema): Record<
 }
 
 /** A choice always says something, also in a group nobody has filled in. */
-function isPreset({ additionalProperties }: Schema, member: string, value: string): boolean {
-  const inner = typeof additionalProperties === "object" ? additionalProperties.properties?.[member] : undefined;
-  return inner?.enum !== undefined && value === (inner.default ?? inner.enum[0]);
-}
+const isPreset = ({ enum: choices, default: preset }: Schema, value: string): boolean =>
+  choices !== undefined && value === (preset ?? choices[0]);
 
 function jsonOf(text: string, param: string): unknown {
   if (text.trim() === "") return undefined;

@@ -3,9 +3,10 @@
 import { statSync } from "node:fs";
 import type { App } from "../app";
 import { Ago, count, duration, Moment, plural, Sentence, size } from "./figures";
-import type { Child, Markup } from "./jsx/jsx-runtime";
+import type { Markup } from "./jsx/jsx-runtime";
 import { Page } from "./layout";
 import { requestsPath } from "./links";
+import { Pair } from "./lists";
 import { describeInstance, type Meta } from "./meta";
 import type { Visit } from "./visit";
 
@@ -40,37 +41,37 @@ export function healthPage({ app, frame, url, exposed, caller }: Visit): Markup 
         <section class="card" aria-labelledby="program">
           <h2 id="program">Program</h2>
           <dl class="pairs">
-            <Fact name="Version">
+            <Pair name="Version">
               {app.version}
               {app.demo && ", DEMO"}
-            </Fact>
-            <Fact name="Runs on">
+            </Pair>
+            <Pair name="Runs on">
               Bun {Bun.version}, {process.platform} {process.arch}
-            </Fact>
-            <Fact name="Process">{process.pid}</Fact>
-            <Fact name="Started">
+            </Pair>
+            <Pair name="Process">{process.pid}</Pair>
+            <Pair name="Started">
               <Moment at={meta.started_at_ms} now={now} />{" "}
               <span class="soft">({duration(Math.max(0, now - meta.started_at_ms))})</span>
-            </Fact>
-            <Fact name="Memory">{size(process.memoryUsage.rss())}</Fact>
-            <Fact name="Address">{url.origin}</Fact>
-            <Fact name="You came">
+            </Pair>
+            <Pair name="Memory">{size(process.memoryUsage.rss())}</Pair>
+            <Pair name="Address">{url.origin}</Pair>
+            <Pair name="You came">
               {caller.local ? "from this machine" : `from ${caller.peer ?? "an unknown address"}`}
-            </Fact>
-            <Fact name="Running now">
+            </Pair>
+            <Pair name="Running now">
               <a href="/admin/requests?follow=1">{plural(meta.running_count, "request")}</a>
-            </Fact>
-            <Fact name="Clock">{meta.time_zone}</Fact>
+            </Pair>
+            <Pair name="Clock">{meta.time_zone}</Pair>
           </dl>
         </section>
         <section class="card" aria-labelledby="history">
           <h2 id="history">History</h2>
           <dl class="pairs">
-            <Fact name="File">
+            <Pair name="File">
               <code class="path">{meta.dbPath}</code>
-            </Fact>
-            <Fact name="Size">{sizeOf(meta.dbPath)}</Fact>
-            <Fact name="Rows">
+            </Pair>
+            <Pair name="Size">{sizeOf(meta.dbPath)}</Pair>
+            <Pair name="Rows">
               {meta.row_count === null ? (
                 <span class="unknown">unknown</span>
               ) : (
@@ -79,17 +80,17 @@ export function healthPage({ app, frame, url, exposed, caller }: Visit): Markup 
                   <span class="soft">of {count(meta.maxRows)} at most</span>
                 </>
               )}
-            </Fact>
-            <Fact name="Oldest">
+            </Pair>
+            <Pair name="Oldest">
               <Ago at={meta.oldest_row_at_ms} now={now} never="none" />
-            </Fact>
-            <Fact name="Kept for">{plural(meta.retentionDays, "day")}</Fact>
-            <Fact name="Data folder">
+            </Pair>
+            <Pair name="Kept for">{plural(meta.retentionDays, "day")}</Pair>
+            <Pair name="Data folder">
               <code class="path">{app.environment.home}</code>
-            </Fact>
-            <Fact name="Log level">
+            </Pair>
+            <Pair name="Log level">
               <a href="/admin/config">{app.config.current.logLevel}</a>
-            </Fact>
+            </Pair>
           </dl>
         </section>
       </div>
@@ -110,13 +111,6 @@ export function healthPage({ app, frame, url, exposed, caller }: Visit): Markup 
     </Page>
   );
 }
-
-const Fact = ({ name, children }: { name: string; children?: Child }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </div>
-);
 
 interface Check {
   tone: "good" | "warn" | "bad" | "idle";

@@ -5,6 +5,7 @@ import { compact, moment, plural, Sentence, shorten, significant, Unknown, Value
 import type { Markup } from "./jsx/jsx-runtime";
 import { Page } from "./layout";
 import { requestsPath } from "./links";
+import { Head } from "./lists";
 import { listModels, type ModelItem } from "./models";
 import { type SlowPage, slot } from "./slow";
 import type { Visit } from "./visit";
@@ -85,16 +86,7 @@ interface TableProps {
 const ModelTable = ({ vendor, models, all, now }: TableProps) => (
   <table class="rows models">
     <caption class="hidden">Models of {vendor}</caption>
-    <thead>
-      <tr>
-        <th scope="col">Model</th>
-        <th scope="col">Window, answer</th>
-        <th scope="col">Endpoints</th>
-        <th scope="col">Can</th>
-        <th scope="col">Price</th>
-        {all > 1 && <th scope="col">Accounts</th>}
-      </tr>
-    </thead>
+    <Head columns={["Model", "Window, answer", "Endpoints", "Can", "Price", ...(all > 1 ? ["Accounts"] : [])]} />
     <tbody>
       {models.map((model) => (
         <ModelRow model={model} all={all} now={now} />

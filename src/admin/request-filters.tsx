@@ -1,57 +1,11 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** What is asked of the history: the bar of filters, and the address that says the same. */
+/** The bar of filters above the requests. */
 import type { Filters } from "../history/history";
-import { moment, shorten, Value } from "./figures";
+import type { NameColumn } from "../history/page";
+import { shorten, Value } from "./figures";
 import type { Markup } from "./jsx/jsx-runtime";
-import { withQuery } from "./links";
+import { chipsOf, periods, type View } from "./request-view";
 import type { ShownPage } from "./requests";
-
-export interface View {
-  filters: Filters;
-  limit: number;
-  follows: boolean;
-  /** These are not the newest. */
-  paged: boolean;
-  now: number;
-  url: URL;
-}
-
-const periods: Record<string, [ms: number, name: string]> = {
-  "15m": [15 * 60_000, "Last 15 minutes"],
-  "1h": [3_600_000, "Last hour"],
-  "24h": [86_400_000, "Last 24 hours"],
-  "7d": [7 * 86_400_000, "Last 7 days"],
-  "30d": [30 * 86_400_000, "Last 30 days"],
-};
-
-/** The address as the API would have it: a form says times as people do. */
-export function asAsked(url: URL, now: number): URL {
-  const asked = new URL(url);
-  const query = asked.searchParams;
-  const [ms] = periods[query.get("period") ?? ""] ?? [];
-  if (ms !== undefined && !query.get("from_ms")) query.set("from_ms", String(now - ms));
-  for (const [name, target, seconds] of [
-    ["from", "from_ms", 0],
-    ["to", "to_ms", 59_999],
-  ] as const) {
-    const time = localTime(query.get(name));
-    if (time !== undefined && !query.get(target)) query.set(target, String(time + seconds));
-  }
-  return asked;
-}
-
-/** `2026-11-21T14:05`, by this machine's clock. */
-function localTime(text: string | null): number | undefined {
-  if (text === null || !/^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(text)) return undefined;
-  const time = new Date(text).getTime();
-  return Number.isNaN(time) ? undefined : time;
-}
-
-function asLocal(time: number | undefined): string | undefined {
-  if (time === undefined || time > 8.64e15) return undefined;
-  const date = new Date(time - new Date(time).getTimezoneOffset() * 60_000);
-  return date.toISOString().slice(0, 16);
-}
 
 export function FilterBar({ view, list, accounts }: { view: View; list: ShownPage; accounts: string[] }): Markup {
   const { filters, url } = view;
@@ -163,18 +117,9 @@ export function FilterBar({ view, list, accounts }: { view: View; list: ShownPag
   );
 }
 
-type NameFilter =
-  | "upstream_model"
-  | "client_name"
-  | "account_id"
-  | "client_model"
-  | "upstream_endpoint"
-  | "path"
-  | "initiator";
-
 const clientPaths = ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/embeddings"];
 
-const namesIn = ({ items }: ShownPage, name: NameFilter) =>
+const namesIn = ({ items }: ShownPage, name: NameColumn) =>
   [...new Set(items.flatMap((item) => item[name] ?? []))].sort();
 
 function Text({
@@ -183,7 +128,7 @@ function Text({
   filters,
   known,
 }: {
-  name: NameFilter;
+  name: NameColumn;
   label: string;
   filters: Filters;
   known: string[];
@@ -239,37 +184,9 @@ const Time = ({ name, label, value }: { name: string; label: string; value: numb
   </label>
 );
 
-const chipNames: Partial<Record<keyof Filters, string>> = {
-  account_id: "Account",
-  upstream_model: "Model",
-  client_model: "Asked for",
-  client_name: "Client",
-  upstream_endpoint: "Endpoint",
-  path: "Path",
-  initiator: "Counted as",
-};
-
-/** Each filter in use, and the address without it. */
-export function chipsOf({ filters, url, now }: View): { name: string; value: string; without: string }[] {
-  const chips: { name: string; value: string; without: string }[] = [];
-  const add = (name: string, value: string, ...params: string[]) => {
-    const query = new URLSearchParams(url.searchParams);
-    for (const param of [...params, "cursor_id"]) query.delete(param);
-    for (const [param, given] of [...query]) if (given === "") query.delete(param);
-    chips.push({ name, value, without: withQuery("/admin/requests", Object.fromEntries(query)) });
-  };
-  const period = periods[url.searchParams.get("period") ?? ""];
-  if (period) add("When", period[1], "period");
-  for (const [name, label] of Object.entries(chipNames)) {
-    const value = filters[name as NameFilter];
-    if (value !== undefined) add(label, value ?? "none", name);
-  }
-  const { has_error, stream, status, status_class, from_ms, to_ms } = filters;
-  if (has_error !== undefined) add("Result", has_error ? "failed" : "succeeded", "has_error");
-  if (stream !== undefined) add("Streamed", stream ? "yes" : "no", "stream");
-  if (status !== undefined) add("Status", String(status), "status");
-  if (status_class !== undefined) add("Status", `${status_class}xx`, "status_class");
-  if (from_ms !== undefined && !period) add("From", moment(from_ms, now), "from", "from_ms");
-  if (to_ms !== undefined) add("Until", moment(to_ms, now), "to", "to_ms");
-  return chips;
+/** By this machine's clock, as the field takes it. */
+function asLocal(time: number | undefined): string | undefined {
+  if (time === undefined || time > 8.64e15) return undefined;
+  const date = new Date(time - new Date(time).getTimezoneOffset() * 60_000);
+  return date.toISOString().slice(0, 16);
 }

@@ -4,7 +4,8 @@ import { count, credits, Duration, Moment, percent, plural, Tokens, Unknown, uni
 import type { Markup } from "./jsx/jsx-runtime";
 import { FormToken, type Frame } from "./layout";
 import { requestPath, requestsPath, withQuery } from "./links";
-import { chipsOf, type View } from "./request-filters";
+import { Head } from "./lists";
+import { chipsOf, type View } from "./request-view";
 import type { ShownEntry, ShownPage, ShownRunning } from "./requests";
 
 export function Running({ running, frame, now }: { running: ShownRunning[]; frame: Frame; now: number }): Markup {
@@ -44,24 +45,10 @@ export function Rows({ list, view, nothingYet }: { list: ShownPage; view: View; 
   return (
     <table class="rows">
       <caption class="hidden">Requests, the newest first</caption>
-      <thead>
-        <tr>
-          <th scope="col">Time</th>
-          <th scope="col">Model</th>
-          <th scope="col">Client</th>
-          <th scope="col">Account</th>
-          <th scope="col">Result</th>
-          <th scope="col" class="right">
-            Tokens
-          </th>
-          <th scope="col" class="right">
-            Cost
-          </th>
-          <th scope="col" class="right">
-            First byte, total
-          </th>
-        </tr>
-      </thead>
+      <Head
+        columns={["Time", "Model", "Client", "Account", "Result"]}
+        numbers={["Tokens", "Cost", "First byte, total"]}
+      />
       <tbody>
         {list.items.map((item) => (
           <RequestRow item={item} now={view.now} />

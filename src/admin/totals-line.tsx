@@ -2,45 +2,39 @@
 /** What all requests of the same filters come to. */
 import type { Totals } from "../history/history";
 import { Count, Credits, compact, count, Duration, duration, Premium, percent, Tokens } from "./figures";
-import type { Child, Markup } from "./jsx/jsx-runtime";
+import type { Markup } from "./jsx/jsx-runtime";
+import { Pair } from "./lists";
 
 export function TotalsLine({ totals }: { totals: Totals }): Markup {
   const failed = totals.error_count;
   return (
     <dl class="line">
-      <Figure name="Requests">
+      <Pair name="Requests">
         <Count of={totals.request_count} />
         <small>{failed === 0 ? "none failed" : `${count(failed)} failed`}</small>
-      </Figure>
-      <Figure name="AI credits">
+      </Pair>
+      <Pair name="AI credits">
         <Credits of={totals.nano_credits} />
         <Unsaid of={totals.unknown.nano_credits} all={totals.request_count} />
-      </Figure>
-      <Figure name="Premium requests">
+      </Pair>
+      <Pair name="Premium requests">
         <Premium of={totals.premium_units} />
         <Unsaid of={totals.unknown.premium_units} all={totals.request_count} />
-      </Figure>
-      <Figure name="Tokens in">
+      </Pair>
+      <Pair name="Tokens in">
         <Tokens of={totals.input_tokens} />
         {totals.cached_share !== null && <small>{percent(totals.cached_share)} cached</small>}
-      </Figure>
-      <Figure name="Tokens out">
+      </Pair>
+      <Pair name="Tokens out">
         <Tokens of={totals.output_tokens} />
-      </Figure>
-      <Figure name="First byte, median">
+      </Pair>
+      <Pair name="First byte, median">
         {totals.request_count === 0 ? <span class="soft">–</span> : <Duration of={totals.p50_first_byte_ms} />}
         {totals.p95_first_byte_ms !== null && <small>95 % within {duration(totals.p95_first_byte_ms)}</small>}
-      </Figure>
+      </Pair>
     </dl>
   );
 }
-
-const Figure = ({ name, children }: { name: string; children?: Child }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </div>
-);
 
 /** A sum is of what is known: how many of the requests do not tell. */
 const Unsaid = ({ of, all }: { of: number; all: number }): Markup | false =>
