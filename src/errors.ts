@@ -63,3 +63,12 @@ export function asProxyError(thrown: unknown): ProxyError {
     cause: thrown,
   });
 }
+
+/**
+ * When to come again. Official SDKs sleep through a `retry-after` of any length: beyond half a minute they are told not
+ * to try by themselves.
+ */
+export const retryHeaders = (seconds: number): Record<string, string> => ({
+  "retry-after": String(seconds),
+  ...(seconds > 30 ? { "x-should-retry": "false" } : {}),
+});

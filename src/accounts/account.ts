@@ -58,6 +58,7 @@ export interface Waking {
   within?: number;
 }
 
+/** Asks nobody anything yet. */
 export function wakeAccount(saved: SavedAccount | TemporaryAccount, waking: Waking): Account {
   const { hosts, version, logger, now = Date.now, monotonic = () => performance.now(), random = Math.random } = waking;
   const { githubToken } = saved;

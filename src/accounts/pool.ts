@@ -1,5 +1,5 @@
 /** Who serves next: premium requests spend accounts in registration order, free ones take turns unless the owner says otherwise. */
-import { ProxyError } from "../errors";
+import { ProxyError, retryHeaders } from "../errors";
 import type { Account, AccountState } from "./account";
 import { inWords } from "./when";
 
@@ -120,8 +120,7 @@ function whenAgain(accounts: Known[], resting: Known[], now: number): ProxyError
     `No account can serve this before ${inWords(until, now)}. ${reasonsOf(accounts, now)} ${hint}`.trim();
   return new ProxyError(kind, sentence, {
     code,
-    // Official SDKs sleep through a `retry-after` of any length: beyond half a minute they are told not to.
-    headers: { "retry-after": String(seconds), ...(seconds > 30 ? { "x-should-retry": "false" } : {}) },
+    headers: retryHeaders(seconds),
   });
 }
 

@@ -149,7 +149,7 @@ function dateOf(text: string | null | undefined): number | null {
   return Number.isNaN(time) ? null : time;
 }
 
-/** A number, also as text (streams say `"300"`, headers only text). */
+/** A number, also as text (streams say `"300"`, headers only text). What no account could have is unknown. */
 const amount = z
   .union([
     z.number(),
@@ -158,6 +158,7 @@ const amount = z
       .regex(/^-?\d+(?:\.\d+)?$/)
       .transform(Number),
   ])
+  .pipe(z.number().min(-1e15).max(1e15))
   .nullable()
   .catch(null)
   .default(null);

@@ -18,6 +18,7 @@ export interface RosterParts {
   logger: Logger;
 }
 
+/** Looks at once, and then once a second. @throws what `registry.load` does. */
 export function openRoster({ registry, temporary, wake, logger }: RosterParts): Roster {
   let awake = new Map<string, Account>();
   let accounts: Account[] = [];

@@ -10,11 +10,20 @@ export function admitClient(app: App, request: Request, caller: Caller): void {
   else refuseStrangers(caller, request, new Set(app.config.current.allowedOrigins));
 }
 
-/** The upstream token is handed out to whoever holds a key; without configured keys, to this machine only. */
+/**
+ * The upstream token is handed out to whoever holds a key; without configured keys, to this machine only, and to nobody
+ * where its own users are not trusted either.
+ */
 export function admitToToken(app: App, request: Request, caller: Caller): void {
   if (caller.foreign)
     throw new ProxyError("permission", "A web page may not read the token.", { code: "origin_not_allowed" });
   if (app.clientKeys.length > 0) requireKey(app, request);
+  else if (app.adminAuth === "always")
+    throw new ProxyError(
+      "permission",
+      "With --admin-auth=always the token is shown to a caller with a client key only, and no key is configured.",
+      { code: "local_only" },
+    );
   else if (!caller.local)
     throw new ProxyError("permission", "The token is shown on this machine only, or to a caller with a client key.", {
       code: "local_only",

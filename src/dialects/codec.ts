@@ -26,6 +26,8 @@ export interface Codec {
   requestHeaders?(client: Headers | null, body: JsonObject, model: ModelFacts): HeaderMend;
   /** The request without what only the account could read that made it; for a retry when the upstream says so. */
   repairRequest?(body: JsonObject): JsonObject;
+  /** What the client calls its session, where the dialect has a word for it; read as it was sent. */
+  session?(body: JsonObject): unknown;
   /** What a passthrough must know of the request to mend its reply. */
   asked(body: JsonObject): Asked;
   /** The few edits a request of this dialect may need on its way to an upstream of the same dialect. */
@@ -44,6 +46,8 @@ export interface Codec {
   encodeStream(asked: Conversation): ToClient<ReplyEvent>;
   /** Frames to the same frames, but for the mends; `mended` is told each mend's name once. */
   mendStream(asked: Asked, mended: (name: string) => void): ToClient<SseFrame>;
+  /** How a frame ends the stream, judged by itself: for frames that a decoder cannot follow. Undefined when it does not. */
+  endIn?(frame: SseFrame): ReplyEvent | undefined;
 
   /** An error answer's body. */
   encodeError(error: ProxyError, requestId: string): JsonObject;

@@ -1,3 +1,4 @@
+/** An SQLite file of our own: private, brought to the newest schema, and moved aside where it is damaged. */
 import { Database } from "bun:sqlite";
 import { chmodSync, closeSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -80,7 +81,8 @@ function migrate(database: Database, migrations: Migration[]): void {
     .immediate();
 }
 
-function versionOf(database: Database): number {
+/** How many steps of the schema it has been through. */
+export function versionOf(database: Database): number {
   return database.query<{ user_version: number }, []>("PRAGMA user_version").get()!.user_version;
 }
 

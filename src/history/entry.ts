@@ -1,3 +1,4 @@
+/** One row of the history: its columns, how long its texts may be, and the table it stands in. */
 import type { Migration } from "./database";
 
 /**

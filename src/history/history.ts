@@ -1,10 +1,11 @@
+/** The request history: rows written aside, questions, and pruning, on a file that may be locked, removed or damaged meanwhile. */
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { ProxyError } from "../errors";
 import { openColumns } from "./columns";
 import { fileIdentity, isBusy, isDamage, mayPass, moveAside, openDatabase, sqliteCode } from "./database";
 import { cut, type Entry, insertEntry, migrations, type Row } from "./entry";
-import { type Filters, type Page, page } from "./page";
+import { type Filters, type Page, readPage } from "./page";
 import { openQueue } from "./queue";
 import { type Dimension, type Statistics, statisticsOf } from "./statistics";
 import { openTally, type Totals } from "./tally";
@@ -20,12 +21,13 @@ export interface History {
   add(entry: Entry): void;
   /** Writes what waits, now; true when all of it is on disk. */
   flush(): boolean;
+  /** @param cursor A page's `next_cursor_id`; the newest rows when missing. */
   list(filters: Filters, limit: number, cursor?: number): Page;
   get(requestId: string): Row | undefined;
   count(): number;
-  /** When the oldest exchange that is remembered started. */
+  /** When the oldest exchange that is remembered started, Unix ms. */
   oldest(): number | undefined;
-  /** When the newest exchange of the account started. */
+  /** When the newest exchange of the account started, Unix ms. */
   lastOf(accountId: string): number | undefined;
   /** What all matching exchanges come to. */
   totals(filters: Filters): Promise<Totals>;
@@ -43,6 +45,7 @@ export interface HistoryOptions {
   retentionDays(): number;
   maxRows(): number;
   warn(sentence: string): void;
+  /** Unix ms. */
   now?: () => number;
 }
 
@@ -50,6 +53,7 @@ const dayMs = 86_400_000;
 const pruneEveryMs = 3_600_000;
 /** A busy hour must not outgrow `maxRows` by more than this. */
 const pruneEveryRows = 1_000;
+/** Bytes. */
 const walLimit = 64 * 1024 * 1024;
 
 /** Never throws: where no history can be kept, the answer is one that keeps none, and says so once. */
@@ -156,7 +160,7 @@ export function openHistory(path: string, { retentionDays, maxRows, warn, now = 
       }
     },
     flush: () => queue.flush(),
-    list: (filters, limit, cursor) => ask((database) => page(database, filters, limit, cursor)),
+    list: (filters, limit, cursor) => ask((database) => readPage(database, filters, limit, cursor)),
     get: (requestId) => ask((database) => findRow(database, requestId)),
     count: () => ask(countRows),
     oldest: () => ask(oldestStart),

@@ -1,3 +1,4 @@
+/** Rows of the history, narrowed by filters and a page at a time. */
 import type { Database } from "bun:sqlite";
 import type { Row } from "./entry";
 
@@ -39,7 +40,8 @@ export const nameColumns = [
 ] as const satisfies (keyof Filters)[];
 export type NameColumn = (typeof nameColumns)[number];
 
-export function page(database: Database, filters: Filters, limit: number, cursor?: number): Page {
+/** @param cursor The id before which the page begins; the newest row when missing. */
+export function readPage(database: Database, filters: Filters, limit: number, cursor?: number): Page {
   const { sql, values } = pageQuery(database, filters, limit + 1, cursor);
   const rows = database.query(sql).all(values) as Row[];
   const items = rows.slice(0, limit);

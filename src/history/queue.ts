@@ -21,13 +21,15 @@ export interface QueueOptions<T> {
   now(): number;
 }
 
+/** Rows that may wait. */
 const capacity = 10_000;
+/** Rows of one transaction. */
 const atOnce = 200;
 const retryMs = 1_000;
 /** A transaction costs as much as many rows: those of a busy time share one. */
 const apartMs = 50;
 
-/** Rows that cannot be written wait, 10,000 at most, and are tried again every second. */
+/** Rows that cannot be written wait, and are tried again every second; what finds no room is lost, and counted. */
 export function openQueue<T>({ write, warn, now }: QueueOptions<T>): Queue<T> {
   const waiting: T[] = [];
   let turn: NodeJS.Immediate | undefined;

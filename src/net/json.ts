@@ -1,3 +1,6 @@
+/** Reading JSON that somebody else wrote. */
+import { ProxyError } from "../errors";
+
 /** The JSON a text is; undefined when it is none. */
 export function parseJson(text: string): unknown {
   try {
@@ -6,3 +9,10 @@ export function parseJson(text: string): unknown {
     return undefined;
   }
 }
+
+/**
+ * What arrived is not shown: it may be a portal's page.
+ * @param what For the sentence: `GitHub Copilot's answer`.
+ */
+export const notJson = (what: string): ProxyError =>
+  new ProxyError("upstream", `${what} is not JSON: is a proxy or a portal in the way?`);

@@ -1,9 +1,9 @@
 /** The upstream's good answer, made into the client's. */
 import type { App } from "../app";
-import type { JsonObject } from "../dialects/hub/conversation";
 import { isObject } from "../dialects/hub/json";
 import { ProxyError } from "../errors";
 import { readBody } from "../net/fetch";
+import { notJson, parseJson } from "../net/json";
 import { pump } from "../net/pump";
 import { gatherFrames, readSse } from "../net/sse";
 import { run } from "../net/stream";
@@ -29,18 +29,9 @@ const utf8 = new TextDecoder();
 
 function readFull(bytes: Uint8Array, call: Call): string {
   const text = utf8.decode(bytes);
-  return call.full(text, parseReply(text, call.who));
-}
-
-/** @throws ProxyError `upstream`: what arrived is not shown, it may be a portal's page. */
-function parseReply(text: string, who: string): JsonObject {
-  try {
-    const json: unknown = JSON.parse(text);
-    if (isObject(json)) return json;
-  } catch {
-    // Said below, as for any other JSON that is no object.
-  }
-  throw new ProxyError("upstream", `${who}'s answer is not JSON: is a proxy or a portal in the way?`);
+  const json = parseJson(text);
+  if (!isObject(json)) throw notJson(`${call.who}'s answer`);
+  return call.full(text, json);
 }
 
 /** @throws ProxyError `upstream` when they are none. */

@@ -1,10 +1,14 @@
-/** Embeddings: the upstream takes arrays of texts of a certain length and answers in numbers; clients say it in more ways. */
+/** Embeddings: the upstream takes so many texts at once; a client may send more. */
 import type { App } from "../app";
-import { countIn, isObject } from "../dialects/hub/json";
-import { ProxyError } from "../errors";
+import {
+  decodeEmbeddings,
+  decodeEmbeddingsRequest,
+  type Embeddings,
+  encodeEmbeddings,
+  encodeEmbeddingsRequest,
+} from "../dialects/embeddings";
 import { readBody } from "../net/fetch";
 import type { Visitor } from "../net/guard";
-import { parseJson } from "../net/json";
 import { beginExchange, type Exchange } from "./exchange";
 import { readIncoming } from "./incoming";
 import { send } from "./send";
@@ -12,6 +16,8 @@ import { chooseEmbeddingsTarget, type Target } from "./target";
 
 /** Texts of one upstream call, where the catalogue does not say how many a model takes. */
 const usualInputs = 256;
+/** Bytes. */
+const answerLimit = 64 * 1024 * 1024;
 
 /** @throws ProxyError for the door to speak; its row is written. */
 export async function embed(app: App, request: Request, caller: Visitor): Promise<Response> {
@@ -20,53 +26,22 @@ export async function embed(app: App, request: Request, caller: Visitor): Promis
     const incoming = await readIncoming(request);
     caller.keepOpen();
     exchange.asked(incoming);
-    const texts = readInput(incoming.body.input);
-    const base64 = readFormat(incoming.body.encoding_format) === "base64";
+    const { texts, base64, dimensions } = decodeEmbeddingsRequest(incoming.body);
     const target = await chooseEmbeddingsTarget(app, incoming.model);
     exchange.routed(target, { initiator: "agent", reason: "embeddings are nobody's turn", vision: false });
 
-    const vectors: number[][] = [];
-    let tokens = 0;
+    const all: Embeddings = { vectors: [], tokens: 0 };
     for (const batch of inBatches(texts, target.model.limits.inputs ?? usualInputs)) {
-      const answer = await embedBatch(app, target, batch, incoming.body.dimensions, exchange, exchange.signal);
-      vectors.push(...answer.vectors);
-      tokens += answer.tokens;
+      const { vectors, tokens } = await embedBatch(app, target, batch, dimensions, exchange);
+      all.vectors.push(...vectors);
+      all.tokens += tokens;
     }
-    exchange.usage({ input: tokens, output: 0 });
+    exchange.usage({ input: all.tokens, output: 0 });
     exchange.end(200);
-    return Response.json({
-      object: "list",
-      data: vectors.map((vector, index) => ({
-        object: "embedding",
-        index,
-        embedding: base64 ? toBase64(vector) : vector,
-      })),
-      model: incoming.model,
-      usage: { prompt_tokens: tokens, total_tokens: tokens },
-    });
+    return Response.json(encodeEmbeddings(incoming.model, all, base64));
   } catch (thrown) {
     throw exchange.failed(thrown);
   }
-}
-
-function readInput(input: unknown): string[] {
-  const texts = typeof input === "string" ? [input] : input;
-  if (Array.isArray(texts) && texts.length > 0 && texts.every((text) => typeof text === "string")) return texts;
-  throw new ProxyError(
-    "invalid_request",
-    "`input` must be a string or a non-empty array of strings; token arrays are not supported.",
-    {
-      param: "input",
-    },
-  );
-}
-
-function readFormat(format: unknown): "float" | "base64" {
-  if (format == null || format === "float") return "float";
-  if (format === "base64") return format;
-  throw new ProxyError("invalid_request", '`encoding_format` must be "float" or "base64".', {
-    param: "encoding_format",
-  });
 }
 
 function* inBatches<T>(items: T[], size: number): Generator<T[]> {
@@ -76,42 +51,25 @@ function* inBatches<T>(items: T[], size: number): Generator<T[]> {
 async function embedBatch(
   app: App,
   target: Target,
-  input: string[],
+  texts: string[],
   dimensions: unknown,
   exchange: Exchange,
-  signal: AbortSignal,
-): Promise<{ vectors: number[][]; tokens: number }> {
+): Promise<Embeddings> {
   const response = await send(
     app,
     target,
     {
       path: target.endpoint,
-      body: JSON.stringify({ model: target.model.id, input, ...(dimensions == null ? {} : { dimensions }) }),
+      body: JSON.stringify(encodeEmbeddingsRequest(target.model.id, texts, dimensions)),
       intent: "copilot-panel",
       initiator: "agent",
       headersWithin: app.limits.fullHeaders,
     },
     exchange,
-    signal,
   );
   exchange.firstByte();
-  return readAnswer(Buffer.from(await readBody(response, 64 * 1024 * 1024, "GitHub Copilot")).toString(), input.length);
-}
-
-/** The vectors in the order of the texts, whatever order they came in. */
-function readAnswer(body: string, wanted: number): { vectors: number[][]; tokens: number } {
-  const json = parseJson(body);
-  const data = isObject(json) && Array.isArray(json.data) ? json.data : [];
-  const vectors: number[][] = [];
-  for (const [position, item] of data.entries())
-    if (isObject(item) && Array.isArray(item.embedding)) vectors[countIn(item.index) ?? position] = item.embedding;
-  if (vectors.length !== wanted || vectors.includes(undefined as never))
-    throw new ProxyError("upstream", "GitHub Copilot's answer does not hold an embedding for each text.");
-  const usage = isObject(json) && isObject(json.usage) ? json.usage : {};
-  return { vectors, tokens: countIn(usage.prompt_tokens) ?? countIn(usage.total_tokens) ?? 0 };
-}
-
-/** Little-endian 32-bit floats, as OpenAI sends them. */
-function toBase64(vector: number[]): string {
-  return Buffer.from(new Float32Array(vector).buffer).toString("base64");
+  return decodeEmbeddings(
+    Buffer.from(await readBody(response, answerLimit, "GitHub Copilot")).toString(),
+    texts.length,
+  );
 }

@@ -4,6 +4,7 @@ import type { Codec } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
 import { isObject } from "../dialects/hub/json";
 import { ProxyError } from "../errors";
+import { parseJson } from "../net/json";
 
 export interface Incoming {
   /** As it was sent, without a byte order mark. */
@@ -45,12 +46,8 @@ export async function readJson(request: Request, most = bodyLimit): Promise<Pick
   // No JSON begins with a byte order mark.
   const bytes = sent[0] === 0xef ? sent.subarray(3) : sent;
   const text = decodeUtf8(bytes);
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    throw new ProxyError("invalid_request", "The request body is not valid JSON.");
-  }
+  const body = parseJson(text);
+  if (body === undefined) throw new ProxyError("invalid_request", "The request body is not valid JSON.");
   if (!isObject(body)) throw new ProxyError("invalid_request", "The request body must be a JSON object.");
   if (isDeeperThan(body, depthLimit))
     throw new ProxyError("invalid_request", `The request body is nested too deep: at most ${depthLimit} levels.`);

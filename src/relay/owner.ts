@@ -4,16 +4,16 @@
  */
 import type { App } from "../app";
 import type { Conversation } from "../dialects/hub/conversation";
-import type { Incoming } from "./incoming";
 import type { Outgoing } from "./send";
 
+/** @param named What the client's body calls its session; a header counts before it. */
 export function ownership(
   app: App,
   headers: Headers,
-  incoming: Incoming,
+  named: unknown,
   conversation: Conversation | undefined,
 ): Pick<Outgoing, "owner" | "session"> {
-  const session = app.config.current.accountAffinity ? sessionOf(headers, incoming) : undefined;
+  const session = app.config.current.accountAffinity ? sessionOf(headers, named) : undefined;
   return { owner: app.owners.ownerOf(marksOf(conversation, session), app.accounts), session };
 }
 
@@ -33,7 +33,7 @@ const sessionHeaders = [
   "x-client-session-id",
 ];
 
-function sessionOf(headers: Headers, { body }: Incoming): string | undefined {
-  const named = sessionHeaders.map((name) => headers.get(name)).find(Boolean) ?? body.prompt_cache_key;
-  return typeof named === "string" && named !== "" ? `session ${named.slice(0, 256)}` : undefined;
+function sessionOf(headers: Headers, named: unknown): string | undefined {
+  const session = sessionHeaders.map((name) => headers.get(name)).find(Boolean) ?? named;
+  return typeof session === "string" && session !== "" ? `session ${session.slice(0, 256)}` : undefined;
 }

@@ -4,13 +4,13 @@ import type { Conversation, Dialect } from "../dialects/hub/conversation";
 import { isObject, rest } from "../dialects/hub/json";
 import type { Block, ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { packedPrefix } from "../dialects/hub/signature";
+import { wordsApart } from "../dialects/hub/words-apart";
 import { badEventCode, cutReply } from "../dialects/hub/writer";
 import { editMembers } from "../net/json-edit";
 import { jsonOf, type Repeat, type SseFrame } from "../net/sse";
 import type { Call } from "./call";
 import type { Exchange } from "./exchange";
 import type { Incoming } from "./incoming";
-import { wordsApart } from "./repeat";
 import { needsStream, type Target } from "./target";
 
 /**
@@ -25,6 +25,7 @@ export function passes(incoming: Incoming, dialect: Dialect, target: Target, con
   );
 }
 
+/** @param clientHeaders Some of them go up with a body of this dialect. */
 export function passthrough(
   incoming: Incoming,
   dialect: Dialect,
@@ -129,10 +130,11 @@ export function untouched(incoming: Incoming, exchange: Exchange, who: string): 
     },
     stages(out) {
       const own = codec.mendStream(codec.asked(incoming.body), exchange.mended)(out);
-      let type: unknown;
+      /** How the frame that is being read ends the stream, if it does. */
+      let end: ReplyEvent | undefined;
       const watch = codec.decodeStream()({
         push(event) {
-          if (event.type !== "error" || type === "error") exchange.see(event);
+          if (event.type !== "error" || end?.type === "error") exchange.see(event);
         },
         end() {},
       });
@@ -146,11 +148,11 @@ export function untouched(incoming: Incoming, exchange: Exchange, who: string): 
         client: { beat: own.beat, fail: breakOff },
         feed: {
           push(frame) {
-            const event = jsonOf(frame);
-            if (frame.data && frame.data !== "[DONE]" && !isObject(event)) return breakOff(notJson(who));
-            type = isObject(event) ? (event.type ?? frame.event) : undefined;
+            if (frame.data && frame.data !== "[DONE]" && !isObject(jsonOf(frame))) return breakOff(notJson(who));
+            end = codec.endIn?.(frame);
             watch.push(frame);
-            if (!exchange.isOver && (type === "message_stop" || type === "error")) exchange.see(lastEvent(type));
+            // For the books, where the decoder had lost the thread.
+            if (end && !exchange.isOver) exchange.see(end);
             out.push(frame);
           },
           end: () => breakOff(cutReply),
@@ -159,11 +161,5 @@ export function untouched(incoming: Incoming, exchange: Exchange, who: string): 
     },
   };
 }
-
-/** For the books, where the decoder had lost the thread. */
-const lastEvent = (type: "message_stop" | "error"): ReplyEvent =>
-  type === "error"
-    ? { type, code: "upstream_error", message: "The stream ended with an error event." }
-    : { type: "finish", reason: "stop" };
 
 const notJson = (who: string) => ({ code: "upstream_invalid", message: `${who} sent an event that is not JSON.` });

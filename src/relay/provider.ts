@@ -2,9 +2,11 @@
 import type { App } from "../app";
 import { codecs } from "../dialects/codecs";
 import { isObject } from "../dialects/hub/json";
-import { asProxyError, type Kind, ProxyError } from "../errors";
+import { asProxyError, ProxyError } from "../errors";
 import { readStart } from "../net/fetch";
 import type { Visitor } from "../net/guard";
+import { parseJson } from "../net/json";
+import { kindOf } from "../upstream/failure";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/provider";
 import { answerFull, answerStream } from "./answer";
 import { beginExchange, type Exchange } from "./exchange";
@@ -96,27 +98,13 @@ const refusalLimit = 64 * 1024;
 const stop = { "x-should-retry": "false" };
 
 function readWords(text: string): { told?: string; isWhole: boolean } {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    return { isWhole: false };
-  }
+  const json = parseJson(text);
   const error = isObject(json) && isObject(json.error) ? json.error : json;
   const told = isObject(error) && typeof error.message === "string" ? error.message.trim().slice(0, 1000) : "";
   return { told: told || undefined, isWhole: isObject(json) };
 }
 
 const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
-
-const kindsByStatus: Record<number, Kind> = {
-  404: "not_found",
-  408: "timeout",
-  413: "too_large",
-  429: "rate_limit",
-  504: "timeout",
-};
-const kindOf = (status: number): Kind => kindsByStatus[status] ?? (status < 500 ? "invalid_request" : "upstream");
 
 function withHeaders(answer: Response, from: Response): Response {
   for (const [name, value] of passedDown(from.headers)) answer.headers.set(name, value);

@@ -20,18 +20,13 @@ export async function relay(app: App, request: Request, caller: Visitor, dialect
     caller.keepOpen();
     exchange.asked(incoming);
     const target = await chooseTarget(app, incoming.model, dialect);
-    const facts = readFacts(codecs[dialect], incoming.body);
+    const codec = codecs[dialect];
+    const facts = readFacts(codec, incoming.body);
     exchange.routed(target, facts);
     const wishes = { webSearch: app.config.current.useResponsesApiWebSearch };
     const call = passes(incoming, dialect, target, facts.conversation)
       ? passthrough(incoming, dialect, target, exchange, wishes, request.headers)
-      : translation(
-          facts.conversation ?? codecs[dialect].decodeRequest(incoming.body),
-          dialect,
-          target,
-          exchange,
-          wishes,
-        );
+      : translation(facts.conversation ?? codec.decodeRequest(incoming.body), dialect, target, exchange, wishes);
 
     const outgoing = {
       path: target.endpoint,
@@ -43,9 +38,9 @@ export async function relay(app: App, request: Request, caller: Visitor, dialect
       headers: call.headers,
       headersWithin: call.stream ? app.limits.streamHeaders : app.limits.fullHeaders,
       repaired: call.repaired,
-      ...ownership(app, request.headers, incoming, facts.conversation),
+      ...ownership(app, request.headers, codec.session?.(incoming.body), facts.conversation),
     };
-    const response = await send(app, target, outgoing, exchange, exchange.signal);
+    const response = await send(app, target, outgoing, exchange);
     return incoming.stream
       ? await answerStream(app, response, call, exchange, request.signal)
       : await answerFull(response, call, exchange);

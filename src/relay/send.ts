@@ -30,16 +30,10 @@ const patience = 2000;
 const sessionWithin = 5000;
 
 /**
- * The upstream's good answer, its body unread.
+ * The upstream's good answer, its body unread; asked for as long as the exchange wants one.
  * @throws ProxyError The last failure, or why no account could be asked.
  */
-export async function send(
-  app: App,
-  target: Target,
-  outgoing: Outgoing,
-  exchange: Exchange,
-  signal: AbortSignal,
-): Promise<Response> {
+export async function send(app: App, target: Target, outgoing: Outgoing, exchange: Exchange): Promise<Response> {
   const model = target.model.id;
   const { premium } = target.model.price;
   const need: Need = { premium, model, able: (account) => app.catalogue.offers(account, model) };
@@ -53,7 +47,7 @@ export async function send(
       // A person's turn is announced once to each account.
       const initiator = asked.has(account) ? outgoing.initiator && "agent" : outgoing.initiator;
       const within = at + 1 < candidates.length ? sessionWithin : undefined;
-      const result = await sendWith(app, account, within, target, { ...outgoing, initiator }, exchange, signal);
+      const result = await sendWith(app, account, within, target, { ...outgoing, initiator }, exchange);
       if (result instanceof Response) return result;
       asked.set(account, result);
       if (result.account) account.mark({ ...result.account, alsoFree: !premium }, result.modelOnly ? model : undefined);
@@ -62,7 +56,7 @@ export async function send(
     }
     const pause = app.pool.wait(need);
     if (round === 2 || pause === undefined || pause > patience) break;
-    await wait(pause, undefined, { signal });
+    await wait(pause, undefined, { signal: exchange.signal });
   }
   throw lastWord(app, need, [...asked.values()].at(-1));
 }
@@ -90,7 +84,6 @@ async function sendWith(
   target: Target,
   outgoing: Outgoing,
   exchange: Exchange,
-  signal: AbortSignal,
 ): Promise<Response | Failure> {
   const tried = new Set<string>();
   const refused = app.refusals.known(target.model.id);
@@ -110,7 +103,6 @@ async function sendWith(
       session,
       { ...outgoing, body: (body === outgoing.body && outgoing.bytes) || body, initiator },
       exchange,
-      signal,
     );
     if (response.ok) {
       account.learnQuota(response.headers);
@@ -165,7 +157,6 @@ async function callOnce(
   session: Session,
   outgoing: Omit<Outgoing, "body"> & Pick<CopilotCall, "body">,
   exchange: Exchange,
-  signal: AbortSignal,
 ): Promise<Response> {
   const sentAt = performance.now();
   const took = () => Math.round(performance.now() - sentAt);
@@ -173,7 +164,7 @@ async function callOnce(
     const response = await app.copilot.call(session, {
       ...outgoing,
       requestId: exchange.requestId,
-      signal,
+      signal: exchange.signal,
       retried: (why) => app.logger.debug(`Connection to GitHub Copilot made a second time: ${why}.`),
     });
     exchange.attempted(account.id, response.status, took());
@@ -183,7 +174,7 @@ async function callOnce(
   } catch (thrown) {
     const error = asProxyError(thrown);
     exchange.attempted(account.id, error, took());
-    if (!signal.aborted) app.breaker.failed(account, error.message);
+    if (!exchange.signal.aborted) app.breaker.failed(account, error.message);
     throw thrown;
   }
 }

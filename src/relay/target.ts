@@ -18,6 +18,7 @@ export interface Target {
 /** What is remembered of where an exchange went; of a provider's models we know no more than the name. */
 export type KnownTarget = Omit<Target, "model"> & { model: Pick<Model, "id" | "price"> };
 
+/** @param model As the client spelt it: the provider knows. */
 export function providerTarget({ name }: Provider, model: string): KnownTarget {
   return {
     model: { id: model, price: { premium: false } },
@@ -51,6 +52,7 @@ export async function chooseTarget(app: App, name: string, client: Dialect): Pro
   return { model, dialect, endpoint: endpointOf[dialect] };
 }
 
+/** @throws ProxyError `not_found`, `invalid_request` for a model that does not exist or makes no embeddings. */
 export async function chooseEmbeddingsTarget(app: App, name: string): Promise<Target> {
   const model = await findUsable(app, name);
   if (model.kind !== "embeddings")

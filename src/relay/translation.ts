@@ -9,6 +9,7 @@ import type { Call } from "./call";
 import type { Exchange } from "./exchange";
 import { needsStream, type Target } from "./target";
 
+/** @throws ProxyError `invalid_request` where leaving something out would change the meaning. */
 export function translation(
   conversation: Conversation,
   client: Dialect,

@@ -5,6 +5,7 @@ import { isObject } from "../dialects/hub/json";
 import { ProxyError } from "../errors";
 import type { Logger } from "../logger";
 import { readBody } from "../net/fetch";
+import { notJson, parseJson } from "../net/json";
 import type { Copilot } from "./copilot";
 import { readFailure } from "./failure";
 import { type Model, readModel } from "./model";
@@ -50,7 +51,10 @@ export function openCatalogue(
   const failures = new WeakMap<Account, { at: number; thrown: unknown }>();
   let united: { of: (List | undefined)[]; models: Model[] } = { of: [], models: [] };
 
-  /** The account's list: a fresh one; else a stale one at once while a fresh one is fetched beside; else the fetched one. */
+  /**
+   * The account's list: a fresh one; else a stale one at once while a fresh one is fetched beside; after a day the fetched
+   * one, or the old one still where none can be had.
+   */
   async function listOf(account: Account): Promise<List> {
     const known = lists.get(account);
     if (known && now() - known.at < freshFor) return known;
@@ -65,7 +69,7 @@ export function openCatalogue(
       load.catch(() => {}); // said in the log where it happened
       return known;
     }
-    return load;
+    return known ? load.catch(() => known) : load;
   }
 
   function startLoading(account: Account): Promise<List> {
@@ -165,14 +169,8 @@ async function mostOf(loads: Promise<List>[], patience: number): Promise<{ list?
 
 /** @throws ProxyError `upstream` when it is no list. */
 function readList(body: string): Model[] {
-  let json: unknown;
-  try {
-    json = JSON.parse(body);
-  } catch (cause) {
-    throw new ProxyError("upstream", "GitHub Copilot's model list is not JSON: is a proxy or a portal in the way?", {
-      cause,
-    });
-  }
+  const json = parseJson(body);
+  if (json === undefined) throw notJson("GitHub Copilot's model list");
   const data = isObject(json) ? json.data : undefined;
   if (!Array.isArray(data)) throw new ProxyError("upstream", "GitHub Copilot's answer holds no model list.");
   const models = new Map<string, Model>();

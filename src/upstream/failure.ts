@@ -2,7 +2,7 @@
 import type { AccountState } from "../accounts/account";
 import { inWords } from "../accounts/when";
 import { isObject } from "../dialects/hub/json";
-import { type Kind, ProxyError } from "../errors";
+import { type Kind, ProxyError, retryHeaders } from "../errors";
 import { parseJson } from "../net/json";
 
 export interface Failure {
@@ -43,7 +43,7 @@ export function readFailure(status: number, headers: Headers, body: string, now:
       status: row?.answer ?? status,
       code: row?.code ?? (told.code || undefined),
       param: told.param,
-      headers: retryAfter === undefined ? {} : retryHeaders(retryAfter),
+      headers: retryAfter === undefined ? {} : retryHeaders(Math.min(retryAfter, day)),
     }),
   };
 }
@@ -56,6 +56,8 @@ export function brokenReply({ code, message }: { code: string; message: string }
 const kindsOfBroken: Record<string, Kind> = {
   context_length_exceeded: "invalid_request",
   rate_limit_exceeded: "rate_limit",
+  timeout: "timeout",
+  no_account: "no_account",
 };
 
 interface Row {
@@ -207,11 +209,17 @@ const rows: Row[] = [
   { status: [499], kind: "upstream", answer: 502 },
 ];
 
-function kindOf(status: number): Kind {
-  if (status === 404) return "not_found";
-  if (status === 504 || status === 408) return "timeout";
-  return status < 500 ? "invalid_request" : "upstream";
-}
+/** What a status means by itself, whoever answered with it. */
+export const kindOf = (status: number): Kind =>
+  kindsByStatus[status] ?? (status < 500 ? "invalid_request" : "upstream");
+
+const kindsByStatus: Record<number, Kind> = {
+  404: "not_found",
+  408: "timeout",
+  413: "too_large",
+  429: "rate_limit",
+  504: "timeout",
+};
 
 /** The field a 400 names as one it does not take, unless a request is none without it. */
 function refusedField(status: number, message: string): string | undefined {
@@ -223,6 +231,7 @@ function refusedField(status: number, message: string): string | undefined {
 const refusals = [
   /^([\w.-]+): Extra inputs are not permitted/,
   /(?:Unknown|Unsupported|Unrecognized) (?:request )?(?:parameter|argument)(?: supplied)?: '?([\w.[\]-]+)'?/i,
+  /^Function tools with ([\w.]+) are not supported\b/,
 ];
 
 const essential = /^(?:model|messages|input|max_tokens|stream)$/;
@@ -252,9 +261,5 @@ function readRetryAfter(headers: Headers, now: number): number | undefined {
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(0, Math.ceil(seconds)), 31 * day);
 }
 
+/** Seconds. */
 const day = 86_400;
-
-/** Official SDKs sleep through a `retry-after` of any length: beyond half a minute they are told not to. */
-function retryHeaders(seconds: number): Record<string, string> {
-  return { "retry-after": String(Math.min(seconds, day)), ...(seconds > 30 ? { "x-should-retry": "false" } : {}) };
-}

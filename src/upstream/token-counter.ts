@@ -3,6 +3,7 @@ import type { JsonObject } from "../dialects/hub/conversation";
 import { countIn, isObject } from "../dialects/hub/json";
 import { ProxyError } from "../errors";
 import { callOut, readBody } from "../net/fetch";
+import { parseJson } from "../net/json";
 
 /** Milliseconds: a client waits for the estimate behind it. */
 const patience = 900;
@@ -28,7 +29,7 @@ export async function countExactly(url: string, key: string, model: string, body
   const text = Buffer.from(await readBody(response, 1024 * 1024, "Anthropic's token counter")).toString();
   if (!response.ok)
     throw new ProxyError("upstream", `Anthropic's token counter answered with status ${response.status}.`);
-  const answer: unknown = JSON.parse(text);
+  const answer = parseJson(text);
   const tokens = isObject(answer) ? countIn(answer.input_tokens) : undefined;
   if (tokens === undefined) throw new ProxyError("upstream", "Anthropic's token counter answered without a number.");
   return tokens;

@@ -1,5 +1,6 @@
 /** Calls of tools, which come in pieces whose numbers cannot be trusted. */
 import { randomUUID } from "node:crypto";
+import { parseJson } from "../../net/json";
 import type { JsonObject } from "../hub/conversation";
 import { isObject } from "../hub/json";
 
@@ -92,11 +93,4 @@ interface Call {
 
 export type CallNumbers = ReturnType<typeof callNumbers>;
 
-export function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
+export const isJson = (text: string): boolean => parseJson(text) !== undefined;

@@ -1,7 +1,8 @@
 /** The chat dialect: OpenAI's Chat Completions, as Copilot speaks it. */
 import type { Codec } from "../codec";
+import { encodeError, sessionOf } from "../openai";
 import { asked, mendReply, mendRequest, mendStream } from "./mend";
-import { decodeReply, decodeStream, encodeError, encodeReply, encodeStream } from "./reply";
+import { decodeReply, decodeStream, encodeReply, encodeStream } from "./reply";
 import { decodeRequest, encodeRequest } from "./request";
 import { repairRequest } from "./rules";
 
@@ -9,6 +10,7 @@ export const chat: Codec = {
   decodeRequest,
   encodeRequest,
   repairRequest,
+  session: sessionOf,
   asked,
   mendRequest,
   decodeReply,

@@ -10,7 +10,8 @@ import type { ReplyError } from "../hub/reply";
 import { asMend } from "../hub/rules";
 import { cutReply } from "../hub/writer";
 import { type CallNumbers, callNumbers, inventedCallId } from "./calls";
-import { badEvent, errorFrame, errorIn, gaveUp, wordsOf } from "./reply";
+import { badEvent, errorFrame, errorIn, gaveUp } from "./errors";
+import { wordsOf } from "./reply";
 import { applyRules } from "./rules";
 
 // ── Request ──

@@ -1,16 +1,17 @@
 /** Chat completions, answers: what the model says, full or as a stream. */
 import { randomUUID } from "node:crypto";
-import { kinds, type ProxyError } from "../../errors";
 import { commentFrame, jsonFrame, type SseFrame } from "../../net/sse";
 import { collect, type Sink, type Stage } from "../../net/stream";
 import type { ToClient } from "../codec";
 import type { Conversation, JsonObject, Signature } from "../hub/conversation";
-import { countIn, isObject, said } from "../hub/json";
+import { isObject, said } from "../hub/json";
 import { type Leaf, repeatReader } from "../hub/repeats";
 import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
 import { packSignature } from "../hub/signature";
-import { badEventCode, cutReply, replyWriter } from "../hub/writer";
+import { cutReply, replyWriter } from "../hub/writer";
 import { callLimit, callPieceIn, continues, inventedCallId, isCallIndex, isJson } from "./calls";
+import { badEvent, badReply, errorFrame, errorIn, gaveUp } from "./errors";
+import { decodeUsage, encodeUsage } from "./usage";
 
 // ── Wire facts ──
 
@@ -18,16 +19,6 @@ import { callLimit, callPieceIn, continues, inventedCallId, isCallIndex, isJson 
 const thinkingSpellings = ["reasoning_text", "cot_summary", "reasoning_content", "reasoning"] as const;
 
 const spokenKeys = ["content", "refusal", ...thinkingSpellings];
-
-export const badEvent = {
-  code: badEventCode,
-  message: "The upstream sent something in its stream that is not what a chat completion is made of.",
-} as const;
-
-const badReply = {
-  code: "upstream_bad_reply",
-  message: "The upstream's answer is not a chat completion.",
-} as const;
 
 // ── Tables ──
 
@@ -112,7 +103,7 @@ function replyReader(next: Sink<ReplyEvent>) {
     if (failure) return fail(failure);
     if (typeof json.id === "string" && json.id !== "") id = json.id;
     if (typeof json.model === "string" && json.model !== "") model = json.model;
-    if (isObject(json.usage) || isObject(json.copilot_usage)) usage = { ...usage, ...usageIn(json) };
+    if (isObject(json.usage) || isObject(json.copilot_usage)) usage = { ...usage, ...decodeUsage(json) };
     if (!Array.isArray(json.choices)) return;
     for (const choice of json.choices) {
       if (!isObject(choice)) continue;
@@ -264,49 +255,11 @@ function replyReader(next: Sink<ReplyEvent>) {
   };
 }
 
-/** What an upstream says has gone wrong, in any of its three ways. */
-export function errorIn(chunk: JsonObject): Pick<ReplyError, "code" | "message"> | undefined {
-  const errors = chunk.copilot_errors;
-  const error = chunk.error || (Array.isArray(errors) ? errors[0] : undefined);
-  if (!error) return undefined;
-  if (typeof error === "string") return { code: "upstream_error", message: error };
-  if (!isObject(error)) return gaveUp;
-  const code = [error.code, error.type].find((word) => typeof word === "string" && word !== "");
-  return {
-    code: code === undefined ? "upstream_error" : String(code),
-    message: typeof error.message === "string" && error.message !== "" ? error.message : gaveUp.message,
-  };
-}
-
-export const gaveUp = {
-  code: "upstream_error",
-  message: "The upstream gave up on its reply without saying why.",
-} as const;
-
 /** Some models finish with `stop` although they call, or decline. */
 function reasonOf(raw: string, called: boolean, refused: boolean): StopReason {
   const reason = Object.hasOwn(stopReasons, raw) ? stopReasons[raw] : undefined;
   if (reason && reason !== "stop") return reason;
   return called ? "tool-call" : refused ? "refusal" : "stop";
-}
-
-function usageIn({ usage, copilot_usage: copilot }: JsonObject): Partial<Usage> {
-  const told: Partial<Usage> = {};
-  const tell = (key: keyof Usage, value: unknown) => {
-    const count = countIn(value);
-    if (count !== undefined) told[key] = count;
-  };
-  if (isObject(usage)) {
-    tell("input", usage.prompt_tokens);
-    tell("output", usage.completion_tokens);
-    if (isObject(usage.prompt_tokens_details)) {
-      tell("cachedInput", usage.prompt_tokens_details.cached_tokens);
-      tell("cacheWrite", usage.prompt_tokens_details.cache_creation_input_tokens);
-    }
-    if (isObject(usage.completion_tokens_details)) tell("reasoning", usage.completion_tokens_details.reasoning_tokens);
-  }
-  if (isObject(copilot)) tell("nanoCredits", copilot.total_nano_aiu);
-  return told;
 }
 
 /** The piece of thinking in a delta or message, under whichever name. */
@@ -389,7 +342,7 @@ export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
       chunk({
         choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: finishReasonOf(reason, refused) }],
       });
-      const numbers = wantsUsage(asked) && usageFields(usage);
+      const numbers = wantsUsage(asked) && encodeUsage(usage);
       if (numbers) chunk({ choices: [], usage: numbers });
       next.push({ data: "[DONE]" });
     };
@@ -463,19 +416,8 @@ export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): 
     created: now(),
     model: asked.model,
     choices: [{ index: 0, message, logprobs: null, finish_reason }],
-    usage: usageFields(usage),
+    usage: encodeUsage(usage),
   });
-}
-
-/** An error answer's body. */
-export function encodeError(error: ProxyError): JsonObject {
-  const { param = null, code = null } = error.details;
-  return { error: { message: error.message, type: kinds[error.kind].openai, param, code } };
-}
-
-/** The error as a frame: clients take a chunk with `error` for one, and a stream without `[DONE]` for incomplete. */
-export function errorFrame({ code, message }: Pick<ReplyError, "code" | "message">): SseFrame {
-  return jsonFrame({ error: { message, type: "upstream_error", param: null, code } });
 }
 
 /** A refusal in words ends like any answer; without words the finish reason must say it. */
@@ -499,22 +441,6 @@ function inputOf(block: CallBlock, input: string): JsonObject {
 function wantsUsage(asked: Conversation): boolean {
   const options = asked.extra?.openai?.stream_options;
   return isObject(options) && options.include_usage === true;
-}
-
-/** The wire wants both sums or nothing: what one side told alone stands beside a 0. */
-function usageFields({ input, output, cachedInput, cacheWrite, reasoning }: Partial<Usage>): JsonObject | undefined {
-  if (input === undefined && output === undefined) return undefined;
-  const [prompt_tokens, completion_tokens] = [input ?? 0, output ?? 0];
-  return said({
-    prompt_tokens,
-    completion_tokens,
-    total_tokens: prompt_tokens + completion_tokens,
-    prompt_tokens_details:
-      cachedInput === undefined && cacheWrite === undefined
-        ? undefined
-        : said({ cached_tokens: cachedInput, cache_creation_input_tokens: cacheWrite }),
-    completion_tokens_details: reasoning === undefined ? undefined : { reasoning_tokens: reasoning },
-  });
 }
 
 const now = () => Math.floor(Date.now() / 1000);

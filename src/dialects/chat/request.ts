@@ -1,22 +1,10 @@
 /** Chat completions, requests: what a client asks, as a list of messages. */
 import { ProxyError } from "../../errors";
-import type {
-  Bag,
-  Conversation,
-  Format,
-  JsonObject,
-  Part,
-  Reasoning,
-  ThinkingPart,
-  Tool,
-  ToolCallPart,
-  ToolResultPart,
-  Turn,
-} from "../hub/conversation";
+import type { Conversation, Format, JsonObject, Part, Reasoning, Turn } from "../hub/conversation";
 import { immaterial } from "../hub/immaterial";
 import {
   arrayAt,
-  isObject,
+  listAt,
   objectAt,
   optionalBoolean,
   optionalCount,
@@ -27,8 +15,21 @@ import {
   textAt,
 } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
-import { unpackSignature } from "../hub/signature";
-import { applyRules, isClaude, isOpenAi } from "./rules";
+import { bagOf, roles } from "../openai";
+import { cacheOf, ownBag, responsesOnly } from "./bag";
+import {
+  decodeCall,
+  decodeContent,
+  decodeResult,
+  decodeThinking,
+  encodeCache,
+  encodeCall,
+  encodeContent,
+  encodeResult,
+  spelt,
+} from "./parts";
+import { applyRules } from "./rules";
+import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
 
 // ── Wire facts ──
 
@@ -43,36 +44,6 @@ const known = {
     ...["role", "content", "refusal", "reasoning_text", "reasoning_opaque", "tool_calls"],
     ...["cache_control", "copilot_cache_control"],
   ]),
-  result: new Set(["role", "content", "tool_call_id", "cache_control", "copilot_cache_control"]),
-  part: new Set(["type", "text", "refusal", "image_url", "file", "cache_control"]),
-  image: new Set(["url", "detail"]),
-  file: new Set(["file_data", "filename"]),
-  call: new Set(["type", "id", "function", "custom"]),
-  callWords: new Set(["name", "arguments", "input"]),
-  tool: new Set(["type", "function", "custom"]),
-  functionWords: new Set(["name", "description", "parameters", "strict"]),
-  customWords: new Set(["name", "description", "format"]),
-};
-
-/** What only the responses dialect has a word for: a responses client's bag may hold it. */
-const responsesOnly = {
-  request: new Set([
-    ...["background", "client_metadata", "context_management", "conversation", "include", "instructions"],
-    ...["max_tool_calls", "previous_response_id", "prompt", "reasoning", "text", "truncation"],
-  ]),
-  others: new Set([
-    ...["additional_tools", "annotations", "content", "defer_loading", "encrypted_content", "id", "instructions"],
-    ...["local name", "logprobs", "namespace", "phase", "role", "status", "summary", "type"],
-  ]),
-};
-
-// ── Tables ──
-
-const roles: Record<string, Turn["role"]> = {
-  system: "system",
-  developer: "system",
-  user: "user",
-  assistant: "assistant",
 };
 
 // ── Decode ──
@@ -91,7 +62,7 @@ export function decodeRequest(body: unknown): Conversation {
   return said({
     model: textAt(request.model, "model"),
     turns: decodeMessages(arrayAt(request.messages, "messages")),
-    tools: request.tools == null ? [] : arrayAt(request.tools, "tools").map(decodeTool),
+    tools: listAt(request.tools, "tools").map(decodeTool),
     toolChoice: choice.toolChoice,
     parallelTools: optionalBoolean(request.parallel_tool_calls, "parallel_tool_calls"),
     maxTokens: optionalCount(request[maxTokens], maxTokens),
@@ -124,16 +95,6 @@ function decodeMessages(messages: unknown[]): Turn[] {
   return turns;
 }
 
-function decodeResult(message: JsonObject, path: string): ToolResultPart {
-  return {
-    kind: "tool-result",
-    id: textAt(message.tool_call_id, `${path}.tool_call_id`),
-    parts: decodeContent(message.content, `${path}.content`),
-    ...cacheOf(message),
-    ...bagOf(rest(message, known.result)),
-  };
-}
-
 function decodeMessage(message: JsonObject, path: string): Turn {
   const word = textAt(message.role, `${path}.role`);
   const role = Object.hasOwn(roles, word) ? roles[word] : undefined;
@@ -155,98 +116,6 @@ function decodeMessage(message: JsonObject, path: string): Turn {
   if (last) Object.assign(last, cacheOf(message));
   const bag = rest(message, role === "assistant" ? known.assistant : known.message);
   return { role, parts, ...bagOf(word === "developer" ? { ...bag, role: word } : bag) };
-}
-
-function decodeThinking({ reasoning_text: text, reasoning_opaque: opaque }: JsonObject): ThinkingPart[] {
-  const hasText = typeof text === "string" && text !== "";
-  const hasProof = typeof opaque === "string" && opaque !== "";
-  if (!hasText && !hasProof) return [];
-  const part: ThinkingPart = { kind: "thinking", text: hasText ? text : "" };
-  return [hasProof ? { ...part, signature: unpackSignature(opaque, "chat") } : part];
-}
-
-function decodeCall(call: JsonObject, path: string): ToolCallPart {
-  const kind = call.type === "custom" ? "custom" : "function";
-  const words = objectAt(call[kind], `${path}.${kind}`);
-  const input = kind === "custom" ? "input" : "arguments";
-  return {
-    kind: "tool-call",
-    id: textAt(call.id, `${path}.id`),
-    name: textAt(words.name, `${path}.${kind}.name`),
-    input: textAt(words[input] ?? "", `${path}.${kind}.${input}`),
-    ...(kind === "custom" ? ({ freeform: true } as const) : {}),
-    ...bagOf({ ...rest(call, known.call), ...nested(kind, rest(words, known.callWords)) }),
-  };
-}
-
-function decodeContent(content: unknown, path: string): Part[] {
-  if (content == null) return [];
-  if (typeof content === "string") return content === "" ? [] : [{ kind: "text", text: content }];
-  return arrayAt(content, path).map((part, index) => decodePart(objectAt(part, `${path}[${index}]`)));
-}
-
-/** A part that is not as expected stays what it is: the upstream may know it. */
-function decodePart(part: JsonObject): Part {
-  const bag = rest(part, known.part);
-  if (part.type === "text" && typeof part.text === "string")
-    return { kind: "text", text: part.text, ...cacheOf(part), ...bagOf(bag) };
-  if (part.type === "refusal" && typeof part.refusal === "string")
-    return { kind: "text", text: part.refusal, refusal: true, ...bagOf(bag) };
-  if (part.type === "image_url") {
-    const image = isObject(part.image_url) ? part.image_url : { url: part.image_url };
-    const { url, detail } = image;
-    if (typeof url === "string")
-      return {
-        kind: "image",
-        source: dataOf(url) ?? { url },
-        ...cacheOf(part),
-        ...bagOf(said({ ...bag, detail, ...nested("image_url", rest(image, known.image)) })),
-      };
-  }
-  if (part.type === "file" && isObject(part.file) && typeof part.file.file_data === "string") {
-    const data = dataOf(part.file.file_data);
-    const name = typeof part.file.filename === "string" ? { name: part.file.filename } : {};
-    if (data)
-      return {
-        kind: "file",
-        ...name,
-        ...data,
-        ...cacheOf(part),
-        ...bagOf({ ...bag, ...nested("file", rest(part.file, known.file)) }),
-      };
-  }
-  return { kind: "foreign", dialect: "chat", value: part };
-}
-
-/** `data:<media type>;base64,<data>`, without a copy of the data. */
-function dataOf(url: string): { mediaType: string; base64: string } | undefined {
-  const end = url.startsWith("data:") ? url.slice(0, 300).indexOf(";base64,") : -1;
-  if (end === -1) return undefined;
-  return { mediaType: url.slice("data:".length, end), base64: url.slice(end + ";base64,".length) };
-}
-
-function decodeTool(value: unknown, index: number): Tool {
-  const tool = objectAt(value, `tools[${index}]`);
-  if (tool.type !== "function" && tool.type !== "custom") return { kind: "foreign", dialect: "chat", value: tool };
-  const path = `tools[${index}].${tool.type}`;
-  const words = objectAt(tool[tool.type], path);
-  const name = textAt(words.name, `${path}.name`);
-  const description = optionalText(words.description, `${path}.description`);
-  const unread = rest(words, tool.type === "custom" ? known.customWords : known.functionWords);
-  const { cache_control: _, ...bag } = rest(tool, known.tool) ?? {};
-  const both = { name, description, ...cacheOf(tool), ...bagOf({ ...bag, ...nested(tool.type, unread) }) };
-  if (tool.type === "custom") return said({ kind: "freeform", ...both, grammar: words.format ?? undefined });
-  const strict = optionalBoolean(words.strict, `${path}.strict`);
-  return said({ kind: "function", ...both, schema: words.parameters ?? undefined, strict });
-}
-
-function decodeChoice(choice: unknown): { toolChoice?: Conversation["toolChoice"]; extra?: JsonObject } {
-  if (choice == null) return {};
-  if (choice === "auto" || choice === "none" || choice === "required") return { toolChoice: choice };
-  if (!isObject(choice) || (choice.type !== "function" && choice.type !== "custom"))
-    return { extra: { tool_choice: choice } };
-  const words = objectAt(choice[choice.type], `tool_choice.${choice.type}`);
-  return { toolChoice: { name: textAt(words.name, `tool_choice.${choice.type}.name`) } };
 }
 
 function decodeStop(stop: unknown): string[] | undefined {
@@ -327,78 +196,6 @@ function encodeFormat({ format, extra }: Conversation): unknown {
   return { type: "json_schema", json_schema: said({ name: name ?? "reply", description, schema, strict }) };
 }
 
-function encodeTools(tools: Tool[], dropped: Set<string>): JsonObject[] {
-  const wire = tools.map((tool, index) => {
-    const encoded = encodeTool(tool, dropped);
-    if (!encoded) dropped.add(`tools[${index}]`);
-    return encoded;
-  });
-  return wire.filter((tool) => tool !== undefined);
-}
-
-function encodeTool(tool: Tool, dropped: Set<string>): JsonObject | undefined {
-  if (tool.kind === "foreign") return tool.dialect === "chat" && isObject(tool.value) ? tool.value : undefined;
-  const { function: ofFunction, custom: ofCustom, name: _, ...bag } = encodeBag(tool, dropped);
-  const words = { name: tool.name, description: tool.description };
-  if (tool.kind === "freeform") {
-    const format = nestedGrammar(tool.grammar);
-    return { ...bag, type: "custom", custom: said({ ...(isObject(ofCustom) ? ofCustom : {}), ...words, format }) };
-  }
-  if (tool.cache) dropped.add("cache_control");
-  const members = {
-    ...(isObject(ofFunction) ? ofFunction : {}),
-    ...words,
-    parameters: tool.schema,
-    strict: tool.strict,
-  };
-  return { ...bag, type: "function", function: said(members) };
-}
-
-/** The responses dialect has a grammar's members one level higher. */
-function nestedGrammar(grammar: unknown): unknown {
-  if (!isObject(grammar) || grammar.type !== "grammar" || "grammar" in grammar) return grammar;
-  const { type, ...members } = grammar;
-  return { type, grammar: members };
-}
-
-function encodeChoice(conversation: Conversation, wireTools: JsonObject[]): JsonObject {
-  const choice = choiceOf(conversation);
-  if (wireTools.length > 0 || conversation.tools.length === 0)
-    return { tool_choice: choice, parallel_tool_calls: conversation.parallelTools };
-  // Every tool was left out: what says how to use them goes too, unless one of them is demanded.
-  if (choice === "required") refuseChoice("a tool");
-  return {};
-}
-
-function choiceOf({ toolChoice, tools, extra }: Conversation): unknown {
-  if (toolChoice === undefined) return nestedChoice(extra?.openai?.tool_choice);
-  if (typeof toolChoice === "string") return toolChoice;
-  const { name } = toolChoice;
-  const tool = tools.find((each) => (each.kind === "foreign" ? nameIn(each.value) : each.name) === name);
-  if (tool?.kind === "foreign") refuseChoice(`\`${name}\``);
-  const type = tool?.kind === "freeform" ? "custom" : "function";
-  return { type, [type]: { name: name } };
-}
-
-/** The responses dialect has a choice's list of tools, and their names, one level higher. */
-function nestedChoice(choice: unknown): unknown {
-  if (choice == null) return undefined;
-  if (!isObject(choice) || choice.type !== "allowed_tools") return refuseChoice("a tool");
-  if (isObject(choice.allowed_tools)) return choice;
-  const { type, tools, ...members } = choice;
-  const nest = (tool: unknown) =>
-    isObject(tool) && tool.type === "function" ? { type: "function", function: { name: tool.name } } : tool;
-  return { type, allowed_tools: { ...members, tools: Array.isArray(tools) ? tools.map(nest) : [] } };
-}
-
-function refuseChoice(what: string): never {
-  throw new ProxyError("invalid_request", `\`tool_choice\` asks for ${what} that this model does not have.`, {
-    param: "tool_choice",
-  });
-}
-
-const nameIn = (value: unknown) => (isObject(value) ? value.name : undefined);
-
 /** As it was said: what the model makes of it is a rule's business. */
 function encodeReasoning({ reasoning }: Conversation, dropped: Set<string>): JsonObject {
   if (reasoning?.summary !== undefined) dropped.add("summary");
@@ -428,7 +225,7 @@ function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): J
   }
   const content = encodeContent(spoken, model, dropped);
   const message = said({
-    ...encodeBag(turn, dropped),
+    ...ownBag(turn, dropped),
     role: "assistant",
     content: content.length === 0 ? null : spelt(content, model),
     refusal: refusals.length > 0 ? refusals.join("") : undefined,
@@ -442,14 +239,6 @@ function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): J
   return isEmpty && turn.parts.length > 0 ? [] : [message];
 }
 
-function encodeCall({ id, name, input, freeform, ...part }: ToolCallPart, dropped: Set<string>): JsonObject {
-  const { function: ofFunction, custom: ofCustom, name: _, ...bag } = encodeBag(part, dropped);
-  if (freeform)
-    return { ...bag, id: wireId(id), type: "custom", custom: { ...(isObject(ofCustom) ? ofCustom : {}), name, input } };
-  const words = { ...(isObject(ofFunction) ? ofFunction : {}), name, arguments: input };
-  return { ...bag, id: wireId(id), type: "function", function: words };
-}
-
 /** A turn of the system or user. Tool results go first: they must directly follow their calls. */
 function encodeOther(turn: Turn, model: ModelFacts, dropped: Set<string>): JsonObject[] {
   const messages = turn.parts
@@ -461,101 +250,10 @@ function encodeOther(turn: Turn, model: ModelFacts, dropped: Set<string>): JsonO
   if (content.length === 0 && turn.parts.length > 0) return messages;
   const isDeveloper = turn.role === "system" && turn.extra?.openai?.role === "developer";
   const message = {
-    ...encodeBag(turn, dropped),
+    ...ownBag(turn, dropped),
     role: isDeveloper ? "developer" : turn.role,
     content: spelt(content, model),
     ...encodeCache(spoken, model, dropped),
   };
   return [...messages, message];
-}
-
-function encodeResult(part: ToolResultPart, model: ModelFacts, dropped: Set<string>): JsonObject {
-  if (part.failed) dropped.add("is_error");
-  return {
-    ...encodeBag(part, dropped),
-    role: "tool",
-    tool_call_id: wireId(part.id),
-    content: spelt(encodeContent(part.parts, model, dropped), model),
-    ...encodeCache([part, ...part.parts], model, dropped),
-  };
-}
-
-function encodeContent(parts: Part[], model: ModelFacts, dropped: Set<string>): JsonObject[] {
-  return parts.map((part) => encodePart(part, model, dropped)).filter((part) => part !== undefined);
-}
-
-function encodePart(part: Part, model: ModelFacts, dropped: Set<string>): JsonObject | undefined {
-  const bag = encodeBag(part, dropped);
-  if (part.kind === "text") return part.text === "" ? undefined : { ...bag, type: "text", text: part.text };
-  if (part.kind === "image") {
-    const { detail, image_url: unread, ...others } = bag;
-    if (!model.supports.vision) {
-      dropped.add("image");
-      return { type: "text", text: "[An image, which this model cannot see.]" };
-    }
-    const { source } = part;
-    const url = "url" in source ? source.url : `data:${source.mediaType};base64,${source.base64}`;
-    return { ...others, type: "image_url", image_url: said({ ...(isObject(unread) ? unread : {}), url, detail }) };
-  }
-  if (part.kind === "file") {
-    const { file: unread, ...others } = bag;
-    if (!isOpenAi(model))
-      throw new ProxyError(
-        "invalid_request",
-        `${model.id} reads no files; send the text of ${part.name ?? "the file"} instead.`,
-        {
-          param: "messages",
-        },
-      );
-    const file_data = `data:${part.mediaType};base64,${part.base64}`;
-    return {
-      ...others,
-      type: "file",
-      file: said({ ...(isObject(unread) ? unread : {}), filename: part.name, file_data }),
-    };
-  }
-  if (part.kind === "foreign" && part.dialect === "chat" && isObject(part.value)) return part.value;
-  dropped.add(part.kind === "foreign" ? String(isObject(part.value) ? part.value.type : "an unknown part") : part.kind);
-  return undefined;
-}
-
-/** One plain text, or none, as a string; several as one where the model may not take a list. */
-function spelt(content: JsonObject[], model: ModelFacts): unknown {
-  const isPlain = content.every((part) => part.type === "text" && Object.keys(part).length === 2);
-  if (!isPlain || (content.length > 1 && (isOpenAi(model) || isClaude(model)))) return content;
-  return content.map((part) => part.text).join("\n\n");
-}
-
-/** Marks as clients write them; what the upstream makes of them is a rule of its own. */
-function encodeCache(parts: Part[], model: ModelFacts, dropped: Set<string>): JsonObject {
-  if (!parts.some((part) => part.cache)) return {};
-  if (isClaude(model)) return { cache_control: { type: "ephemeral" } };
-  dropped.add("cache_control");
-  return {};
-}
-
-/** OpenAI takes ids of up to 40 characters here, fewer than in its other dialect. */
-function wireId(id: string): string {
-  return id.length <= 40 ? id : `${id.slice(0, 26)}_${Bun.hash(id).toString(36).padStart(13, "0")}`;
-}
-
-// ── Bags ──
-
-/** The members of a bag this dialect may write; those of another's words are named. */
-function encodeBag({ extra }: Bag, dropped: Set<string>): JsonObject {
-  for (const key of Object.keys(extra?.anthropic ?? {})) if (!immaterial.anthropic.has(key)) dropped.add(key);
-  return rest(extra?.openai ?? {}, responsesOnly.others) ?? {};
-}
-
-function cacheOf(holder: JsonObject): { cache?: true } {
-  return holder.cache_control != null || holder.copilot_cache_control != null ? { cache: true } : {};
-}
-
-/** Members nobody reads of an object within an object, under that object's name. */
-function nested(name: string, members: JsonObject | undefined): JsonObject {
-  return members ? { [name]: members } : {};
-}
-
-function bagOf(members: JsonObject | undefined): Bag {
-  return members && Object.keys(members).length > 0 ? { extra: { openai: members } } : {};
 }

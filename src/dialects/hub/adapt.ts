@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { ProxyError } from "../../errors";
+import { parseJson } from "../../net/json";
 import type { Stage } from "../../net/stream";
 import type { Conversation, Dialect, FreeformTool, FunctionTool, Part, Tool, Turn } from "./conversation";
 import { isObject } from "./json";
@@ -166,14 +167,10 @@ function restoreCalls(names: Map<string, string>, freeform: Set<string>): Stage<
 
 /** The text in `{"input": text}`, whatever the model called it; what is no such JSON is the text itself. */
 function unwrapped(json: string): string {
-  try {
-    const value: unknown = JSON.parse(json);
-    if (typeof value === "string") return value;
-    if (!isObject(value)) return json;
-    if (typeof value.input === "string") return value.input;
-    const [only, ...others] = Object.values(value);
-    return typeof only === "string" && others.length === 0 ? only : json;
-  } catch {
-    return json;
-  }
+  const value = parseJson(json);
+  if (typeof value === "string") return value;
+  if (!isObject(value)) return json;
+  if (typeof value.input === "string") return value.input;
+  const [only, ...others] = Object.values(value);
+  return typeof only === "string" && others.length === 0 ? only : json;
 }

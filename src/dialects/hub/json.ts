@@ -18,6 +18,11 @@ export function textAt(value: unknown, path: string): string {
   return typeof value === "string" ? value : refuse(path, "a string", value);
 }
 
+/** An array that may be left out: null and undefined mean an empty one. */
+export function listAt(value: unknown, path: string): unknown[] {
+  return value == null ? [] : arrayAt(value, path);
+}
+
 /** Null and undefined mean "not said". */
 export function optionalText(value: unknown, path: string): string | undefined {
   return value == null ? undefined : textAt(value, path);
@@ -39,6 +44,11 @@ export function optionalCount(value: unknown, path: string): number | undefined 
 export function optionalBoolean(value: unknown, path: string): boolean | undefined {
   if (value == null) return undefined;
   return typeof value === "boolean" ? value : refuse(path, "true or false", value);
+}
+
+/** A text from an upstream's reply: what is none is empty. */
+export function textIn(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 /** A number from an upstream's reply: what is no sensible count is unknown. */

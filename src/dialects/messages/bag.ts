@@ -1,11 +1,17 @@
 /** Members only this family has a word for: into the bag under their path (`thinking.display`), and back to their place. */
-import type { Bag, JsonObject } from "../hub/conversation";
+import { ProxyError } from "../../errors";
+import type { Bag, Conversation, JsonObject } from "../hub/conversation";
+import { immaterial } from "../hub/immaterial";
 import { isObject, rest } from "../hub/json";
+
+/** The names of members, written one behind the other. */
+export const words = (list: string): ReadonlySet<string> => new Set(list.split(" "));
 
 /** Objects whose members are read one by one; what is unknown of them goes into the bag of their owner. Inner ones first. */
 const nests = ["output_config.format", "output_config", "thinking", "tool_choice", "cache_control", "source"] as const;
 type Nest = (typeof nests)[number];
 
+/** The bags as one; nothing at all where they are empty. */
 export function bagged(...bags: (JsonObject | undefined)[]): Bag {
   const filled = bags.filter((bag) => bag !== undefined && Object.keys(bag).length > 0);
   return filled.length === 0 ? {} : { extra: { anthropic: merged(filled) } };
@@ -71,3 +77,35 @@ function merged(bags: (JsonObject | undefined)[]): JsonObject {
 function set(object: JsonObject, key: string, value: unknown): void {
   Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
 }
+
+// ── The other family's ──
+
+/** Members of OpenAI's bag without which the answer would be to another question: they are refused. */
+const essential: Record<string, (value: unknown) => boolean> = {
+  n: (value) => value !== 1,
+  background: (value) => value === true,
+  previous_response_id: () => true,
+  conversation: () => true,
+  prompt: () => true,
+};
+
+/** @throws ProxyError `invalid_request` naming the member. */
+export function refuseEssential(conversation: Conversation): void {
+  const bag = conversation.extra?.openai ?? {};
+  for (const [key, changes] of Object.entries(essential))
+    if (bag[key] != null && changes(bag[key])) {
+      const sentence = `\`${key}\` cannot be kept for this model: its upstream speaks the Messages API, which has nothing like it. Leave it out.`;
+      throw new ProxyError("invalid_request", sentence, { param: key, code: "unsupported_parameter" });
+    }
+}
+
+/** Names what of the other bag is lost. */
+export function dropBag(owner: Bag, dropped: Set<string>): void {
+  const bag = owner.extra?.openai ?? {};
+  for (const key of Object.keys(bag))
+    if (bag[key] != null && !immaterial.openai.has(key) && !Object.hasOwn(essential, key)) dropped.add(key);
+}
+
+/** What a foreign part or tool calls itself. */
+export const typeOf = (value: unknown): string =>
+  isObject(value) && typeof value.type === "string" ? value.type : "foreign part";

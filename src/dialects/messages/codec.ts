@@ -1,8 +1,9 @@
 /** The messages dialect: Anthropic's Messages API. */
 import type { Codec } from "../codec";
 import { requestHeaders } from "./betas";
-import { asked, mendReply, mendRequest, mendStream, repairRequest } from "./mend";
-import { decodeReply, decodeStream, encodeError, encodeReply, encodeStream } from "./reply";
+import { encodeError } from "./errors";
+import { asked, endIn, mendReply, mendRequest, mendStream, repairRequest } from "./mend";
+import { decodeReply, decodeStream, encodeReply, encodeStream } from "./reply";
 import { decodeRequest, encodeRequest } from "./request";
 
 export const messages: Codec = {
@@ -18,5 +19,6 @@ export const messages: Codec = {
   decodeStream,
   encodeStream,
   mendStream,
+  endIn,
   encodeError,
 };

@@ -2,13 +2,14 @@
 import { jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
 import type { Asked, ClientSink, RequestMend, ToClient } from "../codec";
 import type { JsonObject } from "../hub/conversation";
-import { isObject, rest } from "../hub/json";
+import { isObject, rest, textIn } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { onceEach } from "../hub/once";
-import type { ReplyError } from "../hub/reply";
+import type { ReplyError, ReplyEvent } from "../hub/reply";
 import { asMend } from "../hub/rules";
 import { cutReply } from "../hub/writer";
-import { badEvent, errorFrame, errorIn, pingFrame } from "./reply";
+import { badEvent, errorFrame, errorIn } from "./errors";
+import { pingFrame } from "./reply";
 import { applyRules, forgetThinking } from "./rules";
 
 /** All that Anthropic's clients know; another type is an error to some. */
@@ -93,6 +94,15 @@ export const mendStream =
     };
   };
 
+/** The event alone says so, whatever stood before it. */
+export function endIn(frame: SseFrame): ReplyEvent | undefined {
+  const event = jsonOf(frame);
+  const type = isObject(event) ? (event.type ?? frame.event) : undefined;
+  if (type === "message_stop") return { type: "finish", reason: "stop" };
+  if (type !== "error") return undefined;
+  return { type, code: "upstream_error", message: "The stream ended with an error event." };
+}
+
 /**
  * The frames a stream is made of, known to be sound without being parsed: the next words, in whole JSON, without another
  * member. Not for large ones, where the expression would cost more than the parser.
@@ -144,5 +154,3 @@ const isProperError = ({ type, error }: JsonObject): boolean =>
   type === "error" && isObject(error) && typeof error.type === "string" && typeof error.message === "string";
 
 const isWords = (block: unknown): boolean => isObject(block) && (block.type === "text" || block.type === "thinking");
-
-const textIn = (value: unknown): string => (typeof value === "string" ? value : "");

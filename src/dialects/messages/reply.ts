@@ -1,15 +1,19 @@
 /** Messages: what a model answers, full and as a stream. Its events are the hub's grammar by another name. */
-import { kinds, type ProxyError } from "../../errors";
 import { jsonFrame, type SseFrame } from "../../net/sse";
 import type { Stage } from "../../net/stream";
 import type { ClientSink, ToClient } from "../codec";
 import type { Bag, Conversation, JsonObject, Signature } from "../hub/conversation";
-import { countIn, isObject, rest, said } from "../hub/json";
+import { isObject, rest, textIn } from "../hub/json";
 import { repeatReader } from "../hub/repeats";
 import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
 import { packSignature } from "../hub/signature";
-import { badEventCode, cutReply, type ReplyWriter, replyWriter } from "../hub/writer";
+import { cutReply, type ReplyWriter, replyWriter } from "../hub/writer";
 import { bagged, unbagged } from "./bag";
+import { badEvent, badReply, errorFrame, errorIn } from "./errors";
+import { inputObject } from "./parts";
+import { decodeUsage, encodeUsage } from "./usage";
+
+// ── Wire facts ──
 
 const known = {
   text: new Set(["type", "text", "citations"]),
@@ -17,6 +21,8 @@ const known = {
   redactedThinking: new Set(["data"]),
   toolUse: new Set(["type", "id", "name", "input"]),
 };
+
+// ── Tables ──
 
 const stopReasons = new Map<unknown, StopReason>([
   ["end_turn", "stop"],
@@ -37,22 +43,23 @@ const stopWords: Record<StopReason, string> = {
   pause: "pause_turn",
 };
 
-/** Clients know these types of error only, and act on some of them. */
-const errorTypes = new Set(
-  "invalid_request_error authentication_error permission_error not_found_error request_too_large rate_limit_error timeout_error overloaded_error api_error".split(
-    " ",
-  ),
-);
+const wordsOf: Record<Block["kind"], string | undefined> = {
+  text: "text_delta",
+  thinking: "thinking_delta",
+  "tool-call": "input_json_delta",
+  foreign: undefined,
+};
 
-const badReply = { code: "upstream_bad_reply", message: "The upstream's answer is not a Messages reply." } as const;
+/** The member of a delta that holds its words. */
+const memberOf = new Map<unknown, string>([
+  ["text_delta", "text"],
+  ["thinking_delta", "thinking"],
+  ["input_json_delta", "partial_json"],
+]);
 
-/** What to say of an event that cannot be read. */
-export const badEvent = {
-  type: "error",
-  code: badEventCode,
-  message: "The upstream sent an event that cannot be read; nothing after this point is known.",
-} as const;
+// ── Decode ──
 
+/** Reads a full reply. */
 export function decodeReply(body: unknown): ReplyEvent[] {
   const events: ReplyEvent[] = [];
   const writer = replyWriter({ push: (event) => void events.push(event), end() {} });
@@ -64,7 +71,7 @@ export function decodeReply(body: unknown): ReplyEvent[] {
 }
 
 function decodeMessage(message: JsonObject, content: unknown[], writer: ReplyWriter): void {
-  writer.start(textOr(message.id), textOr(message.model));
+  writer.start(textIn(message.id), textIn(message.model));
   content.forEach((value, index) => {
     if (!isObject(value)) return;
     const { block, text, end } = readBlock(value);
@@ -72,7 +79,7 @@ function decodeMessage(message: JsonObject, content: unknown[], writer: ReplyWri
     writer.delta(text);
     writer.close(end);
   });
-  writer.usage(readUsage(message.usage, message));
+  writer.usage(decodeUsage(message.usage, message));
   finish(message, writer);
 }
 
@@ -95,14 +102,14 @@ function readBlock(value: JsonObject): ReadBlock {
         Array.isArray(value.citations) && value.citations.length > 0 ? { citations: value.citations } : undefined;
       return {
         block: { kind: "text", ...bagged(rest(value, known.text)) },
-        text: textOr(value.text),
+        text: textIn(value.text),
         end: bagged(citations),
       };
     }
     case "thinking":
       return {
         block: { kind: "thinking", ...bagged(rest(value, known.thinking)) },
-        text: textOr(value.thinking),
+        text: textIn(value.thinking),
         end: signed(value.signature),
       };
     case "redacted_thinking":
@@ -112,7 +119,7 @@ function readBlock(value: JsonObject): ReadBlock {
         end: signed(value.data),
       };
     case "tool_use": {
-      const call = { id: textOr(value.id), name: textOr(value.name), ...bagged(rest(value, known.toolUse)) };
+      const call = { id: textIn(value.id), name: textIn(value.name), ...bagged(rest(value, known.toolUse)) };
       return { block: { kind: "tool-call", ...call }, text: JSON.stringify(value.input ?? {}), end: {} };
     }
     default:
@@ -123,40 +130,6 @@ function readBlock(value: JsonObject): ReadBlock {
 const signed = (proof: unknown): { signature?: Signature } =>
   typeof proof === "string" && proof !== "" ? { signature: { dialect: "messages", value: proof } } : {};
 
-/** Anthropic counts what the cache took and gave beside `input_tokens`, the hub within. */
-function readUsage(usage: unknown, extras: JsonObject): Partial<Usage> {
-  const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens, output_tokens } = isObject(usage)
-    ? usage
-    : {};
-  const [fresh, cachedInput] = [countIn(input_tokens), countIn(cache_read_input_tokens)];
-  const cacheWrite = countIn(cache_creation_input_tokens);
-  const input = fresh === undefined ? undefined : fresh + (cachedInput ?? 0) + (cacheWrite ?? 0);
-  const numbers = [
-    ["input", input],
-    ["cachedInput", cachedInput],
-    ["cacheWrite", cacheWrite],
-    ["output", countIn(output_tokens)],
-    ["nanoCredits", isObject(extras.copilot_usage) ? countIn(extras.copilot_usage.total_nano_aiu) : undefined],
-  ] as const;
-  const told: Partial<Usage> = {};
-  for (const [key, number] of numbers) if (number !== undefined) told[key] = number;
-  return told;
-}
-
-/** The failure a body or an event tells, in Anthropic's words or in Copilot's own. */
-export function errorIn(value: unknown): ReplyError | undefined {
-  if (!isObject(value) || (value.type !== "error" && value.error == null)) return undefined;
-  const error = isObject(value.error) ? value.error : { message: value.error ?? value.message };
-  const code = [error.code, error.type].find((word) => typeof word === "string" && word !== "");
-  return {
-    type: "error",
-    code: textOr(code) || "upstream_error",
-    message: textOr(error.message) || "The upstream reported an error without a word about it.",
-  };
-}
-
-const textOr = (value: unknown): string => (typeof value === "string" ? value : "");
-
 /** The block of a stream that is open. */
 interface OpenBlock extends ReadBlock {
   index: unknown;
@@ -166,20 +139,7 @@ interface OpenBlock extends ReadBlock {
   told: boolean;
 }
 
-const wordsOf: Record<Block["kind"], string | undefined> = {
-  text: "text_delta",
-  thinking: "thinking_delta",
-  "tool-call": "input_json_delta",
-  foreign: undefined,
-};
-
-/** The member of a delta that holds its words. */
-const memberOf = new Map<unknown, string>([
-  ["text_delta", "text"],
-  ["thinking_delta", "thinking"],
-  ["input_json_delta", "partial_json"],
-]);
-
+/** Reads a stream. */
 export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
   const writer = replyWriter(next);
   const read = repeatReader(wordsIn);
@@ -198,7 +158,7 @@ export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
   const tellUsage = (told: unknown, extras: JsonObject) => {
     usage = { ...usage };
     if (isObject(told)) for (const key of Object.keys(told)) if (told[key] != null) usage[key] = told[key];
-    const numbers = readUsage(usage, extras);
+    const numbers = decodeUsage(usage, extras);
     if (Object.keys(numbers).length > 0) writer.usage(numbers);
   };
 
@@ -227,7 +187,7 @@ export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
       "message_start",
       ({ message }) => {
         if (usage || !isObject(message)) return;
-        writer.start(textOr(message.id), textOr(message.model));
+        writer.start(textIn(message.id), textIn(message.model));
         // Its output tokens are those of the first words only.
         tellUsage(isObject(message.usage) ? { ...message.usage, output_tokens: undefined } : {}, message);
       },
@@ -242,7 +202,7 @@ export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
         if (!open || (index !== undefined && index !== open.index)) return fail();
         if (member === undefined || open.words === undefined) return readOther(open, delta);
         if (delta.type !== open.words) return fail();
-        const words = textOr(delta[member]);
+        const words = textIn(delta[member]);
         if (words !== "") open.told = true;
         writer.delta(words);
       },
@@ -295,7 +255,7 @@ function readOther(open: OpenBlock, delta: JsonObject): void {
   else if (delta.type === "citations_delta") {
     const citations = end.extra?.anthropic?.citations;
     end.extra = { anthropic: { citations: [...(Array.isArray(citations) ? citations : []), delta.citation] } };
-  } else if (delta.type === "input_json_delta") open.text += textOr(delta.partial_json);
+  } else if (delta.type === "input_json_delta") open.text += textIn(delta.partial_json);
   else if (block.kind === "foreign" && isObject(block.value)) {
     const grown = { ...block.value };
     for (const [key, piece] of Object.entries(delta)) {
@@ -311,6 +271,9 @@ function withInput(block: Block, input: string): Block {
   return { ...block, value: { ...block.value, input: inputObject({ input }) } };
 }
 
+// ── Encode ──
+
+/** Writes a full reply. */
 export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): JsonObject {
   const content: JsonObject[] = [];
   const usage: Partial<Usage> = {};
@@ -327,7 +290,7 @@ export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): 
     else if (event.type === "finish") ending = writeEnding(event, content.some(isToolUse));
   }
   const message = { id: messageId(id), type: "message", role: "assistant", model: asked.model, content };
-  return { ...message, ...ending, usage: writeUsage(usage) };
+  return { ...message, ...ending, usage: encodeUsage(usage) };
 }
 
 /** The block, or nothing where this dialect has none: a text without words would be refused when it comes back. */
@@ -372,22 +335,6 @@ const toolUse = (block: Block & { kind: "tool-call" }): JsonObject =>
 
 const isToolUse = (block: JsonObject): boolean => block.type === "tool_use";
 
-/** A call's input as the object it must be here. What is none is kept under a name of its own. */
-export function inputObject({ input, freeform }: { input: string; freeform?: true }): JsonObject {
-  if (freeform) return { input };
-  if (input.trim() === "") return {};
-  const parsed = parsedOrUndefined(input);
-  return isObject(parsed) ? parsed : { raw_arguments: input };
-}
-
-function parsedOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 function writeEnding(event: ReplyEvent & { type: "finish" }, called: boolean): JsonObject {
   const { reason, raw, stopSequence } = event;
   // A client runs the tools only of a reply that stopped for them.
@@ -396,20 +343,11 @@ function writeEnding(event: ReplyEvent & { type: "finish" }, called: boolean): J
   return { stop_reason: word, stop_sequence: stopSequence ?? null };
 }
 
-/** Strict clients refuse a message without these two numbers. */
-function writeUsage({ input, cachedInput, cacheWrite, output }: Partial<Usage>): JsonObject {
-  return said({
-    input_tokens: Math.max(0, (input ?? 0) - (cachedInput ?? 0) - (cacheWrite ?? 0)),
-    cache_creation_input_tokens: cacheWrite,
-    cache_read_input_tokens: cachedInput,
-    output_tokens: output ?? 0,
-  });
-}
-
 const messageId = (id: string): string => (id.startsWith("msg_") ? id : `msg_${randomId()}`);
 
 const randomId = (): string => crypto.randomUUID().replaceAll("-", "");
 
+/** Writes a stream. */
 export const encodeStream =
   (asked: Conversation): ToClient<ReplyEvent> =>
   (next): ClientSink<ReplyEvent> => {
@@ -497,7 +435,7 @@ export const encodeStream =
               content: [],
             };
             // What is not known yet is 0: the true numbers come in `message_delta`.
-            const unknown = { stop_reason: null, stop_sequence: null, usage: writeUsage({}) };
+            const unknown = { stop_reason: null, stop_sequence: null, usage: encodeUsage({}) };
             return write({ type: "message_start", message: { ...message, ...unknown } });
           }
           case "block-start":
@@ -510,7 +448,7 @@ export const encodeStream =
             Object.assign(usage, event.usage);
             return;
           case "finish":
-            write({ type: "message_delta", delta: writeEnding(event, called), usage: writeUsage(usage) });
+            write({ type: "message_delta", delta: writeEnding(event, called), usage: encodeUsage(usage) });
             write({ type: "message_stop" });
             ended = true;
             return;
@@ -545,45 +483,3 @@ function startOf(whole: JsonObject): JsonObject {
 }
 
 export const pingFrame = (): SseFrame => jsonFrame({ type: "ping" }, "ping");
-
-/** The last event of a stream that broke. */
-export function errorFrame({ code, message }: ReplyError): SseFrame {
-  return jsonFrame({ type: "error", error: { type: errorTypeOf(code), message: inOurWords(message, code) } }, "error");
-}
-
-const hints = [
-  ["timeout", "timeout_error"],
-  ["overloaded", "overloaded_error"],
-  ["rate_limit", "rate_limit_error"],
-] as const;
-
-function errorTypeOf(code: string): string {
-  if (errorTypes.has(code)) return code;
-  return hints.find(([word]) => code.includes(word))?.[1] ?? "api_error";
-}
-
-export function encodeError(error: ProxyError, requestId: string): JsonObject {
-  // A status of its own with Anthropic, which clients answer by changing the model.
-  const type = error.status === 529 ? "overloaded_error" : kinds[error.kind].anthropic;
-  return {
-    type: "error",
-    error: { type, message: inOurWords(error.message, error.details.code) },
-    request_id: requestId,
-  };
-}
-
-/** What others say of a prompt that is too long, in the words that make clients shorten it and go on. */
-function inOurWords(message: string, code: string | undefined): string {
-  for (const words of tooLong) {
-    const { tokens, limit } = words.exec(message.slice(0, 2000))?.groups ?? {};
-    if (tokens !== undefined) return `prompt is too long: ${tokens} tokens > ${limit} maximum`;
-  }
-  return code !== "context_length_exceeded" || /prompt is too long/i.test(message)
-    ? message
-    : `prompt is too long: ${message}`;
-}
-
-const tooLong = [
-  /prompt token count of (?<tokens>\d+) exceeds the limit of (?<limit>\d+)/,
-  /maximum context length is (?<limit>\d+) tokens.*?(?:resulted in|requested) (?<tokens>\d+) tokens/s,
-];

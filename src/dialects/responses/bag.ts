@@ -13,11 +13,6 @@ export const chatOnly = {
   others: new Set(["function", "custom", "file", "image_url", "index"]),
 };
 
-/** What only this family has words for; nothing at all where there is nothing. */
-export function bagOf(members: JsonObject | undefined): Bag {
-  return members && Object.keys(members).length > 0 ? { extra: { openai: members } } : {};
-}
-
 /** The bag, as far as this dialect has the words; what it has no word for is named. */
 export function ownBag({ extra }: Bag, notMine: ReadonlySet<string>, dropped: Set<string>): JsonObject {
   for (const key of Object.keys(extra?.anthropic ?? {})) if (!immaterial.anthropic.has(key)) dropped.add(key);

@@ -1,6 +1,6 @@
 /** The responses dialect, in the contract's words. */
-import { kinds } from "../../errors";
 import type { Codec } from "../codec";
+import { encodeError, sessionOf } from "../openai";
 import { asked, mendReply, mendRequest, mendStream } from "./mend";
 import { decodeReply, decodeStream, encodeReply, encodeStream } from "./reply";
 import { decodeRequest, encodeRequest } from "./request";
@@ -10,6 +10,7 @@ export const responses: Codec = {
   decodeRequest,
   encodeRequest,
   repairRequest: repairForeignItems,
+  session: sessionOf,
   asked,
   mendRequest,
   decodeReply,
@@ -18,7 +19,5 @@ export const responses: Codec = {
   decodeStream,
   encodeStream,
   mendStream,
-  encodeError: ({ kind, message, details }) => ({
-    error: { message, type: kinds[kind].openai, param: details.param ?? null, code: details.code ?? null },
-  }),
+  encodeError,
 };

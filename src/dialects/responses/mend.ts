@@ -1,4 +1,5 @@
 /** The responses dialect passed through: the few edits that clients or the upstream need, each proven by a fixture. */
+import { parseJson } from "../../net/json";
 import { commentFrame, jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
 import type { Asked, RequestMend, ToClient, Wishes } from "../codec";
 import type { JsonObject } from "../hub/conversation";
@@ -8,8 +9,8 @@ import { onceEach } from "../hub/once";
 import type { ReplyError } from "../hub/reply";
 import { asMend } from "../hub/rules";
 import { cutReply } from "../hub/writer";
+import { badEvent, errorIn } from "./errors";
 import { looksWhole, numberAt, typeOf } from "./frames";
-import { badEvent, errorIn } from "./reply";
 import { applyRules, refuseStored } from "./rules";
 
 // ── Request ──
@@ -122,6 +123,9 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
         const start = found + itemId.length;
         const end = data.indexOf('"', start);
         const first = ids.get(index);
+        // An id that ends in an escape, or is none, is found by reading the whole as JSON.
+        if (data[end - 1] === "\\" || (!first && parseJson(data.slice(start - 1, end + 1)) === undefined))
+          return undefined;
         if (first === undefined) ids.set(index, data.slice(start, end));
         else if (end - start !== first.length || !data.startsWith(first, start)) {
           mends.add("item-ids");

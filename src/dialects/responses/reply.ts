@@ -3,30 +3,21 @@ import { commentFrame, jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
 import { collect, type Sink, type Stage } from "../../net/stream";
 import type { ToClient } from "../codec";
 import type { Bag, Conversation, JsonObject, Signature } from "../hub/conversation";
-import { countIn, isObject, rest, said } from "../hub/json";
+import { countIn, isObject, rest, said, textIn } from "../hub/json";
 import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
 import { packSignature } from "../hub/signature";
-import { badEventCode, cutReply, type ReplyWriter, replyWriter } from "../hub/writer";
-import { bagOf } from "./bag";
+import { cutReply, type ReplyWriter, replyWriter } from "../hub/writer";
+import { bagOf } from "../openai";
+import { badEvent, badReply, errorIn, gaveUp } from "./errors";
 import { deltaIn, typeOf } from "./frames";
-import { echoOf, thinkingText } from "./request";
+import { thinkingText } from "./parts";
+import { echoOf } from "./request";
 import { flatName, wireName } from "./tools";
+import { decodeUsage, encodeUsage } from "./usage";
 
 // ── Wire facts ──
 
 const knownOfCall = new Set(["type", "id", "call_id", "status", "name", "arguments", "input"]);
-
-export const badEvent = {
-  code: badEventCode,
-  message: "The upstream sent something in its stream that is not what a response is made of.",
-} as const;
-
-const badReply = {
-  code: "upstream_bad_reply",
-  message: "The upstream's answer is not a response.",
-} as const;
-
-const gaveUp = { code: "upstream_error", message: "The upstream gave up on its reply without saying why." } as const;
 
 // ── Tables ──
 
@@ -99,7 +90,7 @@ function itemReader(next: Sink<ReplyEvent>) {
       case "response.custom_tool_call_input.delta":
         if (!progress || writer.openKey !== `${index}`) return;
         progress.spoke = true;
-        return writer.delta(textOf(event.delta));
+        return writer.delta(textIn(event.delta));
       case "response.reasoning_summary_text.delta":
       case "response.reasoning_text.delta":
         return progress && thinkingDelta(writer, progress, event);
@@ -127,10 +118,10 @@ function itemReader(next: Sink<ReplyEvent>) {
     }
   };
 
-  const start = (response: JsonObject) => writer.start(textOf(response.id), textOf(response.model));
+  const start = (response: JsonObject) => writer.start(textIn(response.id), textIn(response.model));
 
   const addItem = (item: JsonObject, index: number) => {
-    live = { ...fresh(index), id: textOf(item.id), bag: messageBag(item) };
+    live = { ...fresh(index), id: textIn(item.id), bag: messageBag(item) };
     if (!isCall(item)) return;
     called = true;
     writer.open(`${index}`, callBlock(item));
@@ -138,7 +129,7 @@ function itemReader(next: Sink<ReplyEvent>) {
 
   const textDelta = (progress: Progress, event: JsonObject, refusal: boolean) => {
     const at = countIn(event.content_index) ?? 0;
-    const text = textOf(event.delta);
+    const text = textIn(event.delta);
     if (typeof progress.part === "number" && at < progress.part) return fail(badEvent);
     if (progress.part !== at) progress.spoke = false;
     progress.part = at;
@@ -184,7 +175,7 @@ function itemReader(next: Sink<ReplyEvent>) {
 
   /** The reply ended in so many words; what was not streamed is in its output. */
   const terminate = (status: unknown, response: JsonObject, event: JsonObject) => {
-    if (textOf(response.id) !== "") start(response);
+    if (textIn(response.id) !== "") start(response);
     if (status !== "completed" && status !== "incomplete") {
       tellUsage(response, event);
       return fail(errorIn(response) ?? gaveUp);
@@ -195,14 +186,14 @@ function itemReader(next: Sink<ReplyEvent>) {
     });
     tellWaiting();
     tellUsage(response, event);
-    const reason = isObject(response.incomplete_details) ? textOf(response.incomplete_details.reason) : "";
+    const reason = isObject(response.incomplete_details) ? textIn(response.incomplete_details.reason) : "";
     if (status === "incomplete") writer.finish(incompleteReasons[reason] ?? "length", reason || "incomplete");
     else writer.finish(called ? "tool-call" : refused ? "refusal" : "stop", "completed");
   };
 
   const tellUsage = (response: JsonObject, event: JsonObject) => {
     writer.close();
-    const usage = usageIn(response, event);
+    const usage = decodeUsage(response, event);
     if (Object.keys(usage).length > 0) writer.usage(usage);
   };
 
@@ -222,12 +213,6 @@ const fresh = (index: number): Progress => ({ index, id: "", bag: {}, part: unde
 
 const isCall = ({ type }: JsonObject): boolean => type === "function_call" || type === "custom_tool_call";
 
-/** What an upstream says has gone wrong: flat, one level deeper, or without a type. */
-export function errorIn(event: JsonObject): Pick<ReplyError, "code" | "message"> | undefined {
-  const error = isObject(event.error) ? event.error : event.type === "error" ? event : undefined;
-  return error && { code: textOf(error.code) || gaveUp.code, message: textOf(error.message) || gaveUp.message };
-}
-
 /** Says whether the message declines. */
 function tellMessage(writer: ReplyWriter, item: JsonObject, progress: Progress): boolean {
   const current = typeof progress.part === "number" ? progress.part : 0;
@@ -237,7 +222,7 @@ function tellMessage(writer: ReplyWriter, item: JsonObject, progress: Progress):
   parts.forEach((part, at) => {
     if (!isObject(part) || at < current) return;
     const refusal = part.type === "refusal";
-    const text = textOf(refusal ? part.refusal : part.text);
+    const text = textIn(refusal ? part.refusal : part.text);
     if (text === "") return;
     writer.open(partKey(progress, at), textBlock(refusal, bag));
     if (at > current || !progress.spoke) writer.delta(text);
@@ -260,7 +245,7 @@ const annotationBag = ({ annotations }: JsonObject): Bag =>
 
 /** Thinking is shown in parts; a blank line stands between them. */
 function thinkingDelta(writer: ReplyWriter, progress: Progress, event: JsonObject) {
-  const delta = textOf(event.delta);
+  const delta = textIn(event.delta);
   if (delta === "") return;
   const part = event.summary_index === undefined ? `content ${event.content_index}` : `summary ${event.summary_index}`;
   writer.open(`${progress.index}`, thinkingBlock(progress.id));
@@ -271,9 +256,9 @@ function thinkingDelta(writer: ReplyWriter, progress: Progress, event: JsonObjec
 }
 
 function tellReasoning(writer: ReplyWriter, item: JsonObject, progress: Progress) {
-  const id = progress.id || textOf(item.id);
+  const id = progress.id || textIn(item.id);
   const text = progress.spoke ? "" : thinkingText(item);
-  const value = textOf(item.encrypted_content);
+  const value = textIn(item.encrypted_content);
   if (text === "" && value === "" && !progress.spoke) return;
   writer.open(`${progress.index}`, thinkingBlock(id));
   writer.delta(text);
@@ -283,7 +268,7 @@ function tellReasoning(writer: ReplyWriter, item: JsonObject, progress: Progress
 
 function tellCall(writer: ReplyWriter, item: JsonObject, progress: Progress) {
   writer.open(`${progress.index}`, callBlock(item));
-  if (!progress.spoke) writer.delta(textOf(item.type === "function_call" ? item.arguments : item.input));
+  if (!progress.spoke) writer.delta(textIn(item.type === "function_call" ? item.arguments : item.input));
   writer.close();
 }
 
@@ -293,30 +278,12 @@ const thinkingBlock = (id: string): Block => ({ kind: "thinking", ...bagOf(id ==
 function callBlock(item: JsonObject): Block {
   return {
     kind: "tool-call",
-    id: textOf(item.call_id) || ownId("call"),
-    name: flatName(textOf(item.name), item.namespace),
+    id: textIn(item.call_id) || ownId("call"),
+    name: flatName(textIn(item.name), item.namespace),
     ...(item.type === "custom_tool_call" ? { freeform: true } : {}),
     ...bagOf(item.namespace == null ? rest(item, knownOfCall) : { ...rest(item, knownOfCall), name: item.name }),
   };
 }
-
-function usageIn(response: JsonObject, event: JsonObject): Partial<Usage> {
-  const usage = isObject(response.usage) ? response.usage : {};
-  const inputDetails = isObject(usage.input_tokens_details) ? usage.input_tokens_details : {};
-  const outputDetails = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {};
-  // The charge stands beside the response in a stream, inside it in a full reply.
-  const charge = [event.copilot_usage, response.copilot_usage].find(isObject);
-  return said({
-    input: countIn(usage.input_tokens),
-    cachedInput: countIn(inputDetails.cached_tokens),
-    cacheWrite: countIn(inputDetails.cache_write_tokens),
-    output: countIn(usage.output_tokens),
-    reasoning: countIn(outputDetails.reasoning_tokens),
-    nanoCredits: countIn(charge?.total_nano_aiu),
-  });
-}
-
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
 // ── Encode ──
 
@@ -399,7 +366,7 @@ function responseWriter(asked: Conversation, wire: Wire) {
     incomplete_details: null,
     ...echo,
     output: status === "in_progress" ? [] : output,
-    usage: status === "in_progress" ? null : usageOnWire(usage),
+    usage: status === "in_progress" ? null : encodeUsage(usage),
     ...more,
   });
   const start = (from: string) => {
@@ -413,7 +380,7 @@ function responseWriter(asked: Conversation, wire: Wire) {
     item: JsonObject,
     ownedId?: unknown,
   ): { index: number; id: string; item: JsonObject } => {
-    const shown = { id: textOf(ownedId) || ownId(prefix), ...item };
+    const shown = { id: textIn(ownedId) || ownId(prefix), ...item };
     wire.tell("response.output_item.added", { output_index: output.length, item: shown });
     return { index: output.length, id: shown.id, item: { ...shown } };
   };
@@ -444,7 +411,7 @@ function responseWriter(asked: Conversation, wire: Wire) {
       return callItem(add(freeform ? "ctc" : "fc", { ...call, [freeform ? "input" : "arguments"]: "" }), wire);
     }
     if (block.dialect !== "responses" || !isObject(block.value)) return undefined;
-    return { ...add(textOf(block.value.type), block.value, block.value.id), delta() {}, endBlock() {} };
+    return { ...add(textIn(block.value.type), block.value, block.value.id), delta() {}, endBlock() {} };
   };
 
   return {
@@ -572,17 +539,6 @@ function callItem({ index, id, item }: Shown, wire: Wire): OpenItem {
       Object.assign(item, done);
       wire.tell(`${events}.done`, freeform ? { ...at, ...done } : { ...at, name: item.name, ...done });
     },
-  };
-}
-
-function usageOnWire({ input, cachedInput, cacheWrite, output, reasoning }: Partial<Usage>): JsonObject | null {
-  if (input === undefined && output === undefined) return null;
-  return {
-    input_tokens: input ?? 0,
-    input_tokens_details: said({ cached_tokens: cachedInput ?? 0, cache_write_tokens: cacheWrite }),
-    output_tokens: output ?? 0,
-    output_tokens_details: { reasoning_tokens: reasoning ?? 0 },
-    total_tokens: (input ?? 0) + (output ?? 0),
   };
 }
 

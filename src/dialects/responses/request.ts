@@ -1,23 +1,11 @@
 /** What a client asks, in the responses dialect: a flat list of items. */
 import { ProxyError } from "../../errors";
 import type { Wishes } from "../codec";
-import type {
-  Bag,
-  Conversation,
-  FilePart,
-  Format,
-  ImagePart,
-  JsonObject,
-  Part,
-  Reasoning,
-  TextPart,
-  ToolCallPart,
-  ToolResultPart,
-  Turn,
-} from "../hub/conversation";
+import type { Conversation, Format, JsonObject, Part, Reasoning, Turn } from "../hub/conversation";
 import {
   arrayAt,
   isObject,
+  listAt,
   objectAt,
   optionalBoolean,
   optionalCount,
@@ -29,20 +17,20 @@ import {
 } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
-import { unpackSignature } from "../hub/signature";
-import { bagOf, chatOnly, ownBag, ownValue } from "./bag";
-import { applyRules, refuseStored } from "./rules";
+import { bagOf, roles } from "../openai";
+import { chatOnly, ownBag } from "./bag";
 import {
-  decodeChoice,
-  decodeTools,
-  encodeChoice,
-  encodeTools,
-  hubName,
-  localName,
-  type Place,
-  type Toolbox,
-  wireName,
-} from "./tools";
+  decodeCall,
+  decodeContent,
+  decodeResult,
+  decodeThinking,
+  encodeContent,
+  encodeItem,
+  isContent,
+  type Writing,
+} from "./parts";
+import { applyRules, refuseStored } from "./rules";
+import { decodeChoice, decodeTools, encodeChoice, encodeTools, type Place, type Toolbox } from "./tools";
 
 // ── Wire facts ──
 
@@ -53,13 +41,6 @@ const known = {
     ...["temperature", "top_p", "reasoning", "text", "stream"],
   ]),
   message: new Set(["type", "role", "content"]),
-  text: new Set(["type", "text"]),
-  refusal: new Set(["type", "refusal"]),
-  image: new Set(["type", "image_url"]),
-  file: new Set(["type", "filename", "file_data"]),
-  reasoning: new Set(["type", "id", "summary", "encrypted_content"]),
-  call: new Set(["type", "call_id", "name", "arguments", "input"]),
-  output: new Set(["type", "call_id", "output"]),
   additionalTools: new Set(["tools"]),
   effort: new Set(["effort", "summary"]),
   words: new Set(["format", "verbosity"]),
@@ -67,13 +48,6 @@ const known = {
 };
 
 // ── Tables ──
-
-const roles: Record<string, Turn["role"]> = {
-  system: "system",
-  developer: "system",
-  user: "user",
-  assistant: "assistant",
-};
 
 /** How a message's words are spelt, by who says them. */
 const textTypes: Record<Turn["role"], string> = { system: "input_text", user: "input_text", assistant: "output_text" };
@@ -97,7 +71,7 @@ export function decodeRequest(body: unknown): Conversation {
       parts: [{ kind: "text", text: instructions }],
       ...bagOf({ instructions: true }),
     });
-  if (request.tools != null) decodeTools(arrayAt(request.tools, "tools"), "tools", box, {});
+  decodeTools(listAt(request.tools, "tools"), "tools", box, {});
   decodeInput(request.input, draft);
   const choice = decodeChoice(request.tool_choice, box);
   const reasoning = request.reasoning == null ? {} : objectAt(request.reasoning, "reasoning");
@@ -150,9 +124,9 @@ function decodeInput(input: unknown, draft: Draft): void {
 const itemDecoders: Record<string, (item: JsonObject, path: string, draft: Draft) => void> = {
   message: decodeMessage,
   reasoning: (item, _path, draft) => add(draft, "assistant", decodeThinking(item)),
-  function_call: (item, path, draft) => add(draft, "assistant", decodeCall(item, path, draft)),
+  function_call: (item, path, draft) => add(draft, "assistant", decodeCall(item, path, draft.box)),
   custom_tool_call: (item, path, draft) =>
-    add(draft, "assistant", { ...decodeCall(item, path, draft), freeform: true }),
+    add(draft, "assistant", { ...decodeCall(item, path, draft.box), freeform: true }),
   function_call_output: (item, path, draft) => add(draft, "user", decodeResult(item, path)),
   custom_tool_call_output: (item, path, draft) => add(draft, "user", { ...decodeResult(item, path), freeform: true }),
   additional_tools: decodeAdditionalTools,
@@ -195,96 +169,8 @@ function decodeForeign(item: JsonObject, draft: Draft): void {
   add(draft, isAnswer ? "user" : "assistant", { kind: "foreign", dialect: "responses", value: item });
 }
 
-function decodeContent(content: unknown, path: string, textType: string): Part[] {
-  return arrayAt(content, path).map((value, index) => decodePart(objectAt(value, `${path}[${index}]`), textType));
-}
-
-function decodePart(part: JsonObject, textType: string): Part {
-  const { type } = part;
-  if ((type === "input_text" || type === "output_text" || type === "text") && typeof part.text === "string")
-    return { kind: "text", text: part.text, ...textBag(part, textType) };
-  if (type === "refusal" && typeof part.refusal === "string")
-    return { kind: "text", text: part.refusal, refusal: true, ...bagOf(rest(part, known.refusal)) };
-  if (type === "input_image" && typeof part.image_url === "string")
-    return {
-      kind: "image",
-      source: dataOf(part.image_url) ?? { url: part.image_url },
-      ...bagOf(rest(part, known.image)),
-    };
-  const data = type === "input_file" && typeof part.file_data === "string" ? dataOf(part.file_data) : undefined;
-  if (data) {
-    const name = typeof part.filename === "string" ? { name: part.filename } : {};
-    return { kind: "file", ...name, ...data, ...bagOf(rest(part, known.file)) };
-  }
-  return { kind: "foreign", dialect: "responses", value: part, ...bagOf({ content: true }) };
-}
-
-/** Empty lists of annotations and logprobs say nothing. */
-function textBag(part: JsonObject, textType: string): Bag {
-  const isEmpty = (value: unknown) => Array.isArray(value) && value.length === 0;
-  const others: JsonObject = { ...rest(part, known.text) };
-  for (const key of ["annotations", "logprobs"]) if (isEmpty(others[key])) delete others[key];
-  return bagOf(part.type === textType ? others : { ...others, type: part.type });
-}
-
-/** `data:<media type>;base64,<data>`, without a copy of the data. */
-function dataOf(url: string): { mediaType: string; base64: string } | undefined {
-  const end = url.startsWith("data:") ? url.slice(0, 300).indexOf(";base64,") : -1;
-  return end === -1
-    ? undefined
-    : { mediaType: url.slice("data:".length, end), base64: url.slice(end + ";base64,".length) };
-}
-
-function decodeThinking(item: JsonObject): Part {
-  const text = thinkingText(item);
-  const id = typeof item.id === "string" ? item.id : undefined;
-  const proof = typeof item.encrypted_content === "string" ? item.encrypted_content : "";
-  const isPlain = Bun.deepEquals(item.summary, summaryOf(text));
-  const bag = bagOf({ ...rest(item, known.reasoning), ...(isPlain ? {} : { summary: item.summary ?? [] }) });
-  return {
-    kind: "thinking",
-    text,
-    ...(proof === "" ? {} : { signature: unpackSignature(proof, "responses", id) }),
-    ...bag,
-  };
-}
-
-/** The words of a reasoning item: its summary, or the raw thinking where there is none. */
-export function thinkingText(item: JsonObject): string {
-  const words = (parts: unknown) => (Array.isArray(parts) ? parts.filter(isObject).map(({ text }) => text) : []);
-  const told = (texts: unknown[]) => texts.filter((text) => typeof text === "string" && text !== "").join("\n\n");
-  return told(words(item.summary)) || told(words(item.content));
-}
-
-const summaryOf = (text: string): JsonObject[] => (text === "" ? [] : [{ type: "summary_text", text }]);
-
-function decodeCall(item: JsonObject, path: string, draft: Draft): ToolCallPart {
-  const field = item.type === "custom_tool_call" ? "input" : "arguments";
-  const name = textAt(item.name, `${path}.name`);
-  const local = typeof item.namespace === "string" ? { [localName]: name } : {};
-  return {
-    kind: "tool-call",
-    id: textAt(item.call_id, `${path}.call_id`),
-    name: hubName(name, item.namespace, draft.box),
-    input: textAt(item[field], `${path}.${field}`),
-    ...bagOf({ ...rest(item, known.call), ...local }),
-  };
-}
-
-function decodeResult(item: JsonObject, path: string): ToolResultPart {
-  const output = typeof item.output === "string" ? [{ type: "input_text", text: item.output }] : item.output;
-  return {
-    kind: "tool-result",
-    id: textAt(item.call_id, `${path}.call_id`),
-    parts: decodeContent(output, `${path}.output`, "input_text"),
-    // The dialect has no word for a tool's failure; `incomplete` is what other gateways write, and Copilot takes.
-    ...(item.status === "incomplete" ? { failed: true } : {}),
-    ...bagOf(rest(item, known.output)),
-  };
-}
-
 function decodeAdditionalTools(item: JsonObject, path: string, draft: Draft): void {
-  const tools = item.tools == null ? [] : arrayAt(item.tools, `${path}.tools`);
+  const tools = listAt(item.tools, `${path}.tools`);
   if (tools.length === 0) {
     decodeForeign(item, draft);
     return;
@@ -380,38 +266,30 @@ function encodeExtra(conversation: Conversation, dropped: Set<string>): JsonObje
   return said({ ...extra, stream_options: options });
 }
 
-/** What is being written, and what was learnt on the way. */
-interface Writing {
-  conversation: Conversation;
-  items: JsonObject[];
-  /** Ids of calls of freeform tools: their results have a type of their own. */
-  freeformCalls: Set<string>;
-  dropped: Set<string>;
-}
-
 function encodeInput(
   conversation: Conversation,
   additional: Map<Place, JsonObject[]>,
   dropped: Set<string>,
 ): JsonObject[] {
-  const writing: Writing = { conversation, items: [], freeformCalls: new Set(), dropped };
+  const items: JsonObject[] = [];
+  const writing: Writing = { conversation, freeformCalls: new Set(), dropped };
   const placeTools = (from: number, to: number) => {
-    for (const [{ at, item }, tools] of additional) if (at >= from && at < to) writing.items.push({ ...item, tools });
+    for (const [{ at, item }, tools] of additional) if (at >= from && at < to) items.push({ ...item, tools });
   };
   conversation.turns.forEach((turn, at) => {
     placeTools(at, at + 1);
-    if (!isInstructions(turn)) encodeTurn(turn, writing);
+    if (!isInstructions(turn)) encodeTurn(turn, writing, items);
   });
   placeTools(conversation.turns.length, Number.POSITIVE_INFINITY);
-  return writing.items;
+  return items;
 }
 
-function encodeTurn(turn: Turn, writing: Writing): void {
+function encodeTurn(turn: Turn, writing: Writing, items: JsonObject[]): void {
   const { instructions, role, ...bag } = ownBag(turn, chatOnly.turn, writing.dropped);
   let content: JsonObject[] = [];
   const endMessage = () => {
     if (content.length > 0)
-      writing.items.push({ ...bag, type: "message", role: role === "developer" ? role : turn.role, content });
+      items.push({ ...bag, type: "message", role: role === "developer" ? role : turn.role, content });
     content = [];
   };
   for (const part of turn.parts) {
@@ -422,74 +300,9 @@ function encodeTurn(turn: Turn, writing: Writing): void {
     const isPiece = part.kind === "foreign" && part.extra?.openai?.content === true;
     if (!isPiece) endMessage();
     const item = encodeItem(part, writing);
-    if (item) (isPiece ? content : writing.items).push(item);
+    if (item) (isPiece ? content : items).push(item);
   }
   endMessage();
-}
-
-type ContentPart = TextPart | ImagePart | FilePart;
-
-const isContent = (part: Part): part is ContentPart =>
-  part.kind === "text" || part.kind === "image" || part.kind === "file";
-
-function encodeContent(part: ContentPart, textType: string, dropped: Set<string>): JsonObject {
-  const bag = ownBag(part, chatOnly.others, dropped);
-  switch (part.kind) {
-    case "text":
-      return part.refusal
-        ? { ...bag, type: "refusal", refusal: part.text }
-        : { type: textType, text: part.text, ...bag };
-    case "image": {
-      const { source } = part;
-      const url = "url" in source ? source.url : `data:${source.mediaType};base64,${source.base64}`;
-      return { ...bag, type: "input_image", image_url: url };
-    }
-    case "file": {
-      const file_data = `data:${part.mediaType};base64,${part.base64}`;
-      return said({ ...bag, type: "input_file", filename: part.name, file_data });
-    }
-  }
-}
-
-function encodeItem(part: Exclude<Part, ContentPart>, writing: Writing): JsonObject | undefined {
-  const { dropped, freeformCalls } = writing;
-  const { [localName]: _, ...bag } = ownBag(part, chatOnly.others, dropped);
-  switch (part.kind) {
-    case "foreign":
-      return ownValue(part, dropped);
-    case "thinking": {
-      if (part.signature?.dialect !== "responses") {
-        dropped.add("thinking");
-        return undefined;
-      }
-      const { value, id } = part.signature;
-      return said({ type: "reasoning", id, summary: summaryOf(part.text), encrypted_content: value, ...bag });
-    }
-    case "tool-call": {
-      if (part.freeform) freeformCalls.add(part.id);
-      const input = part.freeform ? { input: part.input } : { arguments: part.input };
-      const type = part.freeform ? "custom_tool_call" : "function_call";
-      return { ...bag, type, call_id: part.id, ...wireName(writing.conversation, part), ...input };
-    }
-    case "tool-result": {
-      const type = part.freeform || freeformCalls.has(part.id) ? "custom_tool_call_output" : "function_call_output";
-      const status = part.failed ? { status: "incomplete" } : {};
-      return { ...bag, type, call_id: part.id, output: encodeOutput(part.parts, dropped), ...status };
-    }
-  }
-}
-
-/** A tool's output: one plain text as a string, anything richer as parts. */
-function encodeOutput(parts: Part[], dropped: Set<string>): string | JsonObject[] {
-  const pieces = parts.flatMap((part): JsonObject[] => {
-    if (isContent(part)) return [encodeContent(part, "input_text", dropped)];
-    const own = part.kind === "foreign" ? ownValue(part, dropped) : undefined;
-    return own ? [own] : [];
-  });
-  const [first] = pieces;
-  if (!first) return "";
-  const isPlain = pieces.length === 1 && first.type === "input_text" && Object.keys(first).length === 2;
-  return isPlain && typeof first.text === "string" ? first.text : pieces;
 }
 
 function encodeReasoning(conversation: Conversation, model: ModelFacts): JsonObject | undefined {

@@ -1,7 +1,8 @@
 /** Tools in the responses dialect: flat, or nested in namespaces, or brought along by an item of the input. */
 import type { Bag, Conversation, FreeformTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
 import { isObject, objectAt, optionalBoolean, optionalText, rest, said, textAt } from "../hub/json";
-import { bagOf, chatOnly, ownBag, ownValue } from "./bag";
+import { bagOf } from "../openai";
+import { chatOnly, ownBag, ownValue } from "./bag";
 import { refuseForced } from "./rules";
 
 // ── Wire facts ──

@@ -1,5 +1,5 @@
 /** Most frames of a stream differ from the one before in the next words alone: what such a frame looks like. */
-import type { Repeat, SseFrame } from "../net/sse";
+import type { Repeat, SseFrame } from "../../net/sse";
 
 /** The frame's text without its words, its number and its padding; undefined where it cannot be told what they are. */
 export function wordsApart({ event, data = "", bytes }: SseFrame, words: string): Repeat | undefined {

@@ -1,0 +1,183 @@
+/** What a message of the chat dialect is made of: words, pictures, files, thinking, calls and their results. */
+import { ProxyError } from "../../errors";
+import type { JsonObject, Part, ThinkingPart, ToolCallPart, ToolResultPart } from "../hub/conversation";
+import { arrayAt, isObject, objectAt, rest, said, textAt } from "../hub/json";
+import type { ModelFacts } from "../hub/model";
+import { unpackSignature } from "../hub/signature";
+import { bagOf, dataOf, dataUrl } from "../openai";
+import { cacheOf, nested, ownBag } from "./bag";
+import { isClaude, isOpenAi } from "./rules";
+
+// ── Wire facts ──
+
+const known = {
+  result: new Set(["role", "content", "tool_call_id", "cache_control", "copilot_cache_control"]),
+  part: new Set(["type", "text", "refusal", "image_url", "file", "cache_control"]),
+  image: new Set(["url", "detail"]),
+  file: new Set(["file_data", "filename"]),
+  call: new Set(["type", "id", "function", "custom"]),
+  callWords: new Set(["name", "arguments", "input"]),
+};
+
+// ── Decode ──
+
+/** One part, or none: a message's thinking and its proof stand beside its words. */
+export function decodeThinking({ reasoning_text: text, reasoning_opaque: opaque }: JsonObject): ThinkingPart[] {
+  const hasText = typeof text === "string" && text !== "";
+  const hasProof = typeof opaque === "string" && opaque !== "";
+  if (!hasText && !hasProof) return [];
+  const part: ThinkingPart = { kind: "thinking", text: hasText ? text : "" };
+  return [hasProof ? { ...part, signature: unpackSignature(opaque, "chat") } : part];
+}
+
+/** @throws ProxyError `invalid_request` naming the member. */
+export function decodeCall(call: JsonObject, path: string): ToolCallPart {
+  const kind = call.type === "custom" ? "custom" : "function";
+  const words = objectAt(call[kind], `${path}.${kind}`);
+  const input = kind === "custom" ? "input" : "arguments";
+  return {
+    kind: "tool-call",
+    id: textAt(call.id, `${path}.id`),
+    name: textAt(words.name, `${path}.${kind}.name`),
+    input: textAt(words[input] ?? "", `${path}.${kind}.${input}`),
+    ...(kind === "custom" ? ({ freeform: true } as const) : {}),
+    ...bagOf({ ...rest(call, known.call), ...nested(kind, rest(words, known.callWords)) }),
+  };
+}
+
+/** A message of the role `tool`. @throws ProxyError `invalid_request` naming the member. */
+export function decodeResult(message: JsonObject, path: string): ToolResultPart {
+  return {
+    kind: "tool-result",
+    id: textAt(message.tool_call_id, `${path}.tool_call_id`),
+    parts: decodeContent(message.content, `${path}.content`),
+    ...cacheOf(message),
+    ...bagOf(rest(message, known.result)),
+  };
+}
+
+/** A text or a list of parts. @throws ProxyError `invalid_request` for anything else. */
+export function decodeContent(content: unknown, path: string): Part[] {
+  if (content == null) return [];
+  if (typeof content === "string") return content === "" ? [] : [{ kind: "text", text: content }];
+  return arrayAt(content, path).map((part, index) => decodePart(objectAt(part, `${path}[${index}]`)));
+}
+
+/** A part that is not as expected stays what it is: the upstream may know it. */
+function decodePart(part: JsonObject): Part {
+  const bag = rest(part, known.part);
+  if (part.type === "text" && typeof part.text === "string")
+    return { kind: "text", text: part.text, ...cacheOf(part), ...bagOf(bag) };
+  if (part.type === "refusal" && typeof part.refusal === "string")
+    return { kind: "text", text: part.refusal, refusal: true, ...bagOf(bag) };
+  if (part.type === "image_url") {
+    const image = isObject(part.image_url) ? part.image_url : { url: part.image_url };
+    const { url, detail } = image;
+    if (typeof url === "string")
+      return {
+        kind: "image",
+        source: dataOf(url) ?? { url },
+        ...cacheOf(part),
+        ...bagOf(said({ ...bag, detail, ...nested("image_url", rest(image, known.image)) })),
+      };
+  }
+  if (part.type === "file" && isObject(part.file) && typeof part.file.file_data === "string") {
+    const data = dataOf(part.file.file_data);
+    const name = typeof part.file.filename === "string" ? { name: part.file.filename } : {};
+    if (data)
+      return {
+        kind: "file",
+        ...name,
+        ...data,
+        ...cacheOf(part),
+        ...bagOf({ ...bag, ...nested("file", rest(part.file, known.file)) }),
+      };
+  }
+  return { kind: "foreign", dialect: "chat", value: part };
+}
+
+// ── Encode ──
+
+/** A call as it stands in `tool_calls`. */
+export function encodeCall({ id, name, input, freeform, ...part }: ToolCallPart, dropped: Set<string>): JsonObject {
+  const { function: ofFunction, custom: ofCustom, name: _, ...bag } = ownBag(part, dropped);
+  if (freeform)
+    return { ...bag, id: wireId(id), type: "custom", custom: { ...(isObject(ofCustom) ? ofCustom : {}), name, input } };
+  const words = { ...(isObject(ofFunction) ? ofFunction : {}), name, arguments: input };
+  return { ...bag, id: wireId(id), type: "function", function: words };
+}
+
+/** A message of the role `tool`. */
+export function encodeResult(part: ToolResultPart, model: ModelFacts, dropped: Set<string>): JsonObject {
+  if (part.failed) dropped.add("is_error");
+  return {
+    ...ownBag(part, dropped),
+    role: "tool",
+    tool_call_id: wireId(part.id),
+    content: spelt(encodeContent(part.parts, model, dropped), model),
+    ...encodeCache([part, ...part.parts], model, dropped),
+  };
+}
+
+/**
+ * What the model cannot be told is left out, and named in `dropped`.
+ * @throws ProxyError `invalid_request` for a file it does not read.
+ */
+export function encodeContent(parts: Part[], model: ModelFacts, dropped: Set<string>): JsonObject[] {
+  return parts.map((part) => encodePart(part, model, dropped)).filter((part) => part !== undefined);
+}
+
+function encodePart(part: Part, model: ModelFacts, dropped: Set<string>): JsonObject | undefined {
+  const bag = ownBag(part, dropped);
+  if (part.kind === "text") return part.text === "" ? undefined : { ...bag, type: "text", text: part.text };
+  if (part.kind === "image") {
+    const { detail, image_url: unread, ...others } = bag;
+    if (!model.supports.vision) {
+      dropped.add("image");
+      return { type: "text", text: "[An image, which this model cannot see.]" };
+    }
+    const { source } = part;
+    const url = "url" in source ? source.url : dataUrl(source);
+    return { ...others, type: "image_url", image_url: said({ ...(isObject(unread) ? unread : {}), url, detail }) };
+  }
+  if (part.kind === "file") {
+    const { file: unread, ...others } = bag;
+    if (!isOpenAi(model))
+      throw new ProxyError(
+        "invalid_request",
+        `${model.id} reads no files; send the text of ${part.name ?? "the file"} instead.`,
+        {
+          param: "messages",
+        },
+      );
+    const file_data = dataUrl(part);
+    return {
+      ...others,
+      type: "file",
+      file: said({ ...(isObject(unread) ? unread : {}), filename: part.name, file_data }),
+    };
+  }
+  if (part.kind === "foreign" && part.dialect === "chat" && isObject(part.value)) return part.value;
+  dropped.add(part.kind === "foreign" ? String(isObject(part.value) ? part.value.type : "an unknown part") : part.kind);
+  return undefined;
+}
+
+/** One plain text, or none, as a string; several as one where the model may not take a list. */
+export function spelt(content: JsonObject[], model: ModelFacts): unknown {
+  const isPlain = content.every((part) => part.type === "text" && Object.keys(part).length === 2);
+  if (!isPlain || (content.length > 1 && (isOpenAi(model) || isClaude(model)))) return content;
+  return content.map((part) => part.text).join("\n\n");
+}
+
+/** Marks as clients write them; what the upstream makes of them is a rule of its own. */
+export function encodeCache(parts: Part[], model: ModelFacts, dropped: Set<string>): JsonObject {
+  if (!parts.some((part) => part.cache)) return {};
+  if (isClaude(model)) return { cache_control: { type: "ephemeral" } };
+  dropped.add("cache_control");
+  return {};
+}
+
+/** OpenAI takes ids of up to 40 characters here, fewer than in its other dialect. */
+function wireId(id: string): string {
+  return id.length <= 40 ? id : `${id.slice(0, 26)}_${Bun.hash(id).toString(36).padStart(13, "0")}`;
+}

@@ -1,0 +1,122 @@
+/** Tools in the chat dialect, and the choice among them. */
+import { ProxyError } from "../../errors";
+import type { Conversation, JsonObject, Tool } from "../hub/conversation";
+import { isObject, objectAt, optionalBoolean, optionalText, rest, said, textAt } from "../hub/json";
+import { bagOf } from "../openai";
+import { cacheOf, nested, ownBag } from "./bag";
+
+// ── Wire facts ──
+
+const known = {
+  tool: new Set(["type", "function", "custom"]),
+  functionWords: new Set(["name", "description", "parameters", "strict"]),
+  customWords: new Set(["name", "description", "format"]),
+};
+
+// ── Decode ──
+
+/** @throws ProxyError `invalid_request` naming the member. */
+export function decodeTool(value: unknown, index: number): Tool {
+  const tool = objectAt(value, `tools[${index}]`);
+  if (tool.type !== "function" && tool.type !== "custom") return { kind: "foreign", dialect: "chat", value: tool };
+  const path = `tools[${index}].${tool.type}`;
+  const words = objectAt(tool[tool.type], path);
+  const name = textAt(words.name, `${path}.name`);
+  const description = optionalText(words.description, `${path}.description`);
+  const unread = rest(words, tool.type === "custom" ? known.customWords : known.functionWords);
+  const { cache_control: _, ...bag } = rest(tool, known.tool) ?? {};
+  const both = { name, description, ...cacheOf(tool), ...bagOf({ ...bag, ...nested(tool.type, unread) }) };
+  if (tool.type === "custom") return said({ kind: "freeform", ...both, grammar: words.format ?? undefined });
+  const strict = optionalBoolean(words.strict, `${path}.strict`);
+  return said({ kind: "function", ...both, schema: words.parameters ?? undefined, strict });
+}
+
+/** A choice the hub has no word for rides in the bag. */
+export function decodeChoice(choice: unknown): { toolChoice?: Conversation["toolChoice"]; extra?: JsonObject } {
+  if (choice == null) return {};
+  if (choice === "auto" || choice === "none" || choice === "required") return { toolChoice: choice };
+  if (!isObject(choice) || (choice.type !== "function" && choice.type !== "custom"))
+    return { extra: { tool_choice: choice } };
+  const words = objectAt(choice[choice.type], `tool_choice.${choice.type}`);
+  return { toolChoice: { name: textAt(words.name, `tool_choice.${choice.type}.name`) } };
+}
+
+// ── Encode ──
+
+/** What the dialect has no word for is left out, and named in `dropped`. */
+export function encodeTools(tools: Tool[], dropped: Set<string>): JsonObject[] {
+  const wire = tools.map((tool, index) => {
+    const encoded = encodeTool(tool, dropped);
+    if (!encoded) dropped.add(`tools[${index}]`);
+    return encoded;
+  });
+  return wire.filter((tool) => tool !== undefined);
+}
+
+function encodeTool(tool: Tool, dropped: Set<string>): JsonObject | undefined {
+  if (tool.kind === "foreign") return tool.dialect === "chat" && isObject(tool.value) ? tool.value : undefined;
+  const { function: ofFunction, custom: ofCustom, name: _, ...bag } = ownBag(tool, dropped);
+  const words = { name: tool.name, description: tool.description };
+  if (tool.kind === "freeform") {
+    const format = nestedGrammar(tool.grammar);
+    return { ...bag, type: "custom", custom: said({ ...(isObject(ofCustom) ? ofCustom : {}), ...words, format }) };
+  }
+  if (tool.cache) dropped.add("cache_control");
+  const members = {
+    ...(isObject(ofFunction) ? ofFunction : {}),
+    ...words,
+    parameters: tool.schema,
+    strict: tool.strict,
+  };
+  return { ...bag, type: "function", function: said(members) };
+}
+
+/** The responses dialect has a grammar's members one level higher. */
+function nestedGrammar(grammar: unknown): unknown {
+  if (!isObject(grammar) || grammar.type !== "grammar" || "grammar" in grammar) return grammar;
+  const { type, ...members } = grammar;
+  return { type, grammar: members };
+}
+
+/**
+ * The members that say how tools are used.
+ * @param wireTools Those that were not left out.
+ * @throws ProxyError `invalid_request` where one is demanded that was.
+ */
+export function encodeChoice(conversation: Conversation, wireTools: JsonObject[]): JsonObject {
+  const choice = choiceOf(conversation);
+  if (wireTools.length > 0 || conversation.tools.length === 0)
+    return { tool_choice: choice, parallel_tool_calls: conversation.parallelTools };
+  // Every tool was left out: what says how to use them goes too, unless one of them is demanded.
+  if (choice === "required") refuseChoice("a tool");
+  return {};
+}
+
+function choiceOf({ toolChoice, tools, extra }: Conversation): unknown {
+  if (toolChoice === undefined) return nestedChoice(extra?.openai?.tool_choice);
+  if (typeof toolChoice === "string") return toolChoice;
+  const { name } = toolChoice;
+  const tool = tools.find((each) => (each.kind === "foreign" ? nameIn(each.value) : each.name) === name);
+  if (tool?.kind === "foreign") refuseChoice(`\`${name}\``);
+  const type = tool?.kind === "freeform" ? "custom" : "function";
+  return { type, [type]: { name: name } };
+}
+
+/** The responses dialect has a choice's list of tools, and their names, one level higher. */
+function nestedChoice(choice: unknown): unknown {
+  if (choice == null) return undefined;
+  if (!isObject(choice) || choice.type !== "allowed_tools") return refuseChoice("a tool");
+  if (isObject(choice.allowed_tools)) return choice;
+  const { type, tools, ...members } = choice;
+  const nest = (tool: unknown) =>
+    isObject(tool) && tool.type === "function" ? { type: "function", function: { name: tool.name } } : tool;
+  return { type, allowed_tools: { ...members, tools: Array.isArray(tools) ? tools.map(nest) : [] } };
+}
+
+function refuseChoice(what: string): never {
+  throw new ProxyError("invalid_request", `\`tool_choice\` asks for ${what} that this model does not have.`, {
+    param: "tool_choice",
+  });
+}
+
+const nameIn = (value: unknown) => (isObject(value) ? value.name : undefined);

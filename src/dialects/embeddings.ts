@@ -1,0 +1,80 @@
+/** Embeddings, in OpenAI's words: what a client may ask, what the upstream is asked, and the answers to both. */
+import { ProxyError } from "../errors";
+import { parseJson } from "../net/json";
+import type { JsonObject } from "./hub/conversation";
+import { countIn, isObject } from "./hub/json";
+
+export interface EmbeddingsRequest {
+  texts: string[];
+  /** The client wants each vector as base64 instead of a list of numbers. */
+  base64: boolean;
+  /** Length of the vectors, as it was sent; the upstream judges it. */
+  dimensions: unknown;
+}
+
+export interface Embeddings {
+  /** In the order of the texts. */
+  vectors: number[][];
+  /** Of input; 0 when the upstream does not say. */
+  tokens: number;
+}
+
+/** @throws ProxyError `invalid_request` naming the field that cannot be read. */
+export function decodeEmbeddingsRequest({ input, encoding_format, dimensions }: JsonObject): EmbeddingsRequest {
+  return { texts: readInput(input), base64: readFormat(encoding_format) === "base64", dimensions };
+}
+
+function readInput(input: unknown): string[] {
+  const texts = typeof input === "string" ? [input] : input;
+  if (Array.isArray(texts) && texts.length > 0 && texts.every((text) => typeof text === "string")) return texts;
+  const sentence = "`input` must be a string or a non-empty array of strings; token arrays are not supported.";
+  throw new ProxyError("invalid_request", sentence, { param: "input" });
+}
+
+function readFormat(format: unknown): "float" | "base64" {
+  if (format == null || format === "float") return "float";
+  if (format === "base64") return format;
+  throw new ProxyError("invalid_request", '`encoding_format` must be "float" or "base64".', {
+    param: "encoding_format",
+  });
+}
+
+/** The upstream takes arrays only, and gives numbers. */
+export function encodeEmbeddingsRequest(model: string, input: string[], dimensions: unknown): JsonObject {
+  return { model, input, ...(dimensions == null ? {} : { dimensions }) };
+}
+
+/**
+ * The answer to so many texts, in whatever order it came.
+ * @throws ProxyError `upstream` when it does not hold a vector for each.
+ */
+export function decodeEmbeddings(body: string, wanted: number): Embeddings {
+  const json = parseJson(body);
+  const data = isObject(json) && Array.isArray(json.data) ? json.data : [];
+  const vectors: number[][] = [];
+  for (const [position, item] of data.entries())
+    if (isObject(item) && Array.isArray(item.embedding)) vectors[countIn(item.index) ?? position] = item.embedding;
+  if (vectors.length !== wanted || vectors.includes(undefined as never))
+    throw new ProxyError("upstream", "GitHub Copilot's answer does not hold an embedding for each text.");
+  const usage = isObject(json) && isObject(json.usage) ? json.usage : {};
+  return { vectors, tokens: countIn(usage.prompt_tokens) ?? countIn(usage.total_tokens) ?? 0 };
+}
+
+/** @param model As the client spelt it. */
+export function encodeEmbeddings(model: string, { vectors, tokens }: Embeddings, base64: boolean): JsonObject {
+  return {
+    object: "list",
+    data: vectors.map((vector, index) => ({
+      object: "embedding",
+      index,
+      embedding: base64 ? toBase64(vector) : vector,
+    })),
+    model,
+    usage: { prompt_tokens: tokens, total_tokens: tokens },
+  };
+}
+
+/** Little-endian 32-bit floats. */
+function toBase64(vector: number[]): string {
+  return Buffer.from(new Float32Array(vector).buffer).toString("base64");
+}

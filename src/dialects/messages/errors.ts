@@ -1,0 +1,82 @@
+/** How the messages dialect fails: what an upstream tells of it, and what a client is told. */
+import { kinds, type ProxyError } from "../../errors";
+import { jsonFrame, type SseFrame } from "../../net/sse";
+import type { JsonObject } from "../hub/conversation";
+import { isObject, textIn } from "../hub/json";
+import type { ReplyError } from "../hub/reply";
+import { badEventCode } from "../hub/writer";
+
+/** What to say of an event that cannot be read. */
+export const badEvent = {
+  type: "error",
+  code: badEventCode,
+  message: "The upstream sent an event that cannot be read; nothing after this point is known.",
+} as const;
+
+/** What to say of a full reply that is none. */
+export const badReply = {
+  code: "upstream_bad_reply",
+  message: "The upstream's answer is not a Messages reply.",
+} as const;
+
+/** The failure a body or an event tells, in Anthropic's words or in Copilot's own. */
+export function errorIn(value: unknown): ReplyError | undefined {
+  if (!isObject(value) || (value.type !== "error" && value.error == null)) return undefined;
+  const error = isObject(value.error) ? value.error : { message: value.error ?? value.message };
+  const code = [error.code, error.type].find((word) => typeof word === "string" && word !== "");
+  return {
+    type: "error",
+    code: textIn(code) || "upstream_error",
+    message: textIn(error.message) || "The upstream reported an error without a word about it.",
+  };
+}
+
+/** The last event of a stream that broke. */
+export function errorFrame({ code, message }: ReplyError): SseFrame {
+  return jsonFrame({ type: "error", error: { type: errorTypeOf(code), message: inOurWords(message, code) } }, "error");
+}
+
+function errorTypeOf(code: string): string {
+  if (errorTypes.has(code)) return code;
+  return hints.find(([word]) => code.includes(word))?.[1] ?? "api_error";
+}
+
+/** Clients know these types of error only, and act on some of them. */
+const errorTypes = new Set(
+  "invalid_request_error authentication_error permission_error not_found_error request_too_large rate_limit_error timeout_error overloaded_error api_error".split(
+    " ",
+  ),
+);
+
+const hints = [
+  ["timeout", "timeout_error"],
+  ["overloaded", "overloaded_error"],
+  ["rate_limit", "rate_limit_error"],
+] as const;
+
+/** An error answer's body. */
+export function encodeError(error: ProxyError, requestId: string): JsonObject {
+  // A status of its own with Anthropic, which clients answer by changing the model.
+  const type = error.status === 529 ? "overloaded_error" : kinds[error.kind].anthropic;
+  return {
+    type: "error",
+    error: { type, message: inOurWords(error.message, error.details.code) },
+    request_id: requestId,
+  };
+}
+
+/** What others say of a prompt that is too long, in the words that make clients shorten it and go on. */
+function inOurWords(message: string, code: string | undefined): string {
+  for (const words of tooLong) {
+    const { tokens, limit } = words.exec(message.slice(0, 2000))?.groups ?? {};
+    if (tokens !== undefined) return `prompt is too long: ${tokens} tokens > ${limit} maximum`;
+  }
+  return code !== "context_length_exceeded" || /prompt is too long/i.test(message)
+    ? message
+    : `prompt is too long: ${message}`;
+}
+
+const tooLong = [
+  /prompt token count of (?<tokens>\d+) exceeds the limit of (?<limit>\d+)/,
+  /maximum context length is (?<limit>\d+) tokens.*?(?:resulted in|requested) (?<tokens>\d+) tokens/s,
+];

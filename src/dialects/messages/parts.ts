@@ -1,0 +1,215 @@
+/** What a message of the messages dialect is made of: a list of blocks. */
+import { parseJson } from "../../net/json";
+import type {
+  FilePart,
+  ImagePart,
+  JsonObject,
+  Part,
+  TextPart,
+  ThinkingPart,
+  ToolCallPart,
+  ToolResultPart,
+} from "../hub/conversation";
+import { isObject, listAt, objectAt, optionalBoolean, optionalText, said, textAt } from "../hub/json";
+import { unpackSignature } from "../hub/signature";
+import { dropBag, marked, typeOf, unmarked, within, words } from "./bag";
+
+// ── Wire facts ──
+
+const known = {
+  text: words("type text cache_control"),
+  source: words("type media_type data url"),
+  image: words("type source cache_control"),
+  file: words("type source title cache_control"),
+  textDocument: words("source cache_control"),
+  thinkingBlock: words("type thinking signature cache_control"),
+  redactedBlock: words("data cache_control"),
+  toolUse: words("type id name input cache_control"),
+  toolResult: words("type tool_use_id content is_error cache_control"),
+};
+
+// ── Decode ──
+
+/**
+ * A text or a list of blocks; a block only this dialect has is a foreign part.
+ * @throws ProxyError `invalid_request` naming the member.
+ */
+export function decodeContent(content: unknown, path: string): Part[] {
+  if (typeof content !== "string")
+    return listAt(content, path).map((block, index) => decodePart(block, `${path}[${index}]`));
+  return content === "" ? [] : [{ kind: "text", text: content }];
+}
+
+function decodePart(value: unknown, path: string): Part {
+  const block = objectAt(value, path);
+  const decoder = partDecoders.get(textAt(block.type, `${path}.type`));
+  return decoder?.(block, path) ?? { kind: "foreign", dialect: "messages", value: block };
+}
+
+/** Each gives undefined for a block that only this dialect can hold. */
+const partDecoders = new Map<string, (block: JsonObject, path: string) => Part | undefined>([
+  ["text", decodeText],
+  ["image", decodeImage],
+  ["document", decodeDocument],
+  ["thinking", decodeThinking],
+  ["redacted_thinking", decodeRedacted],
+  ["tool_use", decodeToolUse],
+  ["tool_result", decodeToolResult],
+]);
+
+function decodeText(block: JsonObject, path: string): TextPart {
+  return { kind: "text", text: textAt(block.text, `${path}.text`), ...marked(block, known.text) };
+}
+
+function decodeImage(block: JsonObject, path: string): ImagePart | undefined {
+  const source = objectAt(block.source, `${path}.source`);
+  const meta = marked(block, known.image, within("source", source, known.source));
+  if (source.type === "url")
+    return { kind: "image", source: { url: textAt(source.url, `${path}.source.url`) }, ...meta };
+  if (source.type !== "base64") return undefined;
+  return { kind: "image", source: base64Of(source, path), ...meta };
+}
+
+/** A PDF is a file; a document of plain text is a text with its title in the bag. */
+function decodeDocument(block: JsonObject, path: string): FilePart | TextPart | undefined {
+  const source = objectAt(block.source, `${path}.source`);
+  const inner = within("source", source, known.source);
+  if (source.type === "text") {
+    const text = textAt(source.data, `${path}.source.data`);
+    return { kind: "text", text, ...marked(block, known.textDocument, inner) };
+  }
+  if (source.type !== "base64") return undefined;
+  const name = optionalText(block.title, `${path}.title`);
+  return { kind: "file", name, ...base64Of(source, path), ...marked(block, known.file, inner) };
+}
+
+function base64Of(source: JsonObject, path: string): { mediaType: string; base64: string } {
+  return {
+    mediaType: textAt(source.media_type, `${path}.source.media_type`),
+    base64: textAt(source.data, `${path}.source.data`),
+  };
+}
+
+function decodeThinking(block: JsonObject, path: string): ThinkingPart {
+  const proof = optionalText(block.signature, `${path}.signature`);
+  return {
+    kind: "thinking",
+    text: optionalText(block.thinking, `${path}.thinking`) ?? "",
+    ...(proof ? { signature: unpackSignature(proof, "messages") } : {}),
+    ...marked(block, known.thinkingBlock),
+  };
+}
+
+/** A proof without words. The bag keeps the block's type, unless it is another dialect's proof packed by us. */
+function decodeRedacted(block: JsonObject, path: string): ThinkingPart {
+  const signature = unpackSignature(textAt(block.data, `${path}.data`), "messages");
+  const own = signature.dialect === "messages";
+  return { kind: "thinking", text: "", signature, ...(own ? marked(block, known.redactedBlock) : {}) };
+}
+
+function decodeToolUse(block: JsonObject, path: string): ToolCallPart {
+  return {
+    kind: "tool-call",
+    id: textAt(block.id, `${path}.id`),
+    name: textAt(block.name, `${path}.name`),
+    input: JSON.stringify(block.input ?? {}),
+    ...marked(block, known.toolUse),
+  };
+}
+
+function decodeToolResult(block: JsonObject, path: string): ToolResultPart {
+  const failed = optionalBoolean(block.is_error, `${path}.is_error`);
+  return {
+    kind: "tool-result",
+    id: textAt(block.tool_use_id, `${path}.tool_use_id`),
+    parts: decodeContent(block.content, `${path}.content`),
+    ...(failed ? { failed } : {}),
+    ...marked(block, known.toolResult),
+  };
+}
+
+// ── Encode ──
+
+/** Undefined for what the dialect has no word for; its name joins `dropped`. */
+export function encodePart(part: Part, dropped: Set<string>): JsonObject | undefined {
+  dropBag(part, dropped);
+  switch (part.kind) {
+    case "text":
+      return encodeText(part);
+    case "image":
+      return unmarked({ type: "image", source: imageSource(part.source) }, part);
+    case "file":
+      return encodeFile(part, dropped);
+    case "thinking":
+      return encodeThinking(part, dropped);
+    case "tool-call":
+      return unmarked({ type: "tool_use", id: part.id, name: part.name, input: inputObject(part) }, part);
+    case "tool-result":
+      return encodeToolResult(part, dropped);
+    case "foreign": {
+      if (part.dialect === "messages" && isObject(part.value)) return part.value;
+      dropped.add(typeOf(part.value));
+    }
+  }
+}
+
+function encodeText(part: TextPart): JsonObject {
+  if (part.extra?.anthropic?.type !== "document") return unmarked({ type: "text", text: part.text }, part);
+  const source = { type: "text", media_type: "text/plain", data: part.text };
+  return unmarked({ type: "document", source }, part);
+}
+
+function imageSource(source: ImagePart["source"]): JsonObject {
+  if ("base64" in source) return { type: "base64", media_type: source.mediaType, data: source.base64 };
+  const inline = /^data:([^;,]+);base64,/.exec(source.url.slice(0, 200));
+  return inline
+    ? { type: "base64", media_type: inline[1], data: source.url.slice(inline[0].length) }
+    : { type: "url", url: source.url };
+}
+
+/** PDFs and texts can be read; for anything else the model is told what it does not see. */
+function encodeFile(part: FilePart, dropped: Set<string>): JsonObject {
+  const { mediaType, base64, name: title } = part;
+  if (mediaType === "application/pdf") {
+    const source = { type: "base64", media_type: mediaType, data: base64 };
+    return unmarked(said({ type: "document", source, title }), part);
+  }
+  if (/^text\/|^application\/json$/.test(mediaType)) {
+    const source = { type: "text", media_type: "text/plain", data: Buffer.from(base64, "base64").toString() };
+    return unmarked(said({ type: "document", source, title }), part);
+  }
+  dropped.add(`file of type ${mediaType}`);
+  const notice = `[The file ${title ?? ""} (${mediaType}) was left out: only PDF and text files can be read here.]`;
+  return { type: "text", text: notice };
+}
+
+function encodeThinking(part: ThinkingPart, dropped: Set<string>): JsonObject | undefined {
+  const { signature, text, extra } = part;
+  if (signature?.dialect === "messages") {
+    return extra?.anthropic?.type === "redacted_thinking"
+      ? unmarked({ type: "redacted_thinking", data: signature.value }, part)
+      : unmarked({ type: "thinking", thinking: text, signature: signature.value }, part);
+  }
+  dropped.add("thinking");
+}
+
+function encodeToolResult(part: ToolResultPart, dropped: Set<string>): JsonObject {
+  const blocks = part.parts.flatMap<JsonObject>((inner) => encodePart(inner, dropped) ?? []);
+  const content = blocks.length === 0 ? undefined : plainest(blocks);
+  return unmarked(said({ type: "tool_result", tool_use_id: part.id, content, is_error: part.failed }), part);
+}
+
+/** A call's input as the object it must be here. What is none is kept under a name of its own. */
+export function inputObject({ input, freeform }: { input: string; freeform?: true }): JsonObject {
+  if (freeform) return { input };
+  if (input.trim() === "") return {};
+  const parsed = parseJson(input);
+  return isObject(parsed) ? parsed : { raw_arguments: input };
+}
+
+/** One plain text block is spelt as a string. */
+export function plainest(content: unknown): unknown {
+  if (!Array.isArray(content) || content.length !== 1) return content;
+  const block: unknown = content[0];
+  return isObject(block) && block.type === "text" && Object.keys(block).length === 2 ? block.text : content;
+}

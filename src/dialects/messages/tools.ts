@@ -1,0 +1,108 @@
+/** Tools in the messages dialect, and the choice among them. */
+import { ProxyError } from "../../errors";
+import type { Conversation, FreeformTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
+import { isObject, objectAt, optionalBoolean, optionalText, said, textAt } from "../hub/json";
+import { dropBag, marked, typeOf, unmarked, within, words } from "./bag";
+
+// ── Wire facts ──
+
+const known = {
+  tool: words("type name description input_schema strict cache_control"),
+  toolChoice: words("type name disable_parallel_tool_use"),
+};
+
+// ── Tables ──
+
+const toolChoiceOf = new Map([
+  ["auto", "auto"],
+  ["any", "required"],
+  ["none", "none"],
+] as const);
+const toolChoiceWords = { auto: "auto", required: "any", none: "none" } as const;
+
+// ── Decode ──
+
+/** @throws ProxyError `invalid_request` naming the member. */
+export function decodeTool(value: unknown, index: number): Tool {
+  const path = `tools[${index}]`;
+  const tool = objectAt(value, path);
+  if (tool.type != null && tool.type !== "custom") return { kind: "foreign", dialect: "messages", value: tool };
+  const strict = optionalBoolean(tool.strict, `${path}.strict`);
+  return {
+    kind: "function",
+    name: textAt(tool.name, `${path}.name`),
+    description: optionalText(tool.description, `${path}.description`),
+    schema: tool.input_schema ?? undefined,
+    ...(strict ? { strict } : {}),
+    ...marked(tool, known.tool),
+  };
+}
+
+/** The choice also says whether calls may be parallel; what the hub has no word for goes into the bag. */
+export function decodeChoice(
+  value: unknown,
+): Pick<Conversation, "toolChoice" | "parallelTools"> & { bag?: JsonObject } {
+  if (value == null) return {};
+  const choice = objectAt(value, "tool_choice");
+  const single = optionalBoolean(choice.disable_parallel_tool_use, "tool_choice.disable_parallel_tool_use");
+  const meta = { ...(single ? { parallelTools: false } : {}), bag: within("tool_choice", choice, known.toolChoice) };
+  if (choice.type === "tool") return { toolChoice: { name: textAt(choice.name, "tool_choice.name") }, ...meta };
+  for (const [word, toolChoice] of toolChoiceOf) if (word === choice.type) return { toolChoice, ...meta };
+  return { bag: { tool_choice: choice } };
+}
+
+// ── Encode ──
+
+/**
+ * Undefined when there are none.
+ * @throws ProxyError `invalid_request` where the answer has to be a call of one that is left out.
+ */
+export function encodeTools(conversation: Conversation, dropped: Set<string>): JsonObject[] | undefined {
+  const tools = conversation.tools.flatMap<JsonObject>((tool) => {
+    dropBag(tool, dropped);
+    if (tool.kind === "function") return encodeFunction(tool);
+    if (tool.kind === "freeform") return freeformTool(tool, dropped);
+    if (tool.dialect === "messages" && isObject(tool.value)) return tool.value;
+    refuseForced(conversation, tool.value);
+    dropped.add(typeOf(tool.value));
+    return [];
+  });
+  return tools.length === 0 ? undefined : tools;
+}
+
+function encodeFunction(tool: FunctionTool): JsonObject {
+  const { name, description, strict } = tool;
+  return unmarked(
+    said({ name, description, input_schema: tool.schema ?? emptySchema, strict: strict || undefined }),
+    tool,
+  );
+}
+
+const emptySchema = { type: "object", properties: {} };
+
+/** Brought to function form before it comes here; should one slip through, its input is one text. */
+function freeformTool({ name, description, grammar }: FreeformTool, dropped: Set<string>): JsonObject {
+  if (grammar !== undefined) dropped.add("grammar");
+  const schema = { type: "object", properties: { input: { type: "string" } }, required: ["input"] };
+  return said({ name, description, input_schema: schema });
+}
+
+/** A tool another service runs may be left out, but not when the answer has to be a call of it. */
+function refuseForced({ toolChoice, tools, extra }: Conversation, tool: unknown): void {
+  const asked = extra?.openai?.tool_choice;
+  const named =
+    isObject(toolChoice) && isObject(tool) && (toolChoice.name === tool.name || toolChoice.name === tool.type);
+  const alone = toolChoice === "required" && tools.length === 1;
+  if (!named && !alone && !(isObject(asked) && asked.type === typeOf(tool))) return;
+  const sentence = `The tool \`${typeOf(tool)}\` does not exist for this model, so \`tool_choice\` cannot force it.`;
+  throw new ProxyError("invalid_request", sentence, { param: "tool_choice", code: "unsupported_value" });
+}
+
+/** Undefined when nothing was said. */
+export function encodeChoice({ toolChoice, parallelTools, tools }: Conversation): JsonObject | undefined {
+  const single = parallelTools === false && tools.length > 0 ? { disable_parallel_tool_use: true } : undefined;
+  if (toolChoice === undefined) return single && { type: "auto", ...single };
+  if (toolChoice === "none") return { type: "none" };
+  if (typeof toolChoice === "object") return { type: "tool", name: toolChoice.name, ...single };
+  return { type: toolChoiceWords[toolChoice], ...single };
+}

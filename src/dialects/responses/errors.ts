@@ -1,0 +1,29 @@
+/** How replies of the responses dialect fail, as an upstream tells it. */
+import type { JsonObject } from "../hub/conversation";
+import { isObject, textIn } from "../hub/json";
+import type { ReplyError } from "../hub/reply";
+import { badEventCode } from "../hub/writer";
+
+/** What to say of an event that cannot be followed. */
+export const badEvent = {
+  code: badEventCode,
+  message: "The upstream sent something in its stream that is not what a response is made of.",
+} as const;
+
+/** What to say of a full reply that is none. */
+export const badReply = {
+  code: "upstream_bad_reply",
+  message: "The upstream's answer is not a response.",
+} as const;
+
+/** What to say of an error without words. */
+export const gaveUp = {
+  code: "upstream_error",
+  message: "The upstream gave up on its reply without saying why.",
+} as const;
+
+/** What an upstream says has gone wrong: flat, one level deeper, or without a type. */
+export function errorIn(event: JsonObject): Pick<ReplyError, "code" | "message"> | undefined {
+  const error = isObject(event.error) ? event.error : event.type === "error" ? event : undefined;
+  return error && { code: textIn(error.code) || gaveUp.code, message: textIn(error.message) || gaveUp.message };
+}

@@ -1,0 +1,196 @@
+/** What a request of the responses dialect is made of: the pieces of a message, and the items beside messages. */
+import type {
+  Bag,
+  Conversation,
+  FilePart,
+  ImagePart,
+  JsonObject,
+  Part,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+} from "../hub/conversation";
+import { arrayAt, isObject, objectAt, rest, said, textAt } from "../hub/json";
+import { unpackSignature } from "../hub/signature";
+import { bagOf, dataOf, dataUrl } from "../openai";
+import { chatOnly, ownBag, ownValue } from "./bag";
+import { hubName, localName, type Toolbox, wireName } from "./tools";
+
+// ── Wire facts ──
+
+const known = {
+  text: new Set(["type", "text"]),
+  refusal: new Set(["type", "refusal"]),
+  image: new Set(["type", "image_url"]),
+  file: new Set(["type", "filename", "file_data"]),
+  reasoning: new Set(["type", "id", "summary", "encrypted_content"]),
+  call: new Set(["type", "call_id", "name", "arguments", "input"]),
+  output: new Set(["type", "call_id", "output"]),
+};
+
+// ── Decode ──
+
+/**
+ * The pieces of a message or of an output.
+ * @param textType How plain text is spelt there; another spelling is kept in the bag.
+ */
+export function decodeContent(content: unknown, path: string, textType: string): Part[] {
+  return arrayAt(content, path).map((value, index) => decodePart(objectAt(value, `${path}[${index}]`), textType));
+}
+
+function decodePart(part: JsonObject, textType: string): Part {
+  const { type } = part;
+  if ((type === "input_text" || type === "output_text" || type === "text") && typeof part.text === "string")
+    return { kind: "text", text: part.text, ...textBag(part, textType) };
+  if (type === "refusal" && typeof part.refusal === "string")
+    return { kind: "text", text: part.refusal, refusal: true, ...bagOf(rest(part, known.refusal)) };
+  if (type === "input_image" && typeof part.image_url === "string")
+    return {
+      kind: "image",
+      source: dataOf(part.image_url) ?? { url: part.image_url },
+      ...bagOf(rest(part, known.image)),
+    };
+  const data = type === "input_file" && typeof part.file_data === "string" ? dataOf(part.file_data) : undefined;
+  if (data) {
+    const name = typeof part.filename === "string" ? { name: part.filename } : {};
+    return { kind: "file", ...name, ...data, ...bagOf(rest(part, known.file)) };
+  }
+  return { kind: "foreign", dialect: "responses", value: part, ...bagOf({ content: true }) };
+}
+
+/** Empty lists of annotations and logprobs say nothing. */
+function textBag(part: JsonObject, textType: string): Bag {
+  const isEmpty = (value: unknown) => Array.isArray(value) && value.length === 0;
+  const others: JsonObject = { ...rest(part, known.text) };
+  for (const key of ["annotations", "logprobs"]) if (isEmpty(others[key])) delete others[key];
+  return bagOf(part.type === textType ? others : { ...others, type: part.type });
+}
+
+/** A `reasoning` item. */
+export function decodeThinking(item: JsonObject): Part {
+  const text = thinkingText(item);
+  const id = typeof item.id === "string" ? item.id : undefined;
+  const proof = typeof item.encrypted_content === "string" ? item.encrypted_content : "";
+  const isPlain = Bun.deepEquals(item.summary, summaryOf(text));
+  const bag = bagOf({ ...rest(item, known.reasoning), ...(isPlain ? {} : { summary: item.summary ?? [] }) });
+  return {
+    kind: "thinking",
+    text,
+    ...(proof === "" ? {} : { signature: unpackSignature(proof, "responses", id) }),
+    ...bag,
+  };
+}
+
+/** The words of a reasoning item: its summary, or the raw thinking where there is none. */
+export function thinkingText(item: JsonObject): string {
+  const words = (parts: unknown) => (Array.isArray(parts) ? parts.filter(isObject).map(({ text }) => text) : []);
+  const told = (texts: unknown[]) => texts.filter((text) => typeof text === "string" && text !== "").join("\n\n");
+  return told(words(item.summary)) || told(words(item.content));
+}
+
+const summaryOf = (text: string): JsonObject[] => (text === "" ? [] : [{ type: "summary_text", text }]);
+
+/** A call of a function or freeform tool. @throws ProxyError `invalid_request` naming the member. */
+export function decodeCall(item: JsonObject, path: string, box: Toolbox): ToolCallPart {
+  const field = item.type === "custom_tool_call" ? "input" : "arguments";
+  const name = textAt(item.name, `${path}.name`);
+  const local = typeof item.namespace === "string" ? { [localName]: name } : {};
+  return {
+    kind: "tool-call",
+    id: textAt(item.call_id, `${path}.call_id`),
+    name: hubName(name, item.namespace, box),
+    input: textAt(item[field], `${path}.${field}`),
+    ...bagOf({ ...rest(item, known.call), ...local }),
+  };
+}
+
+/** A call's output. @throws ProxyError `invalid_request` naming the member. */
+export function decodeResult(item: JsonObject, path: string): ToolResultPart {
+  const output = typeof item.output === "string" ? [{ type: "input_text", text: item.output }] : item.output;
+  return {
+    kind: "tool-result",
+    id: textAt(item.call_id, `${path}.call_id`),
+    parts: decodeContent(output, `${path}.output`, "input_text"),
+    // The dialect has no word for a tool's failure; `incomplete` is what other gateways write, and Copilot takes.
+    ...(item.status === "incomplete" ? { failed: true } : {}),
+    ...bagOf(rest(item, known.output)),
+  };
+}
+
+// ── Encode ──
+
+type ContentPart = TextPart | ImagePart | FilePart;
+
+/** What stands within a message; every other part is an item of its own. */
+export const isContent = (part: Part): part is ContentPart =>
+  part.kind === "text" || part.kind === "image" || part.kind === "file";
+
+/** @param textType How plain text is spelt where it stands. */
+export function encodeContent(part: ContentPart, textType: string, dropped: Set<string>): JsonObject {
+  const bag = ownBag(part, chatOnly.others, dropped);
+  switch (part.kind) {
+    case "text":
+      return part.refusal
+        ? { ...bag, type: "refusal", refusal: part.text }
+        : { type: textType, text: part.text, ...bag };
+    case "image": {
+      const { source } = part;
+      const url = "url" in source ? source.url : dataUrl(source);
+      return { ...bag, type: "input_image", image_url: url };
+    }
+    case "file": {
+      const file_data = dataUrl(part);
+      return said({ ...bag, type: "input_file", filename: part.name, file_data });
+    }
+  }
+}
+
+/** What is being written, and what was learnt on the way. */
+export interface Writing {
+  conversation: Conversation;
+  /** Ids of calls of freeform tools: their results have a type of their own. */
+  freeformCalls: Set<string>;
+  dropped: Set<string>;
+}
+
+/** Undefined for what the dialect has no word for; its name joins `dropped`. */
+export function encodeItem(part: Exclude<Part, ContentPart>, writing: Writing): JsonObject | undefined {
+  const { dropped, freeformCalls } = writing;
+  const { [localName]: _, ...bag } = ownBag(part, chatOnly.others, dropped);
+  switch (part.kind) {
+    case "foreign":
+      return ownValue(part, dropped);
+    case "thinking": {
+      if (part.signature?.dialect !== "responses") {
+        dropped.add("thinking");
+        return undefined;
+      }
+      const { value, id } = part.signature;
+      return said({ type: "reasoning", id, summary: summaryOf(part.text), encrypted_content: value, ...bag });
+    }
+    case "tool-call": {
+      if (part.freeform) freeformCalls.add(part.id);
+      const input = part.freeform ? { input: part.input } : { arguments: part.input };
+      const type = part.freeform ? "custom_tool_call" : "function_call";
+      return { ...bag, type, call_id: part.id, ...wireName(writing.conversation, part), ...input };
+    }
+    case "tool-result": {
+      const type = part.freeform || freeformCalls.has(part.id) ? "custom_tool_call_output" : "function_call_output";
+      const status = part.failed ? { status: "incomplete" } : {};
+      return { ...bag, type, call_id: part.id, output: encodeOutput(part.parts, dropped), ...status };
+    }
+  }
+}
+
+/** A tool's output: one plain text as a string, anything richer as parts. */
+function encodeOutput(parts: Part[], dropped: Set<string>): string | JsonObject[] {
+  const pieces = parts.flatMap((part): JsonObject[] => {
+    if (isContent(part)) return [encodeContent(part, "input_text", dropped)];
+    const own = part.kind === "foreign" ? ownValue(part, dropped) : undefined;
+    return own ? [own] : [];
+  });
+  const [first] = pieces;
+  if (!first) return "";
+  const isPlain = pieces.length === 1 && first.type === "input_text" && Object.keys(first).length === 2;
+  return isPlain && typeof first.text === "string" ? first.text : pieces;
+}
