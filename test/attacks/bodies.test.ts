@@ -47,7 +47,7 @@ describe.each([
     const response = await proxy.post(path, { ...good, messages: Array.from({ length: 100_000 }, () => hello) });
     expect(response.status).toBeLessThan(500);
     await response.arrayBuffer();
-    expect(performance.now() - startedAt).toBeLessThan(5000);
+    expect(performance.now() - startedAt).toBeLessThan(2500);
   });
 });
 
@@ -62,7 +62,7 @@ test("BO15: 100,000 keys, and a key of 1 MB", async () => {
     const response = await proxy.post("/v1/chat/completions", body);
     expect([200, 400]).toContain(response.status);
     await response.arrayBuffer();
-    expect(performance.now() - startedAt).toBeLessThan(2000);
+    expect(performance.now() - startedAt).toBeLessThan(1500);
   }
 });
 

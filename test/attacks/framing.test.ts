@@ -1,6 +1,9 @@
 /** Requests as no client should write them: framing, pipelines, headers, other protocols on the port. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
+import { methodsByPath } from "../../src/api/routes";
+import { run } from "../support/command";
+import { memoryOf } from "../support/machine";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { sendRaw } from "../support/raw";
 
@@ -50,13 +53,16 @@ describe("a request whose length is not one thing is refused, and what follows i
   });
 });
 
-test("HD04: other methods are refused, and nothing is a tunnel", async () => {
-  expect((await sendRaw(open.url, `TRACE / HTTP/1.1\r\n${host}\r\n`)).statuses).toEqual([405]);
-  const tunnel = await sendRaw(open.url, "CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n");
-  expect([400, 405]).toContain(tunnel.statuses[0]!);
+test.each([
+  ["TRACE", `TRACE / HTTP/1.1\r\n${host}\r\n`, [405]],
+  ["PUT with a body", `PUT / HTTP/1.1\r\n${host}Content-Length: 2\r\n\r\n{}`, [405]],
+  ["CONNECT to another host", "CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n", [400]],
+  ["CONNECT to ourselves", `CONNECT localhost:80 HTTP/1.1\r\n${host}\r\n`, [400]],
   // A method nobody knows is not even read.
-  const unknown = await sendRaw(open.url, `FOO / HTTP/1.1\r\n${host}\r\n`);
-  expect([unknown.closed, unknown.statuses.every((status) => status >= 400)]).toEqual([true, true]);
+  ["FOO", `FOO / HTTP/1.1\r\n${host}\r\n`, []],
+])("HD04: %s is refused and closed, and what follows it is not run", async (_name, bytes, wanted) => {
+  const { statuses, closed } = await sendRaw(open.url, bytes + smuggled, { quiet: 500 });
+  expect([statuses, closed]).toEqual([wanted, true]);
 });
 
 test("HD05: requests in one write are each judged for themselves, in order", async () => {
@@ -120,9 +126,13 @@ test("HD12: a thousand idle connections slow nobody down", async () => {
     ),
   );
   await (await fetch(`${open.url}/health`)).text();
-  const startedAt = performance.now();
-  expect((await fetch(`${open.url}/health`)).status).toBe(200);
-  expect(performance.now() - startedAt).toBeLessThan(250);
+  const waits: number[] = [];
+  for (let turn = 0; turn < 5; turn++) {
+    const startedAt = performance.now();
+    expect((await fetch(`${open.url}/v1/models`)).status).toBe(200);
+    waits.push(performance.now() - startedAt);
+  }
+  expect(waits.sort((one, other) => one - other)[2]!).toBeLessThan(100);
   for (const socket of sockets) socket.destroy();
 });
 
@@ -146,7 +156,7 @@ test("AU13: asking what a path answers to needs no key and runs nothing", async 
 test("AU15: a key with a byte no key has is 401, one with NUL is 400", async () => {
   const head = Buffer.from(`GET /v1/models HTTP/1.1\r\n${host}x-api-key: k`);
   const high = await sendRaw(guarded.url, Buffer.concat([head, Buffer.from([0xff]), Buffer.from("\r\n\r\n")]));
-  expect([401, 400]).toContain(high.statuses[0]!);
+  expect(high.statuses).toEqual([401]);
   expect((await sendRaw(guarded.url, get("x-api-key: k\0\r\n", "/v1/models"))).statuses).toEqual([400]);
 });
 
@@ -155,20 +165,10 @@ test("AU20, XO22: no route ever becomes a WebSocket", async () => {
     "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
   expect((await sendRaw(guarded.url, get(upgrade, "/v1/responses"))).statuses).toEqual([401]);
   expect((await sendRaw(open.url, get(upgrade, "/v1/responses"))).statuses).toEqual([426]);
-  const paths = [
-    "/",
-    "/health",
-    "/v1/models",
-    "/v1/responses",
-    "/usage",
-    "/token",
-    "/admin",
-    "/api/admin/live",
-    "/p/v1/models",
-  ];
+  const paths = [...methodsByPath().keys(), "/admin", "/api/admin/live", "/api/admin/requests"];
   for (const path of paths) {
     const { statuses } = await sendRaw(open.url, get(`${upgrade}Origin: https://evil.example\r\n`, path), {
-      quiet: 40,
+      quiet: 20,
     });
     expect([path, statuses.includes(101)]).toEqual([path, false]);
   }
@@ -189,28 +189,34 @@ test("AU17: the admin token is no client key", async () => {
 });
 
 test("AU18: 5,000 wrong keys leave no row and no memory, and the right one is served", async () => {
-  const rows = guarded.rows().length;
-  let refused = 0;
-  const before = process.memoryUsage.rss();
-  for (let round = 0; round < 50; round++) {
-    const statuses = await Promise.all(
-      Array.from({ length: 100 }, (_, index) =>
-        fetch(`${guarded.url}/usage`, { headers: { "x-api-key": `wrong-${round}-${index}` } }).then(
-          async (response) => {
-            await response.arrayBuffer();
-            return response.status;
-          },
-        ),
-      ),
-    );
-    refused += statuses.filter((status) => status === 401).length;
-  }
-  expect(refused).toBe(5000);
-  expect((await fetch(`${guarded.url}/v1/models`, { headers: { "x-api-key": key } })).status).toBe(200);
-  expect(guarded.rows().length).toBe(rows);
-  // The callers live in this process too.
-  expect(process.memoryUsage.rss() - before).toBeLessThan(100 * 1024 * 1024);
-});
+  await using command = run(["start", "--demo", "--json", "--port", "0"], { env: { DRAGOMAN_API_KEY: key } });
+  const { url, pid } = await command.ready();
+  const guess = async (with_: string) => {
+    const response = await fetch(`${url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "x-api-key": with_, "content-type": "application/json" },
+      body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] }),
+    });
+    await response.arrayBuffer();
+    return response.status;
+  };
+  const round = async (name: string) => {
+    const statuses = new Set<number>();
+    for (let turn = 0; turn < 50; turn++)
+      for (const status of await Promise.all(Array.from({ length: 100 }, (_, at) => guess(`${name}-${turn}-${at}`))))
+        statuses.add(status);
+    return [...statuses];
+  };
+  expect(await guess(key)).toBe(200);
+  expect(await round("warm")).toEqual([401]);
+  const before = memoryOf(pid);
+  expect(await round("wrong")).toEqual([401]);
+  expect(memoryOf(pid) - before).toBeLessThan(10);
+  expect(await guess(key)).toBe(200);
+  const { items } = (await (await fetch(`${url}/api/admin/requests`)).json()) as { items: object[] };
+  expect(items).toHaveLength(2);
+  expect(command.stderr()).not.toContain("wrong-");
+}, 20_000);
 
 test("AU21: a key that is taken away ends no stream it began, and no more", async () => {
   await using proxy = await startProxy({

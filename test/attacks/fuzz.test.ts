@@ -2,125 +2,32 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { codecs } from "../../src/dialects/codecs";
-import { dialects } from "../../src/dialects/hub/conversation";
+import { type Conversation, type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { ProxyError } from "../../src/errors";
-import { gatherFrames, readSse } from "../../src/net/sse";
-import { pipe, run } from "../../src/net/stream";
+import { gatherFrames, readSse, type SseFrame } from "../../src/net/sse";
+import { collect, pipe, run } from "../../src/net/stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { almost, almostStream, encode, object, runs, stream } from "./shapes";
 
-const runs = { numRuns: 300, seed: 20_261_121 };
-const encode = (text: string) => new TextEncoder().encode(text);
 const asked = { model: "m", replies: 1, usage: true } as never;
-
-/** Bytes that look like an event stream often enough to be dangerous. */
-const line = fc.oneof(
-  fc.constantFrom(
-    "data: [DONE]",
-    "data:",
-    "data: {}",
-    "data: null",
-    "data: []",
-    "event: error",
-    ": x",
-    "",
-    "\r",
-    "id: 1",
-    "retry: 1",
-    'data: {"type":"message_stop"}',
-    'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":-1}]}}]}',
-    'data: {"type":"response.completed"}',
-    'data: {"error":null}',
-    'data: {"type":"content_block_delta","index":1e9,"delta":{}}',
-  ),
-  fc.json().map((json) => `data: ${json}`),
-  fc.string().map((text) => `data: ${text}`),
-  fc.string(),
-);
-const stream = fc.oneof(
-  fc.array(line, { maxLength: 12 }).map((lines) => encode(`${lines.join("\n\n")}\n\n`)),
-  fc.array(line, { maxLength: 12 }).map((lines) => encode(lines.join("\r\n"))),
-  fc.uint8Array({ maxLength: 400 }),
-);
 
 function cut(bytes: Uint8Array, size: number): Uint8Array[] {
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.slice(at * size, (at + 1) * size));
 }
 
-/** Members a decoder will look at, holding what it does not expect. */
-const words = fc.constantFrom(
-  "model",
-  "messages",
-  "input",
-  "content",
-  "role",
-  "type",
-  "text",
-  "tools",
-  "tool_calls",
-  "function",
-  "name",
-  "arguments",
-  "id",
-  "index",
-  "choices",
-  "delta",
-  "message",
-  "usage",
-  "output",
-  "item",
-  "error",
-  "stop_reason",
-  "finish_reason",
-  "system",
-  "tool_choice",
-  "thinking",
-  "source",
-  "max_tokens",
-  "input_schema",
-  "tool_use_id",
-  "call_id",
-  "__proto__",
-  "constructor",
-);
-const values = fc.constantFrom<unknown>(
-  "user",
-  "assistant",
-  "tool",
-  "system",
-  "text",
-  "tool_use",
-  "tool_result",
-  "thinking",
-  "image",
-  "function_call",
-  "function_call_output",
-  "reasoning",
-  "message",
-  "function",
-  "message_start",
-  "content_block_start",
-  "content_block_delta",
-  "response.created",
-  "response.output_item.added",
-  "auto",
-  0,
-  -1,
-  1e308,
-  null,
-  true,
-  "",
-  "\ud800",
-);
-const { tree } = fc.letrec<{ tree: unknown }>((tie) => ({
-  tree: fc.oneof(
-    { depthSize: "small", withCrossShrink: true },
-    values,
-    fc.array(tie("tree"), { maxLength: 4 }),
-    fc.dictionary(words, tie("tree"), { maxKeys: 6 }),
-  ),
-}));
-const object = fc.dictionary(words, tree, { maxKeys: 8 });
+/** The frames end in the dialect's last word or in its error, and in one of them only. */
+function expectEndOf(dialect: Dialect, frames: SseFrame[]): void {
+  const isEnd = {
+    chat: ({ data = "" }: SseFrame) => data === "[DONE]" || data.startsWith('{"error"'),
+    responses: ({ event = "" }: SseFrame) => /^(?:response\.(?:completed|incomplete|failed)|error)$/.test(event),
+    messages: ({ event = "" }: SseFrame) => /^(?:message_stop|error)$/.test(event),
+  }[dialect];
+  expect(frames.filter(isEnd)).toHaveLength(1);
+  expect(isEnd(frames.at(-1)!)).toBe(true);
+}
+
+const isEvent = ({ data }: SseFrame) => data !== undefined;
 
 /** One end at most, nothing behind it, and an error unless it is a finish. */
 function expectOneEnd(events: ReplyEvent[]): void {
@@ -162,6 +69,37 @@ describe.each([...dialects])("%s", (dialect) => {
     );
   });
 
+  test("a recorded stream with something wrong in it ends once, and in one way in each client's dialect", () => {
+    fc.assert(
+      fc.property(almostStream(dialect), (bytes) => {
+        expectOneEnd(run(pipe(readSse, codec.decodeStream()), [bytes]));
+        for (const client of dialects) {
+          const asked = { model: "m", turns: [], tools: [], stream: true } as unknown as Conversation;
+          const out: SseFrame[] = [];
+          const sink = codec.decodeStream()(codecs[client].encodeStream(asked)(collect(out)));
+          const reader = readSse(sink);
+          reader.push(bytes);
+          reader.end();
+          expectEndOf(client, out);
+        }
+      }),
+      runs,
+    );
+  });
+
+  test("passed through, a recorded stream with something wrong in it is never a crash", () => {
+    fc.assert(
+      fc.property(almostStream(dialect), (bytes) => {
+        const out = gatherFrames();
+        const client = codec.mendStream(asked, () => {})(out);
+        for (const frame of run(readSse, [bytes])) client.push(frame);
+        client.end();
+        out.take();
+      }),
+      runs,
+    );
+  });
+
   test("passed through, a stream of anything is never a crash", () => {
     fc.assert(
       fc.property(stream, (bytes) => {
@@ -191,6 +129,20 @@ describe.each([...dialects])("%s", (dialect) => {
     );
   });
 
+  test("a recorded reply with something wrong in it is read into each dialect, mended, or refused in words", () => {
+    fc.assert(
+      fc.property(almost(dialect, "reply"), (body) => {
+        const events = codec.decodeReply(JSON.parse(JSON.stringify(body)));
+        expectOneEnd(events);
+        const conversation = { model: "m", turns: [], tools: [], stream: false } as unknown as Conversation;
+        if (events.at(-1)?.type === "finish")
+          for (const client of dialects) JSON.stringify(codecs[client].encodeReply(events, conversation));
+        JSON.stringify(codec.mendReply(JSON.parse(JSON.stringify(body)), asked).body);
+      }),
+      runs,
+    );
+  });
+
   test("a full reply of anything is read, mended, or refused in words", () => {
     fc.assert(
       fc.property(object, (body) => {
@@ -215,7 +167,62 @@ describe.each([...dialects])("%s", (dialect) => {
   });
 });
 
+test("ids that hold quotes and backslashes stay what they are", () => {
+  const event = (type: string, members: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
+  for (const id of ['a"b', "a\\", 'a\\"', "\\", '"', "ü\n"]) {
+    const stream = [
+      event("response.created", { sequence_number: 0, response: { id: "r", output: [] } }),
+      event("response.output_text.delta", { sequence_number: 1, output_index: 0, item_id: id, delta: "x" }),
+      event("response.output_text.delta", { sequence_number: 2, output_index: 0, item_id: `other ${id}`, delta: "y" }),
+      event("response.output_item.done", {
+        sequence_number: 3,
+        output_index: 0,
+        item: { id: "third", type: "message" },
+      }),
+      event("response.completed", { sequence_number: 4, response: { id: "r", status: "completed", output: [] } }),
+    ].join("");
+    const out: SseFrame[] = [];
+    const client = codecs.responses.mendStream(asked, () => {})(collect(out));
+    for (const frame of run(readSse, [encode(stream)])) client.push(frame);
+    client.end();
+    const events = out.map(({ data = "" }) => JSON.parse(data));
+    expect(events.map(({ type }) => type).at(-1)).toBe("response.completed");
+    expect(events.flatMap(({ item_id, item }) => item_id ?? item?.id ?? [])).toEqual([id, id, id]);
+  }
+});
+
+describe("large frames", () => {
+  test("end where they end, whatever their line ends and wherever they were cut", () => {
+    const ends = fc.constantFrom("\n\n", "\r\r", "\r\n\r\n", "\n\r\n", "\r\n\n");
+    const filler = fc.constantFrom("x".repeat(70_000), "data: y\n".repeat(9000), "data: y\r\n".repeat(8000));
+    fc.assert(
+      fc.property(
+        filler,
+        ends,
+        fc.integer({ min: -9, max: 9 }),
+        fc.integer({ min: 1, max: 6 }),
+        (body, end, at, step) => {
+          const bytes = encode(`data: ${body}${end}data: after\n\n`);
+          const edge = 6 + body.length + at;
+          const pieces = [bytes.slice(0, 65_600), bytes.slice(65_600, edge), ...cut(bytes.slice(edge), step)];
+          const read = (chunks: Uint8Array[]) => run(readSse, chunks).flatMap(({ data }) => data ?? []);
+          expect(read(pieces)).toEqual(read([bytes]));
+          expect(read(pieces).at(-1)).toBe("after");
+        },
+      ),
+      { ...runs, numRuns: 100 },
+    );
+  });
+});
+
 describe("through the proxy, into each other dialect", () => {
+  const dialectOf: Record<string, Dialect> = {
+    "/v1/chat/completions": "chat",
+    "/chat/completions": "chat",
+    "/v1/responses": "responses",
+    "/responses": "responses",
+    "/v1/messages": "messages",
+  };
   const routes = [
     ["/v1/chat/completions", "claude-sonnet-4.6", "/v1/messages"],
     ["/v1/messages", "gpt-5.3-codex", "/responses"],
@@ -230,7 +237,8 @@ describe("through the proxy, into each other dialect", () => {
   afterAll(() => proxy[Symbol.asyncDispose]());
 
   test.each(routes)("%s to %s: a request of anything is served or refused, never 500", async (path, model) => {
-    for (const body of fc.sample(object, { numRuns: 120, seed: 20_261_121 })) {
+    const requests = fc.oneof(object, almost(dialectOf[path]!, "request"));
+    for (const body of fc.sample(requests, { numRuns: 200, seed: runs.seed })) {
       const response = await proxy.post(path, { ...body, model, stream: false });
       const text = await response.text();
       expect([response.status < 500 || response.status === 502, text.slice(0, 200), body]).toEqual([
@@ -245,7 +253,8 @@ describe("through the proxy, into each other dialect", () => {
     "%s to %s: an answer of anything ends, in an error unless it was whole",
     async (path, model, endpoint) => {
       const input = [{ role: "user", content: "Hello" }];
-      for (const bytes of fc.sample(stream, { numRuns: 60, seed: 20_261_121 })) {
+      const streams = fc.oneof(stream, almostStream(dialectOf[endpoint]!));
+      for (const bytes of fc.sample(streams, { numRuns: 150, seed: runs.seed })) {
         proxy.demo.intercept(
           endpoint,
           () => new Response(Buffer.from(bytes), { headers: { "content-type": "text/event-stream" } }),
@@ -257,12 +266,35 @@ describe("through the proxy, into each other dialect", () => {
           ...(path === "/v1/responses" ? { input, max_tokens: undefined } : { messages: input }),
         });
         const text = await response.text();
-        expect([200, 502, 400]).toContain(response.status);
-        expect(text).not.toBe("");
+        expect([200, 502, 400, 429]).toContain(response.status);
+        if (response.status === 200) expectEndOf(dialectOf[path]!, run(readSse, [encode(text)]).filter(isEvent));
+        else expect(JSON.parse(text).error.message).toBeString();
+        expect(proxy.rows()[0]!.error_type !== "internal").toBe(true);
       }
     },
   );
 });
+
+test("through a provider's route, an answer of anything ends, in an error unless it was whole", async () => {
+  let bytes: Uint8Array = new Uint8Array();
+  using server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () => new Response(Buffer.from(bytes), { headers: { "content-type": "text/event-stream" } }),
+  });
+  await using proxy = await startProxy({
+    config: { providers: { odd: { type: "anthropic", baseUrl: server.url.origin, apiKey: "key-of-the-provider" } } },
+  });
+  const body = { model: "m", max_tokens: 9, stream: true, messages: [{ role: "user", content: "Hello" }] };
+  for (bytes of fc.sample(fc.oneof(stream, almostStream("messages")), { numRuns: 200, seed: runs.seed })) {
+    const response = await proxy.post("/odd/v1/messages", body);
+    const text = await response.text();
+    const { error_type, stop_reason } = proxy.rows()[0]!;
+    if (response.status !== 200) expect([response.status, JSON.parse(text).type]).toEqual([502, "error"]);
+    else expect(/event: (?:message_stop|error)\b|"type": ?"(?:message_stop|error)"/.test(text)).toBe(true);
+    expect(error_type !== null || stop_reason !== null || text.includes("message_stop")).toBe(true);
+  }
+}, 20_000);
 
 /** The result, or nothing where it was refused in words; anything else thrown is a crash. */
 function only<T>(work: () => T): T | undefined {

@@ -1,6 +1,7 @@
 /** Of a client's headers few go up, of an upstream's few come down. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { sendRaw, startRaw } from "../support/raw";
 
 let proxy: RunningProxy;
 beforeAll(async () => {
@@ -47,6 +48,34 @@ describe.each(calls)("%s", (path, endpoint, body) => {
     expect(Object.keys(seen.headers).filter((name) => !up.has(name))).toEqual([]);
     const told = JSON.stringify(seen.headers);
     for (const word of ["canary", "198.51.100.7", "k-alpha"]) expect(told).not.toContain(word);
+  });
+
+  test("HD07: nor what no client could say, written by hand", async () => {
+    const text = JSON.stringify(body);
+    const odd = [
+      "User-Agent: canary/1\u009b31m",
+      "Origin: http://canary.example",
+      "Cookie: canary=1",
+      "X-Forwarded-For: 198.51.100.7, canary",
+      "Forwarded: for=canary",
+      "X_Initiator: canary",
+      "Transfer-Foo: canary",
+      "Keep-Alive: canary",
+      "TE: canary",
+      "Upgrade-Insecure-Requests: canary",
+    ];
+    const head = [`POST ${path} HTTP/1.1`, "Host: localhost", `Authorization: ${key.authorization}`, ...odd];
+    const send = (lines: string[]) =>
+      sendRaw(proxy.url, `${lines.join("\r\n")}\r\nContent-Length: ${text.length}\r\n\r\n${text}`, { quiet: 200 });
+    expect((await send(head)).statuses).toEqual([200]);
+    // With a control character in it, it is not even read.
+    const asked = proxy.demo.journal.length;
+    expect(await send([...head, "X-Title: \u001b]0;canary\u0007"])).toMatchObject({ statuses: [400], closed: true });
+    expect(proxy.demo.journal).toHaveLength(asked);
+    const seen = proxy.demo.journal.findLast((each) => each.path === endpoint)!;
+    expect(Object.keys(seen.headers).filter((name) => !up.has(name))).toEqual([]);
+    for (const word of ["canary", "198.51.100.7", "\u001b"]) expect(JSON.stringify(seen.headers)).not.toContain(word);
+    expect(proxy.lines.join("")).not.toContain("\u001b");
   });
 
   test.each([{}, { stream: true }])(
@@ -120,3 +149,21 @@ test.each(["vendorx-beta", "anthropic-beta"])(
     expect(told()).not.toContain("evil");
   },
 );
+
+test("SS12: 200 KB of headers are no answer, or none of ours", async () => {
+  const reply =
+    '{"type":"message","id":"1","role":"assistant","model":"m","content":[],"stop_reason":"end_turn","usage":{}}';
+  await using huge = await startRaw(
+    (socket) =>
+      void socket.write(
+        `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${reply.length}\r\nx-huge: ${"a".repeat(200_000)}\r\n\r\n${reply}`,
+      ),
+  );
+  await using own = await startProxy({
+    config: { providers: { huge: { type: "anthropic", baseUrl: huge.url, apiKey: "key-of-the-provider" } } },
+  });
+  const response = await own.post("/huge/v1/messages", { model: "m", max_tokens: 5, messages });
+  expect([200, 502]).toContain(response.status);
+  expect(response.headers.get("x-huge")).toBeNull();
+  expect((await own.post("/v1/chat/completions", { model: "gpt-5-mini", messages })).status).toBe(200);
+});

@@ -4,8 +4,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLogger } from "../../src/logger";
 import { demoAccounts } from "../../src/upstream/demo/accounts";
+import { run } from "../support/command";
 import { startProvider } from "../support/provider";
 import { startProxy } from "../support/proxy";
+import { sendRaw } from "../support/raw";
 
 /** Each of a shape that no pattern knows, so that only the rule itself can keep it in. */
 const canaries = {
@@ -198,6 +200,18 @@ test("LG05: 10,000 errors at once are told by their number, and lines for the ot
   expect(lines.at(-1)).toContain("Once more.");
 });
 
+test("LG05: 200,000 errors weigh nothing", () => {
+  const logger = createLogger(
+    () => "info",
+    () => {},
+  );
+  const cause = new Error("x".repeat(1000));
+  for (let turn = 0; turn < 50_000; turn++) logger.error(`It failed: ${turn}`, cause);
+  const before = process.memoryUsage.rss();
+  for (let turn = 0; turn < 150_000; turn++) logger.error(`It failed: ${turn}`, cause);
+  expect(process.memoryUsage.rss() - before).toBeLessThan(64 * 1024 * 1024);
+});
+
 test("LG04: a sink that is full or closed does not stop a request", async () => {
   await using proxy = await startProxy({ config: { logLevel: "debug" } });
   const write = process.stderr.write;
@@ -211,4 +225,51 @@ test("LG04: a sink that is full or closed does not stop a request", async () => 
     process.stderr.write = write;
   }
   expect((await fetch(`${proxy.url}/v1/models`)).status).toBe(200);
+});
+
+test.if(process.platform === "linux")(
+  "LG04: lines that go to a full disk, and a ready line that did not, cost no request",
+  async () => {
+    await using command = run(["start", "--demo", "--json", "--port", "0"], {
+      within: ["sh", "-c", 'exec "$@" 2>/dev/full', "sh"],
+    });
+    const { url } = await command.ready();
+    for (const order of ["", "[demo: 500] ", "[demo: cut 3] "])
+      for (let turn = 0; turn < 5; turn++) {
+        const body = { model: "gpt-5-mini", stream: true, messages: [{ role: "user", content: `${order}Hello` }] };
+        const response = await fetch(`${url}/v1/chat/completions`, { method: "POST", body: JSON.stringify(body) });
+        expect(await response.text()).toContain(order ? '"error"' : "[DONE]");
+      }
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+  },
+);
+
+test("LG02: model, path and client of control characters are one plain line each, in the log and in the history", async () => {
+  await using proxy = await startProxy({ config: { logLevel: "debug" } });
+  const odd = [
+    "a\r\n2026-01-01T00:00:00Z error forged",
+    "\u001b[31mred",
+    "\u001b]52;c;Y2FuYXJ5\u0007",
+    "x\0y",
+    "\u2028\u202egnp",
+  ];
+  for (const model of odd) {
+    const before = proxy.lines.length;
+    await (await proxy.post("/v1/chat/completions", { model, messages: [] })).arrayBuffer();
+    await (await proxy.post(`/v1/${encodeURIComponent(model)}`, {})).arrayBuffer();
+    expect(proxy.lines.length - before).toBeWithin(1, 5);
+  }
+  const body = '{"model":"gpt-5-mini","messages":[{"role":"user","content":"Hello"}]}';
+  await sendRaw(
+    proxy.url,
+    `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nUser-Agent: title/1\u009b31m\u202e x\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    { quiet: 200 },
+  );
+  for (const line of proxy.lines) {
+    expect(line).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z (?:error|warn {1}|info {1}|debug) [^\n]*\n$/);
+    expect(line.slice(0, -1)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e]/);
+  }
+  expect(proxy.rows()).toHaveLength(odd.length + 1);
+  const listed = await (await fetch(`${proxy.url}/api/admin/requests`)).text();
+  expect(listed).not.toContain("\u001b");
 });

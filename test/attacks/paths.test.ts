@@ -7,7 +7,7 @@ let proxy: RunningProxy;
 beforeAll(async () => {
   proxy = await startProxy({
     host: "0.0.0.0",
-    config: { auth: { apiKeys: ["k-alpha-0123456789"] }, logLevel: "info" },
+    config: { anthropicApiKey: "k-alpha-0123456789", logLevel: "info" },
   });
 });
 afterAll(() => proxy[Symbol.asyncDispose]());
@@ -36,13 +36,14 @@ test.each([
   "PA04: /api%2fadmin%2fconfig",
 ])("%s is nothing", async (name) => {
   const { statuses, text } = await ask(name.slice(6));
-  expect([404, 400, 401, 403]).toContain(statuses[0]!);
+  expect(statuses).toEqual([404]);
   expect(text).not.toContain("root:");
   expect(text).not.toContain("k-alpha");
 });
 
 test("PA01: backslashes lead to the front page at most", async () => {
-  const { text } = await ask("/admin/..\\..\\");
+  const { statuses, text } = await ask("/admin/..\\..\\");
+  expect([statuses, text]).toEqual([[200], expect.stringContaining('"name":"dragoman"')]);
   expect(text).not.toContain("k-alpha");
   expect(text).not.toContain("root:");
 });

@@ -2,12 +2,12 @@
 
 import { Database } from "bun:sqlite";
 import { describe, expect, spyOn, test } from "bun:test";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { request } from "node:http";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { failureCount } from "../../src/cli/start";
 import { createLogger } from "../../src/logger";
 import { run } from "../support/command";
+import { entry } from "../support/entries";
 import { startProxy } from "../support/proxy";
 
 const model = "gpt-5-mini";
@@ -25,6 +25,7 @@ const demo = ["start", "--demo", "--json", "--port", "0"];
 test("P03, P04: killed under load and started again: sound, quick, and no finished row is lost", async () => {
   let home = "";
   let known = 0;
+  const starts: number[] = [];
   await using first = run(demo);
   home = join(first.home, "data");
   for (let round = 0; round < 3; round++) {
@@ -32,7 +33,14 @@ test("P03, P04: killed under load and started again: sound, quick, and no finish
     const command = round === 0 ? first : run(demo, { env: { DRAGOMAN_HOME: home } });
     try {
       const { url } = await command.ready();
-      if (round > 0) expect(performance.now() - startedAt).toBeLessThan(5000);
+      if (round > 0) starts.push(performance.now() - startedAt);
+      // A lock that the killed one left would hold this up.
+      const configured = await fetch(`${url}/api/admin/config`, {
+        method: "POST",
+        body: JSON.stringify({ maxRows: 100_000 + round }),
+        headers: { "content-type": "application/json" },
+      });
+      expect(configured.status).toBe(200);
       let served = 0;
       const senders = Array.from({ length: 20 }, async () => {
         for (;;) {
@@ -62,6 +70,7 @@ test("P03, P04: killed under load and started again: sound, quick, and no finish
       if (round > 0) await command[Symbol.asyncDispose]();
     }
   }
+  expect(Math.min(...starts)).toBeLessThan(1000);
 }, 30_000);
 
 describe("what nobody foresaw", () => {
@@ -98,115 +107,40 @@ describe("what nobody foresaw", () => {
   });
 });
 
-test("P09: 300 calls are with the upstream at once", async () => {
-  await using command = run(demo);
-  const { port } = await command.ready();
-  const body = ask("[demo: slow-headers 3] Hello");
-  // Not fetch: its own limit would hold back the callers.
-  const call = () =>
-    new Promise<string>((resolve, reject) => {
-      const sent = request(
-        { host: "127.0.0.1", port, path: "/v1/chat/completions", method: "POST", agent: false },
-        (answer) => {
-          let text = "";
-          answer.on("data", (piece) => (text += piece));
-          answer.on("end", () => resolve(text));
-        },
-      );
-      sent.on("error", reject);
-      sent.end(body);
-    });
-  await call();
-  const startedAt = performance.now();
-  const texts = await Promise.all(Array.from({ length: 300 }, call));
-  // In two batches it would be six seconds.
-  expect(performance.now() - startedAt).toBeLessThan(5900);
-  expect(texts.every((text) => text.endsWith("data: [DONE]\n\n"))).toBe(true);
-}, 20_000);
-
-test("P10: beyond 3,000 at once the answer is 503 with a second to wait, and it recovers", async () => {
-  await using proxy = await startProxy();
-  for (let each = 0; each < 3000; each++)
-    proxy.app.live.begun(`busy-${each}`, { tell: () => ({}) as never, stop: () => {} });
-  const rows = proxy.rows().length;
-  const startedAt = performance.now();
-  const refused = await Promise.all(Array.from({ length: 50 }, () => post(proxy.url, ask())));
-  expect(performance.now() - startedAt).toBeLessThan(2000);
-  for (const response of refused) {
-    expect([response.status, response.headers.get("retry-after")]).toEqual([503, "1"]);
-    expect(await response.json()).toMatchObject({ error: { code: "overloaded" } });
-  }
-  expect(proxy.rows().length).toBe(rows);
-  for (let each = 0; each < 3000; each++) proxy.app.live.ended({ request_id: `busy-${each}` } as never);
-  expect((await post(proxy.url, ask())).status).toBe(200);
-});
-
-test("P08: 200 streams at once are all whole, and the event loop keeps its step", async () => {
-  await using command = run(["start", "--demo", "--json", "--port", "0"]);
-  const { url, pid } = await command.ready();
-  const texts = await Promise.all(
-    Array.from({ length: 200 }, () => post(url, ask("[demo: long 20] Hello")).then((response) => response.text())),
-  );
-  expect(texts.filter((text) => text.endsWith("data: [DONE]\n\n"))).toHaveLength(200);
-  expect(rssOf(pid)).toBeLessThan(400);
-}, 30_000);
-
-test("P20: after 1,000 streams memory is about what it was", async () => {
-  await using command = run(demo);
-  const { url, pid } = await command.ready();
-  const round = async (count: number) => {
-    for (let turn = 0; turn < count; turn++)
-      await Promise.all(Array.from({ length: 50 }, () => post(url, ask()).then((response) => response.text())));
-  };
-  await round(10);
-  const before = rssOf(pid);
-  await round(10);
-  expect(rssOf(pid) - before).toBeLessThan(60);
-}, 60_000);
-
-test.if(process.platform === "linux")(
-  "P12: with few files it serves what it can, and recovers",
-  async () => {
-    await using command = run(demo);
-    const { url, pid } = await command.ready();
-    Bun.spawnSync(["prlimit", "--pid", String(pid), "--nofile=64:64"]);
-    const burst = await Promise.allSettled(
-      Array.from({ length: 150 }, () =>
-        post(url, ask(), AbortSignal.timeout(5000)).then((response) => response.text()),
-      ),
-    );
-    expect(burst.length).toBe(150);
-    Bun.spawnSync(["prlimit", "--pid", String(pid), "--nofile=4096:4096"]);
-    await Bun.sleep(300);
-    expect(command.process.exitCode).toBeNull();
-    const after = await post(url, ask(), AbortSignal.timeout(8000));
-    expect(after.status).toBe(200);
-  },
-  30_000,
-);
-
-test.if(process.platform !== "win32")(
-  "P15: stopped for a while and continued, its streams end well",
-  async () => {
-    await using command = run(demo);
+test.each(["Pacific/Kiritimati", "America/St_Johns", "right/UTC"])(
+  "P20: in the zone %s, among people who write it otherwise, moments are the same milliseconds",
+  async (zone) => {
+    await using command = run(demo, { env: { TZ: zone, LANG: "ar_EG.UTF-8", LC_ALL: "ar_EG.UTF-8" } });
     const { url } = await command.ready();
-    const stream = post(url, ask("[demo: long 60] Hello")).then((response) => response.text());
-    await Bun.sleep(150);
-    command.process.kill("SIGSTOP");
-    await Bun.sleep(3000);
-    command.process.kill("SIGCONT");
-    expect(await stream).toEndWith("data: [DONE]\n\n");
-    expect((await post(url, ask())).status).toBe(200);
+    const before = Date.now();
+    for (let turn = 0; turn < 3; turn++) await (await post(url, ask("Hello", false))).text();
+    const { items } = (await (
+      await fetch(`${url}/api/admin/requests?from_ms=${before}&to_ms=${Date.now() + 1}`)
+    ).json()) as {
+      items: { id: number; started_at_ms: number }[];
+    };
+    expect(items.map(({ id }) => id)).toEqual([3, 2, 1]);
+    for (const { started_at_ms } of items) expect(started_at_ms).toBeWithin(before, Date.now() + 1);
+    expect(command.stderr()).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]{12}Z info/m);
   },
-  20_000,
 );
 
-test("P20: years after 2038 and other zones change nothing", async () => {
+test("P20: years after 2038, and a second that is counted twice, change nothing", async () => {
   let now = Date.parse("2038-01-19T03:14:06Z");
   await using proxy = await startProxy({ clock: { now: () => now } });
-  for (let turn = 0; turn < 4; turn++, now += 1000)
+  const moments: number[] = [];
+  for (let turn = 0; turn < 4; turn++, now += turn === 2 ? -1000 : 1000) {
     expect((await post(proxy.url, ask("Hello", false))).status).toBe(200);
-  expect(proxy.rows().map(({ request_id }) => request_id)).toHaveLength(4);
+    proxy.app.history.add(entry({ request_id: `late-${turn}`, started_at_ms: now }));
+    moments.push(now);
+  }
+  proxy.rows();
+  const from = Date.parse("2038-01-01T00:00:00Z");
+  const { items } = (await (await fetch(`${proxy.url}/api/admin/requests?from_ms=${from}`)).json()) as {
+    items: { request_id: string; started_at_ms: number }[];
+  };
+  expect(items.map(({ request_id }) => request_id)).toEqual(["late-3", "late-2", "late-1", "late-0"]);
+  expect(items.map(({ started_at_ms }) => started_at_ms)).toEqual(moments.reverse());
 });
 
 test.each([[[""]], [[" "]], [[1]], ["k"]] as unknown[][])(
@@ -224,9 +158,12 @@ test.each([[[""]], [[" "]], [[1]], ["k"]] as unknown[][])(
   },
 );
 
-/** MiB */
-function rssOf(pid: number): number {
-  if (process.platform !== "linux") return 0;
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) / 1024;
-}
+test("P01: a port that is taken is said with its number, who has it, and the way out", async () => {
+  using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  await using command = run(["start", "--demo", "--json", "--port", String(holder.port)]);
+  expect([await command.exited, command.stdout()]).toEqual([1, ""]);
+  expect(command.stderr()).toContain(`Port ${holder.port} is taken`);
+  expect(command.stderr()).toContain("--port");
+  if (process.platform === "linux") expect(command.stderr()).toContain(String(process.pid));
+  expect(command.stderr()).not.toMatch(/\n\s+at /);
+});

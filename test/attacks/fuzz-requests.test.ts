@@ -1,0 +1,342 @@
+/** What clients and owners may send: requests, changes of the config, and the errors and lists of an upstream, all but right. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { learnFromHeaders, learnFromStream, type Quota, readQuota } from "../../src/accounts/quota";
+import { patched, type Stored } from "../../src/config/patch";
+import { parseConfig } from "../../src/config/schema";
+import { codecs } from "../../src/dialects/codecs";
+import { estimateTokens } from "../../src/dialects/estimate";
+import { adapt } from "../../src/dialects/hub/adapt";
+import { type Conversation, type Dialect, dialects } from "../../src/dialects/hub/conversation";
+import type { ModelFacts } from "../../src/dialects/hub/model";
+import { ProxyError } from "../../src/errors";
+import { editMembers } from "../../src/net/json-edit";
+import { readFailure } from "../../src/upstream/failure";
+import { readModel } from "../../src/upstream/model";
+import { withoutFields } from "../../src/upstream/refusals";
+import { almost, object, odd, runs } from "./shapes";
+
+/** A model that can do everything, and one that can do nothing. */
+const able: ModelFacts = {
+  id: "able",
+  vendor: "Anthropic",
+  dialects: ["chat", "responses", "messages"],
+  limits: { context: 200_000, prompt: 160_000, output: 32_000, vision: { mediaTypes: ["image/png"] } },
+  supports: {
+    tools: true,
+    parallelTools: true,
+    vision: true,
+    structuredOutputs: true,
+    adaptiveThinking: true,
+    thinkingBudget: { min: 1024, max: 32_000 },
+    efforts: ["low", "medium", "high"],
+  },
+};
+const unable: ModelFacts = {
+  id: "unable",
+  vendor: "unknown",
+  dialects: ["chat"],
+  limits: {},
+  supports: {
+    tools: false,
+    parallelTools: false,
+    vision: false,
+    structuredOutputs: false,
+    adaptiveThinking: false,
+    efforts: [],
+  },
+};
+const models = [able, unable];
+
+/** The result, or nothing where it was refused in words; anything else thrown is a crash. */
+function only<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (thrown) {
+    if (thrown instanceof ProxyError && thrown.status < 500) return undefined;
+    throw thrown;
+  }
+}
+
+const copied = <T>(value: T): T => JSON.parse(JSON.stringify(value));
+
+describe.each([...dialects])("a request of %s with something wrong in it", (dialect) => {
+  const codec = codecs[dialect];
+  const requests = fc.oneof(almost(dialect, "request"), object).map(copied);
+
+  test("is read and said in each dialect to each model, or refused in words", () => {
+    fc.assert(
+      fc.property(requests, (body) => {
+        const conversation = only(() => codec.decodeRequest(copied(body)));
+        if (!conversation) return;
+        for (const target of dialects)
+          for (const model of models) {
+            const said = only(() => codecs[target].encodeRequest(adapt(conversation, target).conversation, model));
+            if (said) expect(copied(said.body)).toBeObject();
+          }
+      }),
+      runs,
+    );
+  });
+
+  test("passed through is mended in what the mend names and nowhere else, or refused in words", () => {
+    fc.assert(
+      fc.property(requests, (body) => {
+        for (const model of models) {
+          const text = JSON.stringify(body);
+          const mend = only(() => codec.mendRequest(body, model));
+          // The client's own body is not written to.
+          expect(JSON.stringify(body)).toBe(text);
+          if (!mend) continue;
+          const edited = JSON.parse(editMembers(text, mend.set, mend.remove));
+          const touched = new Set([...Object.keys(mend.set), ...mend.remove]);
+          if (mend.mends.length === 0) expect(touched.size).toBe(0);
+          for (const key of new Set([...Object.keys(body), ...Object.keys(edited)]))
+            if (!touched.has(key)) expect(edited[key]).toEqual(body[key]);
+          only(() => codec.requestHeaders?.(new Headers({ "anthropic-beta": "x,y" }), edited, model));
+        }
+      }),
+      runs,
+    );
+  });
+
+  test("is repaired without a crash, and asked about", () => {
+    fc.assert(
+      fc.property(requests, (body) => {
+        if (codec.repairRequest) expect(copied(only(() => codec.repairRequest!(copied(body))) ?? {})).toBeObject();
+        expect(typeof codec.asked(body).model).toBe("string");
+      }),
+      runs,
+    );
+  });
+
+  test("is estimated as a number of tokens, or refused in words", async () => {
+    const tokenizer = { count: async (texts: string[]) => texts.join("").length, close() {} } as never;
+    await fc.assert(
+      fc.asyncProperty(requests, async (body) => {
+        const conversation: Conversation | undefined = only(() => codec.decodeRequest(copied(body)));
+        if (conversation) expect(await estimateTokens(conversation, tokenizer, 1.1)).toBeGreaterThanOrEqual(0);
+      }),
+      runs,
+    );
+  });
+});
+
+/** Paths as upstreams spell them, and as nobody does. */
+const field = fc.array(
+  fc.oneof(fc.constantFrom("model", "tools", "messages", "*", "0", "__proto__", "content", ""), fc.string()),
+  {
+    minLength: 1,
+    maxLength: 4,
+  },
+);
+
+test("a request without refused fields is JSON, and no other member of it is touched", () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(almost("messages", "request"), object).map(copied),
+      fc.array(field, { maxLength: 3 }),
+      (body, fields) => {
+        const text = JSON.stringify(body);
+        const lighter = JSON.parse(
+          withoutFields(
+            text,
+            fields.map((path) => path.join(".")),
+          ),
+        );
+        const named = new Set(fields.map(([first]) => first!.split(".")[0]));
+        for (const key of Object.keys(body)) if (!named.has(key)) expect(lighter[key]).toEqual(body[key]);
+      },
+    ),
+    runs,
+  );
+});
+
+describe("an upstream", () => {
+  const words = fc.oneof(
+    fc.string(),
+    fc.json(),
+    odd.map((value) => JSON.stringify(value) ?? ""),
+    object.map((body) => JSON.stringify({ error: body })),
+    fc.constantFrom(
+      '{"error":{"message":"messages.0.content.0.x: Extra inputs are not permitted"}}',
+      "<html>",
+      '{"error":"',
+      "null",
+    ),
+  );
+
+  test("may refuse in any words: it is a failure with a status and a sentence", () => {
+    const headers = fc.dictionary(
+      fc.constantFrom("retry-after", "x-ratelimit-exceeded"),
+      fc.stringMatching(/^[ -~]{0,20}$/),
+    );
+    fc.assert(
+      fc.property(fc.integer({ min: 400, max: 599 }), headers, words, (status, sent, body) => {
+        const { error, account } = readFailure(status, new Headers(sent), body, 1_700_000_000_000);
+        expect(error.status).toBeWithin(400, 600);
+        expect(error.message.trim()).not.toBe("");
+        const wait = error.details.headers?.["retry-after"];
+        if (wait !== undefined) expect(Number(wait)).toBeWithin(0, 86_401);
+        if (account?.until !== undefined)
+          expect(account.until).toBeWithin(1_700_000_000_000, 1_700_000_000_000 + 86_400_001);
+      }),
+      runs,
+    );
+  });
+
+  test("may list any model: it is one with finite limits, or none", () => {
+    const item = fc.record(
+      {
+        id: fc.oneof(odd, fc.string()),
+        name: odd,
+        capabilities: fc.oneof(
+          odd,
+          fc.record(
+            { type: odd, limits: fc.oneof(odd, object), supports: fc.oneof(odd, object) },
+            { requiredKeys: [] },
+          ),
+        ),
+        billing: fc.oneof(
+          odd,
+          fc.record({ is_premium: odd, multiplier: odd, token_prices: fc.oneof(odd, object) }, { requiredKeys: [] }),
+        ),
+        supported_endpoints: fc.oneof(odd, fc.array(fc.constantFrom("/responses", "/v1/messages", 7, null))),
+        policy: odd,
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(item, (given) => {
+        const model = readModel(copied(given));
+        if (!model) return;
+        expect(model.id.length).toBeWithin(1, 257);
+        for (const limit of Object.values(model.limits))
+          if (typeof limit === "number") expect(limit).toBeGreaterThanOrEqual(0);
+        for (const target of dialects) only(() => codecs[target].encodeRequest(plain, model));
+      }),
+      runs,
+    );
+  });
+
+  test("may tell any quota: its numbers are finite, or unknown", () => {
+    const count = fc.oneof(odd, fc.constantFrom<unknown>("300", "1e999", "-1", "NaN", 300, 12.5));
+    const snapshot = fc.dictionary(
+      fc.constantFrom("entitlement", "remaining", "unlimited", "overage_count", "percent_remaining", "quota_remaining"),
+      count,
+    );
+    const snapshots = fc.dictionary(
+      fc.constantFrom("premium_interactions", "premium_models", "chat", "completions"),
+      fc.oneof(odd, snapshot),
+    );
+    const answer = fc.record(
+      { quota_snapshots: fc.oneof(odd, snapshots), quota_reset_date_utc: odd, copilot_plan: odd },
+      { requiredKeys: [] },
+    );
+    const header = fc.dictionary(
+      fc.constantFrom("ent", "rem", "ov", "ovPerm", "rst"),
+      fc.constantFrom("300", "1e999", "-1", "NaN", "", "true", "0.0", "2026-08-01T00:00:00Z"),
+    );
+    const finite = (value: unknown): boolean =>
+      typeof value === "number"
+        ? Number.isFinite(value)
+        : typeof value !== "object" || value === null || Object.values(value).every(finite);
+    const now = 1_700_000_000_000;
+    let known = 0;
+    fc.assert(
+      fc.property(fc.oneof(odd, answer), snapshots, header, (given, told, spelled) => {
+        let quota: Quota | undefined;
+        try {
+          const { snapshots: _, ...numbers } = readQuota(copied({ given }).given, now);
+          expect(finite(numbers)).toBe(true);
+          quota = { snapshots: {}, ...numbers };
+          known++;
+        } catch (thrown) {
+          // What is no answer at all is an outage to whoever asked.
+          expect((thrown as Error).name).toBe("ZodError");
+        }
+        expect(finite(learnFromStream(quota, copied(told), now))).toBe(true);
+        const headers = new Headers({ "x-quota-snapshot-premium_models": String(new URLSearchParams(spelled)) });
+        expect(finite(learnFromHeaders(quota, headers, now))).toBe(true);
+      }),
+      {
+        ...runs,
+        examples: [[{}, { premium_interactions: { percent_remaining: "300", entitlement: 1e308 } }, { ent: "300" }]],
+      },
+    );
+    expect(known).toBeGreaterThan(20);
+  });
+});
+
+const plain: Conversation = codecs.chat.decodeRequest({ model: "m", messages: [{ role: "user", content: "Hello" }] });
+
+describe("a change of the config", () => {
+  const stored: Stored = {
+    logLevel: "warn",
+    auth: { apiKeys: ["k-alpha-0123456789"] },
+    vendorxApiKey: "sk-ant-0123456789",
+    providers: { x: { type: "anthropic", baseUrl: "https://h.example", apiKey: "pk-0123456789" } },
+  };
+  const names = fc.constantFrom(
+    "logLevel",
+    "auth",
+    "providers",
+    "vendorxApiKey",
+    "anthropicApiKey",
+    "modelAliases",
+    "maxRows",
+    "allowedOrigins",
+    "upstreamHeaders",
+    "__proto__",
+    "constructor",
+  );
+  const provider = fc.record(
+    {
+      type: fc.constantFrom("anthropic", "vendorx", 1),
+      baseUrl: fc.constantFrom("https://h.example", "https://evil.example", "…"),
+      apiKey: fc.oneof(odd, fc.constantFrom("…6789", "new-key")),
+    },
+    { requiredKeys: [] },
+  );
+  const change = fc.dictionary(
+    names,
+    fc.oneof(
+      odd,
+      fc.dictionary(
+        fc.constantFrom("x", "y", "apiKeys"),
+        fc.oneof(odd, provider, fc.array(fc.oneof(odd, fc.constantFrom("…6789", "…9999", "key-0123")))),
+      ),
+      fc.constantFrom("…6789", "info", null, 7),
+    ),
+    { maxKeys: 3 },
+  );
+
+  test("is a config that holds, or refused in words; what was stored stays, and no key goes to another address", () => {
+    const before = JSON.stringify(stored);
+    fc.assert(
+      fc.property(change, (patch) => {
+        const next = only(() => patched(stored, copied(patch)));
+        expect(JSON.stringify(stored)).toBe(before);
+        expect(Object.keys(Object.prototype)).toEqual([]);
+        if (!next) return;
+        const config = parseConfig(next);
+        for (const { baseUrl, apiKey } of Object.values(config.providers))
+          if (!baseUrl.startsWith("https://h.example")) expect(apiKey).not.toBe("pk-0123456789");
+        expect(JSON.stringify(next)).not.toContain("…");
+      }),
+      { ...runs, numRuns: 600 },
+    );
+  });
+
+  test("that would move a key, change nothing but a name, or come as a mask is among them", () => {
+    // Else the property above would be true of refusals alone.
+    const accepted = fc
+      .sample(change, runs)
+      .filter((patch) => only(() => patched(stored, copied(patch))) !== undefined);
+    expect(accepted.length).toBeGreaterThan(5);
+  });
+});
+
+test("every dialect is in it", () => {
+  expect(Object.keys(codecs).sort()).toEqual([...dialects].sort() as Dialect[]);
+});

@@ -1,0 +1,207 @@
+/** What stands on the command line, in the environment and in the folders that the program finds at its start. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { scriptedGithub } from "../cli/bench";
+import { run } from "../support/command";
+import { testWith } from "../support/machine";
+import { startRaw } from "../support/raw";
+
+// Each test starts processes, and the machine may be busy.
+setDefaultTimeout(20_000);
+
+const demo = ["start", "--demo", "--json", "--port", "0"];
+const post = (url: string, path: string, body: object) =>
+  fetch(url + path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
+const hello = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };
+
+/** A data folder made by somebody else. */
+function folderWith(files: Record<string, string>): Disposable & { path: string; data: string } {
+  const path = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const data = join(path, "data");
+  mkdirSync(data, { mode: 0o700 });
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(data, name), text, { mode: 0o600 });
+  return { path, data, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+const modesIn = (folder: string) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true }).map((entry) => {
+    const path = join(entry.parentPath, entry.name);
+    return [path.slice(folder.length + 1), (statSync(path).mode & 0o777).toString(8)];
+  });
+
+describe("the folder of data", () => {
+  test("FS01: under a umask of 000, everything in it is its owner's alone while it is in use", async () => {
+    await using github = scriptedGithub();
+    await using command = run(["start", "--json", "--port", "0"], {
+      within: ["sh", "-c", 'umask 000; exec "$@"', "sh"],
+      env: github.env,
+    });
+    const { url } = await command.ready();
+    await using added = run(["auth", "add"], { within: ["sh", "-c", 'umask 000; exec "$@"', "sh"], env: github.env });
+    expect(await added.exited).toBe(0);
+    const deadline = performance.now() + 5000;
+    while ((await post(url, "/v1/chat/completions", hello)).status !== 200)
+      expect(performance.now()).toBeLessThan(deadline);
+    expect((await post(url, "/api/admin/config", { logLevel: "debug" })).status).toBe(200);
+    await Bun.sleep(50);
+    const modes = modesIn(github.data);
+    const names = modes.map(([name]) => name!);
+    for (const name of ["config.json", "admin.sqlite", "admin.sqlite-wal", "admin.sqlite-shm"])
+      expect(names).toContain(name);
+    expect(names.some((name) => /^accounts\/.*octo-demo/.test(name))).toBe(true);
+    expect(modes.filter(([, mode]) => mode !== "600" && mode !== "700")).toEqual([]);
+    expect((statSync(github.data).mode & 0o777).toString(8)).toBe("700");
+  });
+
+  test("FS02: that others could read is tightened at the start, with one warning", async () => {
+    using folder = folderWith({ "config.json": "{}" });
+    chmodSync(folder.data, 0o755);
+    chmodSync(join(folder.data, "config.json"), 0o644);
+    await using command = run(["start", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: folder.data } });
+    await command.ready();
+    expect((statSync(folder.data).mode & 0o777).toString(8)).toBe("700");
+    expect((statSync(join(folder.data, "config.json")).mode & 0o777).toString(8)).toBe("600");
+    expect(command.stderr().match(/ warn /g)).toHaveLength(1);
+  });
+
+  test("FS03: that leads to a folder anybody may write into stops the start, with the reason", async () => {
+    using folder = folderWith({});
+    const open = join(folder.path, "open");
+    mkdirSync(open);
+    chmodSync(open, 0o777);
+    symlinkSync(open, join(folder.path, "link"));
+    await using command = run(["start", "--json", "--port", "0"], {
+      env: { DRAGOMAN_HOME: join(folder.path, "link") },
+    });
+    expect([await command.exited, command.stdout()]).toEqual([1, ""]);
+    expect(command.stderr()).toContain("Others may write into the folder");
+  });
+
+  testWith("users", "FS03: with a config of somebody else's stops the start, with the reason", async () => {
+    using folder = folderWith({ "config.json": "{}" });
+    Bun.spawnSync(["chown", "65534", join(folder.data, "config.json")]);
+    await using command = run(["start", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: folder.data } });
+    expect([await command.exited, command.stdout()]).toEqual([1, ""]);
+    expect(command.stderr()).toMatch(/config\.json.*(?:another user|owner)/);
+  });
+
+  test.each([
+    ["a pipe", (file: string) => void Bun.spawnSync(["mkfifo", file])],
+    ["a folder", (file: string) => mkdirSync(file)],
+    ["100 MB", (file: string) => writeFileSync(file, new Uint8Array(100 * 1024 * 1024).fill(32))],
+    ["no text", (file: string) => writeFileSync(file, new Uint8Array([0, 255, 254, 0, 1, 2, 3]))],
+    ["a circle of links", (file: string) => symlinkSync(file, file)],
+  ])("FS05: a config that is %s stops the start at once, in words", async (_name, make) => {
+    using folder = folderWith({});
+    make(join(folder.data, "config.json"));
+    const startedAt = performance.now();
+    await using command = run(["start", "--json", "--port", "0"], { env: { DRAGOMAN_HOME: folder.data } });
+    expect([await command.exited, command.stdout()]).toEqual([1, ""]);
+    expect(performance.now() - startedAt).toBeLessThan(4000);
+    expect(command.stderr()).toContain("config.json");
+    expect(command.stderr()).not.toMatch(/\n\s+at /);
+  });
+});
+
+describe("the command line", () => {
+  test.each(["0", "0x0", "::0"])(
+    "CL04: --host %s is every address, and with --allow-open not without a warning",
+    async (host) => {
+      await using open = run([...demo, "--host", host, "--allow-open"]);
+      const { port } = await open.ready();
+      expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200);
+      expect(open.stderr()).toContain("WARNING: no client key is needed, and other machines reach this address");
+    },
+  );
+
+  test("CL07: a good token is used, and is in no line, no file and no answer", async () => {
+    await using github = scriptedGithub();
+    const { githubToken } = github.demo.accounts[0]!;
+    await using command = run(["start", "--json", "--port", "0", "--idp-token", githubToken], { env: github.env });
+    const { url } = await command.ready();
+    expect((await post(url, "/api/admin/config", { logLevel: "debug" })).status).toBe(200);
+    expect((await post(url, "/v1/chat/completions", hello)).status).toBe(200);
+    const answers = await Promise.all(
+      ["/", "/health", "/usage", "/usage/0", "/token", "/api/admin/accounts", "/api/admin/requests"].map(async (path) =>
+        (await fetch(url + path)).text(),
+      ),
+    );
+    const files = readdirSync(github.data, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => readFileSync(join(entry.parentPath, entry.name), "latin1"));
+    for (const text of [command.stdout(), command.stderr(), ...answers, ...files])
+      expect(text.includes(githubToken) || text.includes(btoa(githubToken))).toBe(false);
+  });
+
+  test("CL10: GitHub's address may be another machine's by https alone, and plain on this one", async () => {
+    for (const address of [
+      "http://evil.example",
+      "http://169.254.169.254",
+      "ftp://127.0.0.1",
+      "http://127.0.0.1.evil.example",
+    ]) {
+      await using refused = run(["start", "--json", "--port", "0"], { env: { DRAGOMAN_GITHUB_URL: address } });
+      expect([address, await refused.exited, refused.stdout()]).toEqual([address, 2, ""]);
+    }
+    await using taken = run(["start", "--json", "--port", "0"], { env: { DRAGOMAN_GITHUB_URL: "http://127.0.0.1:1" } });
+    await taken.ready();
+  }, 20_000);
+});
+
+test("CL02: no word of a .env in the folder it stands in takes effect", async () => {
+  await using trap = await startRaw(
+    (socket) => void socket.end("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n"),
+  );
+  await using github = scriptedGithub();
+  github.signIn("octo-demo");
+  const names = ["", ".local", ".production", ".development", ".test"];
+  const lines = [
+    "ADMIN_TOKEN=from-the-folder",
+    "DRAGOMAN_API_KEY=from-the-folder",
+    "PROXY_API_KEY=from-the-folder",
+    `DRAGOMAN_COPILOT_API_URL=${trap.url}`,
+    `DRAGOMAN_ANTHROPIC_API_URL=${trap.url}`,
+    "ANTHROPIC_API_KEY=from-the-folder",
+    "DRAGOMAN_ENTERPRISE_URL=evil.example",
+    "DRAGOMAN_OAUTH_APP=evil",
+    "DRAGOMAN_UPSTREAM_TIMEOUT_MS=1",
+    `HTTPS_PROXY=${trap.url}`,
+    `HTTP_PROXY=${trap.url}`,
+    `ALL_PROXY=${trap.url}`,
+    "NODE_TLS_REJECT_UNAUTHORIZED=0",
+    "NODE_EXTRA_CA_CERTS=/nowhere",
+    "DRAGOMAN_HOME=/nowhere/at-all",
+    "DRAGOMAN_GITHUB_TOKEN=ghu_fromthefolder0123456789",
+  ];
+  using folder = folderWith({});
+  for (const name of names) writeFileSync(join(folder.path, `.env${name}`), lines.join("\n"));
+  // Not named: the data folder must be found where the home is, not where the file says.
+  const { DRAGOMAN_HOME: _, ...env } = github.env;
+  const child = run(["start", "--json", "--port", "0"], {
+    cwd: folder.path,
+    env: { ...env, DRAGOMAN_HOME: github.data },
+  });
+  await using command = child;
+  const { url } = await command.ready();
+  expect((await post(url, "/v1/chat/completions", hello)).status).toBe(200);
+  expect((await fetch(`${url}/v1/models`)).status).toBe(200);
+  expect((await fetch(`${url}/api/admin/meta`, { headers: { "x-forwarded-for": "192.0.2.9" } })).status).toBe(403);
+  const { accounts } = (await (await fetch(`${url}/usage`)).json()) as { accounts: { id: string }[] };
+  expect(accounts.map(({ id }) => id)).toEqual(["octo-demo"]);
+  expect(trap.connections).toBe(0);
+  expect(await (await fetch(`${url}/api/admin/meta`)).json()).toMatchObject({
+    dbPath: join(github.data, "admin.sqlite"),
+  });
+});

@@ -1,0 +1,194 @@
+/** What people reported of others and no other file shows by its name. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { codecs } from "../../src/dialects/codecs";
+import type { ModelFacts } from "../../src/dialects/hub/model";
+import { editMembers } from "../../src/net/json-edit";
+import { type RunningProxy, startProxy } from "../support/proxy";
+import { hasFixture, jsonAt } from "../support/streams";
+
+let proxy: RunningProxy;
+beforeAll(async () => {
+  proxy = await startProxy();
+});
+afterAll(() => proxy[Symbol.asyncDispose]());
+
+const lastTo = (endpoint: string) => proxy.demo.journal.findLast(({ path }) => path === endpoint)!;
+const tool = {
+  name: "look",
+  description: "Looks.",
+  input_schema: { type: "object", properties: { at: { type: "string" } } },
+};
+
+describe("T6: once there is thinking in a conversation", () => {
+  // Spelt as no serialiser of ours would: every byte before the last turn may be part of what was signed.
+  const system = '[ {"type":"text", "text":"Be br\\u0069ef."} ]';
+  const turns = (thinking: object) =>
+    `[{"role":"user","content":"H\\u00fc"} ,{"role":"assistant", "content":[ ${JSON.stringify(thinking)} ,{"type":"text","text":"1.0e2"}]}, {"role":"user","content":[{"type":"text","text":"And now?"}]}]`;
+
+  test("what was said goes up byte for byte, also when another member is mended", async () => {
+    const ask = { model: "claude-sonnet-4.6", max_tokens: 4000, thinking: { type: "enabled", budget_tokens: 1024 } };
+    const first = await proxy.post("/v1/messages", { ...ask, messages: [{ role: "user", content: "Hü" }] });
+    const { content } = (await first.json()) as { content: { type: string }[] };
+    const said = turns(content.find(({ type }) => type === "thinking")!);
+    for (const more of ["", '"speed":"fast",']) {
+      const head = JSON.stringify(ask).slice(1, -1);
+      const before = proxy.demo.journal.length;
+      const response = await proxy.post("/v1/messages", `{${more}${head},"system":${system},"messages":${said}}`);
+      expect(response.status).toBe(200);
+      expect(proxy.demo.journal.length - before).toBe(1);
+      const sent = Buffer.from(lastTo("/v1/messages").bytes).toString();
+      expect(sent).toContain(`"system":${system}`);
+      expect(sent).toContain(`"messages":${said}`);
+      expect(sent.includes("speed")).toBe(false);
+    }
+  });
+
+  test("a proof that does not fit them any more is left out with its block, and the rest is answered", async () => {
+    const thinking = {
+      type: "thinking",
+      thinking: "Something else.",
+      signature: "c2lnbmF0dXJlLW9mLWFub3RoZXItcHJlZml4",
+    };
+    const text = `{"model":"claude-sonnet-4.6","max_tokens":400,"system":${system},"messages":${turns(thinking)}}`;
+    expect((await proxy.post("/v1/messages", text)).status).toBe(200);
+    const sent = Buffer.from(lastTo("/v1/messages").bytes).toString();
+    expect(sent).not.toContain(thinking.signature);
+    expect(sent).toContain("1.0e2");
+    expect(JSON.parse(proxy.rows()[0]!.attempts)).toHaveLength(2);
+  });
+});
+
+describe("a refused field is mended, with its name in the history", () => {
+  test.each([
+    ["T7", "messages-cache-in-tool-result"],
+    ["T7", "messages-cache-scope"],
+    ["T8", "messages-context-management"],
+    ["a prefill", "messages-no-prefill"],
+    ["T23", "messages-empty-text"],
+  ])("%s: %s", (_id, folder) => {
+    const facts: ModelFacts = {
+      ...jsonAt("messages-accepted", "request.json").facts,
+      ...able,
+      ...(hasFixture(folder, "facts.json") ? jsonAt(folder, "facts.json") : {}),
+    };
+    const request = jsonAt(folder, "request.json");
+    const { set, remove, mends } = codecs.messages.mendRequest(request, facts);
+    expect(mends).not.toEqual([]);
+    const sent = JSON.parse(editMembers(JSON.stringify(request), set, remove));
+    expect(sent).not.toEqual(request);
+    expect(codecs.messages.mendRequest(sent, facts).mends).toEqual([]);
+  });
+
+  test("T23: two turns of a person in a row, blank ones among them, are answered by every upstream", async () => {
+    const messages = [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "" },
+          { type: "text", text: "One" },
+        ],
+      },
+      { role: "user", content: "   " },
+      { role: "user", content: [{ type: "text", text: "Two" }] },
+    ];
+    for (const model of ["claude-sonnet-4.6", "gpt-5-mini", "gpt-5.3-codex", "gemini-3.1-pro-preview"]) {
+      const response = await proxy.post("/v1/messages", { model, max_tokens: 50, messages });
+      expect([model, response.status]).toEqual([model, 200]);
+    }
+  });
+});
+
+describe("tools with an effort that the chat endpoint refuses", () => {
+  test("are answered all the same, and the second request knows", async () => {
+    await using other = await startProxy();
+    const refusal = {
+      message:
+        "Function tools with reasoning_effort are not supported for gpt-5-mini in /v1/chat/completions. Please use /v1/responses instead.",
+      type: "invalid_request_error",
+      param: "reasoning_effort",
+      code: null,
+    };
+    let refused = 0;
+    other.demo.intercept(
+      "/chat/completions",
+      (seen) => {
+        if (!(seen.body as { reasoning_effort?: string }).reasoning_effort) return undefined;
+        refused++;
+        return Response.json({ error: refusal }, { status: 400 });
+      },
+      Number.POSITIVE_INFINITY,
+    );
+    const ask = {
+      model: "gpt-5-mini",
+      reasoning_effort: "medium",
+      tools: [{ type: "function", function: { name: tool.name, parameters: tool.input_schema } }],
+      messages: [{ role: "user", content: "Hello" }],
+    };
+    for (let turn = 0; turn < 3; turn++) {
+      const response = await other.post("/v1/chat/completions", ask);
+      expect([response.status, (await response.text()).slice(0, 200)]).toEqual([200, expect.any(String)]);
+    }
+    expect(refused).toBe(1);
+  });
+});
+
+describe("T18: the same system prompt", () => {
+  const prompt = "Answer in Latin.";
+  const said = { role: "user", content: "Hello" };
+
+  test("as a text, a list of texts, a developer's or a system's turn is the same request upstream", async () => {
+    const variants = [
+      ["/v1/chat/completions", { messages: [{ role: "system", content: prompt }, said] }],
+      ["/v1/chat/completions", { messages: [{ role: "developer", content: prompt }, said] }],
+      ["/v1/chat/completions", { messages: [{ role: "system", content: [{ type: "text", text: prompt }] }, said] }],
+      ["/v1/responses", { instructions: prompt, input: "Hello" }],
+      ["/v1/responses", { input: [{ role: "developer", content: prompt }, said] }],
+      ["/v1/responses", { input: [{ role: "system", content: [{ type: "input_text", text: prompt }] }, said] }],
+    ] as const;
+    const sent = [];
+    for (const [path, body] of variants) {
+      expect((await proxy.post(path, { model: "claude-sonnet-4.6", ...body })).status).toBe(200);
+      const { path: endpoint, body: went } = proxy.demo.journal.at(-1)!;
+      const { system, messages } = codecs[endpoint === "/v1/messages" ? "messages" : "chat"]
+        .decodeRequest(went)
+        .turns.reduce(
+          (all, turn) => {
+            const text = turn.parts.flatMap((part) => (part.kind === "text" ? part.text : [])).join("");
+            (turn.role === "system" ? all.system : all.messages).push(text);
+            return all;
+          },
+          { system: [] as string[], messages: [] as string[] },
+        );
+      sent.push({ system: system.join(""), messages: messages.join("") });
+    }
+    expect(sent).toEqual(Array(variants.length).fill({ system: prompt, messages: "Hello" }));
+  });
+
+  test("that is empty is none", async () => {
+    for (const system of ["", [], [{ type: "text", text: "" }]]) {
+      const response = await proxy.post("/v1/messages", {
+        model: "claude-sonnet-4.6",
+        max_tokens: 50,
+        system,
+        messages: [said],
+      });
+      expect([JSON.stringify(system), response.status]).toEqual([JSON.stringify(system), 200]);
+    }
+  });
+});
+
+const able: ModelFacts = {
+  id: "claude",
+  vendor: "Anthropic",
+  dialects: ["messages"],
+  limits: { context: 200_000, prompt: 160_000, output: 32_000 },
+  supports: {
+    tools: true,
+    parallelTools: true,
+    vision: true,
+    structuredOutputs: false,
+    adaptiveThinking: false,
+    thinkingBudget: { min: 1024, max: 32_000 },
+    efforts: [],
+  },
+};

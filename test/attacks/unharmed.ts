@@ -1,0 +1,71 @@
+/** What an attack must leave as it was, whatever its answer. */
+import { expect } from "bun:test";
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { RunningProxy } from "../support/proxy";
+
+interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+/**
+ * One attack with all that is looked at after it: an answer below 500 under an id of our own, no call upstream, no file
+ * of the data folder touched or added, at most the stated number of new rows, and a proxy that serves the next caller.
+ */
+export async function attack(
+  proxy: RunningProxy,
+  path: string,
+  init: RequestInit & { rows?: number } = {},
+): Promise<Answer> {
+  const before = stateOf(proxy);
+  const response = await fetch(proxy.url + path, init);
+  const answer = { status: response.status, headers: response.headers, text: await response.text() };
+  expect(answer.status).toBeLessThan(500);
+  expect(answer.headers.get("x-request-id")).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
+  expect([...answer.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
+  expect(stateOf(proxy)).toEqual({ ...before, rows: before.rows + (init.rows ?? 0) });
+  expect((await fetch(`${proxy.url}/health`)).status).toBe(200);
+  return answer;
+}
+
+function stateOf(proxy: RunningProxy) {
+  return { rows: proxy.rows().length, upstream: proxy.demo.journal.length, files: filesOf(proxy.home) };
+}
+
+/** Every file with the digest of its bytes; of the history, which may grow, the name alone. */
+function filesOf(home: string): Record<string, string> {
+  return Object.fromEntries(
+    readdirSync(home, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => {
+        const path = join(entry.parentPath, entry.name);
+        const kept = entry.name.startsWith("admin.sqlite");
+        return [path, kept ? "" : createHash("sha256").update(readFileSync(path)).digest("hex")];
+      }),
+  );
+}
+
+/** The error of an answer, in the shape that its path speaks. */
+export function errorOf(path: string, { headers, text }: Answer): { type: string; code?: string; message: string } {
+  const body = JSON.parse(text);
+  if (path.startsWith("/api/admin")) expect(Object.keys(body)).toEqual(["error"]);
+  else if (/^\/(?:v1\/messages|(?!v1)[^/]+\/v1\/)/.test(path))
+    expect(body).toEqual({
+      type: "error",
+      error: { type: expect.any(String), message: expect.any(String) },
+      request_id: headers.get("x-request-id"),
+    });
+  else
+    expect(body).toEqual({
+      error: {
+        message: expect.any(String),
+        type: expect.any(String),
+        param: body.error.param === null ? null : expect.any(String),
+        code: body.error.code === null ? null : expect.any(String),
+      },
+    });
+  return body.error;
+}

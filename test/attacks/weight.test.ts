@@ -1,0 +1,177 @@
+/** What an upstream or a client sends too much of: it is given up at its limit, and weighs little on a process of its own. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type Github, scriptedGithub } from "../cli/bench";
+import { type Command, run } from "../support/command";
+import { forgetPeak, memoryOf } from "../support/machine";
+
+let github: Github;
+let command: Command;
+let url: string;
+let pid: number;
+beforeAll(async () => {
+  github = scriptedGithub();
+  github.signIn("octo-demo");
+  command = run(["start", "--json", "--port", "0"], { env: github.env });
+  ({ url, pid } = await command.ready());
+  for (const client of clients) await (await ask(client, true)).text();
+});
+afterAll(async () => {
+  await command[Symbol.asyncDispose]();
+  await github[Symbol.asyncDispose]();
+});
+
+const messages = [{ role: "user", content: "Hello" }];
+const clients = [
+  { path: "/v1/chat/completions", endpoint: "/chat/completions", body: { model: "gpt-5-mini", messages } },
+  { path: "/v1/messages", endpoint: "/v1/messages", body: { model: "claude-sonnet-4.6", max_tokens: 99, messages } },
+  // Through the hub.
+  { path: "/v1/messages", endpoint: "/responses", body: { model: "gpt-5.3-codex", max_tokens: 99, messages } },
+] as const;
+type Client = (typeof clients)[number];
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+const sse = { "content-type": "text/event-stream" };
+const mebibyte = 1024 * 1024;
+
+function ask({ path, body }: Client, stream: boolean): Promise<Response> {
+  return fetch(url + path, {
+    method: "POST",
+    body: JSON.stringify({ ...body, stream }),
+    headers: { "content-type": "application/json" },
+  });
+}
+
+/** The piece again and again, with how much of it was taken. */
+function again(piece: Uint8Array, times: number, last = "") {
+  let left = times;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      if (left-- > 0) controller.enqueue(piece);
+      else {
+        if (last) controller.enqueue(bytes(last));
+        controller.close();
+      }
+      if (left % 8 === 0) await Bun.sleep(0);
+    },
+  });
+  return { body, taken: () => (times - Math.max(left, 0)) * piece.length };
+}
+
+/** MiB by which the process grew at most while this was done. */
+async function weightOf(work: () => Promise<unknown>): Promise<number> {
+  const before = memoryOf(pid);
+  forgetPeak(pid);
+  await work();
+  return memoryOf(pid, "VmHWM") - before;
+}
+
+describe.each(clients)("$path from $endpoint", (client) => {
+  test.each([
+    ["SS01: a line of 1 GB without an end", bytes("x".repeat(mebibyte))],
+    ["SS02: data lines of 1 GB without a blank one", bytes("data: x\n".repeat(mebibyte / 8))],
+    ["SS02: data lines of 1 GB that are empty and end in CRLF", bytes("data:\r\n".repeat(mebibyte / 7))],
+  ])("%s is given up at 16 MiB", async (_name, piece) => {
+    const { body, taken } = again(piece, 1024);
+    github.demo.intercept(client.endpoint, () => new Response(body, { headers: sse }));
+    const weight = await weightOf(async () => {
+      const response = await ask(client, true);
+      expect([response.status, await response.text()]).toEqual([502, expect.stringContaining("16 MiB")]);
+    });
+    // The frame itself, what it was gathered in, and what came before anybody tidied up.
+    expect(weight).toBeLessThan(96);
+    expect(taken()).toBeLessThan(96 * mebibyte);
+  });
+
+  test.each([false, true])("SS11: 200 KB that unfold to 200 MB are given up (stream: %p)", async (stream) => {
+    const bomb = Bun.gzipSync(new Uint8Array(200 * mebibyte));
+    expect(bomb.length).toBeLessThan(250_000);
+    const headers = { "content-type": stream ? sse["content-type"] : "application/json", "content-encoding": "gzip" };
+    github.demo.intercept(client.endpoint, () => new Response(bomb, { headers }));
+    const weight = await weightOf(async () => {
+      const response = await ask(client, stream);
+      expect([response.status, await response.text()]).toEqual([502, expect.stringMatching(/over (?:16|32) MiB/)]);
+    });
+    expect(weight).toBeLessThan(96);
+  });
+
+  test.each([400, 500])("SS23: of an error of 50 MB with status %i the beginning is read", async (status) => {
+    const { body, taken } = again(bytes("A".repeat(mebibyte)), 50);
+    github.demo.intercept(client.endpoint, () => new Response(body, { status }));
+    let told = "";
+    const weight = await weightOf(async () => {
+      const response = await ask(client, true);
+      told = await response.text();
+      expect(response.status).toBe(status);
+    });
+    expect(told.length).toBeLessThan(4096);
+    expect(weight).toBeLessThan(32);
+    expect(taken()).toBeLessThan(50 * mebibyte);
+  });
+});
+
+test("SS03: five million events flow, and memory is what it was after the first of them", async () => {
+  const [client] = clients;
+  const flows = async (event: string, count: number) => {
+    const { body } = again(bytes(event.repeat(5000)), count / 5000, "data: [DONE]\n\n");
+    github.demo.intercept(client.endpoint, () => new Response(body, { headers: sse }));
+    const response = await ask(client, true);
+    let size = 0;
+    for await (const piece of response.body!) size += piece.length;
+    expect(size).toBeGreaterThan(count * event.length);
+  };
+  const words = { id: "c", object: "chat.completion.chunk", created: 1, model: client.body.model };
+  const delta = { ...words, choices: [{ index: 0, delta: { content: "ab" }, finish_reason: null }] };
+  await flows('data: {"choices":[]}\n\n', 500_000);
+  await flows(`data: ${JSON.stringify(delta)}\n\n`, 500_000);
+  expect(await weightOf(() => flows('data: {"choices":[]}\n\n', 500_000))).toBeLessThan(96);
+  expect(await weightOf(() => flows(`data: ${JSON.stringify(delta)}\n\n`, 3_500_000))).toBeLessThan(96);
+}, 60_000);
+
+test("SS15: a million calls in one reply end in an error, and weigh no more than a reply", async () => {
+  const client = {
+    path: "/v1/messages",
+    endpoint: "/chat/completions",
+    body: { ...clients[1].body, model: "gemini-3.1-pro-preview" },
+  };
+  let index = 0;
+  const calls = () =>
+    Array.from({ length: 1000 }, () => {
+      const call = { index: index++, id: `call_${index}`, type: "function", function: { name: "f", arguments: "{}" } };
+      const choices = [{ index: 0, delta: { tool_calls: [call] }, finish_reason: null }];
+      return `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "gpt-5-mini", choices })}\n\n`;
+    }).join("");
+  let left = 1000;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      if (left-- > 0) controller.enqueue(bytes(calls()));
+      else controller.close();
+      await Bun.sleep(0);
+    },
+  });
+  github.demo.intercept(client.endpoint, () => new Response(body, { headers: sse }));
+  const weight = await weightOf(async () => {
+    const response = await ask(client as unknown as Client, true);
+    let last = "";
+    for await (const piece of response.body!) last = (last + Buffer.from(piece).toString()).slice(-2000);
+    expect(last).toContain('"type":"error"');
+    expect(last).not.toContain("message_stop");
+  });
+  expect(weight).toBeLessThan(96);
+  expect(index).toBeLessThan(1_000_000);
+}, 60_000);
+
+test("BO06: bodies over 32 MiB are 413 in the words of Messages, the connection is closed, and nothing of them stays", async () => {
+  const large = new Uint8Array(32 * mebibyte + 1).fill(32);
+  const weight = await weightOf(async () => {
+    for (let turn = 0; turn < 3; turn++)
+      for (const body of [large, new Blob([large]).stream()]) {
+        const response = await fetch(`${url}/v1/messages`, { method: "POST", body });
+        expect([response.status, response.headers.get("connection")]).toEqual([413, "close"]);
+        expect(await response.json()).toMatchObject({ type: "error", error: { type: "request_too_large" } });
+      }
+  });
+  expect(weight).toBeLessThan(160);
+  const before = memoryOf(pid);
+  for (let turn = 0; turn < 3; turn++) await (await ask(clients[0], true)).text();
+  expect(memoryOf(pid)).toBeLessThan(before + 40);
+}, 20_000);

@@ -1,0 +1,78 @@
+/** What this machine allows a test to do to it, and what it says of a process. */
+import { test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+
+const linux = process.platform === "linux";
+const works = (...command: string[]) => linux && Bun.spawnSync(command, { stdout: "ignore", stderr: "ignore" }).success;
+
+/** What a test may need: a sentence where the machine lacks it. */
+const needs = {
+  linux: () => (linux ? undefined : "/proc of Linux"),
+  /** A user and its mounts of our own. */
+  mounts: () =>
+    works("unshare", "-Urm", "mount", "-t", "tmpfs", "tmpfs", "/mnt") ? undefined : "namespaces of users and mounts",
+  /** Networks of our own. */
+  networks: () => (works("unshare", "-Urn", "ip", "link", "set", "lo", "up") ? undefined : "namespaces of networks"),
+  /** Another user to be. */
+  users: () => (process.getuid?.() === 0 && works("setpriv", "--version") ? undefined : "root, to be somebody else"),
+  /** A limit of the system's own on memory. */
+  memoryLimits: () => {
+    using group = limitedGroup();
+    return group ? undefined : "control groups that may be made";
+  },
+  openssl: () => (works("openssl", "version") ? undefined : "openssl"),
+  fewFiles: () => (works("prlimit", "--version") ? undefined : "prlimit"),
+  oneCore: () => (works("taskset", "--version") ? undefined : "taskset"),
+};
+
+export type Need = keyof typeof needs;
+
+/** A test that needs something of the machine: where it is missing, the test is skipped and its name says what is. */
+export function testWith(need: Need, name: string, body: () => unknown, timeout?: number): void {
+  const missing = needs[need]();
+  if (missing === undefined) test(name, body as () => void, timeout);
+  else test.skip(`${name} (this machine lacks ${missing})`, body as () => void);
+}
+
+/** MiB of memory that a process holds now, or held at most; 0 where the system does not tell. */
+export function memoryOf(pid: number, which: "VmRSS" | "VmHWM" = "VmRSS"): number {
+  if (!linux) return 0;
+  return Number(new RegExp(`${which}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024;
+}
+
+/** Seconds of processor time that a process has used. */
+export function processorTimeOf(pid: number): number {
+  const [, rest = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");
+  const fields = rest.split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+export interface MemoryLimit extends Disposable {
+  /** From now on the process and its children live in it. */
+  holds(pid: number): void;
+}
+
+/** A control group with so much memory and no swap; undefined where none may be made. */
+export function limitedGroup(mebibytes = 512): MemoryLimit | undefined {
+  const root = existsSync("/sys/fs/cgroup/memory") ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup";
+  const path = `${root}/dragoman-test-${process.pid}-${Math.random().toString(36).slice(2)}`;
+  const file = root.endsWith("memory") ? "memory.limit_in_bytes" : "memory.max";
+  try {
+    mkdirSync(path);
+  } catch {
+    return undefined;
+  }
+  const remove = () => rmdirSync(path);
+  try {
+    writeFileSync(`${path}/${file}`, String(mebibytes * 1024 * 1024));
+  } catch {
+    remove();
+    return undefined;
+  }
+  return { holds: (pid) => writeFileSync(`${path}/cgroup.procs`, String(pid)), [Symbol.dispose]: remove };
+}
+
+/** From now on `VmHWM` is the most that the process holds after this moment. */
+export function forgetPeak(pid: number): void {
+  if (linux) writeFileSync(`/proc/${pid}/clear_refs`, "5");
+}
