@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { version } from "../package.json";
 import { passages, readmePath, refresh } from "./support/readme";
 
@@ -18,3 +20,24 @@ test("the commands it names exist, and the Bun it names is the one we are run by
   for (const [, named] of text.matchAll(/bun@(\d+\.\d+\.\d+)/g)) expect(engines.bun).toBe(`>=${named}`);
   expect(version).toMatch(/^\d+\.\d+\.\d+$/);
 });
+
+test("its links lead somewhere, and what it says to open is there", () => {
+  const anchors = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => anchorOf(heading!));
+  const links = [...text.matchAll(/\]\(([^)]+)\)/g)].map(([, to]) => to!).filter((to) => !/^https:/.test(to));
+  expect(links.length).toBeGreaterThan(10);
+  const root = join(readmePath, "..");
+  expect(links.filter((to) => (to[0] === "#" ? !anchors.includes(to.slice(1)) : !existsSync(join(root, to))))).toEqual(
+    [],
+  );
+  const [rows] = /\| I want to … [\s\S]*?\n\n/.exec(text)!;
+  const paths = [...rows.matchAll(/`([\w-]+\/[^` ]+)`/g)].map(([, path]) => path!.replace(/\*.*$/, ""));
+  expect(paths.length).toBeGreaterThan(10);
+  expect(paths.filter((path) => !existsSync(join(root, path.startsWith("test/") ? "" : "src", path)))).toEqual([]);
+});
+
+/** As GitHub makes it of a heading. */
+const anchorOf = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\w -]/g, "")
+    .replaceAll(" ", "-");

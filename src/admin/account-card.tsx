@@ -147,3 +147,11 @@ function Forecast({ account, now }: { account: AccountItem; now: number }): Mark
       );
   }
 }
+
+/** Where there is none: how one comes. */
+export const SignInHint = () => (
+  <p>
+    Run <code>dragoman auth</code> in a terminal: it shows a code to enter at GitHub, and the account serves at once,
+    without a restart.
+  </p>
+);

@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Every account: whether it can serve, what is left, what it was used for, and what GitHub says of it. */
 import type { App } from "../app";
-import { AccountCard } from "./account-card";
+import { AccountCard, SignInHint } from "./account-card";
 import { type AccountItem, listAccounts } from "./accounts";
 import { dayMs } from "./days";
 import { Ago, count, Duration, Moment, Tokens } from "./figures";
@@ -48,7 +48,8 @@ function Accounts({ accounts, snapshots, now }: AccountsProps): Markup {
     return (
       <section class="empty">
         <h2>No account is signed in</h2>
-        <p>Until one is, requests are answered with 503 and the one command that helps.</p>
+        <p>Until one is, requests are answered with 503.</p>
+        <SignInHint />
       </section>
     );
   return (

@@ -42,6 +42,8 @@ export function attentionOf(
       "It listens beyond this machine, and no client key is set.",
       "/admin/config",
     );
+  if (accounts.length === 0)
+    say("bad", "No account is signed in.", "Until one is, requests are answered with 503.", "/admin/accounts");
   for (const account of accounts) {
     const { account_id: id, state, reason, until_ms } = account;
     const until = until_ms === null ? "" : ` until ${moment(until_ms, now)}`;

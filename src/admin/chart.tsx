@@ -46,14 +46,15 @@ const gap = 3;
 export function StackedBars({ caption, series, columns, format = compact, unit }: Bars): Markup {
   const sums = columns.map(({ values }) => values.reduce<number>((sum, value) => sum + (value ?? 0), 0));
   const top = niceTop(Math.max(...sums, 0));
+  const middle = format(top / 2);
   return (
     <figure class="chart">
       <figcaption>{caption}</figcaption>
       <Legend series={series} />
       <div class="plot">
         <ol class="scale" aria-hidden="true">
-          {[1, 0.5, 0].map((share) => (
-            <li>{format(top * share)}</li>
+          {[format(top), middle === format(top) ? "" : middle, format(0)].map((mark) => (
+            <li>{mark}</li>
           ))}
         </ol>
         {/* biome-ignore lint/a11y/useSemanticElements: links in a drawing are no fieldset. */}
@@ -144,11 +145,11 @@ function stack(values: (number | null)[], top: number) {
   });
 }
 
-/** The next number that reads well: 1, 2, 2.5, 5 or 10 times a power of ten. */
+/** The next number that reads well, as does its half: 1, 2, 4, 6 or 10 times a power of ten. */
 export function niceTop(most: number): number {
   if (most <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(most));
-  return [1, 2, 2.5, 5, 10].find((step) => step * power >= most)! * power;
+  return [1, 2, 4, 6, 10].find((step) => step * power >= most)! * power;
 }
 
 /** How much of something is left, or done. @param share 0 … 1 */

@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** What is left, what was used, what failed: the first page, and the answer to "may I go on like this?". */
 import type { App } from "../app";
-import { AccountCard } from "./account-card";
+import { AccountCard, SignInHint } from "./account-card";
 import { type AccountItem, listAccounts } from "./accounts";
 import { type Attention, attentionOf } from "./attention";
 import { hourMs } from "./days";
@@ -86,10 +86,7 @@ function Left({ accounts, now }: { accounts: AccountItem[]; now: number }): Mark
     return (
       <div class="empty">
         <h3>No account is signed in</h3>
-        <p>
-          Run <code>dragoman auth</code> in a terminal: it shows a code to enter at GitHub, and the account serves at
-          once, without a restart.
-        </p>
+        <SignInHint />
       </div>
     );
   return (

@@ -96,7 +96,13 @@ export function Bill({ item, model }: { item: ShownEntry; model: ModelItem | und
           </tr>
         </tfoot>
       </table>
-      {model && !rate && <p class="soft">The upstream lists no price by tokens for this model.</p>}
+      {model && !rate && (
+        <p class="soft">
+          {nano_credits === null
+            ? "The upstream lists no price by tokens for this model."
+            : "The credits are what the upstream said with its answer; it lists no price by tokens for this model."}
+        </p>
+      )}
       {long && <p class="soft">Priced as a long prompt: it has more than {count(long.above)} tokens.</p>}
       {differs && (
         <p class="soft">

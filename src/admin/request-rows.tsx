@@ -79,10 +79,10 @@ function RequestRow({ item, now }: { item: ShownEntry; now: number }): Markup {
         {notes.length > 0 && <small>{notes.join(" · ")}</small>}
       </td>
       <td class="c-client">
-        <Value of={item.client_name} most={26} />
+        <Value of={item.client_name} most={22} />
       </td>
       <td class="c-account">
-        {item.account_id === null ? <span class="soft">none</span> : <Value of={item.account_id} most={26} />}
+        {item.account_id === null ? <span class="soft">none</span> : <Value of={item.account_id} most={16} />}
       </td>
       <td class="c-result">
         <Status item={item} />

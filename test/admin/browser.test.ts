@@ -107,6 +107,34 @@ inBrowser("axe finds nothing to complain of", () => {
   }, 30_000);
 });
 
+inBrowser("a name stands on one line", () => {
+  let named: RunningProxy;
+  beforeAll(async () => {
+    named = await startProxy({ accounts: ["octo-demo"], demo: { pace: 1 } });
+    const failed = { http_status: 400, error_type: "context_length_exceeded", error_message: "Too long." };
+    const long = { account_id: "an-account-of-many-letters", client_name: "codex_cli_rs/0.169.0" };
+    named.app.history.add(entry({ started_at_ms: now, upstream_model: "gemini-3.1-pro-preview", ...long, ...failed }));
+    named.app.history.flush();
+  });
+  afterAll(() => named[Symbol.asyncDispose]());
+
+  test.each([
+    ["a client's, on a phone", 390, "/admin", ".shares tbody .value"],
+    ["a model's, on a phone", 390, "/admin/models", ".models tbody a code"],
+    ["an endpoint's", 1280, "/admin/models", ".models .endpoint"],
+    ["an error's", 1280, "/admin/requests", ".c-result .fault .value"],
+  ])("%s", async (_, width, path, selector) => {
+    await using opened = await open(path, { from: named, viewport: { width, height: 900 } });
+    await opened.page.locator(selector).first().waitFor();
+    const lines = (await opened.page.evaluate(`[...document.querySelectorAll("${selector}")].map((each) => {
+      const words = document.createRange();
+      words.selectNodeContents(each);
+      return new Set([...words.getClientRects()].map(({ top }) => top)).size;
+    })`)) as number[];
+    expect(lines.filter((count) => count !== 1)).toEqual([]);
+  });
+});
+
 inBrowser("a person", () => {
   test("filters, pages, and opens a request", async () => {
     await using opened = await open("/admin/requests");

@@ -49,6 +49,14 @@ beforeAll(async () => {
   mkdirSync(join(tree, "dist"));
   writeFileSync(join(tree, "dist/left-over.js"), "an earlier build");
   const before = readFileSync(join(tree, "package.json"), "utf8");
+  const left = join(tree, "dist/package.json.ours");
+  writeFileSync(left, "of a pack that was broken off");
+  await expect(done([process.execPath, "pm", "pack", "--quiet"], tree)).rejects.toThrow("put it back, or remove it");
+  expect([readFileSync(join(tree, "package.json"), "utf8"), readFileSync(left, "utf8")]).toEqual([
+    before,
+    "of a pack that was broken off",
+  ]);
+  rmSync(left);
   await done([process.execPath, "pm", "pack", "--quiet"], tree);
   expect(readFileSync(join(tree, "package.json"), "utf8")).toBe(before);
   tarball = join(tree, `dragoman-${version}.tgz`);

@@ -2,7 +2,7 @@
  * `bun pm pack` calls it: `prepack` makes dist/, where everything is inside, and puts the published package.json in place of
  * ours, which names the packages that the source needs and nobody else; `postpack` puts ours back.
  */
-import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { licencesIn } from "./licences";
 
@@ -15,7 +15,9 @@ const kept = join(dist, "package.json.ours");
 /** What of our package.json is for those who install it. */
 const published = ["name", "version", "description", "license", "type", "bin", "files", "engines"];
 
+/** @throws Error when an earlier one was broken off: what is kept would be lost. */
 async function prepack(): Promise<void> {
+  if (existsSync(kept)) throw new Error(`${kept} is left of a pack that was broken off: put it back, or remove it.`);
   mkdirSync(dist, { recursive: true });
   // What an earlier build left there would be packed too.
   for (const file of new Bun.Glob("*.js").scanSync(dist)) rmSync(join(dist, file));

@@ -117,3 +117,8 @@ test("an editor finds every part in it", async () => {
   await decoy.exited;
   await drive(program, { cwd: decoy.home, env: { PATH: process.env.PATH, HOME: decoy.home } });
 }, 20_000);
+
+test.if(process.platform === "linux")("process lists tell what runs", async () => {
+  const words = (await Bun.file(`/proc/${server.process.pid}/cmdline`).text()).split("\0");
+  expect(words.join(" ")).toMatch(process.env.DRAGOMAN_BINARY ? /^dragoman start / : /main\.ts start /);
+});
