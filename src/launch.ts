@@ -8,5 +8,6 @@ export function liftParallelLimit(): void {
   process.env.BUN_CONFIG_MAX_HTTP_REQUESTS = "4096";
   const inside = Bun.isStandaloneExecutable;
   const rest = inside ? process.argv.slice(2) : [...process.execArgv, Bun.main, ...process.argv.slice(2)];
-  process.execve(process.execPath, ["bun", ...rest], process.env as Record<string, string>);
+  // The name that process lists show.
+  process.execve(process.execPath, [inside ? "dragoman" : "bun", ...rest], process.env as Record<string, string>);
 }

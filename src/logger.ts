@@ -22,8 +22,10 @@ export function createLogger(level: () => Level, write: (line: string) => void =
   const scrub = (text: string, most = 512) => {
     let shown = text;
     for (const secret of secrets) shown = shown.replaceAll(secret, "[secret]");
-    for (const [pattern, replacement] of secretShapes) shown = shown.replace(pattern, replacement);
-    shown = shown.replace(unprintable, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    shown = hideShapes(shown).replace(
+      unprintable,
+      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    );
     return shown.length > most ? `${shown.slice(0, most - 1)}…` : shown;
   };
   const troubles = floodgate((left) =>
@@ -87,6 +89,10 @@ const secretShapes: [RegExp, string][] = [
   [/(x-api-key["':\s]+)(?!<)[^\s"',]+/gi, "$1[secret]"],
   [/:\/\/[^/@\s]+:[^/@\s]+@/g, "://[secret]@"],
 ];
+
+/** The text without what looks like a secret of a service we know. */
+export const hideShapes = (text: string): string =>
+  secretShapes.reduce((shown, [pattern, replacement]) => shown.replace(pattern, replacement), text);
 
 // C0, DEL and C1 controls, line and paragraph separators, bidirectional overrides.
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;

@@ -5,7 +5,7 @@ import { signInApp } from "../accounts/hosts";
 import type { AdminAuth } from "../app";
 import { checkEnterpriseHost, type Environment, readEnvironment } from "../config/environment";
 import { ProxyError } from "../errors";
-import type { ConnectFlags } from "./connect";
+import type { ConnectFlags } from "./connect/connect";
 import { UsageError } from "./usage-error";
 
 /** Options whose text must arrive as it was typed: the parser behind the help would read `0123` as a number. */
@@ -38,6 +38,8 @@ export async function runCommand(argv: string[], version: string): Promise<numbe
     if (!(thrown instanceof Error)) throw thrown;
     if (thrown instanceof UsageError || thrown.name === "CACError") return complain(thrown.message, 2);
     if (thrown instanceof ProxyError) return complain(thrown.message, 1);
+    // A full disk, or a folder that may not be written: no fault of ours that a stack would explain.
+    if ("syscall" in thrown && "path" in thrown) return complain(`The system refused: ${thrown.message}.`, 1);
     throw thrown;
   }
 }
@@ -149,7 +151,7 @@ export function commandLine(argv: string[], version: string): CAC {
     .option("--shell <name>", "Print for this shell: bash, fish, powershell or cmd")
     .option("--test", "Try one call, also where no model is free of charge")
     .action(async (client: string | undefined, options: ConnectFlags) => {
-      const { connectFrom } = await import("./connect");
+      const { connectFrom } = await import("./connect/connect");
       return connectFrom({
         ...options,
         environment: environment(),

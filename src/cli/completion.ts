@@ -23,15 +23,6 @@ interface Word {
  */
 type Words = Map<string, Word[]>;
 
-/** The values we know, by the command and the name of its argument or option; by the option alone where all mean the same. */
-const values: Record<string, readonly string[]> = {
-  "connect client": clientIds,
-  "connect --shell": shellNames,
-  "completion shell": ["bash", "zsh", "fish", "powershell"],
-  "--oauth-app": Object.keys(signInApps),
-  "--admin-auth": ["always"],
-};
-
 function wordsOf({ commands }: CAC): Words {
   const help = { text: "--help", about: "Show what there is" };
   const words: Words = new Map([["", []]]);
@@ -150,6 +141,15 @@ ${[...words].map(([key, each]) => `    ${powerQuoted(key)} = @(${each.map(({ tex
 
 /** The shells that a script is made for. */
 export const completedShells = Object.keys(scripts);
+
+/** The values we know, by the command and the name of its argument or option; by the option alone where all mean the same. */
+const values: Record<string, readonly string[]> = {
+  "connect client": clientIds,
+  "connect --shell": shellNames,
+  "completion shell": completedShells,
+  "--oauth-app": Object.keys(signInApps),
+  "--admin-auth": ["always"],
+};
 
 const isOfOption = (key: string) => /(?:^| )-\S+$/.test(key);
 

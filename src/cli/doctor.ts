@@ -1,5 +1,5 @@
 /** `dragoman doctor`: looks at everything that has to be right, changes nothing, and says what to do. */
-
+import { homedir } from "node:os";
 import type { Environment } from "../config/environment";
 import { secretsIn } from "../config/marks";
 import { lookAtConfig } from "../config/store";
@@ -45,7 +45,7 @@ const patience = 10_000;
 export async function doctor(options: DoctorOptions): Promise<number> {
   const { version, environment, port, json, enterpriseHost } = options;
   const logger = quietLogger(environment);
-  const home = process.env.HOME ?? process.env.USERPROFILE ?? "";
+  const home = homedir();
   const subject: Subject = { version, environment, env: process.env, home, port, enterpriseHost, logger };
   const shown = redaction(home, logger);
   const platform = `${process.platform} ${process.arch}, Bun ${Bun.version}`;
@@ -106,8 +106,14 @@ function quietLogger({ clientKey, adminToken, anthropicApiKey, githubToken, conf
   return logger;
 }
 
-/** As it may be pasted anywhere: no secret, and the person's own folder as `~`. */
+/** As it may be pasted anywhere: no secret, and the person's own folder as `~`, or as `$HOME` where quotes keep `~` as it is. */
 function redaction(home: string, logger: Logger): (text: string) => string {
   const own = home.replace(/[\\/]+$/, "");
-  return (text) => logger.scrub(own.length > 1 ? text.replaceAll(own, "~") : text, 2000);
+  if (own.length <= 1) return (text) => logger.scrub(text, 2000);
+  const named = new RegExp(`("?)${RegExp.escape(own)}(?![\\w-])`, "g");
+  return (text) =>
+    logger.scrub(
+      text.replace(named, (_, quote: string) => (quote ? '"$HOME' : "~")),
+      2000,
+    );
 }

@@ -51,15 +51,19 @@ function watchProcess(pid: number, gone: () => void): void {
   // Our own parent's id changes at once when it dies.
   const ours = process.ppid === pid;
   const timer = setInterval(() => {
-    if (bornAt(pid) === born && (!ours || process.ppid === pid)) return;
+    if (isStill(bornAt(pid), born) && (!ours || process.ppid === pid)) return;
     clearInterval(timer);
     gone();
   }, parentInterval);
 }
 
+/** What the system does not say, or not just now, where no file can be opened, is no end. */
+const isStill = (now: string | undefined, born: string): boolean =>
+  now === born || now === "" || (born === "" && now !== undefined);
+
 /**
- * What tells a process from a later one of the same id, where the system says it. Undefined when it has ended, also when
- * nobody has asked for its exit code yet.
+ * What tells a process from a later one of the same id; empty where the system does not say it. Undefined when it has
+ * ended, also when nobody has asked for its exit code yet.
  */
 function bornAt(pid: number): string | undefined {
   try {

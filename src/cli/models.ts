@@ -1,9 +1,32 @@
 /** `dragoman models`: what the running server can serve, with its limits and what it costs. */
-import type { ModelItem } from "../admin/models";
+import { z } from "zod";
 import type { Environment } from "../config/environment";
-import { ask, theServer } from "./server";
+import { ask, readAs, theServer } from "./server";
 import { table } from "./table";
 import { say } from "./terminal";
+
+const tokens = z.number().nullable();
+
+/** What is shown of the answer. */
+const item = z.object({
+  id: z.string(),
+  name: z.string(),
+  kind: z.string(),
+  preview: z.boolean(),
+  picked: z.boolean(),
+  enabled: z.boolean(),
+  endpoints: z.array(z.string()),
+  limits: z.object({ context: tokens, prompt: tokens, output: tokens }),
+  price: z.object({
+    premium: z.boolean(),
+    units: z.number().nullable(),
+    tokens: z.object({ input: z.number(), output: z.number(), per: z.number() }).nullable(),
+  }),
+  accounts: z.array(z.string()),
+});
+type Item = z.infer<typeof item>;
+
+const shape = z.object({ items: z.array(item) });
 
 export interface ModelsOptions {
   environment: Environment;
@@ -14,15 +37,16 @@ export async function models({ environment, json }: ModelsOptions): Promise<numb
   const server = theServer(environment);
   const { adminToken } = server;
   const headers: Record<string, string> = adminToken === undefined ? {} : { "x-admin-token": adminToken };
-  const answer = (await ask(server, { path: "/api/admin/models", headers })) as { items: ModelItem[] };
+  const answer = await ask(server, { path: "/api/admin/models", headers });
+  const { items } = readAs(shape, answer, server);
   if (server.demo) say("DEMO: a scripted upstream answers, and nothing is charged.");
   if (json) console.log(JSON.stringify(answer));
-  else for (const line of modelLines(answer.items)) console.log(line);
+  else for (const line of modelLines(items)) console.log(line);
   return 0;
 }
 
 /** One line for each model that a client can call. */
-export function modelLines(items: readonly ModelItem[]): string[] {
+export function modelLines(items: readonly Item[]): string[] {
   const head = ["id", "name", "context", "prompt", "output", "endpoints", "costs", "state"];
   const rows = items
     .filter(({ kind }) => kind !== "completion")
@@ -42,14 +66,14 @@ export function modelLines(items: readonly ModelItem[]): string[] {
 
 const amount = (tokens: number | null) => (tokens === null ? "unknown" : tokens.toLocaleString("en-US"));
 
-function costOf({ units, tokens, premium }: ModelItem["price"]): string {
+function costOf({ units, tokens, premium }: Item["price"]): string {
   if (units === null && tokens === null) return "unknown";
   if (!premium) return "nothing";
   if (tokens === null || units !== null) return `${units} premium`;
   return `${tokens.input}/${tokens.output} credits per ${tokens.per / 1e6} M in/out`;
 }
 
-function stateOf({ enabled, accounts, preview, picked }: ModelItem): string {
+function stateOf({ enabled, accounts, preview, picked }: Item): string {
   if (!enabled) return "its terms are not accepted yet";
   if (accounts.length === 0) return "no account may use it";
   if (preview) return "preview";

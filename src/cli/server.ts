@@ -1,11 +1,12 @@
 /** The server that runs on this machine, as a client of it: where it is, its key, and what it answers. */
-import type { Environment } from "../config/environment";
+import type { z } from "zod";
+import { besideTheReal, type Environment } from "../config/environment";
 import { openConfig } from "../config/store";
 import { isObject } from "../dialects/hub/json";
 import { asProxyError, ProxyError } from "../errors";
 import { callOut, readBody } from "../net/fetch";
+import { parseJson } from "../net/json";
 import { findRunning } from "./running";
-import { besideTheReal } from "./start";
 
 export interface RunningServer {
   url: string;
@@ -73,17 +74,20 @@ export async function ask(server: RunningServer, question: Question): Promise<un
     );
   });
   const text = Buffer.from(await readBody(response, 16 * 1024 * 1024, who)).toString();
-  const answer = parsed(text);
+  const answer = parseJson(text);
   if (response.ok && answer !== undefined) return answer;
   throw new ProxyError("upstream", `${who} ${faultIn(path, response.status, answer)}`);
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+/** An answer of this shape. @throws ProxyError when it is another: the server may be older than the command. */
+export function readAs<Answer>(shape: z.ZodType<Answer>, answer: unknown, { url }: RunningServer): Answer {
+  const read = shape.safeParse(answer);
+  if (read.success) return read.data;
+  throw new ProxyError(
+    "upstream",
+    `The server at ${url} answered in a way that this version does not know. Start it again with this version.`,
+    { cause: read.error },
+  );
 }
 
 function faultIn(path: string, status: number, answer: unknown): string {

@@ -1,9 +1,8 @@
 /** `dragoman start`: options → parts → listening → a ready line → until a signal says stop, or nobody is left to serve. */
-import { join } from "node:path";
 import type { SignInApp } from "../accounts/hosts";
 import { openRegistry } from "../accounts/registry";
 import { type AdminAuth, type App, openApp } from "../app";
-import type { Environment } from "../config/environment";
+import { besideTheReal, type Environment } from "../config/environment";
 import { isLoopbackAddress } from "../net/guard";
 import type { Listening } from "../server";
 import { startDemo } from "../upstream/demo/demo";
@@ -79,18 +78,6 @@ export async function start(options: StartOptions): Promise<number> {
     app.close();
     await demo?.stop();
   }
-}
-
-/** The demo keeps its books in a folder of its own: they must not mix with the real ones. */
-export function besideTheReal(environment: Environment): Environment {
-  const home = join(environment.home, "demo");
-  return {
-    ...environment,
-    home,
-    configFile: join(home, "config.json"),
-    accountsFolder: join(home, "accounts"),
-    historyFile: join(home, "admin.sqlite"),
-  };
 }
 
 async function tokenFor({ token, environment }: StartOptions, stdin?: Stdin): Promise<string | undefined> {

@@ -1,10 +1,18 @@
 /** A person at a terminal: lines for them, a question, time that runs out, and Ctrl-C. Results go to stdout, all of this to stderr. */
+import { homedir } from "node:os";
+import { sep } from "node:path";
 
 /** Somebody reads and can answer. */
 export const atTerminal = (): boolean => Boolean(process.stdin.isTTY && process.stderr.isTTY);
 
 export function say(...lines: string[]): void {
   for (const line of lines) process.stderr.write(`${line}\n`);
+}
+
+/** A path as people write it: what lies in their own folder begins with `~`. */
+export function inShort(path: string): string {
+  const own = homedir();
+  return path === own || path.startsWith(own + sep) ? `~${path.slice(own.length)}` : path;
 }
 
 export const bold = (text: string): string =>

@@ -1,9 +1,9 @@
 /** What a person reads when the server is up: where it is, whose quota it spends, how to try it. At most twenty lines. */
-import { homedir } from "node:os";
 import { hostsFor } from "../accounts/hosts";
 import type { App } from "../app";
 import { ignoredProxy, isLoopbackUrl, proxyFor, sparedBy } from "../net/proxy";
 import { sayTrustFault, trustFiles } from "../net/trust";
+import { inShort } from "./terminal";
 
 export function welcome(app: App, url: string): string[] {
   return [
@@ -15,10 +15,10 @@ export function welcome(app: App, url: string): string[] {
     `  Accounts  ${accountsLine(app)}`,
     `  Access    ${accessLine(app, url)}`,
     `  Admin     ${url}/admin`,
-    `  Data      ${app.environment.home.replace(homedir(), "~")}`,
+    `  Data      ${inShort(app.environment.home)}`,
     ...(app.demo ? [] : networkLines(app)),
     "",
-    "Try it:",
+    app.accounts.length === 0 ? "Then try it:" : "Try it:",
     ...curlFor(url, app),
     "",
   ];

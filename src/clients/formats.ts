@@ -22,6 +22,9 @@ const formats = {
 
 const byteOrderMark = "\uFEFF";
 
+/** Bytes: far more than anybody's settings. */
+export const mostBytes = 4 * 1024 * 1024;
+
 /** What the settings say; an empty text says `{}`. @throws SettingsFault */
 export function readSettings(format: Format, text: string): Record<string, unknown> {
   const value = formats[format].parse(text.replace(byteOrderMark, "")) ?? {};

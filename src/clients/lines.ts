@@ -27,12 +27,17 @@ export function withChanges(text: string, changes: readonly Change[]): string {
   return result + text.slice(from);
 }
 
+/** Characters that are read to find a line: about a second's work. */
+const mostRead = 2_000_000;
+
 /**
  * The line in which the first statement begins that does not read: for parsers that do not tell. What is open at the
  * end of a beginning is no fault of it as long as some longer beginning reads.
+ * @returns Undefined for a text that is too long for so many readings.
  */
-export function faultLine(text: string, parse: (text: string) => unknown): number {
+export function faultLine(text: string, parse: (text: string) => unknown): number | undefined {
   const lines = text.split("\n");
+  if ((lines.length * text.length) / 2 > mostRead) return undefined;
   let good = 0;
   for (let count = 1; count < lines.length; count++) if (reads(lines.slice(0, count).join("\n"), parse)) good = count;
   return good + 1;

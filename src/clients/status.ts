@@ -1,7 +1,7 @@
 /** Whether a client is pointed here, as its own file says. */
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { SettingsFault } from "./edit";
-import { readSettings } from "./formats";
+import { mostBytes, readSettings } from "./formats";
 import type { Surroundings } from "./locate";
 import { type ClientId, clientOf } from "./table";
 
@@ -20,6 +20,10 @@ export function clientStatus(client: ClientId, { url, ...around }: Surroundings 
   if (!settings) return { state: "absent" };
   const file = settings.locate(around);
   try {
+    const found = statSync(file);
+    // To read a pipe would wait for whoever writes into it.
+    if (!found.isFile()) return { file, state: "unreadable", fault: "it is not a file" };
+    if (found.size > mostBytes) return { file, state: "unreadable", fault: "it is larger than any settings are" };
     const text = new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
     const addresses = settings.addresses(readSettings(settings.format, text));
     return { file, state: addresses.some((address) => leadsTo(address, url)) ? "here" : "elsewhere" };

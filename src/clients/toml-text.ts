@@ -8,7 +8,8 @@ export function parseToml(text: string): unknown {
     return Bun.TOML.parse(text);
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message.replace(/^TOML Parse error: /, "") : String(thrown);
-    throw new SettingsFault(why, faultLine(text, Bun.TOML.parse));
+    // What it cites may be a key.
+    throw new SettingsFault(why.replace(/:? ".*$/s, ""), faultLine(text, Bun.TOML.parse));
   }
 }
 

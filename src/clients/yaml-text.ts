@@ -87,8 +87,12 @@ function itemsIn(lines: string[], { first, last }: Block): Block[] {
 }
 
 function nameOf(lines: string[]): unknown {
-  const item = Bun.YAML.parse(lines.join(""));
-  return Array.isArray(item) && isRecord(item[0]) ? item[0].name : undefined;
+  try {
+    const item = Bun.YAML.parse(lines.join(""));
+    return Array.isArray(item) && isRecord(item[0]) ? item[0].name : undefined;
+  } catch {
+    return undefined; // it repeats what stands elsewhere; if it is ours, the whole will not be as wanted
+  }
 }
 
 function itemLines(value: unknown, indent: string): string[] {

@@ -1,4 +1,4 @@
-import { posix, win32 } from "node:path";
+import { join, posix, win32 } from "node:path";
 import { ProxyError } from "../errors";
 
 interface Variable {
@@ -96,16 +96,22 @@ export function readEnvironment(
   const values = Object.fromEntries(
     Object.entries<Variable>(variables).map(([key, variable]) => [key, readVariable(env, variable)]),
   ) as Values;
-  const { join } = platform === "win32" ? win32 : posix;
-  const home = dataFolder(env, platform, values.home);
-  return {
-    ...values,
-    home,
-    configFile: join(home, "config.json"),
-    accountsFolder: join(home, "accounts"),
-    historyFile: join(home, "admin.sqlite"),
-  };
+  const { join: inside } = platform === "win32" ? win32 : posix;
+  return { ...values, ...placesIn(dataFolder(env, platform, values.home), inside) };
 }
+
+/** The demo keeps its books in a folder of its own: they must not mix with the real ones. */
+export const besideTheReal = (environment: Environment): Environment => ({
+  ...environment,
+  ...placesIn(join(environment.home, "demo"), join),
+});
+
+const placesIn = (home: string, inside: typeof join) => ({
+  home,
+  configFile: inside(home, "config.json"),
+  accountsFolder: inside(home, "accounts"),
+  historyFile: inside(home, "admin.sqlite"),
+});
 
 function readVariable(env: Record<string, string | undefined>, { names, kind }: Variable) {
   const [first, ...others] = names.filter((name) => env[name]?.trim());

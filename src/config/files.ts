@@ -18,7 +18,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { ProxyError } from "../errors";
 
 /** Absent on Windows, where a folder in the person's own profile is private by inheritance. */
@@ -76,7 +76,10 @@ export function replaceFile(path: string, content: string | Uint8Array, mode: nu
   if (process.platform !== "win32") syncFolder(dirname(target));
 }
 
-/** The file behind a link; also where a link leads that nobody has filled yet. */
+/**
+ * The file behind a link; also where a link leads that nobody has filled yet. Links of the folders above are followed too:
+ * a file has the same name before it is there. @throws The system's own error.
+ */
 export function followLink(path: string): string {
   try {
     return realpathSync(path);
@@ -87,9 +90,10 @@ export function followLink(path: string): string {
   try {
     next = readlinkSync(path);
   } catch {
-    return path;
+    const above = dirname(path);
+    return above === path ? path : join(followLink(above), basename(path));
   }
-  return followLink(resolve(dirname(path), next));
+  return followLink(resolve(followLink(dirname(path)), next));
 }
 
 /** On Windows a virus scanner or an editor may hold the old file for a moment. */

@@ -46,6 +46,6 @@ function take(path: string): Database | undefined {
 }
 
 const held = () =>
-  new ProxyError("conflict", "Another dragoman is changing the config right now; try again in a moment.", {
+  new ProxyError("conflict", "Another dragoman is writing right now; try again in a moment.", {
     code: "config_conflict",
   });

@@ -61,12 +61,12 @@ async function fetchOnce(url: string, call: OutgoingCall): Promise<Response> {
       ...(url.startsWith("https:") ? { tls: { rejectUnauthorized: true } } : {}),
     } as RequestInit);
     if (response.status >= 300 && response.status < 400) {
-      void response.body?.cancel();
+      discard(response.body);
       throw new ProxyError("upstream", `${call.who} answered with a redirect, which is not followed.`);
     }
     // What HTTP does not know could not be passed on either.
     if (response.status > 599) {
-      void response.body?.cancel();
+      discard(response.body);
       throw new ProxyError("upstream", `${call.who} answered with status ${response.status}, which means nothing.`);
     }
     return response;
@@ -76,6 +76,11 @@ async function fetchOnce(url: string, call: OutgoingCall): Promise<Response> {
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Nothing more is read of it. One that broke cannot be cancelled, and there is nothing to lose. */
+export function discard(body: Pick<ReadableStream, "cancel"> | null | undefined): void {
+  body?.cancel().catch(() => {});
 }
 
 /**
@@ -112,7 +117,7 @@ export async function readStart(response: Response, most: number, within = 5000)
   const pieces: Uint8Array[] = [];
   let size = 0;
   const reader = response.body?.getReader();
-  const timer = setTimeout(() => void reader?.cancel(), within);
+  const timer = setTimeout(() => discard(reader), within);
   try {
     while (reader && size < most) {
       const { done, value } = await reader.read();
@@ -120,7 +125,7 @@ export async function readStart(response: Response, most: number, within = 5000)
       pieces.push(value);
       size += value.length;
     }
-    void reader?.cancel();
+    discard(reader);
   } catch {
     // A body that breaks off still has its beginning.
   } finally {

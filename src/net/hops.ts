@@ -32,10 +32,12 @@ export async function followWay(address: string, within: number): Promise<Trail>
       if (proxy.address.startsWith("https:")) socket = (await secure(socket, next.host, within, next.is)).socket;
       const status = await tunnel(
         socket,
-        `${host}:${port}`,
+        `${url.hostname}:${port}`,
         within,
         `${next.is} takes connections and does not answer`,
       );
+      // It would open the way to a call that signs in.
+      if (status === 407 && proxy.signsIn) return { told: `${next.is} answers, and what is behind it is silent` };
       if (status !== 200) return { told: `${next.is} answers with status ${status}` };
     }
     if (url.protocol !== "https:") return { told: `${host} takes connections and does not answer` };

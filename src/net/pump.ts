@@ -91,6 +91,8 @@ export function pump(
   });
   const watch = setInterval(watchSilence, Math.min(limits.beat, limits.idle) / 4);
   for (const signal of stopping) signal.addEventListener("abort", stop, { once: true });
+  const stopped = stopping.find(({ aborted }) => aborted);
+  if (stopped) stop({ target: stopped });
   return { begun: begun.promise, body };
 
   function send(): boolean {
@@ -141,8 +143,8 @@ export function pump(
     if (output) controller.enqueue(output);
   }
 
-  function stop(event: Event): void {
-    const { reason } = event.target as AbortSignal;
+  function stop({ target }: Pick<Event, "target">): void {
+    const { reason } = target as AbortSignal;
     const down = new ProxyError("no_account", "dragoman is shutting down; send the request again in a moment.");
     if (gone.aborted) end("client-gone");
     else breakOff(reason instanceof ProxyError ? reason : down);

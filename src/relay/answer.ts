@@ -2,7 +2,7 @@
 import type { App } from "../app";
 import { isObject } from "../dialects/hub/json";
 import { ProxyError } from "../errors";
-import { readBody } from "../net/fetch";
+import { discard, readBody } from "../net/fetch";
 import { notJson, parseJson } from "../net/json";
 import { pump } from "../net/pump";
 import { gatherFrames, readSse } from "../net/sse";
@@ -37,7 +37,7 @@ function readFull(bytes: Uint8Array, call: Call): string {
 /** @throws ProxyError `upstream` when they are none. */
 function eventsOf({ body, headers }: Response, who: string): ReadableStream<Uint8Array> {
   if (body && /event-stream/.test(headers.get("content-type") ?? "")) return body;
-  void body?.cancel();
+  discard(body);
   throw new ProxyError("upstream", `${who} did not answer with an event stream: is a proxy or a portal in the way?`);
 }
 

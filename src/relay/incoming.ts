@@ -44,7 +44,7 @@ export async function readJson(request: Request, most = bodyLimit): Promise<Pick
   refuseEncodings(request.headers);
   const sent = await readBytes(request, most);
   // No JSON begins with a byte order mark.
-  const bytes = sent[0] === 0xef ? sent.subarray(3) : sent;
+  const bytes = sent[0] === 0xef && sent[1] === 0xbb && sent[2] === 0xbf ? sent.subarray(3) : sent;
   const text = decodeUtf8(bytes);
   const body = parseJson(text);
   if (body === undefined) throw new ProxyError("invalid_request", "The request body is not valid JSON.");

@@ -320,6 +320,8 @@ describe("bodies", () => {
   test("BO02, BO04: no content type and a byte order mark are no reason to fail", async () => {
     const text = JSON.stringify(hello);
     expect((await send(`\uFEFF${text}`)).status).toBe(200);
+    // What merely begins like one is no JSON.
+    expect((await send(`\uFF01${text}`)).status).toBe(400);
     expect(
       await raw(
         open,

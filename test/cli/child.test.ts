@@ -221,6 +221,21 @@ describe("--parent-pid", () => {
     await shell.exited;
   });
 
+  test.if(process.platform === "linux")("of a process that lives, while no file can be opened to see it", async () => {
+    await using command = run([...demo, "--parent-pid", String(process.pid)], {
+      within: ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"],
+    });
+    const { port } = await command.ready();
+    // The system hands a connection on when something has come over it.
+    const socket = { data() {}, open: (each: Bun.Socket) => void each.write("GET /health HTTP/1.1\r\n") };
+    const sockets = await Promise.all(
+      Array.from({ length: 100 }, () => Bun.connect({ hostname: "127.0.0.1", port, socket })),
+    );
+    await Bun.sleep(800);
+    expect([command.process.exitCode, command.stderr()]).toEqual([null, expect.not.stringContaining("is gone")]);
+    for (const each of sockets) each.end();
+  });
+
   test("of a process that lives is no reason to stop", async () => {
     await using command = run([...demo, "--parent-pid", String(process.pid)]);
     await command.ready();

@@ -155,6 +155,14 @@ describe("what is shown", () => {
     expect(said).toEndWith("data: [DONE]\n\n");
   });
 
+  test("whoever can read the file into which the key was put", async () => {
+    using own = person();
+    own.settle("codex", settings.codex!, 0o644);
+    own.settle("aider", settings.aider!, 0o600);
+    expect((await own.connect("codex", "--write")).stderr).toMatch(/Others on this machine can read .*chmod 600/);
+    expect((await own.connect("aider", "--write")).stderr).not.toContain("Others on this machine");
+  });
+
   test("the difference, with secrets masked", async () => {
     using own = person();
     own.settle("opencode", settings.opencode!);
@@ -216,6 +224,24 @@ describe("what is refused", () => {
     expect(existsSync(own.path("codex"))).toBe(false);
   });
 
+  test.each([[["connect", "codex", "--write"]], [["models"]]])(
+    "when the server that runs answers otherwise than this version knows: %j",
+    async (args) => {
+      using own = person();
+      using other = Bun.serve({
+        port: 0,
+        hostname: "127.0.0.1",
+        fetch: () => Response.json({ data: [{ id: "gpt-5.2", kind: "chat" }] }),
+      });
+      const leave = announceRunning(own.env.DRAGOMAN_HOME!, other.url.href.slice(0, -1));
+      await using command = run(args, { env: own.env });
+      const code = await command.exited;
+      leave();
+      expect([code, command.stderr()]).toEqual([1, expect.stringContaining("Start it again with this version")]);
+      expect(existsSync(own.path("codex"))).toBe(false);
+    },
+  );
+
   test("without the client key, before anything is written", async () => {
     using own = person();
     delete own.env.DRAGOMAN_API_KEY;
@@ -249,11 +275,39 @@ describe("what is refused", () => {
     expect(own.backups("aider")).toEqual([]);
   });
 
-  test("a folder in the file's place", async () => {
+  test.each([
+    ["a folder in the file's place", (path: string) => mkdirSync(path, { recursive: true }), "is not a file"],
+    ["a pipe in its place", (path: string) => Bun.spawnSync(["mkfifo", path]), "is not a file"],
+    ["a link that leads to itself", (path: string) => symlinkSync("config.toml", path), "cannot be reached (ELOOP)"],
+  ] as const)("%s", async (_, settle, sentence) => {
     using own = person();
-    mkdirSync(own.path("aider"));
-    const { code, stderr } = await own.connect("aider", "--write");
-    expect([code, stderr]).toEqual([1, expect.stringContaining("is not a file")]);
+    const path = own.path("codex");
+    mkdirSync(dirname(path));
+    settle(path);
+    const { code, stderr } = await own.connect("codex", "--write");
+    expect([code, stderr]).toEqual([1, expect.stringContaining(sentence)]);
+    expect(stderr).not.toContain("    at ");
+    const listed = await own.connect();
+    expect([listed.code, listed.stdout]).toEqual([0, expect.stringMatching(/^codex .* does not read$/m)]);
+  });
+
+  test("a file in its folder's place, to write and to take back", async () => {
+    using own = person();
+    writeFileSync(dirname(own.path("codex")), "theirs");
+    for (const action of ["--write", "--undo"]) {
+      const { code, stderr } = await own.connect("codex", action);
+      expect([code, stderr]).toEqual([1, expect.stringContaining("cannot be reached (ENOTDIR)")]);
+      expect(stderr).not.toContain("    at ");
+    }
+  });
+
+  test("a data folder in which nothing can be kept, in a sentence", async () => {
+    using own = person();
+    writeFileSync(join(own.env.DRAGOMAN_HOME!, "connect"), "");
+    const { code, stderr } = await own.connect("codex", "--write");
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^dragoman: .*file already exists.*connect'.*$/m)]);
+    expect(stderr).not.toContain("    at ");
+    expect(existsSync(own.path("codex"))).toBe(false);
   });
 });
 
@@ -270,6 +324,42 @@ describe("the way back", () => {
     await own.connect("codex", "--undo");
     expect(lstatSync(own.path("codex")).isSymbolicLink()).toBe(true);
     expect(text(dotfiles)).toBe(settings.codex!);
+  });
+
+  test("is one way, also where a link leads to the folder of a file that we made", async () => {
+    using own = person();
+    const folder = join(own.home, "dotfiles", "codex");
+    mkdirSync(folder, { recursive: true });
+    symlinkSync("dotfiles/codex", dirname(own.path("codex")));
+    await own.connect("codex", "--write");
+    await own.connect("codex", "--write", "--model", "gpt-5.2");
+    expect(own.backups("codex")).toHaveLength(1);
+    expect((await own.connect("codex", "--undo")).stderr).toContain("is removed: there was none");
+    expect(readdirSync(folder)).toEqual([]);
+    expect(own.backups("codex")).toEqual([]);
+  });
+
+  test("of a file that is gone says so, and puts it back when it is forced", async () => {
+    using own = person();
+    const path = own.settle("codex", settings.codex!);
+    await own.connect("codex", "--write");
+    rmSync(path);
+    const { code, stderr } = await own.connect("codex", "--undo");
+    expect([code, stderr]).toEqual([1, expect.stringContaining("is not there any more")]);
+    expect((await own.connect("codex", "--undo", "--force")).code).toBe(0);
+    expect(text(path)).toBe(settings.codex!);
+  });
+
+  test("is one way for two that write at once", async () => {
+    using own = person();
+    const path = own.settle("codex", settings.codex!);
+    const both = await Promise.all(
+      ["gpt-5.2", "gpt-5.4"].map((model) => own.connect("codex", "--write", "--model", model)),
+    );
+    expect(both.map(({ code }) => code)).toEqual([0, 0]);
+    expect(own.backups("codex")).toHaveLength(1);
+    await own.connect("codex", "--undo");
+    expect(text(path)).toBe(settings.codex!);
   });
 
   test("leaves what somebody has put in since, in other lines; also when it is written anew", async () => {
@@ -297,6 +387,20 @@ describe("the way back", () => {
     writeFileSync(own.path("aider"), `# mine\n${text(own.path("aider"))}`);
     await own.connect("aider", "--undo");
     expect(text(own.path("aider"))).toBe("# mine\n");
+  });
+
+  test.each([
+    ["into a table of ours", (now: string) => `${now}request_max_retries = 4\n`, false],
+    ["again, as it was ours", (now: string) => `${now}\n[profiles.mine]\nmodel_provider = "dragoman"\n`, true],
+  ])("does not give another meaning to what somebody has put in: %s", async (_, change, taken) => {
+    using own = person();
+    const path = own.settle("codex", settings.codex!);
+    await own.connect("codex", "--write");
+    const changed = change(text(path));
+    writeFileSync(path, changed);
+    const { code } = await own.connect("codex", "--undo");
+    if (taken) expect([code, text(path)]).toEqual([0, change(`${settings.codex}\n`)]);
+    else expect([code, text(path)]).toEqual([1, changed]);
   });
 
   test("is not taken over lines of ours that somebody has changed, unless it is forced; a copy is kept", async () => {

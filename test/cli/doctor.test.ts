@@ -92,7 +92,7 @@ describe("when all is well", () => {
     expect(report.of("data folder")[0]).toMatchObject({
       state: "warn",
       message: "Others on this machine can read 4 things in ~/.local/share/dragoman: the folder itself and more.",
-      todo: 'Run: chmod -R go= "~/.local/share/dragoman"',
+      todo: 'Run: chmod -R go= "$HOME/.local/share/dragoman"',
     });
     expect(report.of("history")[0]).toMatchObject({ state: "ok" });
     expect(new Set(github.demo.journal.map(({ method, path }) => `${method} ${path}`))).toEqual(
@@ -168,6 +168,10 @@ describe("files", () => {
       state: "fail",
       message: "Others may write into ~/.local/share/dragoman; dragoman does not start so.",
     });
+    const neighbour = `${github.home}-too`;
+    expect((await examine({ ...github.env, DRAGOMAN_HOME: neighbour })).of("data folder")[0]!.message).toStartWith(
+      neighbour,
+    );
     const file = join(github.home, "file");
     writeFileSync(file, "");
     expect((await examine({ ...github.env, DRAGOMAN_HOME: file })).of("data folder")[0]).toMatchObject({
@@ -434,6 +438,20 @@ describe("clients and variables", () => {
       state: "warn",
       message: expect.stringContaining("does not read"),
     });
+  });
+
+  test("a client that leads to the demo leads here while nothing but the demo runs", async () => {
+    await using github = scriptedGithub();
+    await using demo = run(["start", "--demo", "--json", "--port", "0"], { env: github.env });
+    const { url } = await demo.ready();
+    mkdirSync(join(github.home, ".claude"));
+    writeFileSync(join(github.home, ".claude", "settings.json"), JSON.stringify({ env: { ANTHROPIC_BASE_URL: url } }));
+    const ofClient = async () => (await examine(github.env)).of("Claude Code")[0]!.state;
+    expect(await ofClient()).toBe("ok");
+    github.signIn("octo-demo");
+    await using real = run(["start", "--json", "--port", "0"], { env: github.env });
+    await real.ready();
+    expect(await ofClient()).toBe("warn");
   });
 
   test("variables that lead elsewhere", async () => {

@@ -1,9 +1,9 @@
 /** Differences of texts: shown as `diff -u` would, and two of them made one. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { unifiedDiff } from "../../src/cli/diff";
-import { maskSecrets } from "../../src/cli/mask";
-import { mergeTexts } from "../../src/cli/merge";
+import { unifiedDiff } from "../../src/cli/connect/diff";
+import { maskSecrets } from "../../src/cli/connect/mask";
+import { mergeTexts } from "../../src/cli/connect/merge";
 
 const lines = fc.array(fc.constantFrom("a", "b", "c", "d", "e"), { maxLength: 30 });
 const asText = (each: string[]) => each.map((line) => `${line}\n`).join("");
@@ -84,6 +84,13 @@ test("secrets are cut down to their end; counts and switches are not", () => {
   expect(shown('"apiKey": "sk-0123456789abcdef",')).toBe('"apiKey": "…cdef",');
   expect(shown("OPENAI_API_KEY=short")).toBe("OPENAI_API_KEY=…");
   expect(shown("authorization: Bearer abcdefghijklmnopqrst")).toBe("authorization: Bearer …qrst");
+  expect(shown('"Authorization": "Basic dXNlcjpwYXNzd29yZA=="')).toBe('"Authorization": "Basic …ZA=="');
+  expect(shown('password = "two words, and more" # mine')).toBe('password = "…more" # mine');
+  expect(shown("passphrase: 'it is ours alone'")).toBe("passphrase: '…lone'");
+  expect(shown('{ "GITHUB_PAT": "ghp_0123456789abcdef" }')).toBe('{ "GITHUB_PAT": "…cdef" }');
+  expect(shown('args = ["--header", "ghp_0123456789abcdef"]')).toBe('args = ["--header", "[github token]"]');
+  expect(shown("url: https://me:hush@example.com/x")).toBe("url: https://[secret]@example.com/x");
+  expect(maskSecrets('"apiKey": "a \\"quoted\\" key"', ['a "quoted" key'])).not.toContain("quoted");
   for (const plain of [
     '"max_tokens": 128000,',
     '"prompt_cache_key": false',

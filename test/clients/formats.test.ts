@@ -284,6 +284,30 @@ describe("YAML", () => {
   ])("%j is refused, line %d", (text, line) => {
     expect(faultOf("yaml", text)).toBe(line);
   });
+
+  test("an item that repeats what stands elsewhere stays, or, if it is ours, is refused", () => {
+    const text = "base: &base { apiKey: x }\nmodels:\n  - <<: *base\n    name: mine # remark 1\n";
+    check("yaml", text);
+    expect(() => put("yaml", text.replace("mine", "dragoman"))).toThrow(/put the printed settings there by hand/);
+  });
+});
+
+describe.each([
+  ["toml", (at: number) => `key${at} = "${at}"`],
+  ["yaml", (at: number) => `key${at}: "${at}"`],
+] as const)("a %s file that does not read", (format, line) => {
+  test("is refused within a moment, however long it is", () => {
+    const text = Array.from({ length: 5000 }, (_, at) => line(at)).join("\n");
+    const since = performance.now();
+    expect(faultOf(format, `${text}\n"`)).toBeUndefined();
+    expect(performance.now() - since).toBeLessThan(3000);
+  });
+});
+
+test("what stands in a file that does not read is not shown", () => {
+  const told = () => readSettings("toml", 'model = "x"\nexperimental_bearer_token = sk-of-theirs-0123456789\n');
+  expect(told).toThrow(SettingsFault);
+  expect(told).not.toThrow(/sk-of/);
 });
 
 function faultOf(format: Format, text: string): number | undefined {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import { ProxyError } from "../../src/errors";
-import { callOut, readBody, readStart } from "../../src/net/fetch";
+import { callOut, discard, readBody, readStart } from "../../src/net/fetch";
 import { isLoopbackUrl } from "../../src/net/proxy";
 
 const call = { method: "POST", headers: {}, body: "{}", headersWithin: 1000, who: "The service" };
@@ -22,6 +22,24 @@ async function rawServer(serve: (socket: Socket, count: number) => void) {
   const { port } = server.address() as { port: number };
   return { url: `http://127.0.0.1:${port}/`, connections: () => count, [Symbol.dispose]: () => void server.close() };
 }
+
+test("a body that nobody wants, and that broke meanwhile, is nobody's failure", async () => {
+  using server = await rawServer((socket) =>
+    socket.once("data", () => {
+      socket.write("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nabc");
+      setTimeout(() => socket.resetAndDestroy(), 5);
+    }),
+  );
+  const unforeseen: unknown[] = [];
+  const note = (reason: unknown) => void unforeseen.push(reason);
+  process.on("unhandledRejection", note);
+  const response = await callOut(server.url, call);
+  await Bun.sleep(50);
+  discard(response.body);
+  await Bun.sleep(20);
+  process.off("unhandledRejection", note);
+  expect(unforeseen).toEqual([]);
+});
 
 describe("a call that fails says why, in words", () => {
   test("U01: refused, after one more try", async () => {

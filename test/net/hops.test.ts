@@ -45,13 +45,21 @@ test("directly: who cannot be reached, who does not begin TLS, who signs", async
 
 test("U20: through a proxy: before it, at it, in the tunnel, behind it", async () => {
   await using company = await startCompany();
+  process.env.HTTPS_PROXY = company.url;
+  company.answer = declining("403 Forbidden");
+  await followWay("https://[2001:db8::1]:8443/", 2000);
+  expect(company.asked.splice(0)).toEqual([{ line: "CONNECT [2001:db8::1]:8443 HTTP/1.1", signIn: undefined }]);
+  company.answer = declining("407 Proxy Authentication Required");
+  expect((await followWay("https://github.test/", 2000)).told).toBe(`the proxy ${company.url} answers with status 407`);
+  company.answer = undefined;
+  company.asked.length = 0;
   process.env.HTTPS_PROXY = company.url.replace("//", "//user:secret@");
   const way = (within = 2000) => followWay("https://github.test/", within);
   expect(await way()).toMatchObject({ signer: "Example company root (test)" });
   // The proxy's password is for calls that ask something.
   expect(company.asked).toEqual([{ line: "CONNECT github.test:443 HTTP/1.1", signIn: undefined }]);
   company.answer = declining("407 Proxy Authentication Required");
-  expect(await way()).toEqual({ told: `the proxy ${company.url} answers with status 407` });
+  expect(await way()).toEqual({ told: `the proxy ${company.url} answers, and what is behind it is silent` });
   company.answer = "silent";
   expect(await way(300)).toEqual({ told: `the proxy ${company.url} takes connections and does not answer` });
   company.answer = "";

@@ -57,6 +57,14 @@ describe("a stream ends once, and truthfully", () => {
     expect(outcomes).toEqual(["complete"]);
   });
 
+  test("when it was to stop before it began", async () => {
+    const stopping = new AbortController();
+    stopping.abort(new ProxyError("permission", "The owner has cancelled it."));
+    const { body, outcomes, released } = scene({ stopping });
+    expect(await new Response(body).text()).toBe("[permission]");
+    expect([outcomes, released()]).toEqual([["failed"], true]);
+  });
+
   test("when the upstream breaks", async () => {
     const { body, upstream, outcomes } = scene();
     upstream.enqueue(text("one "));

@@ -1,7 +1,7 @@
 /** The way to GitHub: proxy, trusted certificates, each host, and the clock by what they answer. */
 import { type Hosts, hostsFor } from "../../accounts/hosts";
 import { asProxyError, type ProxyError } from "../../errors";
-import { callOut } from "../../net/fetch";
+import { callOut, discard } from "../../net/fetch";
 import { followWay } from "../../net/hops";
 import { ignoredProxy, proxyFor, sparedBy } from "../../net/proxy";
 import { sayTrustFault, trustFiles } from "../../net/trust";
@@ -85,7 +85,7 @@ async function ask({ name, url }: Service, { version }: Subject): Promise<Answer
     const headers = { "user-agent": `dragoman/${version}`, accept: "*/*" };
     const response = await callOut(url, { method: "GET", headers, headersWithin: patience, who: host });
     const took = Date.now() - began;
-    void response.body?.cancel();
+    discard(response.body);
     return { finding: reach.ok(`${host} answers in ${took} ms.`), drift: driftOf(response, began + took / 2) };
   } catch (thrown) {
     const error = asProxyError(thrown);

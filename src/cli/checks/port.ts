@@ -1,10 +1,10 @@
 /** Whether a server runs, which one, and whether the port is free for one. */
 import { createServer } from "node:net";
-import { join } from "node:path";
 import { z } from "zod";
+import { besideTheReal, type Environment } from "../../config/environment";
 import { callOut, readBody } from "../../net/fetch";
 import { holderOf, nameHolder } from "../holder";
-import { findRunning } from "../running";
+import { findRunning, type Running } from "../running";
 import { about, type Finding, type Subject } from "./check";
 
 const health = z.object({
@@ -14,16 +14,17 @@ const health = z.object({
 });
 type Health = z.infer<typeof health>;
 
-/** Where the clients are to call: the running server, or the one that `start` would be. */
+/** Where the clients are to call: the running server, else the demo, else the one that `start` would be. */
 export const addressOf = ({ environment, port }: Subject): string =>
-  findRunning(environment.home, { tighten: false })?.url ?? `http://127.0.0.1:${port}`;
+  notedIn(environment)[0]?.url ?? `http://127.0.0.1:${port}`;
+
+const notedIn = (environment: Environment): Running[] =>
+  [environment, besideTheReal(environment)].flatMap(({ home }) => findRunning(home, { tighten: false }) ?? []);
 
 export async function checkPort(subject: Subject): Promise<Finding[]> {
   const { environment, port, version } = subject;
   const here = `http://127.0.0.1:${port}`;
-  const noted = [environment.home, join(environment.home, "demo")].flatMap(
-    (home) => findRunning(home, { tighten: false }) ?? [],
-  );
+  const noted = notedIn(environment);
   const servers = await Promise.all(
     noted.map(async ({ url, pid }) => describe(url, pid, await askHealth(url), version)),
   );

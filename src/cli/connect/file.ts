@@ -1,17 +1,14 @@
 /** A client's own file with our settings in it: written so that everything else stays, and so that there is a way back. */
 import { lstatSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { type Edit, SettingsFault } from "../clients/edit";
-import { edited, readSettings } from "../clients/formats";
-import type { Client } from "../clients/setup";
-import type { ClientId } from "../clients/table";
-import { followLink, removeLeftovers, replaceFile } from "../config/files";
-import { ProxyError } from "../errors";
-import { type Backup, backupPath, inBackups, readBackup, writeBackup } from "./connect-backup";
-import { mergeTexts } from "./merge";
-
-/** Far more than anybody's settings. */
-const maxBytes = 4 * 1024 * 1024;
+import { type Edit, SettingsFault } from "../../clients/edit";
+import { edited, mostBytes } from "../../clients/formats";
+import type { Client } from "../../clients/setup";
+import type { ClientId } from "../../clients/table";
+import { removeLeftovers, replaceFile } from "../../config/files";
+import { ProxyError } from "../../errors";
+import { type Backup, backupPath, inBackups, readBackup, targetOf, writeBackup } from "./backup";
+import { withoutOurs } from "./without";
 
 /** The client's file, and where what it was before is kept. */
 export interface Place {
@@ -29,34 +26,37 @@ export interface Written {
   after: string;
   /** What it was before is kept. */
   kept: boolean;
+  /** Others on this machine can read it. */
+  open: boolean;
 }
 
 /** @throws ProxyError with a sentence when the file cannot be read, edited or written; it is then as it was. */
 export async function writeSettings(place: Place, edits: readonly Edit[]): Promise<Written> {
   return inBackups(place.home, (folder) => {
     const { file } = place;
-    const target = followLink(file);
+    const target = targetOf(file);
     const path = backupPath(folder, place.id, target);
     const now = readFile(file, target);
     const before = textOf(file, now?.bytes);
     const earlier = readBackup(path);
     const start = whereToStart(place, earlier, now);
     const after = editedText(place, textOf(file, start.base), edits);
-    if (now && before === after) return { file, before, after, kept: earlier !== undefined };
+    const open = process.platform !== "win32" && ((now?.mode ?? 0) & 0o077) !== 0;
+    if (now && before === after) return { file, before, after, kept: earlier !== undefined, open };
     const fresh = { mode: now?.mode ?? 0o600, folders: missing(target), at: new Date().toISOString() };
     const { mode, folders, at } = start.earlier ?? fresh;
     const { original: content, mixed } = start;
     const backup = { file, target, content, mode, folders, at, mixed, written: Buffer.from(after) };
+    // Whoever is stopped between the two has lost nothing.
+    writeBackup(path, backup);
     try {
-      // Whoever is stopped between the two has lost nothing.
-      writeBackup(path, backup);
       mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
       replaceFile(target, after, fresh.mode);
     } catch (cause) {
       writeBackup(path, earlier);
       throw new ProxyError("internal", `${file} could not be written (${codeOf(cause)}); it is as it was.`, { cause });
     }
-    return { file, before, after, kept: true };
+    return { file, before, after, kept: true, open };
   });
 }
 
@@ -78,31 +78,19 @@ function whereToStart(place: Place, earlier: Backup | undefined, now: Found | un
   const { content, mixed } = earlier;
   if (isSame(bytes, earlier.written))
     return { base: mixed ? bytes : (content ?? undefined), original: content, mixed, earlier };
-  const theirs = mixed || !bytes ? undefined : withoutOurs(place, earlier, bytes);
+  const theirs = mixed || !bytes ? undefined : theirsIn(place, earlier, bytes);
   if (theirs === undefined) return { base: bytes, original: content, mixed: true, earlier };
   if (theirs.trim() === "" && content === null) return { base: undefined, original: null, mixed, earlier };
   return { base: Buffer.from(theirs), original: Buffer.from(theirs), mixed: false, earlier };
 }
 
-/**
- * The file as it is now without what we wrote, where others have changed it since.
- * @returns Undefined when the two cannot be told apart.
- */
-export function withoutOurs({ settings }: Place, backup: Backup, now: Uint8Array): string | undefined {
-  const { file, content, written } = backup;
-  const merged = mergeTexts(textOf(file, written), textOf(file, content ?? undefined), textOf(file, now));
-  if (merged === undefined) return undefined;
-  try {
-    const addresses = settings.addresses(readSettings(settings.format, merged));
-    const ours = settings.addresses(readSettings(settings.format, textOf(file, written)));
-    const before = settings.addresses(readSettings(settings.format, textOf(file, content ?? undefined)));
-    return addresses.some((address) => address && ours.includes(address) && !before.includes(address))
-      ? undefined
-      : merged;
-  } catch (thrown) {
-    if (thrown instanceof SettingsFault) return undefined;
-    throw thrown;
-  }
+/** @returns Undefined when theirs cannot be told from ours. */
+export function theirsIn({ settings }: Place, { file, content, written }: Backup, now: Uint8Array): string | undefined {
+  return withoutOurs(settings.format, {
+    before: textOf(file, content ?? undefined),
+    written: textOf(file, written),
+    now: textOf(file, now),
+  });
 }
 
 export interface Found {
@@ -120,7 +108,7 @@ export function readFile(file: string, target: string): Found | undefined {
   const found = statSync(target, { throwIfNoEntry: false });
   if (!found) return undefined;
   if (!found.isFile()) return refuse("is not a file");
-  if (found.size > maxBytes) return refuse("is larger than any settings are");
+  if (found.size > mostBytes) return refuse("is larger than any settings are");
   if (process.getuid && found.uid !== process.getuid()) return refuse("belongs to another user");
   if (process.platform !== "win32" && (found.mode & 0o200) === 0)
     return refuse(

@@ -1,30 +1,34 @@
 /** The models a set-up can name, as the running server lists them to its clients. */
-import { type Choice, chooseModels, isPlain, type Model } from "../clients/models";
-import { ProxyError } from "../errors";
-import { findModel } from "../upstream/model-name";
-import { ask, type RunningServer } from "./server";
-import { UsageError } from "./usage-error";
+import { z } from "zod";
+import { type Choice, chooseModels, isPlain, type Model } from "../../clients/models";
+import { ProxyError } from "../../errors";
+import { findModel } from "../../upstream/model-name";
+import { ask, type RunningServer, readAs } from "../server";
+import { UsageError } from "../usage-error";
 
-interface Listed {
-  id: string;
-  display_name: string;
-  kind: string;
-  preview: boolean;
-  premium: boolean;
-  premium_units: number | null;
-  model_picker_enabled: boolean;
-  upstream_endpoints: string[];
-  max_context_window_tokens: number | null;
-  max_prompt_tokens: number | null;
-  max_output_tokens: number | null;
-  capabilities: {
-    tools: boolean;
-    vision: boolean;
-    adaptive_thinking: boolean;
-    thinking_budget: object | null;
-    reasoning_efforts: string[];
-  };
-}
+const tokens = z.number().nullable();
+
+const listed = z.object({
+  id: z.string(),
+  display_name: z.string(),
+  kind: z.string(),
+  preview: z.boolean(),
+  premium: z.boolean(),
+  premium_units: z.number().nullable(),
+  model_picker_enabled: z.boolean(),
+  upstream_endpoints: z.array(z.string()),
+  max_context_window_tokens: tokens,
+  max_prompt_tokens: tokens,
+  max_output_tokens: tokens,
+  capabilities: z.object({
+    tools: z.boolean(),
+    vision: z.boolean(),
+    adaptive_thinking: z.boolean(),
+    thinking_budget: z.unknown(),
+    reasoning_efforts: z.array(z.string()),
+  }),
+});
+type Listed = z.infer<typeof listed>;
 
 export interface Offer {
   /** All that can be called, also those that GitHub's own picker hides. */
@@ -34,7 +38,7 @@ export interface Offer {
 
 /** @throws ProxyError when none of them can serve an agent. */
 export async function modelsOf(server: RunningServer): Promise<Offer> {
-  const { data } = (await ask(server, { path: "/v1/models" })) as { data: Listed[] };
+  const { data } = readAs(z.object({ data: z.array(listed) }), await ask(server, { path: "/v1/models" }), server);
   const offered = data.filter((each) => each.kind === "chat" && isPlain(each)).map(asModel);
   const choice = chooseModels(offered);
   if (choice) return { offered, choice };
@@ -53,7 +57,7 @@ function asModel(listed: Listed): Model {
     picked: listed.model_picker_enabled,
     tools,
     vision,
-    reasoning: adaptive_thinking || thinking_budget !== null || reasoning_efforts.length > 0,
+    reasoning: adaptive_thinking || thinking_budget != null || reasoning_efforts.length > 0,
     context: listed.max_context_window_tokens ?? undefined,
     prompt: listed.max_prompt_tokens ?? undefined,
     output: listed.max_output_tokens ?? undefined,

@@ -3,11 +3,11 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import type { ClientId } from "../clients/table";
-import { ensurePrivateFolder, followLink, readPrivate, removeLeftovers, writePrivate } from "../config/files";
-import { alone } from "../config/lock";
-import { ProxyError } from "../errors";
-import { say } from "./terminal";
+import type { ClientId } from "../../clients/table";
+import { ensurePrivateFolder, followLink, readPrivate, removeLeftovers, writePrivate } from "../../config/files";
+import { alone } from "../../config/lock";
+import { ProxyError } from "../../errors";
+import { say } from "../terminal";
 
 /** Far more than two of anybody's settings in base64. */
 const maxBytes = 12 * 1024 * 1024;
@@ -69,13 +69,27 @@ export function findBackup(folder: string, id: ClientId, file: string): { path: 
     const backup = readBackup(path);
     return backup ? [{ path, backup }] : [];
   });
-  const target = followLink(file);
+  const target = targetOf(file);
   const own = all.find(({ backup }) => backup.target === target);
   if (own || all.length < 2) return own ?? all[0];
   throw new ProxyError(
     "conflict",
     `dragoman wrote into several files of this client: ${all.map(({ backup }) => backup.file).join(", ")}. Set the variable that moves its settings to the one you mean, and try again.`,
   );
+}
+
+/** The file that a client's own leads to. @throws ProxyError when the system does not lead there. */
+export function targetOf(file: string): string {
+  try {
+    return followLink(file);
+  } catch (cause) {
+    const code = cause instanceof Error && "code" in cause ? cause.code : "unknown";
+    throw new ProxyError(
+      "permission",
+      `${file} cannot be reached (${code}): look at the folders and links that lead to it.`,
+      { cause },
+    );
+  }
 }
 
 /** Works in the folder of the backups, one dragoman at a time. @param home Our own data folder. */

@@ -1,13 +1,13 @@
 /** A client's file put back as it was before we wrote into it. */
 import { mkdirSync, rmdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { SettingsFault } from "../clients/edit";
-import { readSettings } from "../clients/formats";
-import type { ClientId } from "../clients/table";
-import { replaceFile } from "../config/files";
-import { ProxyError } from "../errors";
-import { type Backup, findBackup, inBackups, writeBackup } from "./connect-backup";
-import { codeOf, type Found, isSame, type Place, readFile, textOf, withoutOurs } from "./connect-file";
+import { SettingsFault } from "../../clients/edit";
+import { readSettings } from "../../clients/formats";
+import type { ClientId } from "../../clients/table";
+import { replaceFile } from "../../config/files";
+import { ProxyError } from "../../errors";
+import { type Backup, findBackup, inBackups, writeBackup } from "./backup";
+import { codeOf, type Found, isSame, type Place, readFile, textOf, theirsIn } from "./file";
 
 export interface Undone {
   state: "restored" | "removed" | "taken out" | "as it was";
@@ -36,8 +36,9 @@ export async function undoSettings(place: Place, force: boolean): Promise<Undone
     if (isSame(now?.bytes, content ?? undefined)) return done("as it was");
     const changed = backup.mixed || !now || !isOurs(place, backup, now);
     if (changed && !force) {
-      const theirs = backup.mixed || !now ? undefined : withoutOurs(place, backup, now.bytes);
-      if (!now || theirs === undefined) throw changedSince(place.id, backup);
+      const theirs = backup.mixed || !now ? undefined : theirsIn(place, backup, now.bytes);
+      if (!now) throw goneSince(place.id, backup);
+      if (theirs === undefined) throw changedSince(place.id, backup);
       if (theirs.trim() !== "" || content !== null) {
         attempt(file, () => replaceFile(target, theirs, now.mode));
         return done("taken out");
@@ -87,9 +88,19 @@ function attempt(file: string, write: () => void): void {
   }
 }
 
-function changedSince(id: ClientId, { file, at }: Backup): ProxyError {
+const toForce = (id: ClientId, { at }: Backup) =>
+  `\`dragoman connect ${id} --undo --force\`: it puts back the file of ${at.slice(0, 16).replace("T", " ")} UTC`;
+
+function goneSince(id: ClientId, backup: Backup): ProxyError {
   return new ProxyError(
     "conflict",
-    `${file} was changed since dragoman wrote into it, in the same lines, so it was left alone. Either take the dragoman entries out by hand, or run \`dragoman connect ${id} --undo --force\`: it puts back the file of ${at.slice(0, 16).replace("T", " ")} UTC and keeps a copy of the one that is there now.`,
+    `${backup.file} is not there any more, so nothing was done. To have it again, run ${toForce(id, backup)}.`,
+  );
+}
+
+function changedSince(id: ClientId, backup: Backup): ProxyError {
+  return new ProxyError(
+    "conflict",
+    `${backup.file} was changed since dragoman wrote into it, so that the one cannot be told from the other; it was left alone. Either take the dragoman entries out by hand, or run ${toForce(id, backup)} and keeps a copy of the one that is there now.`,
   );
 }

@@ -1,21 +1,21 @@
 /** `dragoman connect`: a client's settings for the server that runs, to read, to write into its file, or to take back. */
 import { homedir } from "node:os";
-import type { Setup } from "../clients/setup";
-import { isShell, type Shell, setVariables, shellNames, shells, usualShell } from "../clients/shells";
-import { clientStatus } from "../clients/status";
-import { type ClientId, clientIds, clientOf, freshFile, isClientId } from "../clients/table";
-import type { Environment } from "../config/environment";
-import { ProxyError } from "../errors";
-import { type Place, writeSettings } from "./connect-file";
-import { costOf, freeModel, tryCall } from "./connect-trial";
-import { undoSettings } from "./connect-undo";
+import type { Setup } from "../../clients/setup";
+import { isShell, type Shell, setVariables, shellNames, shells, usualShell } from "../../clients/shells";
+import { clientStatus } from "../../clients/status";
+import { type ClientId, clientIds, clientOf, freshFile, isClientId } from "../../clients/table";
+import type { Environment } from "../../config/environment";
+import { ProxyError } from "../../errors";
+import { findServer, type RunningServer, theServer } from "../server";
+import { table } from "../table";
+import { inShort, say } from "../terminal";
+import { UsageError } from "../usage-error";
 import { unifiedDiff } from "./diff";
+import { type Place, writeSettings } from "./file";
 import { maskSecrets } from "./mask";
 import { modelsOf, type Offer, pick } from "./offered";
-import { findServer, type RunningServer, theServer } from "./server";
-import { table } from "./table";
-import { say } from "./terminal";
-import { UsageError } from "./usage-error";
+import { costOf, freeModel, tryCall } from "./trial";
+import { undoSettings } from "./undo";
 
 /** As the command line has them. */
 export interface ConnectFlags {
@@ -67,7 +67,7 @@ function listClients(environment: Environment): number {
   const url = findServer(environment)?.url ?? "http://127.0.0.1:4141";
   const rows = clientIds.map((id) => {
     const { file, state } = clientStatus(id, { ...person(), url });
-    return [id, clientOf(id).name, file ? shown(file) : "–", file ? states[state] : "settings are printed only"];
+    return [id, clientOf(id).name, file ? inShort(file) : "–", file ? states[state] : "settings are printed only"];
   });
   for (const line of table([["client", "name", "its own file", "now"], ...rows])) console.log(line);
   say("", "`dragoman connect <client>` prints its settings, --write puts them into its file, --undo takes them back.");
@@ -105,7 +105,7 @@ function print({ client: id, shell }: ConnectOptions, setup: Setup, server: Runn
   const client = clientOf(id);
   const lines = [`${client.name} → ${server.url}${server.demo ? " (DEMO)" : ""}, model ${setup.model.id}`, ""];
   if (client.file) {
-    const place = shown(client.file.locate(person()));
+    const place = inShort(client.file.locate(person()));
     lines.push(`In ${place} (\`dragoman connect ${id} --write\` puts it there, \`--undo\` takes it back):`);
     lines.push("", freshFile(client, setup));
   }
@@ -129,10 +129,14 @@ function notInFile({ variables, edits }: Setup): string[] {
 }
 
 async function write({ client: id, environment }: ConnectOptions, setup: Setup, server: RunningServer): Promise<void> {
-  const { file, before, after, kept } = await writeSettings(placeOf(id, environment), setup.edits);
-  if (before === after) say(`${shown(file)} says all of it already; nothing was changed.`);
+  const { file, before, after, kept, open } = await writeSettings(placeOf(id, environment), setup.edits);
+  if (before === after) say(`${inShort(file)} says all of it already; nothing was changed.`);
   const secrets = server.key === undefined ? [] : [server.key];
-  for (const line of unifiedDiff(before, after, shown(file))) console.log(maskSecrets(line, secrets));
+  for (const line of unifiedDiff(before, after, inShort(file))) console.log(maskSecrets(line, secrets));
+  if (open && server.key !== undefined && JSON.stringify(setup.edits).includes(JSON.stringify(server.key)))
+    say(
+      `Others on this machine can read ${inShort(file)}, and the client key stands in it now. Run: chmod 600 ${JSON.stringify(file)}`,
+    );
   if (kept) say(`What it was before is kept; \`dragoman connect ${id} --undo\` puts it back.`);
 }
 
@@ -152,7 +156,7 @@ async function undo({ client: id, environment, force }: ConnectOptions): Promise
     say(`Nothing to take back: dragoman has written nothing into ${name}'s settings.`);
     return 0;
   }
-  const path = shown(undone.file);
+  const path = inShort(undone.file);
   say(
     {
       restored: `${path} is again what it was before dragoman wrote into it.`,
@@ -161,7 +165,7 @@ async function undo({ client: id, environment, force }: ConnectOptions): Promise
       "as it was": `${path} is what it was before dragoman wrote into it.`,
     }[undone.state],
   );
-  if (undone.kept) say(`The changed one is kept in ${shown(undone.kept)}.`);
+  if (undone.kept) say(`The changed one is kept in ${inShort(undone.kept)}.`);
   return 0;
 }
 
@@ -197,5 +201,3 @@ function placeOf(id: ClientId, { home }: Environment): Place {
   const settings = clientOf(id).file!;
   return { id, settings, file: settings.locate(person()), home };
 }
-
-const shown = (path: string) => (path.startsWith(`${homedir()}/`) ? path.replace(homedir(), "~") : path);
