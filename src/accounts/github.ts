@@ -1,8 +1,9 @@
 /** Calling GitHub: what every call has in common, who an account is, and what is left of its quota. */
+
 import { z } from "zod";
 import { ProxyError } from "../errors";
+import { parseJson } from "../json";
 import { callOut, readBody, readStart } from "../net/fetch";
-import { parseJson } from "../net/json";
 import { silent } from "../net/unreachable";
 import { allowedModelHost, type Hosts, type Mode } from "./hosts";
 

@@ -1,10 +1,10 @@
 /** The model list: one answer that OpenAI's and Anthropic's SDKs both take, with the limits that clients ask about. */
+
 import type { App } from "../app";
 import { dialects } from "../dialects/hub/conversation";
-import { isObject } from "../dialects/hub/json";
 import { ProxyError } from "../errors";
+import { isObject, parseJson } from "../json";
 import { readBody } from "../net/fetch";
-import { parseJson } from "../net/json";
 import { readRefusal } from "../relay/provider";
 import { endpointOf } from "../upstream/copilot";
 import type { Model } from "../upstream/model";

@@ -1,11 +1,11 @@
 /** The server that runs on this machine, as a client of it: where it is, its key, and what it answers. */
+
 import type { z } from "zod";
 import { besideTheReal, type Environment } from "../config/environment";
 import { openConfig } from "../config/store";
-import { isObject } from "../dialects/hub/json";
 import { asProxyError, ProxyError } from "../errors";
+import { isObject, parseJson } from "../json";
 import { callOut, readBody } from "../net/fetch";
-import { parseJson } from "../net/json";
 import { findRunning } from "./running";
 
 export interface RunningServer {

@@ -20,6 +20,3 @@ export class SettingsFault extends Error {
     super(message);
   }
 }
-
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

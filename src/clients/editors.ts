@@ -1,5 +1,6 @@
 /** Agents that live in editors, and editors: each with a file of its own. */
-import { type Edit, isRecord } from "./edit";
+import { isObject } from "../json";
+import type { Edit } from "./edit";
 import { valueAt } from "./formats";
 import { locations } from "./locate";
 import { type Model, serves, withModel } from "./models";
@@ -18,7 +19,7 @@ const cline: Client = {
     ],
     bookkeeping: ({ modes, ...settings }) => {
       const mine = valueAt(settings, ["providers", "openai-compatible"]);
-      if (isRecord(mine)) delete mine.updatedAt;
+      if (isObject(mine)) delete mine.updatedAt;
       return each(modes).length > 0 ? { modes, ...settings } : settings;
     },
   },

@@ -1,6 +1,8 @@
 /** Changes of a client's settings file: made in the text, so that everything else stays, and proven by reading the result. */
+
 import { ProxyError } from "../errors";
-import { type Edit, isRecord, type Path, SettingsFault } from "./edit";
+import { isObject } from "../json";
+import { type Edit, type Path, SettingsFault } from "./edit";
 import { editJson, parseJson } from "./json-text";
 import { editToml, parseToml } from "./toml-text";
 import { editYaml, parseYaml } from "./yaml-text";
@@ -28,7 +30,7 @@ export const mostBytes = 4 * 1024 * 1024;
 /** What the settings say; an empty text says `{}`. @throws SettingsFault */
 export function readSettings(format: Format, text: string): Record<string, unknown> {
   const value = formats[format].parse(text.replace(byteOrderMark, "")) ?? {};
-  if (!isRecord(value)) throw new SettingsFault("it holds no settings by name", 1);
+  if (!isObject(value)) throw new SettingsFault("it holds no settings by name", 1);
   return value;
 }
 
@@ -69,7 +71,7 @@ function saysSame(format: Format, text: string, wanted: object): boolean {
 export function valueAt(value: unknown, path: Path): unknown {
   return path.reduce<unknown>((inner, step) => {
     if (typeof step !== "string") return Array.isArray(inner) ? inner.find((item) => isNamed(item, step)) : undefined;
-    return isRecord(inner) && Object.hasOwn(inner, step) ? inner[step] : undefined;
+    return isObject(inner) && Object.hasOwn(inner, step) ? inner[step] : undefined;
   }, value);
 }
 
@@ -82,7 +84,7 @@ function withValue<T>(value: T, [step, ...rest]: Path, put: unknown): T {
     const item = withValue(list[at], rest, put);
     return (at < 0 ? [...list, item] : list.with(at, item)) as T;
   }
-  if (value !== undefined && value !== null && !isRecord(value)) throw wrongShape(step);
+  if (value !== undefined && value !== null && !isObject(value)) throw wrongShape(step);
   const record = (value ?? {}) as Record<string, unknown>;
   return { ...record, [step]: withValue(Object.hasOwn(record, step) ? record[step] : undefined, rest, put) } as T;
 }
@@ -96,4 +98,4 @@ function listOf(value: unknown): unknown[] {
 const wrongShape = (name: string) =>
   new ProxyError("conflict", `where ${name} belongs something of another kind stands; mend it first`);
 
-const isNamed = (item: unknown, { name }: { name: string }) => isRecord(item) && item.name === name;
+const isNamed = (item: unknown, { name }: { name: string }) => isObject(item) && item.name === name;

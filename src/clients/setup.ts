@@ -1,5 +1,6 @@
 /** What a client's set-up consists of, whichever client it is. */
-import { type Edit, isRecord } from "./edit";
+import { isObject } from "../json";
+import type { Edit } from "./edit";
 import type { Format } from "./formats";
 import type { Surroundings } from "./locate";
 import type { Choice, Dialect, Model } from "./models";
@@ -71,4 +72,4 @@ export const nothing = { variables: {}, programs: [] };
 
 /** What a record or a list holds. */
 export const each = (value: unknown): unknown[] =>
-  isRecord(value) ? Object.values(value) : Array.isArray(value) ? value : [];
+  isObject(value) ? Object.values(value) : Array.isArray(value) ? value : [];

@@ -1,5 +1,6 @@
 /** TOML: where its keys and tables stand, and how one is put there. Bun reads it; this knows only where a statement ends. */
-import { type Edit, isRecord, SettingsFault } from "./edit";
+import { isObject } from "../json";
+import { type Edit, SettingsFault } from "./edit";
 import { type Change, ended, faultLine, lineEnding, withChanges } from "./lines";
 
 /** @throws SettingsFault */
@@ -17,7 +18,7 @@ export function parseToml(text: string): unknown {
 export function editToml(text: string, edits: readonly Edit[]): string {
   return edits.reduce((now, { path, value }) => {
     const names = path as string[];
-    return isRecord(value) ? putTable(now, names, value) : putKey(now, names, value);
+    return isObject(value) ? putTable(now, names, value) : putKey(now, names, value);
   }, text);
 }
 
@@ -103,7 +104,7 @@ const key = (name: string) => (/^[\w-]+$/.test(name) ? name : JSON.stringify(nam
 
 function print(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(print).join(", ")}]`;
-  if (!isRecord(value)) return JSON.stringify(value);
+  if (!isObject(value)) return JSON.stringify(value);
   return `{ ${Object.entries(value)
     .map(([name, item]) => `${key(name)} = ${print(item)}`)
     .join(", ")} }`;

@@ -1,5 +1,6 @@
 /** YAML: where its outermost keys stand, and how one of them, or an item of its list, is put there. Bun reads it. */
-import { type Edit, isRecord, SettingsFault } from "./edit";
+import { isObject } from "../json";
+import { type Edit, SettingsFault } from "./edit";
 import { ended, faultLine, lineEnding } from "./lines";
 
 /** @throws SettingsFault */
@@ -44,7 +45,7 @@ function putItem(text: string, name: string, value: unknown): string {
   const [first] = items;
   const indent = first ? /^ */.exec(lines[first.first]!)![0] : "  ";
   const added = itemLines(value, indent).map((line) => line + eol);
-  const old = items.find((item) => isRecord(value) && nameOf(lines.slice(item.first, item.last)) === value.name);
+  const old = items.find((item) => isObject(value) && nameOf(lines.slice(item.first, item.last)) === value.name);
   if (old) return lines.toSpliced(old.first, old.last - old.first, ...added).join("");
   // `models: []` and `models:` have no items yet.
   const head = first ? [] : [`${name}:${keyLine.exec(lines[found.first]!)?.[3] ?? ""}${eol}`];
@@ -89,21 +90,21 @@ function itemsIn(lines: string[], { first, last }: Block): Block[] {
 function nameOf(lines: string[]): unknown {
   try {
     const item = Bun.YAML.parse(lines.join(""));
-    return Array.isArray(item) && isRecord(item[0]) ? item[0].name : undefined;
+    return Array.isArray(item) && isObject(item[0]) ? item[0].name : undefined;
   } catch {
     return undefined; // it repeats what stands elsewhere; if it is ours, the whole will not be as wanted
   }
 }
 
 function itemLines(value: unknown, indent: string): string[] {
-  if (!isRecord(value)) return [`${indent}- ${print(value)}`];
+  if (!isObject(value)) return [`${indent}- ${print(value)}`];
   return Object.entries(value).map(([name, each], at) => `${indent}${at === 0 ? "-" : " "} ${name}: ${print(each)}`);
 }
 
 /** Lists and records stand on one line. */
 function print(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(print).join(", ")}]`;
-  if (isRecord(value))
+  if (isObject(value))
     return `{ ${Object.entries(value)
       .map(([name, each]) => `${name}: ${print(each)}`)
       .join(", ")} }`;

@@ -1,5 +1,7 @@
 /** A change of the config: what the owner sends, put into what is stored. Nothing is written here. */
+
 import { ProxyError } from "../errors";
+import { isObject } from "../json";
 import { isMask, unmasked } from "./marks";
 import { configSchema, parseConfig, refuseInherited } from "./schema";
 
@@ -39,10 +41,10 @@ export function patched(stored: Stored, patch: Stored): Stored {
 /** A key belongs to the address it was given for: elsewhere it must be sent again, or another server would learn it. */
 function withKnownKeys(patch: Stored, stored: Stored): Stored {
   const [given, known] = [patch.providers, stored.providers];
-  if (!isRecord(given) || !isRecord(known)) return patch;
+  if (!isObject(given) || !isObject(known)) return patch;
   const providers = Object.entries(given).map(([name, provider]) => {
     const before = Object.hasOwn(known, name) ? known[name] : undefined;
-    if (!isRecord(provider) || !isRecord(before)) return [name, provider];
+    if (!isObject(provider) || !isObject(before)) return [name, provider];
     const own = Object.hasOwn(provider, "apiKey") ? provider.apiKey : undefined;
     if (own !== undefined && !isMask(own)) return [name, provider];
     if (originOf(provider.baseUrl) !== originOf(before.baseUrl)) throw movedAway(name);
@@ -79,6 +81,3 @@ function keep(next: Record<string, unknown>, stored: Stored, name: string): void
   if (Object.hasOwn(stored, name)) next[name] = stored[name];
   else delete next[name];
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,8 +1,9 @@
 /** Embeddings, in OpenAI's words: what a client may ask, what the upstream is asked, and the answers to both. */
+
 import { ProxyError } from "../errors";
-import { parseJson } from "../net/json";
+import { isObject, parseJson } from "../json";
 import type { JsonObject } from "./hub/conversation";
-import { countIn, isObject } from "./hub/json";
+import { countIn } from "./hub/json";
 
 export interface EmbeddingsRequest {
   texts: string[];

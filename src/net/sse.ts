@@ -2,9 +2,10 @@
  * Bytes ⇄ frames of a server-sent event stream (WHATWG HTML, section 9.2).
  * A frame keeps the bytes it came in, so that whoever changes nothing can send on exactly what arrived.
  */
+
 import { isAscii } from "node:buffer";
 import { ProxyError } from "../errors";
-import { parseJson } from "./json";
+import { parseJson } from "../json";
 import type { Sink } from "./stream";
 
 export interface SseFrame {

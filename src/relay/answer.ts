@@ -1,9 +1,9 @@
 /** The upstream's good answer, made into the client's. */
+
 import type { App } from "../app";
-import { isObject } from "../dialects/hub/json";
 import { ProxyError } from "../errors";
+import { isObject, notJson, parseJson } from "../json";
 import { discard, readBody } from "../net/fetch";
-import { notJson, parseJson } from "../net/json";
 import { pump } from "../net/pump";
 import { gatherFrames, readSse } from "../net/sse";
 import { run } from "../net/stream";

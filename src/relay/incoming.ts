@@ -1,10 +1,10 @@
 /** The client's request, read once: its bytes, its JSON, and what routing needs to know. */
+
 import { isUtf8 } from "node:buffer";
 import type { Codec } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
-import { isObject } from "../dialects/hub/json";
 import { ProxyError } from "../errors";
-import { parseJson } from "../net/json";
+import { isObject, parseJson } from "../json";
 
 export interface Incoming {
   /** As it was sent, without a byte order mark. */

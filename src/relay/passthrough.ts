@@ -1,11 +1,13 @@
 /** Same dialect: the client's bytes go up and the upstream's bytes come down, but for the named mends. */
+
 import { codecs, type Wishes } from "../dialects/codecs";
 import type { Conversation, Dialect } from "../dialects/hub/conversation";
-import { isObject, rest } from "../dialects/hub/json";
+import { rest } from "../dialects/hub/json";
 import type { Block, ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { packedPrefix } from "../dialects/hub/signature";
 import { wordsApart } from "../dialects/hub/words-apart";
 import { badEventCode, cutReply } from "../dialects/hub/writer";
+import { isObject } from "../json";
 import { editMembers } from "../net/json-edit";
 import { jsonOf, type Repeat, type SseFrame } from "../net/sse";
 import type { Call } from "./call";

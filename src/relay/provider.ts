@@ -1,11 +1,11 @@
 /** One request to a provider that the owner configured: passed through, watched for the history, and nothing of ours touched. */
+
 import type { App } from "../app";
 import { codecs } from "../dialects/codecs";
-import { isObject } from "../dialects/hub/json";
 import { asProxyError, ProxyError } from "../errors";
+import { isObject, parseJson } from "../json";
 import { readStart } from "../net/fetch";
 import type { Visitor } from "../net/guard";
-import { parseJson } from "../net/json";
 import { kindOf } from "../upstream/failure";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/provider";
 import { answerFull, answerStream } from "./answer";

@@ -1,11 +1,11 @@
 /** The models of every account, cached: what the upstream lists decides everything, no id is known in advance. */
+
 import type { Account, Session } from "../accounts/account";
 import type { Pool } from "../accounts/pool";
-import { isObject } from "../dialects/hub/json";
 import { ProxyError } from "../errors";
+import { isObject, notJson, parseJson } from "../json";
 import type { Logger } from "../logger";
 import { readBody } from "../net/fetch";
-import { notJson, parseJson } from "../net/json";
 import type { Copilot } from "./copilot";
 import { readFailure } from "./failure";
 import { type Model, readModel } from "./model";

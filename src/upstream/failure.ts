@@ -1,9 +1,9 @@
 /** What an upstream's error answer means: whose fault it is, what helps, and how to say it to a person. */
+
 import type { AccountState } from "../accounts/account";
 import { inWords } from "../accounts/when";
-import { isObject } from "../dialects/hub/json";
 import { type Kind, ProxyError, retryHeaders } from "../errors";
-import { parseJson } from "../net/json";
+import { isObject, parseJson } from "../json";
 
 export interface Failure {
   /** What may help, before any byte went to the client. */

@@ -1,7 +1,9 @@
 /** One model as the upstream lists it (`GET /models`), read leniently: what is missing stays unknown. */
+
 import type { Dialect, JsonObject } from "../dialects/hub/conversation";
-import { countIn, isObject } from "../dialects/hub/json";
+import { countIn } from "../dialects/hub/json";
 import type { ModelFacts } from "../dialects/hub/model";
+import { isObject } from "../json";
 
 export interface Model extends ModelFacts {
   /** For people. */

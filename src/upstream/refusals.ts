@@ -3,7 +3,7 @@
  * left out, the request is sent once more before any byte went to the client, and what was refused is remembered for a
  * while, so that the next request does not stumble again.
  */
-import { isObject } from "../dialects/hub/json";
+import { isObject } from "../json";
 import { editMembers } from "../net/json-edit";
 
 export interface Refusals {

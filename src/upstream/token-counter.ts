@@ -1,9 +1,10 @@
 /** Anthropic's own token counter: exact for Claude models, free, and limited to so many calls a minute. */
+
 import type { JsonObject } from "../dialects/hub/conversation";
-import { countIn, isObject } from "../dialects/hub/json";
+import { countIn } from "../dialects/hub/json";
 import { ProxyError } from "../errors";
+import { isObject, parseJson } from "../json";
 import { callOut, readBody } from "../net/fetch";
-import { parseJson } from "../net/json";
 
 /** Milliseconds: a client waits for the estimate behind it. */
 const patience = 900;

@@ -1,10 +1,12 @@
 /** A person's settings keep everything of theirs when ours are put in: bytes, comments, order, line endings. */
+
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { isRecord, SettingsFault } from "../../src/clients/edit";
+import { SettingsFault } from "../../src/clients/edit";
 import { edited, readSettings } from "../../src/clients/formats";
 import { chooseModels } from "../../src/clients/models";
 import { clientOf } from "../../src/clients/table";
+import { isObject } from "../../src/json";
 import { models } from "./clients";
 
 const place = { url: "http://127.0.0.1:4141", key: "k-0123456789abcdef", models: chooseModels(Object.values(models))! };
@@ -33,7 +35,7 @@ function check(format: Format, text: string): void {
 
 /** Of what ours stands beside, what must still be there. */
 const kept: Record<Format, (before: Record<string, unknown>) => object> = {
-  json: ({ env }) => (isRecord(env) && env.OWN !== undefined ? { env: { OWN: env.OWN } } : {}),
+  json: ({ env }) => (isObject(env) && env.OWN !== undefined ? { env: { OWN: env.OWN } } : {}),
   toml: ({ model_providers }) => {
     const { dragoman: _, ...others } = (model_providers ?? {}) as Record<string, unknown>;
     return Object.keys(others).length > 0 ? { model_providers: others } : {};

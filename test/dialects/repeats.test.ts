@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
-import { isObject } from "../../src/dialects/hub/json";
 import { type Leaf, repeatReader } from "../../src/dialects/hub/repeats";
+import { isObject } from "../../src/json";
 import { jsonOf, type SseFrame } from "../../src/net/sse";
 
 const leafOf = (json: unknown): Leaf | undefined =>

@@ -2,13 +2,14 @@
  * What survives between dialects, found out: each idea is spelt in every dialect that has a word for it, read by the one
  * codec and written by the other, and looked for in what comes out.
  */
+
 import { codecs } from "../../src/dialects/codecs";
 import { adapt } from "../../src/dialects/hub/adapt";
 import { type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/conversation";
-import { isObject } from "../../src/dialects/hub/json";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import { packSignature } from "../../src/dialects/hub/signature";
 import { ProxyError } from "../../src/errors";
+import { isObject } from "../../src/json";
 import { pixel } from "./scenarios";
 
 export type Fate = "kept" | "carried" | "dropped" | "refused" | "left out" | "–";

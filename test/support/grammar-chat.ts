@@ -1,6 +1,7 @@
 /** What the strictest reader of a chat stream demands, in the words of its complaint. */
+
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
-import { isObject } from "../../src/dialects/hub/json";
+import { isObject } from "../../src/json";
 import { jsonOf, type SseFrame } from "../../src/net/sse";
 
 /** Throws unless the frames are a whole chat stream without an error. */

@@ -1,6 +1,7 @@
 /** What the strictest reader of a messages stream asks for: Anthropic's SDK, LangChain, Vercel, opencode and Claude Code. */
+
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
-import { isObject } from "../../src/dialects/hub/json";
+import { isObject } from "../../src/json";
 import { jsonOf, type SseFrame } from "../../src/net/sse";
 
 /** The deltas each kind of block may have; a block of another kind comes whole. */

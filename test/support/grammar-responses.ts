@@ -1,6 +1,7 @@
 /** What the strictest reader of a responses stream asks for: the OpenAI SDK's helper, and Codex, opencode and ai besides. */
+
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
-import { isObject } from "../../src/dialects/hub/json";
+import { isObject } from "../../src/json";
 import { jsonOf, type SseFrame } from "../../src/net/sse";
 
 const terminalStatus: Record<string, string> = {

@@ -1,7 +1,8 @@
 /** One small call through the server, in the dialect a client speaks: whether it will be answered, and what that costs. */
+
 import type { Dialect, Model } from "../../clients/models";
 import { endpointFor } from "../../clients/models";
-import { isObject } from "../../dialects/hub/json";
+import { isObject } from "../../json";
 import { ask, type RunningServer } from "../server";
 
 const question = "Answer with one word: ready";

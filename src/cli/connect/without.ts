@@ -1,6 +1,8 @@
 /** A settings file as others have changed it since we wrote into it, without what is ours. */
-import { isRecord, SettingsFault } from "../../clients/edit";
+
+import { SettingsFault } from "../../clients/edit";
 import { type Format, readSettings } from "../../clients/formats";
+import { isObject } from "../../json";
 import { mergeTexts } from "./merge";
 
 export interface Versions {
@@ -30,7 +32,7 @@ export function withoutOurs(format: Format, { before, written, now }: Versions):
 
 /** Each value with its path; the items of a list have no order. */
 function* leavesOf(value: unknown, path = ""): Generator<string> {
-  if (isRecord(value))
+  if (isObject(value))
     for (const [name, each] of Object.entries(value)) yield* leavesOf(each, `${path}.${JSON.stringify(name)}`);
   else if (Array.isArray(value)) for (const item of value) yield `${path}[] = ${JSON.stringify(item)}`;
   else yield `${path} = ${JSON.stringify(value)}`;

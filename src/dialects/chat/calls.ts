@@ -1,8 +1,8 @@
 /** Calls of tools, which come in pieces whose numbers cannot be trusted. */
+
 import { randomUUID } from "node:crypto";
-import { parseJson } from "../../net/json";
+import { isObject, parseJson } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { isObject } from "../hub/json";
 
 /** A reply of more calls, or a call of a higher index, is no reply but an attack on our memory. */
 export const callLimit = 1024;

@@ -1,7 +1,7 @@
 /** How replies of the chat dialect fail: what an upstream tells of it, and what a client is told. */
+import { isObject } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/sse";
 import type { JsonObject } from "../hub/conversation";
-import { isObject } from "../hub/json";
 import type { ReplyError } from "../hub/reply";
 import { badEventCode } from "../hub/writer";
 

@@ -1,8 +1,8 @@
 /** Chat completions passed through: the few edits without which clients or the upstream stumble. */
+import { isObject } from "../../json";
 import { commentFrame, type SseFrame } from "../../net/sse";
 import type { Asked, RequestMend, ToClient } from "../codec";
 import type { JsonObject } from "../hub/conversation";
-import { isObject } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { onceEach } from "../hub/once";
 import { repeatReader } from "../hub/repeats";

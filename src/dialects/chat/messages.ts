@@ -1,6 +1,6 @@
 /** A list of messages as the upstream takes it; each of these gives the same list back when nothing was wrong with it. */
+import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { isObject } from "../hub/json";
 
 export function eachObject(messages: unknown[], change: (message: JsonObject) => JsonObject): unknown[] {
   let changed = false;

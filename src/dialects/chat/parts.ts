@@ -1,7 +1,9 @@
 /** What a message of the chat dialect is made of: words, pictures, files, thinking, calls and their results. */
+
 import { ProxyError } from "../../errors";
+import { isObject } from "../../json";
 import type { JsonObject, Part, ThinkingPart, ToolCallPart, ToolResultPart } from "../hub/conversation";
-import { arrayAt, isObject, objectAt, rest, said, textAt } from "../hub/json";
+import { arrayAt, objectAt, rest, said, textAt } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { unpackSignature } from "../hub/signature";
 import { bagOf, dataOf, dataUrl } from "../openai";

@@ -1,10 +1,12 @@
 /** Chat completions, answers: what the model says, full or as a stream. */
+
 import { randomUUID } from "node:crypto";
+import { isObject } from "../../json";
 import { commentFrame, jsonFrame, type SseFrame } from "../../net/sse";
 import { collect, type Sink, type Stage } from "../../net/stream";
 import type { ToClient } from "../codec";
 import type { Conversation, JsonObject, Signature } from "../hub/conversation";
-import { isObject, said } from "../hub/json";
+import { said } from "../hub/json";
 import { type Leaf, repeatReader } from "../hub/repeats";
 import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
 import { packSignature } from "../hub/signature";

@@ -2,9 +2,11 @@
  * What Copilot's chat endpoint refuses, and what is sent instead: one rule a refusal, in this order, for a client's own
  * request and for one that comes out of the hub alike. A rule with nothing to do leaves every object as it is.
  */
+
 import { ProxyError } from "../../errors";
+import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { isObject, said } from "../hub/json";
+import { said } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
 import { inOrder, type Rule } from "../hub/rules";

@@ -1,7 +1,9 @@
 /** Tools in the chat dialect, and the choice among them. */
+
 import { ProxyError } from "../../errors";
+import { isObject } from "../../json";
 import type { Conversation, JsonObject, Tool } from "../hub/conversation";
-import { isObject, objectAt, optionalBoolean, optionalText, rest, said, textAt } from "../hub/json";
+import { objectAt, optionalBoolean, optionalText, rest, said, textAt } from "../hub/json";
 import { bagOf } from "../openai";
 import { cacheOf, nested, ownBag } from "./bag";
 

@@ -1,6 +1,7 @@
 /** What a reply of the chat dialect used. */
+import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { countIn, isObject, said } from "../hub/json";
+import { countIn, said } from "../hub/json";
 import type { Usage } from "../hub/reply";
 
 /** What nobody told is missing, never 0; the charge is Copilot's own member. */

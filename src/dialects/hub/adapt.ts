@@ -2,12 +2,12 @@
  * Brings a conversation into what every upstream of a dialect can say, and the reply back into what the client said:
  * freeform tools become functions, names and ids come into the alphabet all three families share.
  */
+
 import { createHash } from "node:crypto";
 import { ProxyError } from "../../errors";
-import { parseJson } from "../../net/json";
+import { isObject, parseJson } from "../../json";
 import type { Stage } from "../../net/stream";
 import type { Conversation, Dialect, FreeformTool, FunctionTool, Part, Tool, Turn } from "./conversation";
-import { isObject } from "./json";
 import type { ReplyEvent } from "./reply";
 
 export interface Adapted {

@@ -1,10 +1,7 @@
 /** Reading unknown JSON: each reader gives the value or refuses it by its path, as `messages[2].content`. */
 import { ProxyError } from "../../errors";
+import { isObject } from "../../json";
 import type { JsonObject } from "./conversation";
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 export function objectAt(value: unknown, path: string): JsonObject {
   return isObject(value) ? value : refuse(path, "an object", value);

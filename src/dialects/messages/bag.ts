@@ -1,8 +1,10 @@
 /** Members only this family has a word for: into the bag under their path (`thinking.display`), and back to their place. */
+
 import { ProxyError } from "../../errors";
+import { isObject } from "../../json";
 import type { Bag, Conversation, JsonObject } from "../hub/conversation";
 import { immaterial } from "../hub/immaterial";
-import { isObject, rest } from "../hub/json";
+import { rest } from "../hub/json";
 
 /** The names of members, written one behind the other. */
 export const words = (list: string): ReadonlySet<string> => new Set(list.split(" "));

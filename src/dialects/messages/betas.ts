@@ -1,7 +1,7 @@
 /** The `anthropic-beta` header: which of the client's wishes the upstream knows, and which the body needs beside them. */
+import { isObject } from "../../json";
 import type { HeaderMend } from "../codec";
 import type { JsonObject } from "../hub/conversation";
-import { isObject } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 
 const beta = {

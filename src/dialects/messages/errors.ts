@@ -1,8 +1,10 @@
 /** How the messages dialect fails: what an upstream tells of it, and what a client is told. */
+
 import { kinds, type ProxyError } from "../../errors";
+import { isObject } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/sse";
 import type { JsonObject } from "../hub/conversation";
-import { isObject, textIn } from "../hub/json";
+import { textIn } from "../hub/json";
 import type { ReplyError } from "../hub/reply";
 import { badEventCode } from "../hub/writer";
 

@@ -1,6 +1,7 @@
 /** Rules about how much: cache marks, tokens, thinking, effort, and what a model can be held to. */
+import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { isObject, said } from "../hub/json";
+import { said } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
 import { blocksOf, eachBlock, eachMark, filled, isThinking, numberIn, objectsIn, textBlock, without } from "./walk";

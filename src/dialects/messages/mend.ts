@@ -1,8 +1,9 @@
 /** Messages passed through: the edits a request may need on its way up, and a reply on its way down. */
+import { isObject } from "../../json";
 import { jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
 import type { Asked, ClientSink, RequestMend, ToClient } from "../codec";
 import type { JsonObject } from "../hub/conversation";
-import { isObject, rest, textIn } from "../hub/json";
+import { rest, textIn } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { onceEach } from "../hub/once";
 import type { ReplyError, ReplyEvent } from "../hub/reply";

@@ -1,5 +1,5 @@
 /** What a message of the messages dialect is made of: a list of blocks. */
-import { parseJson } from "../../net/json";
+import { isObject, parseJson } from "../../json";
 import type {
   FilePart,
   ImagePart,
@@ -10,7 +10,7 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../hub/conversation";
-import { isObject, listAt, objectAt, optionalBoolean, optionalText, said, textAt } from "../hub/json";
+import { listAt, objectAt, optionalBoolean, optionalText, said, textAt } from "../hub/json";
 import { unpackSignature } from "../hub/signature";
 import { dropBag, marked, typeOf, unmarked, within, words } from "./bag";
 

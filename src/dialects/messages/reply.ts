@@ -1,9 +1,10 @@
 /** Messages: what a model answers, full and as a stream. Its events are the hub's grammar by another name. */
+import { isObject } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/sse";
 import type { Stage } from "../../net/stream";
 import type { ClientSink, ToClient } from "../codec";
 import type { Bag, Conversation, JsonObject, Signature } from "../hub/conversation";
-import { isObject, rest, textIn } from "../hub/json";
+import { rest, textIn } from "../hub/json";
 import { repeatReader } from "../hub/repeats";
 import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
 import { packSignature } from "../hub/signature";

@@ -6,11 +6,12 @@
  * `disable_parallel_tool_use` are said only when true, a tool's type `custom` is not said, `output_format` is
  * `output_config.format`, and a null is not said.
  */
+
 import { ProxyError } from "../../errors";
+import { isObject } from "../../json";
 import type { Conversation, Format, JsonObject, Reasoning, Turn } from "../hub/conversation";
 import {
   arrayAt,
-  isObject,
   listAt,
   objectAt,
   optionalBoolean,

@@ -2,9 +2,11 @@
  * What the upstream refuses of a Messages request, and what is sent instead: a rule for each refusal, applied in this
  * order to a client's own request as to one of our writing. A rule with nothing to do leaves every object as it is.
  */
+
 import { ProxyError } from "../../errors";
+import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { isObject, said } from "../hub/json";
+import { said } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { inOrder, type Rule } from "../hub/rules";
 import { usesToolSearch } from "./betas";

@@ -1,7 +1,9 @@
 /** Tools in the messages dialect, and the choice among them. */
+
 import { ProxyError } from "../../errors";
+import { isObject } from "../../json";
 import type { Conversation, FreeformTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
-import { isObject, objectAt, optionalBoolean, optionalText, said, textAt } from "../hub/json";
+import { objectAt, optionalBoolean, optionalText, said, textAt } from "../hub/json";
 import { dropBag, marked, typeOf, unmarked, within, words } from "./bag";
 
 // ── Wire facts ──

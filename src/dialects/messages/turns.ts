@@ -1,6 +1,6 @@
 /** Rules about what was said before: who may speak, which words count, and that each call is answered once and at once. */
+import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { isObject } from "../hub/json";
 import { packedPrefix } from "../hub/signature";
 import { blocksOf, changed, eachBlock, isThinking, mapped, objectsIn, without } from "./walk";
 

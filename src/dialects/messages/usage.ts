@@ -1,6 +1,7 @@
 /** What a reply of the messages dialect used. */
+import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { countIn, isObject, said } from "../hub/json";
+import { countIn, said } from "../hub/json";
 import type { Usage } from "../hub/reply";
 
 /** Anthropic counts what the cache took and gave beside `input_tokens`, the hub within. */

@@ -1,6 +1,7 @@
 /** Going through a request's JSON: what nothing was changed in stays the very same object, and what is malformed is passed by. */
+import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { isObject, rest } from "../hub/json";
+import { rest } from "../hub/json";
 
 /** The array, when it holds objects only: a request that is malformed is left to the upstream to refuse. */
 export function objectsIn(value: unknown): JsonObject[] {

@@ -1,7 +1,8 @@
 /** Members that ride along: into the bag under the wire's own name, and out of it as far as this dialect has the word. */
+import { isObject } from "../../json";
 import type { Bag, ForeignPart, ForeignTool, JsonObject } from "../hub/conversation";
 import { immaterial } from "../hub/immaterial";
-import { isObject, rest } from "../hub/json";
+import { rest } from "../hub/json";
 
 /** What only the chat dialect has a word for: a chat client's bag may hold it. */
 export const chatOnly = {

@@ -1,6 +1,7 @@
 /** How replies of the responses dialect fail, as an upstream tells it. */
+import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { isObject, textIn } from "../hub/json";
+import { textIn } from "../hub/json";
 import type { ReplyError } from "../hub/reply";
 import { badEventCode } from "../hub/writer";
 

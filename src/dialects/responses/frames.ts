@@ -2,9 +2,9 @@
  * Members of an event read where they stand: to parse each of thousands of deltas would cost more than all the rest.
  * Inside a JSON string quotes are escaped, so no text can look like a member. What is not found is left to a parser.
  */
+import { isObject } from "../../json";
 import { jsonOf, type SseFrame } from "../../net/sse";
 import type { JsonObject } from "../hub/conversation";
-import { isObject } from "../hub/json";
 
 /** Whether this is an object, at a glance. */
 export const looksWhole = (data: string): boolean => data.startsWith('{"') && data.endsWith("}");

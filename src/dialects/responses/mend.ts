@@ -1,9 +1,9 @@
 /** The responses dialect passed through: the few edits that clients or the upstream need, each proven by a fixture. */
-import { parseJson } from "../../net/json";
+import { isObject, parseJson } from "../../json";
 import { commentFrame, jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
 import type { Asked, RequestMend, ToClient, Wishes } from "../codec";
 import type { JsonObject } from "../hub/conversation";
-import { countIn, isObject, rest } from "../hub/json";
+import { countIn, rest } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { onceEach } from "../hub/once";
 import type { ReplyError } from "../hub/reply";

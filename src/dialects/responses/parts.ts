@@ -1,4 +1,5 @@
 /** What a request of the responses dialect is made of: the pieces of a message, and the items beside messages. */
+import { isObject } from "../../json";
 import type {
   Bag,
   Conversation,
@@ -10,7 +11,7 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../hub/conversation";
-import { arrayAt, isObject, objectAt, rest, said, textAt } from "../hub/json";
+import { arrayAt, objectAt, rest, said, textAt } from "../hub/json";
 import { unpackSignature } from "../hub/signature";
 import { bagOf, dataOf, dataUrl } from "../openai";
 import { chatOnly, ownBag, ownValue } from "./bag";

@@ -1,9 +1,10 @@
 /** What a model answers, in the responses dialect: a list of items, each told by a handful of events. */
+import { isObject } from "../../json";
 import { commentFrame, jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
 import { collect, type Sink, type Stage } from "../../net/stream";
 import type { ToClient } from "../codec";
 import type { Bag, Conversation, JsonObject, Signature } from "../hub/conversation";
-import { countIn, isObject, rest, said, textIn } from "../hub/json";
+import { countIn, rest, said, textIn } from "../hub/json";
 import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
 import { packSignature } from "../hub/signature";
 import { cutReply, type ReplyWriter, replyWriter } from "../hub/writer";

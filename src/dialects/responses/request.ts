@@ -1,10 +1,11 @@
 /** What a client asks, in the responses dialect: a flat list of items. */
+
 import { ProxyError } from "../../errors";
+import { isObject } from "../../json";
 import type { Wishes } from "../codec";
 import type { Conversation, Format, JsonObject, Part, Reasoning, Turn } from "../hub/conversation";
 import {
   arrayAt,
-  isObject,
   listAt,
   objectAt,
   optionalBoolean,

@@ -2,10 +2,12 @@
  * What Copilot's responses endpoint refuses, or reads otherwise than was meant, and what is sent instead: one rule a
  * refusal, for a client's own request and for one that comes out of the hub alike.
  */
+
 import { ProxyError } from "../../errors";
+import { isObject } from "../../json";
 import type { Wishes } from "../codec";
 import type { JsonObject } from "../hub/conversation";
-import { isObject, said } from "../hub/json";
+import { said } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
 import { inOrder, type Rule } from "../hub/rules";

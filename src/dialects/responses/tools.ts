@@ -1,6 +1,7 @@
 /** Tools in the responses dialect: flat, or nested in namespaces, or brought along by an item of the input. */
+import { isObject } from "../../json";
 import type { Bag, Conversation, FreeformTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
-import { isObject, objectAt, optionalBoolean, optionalText, rest, said, textAt } from "../hub/json";
+import { objectAt, optionalBoolean, optionalText, rest, said, textAt } from "../hub/json";
 import { bagOf } from "../openai";
 import { chatOnly, ownBag, ownValue } from "./bag";
 import { refuseForced } from "./rules";

@@ -1,6 +1,7 @@
 /** What a reply of the responses dialect used. */
+import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { countIn, isObject, said } from "../hub/json";
+import { countIn, said } from "../hub/json";
 import type { Usage } from "../hub/reply";
 
 /**

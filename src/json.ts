@@ -1,5 +1,10 @@
 /** Reading JSON that somebody else wrote. */
-import { ProxyError } from "../errors";
+import { ProxyError } from "./errors";
+
+/** Neither null nor an array. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
 
 /** The JSON a text is; undefined when it is none. */
 export function parseJson(text: string): unknown {
