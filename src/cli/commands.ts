@@ -36,12 +36,18 @@ export async function runCommand(argv: string[], version: string): Promise<numbe
     return (await cli.runMatchedCommand()) ?? 0;
   } catch (thrown) {
     if (!(thrown instanceof Error)) throw thrown;
-    if (thrown instanceof UsageError || thrown.name === "CACError") return complain(thrown.message, 2);
+    if (thrown instanceof UsageError) return complain(thrown.message, 2);
+    if (thrown.name === "CACError") return complain(`${thrown.message}; ${helpFor(argv)}`, 2);
     if (thrown instanceof ProxyError) return complain(thrown.message, 1);
     // A full disk, or a folder that may not be written: no fault of ours that a stack would explain.
     if ("syscall" in thrown && "path" in thrown) return complain(`The system refused: ${thrown.message}.`, 1);
     throw thrown;
   }
+}
+
+function helpFor(argv: string[]): string {
+  const command = joined(argv).find((word) => !word.startsWith("-"));
+  return `\`dragoman ${command ? `${command} ` : ""}--help\` says what it takes.`;
 }
 
 /** Every command with its options; README's table is drawn from here. Nothing is read or done yet. */

@@ -119,6 +119,16 @@ describe("wrong usage is exit code 2, with a sentence and nothing on stdout", ()
     expect(command.stderr()).toMatch(/^dragoman: .+\n$/);
   });
 
+  test.each([
+    [["start", "--prot", "1"], "dragoman start --help"],
+    [["auth", "rm", "1", "2"], "dragoman auth rm --help"],
+    [["nonsense"], "dragoman --help"],
+  ])("%j: the sentence names %s", async (args, help) => {
+    await using command = run(args);
+    expect(await command.exited).toBe(2);
+    expect(command.stderr()).toContain(`\`${help}\``);
+  });
+
   test("--help and --version work everywhere", async () => {
     for (const args of [["--help"], ["start", "--help"]]) {
       await using help = run(args);
