@@ -1,6 +1,6 @@
 /**
  * `bun run build`: the executable of this machine, `dist/dragoman`. `--all`: one for each target, and their checksums.
- * `--check`: looks into each that was made, and makes it a second time to see the same bytes.
+ * `--check`, with it: looks into each that was made, and makes it a second time to see the same bytes.
  */
 import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -91,6 +91,7 @@ if (import.meta.main) {
   const flags = process.argv.slice(2);
   const unknown = flags.find((flag) => flag !== "--all" && flag !== "--check");
   if (unknown) throw new Error(`There is no option ${unknown}: --all, --check.`);
+  if (flags.includes("--check") && !flags.includes("--all")) throw new Error("--check goes with --all.");
   if (flags.includes("--all")) process.exitCode = (await buildAll(flags.includes("--check"))) ? 0 : 1;
   else await build(join(dist, process.platform === "win32" ? "dragoman.exe" : "dragoman"));
 }
