@@ -8,7 +8,7 @@ export interface Call {
   /** Who is asked, for sentences. */
   who: string;
   /** What the upstream is sent. */
-  body: string;
+  body: string | Uint8Array;
   /** Whether the upstream is asked for a stream; it may be although the client is not. */
   stream: boolean;
   /** Headers only this upstream dialect has. */

@@ -12,7 +12,7 @@ import { editMembers } from "../net/json-edit";
 import { jsonOf, type Repeat, type SseFrame } from "../net/sse";
 import type { Call } from "./call";
 import type { Exchange } from "./exchange";
-import type { Incoming } from "./incoming";
+import { type Incoming, textOf } from "./incoming";
 import { needsStream, type Target } from "./target";
 
 /**
@@ -22,7 +22,7 @@ import { needsStream, type Target } from "./target";
 export function passes(incoming: Incoming, dialect: Dialect, target: Target, conversation?: Conversation): boolean {
   return (
     dialect === target.dialect &&
-    !incoming.text.includes(`"${packedPrefix}`) &&
+    !Buffer.prototype.includes.call(incoming.bytes, `"${packedPrefix}`) &&
     (incoming.stream || !conversation || !needsStream(conversation, target))
   );
 }
@@ -38,17 +38,17 @@ export function passthrough(
 ): Call {
   const codec = codecs[dialect];
   const { set, remove, mends } = codec.mendRequest(incoming.body, target.model, wishes);
-  const text = mends.length === 0 ? incoming.text : editMembers(incoming.text, set, remove);
+  const sent = mends.length === 0 ? incoming.bytes : editMembers(textOf(incoming.bytes), set, remove);
   const body = mends.length === 0 ? incoming.body : { ...rest(incoming.body, new Set(remove)), ...set };
   const own = codec.requestHeaders?.(clientHeaders, body, target.model);
   for (const mend of [...mends, ...(own?.mends ?? [])]) exchange.mended(mend);
   const asked = codec.asked(incoming.body);
   return {
     who: "GitHub Copilot",
-    body: text,
+    body: sent,
     stream: incoming.stream,
     headers: own?.headers ?? {},
-    repaired: codec.repairRequest && (() => JSON.stringify(codec.repairRequest!(JSON.parse(text)))),
+    repaired: codec.repairRequest && (() => JSON.stringify(codec.repairRequest!(JSON.parse(textOf(sent))))),
     full(text, json) {
       for (const event of codec.decodeReply(json)) exchange.see(event);
       const mended = codec.mendReply(json, asked);
@@ -56,13 +56,13 @@ export function passthrough(
       return mended.mends.length === 0 ? text : JSON.stringify(mended.body);
     },
     stages(out) {
-      let sent: SseFrame | undefined;
+      let last: SseFrame | undefined;
       const client = codec.mendStream(
         asked,
         exchange.mended,
       )({
         push(frame) {
-          sent = frame;
+          last = frame;
           out.push(frame);
         },
         end: () => out.end(),
@@ -101,7 +101,7 @@ export function passthrough(
             if (broken?.code === badEventCode) client.fail(broken);
             else client.push(frame);
             // More of the same words change nothing in the books and need no mend. A call's are watched until it is whole.
-            const isPlain = events === 1 && words !== undefined && block?.kind !== "tool-call" && sent === frame;
+            const isPlain = events === 1 && words !== undefined && block?.kind !== "tool-call" && last === frame;
             repeat = isPlain ? wordsApart(frame, words!) : undefined;
           },
           repeat: () => repeat,
@@ -123,7 +123,7 @@ export function untouched(incoming: Incoming, exchange: Exchange, who: string): 
   const codec = codecs.messages;
   return {
     who,
-    body: incoming.text,
+    body: incoming.bytes,
     stream: incoming.stream,
     headers: {},
     full(text, json) {

@@ -31,7 +31,6 @@ export async function relay(app: App, request: Request, caller: Visitor, dialect
     const outgoing = {
       path: target.endpoint,
       body: call.body,
-      bytes: call.body === incoming.text ? incoming.bytes : undefined,
       intent: "conversation-agent" as const,
       initiator: facts.initiator,
       vision: facts.vision,

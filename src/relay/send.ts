@@ -9,13 +9,12 @@ import type { CopilotCall } from "../upstream/copilot";
 import { type Failure, readFailure } from "../upstream/failure";
 import { anyIndex, withoutFields } from "../upstream/refusals";
 import type { Exchange } from "./exchange";
+import { textOf } from "./incoming";
 import type { Target } from "./target";
 
 /** What is sent, for whichever account serves it. */
 export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "vision" | "headers" | "headersWithin"> & {
-  body: string;
-  /** The body's bytes, where they are at hand. */
-  bytes?: Uint8Array;
+  body: string | Uint8Array;
   /** The body without what only another account could read; tried once when the upstream says so. */
   repaired?: () => string;
   /** The account that is asked first, before the usual order, if it can serve. */
@@ -88,7 +87,7 @@ async function sendWith(
   const tried = new Set<string>();
   const refused = app.refusals.known(target.model.id);
   let { initiator } = outgoing;
-  let body = withoutFields(outgoing.body, refused);
+  let body = without(outgoing.body, refused);
   if (body !== outgoing.body) for (const field of refused) exchange.mended(`refused:${field}`);
   let session: Session;
   try {
@@ -97,13 +96,7 @@ async function sendWith(
     return unable(account, thrown, exchange);
   }
   for (;;) {
-    const response = await callOnce(
-      app,
-      account,
-      session,
-      { ...outgoing, body: (body === outgoing.body && outgoing.bytes) || body, initiator },
-      exchange,
-    );
+    const response = await callOnce(app, account, session, { ...outgoing, body, initiator }, exchange);
     if (response.ok) {
       account.learnQuota(response.headers);
       if (outgoing.session !== undefined) app.owners.learn(outgoing.session, account);
@@ -122,11 +115,11 @@ async function sendWith(
         if (session === rejected) return afterRemedy(failure);
       } else if (failure.remedy === "relearn-host") session = await account.relearnHost(session);
       else if (failure.remedy === "repair" && outgoing.repaired) {
-        body = withoutFields(outgoing.repaired(), app.refusals.known(target.model.id));
+        body = without(outgoing.repaired(), app.refusals.known(target.model.id));
         exchange.mended("foreign-items");
       } else if (failure.remedy === "drop-field" && failure.field !== undefined) {
         const pattern = anyIndex(failure.field);
-        const lighter = withoutFields(body, [pattern]);
+        const lighter = without(body, [pattern]);
         if (lighter === body) return failure;
         body = lighter;
         app.refusals.learn(target.model.id, pattern);
@@ -138,6 +131,14 @@ async function sendWith(
     // The person's turn was announced by the first try.
     initiator &&= "agent";
   }
+}
+
+/** The very same body when it has none of these fields. */
+function without(body: string | Uint8Array, fields: readonly string[]): string | Uint8Array {
+  if (fields.length === 0) return body;
+  const text = textOf(body);
+  const lighter = withoutFields(text, fields);
+  return lighter === text ? body : lighter;
 }
 
 /** @param within Milliseconds; as long as it takes when missing. */
@@ -155,7 +156,7 @@ async function callOnce(
   app: App,
   account: Account,
   session: Session,
-  outgoing: Omit<Outgoing, "body"> & Pick<CopilotCall, "body">,
+  outgoing: Outgoing,
   exchange: Exchange,
 ): Promise<Response> {
   const sentAt = performance.now();

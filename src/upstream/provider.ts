@@ -26,7 +26,7 @@ export interface ProviderCall {
   /** The client's request: a few of its headers and query parameters go up. */
   request: Request;
   /** A GET when missing. */
-  body?: string;
+  body?: string | Uint8Array;
   /** Ends the call; the request's own when missing. */
   signal?: AbortSignal;
   /** Milliseconds. */
