@@ -143,7 +143,8 @@ describe.concurrent("the clipboard and the browser", () => {
     await using terminal = atTerminal(["auth"], { ...github.env, ...desk(github.home) }, github.home);
     await terminal.shows("Your browser opens");
     expect(terminal.screen()).toContain("(it is in your clipboard)");
-    await until(() => existsSync(join(github.home, "opened")));
+    // The file is there a moment before what stands in it.
+    await until(() => existsSync(join(github.home, "opened")) && statSync(join(github.home, "opened")).size > 0);
     expect(readFileSync(join(github.home, "copied"), "utf8")).toBe("DEMO-0001");
     expect(readFileSync(join(github.home, "opened"), "utf8")).toBe(`${github.demo.url}/login/device`);
     terminal.type("\x03");
