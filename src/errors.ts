@@ -64,6 +64,11 @@ export function asProxyError(thrown: unknown): ProxyError {
   });
 }
 
+/** A system or network failure's short name: `ENOENT`, `ECONNREFUSED`; empty when it has none. */
+export function codeOf(thrown: unknown): string {
+  return thrown instanceof Error && "code" in thrown && typeof thrown.code === "string" ? thrown.code : "";
+}
+
 /**
  * When to come again. Official SDKs sleep through a `retry-after` of any length: beyond half a minute they are told not
  * to try by themselves.

@@ -6,7 +6,7 @@ import { clientRoutes, methodsByPath } from "./api/routes";
 import type { App } from "./app";
 import type { Config } from "./config/schema";
 import { codecs } from "./dialects/codecs";
-import { asProxyError, ProxyError } from "./errors";
+import { asProxyError, codeOf, ProxyError } from "./errors";
 import { type Caller, type GuardLists, inspect, isLoopbackAddress, refuseMethods, type Visitor } from "./net/guard";
 
 export interface Listening {
@@ -168,5 +168,3 @@ function guardLists(app: App): () => GuardLists {
 }
 
 const ownName = hostname().toLowerCase();
-
-const codeOf = (thrown: unknown) => (thrown instanceof Error && "code" in thrown ? String(thrown.code) : "");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { checkEnterpriseHost } from "../config/environment";
 import { ensurePrivateFolder, readPrivate, removeLeftovers, writePrivate } from "../config/files";
-import { asProxyError, ProxyError } from "../errors";
+import { asProxyError, codeOf, ProxyError } from "../errors";
 import type { Logger } from "../logger";
 
 const savedAccount = z.object({
@@ -129,7 +129,7 @@ function attempt(done: string, work: () => void): void {
   try {
     work();
   } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? ` (${cause.code})` : "";
+    const code = codeOf(cause) && ` (${codeOf(cause)})`;
     throw new ProxyError("internal", `The account could not be ${done}${code}: is the data folder writable?`, {
       cause,
     });
@@ -156,7 +156,7 @@ function entries(path: string) {
   try {
     return readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
   } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+    const code = codeOf(cause);
     if (code === "ENOENT" || code === "ENOTDIR") return []; // nobody has signed in yet
     throw new ProxyError("internal", `The folder ${path} cannot be read (${code}).`, { cause });
   }

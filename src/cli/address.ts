@@ -1,7 +1,7 @@
 /** Where to listen: the option's spellings, and in words why it cannot be. */
 import type { App } from "../app";
 import type { Environment } from "../config/environment";
-import { ProxyError } from "../errors";
+import { codeOf, ProxyError } from "../errors";
 import { type Listening, listen } from "../server";
 import { holderOf, nameHolder } from "./holder";
 import { findRunning } from "./running";
@@ -31,7 +31,7 @@ export function listenOrExplain(app: App, { port, environment }: Asked, host: st
   try {
     return listen(app, port, host);
   } catch (thrown) {
-    const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
+    const code = codeOf(thrown);
     if (code === "EADDRINUSE")
       throw new ProxyError(
         "internal",

@@ -26,8 +26,10 @@ export function serverOf({ home, configFile, clientKey, adminToken }: Environmen
 
 /** The real one, or else the demo, which has a data folder of its own below the real one. */
 export function findServer(environment: Environment): RunningServer | undefined {
+  const real = serverOf(environment);
+  if (real) return real;
   const demo = serverOf(besideTheReal(environment));
-  return serverOf(environment) ?? (demo && { ...demo, demo: true });
+  return demo && { ...demo, demo: true };
 }
 
 /** @throws ProxyError that says how to start one. */

@@ -1,5 +1,7 @@
 /** Whether a client is pointed here, as its own file says. */
+
 import { readFileSync, statSync } from "node:fs";
+import { codeOf } from "../errors";
 import { SettingsFault } from "./edit";
 import { mostBytes, readSettings } from "./formats";
 import type { Surroundings } from "./locate";
@@ -40,9 +42,6 @@ function leadsTo(address: unknown, url: string): boolean {
 }
 
 function faultOf(thrown: unknown): string {
-  if (!(thrown instanceof SettingsFault)) return codeOf(thrown) ?? "it is no readable text";
+  if (!(thrown instanceof SettingsFault)) return codeOf(thrown) || "it is no readable text";
   return thrown.line === undefined ? thrown.message : `line ${thrown.line}: ${thrown.message}`;
 }
-
-const codeOf = (thrown: unknown): string | undefined =>
-  thrown instanceof Error && "code" in thrown ? String(thrown.code) : undefined;

@@ -19,7 +19,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { ProxyError } from "../errors";
+import { codeOf, ProxyError } from "../errors";
 
 /** Absent on Windows, where a folder in the person's own profile is private by inheritance. */
 const ourUid = process.getuid?.();
@@ -32,7 +32,9 @@ export function ensurePrivateFolder(path: string, warn: (sentence: string) => vo
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new ProxyError("internal", `The folder ${path} cannot be made (${codeOf(error)}).`, { cause: error });
+    throw new ProxyError("internal", `The folder ${path} cannot be made (${codeOf(error) || error}).`, {
+      cause: error,
+    });
   }
   if (ourUid === undefined) return;
   const { uid, mode } = statSync(path);
@@ -138,7 +140,9 @@ export function readPrivate(path: string, maxBytes: number, { tighten = true } =
     return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
   } catch (error) {
     if (error instanceof ProxyError) throw error;
-    throw new ProxyError("invalid_request", `${path} is not readable text (${codeOf(error)}).`, { cause: error });
+    throw new ProxyError("invalid_request", `${path} is not readable text (${codeOf(error) || error}).`, {
+      cause: error,
+    });
   } finally {
     closeSync(file);
   }
@@ -149,7 +153,7 @@ function openToRead(path: string): number | undefined {
     return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
-    throw new ProxyError("invalid_request", `${path} cannot be read (${codeOf(error)}).`, { cause: error });
+    throw new ProxyError("invalid_request", `${path} cannot be read (${codeOf(error) || error}).`, { cause: error });
   }
 }
 
@@ -179,8 +183,4 @@ export function isAlive(pid: number): boolean {
 
 function belongsToAnother(path: string, uid: number): ProxyError {
   return new ProxyError("permission", `${path} belongs to another user (uid ${uid}, we run as ${ourUid}).`);
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : String(error);
 }

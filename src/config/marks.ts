@@ -53,8 +53,10 @@ export function unmasked<T>(config: T, known: unknown): T {
 /** Whether a text is one that `masked` makes: no secret holds this character, as it passes through no header. */
 export const isMask = (value: unknown): boolean => typeof value === "string" && value.startsWith("…");
 
-const mask = (secret: unknown): unknown =>
-  typeof secret === "string" ? `…${secret.length >= 16 ? secret.slice(-4) : ""}` : secret;
+const mask = (secret: unknown): unknown => (typeof secret === "string" ? lastOf(secret) : secret);
+
+/** A secret's last four characters, if it is long enough that they tell little. */
+export const lastOf = (secret: string): string => `…${secret.length >= 16 ? secret.slice(-4) : ""}`;
 
 /** Each mask's secret, in their order; where several look alike, all of them must be there. */
 function unmaskEach(given: unknown[], known: unknown[], place: (index: number) => string): unknown[] {

@@ -1,7 +1,7 @@
 /** Calling out: own time limits, no redirects, no proxy towards this machine, and network failures in words. */
-import { ProxyError } from "../errors";
+import { codeOf, ProxyError } from "../errors";
 import { isLoopbackUrl } from "./proxy";
-import { codeOf, silent, tunnelStatus, unreachable } from "./unreachable";
+import { silent, tunnelStatus, unreachable } from "./unreachable";
 
 export interface OutgoingCall {
   method: string;

@@ -1,5 +1,7 @@
 /** The files of certificates that the environment names, for a company that signs with its own: Bun reads them, and skips in silence what it cannot. */
+
 import { readFileSync } from "node:fs";
+import { codeOf } from "../errors";
 
 export interface TrustFile {
   variable: "NODE_EXTRA_CA_CERTS" | "SSL_CERT_FILE";
@@ -28,7 +30,7 @@ function look(path: string): { count: number; fault?: string } {
   try {
     text = readFileSync(path, "latin1");
   } catch (thrown) {
-    const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "unreadable";
+    const code = codeOf(thrown) || "unreadable";
     return { count: 0, fault: faults[code] ?? `cannot be read (${code})` };
   }
   const blocks = [...text.matchAll(/-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----([^-]*)-----END/g)];

@@ -1,5 +1,5 @@
 /** Why a service could not be reached, as a sentence that names the hop that failed: the service, or the proxy on the way to it. */
-import { ProxyError } from "../errors";
+import { codeOf, ProxyError } from "../errors";
 import { type OutboundProxy, proxyFor } from "./proxy";
 import { sayTrustFault, trustFiles } from "./trust";
 
@@ -21,11 +21,6 @@ export function silent(url: string, who: string, within: number): ProxyError {
   const proxy = proxyFor(url);
   const via = proxy ? ` through ${nameOf(proxy)}: one of the two is silent, and \`dragoman doctor\` says which` : "";
   return new ProxyError("timeout", `${who} did not answer within ${Math.ceil(within / 1000)} s${via}.`);
-}
-
-/** A network failure's short name: `ECONNREFUSED`; empty when it has none. */
-export function codeOf(thrown: unknown): string {
-  return thrown instanceof Error && "code" in thrown && typeof thrown.code === "string" ? thrown.code : "";
 }
 
 /** The status a proxy declined the tunnel with; undefined when it was something else. */

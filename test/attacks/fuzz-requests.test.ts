@@ -14,24 +14,11 @@ import { editMembers } from "../../src/net/json-edit";
 import { readFailure } from "../../src/upstream/failure";
 import { readModel } from "../../src/upstream/model";
 import { withoutFields } from "../../src/upstream/refusals";
+import { ableModel } from "../support/facts";
 import { almost, object, odd, runs } from "./shapes";
 
 /** A model that can do everything, and one that can do nothing. */
-const able: ModelFacts = {
-  id: "able",
-  vendor: "Anthropic",
-  dialects: ["chat", "responses", "messages"],
-  limits: { context: 200_000, prompt: 160_000, output: 32_000, vision: { mediaTypes: ["image/png"] } },
-  supports: {
-    tools: true,
-    parallelTools: true,
-    vision: true,
-    structuredOutputs: true,
-    adaptiveThinking: true,
-    thinkingBudget: { min: 1024, max: 32_000 },
-    efforts: ["low", "medium", "high"],
-  },
-};
+const able = ableModel("able", "Anthropic");
 const unable: ModelFacts = {
   id: "unable",
   vendor: "unknown",

@@ -9,13 +9,13 @@ import { readdirSync } from "node:fs";
 import { chat } from "../../src/dialects/chat/codec";
 import type { Asked, Codec } from "../../src/dialects/codec";
 import { type Conversation, type Dialect, dialects } from "../../src/dialects/hub/conversation";
-import type { ModelFacts } from "../../src/dialects/hub/model";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { cutReply } from "../../src/dialects/hub/writer";
 import { messages } from "../../src/dialects/messages/codec";
 import { responses } from "../../src/dialects/responses/codec";
 import { readSse, type SseFrame } from "../../src/net/sse";
 import { collect, run } from "../../src/net/stream";
+import { ableModel } from "../support/facts";
 import { checkChatStream } from "../support/grammar-chat";
 import { checkMessagesStream } from "../support/grammar-messages";
 import { checkResponsesStream } from "../support/grammar-responses";
@@ -48,21 +48,7 @@ const subjects: Partial<Record<Dialect, Subject>> = {
 };
 
 /** Takes everything the scenarios ask. */
-const model: ModelFacts = {
-  id: "some-model",
-  vendor: "Anthropic",
-  dialects: ["chat", "responses", "messages"],
-  limits: { context: 200_000, prompt: 160_000, output: 32_000, vision: { mediaTypes: ["image/png"] } },
-  supports: {
-    tools: true,
-    parallelTools: true,
-    vision: true,
-    structuredOutputs: true,
-    adaptiveThinking: true,
-    thinkingBudget: { min: 1024, max: 32_000 },
-    efforts: ["low", "medium", "high"],
-  },
-};
+const model = ableModel("some-model", "Anthropic");
 
 const scenarios = [
   "text",

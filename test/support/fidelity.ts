@@ -10,6 +10,7 @@ import type { ModelFacts } from "../../src/dialects/hub/model";
 import { packSignature } from "../../src/dialects/hub/signature";
 import { ProxyError } from "../../src/errors";
 import { isObject } from "../../src/json";
+import { ableModel } from "./facts";
 import { pixel } from "./scenarios";
 
 export type Fate = "kept" | "carried" | "dropped" | "refused" | "left out" | "–";
@@ -39,28 +40,10 @@ function markdown([head = [], ...rows]: string[][]): string {
 
 /** A model that can do everything, of the maker whose own dialect it is. */
 const models: Record<Dialect, ModelFacts> = {
-  chat: facts("gpt-4.1", "OpenAI"),
-  responses: facts("gpt-5.3-codex", "OpenAI"),
-  messages: facts("claude-sonnet-4.6", "Anthropic"),
+  chat: ableModel("gpt-4.1", "OpenAI"),
+  responses: ableModel("gpt-5.3-codex", "OpenAI"),
+  messages: ableModel("claude-sonnet-4.6", "Anthropic"),
 };
-
-function facts(id: string, vendor: string): ModelFacts {
-  return {
-    id,
-    vendor,
-    dialects: [...dialects],
-    limits: { context: 200_000, prompt: 160_000, output: 32_000, vision: { mediaTypes: ["image/png"] } },
-    supports: {
-      tools: true,
-      parallelTools: true,
-      vision: true,
-      structuredOutputs: true,
-      adaptiveThinking: true,
-      thinkingBudget: { min: 1024, max: 32_000 },
-      efforts: ["low", "medium", "high"],
-    },
-  };
-}
 
 export interface Idea {
   name: string;

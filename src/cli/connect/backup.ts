@@ -6,7 +6,7 @@ import { z } from "zod";
 import type { ClientId } from "../../clients/table";
 import { ensurePrivateFolder, followLink, readPrivate, removeLeftovers, writePrivate } from "../../config/files";
 import { alone } from "../../config/lock";
-import { ProxyError } from "../../errors";
+import { codeOf, ProxyError } from "../../errors";
 import { say } from "../terminal";
 
 /** Far more than two of anybody's settings in base64. */
@@ -83,10 +83,9 @@ export function targetOf(file: string): string {
   try {
     return followLink(file);
   } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? cause.code : "unknown";
     throw new ProxyError(
       "permission",
-      `${file} cannot be reached (${code}): look at the folders and links that lead to it.`,
+      `${file} cannot be reached (${codeOf(cause) || "unknown"}): look at the folders and links that lead to it.`,
       { cause },
     );
   }

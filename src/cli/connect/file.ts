@@ -6,7 +6,7 @@ import { edited, mostBytes } from "../../clients/formats";
 import type { Client } from "../../clients/setup";
 import type { ClientId } from "../../clients/table";
 import { removeLeftovers, replaceFile } from "../../config/files";
-import { ProxyError } from "../../errors";
+import { codeOf, ProxyError } from "../../errors";
 import { type Backup, backupPath, inBackups, readBackup, targetOf, writeBackup } from "./backup";
 import { withoutOurs } from "./without";
 
@@ -54,7 +54,9 @@ export async function writeSettings(place: Place, edits: readonly Edit[]): Promi
       replaceFile(target, after, fresh.mode);
     } catch (cause) {
       writeBackup(path, earlier);
-      throw new ProxyError("internal", `${file} could not be written (${codeOf(cause)}); it is as it was.`, { cause });
+      throw new ProxyError("internal", `${file} could not be written (${codeOf(cause) || cause}); it is as it was.`, {
+        cause,
+      });
     }
     return { file, before, after, kept: true, open };
   });
@@ -117,7 +119,7 @@ export function readFile(file: string, target: string): Found | undefined {
   try {
     return { bytes: readFileSync(target), mode: found.mode & 0o777 };
   } catch (thrown) {
-    return refuse(`cannot be read (${codeOf(thrown)})`);
+    return refuse(`cannot be read (${codeOf(thrown) || thrown})`);
   }
 }
 
@@ -158,6 +160,3 @@ function missing(target: string): string[] {
 }
 
 const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-
-export const codeOf = (thrown: unknown): string =>
-  thrown instanceof Error && "code" in thrown ? String(thrown.code) : String(thrown);

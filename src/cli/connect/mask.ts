@@ -1,4 +1,5 @@
 /** Text of a settings file as it may be shown: what looks like a secret is cut down to its last four characters. */
+import { lastOf } from "../../config/marks";
 import { hideShapes } from "../../logger";
 
 /** A name that ends as those of keys and tokens do, and its value, in quotes or up to a space; a count of tokens is none. */
@@ -12,14 +13,11 @@ const value = /^(["']?)((?:bearer|basic)\s+)?(.*?)(\1)$/is;
 export function maskSecrets(text: string, secrets: readonly string[]): string {
   const known = secrets
     .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)])
-    .reduce((shown, secret) => shown.replaceAll(secret, mask(secret)), text);
+    .reduce((shown, secret) => shown.replaceAll(secret, lastOf(secret)), text);
   const masked = known.replace(named, (_, name: string, told: string) => {
     const [, quote = "", kind = "", secret = "", end = ""] = value.exec(told)!;
     const plain = /^(?:[\d.]*|true|false|null|unused|…\S*)$/.test(secret);
-    return name + quote + kind + (plain ? secret : mask(secret)) + end;
+    return name + quote + kind + (plain ? secret : lastOf(secret)) + end;
   });
   return hideShapes(masked);
 }
-
-/** The last four characters, if it is long enough that they tell little. */
-const mask = (secret: string) => `…${secret.length >= 16 ? secret.slice(-4) : ""}`;

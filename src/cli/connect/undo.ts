@@ -5,9 +5,9 @@ import { SettingsFault } from "../../clients/edit";
 import { readSettings } from "../../clients/formats";
 import type { ClientId } from "../../clients/table";
 import { replaceFile } from "../../config/files";
-import { ProxyError } from "../../errors";
+import { codeOf, ProxyError } from "../../errors";
 import { type Backup, findBackup, inBackups, writeBackup } from "./backup";
-import { codeOf, type Found, isSame, type Place, readFile, textOf, theirsIn } from "./file";
+import { type Found, isSame, type Place, readFile, textOf, theirsIn } from "./file";
 
 export interface Undone {
   state: "restored" | "removed" | "taken out" | "as it was";
@@ -84,7 +84,9 @@ function attempt(file: string, write: () => void): void {
   try {
     write();
   } catch (cause) {
-    throw new ProxyError("internal", `${file} could not be put back (${codeOf(cause)}); it is as it was.`, { cause });
+    throw new ProxyError("internal", `${file} could not be put back (${codeOf(cause) || cause}); it is as it was.`, {
+      cause,
+    });
   }
 }
 
