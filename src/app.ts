@@ -17,7 +17,7 @@ import { createLogger, type Logger } from "./logger";
 import { type Catalogue, openCatalogue } from "./upstream/catalogue";
 import { type Copilot, openCopilot } from "./upstream/copilot";
 import { openProviders, type Providers } from "./upstream/provider";
-import { openRefusals, type Refusals } from "./upstream/refusals";
+import { openUnsupportedParams, type UnsupportedParams } from "./upstream/unsupported-params";
 
 export interface App {
   version: string;
@@ -41,7 +41,7 @@ export interface App {
   history: History;
   live: Live;
   tokenizer: Tokenizer;
-  refusals: Refusals;
+  unsupportedParams: UnsupportedParams;
   limits: Limits;
   /** Wall clock, ms. */
   now(): number;
@@ -168,7 +168,7 @@ export function openApp(options: AppOptions): App {
     history,
     live: openLive(),
     tokenizer,
-    refusals: openRefusals(now),
+    unsupportedParams: openUnsupportedParams(now),
     limits,
     now,
     stopping: stopping.signal,

@@ -18,8 +18,8 @@ export interface Account extends Pick<SessionKeeper, "session" | "refresh" | "re
   readonly host: string;
   readonly temporary: boolean;
   readonly state: AccountState;
-  /** As it is for one model, which may have to rest while the others go on. */
-  stateFor(model: string | undefined): AccountState;
+  /** As it is for one model, which may have to rest while the others go on; `premium` unless it costs no quota. */
+  stateFor(model: string | undefined, premium?: boolean): AccountState;
   /**
    * What is left, at most 45 s old; the last known numbers, marked stale, when GitHub cannot be asked.
    * @throws ProxyError when it cannot be asked and nothing is known
@@ -32,7 +32,8 @@ export interface Account extends Pick<SessionKeeper, "session" | "refresh" | "re
   /** From `copilot_quota_snapshots` of a stream. */
   learnQuotaSnapshots(snapshots: unknown): void;
   /**
-   * What an answer said about the account. A missing `until` is filled in: the quota's reset, or a usual time.
+   * What an answer said about the account. A missing `until` is filled in: the quota's reset, or a usual time. No
+   * `exhausted` outlasts a known reset.
    * @param model With `cooling`: only this model rests.
    */
   mark(state: AccountState, model?: string): void;
@@ -126,6 +127,7 @@ export function wakeAccount(saved: SavedAccount | TemporaryAccount, waking: Waki
     const counted = fresh.unlimited || fresh.overage || (fresh.remaining ?? 0) > 0;
     if (state.name === "exhausted" && counted && (authoritative || state.reason === before.reason))
       standing.enter(next);
+    if (state.name === "cooling" && state.doubtful && authoritative) standing.enter(next);
   }
 
   /** What the quota alone makes of the account. */
@@ -145,7 +147,8 @@ export function wakeAccount(saved: SavedAccount | TemporaryAccount, waking: Waki
     if (standing.resting && (next.name !== "failed" || standing.state.suspended)) return;
     const reset = next.name === "exhausted" && quota?.resetAt && quota.resetAt > now() ? quota.resetAt : undefined;
     if (model !== undefined && next.name === "cooling") standing.rest(model, next);
-    else standing.enter({ ...next, until: next.until ?? reset });
+    // A quota is whole again at its reset, whatever an answer said.
+    else standing.enter({ ...next, until: reset === undefined ? next.until : Math.min(next.until ?? reset, reset) });
   }
 
   return {

@@ -1,6 +1,7 @@
 /** Who serves next: premium requests spend accounts in registration order, free ones take turns unless the owner says otherwise. */
 import { ProxyError, retryHeaders } from "../errors";
 import type { Account, AccountState } from "./account";
+import { goesOn } from "./standing";
 import { inWords } from "./when";
 
 /** What a request asks of the account that serves it. */
@@ -39,7 +40,7 @@ export function openPool({ accounts, freeInOrder = () => false, now = Date.now }
 
   const usableFor = ({ premium, model, able = everyone }: Need) => {
     const at = now();
-    return (account: Account) => isUsable(account.stateFor(model), premium, at) && able(account);
+    return (account: Account) => isUsable(account.stateFor(model, premium), premium, at) && able(account);
   };
   const suspended = () => accounts().find(({ state }) => state.suspended);
 
@@ -60,7 +61,9 @@ export function openPool({ accounts, freeInOrder = () => false, now = Date.now }
       const usable = usableFor(need);
       const capable = accounts().filter(need.able ?? everyone);
       if (capable.some(usable)) return 0;
-      const resting = capable.map((account) => account.stateFor(need.model)).filter(({ name }) => name !== "failed");
+      const resting = capable
+        .map((account) => account.stateFor(need.model, need.premium))
+        .filter(({ name }) => name !== "failed");
       const ends = resting.flatMap(({ until }) => until ?? []);
       return ends.length === 0 ? undefined : Math.max(0, Math.min(...ends) - now());
     },
@@ -76,7 +79,7 @@ export function openPool({ accounts, freeInOrder = () => false, now = Date.now }
       if (blocked) return stopped(blocked);
       const usable = usableFor(need);
       const capable = all.filter(able);
-      const known = capable.map((account) => ({ id: account.id, state: account.stateFor(model) }));
+      const known = capable.map((account) => ({ id: account.id, state: account.stateFor(model, premium) }));
       const resting = known.filter(({ state }) => state.name !== "failed" && !isUsable(state, premium, now()));
       if (resting.length > 0) return whenAgain(known, resting, now());
       if (capable.length > 0 && !capable.some(usable))
@@ -104,9 +107,7 @@ function stopped({ id, state }: Account): ProxyError {
 }
 
 function isUsable(state: AccountState, premium: boolean, now: number): boolean {
-  if (state.name === "ready") return true;
-  if (state.name === "exhausted" && !state.alsoFree && !premium) return true;
-  return state.until !== undefined && state.until <= now;
+  return goesOn(state, premium) || (state.until !== undefined && state.until <= now);
 }
 
 /** Some rest or are used up: the client may come back when the first of them can serve. */
@@ -114,7 +115,8 @@ function whenAgain(accounts: Known[], resting: Known[], now: number): ProxyError
   const { until = now, ...first } = resting
     .map(({ state }) => state)
     .sort((a, b) => (a.until ?? 0) - (b.until ?? 0))[0]!;
-  const { kind, code, hint } = first.outage ? outage : first.name === "exhausted" ? outOfQuota : limited;
+  const { kind, code } = first.outage ? outage : first.name === "exhausted" ? outOfQuota : limited;
+  const hint = goesOn(first, false) ? "Models that cost no quota may still work." : "";
   const seconds = Math.max(1, Math.ceil((until - now) / 1000));
   const sentence =
     `No account can serve this before ${inWords(until, now)}. ${reasonsOf(accounts, now)} ${hint}`.trim();
@@ -124,13 +126,9 @@ function whenAgain(accounts: Known[], resting: Known[], now: number): ProxyError
   });
 }
 
-const outage = { kind: "no_account", code: "github_unavailable", hint: "" } as const;
-const limited = { kind: "rate_limit", code: "rate_limited", hint: "" } as const;
-const outOfQuota = {
-  kind: "quota",
-  code: "quota_exceeded",
-  hint: "Models that cost no quota may still work.",
-} as const;
+const outage = { kind: "no_account", code: "github_unavailable" } as const;
+const limited = { kind: "rate_limit", code: "rate_limited" } as const;
+const outOfQuota = { kind: "quota", code: "quota_exceeded" } as const;
 
 /** `octo: Its quota … (until 1 June, 00:00 UTC); work: …` */
 function reasonsOf(accounts: Known[], now: number): string {

@@ -11,17 +11,27 @@ export interface AccountState {
   reason?: string;
   /** `exhausted` for free models as well; otherwise those go on. */
   alsoFree?: boolean;
+  /** `cooling` of models that cost quota: nobody said that the limit holds for the others, and they go on. */
+  premiumOnly?: boolean;
+  /** The answer named an end that nobody can have meant: a good answer about the quota ends it earlier. */
+  doubtful?: boolean;
   /** `cooling` because GitHub cannot be asked for a token, not because of a limit. */
   outage?: boolean;
   /** `failed` because GitHub speaks of abuse or suspension: no account is used until a person has acted. */
   suspended?: boolean;
 }
 
+/** Whether an account in this state serves a model, by whether that costs quota. */
+export function goesOn({ name, alsoFree, premiumOnly }: AccountState, premium: boolean): boolean {
+  if (name === "ready") return true;
+  return !premium && (name === "exhausted" ? !alsoFree : name === "cooling" && premiumOnly === true);
+}
+
 export interface Standing {
   /** As it is now: cooling and exhaustion are over when their time is, failure is not. */
   readonly state: AccountState;
-  /** As it is for one model, which may have to rest while the others go on. */
-  stateFor(model: string | undefined): AccountState;
+  /** As it is for one model, which may have to rest while the others go on; `premium` unless it costs no quota. */
+  stateFor(model: string | undefined, premium?: boolean): AccountState;
   /** Failed, and it is too early to ask GitHub again. */
   readonly resting: boolean;
   /** A missing `until` becomes a usual one. */
@@ -96,10 +106,10 @@ export function openStanding({ id, logger, now, afterRest }: StandingParts): Sta
     get state() {
       return settled();
     },
-    stateFor(model) {
+    stateFor(model, premium = true) {
       const whole = settled();
       const rest = model === undefined || whole.name === "failed" ? undefined : restOf(model);
-      return rest && rest.until! > (whole.until ?? 0) ? rest : whole;
+      return rest && (goesOn(whole, premium) || rest.until! > (whole.until ?? 0)) ? rest : whole;
     },
     get resting() {
       return state.name === "failed" && now() < state.until!;

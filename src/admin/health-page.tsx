@@ -124,7 +124,7 @@ function checksOf(app: App, meta: Meta, exposed: boolean): Check[] {
   const { accounts, config, clientKeys, environment } = app;
   const ready = accounts.filter(({ state }) => state.name === "ready").length;
   const failed = accounts.filter(({ state }) => state.name === "failed");
-  const refused = app.refusals.all().length;
+  const refused = app.unsupportedParams.all().length;
   return [
     accounts.length === 0
       ? { tone: "bad", what: "Accounts", told: "None is signed in: run `dragoman auth`." }

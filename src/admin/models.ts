@@ -67,15 +67,15 @@ export interface TokenPrice {
 /** @throws ProxyError when no list can be had and none is remembered. */
 export async function listModels(app: App): Promise<ModelItem[]> {
   const models = await app.catalogue.models();
-  const refusals = app.refusals.all();
+  const unsupported = app.unsupportedParams.all();
   const aliases = Object.entries(app.config.current.modelAliases);
   return models.map((model) => ({
     ...showModel(model),
     accounts: app.accounts.filter((account) => app.catalogue.offers(account, model.id)).map(({ id }) => id),
     aliases: aliases.filter(([, id]) => id === model.id).map(([alias]) => alias),
-    refused_fields: refusals
-      .filter((refusal) => refusal.model === model.id)
-      .map(({ field, until }) => ({ field, until_ms: until })),
+    refused_fields: unsupported
+      .filter((param) => param.model === model.id)
+      .map(({ pattern, until }) => ({ field: pattern, until_ms: until })),
   }));
 }
 

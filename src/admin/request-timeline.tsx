@@ -86,11 +86,18 @@ function attemptsOf(attempts: Attempt[]): Step[] {
       at: from === 0 ? undefined : from,
       from,
       to: from + ms,
-      tone: status !== undefined && status < 400 ? "good" : "bad",
+      tone: status !== undefined && status < 400 && error === undefined ? "good" : "bad",
       told: (
         <>
           {account === null ? "the provider" : <Value of={account} />} answered{" "}
-          {status ?? <Value of={error ?? "nothing"} />} after {duration(ms)}.
+          {status ?? <Value of={error ?? "nothing"} />}
+          {status !== undefined && error !== undefined && (
+            <>
+              {" "}
+              with <Value of={error} />
+            </>
+          )}{" "}
+          after {duration(ms)}.
         </>
       ),
     };

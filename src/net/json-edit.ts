@@ -35,9 +35,10 @@ interface Member {
   end: number;
 }
 
-function readMembers(text: string): Member[] {
+/** @param start Where the object begins. */
+function readMembers(text: string, start = text.indexOf("{")): Member[] {
   const members: Member[] = [];
-  let at = skipSpace(text, text.indexOf("{") + 1);
+  let at = skipSpace(text, start + 1);
   while (text[at] === '"') {
     const keyEnd = stringEnd(text, at);
     const valueStart = skipSpace(text, skipSpace(text, keyEnd) + 1);
@@ -46,6 +47,19 @@ function readMembers(text: string): Member[] {
     at = skipSpace(text, skipSpace(text, end) + 1);
   }
   return members;
+}
+
+/** @param start Where the array begins. */
+function readElements(text: string, start: number): (Omit<Member, "key"> & { key: number })[] {
+  const elements: (Omit<Member, "key"> & { key: number })[] = [];
+  let at = skipSpace(text, start + 1);
+  while (text[at] !== "]") {
+    const end = valueEnd(text, at);
+    elements.push({ key: elements.length, start: at, valueStart: at, end });
+    const next = skipSpace(text, end);
+    at = text[next] === "," ? skipSpace(text, next + 1) : next;
+  }
+  return elements;
 }
 
 function skipSpace(text: string, from: number): number {
@@ -82,4 +96,41 @@ function valueEnd(text: string, start: number): number {
     } else if (depth === 0 && (code === 44 || code <= 32)) return at;
   }
   return text.length;
+}
+
+/**
+ * The text of the object without the members at some paths, every other member as it was written.
+ * @param text A whole JSON object that `JSON.parse` accepts.
+ * @param paths Each from the object to a member: names, and the numbers of elements on the way. What is not there is ignored.
+ */
+export function removePaths(text: string, paths: readonly (readonly (string | number)[])[]): string {
+  if (paths.length === 0) return text;
+  const whole: Removal = new Map();
+  for (const path of paths) {
+    let inner: Removal | "whole" = whole;
+    for (const [at, step] of path.entries()) {
+      if (inner === "whole") break;
+      const next: Removal | "whole" = at === path.length - 1 ? "whole" : (inner.get(step) ?? new Map());
+      inner.set(step, next);
+      inner = next;
+    }
+  }
+  return withoutRemoved(text, skipSpace(text, 0), whole);
+}
+
+type Removal = Map<string | number, Removal | "whole">;
+
+/** The value that begins there, without what is to be removed of it. */
+function withoutRemoved(text: string, start: number, removal: Removal): string {
+  const [open, close] = text[start] === "{" ? ["{", "}"] : ["[", "]"];
+  if (text[start] !== open) return text.slice(start, valueEnd(text, start));
+  const pieces: string[] = [];
+  for (const { key, start: from, valueStart, end } of open === "{"
+    ? readMembers(text, start)
+    : readElements(text, start)) {
+    const what = removal.get(key);
+    if (what === "whole") continue;
+    pieces.push(what ? text.slice(from, valueStart) + withoutRemoved(text, valueStart, what) : text.slice(from, end));
+  }
+  return open + pieces.join(",") + close;
 }

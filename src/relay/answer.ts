@@ -3,23 +3,37 @@
 import type { App } from "../app";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseJson } from "../json";
-import { discard, readBody } from "../net/fetch";
+import { readBody, readStart } from "../net/fetch";
 import { pump } from "../net/pump";
 import { gatherFrames, readSse } from "../net/sse";
 import { run } from "../net/stream";
-import { brokenReply } from "../upstream/failure";
+import { errorIn } from "../upstream/failure";
 import type { Call } from "./call";
 import type { Exchange } from "./exchange";
 
 /** Bytes. */
 const fullReplyLimit = 32 * 1024 * 1024;
 
-/** A full reply. @throws ProxyError `upstream` when it is none. */
+/** The upstream told of an error in place of a reply, and nothing of it went to the client. */
+export class BrokenReply extends Error {
+  /**
+   * @param told In the upstream's words, or in ours where the reply was none.
+   * @param begun Something of a reply was there before.
+   */
+  constructor(
+    readonly told: { code: string; message: string },
+    readonly begun: boolean,
+  ) {
+    super(told.message);
+  }
+}
+
+/** A full reply. @throws BrokenReply, or ProxyError `upstream` when it is none. */
 export async function answerFull(response: Response, call: Call, exchange: Exchange): Promise<Response> {
-  if (call.stream) eventsOf(response, call.who);
+  if (call.stream) await requireEvents(response, call.who);
   const bytes = await readBody(response, fullReplyLimit, call.who);
   const text = call.stream ? call.collect!(run(readSse, [bytes])) : readFull(bytes, call);
-  if (exchange.brokenAtOnce) throw brokenReply(exchange.brokenAtOnce);
+  if (exchange.brokenAtOnce) throw new BrokenReply(exchange.brokenAtOnce, false);
   exchange.firstByte();
   exchange.end(200);
   return new Response(text, { headers: { "content-type": "application/json" } });
@@ -34,16 +48,17 @@ function readFull(bytes: Uint8Array, call: Call): string {
   return call.full(text, json);
 }
 
-/** @throws ProxyError `upstream` when they are none. */
-function eventsOf({ body, headers }: Response, who: string): ReadableStream<Uint8Array> {
-  if (body && /event-stream/.test(headers.get("content-type") ?? "")) return body;
-  discard(body);
+/** @throws BrokenReply when the answer is an error instead, ProxyError `upstream` when it is anything else. */
+async function requireEvents(response: Response, who: string): Promise<void> {
+  if (response.body && /event-stream/.test(response.headers.get("content-type") ?? "")) return;
+  const told = errorIn(await readStart(response, 64 * 1024));
+  if (told) throw new BrokenReply(told, false);
   throw new ProxyError("upstream", `${who} did not answer with an event stream: is a proxy or a portal in the way?`);
 }
 
 /**
  * A streamed reply, once its first event is there, its failure is known, or it has been silent for a while.
- * @throws ProxyError `upstream` when it broke before anything went out.
+ * @throws BrokenReply when it is an error, ProxyError when it was given up or ended before anything went out.
  */
 export async function answerStream(
   app: App,
@@ -52,12 +67,13 @@ export async function answerStream(
   exchange: Exchange,
   gone: AbortSignal,
 ): Promise<Response> {
-  const upstream = eventsOf(response, call.who);
+  await requireEvents(response, call.who);
   let committed = false;
+  let givenUp: ProxyError | undefined;
   const out = gatherFrames();
   const { feed, client } = call.stages(out);
   const { begun, body } = pump(
-    upstream,
+    response.body!,
     {
       feed: readSse(feed),
       take() {
@@ -68,6 +84,7 @@ export async function answerStream(
       isOver: () => exchange.isOver,
       beat: () => client.beat(),
       fail(error) {
+        givenUp ??= error;
         const told = { type: "error" as const, code: error.details.code ?? error.kind, message: error.message };
         client.fail(told);
         exchange.see(told);
@@ -84,7 +101,7 @@ export async function answerStream(
   await begun;
   // Nothing went out yet: the failure is still an answer with a status.
   const { brokenAtOnce } = exchange;
-  if (brokenAtOnce) throw brokenReply(brokenAtOnce);
+  if (brokenAtOnce) throw givenUp ?? new BrokenReply(brokenAtOnce, false);
   committed = true;
   return new Response(body, {
     headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" },

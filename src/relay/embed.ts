@@ -66,6 +66,7 @@ async function embedBatch(
       headersWithin: app.limits.fullHeaders,
     },
     exchange,
+    async (answer) => answer,
   );
   exchange.firstByte();
   return decodeEmbeddings(

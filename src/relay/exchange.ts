@@ -5,9 +5,11 @@ import type { Dialect } from "../dialects/hub/conversation";
 import type { ReplyEvent, Usage } from "../dialects/hub/reply";
 import { asProxyError, ProxyError } from "../errors";
 import type { Running } from "../history/live";
+import { describeCause } from "../logger";
 import type { Caller } from "../net/guard";
 import { costOf } from "../upstream/price";
 import type { Facts, Incoming } from "./incoming";
+import { redact } from "./redact";
 import type { KnownTarget } from "./target";
 
 export interface Exchange {
@@ -32,6 +34,10 @@ export interface Exchange {
   readonly isOver: boolean;
   /** The reply broke before it began: nothing of it went to the client, a plain error answer is still possible. */
   readonly brokenAtOnce: { code: string; message: string } | undefined;
+  /** The last attempt's answer was an error after all, and another attempt may follow. */
+  replyFailed(code: string): void;
+  /** An error's words as they may be remembered: without what they repeat of the request. */
+  redact(words: string): string;
   firstByte(): void;
   /** Writes the row; the first call counts. */
   end(status: number): void;
@@ -47,6 +53,9 @@ const hungUp = new ProxyError("upstream", "The client hung up before the reply w
   status: 499,
   code: clientClosed,
 });
+
+/** A word for programs, and nothing that a person wrote. */
+const isCode = (text: string) => /^[a-z]+(?:[_:-][a-z0-9]+)*$/.test(text);
 
 /** Beyond the 2,000 that run well there is room for 1,000 that wait their turn; more would only fill memory. */
 const mostAtOnce = 3000;
@@ -98,9 +107,16 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
   });
   const changed = () => app.live.changed(caller.requestId);
 
+  const withoutContent = (words: string) =>
+    incoming ? redact(words, incoming.body, [incoming.model, target?.model.id ?? ""]) : words;
+
   const write = (status: number) => {
     if (written) return;
     written = true;
+    const told = error && {
+      type: isCode(error.type) ? error.type : withoutContent(error.type),
+      message: withoutContent(error.message),
+    };
     const cost = target ? costOf(target.model.price, usage, facts?.initiator !== "agent") : undefined;
     const served = status < 400 || status === 499;
     const entry = {
@@ -108,8 +124,8 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
       duration_ms: elapsed(),
       http_status: status,
       stop_reason: stopReason ?? null,
-      error_type: error?.type ?? null,
-      error_message: error ? app.logger.scrub(error.message) : null,
+      error_type: told?.type ?? null,
+      error_message: told ? app.logger.scrub(told.message) : null,
       input_tokens: usage.input ?? null,
       output_tokens: usage.output ?? null,
       cached_tokens: usage.cachedInput ?? null,
@@ -123,7 +139,7 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
     };
     app.history.add(entry);
     app.live.ended(entry);
-    app.logger[error ? "warn" : "info"](
+    app.logger[told ? "warn" : "info"](
       [
         `${request.method} ${path}`,
         incoming?.model,
@@ -135,7 +151,7 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
           : `· ${usage.input} in (${usage.cachedInput ?? 0} cached), ${usage.output ?? "?"} out`,
         `· ${elapsed()} ms`,
         stopReason && `· ${stopReason}`,
-        error && `· ${error.type}: ${error.message}`,
+        told && `· ${told.type}: ${told.message}`,
       ]
         .filter(Boolean)
         .join(" "),
@@ -205,6 +221,12 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
     get brokenAtOnce() {
       return error && !begun ? { code: error.type, message: error.message } : undefined;
     },
+    replyFailed(code) {
+      Object.assign(attempts.at(-1) ?? {}, { error: isCode(code) ? code : withoutContent(code) });
+      [error, over, stopReason] = [undefined, false, undefined];
+      changed();
+    },
+    redact: withoutContent,
     firstByte() {
       if (firstByteMs !== undefined) return;
       firstByteMs = elapsed();
@@ -219,10 +241,11 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
       }
       const failure = asProxyError(ending.signal.aborted ? ending.signal.reason : thrown);
       error = { type: failure.details.code ?? failure.kind, message: failure.message };
-      if (failure.kind === "internal")
-        app.logger.error("A request failed in a way nobody foresaw.", failure.details.cause);
       write(failure.status);
-      return failure;
+      if (failure.kind !== "internal") return failure;
+      const cause = withoutContent(describeCause(failure.details.cause));
+      app.logger.error("A request failed in a way nobody foresaw.", cause);
+      return new ProxyError("internal", failure.message, { ...failure.details, cause });
     },
   };
 }

@@ -7,8 +7,9 @@ import { isObject, parseJson } from "../json";
 import { readStart } from "../net/fetch";
 import type { Visitor } from "../net/guard";
 import { kindOf } from "../upstream/failure";
+import { statusOf } from "../upstream/failure-rows";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/provider";
-import { answerFull, answerStream } from "./answer";
+import { answerFull, answerStream, BrokenReply } from "./answer";
 import { beginExchange, type Exchange } from "./exchange";
 import { readFacts, readIncoming } from "./incoming";
 import { untouched } from "./passthrough";
@@ -37,8 +38,16 @@ export async function relayToProvider(app: App, request: Request, caller: Visito
       : await answerFull(response, call, exchange);
     return withHeaders(answer, response);
   } catch (thrown) {
-    throw exchange.failed(thrown);
+    throw exchange.failed(thrown instanceof BrokenReply ? errorOf(thrown) : thrown);
   }
+}
+
+/** An error that the provider told in place of a reply: its words and code, with the status these stand for. */
+function errorOf({ told: { code, message } }: BrokenReply): ProxyError {
+  const status = statusOf(code);
+  // A client would take these for an answer to its own key.
+  if (status === 401 || status === 403) return new ProxyError("upstream", message, { code });
+  return new ProxyError(kindOf(status), message, { code, status });
 }
 
 async function ask(app: App, provider: Provider, call: ProviderCall, exchange: Exchange): Promise<Response> {

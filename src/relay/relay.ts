@@ -39,10 +39,11 @@ export async function relay(app: App, request: Request, caller: Visitor, dialect
       repaired: call.repaired,
       ...ownership(app, request.headers, codec.session?.(incoming.body), facts.conversation),
     };
-    const response = await send(app, target, outgoing, exchange);
-    return incoming.stream
-      ? await answerStream(app, response, call, exchange, request.signal)
-      : await answerFull(response, call, exchange);
+    return await send(app, target, outgoing, exchange, (response) =>
+      incoming.stream
+        ? answerStream(app, response, call, exchange, request.signal)
+        : answerFull(response, call, exchange),
+    );
   } catch (thrown) {
     throw exchange.failed(thrown);
   }

@@ -6,8 +6,9 @@ import type { App } from "../app";
 import { asProxyError, ProxyError } from "../errors";
 import { readStart } from "../net/fetch";
 import type { CopilotCall } from "../upstream/copilot";
-import { type Failure, readFailure } from "../upstream/failure";
-import { anyIndex, withoutFields } from "../upstream/refusals";
+import { type Failure, readBrokenReply, readFailure } from "../upstream/failure";
+import { withoutParams } from "../upstream/unsupported-params";
+import { BrokenReply } from "./answer";
 import type { Exchange } from "./exchange";
 import { textOf } from "./incoming";
 import type { Target } from "./target";
@@ -28,11 +29,20 @@ const patience = 2000;
 /** Milliseconds that it waits for one account's sign-in while another one could serve. */
 const sessionWithin = 5000;
 
+/** What is made of a good answer, its body unread. @throws BrokenReply when an error was told in its place. */
+export type Accept = (response: Response) => Promise<Response>;
+
 /**
- * The upstream's good answer, its body unread; asked for as long as the exchange wants one.
+ * What was made of the upstream's good answer; asked for as long as the exchange wants one.
  * @throws ProxyError The last failure, or why no account could be asked.
  */
-export async function send(app: App, target: Target, outgoing: Outgoing, exchange: Exchange): Promise<Response> {
+export async function send(
+  app: App,
+  target: Target,
+  outgoing: Outgoing,
+  exchange: Exchange,
+  accept: Accept,
+): Promise<Response> {
   const model = target.model.id;
   const { premium } = target.model.price;
   const need: Need = { premium, model, able: (account) => app.catalogue.offers(account, model) };
@@ -46,11 +56,15 @@ export async function send(app: App, target: Target, outgoing: Outgoing, exchang
       // A person's turn is announced once to each account.
       const initiator = asked.has(account) ? outgoing.initiator && "agent" : outgoing.initiator;
       const within = at + 1 < candidates.length ? sessionWithin : undefined;
-      const result = await sendWith(app, account, within, target, { ...outgoing, initiator }, exchange);
+      const result = await sendWith(app, account, within, target, { ...outgoing, initiator }, exchange, accept);
       if (result instanceof Response) return result;
       asked.set(account, result);
-      if (result.account) account.mark({ ...result.account, alsoFree: !premium }, result.modelOnly ? model : undefined);
-      else if (account.stateFor(model).name === "ready") refusing.add(account);
+      if (result.account) {
+        const reason = result.account.reason && exchange.redact(result.account.reason);
+        // Where a free model was refused and nobody said why, the others may still be had.
+        const modelOnly = result.scope === "model" || (result.scope === "premium" && !premium);
+        account.mark({ ...result.account, reason, alsoFree: !premium }, modelOnly ? model : undefined);
+      } else if (account.stateFor(model).name === "ready") refusing.add(account);
       if (result.remedy !== "next-account") throw result.error;
     }
     const pause = app.pool.wait(need);
@@ -83,12 +97,16 @@ async function sendWith(
   target: Target,
   outgoing: Outgoing,
   exchange: Exchange,
+  accept: Accept,
 ): Promise<Response | Failure> {
   const tried = new Set<string>();
-  const refused = app.refusals.known(target.model.id);
+  const model = target.model.id;
+  const lighter = (given: string | Uint8Array, patterns: readonly string[]) => without(given, patterns, exchange);
+  const known = app.unsupportedParams.known(model);
+  /** What was left out for this account and is not proven to be the reason. */
+  const leftOut: string[] = [];
   let { initiator } = outgoing;
-  let body = without(outgoing.body, refused);
-  if (body !== outgoing.body) for (const field of refused) exchange.mended(`refused:${field}`);
+  let body = lighter(outgoing.body, known);
   let session: Session;
   try {
     session = await inTime(account.session(), within);
@@ -97,15 +115,17 @@ async function sendWith(
   }
   for (;;) {
     const response = await callOnce(app, account, session, { ...outgoing, body, initiator }, exchange);
-    if (response.ok) {
-      account.learnQuota(response.headers);
+    const result = response.ok
+      ? await acceptFrom(app, account, response, exchange, accept)
+      : readFailure(response.status, response.headers, await readStart(response, 64 * 1024), app.now());
+    if (result instanceof Response) {
       if (outgoing.session !== undefined) app.owners.learn(outgoing.session, account);
-      exchange.servedBy(account);
-      return response;
+      for (const pattern of leftOut) app.unsupportedParams.learn(model, pattern);
+      return result;
     }
-    const failure = readFailure(response.status, response.headers, await readStart(response, 64 * 1024), app.now());
-    // Each refused field is a cause of its own: upstreams name one at a time.
-    const cause = failure.remedy === "drop-field" ? `drop-field ${failure.field}` : failure.remedy;
+    const failure = result;
+    // Each refused parameter is a cause of its own: upstreams name one at a time.
+    const cause = failure.param === undefined ? failure.remedy : `drop-param ${failure.param}`;
     if (tried.has(cause) || tried.size >= mostTries) return afterRemedy(failure);
     tried.add(cause);
     try {
@@ -115,15 +135,13 @@ async function sendWith(
         if (session === rejected) return afterRemedy(failure);
       } else if (failure.remedy === "relearn-host") session = await account.relearnHost(session);
       else if (failure.remedy === "repair" && outgoing.repaired) {
-        body = without(outgoing.repaired(), app.refusals.known(target.model.id));
+        body = lighter(outgoing.repaired(), [...known, ...leftOut]);
         exchange.mended("foreign-items");
-      } else if (failure.remedy === "drop-field" && failure.field !== undefined) {
-        const pattern = anyIndex(failure.field);
-        const lighter = without(body, [pattern]);
-        if (lighter === body) return failure;
-        body = lighter;
-        app.refusals.learn(target.model.id, pattern);
-        exchange.mended(`refused:${pattern}`);
+      } else if (failure.remedy === "drop-param" && failure.param !== undefined) {
+        const before = body;
+        body = lighter(before, [failure.param]);
+        if (body === before) return failure;
+        leftOut.push(failure.param);
       } else return failure;
     } catch (thrown) {
       return unable(account, thrown, exchange);
@@ -133,12 +151,34 @@ async function sendWith(
   }
 }
 
-/** The very same body when it has none of these fields. */
-function without(body: string | Uint8Array, fields: readonly string[]): string | Uint8Array {
-  if (fields.length === 0) return body;
-  const text = textOf(body);
-  const lighter = withoutFields(text, fields);
-  return lighter === text ? body : lighter;
+/** What was made of a good answer; or the failure that it told of, before anything of it went out. */
+async function acceptFrom(
+  app: App,
+  account: Account,
+  response: Response,
+  exchange: Exchange,
+  accept: Accept,
+): Promise<Response | Failure> {
+  account.learnQuota(response.headers);
+  exchange.servedBy(account);
+  try {
+    return await accept(response);
+  } catch (thrown) {
+    if (!(thrown instanceof BrokenReply)) throw thrown;
+    const failure = readBrokenReply(thrown.told, response.headers, app.now());
+    // A reply that had begun was made, and counted: it is not asked for again.
+    if (thrown.begun) throw failure.error;
+    exchange.replyFailed(thrown.told.code);
+    return failure;
+  }
+}
+
+/** The very same body when it has none of these parameters. */
+function without(body: string | Uint8Array, patterns: readonly string[], exchange: Exchange): string | Uint8Array {
+  if (patterns.length === 0) return body;
+  const { text, removed } = withoutParams(textOf(body), patterns);
+  for (const pattern of removed) exchange.mended(`refused:${pattern}`);
+  return removed.length === 0 ? body : text;
 }
 
 /** @param within Milliseconds; as long as it takes when missing. */

@@ -4,7 +4,7 @@ import { adapt } from "../dialects/hub/adapt";
 import type { Conversation, Dialect } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
 import { run, type Sink } from "../net/stream";
-import { brokenReply } from "../upstream/failure";
+import { BrokenReply } from "./answer";
 import type { Call } from "./call";
 import type { Exchange } from "./exchange";
 import { needsStream, type Target } from "./target";
@@ -40,7 +40,7 @@ export function translation(
     });
   const fold = (events: ReplyEvent[]): string => {
     const failure = events.find((event) => event.type === "error");
-    if (failure) throw brokenReply(failure);
+    if (failure) throw new BrokenReply(failure, exchange.brokenAtOnce === undefined);
     return JSON.stringify(codecs[client].encodeReply(events, conversation));
   };
 

@@ -400,7 +400,7 @@ describe("an export", () => {
 
 describe("models", () => {
   test("are told with limits, price, accounts, other names and what they refused", async () => {
-    proxy.app.refusals.learn("gpt-5-mini", "service_tier");
+    proxy.app.unsupportedParams.learn("gpt-5-mini", "service_tier");
     const { items } = await json("/api/admin/models");
     const mini = items.find(({ id }: { id: string }) => id === "gpt-5-mini");
     expect(mini).toMatchObject({

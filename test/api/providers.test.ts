@@ -376,7 +376,10 @@ describe("what fails at a provider", () => {
 
     strict.next(() => stream(told));
     const first = await send("/strict/v1/messages", { ...hello, stream: true });
-    expect([first.status, await first.json()]).toMatchObject([502, { error: { message: "Overloaded" } }]);
+    expect([first.status, await first.json()]).toMatchObject([
+      529,
+      { error: { type: "overloaded_error", message: "Overloaded" } },
+    ]);
   });
 
   test("touches nothing of ours", async () => {

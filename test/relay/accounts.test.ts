@@ -64,7 +64,8 @@ describe("the quota ends", () => {
       expect([status, error.code, error.type]).toEqual([429, "quota_exceeded", "insufficient_quota"]);
       expect(Number(headers.get("retry-after"))).toBeWithin(3590, 3601);
       expect(headers.get("x-should-retry")).toBe("false");
-      expect(error.message).toContain("octo-demo: You have no quota This account's quota is used up; models that");
+      expect(error.message).toContain("octo-demo: You have no quota. This account's quota is used up (until ");
+      expect(error.message.split("Models that cost no quota may still work.")).toHaveLength(2);
       expect(error.message).toContain("plus-demo: Spent. The budget for use beyond the plan is spent; it is set at");
       expect(error.message.match(/\(until [^)]+\)/g)!.length).toBe(2);
     }

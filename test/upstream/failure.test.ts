@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { readFailure } from "../../src/upstream/failure";
+import { errorIn, readBrokenReply, readFailure } from "../../src/upstream/failure";
+import { rowOf, rows, statuses, statusOf } from "../../src/upstream/failure-rows";
 
 const now = Date.parse("2026-07-20T10:00:00Z");
 const read = (status: number, body: unknown, headers: Record<string, string> = {}) =>
@@ -56,7 +57,166 @@ describe("what an answer means, and what may help", () => {
   });
 });
 
+describe("codes before words", () => {
+  const wordsOfAQuota = "Please retry after 3 seconds, or request a quota increase. Your quota is exceeded.";
+  test.each([
+    ["user_model_rate_limited", 429, "cooling", "model"],
+    ["user_global_rate_limited:pro", 429, "cooling", undefined],
+    ["user_weekly_rate_limited:pro", 429, "cooling", undefined],
+    ["rate_limited", 429, "cooling", "premium"],
+    ["agent_mode_limit_exceeded:free", 429, "cooling", "premium"],
+    ["model_overloaded", 429, undefined, undefined],
+    ["integration_rate_limited", 429, undefined, undefined],
+    ["secondary_rate_limit", 403, "cooling", undefined],
+    ["quota_exceeded", 429, "exhausted", undefined],
+    ["insufficient_quota", 403, "exhausted", undefined],
+  ] as const)("%s with status %i and words about a quota", (code, status, state, scope) => {
+    const failure = read(status, coded(code, wordsOfAQuota));
+    expect([failure.account?.name, failure.scope]).toEqual([state, scope]);
+  });
+
+  test.each([
+    // Azure's for a limit per minute, without a code that means anything.
+    [
+      "Requests have exceeded the call rate limit of your tier. Please retry after 3 seconds, or request a quota increase.",
+      "cooling",
+    ],
+    [
+      "Please go to https://aka.ms/oai/quotaincrease if you would like to further increase the default rate limit.",
+      "cooling",
+    ],
+    ["You exceeded your current quota, please check your plan and billing details.", "exhausted"],
+    ["The monthly quota of this account is used up.", "exhausted"],
+  ])("without a code it is the words: %s", (message, state) => {
+    expect(read(429, { error: { message } }).account?.name).toBe(state as "cooling");
+  });
+
+  /** One failure for each row, in the order of the table. */
+  const samples: [status: number, code: string, message: string, param?: string][] = [
+    [401, "", "input item ID does not belong to this connection"],
+    [400, "invalid_encrypted_content", "It is."],
+    [400, "string_above_max_length", "It is.", "input[2].id"],
+    [400, "invalid_request_body", "Encrypted content item_id did not match the target item id."],
+    [400, "context_length_exceeded", "It is."],
+    [400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"],
+    [400, "model_not_supported", "It is not."],
+    [403, "spammy_user", "Flagged."],
+    [401, "", "Your account was suspended"],
+    [401, "", "unauthorized: Personal Access Token does not have Copilot Requests permission"],
+    [401, "", "unauthorized: token expired"],
+    [402, "free_quota_exceeded", "Used up."],
+    [402, "overage_limit_reached", "Used up."],
+    [402, "billing_not_configured", "Used up."],
+    [402, "quota_exceeded", "Used up."],
+    [429, "quota_exceeded", "Used up."],
+    [403, "", "You exceeded your quota."],
+    [403, "rate_limited", "Slow."],
+    [403, "", "API rate limit exceeded for user ID 1"],
+    [403, "", "access to this endpoint is forbidden"],
+    [413, "", "Request Entity Too Large"],
+    [421, "", "Misdirected Request"],
+    [422, "", "filtered"],
+    [429, "user_global_rate_limited", "Slow."],
+    [429, "user_weekly_rate_limited", "Slow."],
+    [429, "user_model_rate_limited", "Slow."],
+    [429, "model_overloaded", "Slow."],
+    [429, "extension_blocked", "Slow."],
+    [429, "rate_limited", "Slow."],
+    [429, "", "Slow."],
+    [466, "", "too old"],
+    [499, "", "closed"],
+  ];
+
+  test("each row can be reached, and none by its place alone", () => {
+    const reached = samples.map(([status, code, message, param]) => rowOf(status, { code, message, param })!);
+    expect(reached.map((row) => rows.indexOf(row))).toEqual(rows.map((_, at) => at));
+    for (const [status, code, message, param] of samples) {
+      const meant = rowOf(status, { code, message, param })!;
+      const rivals = rows.filter(
+        (row) =>
+          row.status.includes(status) &&
+          (meant.code ? row.code?.test(code) && (row.param?.test(param ?? "") ?? true) : false),
+      );
+      expect(rivals.length).toBeLessThanOrEqual(1);
+    }
+  });
+});
+
+describe("an error told with status 200", () => {
+  test.each([
+    ["overloaded_error", 529],
+    ["rate_limit_error", 429],
+    ["rate_limit_exceeded", 429],
+    ["user_model_rate_limited:pro", 429],
+    ["model_overloaded", 429],
+    ["quota_exceeded", 402],
+    ["insufficient_quota", 402],
+    ["content_filter", 422],
+    ["invalid_request_error", 400],
+    ["invalid_encrypted_content", 400],
+    ["context_length_exceeded", 400],
+    ["model_not_supported", 400],
+    ["authentication_error", 401],
+    ["permission_error", 403],
+    ["not_found_error", 404],
+    ["user_request_timeout", 408],
+    ["request_too_large", 413],
+    ["timeout_error", 504],
+    ["timeout", 504],
+    ["api_error", 500],
+    ["server_error", 500],
+    ["service_unavailable", 503],
+    // Our own for a reply that broke, and words that every object knows.
+    ["upstream_disconnected", 502],
+    ["constructor", 502],
+    ["toString", 502],
+    ["__proto__", 502],
+    ["", 502],
+  ])("%s", (code, status) => {
+    expect(statusOf(code)).toBe(status);
+    expect(statuses.filter(([pattern]) => pattern.test(code)).length).toBe(status === 502 ? 0 : 1);
+  });
+
+  test("means what an answer with that status would have meant", () => {
+    const broken = (code: string) => readBrokenReply({ code, message: "Told." }, new Headers(), now);
+    expect(broken("quota_exceeded")).toMatchObject({ remedy: "next-account", account: { name: "exhausted" } });
+    expect(broken("invalid_encrypted_content")).toMatchObject({ remedy: "repair", error: { status: 400 } });
+    expect(broken("content_filter").error.status).toBe(400);
+    expect(broken("overloaded_error")).toMatchObject({ remedy: "none", error: { status: 529, message: "Told." } });
+  });
+
+  test("in a body that should have been a stream", () => {
+    expect(errorIn('{"error":{"code":"model_overloaded","message":"Busy."}}')).toEqual({
+      code: "model_overloaded",
+      message: "Busy.",
+      param: undefined,
+    } as never);
+    expect(errorIn('{"type":"error","error":{"type":"overloaded_error","message":"Busy."}}')?.code).toBe(
+      "overloaded_error",
+    );
+    expect(errorIn('{"error":"Busy."}')?.message).toBe("Busy.");
+    for (const body of ['{"error":null,"id":"x"}', "<html>", "", "[]", '{"choices":[]}'])
+      expect(errorIn(body)).toBeUndefined();
+  });
+});
+
 describe("what a person reads", () => {
+  test("a full stop stands between the upstream's words and ours", () => {
+    const message = (words: string) => read(403, coded("spammy_user", words)).error.message;
+    expect(message("Sorry. Your account was suspended")).toStartWith("Sorry. Your account was suspended. Nothing was");
+    expect(message("Your account was suspended.")).toStartWith("Your account was suspended. Nothing was");
+    expect(message("Was it suspended?")).toStartWith("Was it suspended? Nothing was");
+    expect(read(404, "404 page not found").error.message).toBe("404 page not found");
+  });
+
+  test("that free models may still work is said to the client, and not in the account's own state", () => {
+    const { error, account } = read(402, coded("quota_exceeded", "You have no quota"));
+    expect(error.message).toBe(
+      "You have no quota. This account's quota is used up. Models that cost no quota may still work.",
+    );
+    expect(account?.reason).toBe("You have no quota. This account's quota is used up.");
+  });
+
   test("the upstream's own words stay as they are", () => {
     const failure = read(400, {
       type: "error",
@@ -85,6 +245,17 @@ describe("retry-after, in seconds, as a date, and beyond sense", () => {
 
   test.each([["abc"], ["-1"]])("%s says nothing", (sent) => {
     expect(read(429, coded("rate_limited"), { "retry-after": sent }).error.details.headers).toEqual({});
+  });
+
+  test.each([
+    [429, "rate_limited", "99999999", 1, true],
+    [429, "user_global_rate_limited", "172800", 1, true],
+    [429, "user_weekly_rate_limited", "187200", 187_200 / 86_400, false],
+    [429, "user_weekly_rate_limited", "99999999", 7, true],
+    [402, "quota_exceeded", "99999999", 31, false],
+  ])("%i %s for %s s is %d days at most", (status, code, sent, days, doubtful) => {
+    const { account } = read(status, coded(code), { "retry-after": sent });
+    expect([account?.until, account?.doubtful]).toEqual([now + days * 86_400_000, doubtful]);
   });
 
   test("it is until when the account rests", () => {
