@@ -84,7 +84,12 @@ const secretShapes: [RegExp, string][] = [
   [/\b(?:gh[opusr]_|github_pat_)\w{16,}/g, "[github token]"],
   [/\btid=[^\s"']+/g, "[copilot token]"],
   [/\bsk-[\w-]{16,}/g, "[api key]"],
-  [/\b(Bearer|token)\s+[\w.~+/=;:-]{12,}/gi, "$1 [secret]"],
+  [/\b(Bearer)\s+(?!authenticat|authori[sz]ation)[\w.~+/=;:-]{12,}/gi, "$1 [secret]"],
+  // A word may follow this one, as in "token authentication is not supported": it has no digits, and one case.
+  [
+    /\b([Tt]oken|TOKEN)\s+(?!(?:[A-Z]?[a-z]+|[A-Z]+)(?:[-/](?:[A-Z]?[a-z]+|[A-Z]+))*[.:;]?(?![\w.~+/=;:-]))[\w.~+/=;:-]{12,}/g,
+    "$1 [secret]",
+  ],
   // `x-api-key: <key>` is a form to fill in.
   [/(x-api-key["':\s]+)(?!<)[^\s"',]+/gi, "$1[secret]"],
   [/:\/\/[^/@\s]+:[^/@\s]+@/g, "://[secret]@"],

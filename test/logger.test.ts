@@ -29,6 +29,23 @@ describe("secrets never reach a line", () => {
     expect(lines.join("")).toContain("after");
   });
 
+  test.each([
+    "token authentication is not supported",
+    "The token configuration of this request is wrong.",
+    "token probabilities",
+    "Token Authentication",
+    "TOKEN AUTHENTICATION",
+    "Bearer authentication is required",
+    "no token input-configuration, please",
+  ])("%s: words stay", (words) => expect(logger().log.scrub(words)).toBe(words));
+
+  test.each([
+    "token 0123456789abcdef",
+    "token abcdefGHIJKLmnop",
+    "token: token a1b2c3d4e5f6g7",
+    "Bearer abcdefghijklmnop",
+  ])("%s: not a word", (words) => expect(logger().log.scrub(words)).toEndWith("[secret]"));
+
   test("nor does what was told to be concealed, wherever it stands", () => {
     const { log, lines } = logger();
     log.conceal("my own key!");

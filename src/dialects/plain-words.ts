@@ -40,7 +40,7 @@ export const plainWords: ReadonlySet<string> = new Set(
   keeps kept key keys keyword know known knows lack lacks language large largest last latency later least leave
   leaves left length less let level levels like likely limit limited limits line lines list listed listening lists
   local locate locked log login long longer look looked looks loop low lower lowered machine made maintain
-  maintenance makes malformed manage many map match matched matches matching max maximal maximum means meant medium
+  maintenance makes malformed manage many map match matched matches matching max maximal maximum may means meant medium
   member members message messages metadata method mib midway mime minimum minute minutes misdirected mismatch
   mismatched missing mixed modalities mode model models modified modify moment month monthly more most multiple must
   name named names near necessarily necessary need needed needs nested net network never new newer next no nobody

@@ -55,7 +55,7 @@ const hungUp = new ProxyError("upstream", "The client hung up before the reply w
 });
 
 /** A word for programs, and nothing that a person wrote. */
-const isCode = (text: string) => /^[a-z]+(?:[_:-][a-z0-9]+)*$/.test(text);
+const isName = (text: string) => /^[a-z]+(?:[_:-][a-z0-9]+)*$/.test(text);
 
 /** Beyond the 2,000 that run well there is room for 1,000 that wait their turn; more would only fill memory. */
 const mostAtOnce = 3000;
@@ -110,11 +110,14 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
   const withoutContent = (words: string) =>
     incoming ? redact(words, incoming.body, [incoming.model, target?.model.id ?? ""]) : words;
 
+  /** A code, or a name of the wire, is nobody's content. */
+  const nameWithoutContent = (name: string) => (isName(name) ? name : withoutContent(name));
+
   const write = (status: number) => {
     if (written) return;
     written = true;
     const told = error && {
-      type: isCode(error.type) ? error.type : withoutContent(error.type),
+      type: nameWithoutContent(error.type),
       message: withoutContent(error.message),
     };
     const cost = target ? costOf(target.model.price, usage, facts?.initiator !== "agent") : undefined;
@@ -135,7 +138,7 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
       nano_credits: cost?.nanoCredits ?? null,
       premium_units: served ? (cost?.premiumUnits ?? null) : null,
       mends: JSON.stringify([...mends]),
-      dropped: JSON.stringify([...dropped]),
+      dropped: JSON.stringify(told ? [...dropped].map(nameWithoutContent) : [...dropped]),
     };
     app.history.add(entry);
     app.live.ended(entry);
@@ -222,7 +225,7 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
       return error && !begun ? { code: error.type, message: error.message } : undefined;
     },
     replyFailed(code) {
-      Object.assign(attempts.at(-1) ?? {}, { error: isCode(code) ? code : withoutContent(code) });
+      Object.assign(attempts.at(-1) ?? {}, { error: nameWithoutContent(code) });
       [error, over, stopReason] = [undefined, false, undefined];
       changed();
     },

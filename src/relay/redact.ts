@@ -74,9 +74,7 @@ const wordsOf = (text: string): Word[] =>
 
 /** Whether quotes stand around the run, with nothing but it between them. */
 function isQuoted(text: string, run: Word[]): boolean {
-  const before = text.slice(0, run[0]!.start).trimEnd().at(-1);
-  const after = text.slice(run.at(-1)!.end).replace(/^[\s.,;:!?…]+/, "")[0];
-  return before !== undefined && after !== undefined && /["'`“‘«]/.test(before) && /["'`”’»]/.test(after);
+  return /["'`“‘«]$/.test(text.slice(0, run[0]!.start)) && /^[.,;:!?…]*["'`”’»]/.test(text.slice(run.at(-1)!.end));
 }
 
 /** A word of a script without spaces, without what of it the request holds. */

@@ -1,0 +1,326 @@
+/** What history, log and admin API keep of an error: never what the request said, however the upstream repeats it. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { redact } from "../../src/relay/redact";
+import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
+import { offerOnly } from "../support/catalogue";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+describe("an error's words", () => {
+  const prompt = "Please tell Dr. Mortimer about the melanoma on my arm;\nmy number is 4111111111111111 (Straße 9).";
+  const request = {
+    model: "claude-sonnet-4.6",
+    messages: [{ role: "user", content: [{ type: "text", text: prompt }] }],
+    tools: [{ name: "get_diagnosis", input_schema: { properties: { city: { description: "Where he lives" } } } }],
+    metadata: { user_id: "秘密の計画を教えて" },
+  };
+  const kept = (words: string) => redact(words, request, ["claude-sonnet-4.6", "claude-sonnet-4-6"]);
+
+  test.each([
+    // Whole, cut, quoted or not, in another case, escaped.
+    [`Invalid prompt: '${prompt}'`, "Invalid prompt: '…).'"],
+    ["Invalid prompt: Please tell Dr. Mortimer about the mela", "Invalid prompt: …"],
+    ["The prompt speaks of melanoma.", "The prompt speaks of …."],
+    ["The prompt speaks of MELANOMA.", "The prompt speaks of …."],
+    [`Bad body: {"text":"my arm;\\nmy number is 4111111111111111 (Stra\\u00dfe 9)"}`, `Bad body: {"text":"…)"}`],
+    ["Bad query: q=the%20melanoma%20on%20my%20arm", "Bad query: q=…"],
+    ["Blocked: &quot;melanoma on my arm&quot;", "Blocked:  … "],
+    ["Policy on “about the” is broken.", "Policy on “…” is broken."],
+    [
+      "Invalid schema for function 'get_diagnosis': it is too long.",
+      "Invalid schema for function '…': it is too long.",
+    ],
+    ["It must not contain 秘密の計画 here", "It must not contain … here"],
+    ["リクエスト秘密の計画は不可", "リクエスト…は不可"],
+    // What says nothing of it.
+    ["prompt is too long: 210000 tokens > 200000 maximum", "prompt is too long: 210000 tokens > 200000 maximum"],
+    [
+      "messages.0.content.0.text.x: Extra inputs are not permitted",
+      "messages.0.content.0.text.x: Extra inputs are not permitted",
+    ],
+    ["Unknown parameter: 'metadata.user_id'.", "Unknown parameter: 'metadata.user_id'."],
+    [
+      "The model claude-sonnet-4.6 is not supported; tell the user about it.",
+      "The model claude-sonnet-4.6 is not supported; tell the user about it.",
+    ],
+    ["tools.0.input_schema.properties.city: invalid", "tools.0.input_schema.properties.city: invalid"],
+    ["", ""],
+  ])("%s", (words, expected) => expect(kept(words)).toBe(expected));
+
+  test("in a large request too, and of many words", () => {
+    const large = {
+      messages: [{ content: `${"lorem ipsum dolor sit amet ".repeat(300_000)}melanoma` }],
+      image: "A".repeat(8e6),
+    };
+    const words = `${"unheard words of some kind melanoma ".repeat(2000)}`;
+    expect(redact(words, large, [])).not.toContain("melanoma");
+  });
+});
+
+/** A string that no sentence of ours or an upstream's holds; the number tells the fields apart. */
+let planted = 0;
+const plant = () => `planted${++planted}word secret${planted}thing`;
+
+const chatBody = (model: string, stream: boolean) => ({
+  model,
+  stream,
+  user: plant(),
+  stop: [plant()],
+  metadata: { note: plant() },
+  prompt_cache_key: plant(),
+  response_format: {
+    type: "json_schema",
+    json_schema: { name: plant(), description: plant(), schema: { type: "object", title: plant() } },
+  },
+  tools: [
+    {
+      type: "function",
+      function: {
+        name: plant(),
+        description: plant(),
+        parameters: { type: "object", properties: { a: { type: "string", description: plant(), enum: [plant()] } } },
+      },
+    },
+  ],
+  messages: [
+    { role: "system", content: plant() },
+    { role: "user", name: plant(), content: [{ type: "text", text: plant() }] },
+    {
+      role: "assistant",
+      content: plant(),
+      reasoning_text: plant(),
+      reasoning_opaque: plant(),
+      tool_calls: [
+        { id: plant(), type: "function", function: { name: plant(), arguments: JSON.stringify({ a: plant() }) } },
+      ],
+    },
+    { role: "tool", tool_call_id: plant(), content: plant() },
+    { role: "user", content: plant() },
+  ],
+});
+
+const responsesBody = (model: string, stream: boolean) => ({
+  model,
+  stream,
+  instructions: plant(),
+  user: plant(),
+  safety_identifier: plant(),
+  metadata: { note: plant() },
+  text: { format: { type: "json_schema", name: plant(), schema: { type: "object", title: plant() } } },
+  tools: [
+    { type: "function", name: plant(), description: plant(), parameters: { type: "object", title: plant() } },
+    {
+      type: "custom",
+      name: plant(),
+      description: plant(),
+      format: { type: "grammar", syntax: "lark", definition: plant() },
+    },
+  ],
+  input: [
+    { type: "message", role: "developer", content: plant() },
+    { type: "message", role: "user", content: [{ type: "input_text", text: plant() }] },
+    { type: "reasoning", id: plant(), summary: [{ type: "summary_text", text: plant() }], encrypted_content: plant() },
+    { type: "function_call", id: plant(), call_id: plant(), name: plant(), arguments: JSON.stringify({ a: plant() }) },
+    { type: "function_call_output", call_id: plant(), output: plant() },
+    { type: "message", role: "assistant", content: [{ type: "output_text", text: plant() }] },
+    { type: "message", role: "user", content: plant() },
+  ],
+});
+
+const messagesBody = (model: string, stream: boolean) => ({
+  model,
+  stream,
+  max_tokens: 100,
+  system: [{ type: "text", text: plant() }],
+  metadata: { user_id: plant() },
+  stop_sequences: [plant()],
+  output_config: { format: { type: "json_schema", schema: { type: "object", title: plant() } } },
+  tools: [{ name: plant(), description: plant(), input_schema: { type: "object", title: plant() } }],
+  messages: [
+    { role: "user", content: [{ type: "text", text: plant() }] },
+    {
+      role: "assistant",
+      content: [
+        { type: "thinking", thinking: plant(), signature: plant() },
+        { type: "text", text: plant() },
+        { type: "tool_use", id: plant(), name: plant(), input: { a: plant(), b: [plant()] } },
+      ],
+    },
+    {
+      role: "user",
+      content: [{ type: "tool_result", tool_use_id: plant(), content: [{ type: "text", text: plant() }] }],
+    },
+    { role: "user", content: plant() },
+  ],
+});
+
+const clients = [
+  ["/v1/chat/completions", chatBody],
+  ["/v1/responses", responsesBody],
+  ["/v1/messages", messagesBody],
+] as const;
+const models = [
+  ["gemini-3.1-pro-preview", "/chat/completions"],
+  ["gpt-5.3-codex", "/responses"],
+  ["claude-sonnet-4.6", "/v1/messages"],
+] as const;
+
+const sse = (text: string) => new Response(text, { headers: { "content-type": "text/event-stream" } });
+const json = (body: object, status: number) => Response.json(body, { status });
+
+/** Every way in which an upstream may repeat what it was sent. */
+const failures: Record<string, (said: string, path: string) => Response> = {
+  "400 in OpenAI's form": (said) =>
+    json({ error: { code: "invalid_prompt", message: `Bad prompt: ${said}`, param: "x" } }, 400),
+  "400 in Anthropic's form": (said) =>
+    json({ type: "error", error: { type: "invalid_request_error", message: `messages: ${said} is not allowed` } }, 400),
+  "400 in plain text": (said) => new Response(`Bad Request: ${said}`, { status: 400 }),
+  "400 with the words as its code": (said) => json({ error: { code: said.slice(0, 200), message: "Bad." } }, 400),
+  "401": (said) => new Response(`unauthorized: ${said}`, { status: 401 }),
+  "402": (said) => json({ error: { code: "quota_exceeded", message: `No quota for ${said}` } }, 402),
+  "403": (said) => new Response(`forbidden: ${said}`, { status: 403 }),
+  "404": (said) => new Response(said, { status: 404 }),
+  "422": (said) => new Response(`The filter refuses "${said}".`, { status: 422 }),
+  "429 of the model": (said) => json({ error: { code: "user_model_rate_limited", message: `Slow: ${said}` } }, 429),
+  "429 of the account": (said) => json({ error: { code: "user_global_rate_limited", message: `Slow: ${said}` } }, 429),
+  "500": (said) => json({ error: { message: `Crashed at ${said}` } }, 500),
+  "529": (said) => json({ type: "error", error: { type: "overloaded_error", message: said } }, 529),
+  "200, the error as JSON": (said) => json({ error: { code: "server_error", message: said } }, 200),
+  "200, the error as the first event": (said) =>
+    sse(`event: error\ndata: ${JSON.stringify({ type: "error", error: { code: "server_error", message: said } })}\n\n`),
+  "200, the error in the middle": (said, path) =>
+    sse(
+      `${opening[path]}event: error\ndata: ${JSON.stringify({ type: "error", error: { type: "api_error", code: "api_error", message: said } })}\n\n`,
+    ),
+  "200, no event": (said) => sse(`data: {"${said.replace(/\W/g, " ")}\n\n`),
+};
+
+const opening: Record<string, string> = {
+  "/chat/completions": `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"g","choices":[{"index":0,"delta":{"role":"assistant","content":"Hi"},"finish_reason":null}]}\n\n`,
+  "/responses": `event: response.created\ndata: {"type":"response.created","sequence_number":0,"response":{"id":"r","object":"response","status":"in_progress","model":"g","output":[]}}\n\n`,
+  "/v1/messages": `event: message_start\ndata: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"c","content":[],"stop_reason":null,"usage":{"input_tokens":1,"output_tokens":1}}}\n\n`,
+};
+
+/** Each string value within, by a copy of the whole that has something else in its place. */
+function* replaced(value: unknown, put: () => unknown): Generator<unknown> {
+  if (typeof value !== "object" || value === null) {
+    yield put();
+    return;
+  }
+  yield put();
+  for (const [key, member] of Object.entries(value))
+    for (const other of replaced(member, put))
+      yield Array.isArray(value)
+        ? value.map((each, at) => (String(at) === key ? other : each))
+        : { ...value, [key]: other };
+}
+
+describe("nothing that was planted in a request is kept of its failure", () => {
+  let proxy: RunningProxy;
+  let provider: ReturnType<typeof Bun.serve>;
+  let answer: (body: string) => Response = () => json({}, 500);
+  beforeAll(async () => {
+    provider = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: async (request) => answer(await request.text()) });
+    const [account] = demoAccounts();
+    proxy = await startProxy({
+      demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] },
+      config: {
+        logLevel: "debug",
+        providers: {
+          own: { type: "anthropic", baseUrl: `http://127.0.0.1:${provider.port}`, apiKey: "sk-own-key-of-a-test" },
+        },
+      },
+    });
+    offerOnly(proxy.demo, Object.fromEntries(models.map(([model, path]) => [model, [path]])));
+    for (const [, path] of models)
+      proxy.demo.intercept(path, ({ bytes }) => answer(Buffer.from(bytes).toString()), Number.POSITIVE_INFINITY);
+  });
+  afterAll(async () => {
+    await proxy[Symbol.asyncDispose]();
+    await provider.stop(true);
+  });
+
+  /** Everything that is kept or shown, by its place. */
+  async function kept(): Promise<[string, string][]> {
+    proxy.app.history.flush();
+    const files = readdirSync(proxy.home).filter((name) => name.startsWith("admin.sqlite"));
+    const pages = ["accounts", "requests?limit=200", "models", "statistics", "export?format=csv", "export?format=json"];
+    return [
+      ...files.map((name): [string, string] => [name, readFileSync(join(proxy.home, name)).toString("latin1")]),
+      ["the log", proxy.lines.join("")],
+      ...(await Promise.all(
+        pages.map(
+          async (page): Promise<[string, string]> => [
+            page,
+            await (await fetch(`${proxy.url}/api/admin/${page}`)).text(),
+          ],
+        ),
+      )),
+    ];
+  }
+  async function expectNothing(): Promise<void> {
+    for (const [place, text] of await kept()) {
+      const found = /.{0,80}(?:planted\d+word|secret\d+thing).{0,40}/i.exec(text)?.[0];
+      expect([place, found]).toEqual([place, undefined]);
+    }
+    expect(proxy.rows().length).toBeGreaterThan(0);
+  }
+  const wake = () => {
+    for (const account of proxy.app.accounts) account.mark({ name: "ready" });
+  };
+
+  describe.each(Object.entries(failures))("%s", (_, fail) => {
+    test("of an upstream or a provider, in each dialect", async () => {
+      for (const [path, bodyOf] of clients)
+        for (const [model, endpoint] of models)
+          for (const stream of [true, false]) {
+            let told = "";
+            answer = (sent) => {
+              // A different piece each time: whole, cut, and a single value.
+              const values = sent.match(/planted\d+word secret\d+thing/g)!;
+              told = values[0]!;
+              return fail(`${values.slice(0, 3).join(", ")} in ${sent.slice(0, 700)}`, endpoint);
+            };
+            const response = await proxy.post(path, bodyOf(model, stream));
+            const text = await response.text();
+            // The client is told everything.
+            if (response.status === 400 && told !== "" && !text.includes('"Bad."')) expect(text).toContain(told);
+            wake();
+          }
+      answer = (sent) => fail(sent.slice(0, 900), "/v1/messages");
+      for (const stream of [true, false])
+        await (await proxy.post("/own/v1/messages", messagesBody("m", stream))).text();
+      await expectNothing();
+    });
+  });
+
+  test("our own sentences about a value that is not what it must be", async () => {
+    answer = () => json({ error: { message: "No." } }, 500);
+    let refused = 0;
+    for (const [path, bodyOf] of clients)
+      for (const [model] of models)
+        for (const { model: _, ...body } of replaced(bodyOf(model, false), plant) as Generator<{ model?: unknown }>) {
+          const response = await proxy.post(path, { ...body, model });
+          if (response.status === 400) refused++;
+          await response.text();
+          wake();
+        }
+    expect(refused).toBeGreaterThan(50);
+    await expectNothing();
+  }, 60_000);
+
+  test("embeddings and counted tokens", async () => {
+    for (const input of [plant(), [plant(), { text: plant() }], { text: plant() }])
+      await (
+        await proxy.post("/v1/embeddings", { model: "text-embedding-3-small", input, encoding_format: plant() })
+      ).text();
+    await (
+      await proxy.post("/v1/messages/count_tokens", {
+        ...messagesBody("claude-sonnet-4.6", false),
+        system: { a: plant() },
+      })
+    ).text();
+    await expectNothing();
+  });
+});
