@@ -6,6 +6,11 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** What a table holds under a key that came from outside: `constructor` is no entry. */
+export function entryOf<T>(table: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(table, key) ? table[key] : undefined;
+}
+
 /** The JSON a text is; undefined when it is none. */
 export function parseJson(text: string): unknown {
   try {

@@ -1,7 +1,9 @@
 /** Signing in by device code (RFC 8628): a person types a short code in the browser while we ask now and then. */
+
 import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import { ProxyError } from "../errors";
+import { entryOf } from "../json";
 import { type Caller, postToGithub } from "./github";
 import type { Hosts, SignInApp } from "./hosts";
 
@@ -105,7 +107,7 @@ async function pollSignIn(caller: Caller, app: SignInApp, code: DeviceCode): Pro
   if (error === undefined && (answer.status >= 500 || answer.status === 429 || answer.status === 200))
     throw new ProxyError("upstream", `GitHub's answer to a poll does not read (status ${answer.status}).`);
   const told = error === undefined ? `status ${answer.status}` : [error, error_description].filter(Boolean).join(": ");
-  throw new ProxyError("authentication", endings[error ?? ""] ?? `GitHub ended the sign-in (${told}).`, {
+  throw new ProxyError("authentication", entryOf(endings, error ?? "") ?? `GitHub ended the sign-in (${told}).`, {
     code: error,
   });
 }

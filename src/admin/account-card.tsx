@@ -1,5 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** An account at a glance: what is left, until when, and how long it lasts at this pace. */
+import { entryOf } from "../json";
 import type { AccountItem } from "./accounts";
 import { Meter } from "./chart";
 import { Ago, count, day, moment, percent, Sentence, significant, span, Value } from "./figures";
@@ -21,7 +22,7 @@ export function AccountCard({ account, now }: { account: AccountItem; now: numbe
         <StateBadge account={account} />
       </header>
       <p class="soft">
-        {account_type === null ? "plan unknown" : <Value of={planNames[account_type] ?? account_type} />}
+        {account_type === null ? "plan unknown" : <Value of={entryOf(planNames, account_type) ?? account_type} />}
         {account.host !== "github.com" && (
           <>
             {" "}

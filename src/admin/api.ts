@@ -1,12 +1,15 @@
 /** What the admin API answers: each function reads what was asked for, and gives what the data functions make of it. */
+import { z } from "zod";
 import type { App } from "../app";
+import { explain } from "../config/schema";
 import { ProxyError } from "../errors";
 import type { Visitor } from "../net/guard";
+import { readJson } from "../relay/incoming";
 import { listAccounts } from "./accounts";
 import { dayMs } from "./days";
 import { liveFeed } from "./feed";
 import { describeInstance } from "./meta";
-import { listModels } from "./models";
+import { forgetField, listModels } from "./models";
 import { queries, readQuery, requireJson } from "./query";
 import { type ExportFormat, exportRequests, findRequest, listRequests } from "./requests";
 
@@ -50,6 +53,19 @@ export function answerExport(app: App, { url }: Request): Response {
 }
 
 export const answerModels = async (app: App) => answer({ items: await listModels(app) });
+
+/** `{"model": "…", "field": "…"}`: that field is sent to the model again; all of its fields without `field`. */
+export async function forgetRefusedField(app: App, request: Request): Promise<Response> {
+  requireJson(request);
+  const { body } = await readJson(request, mostBytes);
+  const read = forgetSchema.safeParse(body);
+  if (!read.success) throw new ProxyError("invalid_request", explain(read.error));
+  forgetField(app, read.data.model, read.data.field);
+  return answer({ forgotten: true });
+}
+
+const mostBytes = 64 * 1024;
+const forgetSchema = z.strictObject({ model: z.string(), field: z.string().optional() });
 
 export function answerLive(app: App, request: Request, caller: Visitor): Response {
   caller.keepOpen();

@@ -3,12 +3,12 @@
 import { asProxyError } from "../errors";
 import { compact, moment, plural, Sentence, shorten, significant, Unknown, Value } from "./figures";
 import type { Markup } from "./jsx/jsx-runtime";
-import { Page } from "./layout";
+import { FormToken, type Frame, Page } from "./layout";
 import { requestsPath } from "./links";
 import { Head } from "./lists";
-import { listModels, type ModelItem } from "./models";
+import { forgetField, listModels, type ModelItem } from "./models";
 import { type SlowPage, slot } from "./slow";
-import type { Visit } from "./visit";
+import { redirect, type Visit } from "./visit";
 
 export function modelsPage({ app, frame }: Visit): SlowPage {
   const now = app.now();
@@ -26,7 +26,7 @@ export function modelsPage({ app, frame }: Visit): SlowPage {
     parts: [
       () =>
         listModels(app).then(
-          (models) => <Catalogue models={models} accounts={accounts} now={now} />,
+          (models) => <Catalogue frame={frame} models={models} accounts={accounts} now={now} />,
           (thrown) => <NoList error={thrown} />,
         ),
     ],
@@ -47,7 +47,21 @@ const NoList = ({ error }: { error: unknown }) => (
   </section>
 );
 
-function Catalogue({ models, accounts, now }: { models: ModelItem[]; accounts: number; now: number }): Markup {
+/** What a form of the page sent: the field is sent to the model again. */
+export function forgetRefusedField({ app, form }: Visit): Response {
+  forgetField(app, form.get("model") ?? "", form.get("field") ?? "");
+  return redirect("/admin/models");
+}
+
+interface CatalogueProps {
+  frame: Frame;
+  models: ModelItem[];
+  /** How many there are. */
+  accounts: number;
+  now: number;
+}
+
+function Catalogue({ frame, models, accounts, now }: CatalogueProps): Markup {
   if (models.length === 0)
     return (
       <section class="empty">
@@ -68,7 +82,7 @@ function Catalogue({ models, accounts, now }: { models: ModelItem[]; accounts: n
           <h2 id={`of-${vendor.replace(/\W+/g, "-")}`}>
             <Value of={vendor} />
           </h2>
-          <ModelTable vendor={vendor} models={theirs} all={accounts} now={now} />
+          <ModelTable frame={frame} vendor={vendor} models={theirs} all={accounts} now={now} />
         </section>
       ))}
     </>
@@ -76,6 +90,7 @@ function Catalogue({ models, accounts, now }: { models: ModelItem[]; accounts: n
 }
 
 interface TableProps {
+  frame: Frame;
   vendor: string;
   models: ModelItem[];
   /** How many accounts there are. */
@@ -83,19 +98,19 @@ interface TableProps {
   now: number;
 }
 
-const ModelTable = ({ vendor, models, all, now }: TableProps) => (
+const ModelTable = ({ frame, vendor, models, all, now }: TableProps) => (
   <table class="rows models">
     <caption class="hidden">Models of {vendor}</caption>
     <Head columns={["Model", "Window, answer", "Endpoints", "Can", "Price", ...(all > 1 ? ["Accounts"] : [])]} />
     <tbody>
       {models.map((model) => (
-        <ModelRow model={model} all={all} now={now} />
+        <ModelRow frame={frame} model={model} all={all} now={now} />
       ))}
     </tbody>
   </table>
 );
 
-function ModelRow({ model, all, now }: { model: ModelItem; all: number; now: number }): Markup {
+function ModelRow({ frame, model, all, now }: Omit<TableProps, "vendor" | "models"> & { model: ModelItem }): Markup {
   const { limits, accounts, endpoints, supports } = model;
   return (
     <tr class={[!model.enabled && "off"]}>
@@ -111,7 +126,7 @@ function ModelRow({ model, all, now }: { model: ModelItem; all: number; now: num
         )}
         {model.aliases.length > 0 && <small>also {model.aliases.map((alias) => shorten(alias, 40)).join(", ")}</small>}
         {!model.enabled && <NotEnabled />}
-        <Refused fields={model.refused_fields} now={now} />
+        <Refused frame={frame} model={model} now={now} />
       </th>
       <td data-label="Window, answer">
         {model.kind === "embeddings" ? (
@@ -157,18 +172,24 @@ const NotEnabled = () => (
   </small>
 );
 
-const Refused = ({ fields, now }: { fields: ModelItem["refused_fields"]; now: number }) =>
-  fields.length > 0 && (
-    <small>
-      refuses{" "}
-      {fields.map(({ field, until_ms }, at) => (
-        <>
-          {at > 0 && ", "}
-          <code>{shorten(field, 80)}</code> (left out until {moment(until_ms, now)})
-        </>
-      ))}
-    </small>
-  );
+/** Each with a button that sends it again. */
+const Refused = ({ frame, model, now }: { frame: Frame; model: ModelItem; now: number }) => (
+  <>
+    {model.refused_fields.map(({ field, until_ms }) => (
+      <form method="post" action="/admin/models/forget" class="refused">
+        <FormToken frame={frame} />
+        <input type="hidden" name="model" value={model.id} />
+        <input type="hidden" name="field" value={field} />
+        <small>
+          refuses <code>{shorten(field, 80)}</code>, which is left out until {moment(until_ms, now)}
+        </small>
+        <button type="submit" class="quiet" aria-label={`Forget that ${field.slice(0, 80)} is refused`}>
+          Forget
+        </button>
+      </form>
+    ))}
+  </>
+);
 
 const Limit = ({ of }: { of: number | null }) =>
   of === null ? (

@@ -1,6 +1,7 @@
 /** The live catalogue as the owner sees it: what each model can do, what it costs, and who may use it. */
 import type { App } from "../app";
 import { dialects } from "../dialects/hub/conversation";
+import { ProxyError } from "../errors";
 import { endpointOf } from "../upstream/copilot";
 import type { Model, Price } from "../upstream/model";
 
@@ -77,6 +78,15 @@ export async function listModels(app: App): Promise<ModelItem[]> {
       .filter((param) => param.model === model.id)
       .map(({ pattern, until }) => ({ field: pattern, until_ms: until })),
   }));
+}
+
+/**
+ * The field is no longer left out; all that the model refused are not, when none is named.
+ * @throws ProxyError `not_found` when none is remembered.
+ */
+export function forgetField(app: App, model: string, field?: string): void {
+  if (!app.unsupportedParams.forget(model, field))
+    throw new ProxyError("not_found", "No such field of this model is remembered: its hour may be over.");
 }
 
 function showModel(model: Model): Omit<ModelItem, "accounts" | "aliases" | "refused_fields"> {

@@ -13,7 +13,7 @@ import { readForm } from "./form";
 import { healthPage } from "./health-page";
 import { Markup } from "./jsx/jsx-runtime";
 import type { Frame } from "./layout";
-import { modelsPage } from "./models-page";
+import { forgetRefusedField, modelsPage } from "./models-page";
 import { overviewPage } from "./overview-page";
 import { openPending } from "./pending";
 import { cancelRequest, requestPage } from "./request-page";
@@ -41,6 +41,7 @@ const pages: PageRoute[] = [
   { method: "GET", path: "/admin/requests/:id", show: requestPage },
   { method: "POST", path: "/admin/requests/:id/cancel", show: cancelRequest },
   { method: "GET", path: "/admin/models", show: modelsPage },
+  { method: "POST", path: "/admin/models/forget", show: forgetRefusedField },
   { method: "GET", path: "/admin/connect", show: connectPage },
   { method: "GET", path: "/admin/config", show: configPage },
   { method: "POST", path: "/admin/config", show: confirmConfig },

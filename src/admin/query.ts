@@ -1,9 +1,11 @@
 /** What the owner asks for, read from an address: each parameter as its type, or a refusal that names it. */
+
 import { z } from "zod";
 import { explain } from "../config/schema";
 import { ProxyError } from "../errors";
 import { type Filters, nameColumns } from "../history/page";
 import { type Dimension, dimensions } from "../history/statistics";
+import { entryOf } from "../json";
 
 /** Digits, also as `1e9`. */
 const wholeNumber = z
@@ -50,7 +52,7 @@ const shortWords: Record<string, Dimension> = {
 const isDimension = (word: string): word is Dimension => dimensions.some((dimension) => dimension === word);
 const by = z
   .string()
-  .transform((text) => text.split(",").map((word) => shortWords[word.trim()] ?? word.trim()))
+  .transform((text) => text.split(",").map((word) => entryOf(shortWords, word.trim()) ?? word.trim()))
   .refine((words): words is Dimension[] => words.every(isDimension), {
     message: `must be one or two of ${[...Object.keys(shortWords), ...dimensions].join(", ")}`,
     abort: true,

@@ -1,6 +1,8 @@
 /** What is asked of the history, as the address of the page says it. */
+
 import type { Filters } from "../history/history";
 import type { NameColumn } from "../history/page";
+import { entryOf } from "../json";
 import { dayMs, hourMs } from "./days";
 import { moment } from "./figures";
 import { withQuery } from "./links";
@@ -28,7 +30,7 @@ export const periods: Record<string, [ms: number, name: string]> = {
 export function asAsked(url: URL, now: number): URL {
   const asked = new URL(url);
   const query = asked.searchParams;
-  const [ms] = periods[query.get("period") ?? ""] ?? [];
+  const [ms] = entryOf(periods, query.get("period") ?? "") ?? [];
   if (ms !== undefined && !query.get("from_ms")) query.set("from_ms", String(now - ms));
   for (const [name, target, seconds] of [
     ["from", "from_ms", 0],

@@ -15,6 +15,7 @@ import {
   answerStatistics,
   answerTotals,
   cancelRequest,
+  forgetRefusedField,
 } from "./api";
 import { changeConfig, showConfig } from "./config";
 import { pagesWhenAsked } from "./pages-when-asked";
@@ -54,6 +55,8 @@ export const adminRoutes: Route[] = [
     handle: ({ app, request }) => answerExport(app, request) },
   { method: "GET", path: "/api/admin/models", about: "The live catalogue: limits, endpoints, price, policy, accounts, refused fields.",
     handle: ({ app }) => answerModels(app) },
+  { method: "POST", path: "/api/admin/models/forget", about: "Sends a refused field to its model again: `{\"model\", \"field\"}`, all of the model's without `field`.",
+    handle: ({ app, request }) => forgetRefusedField(app, request) },
   { method: "GET", path: "/api/admin/live", about: "What runs and what ends, as server-sent events: snapshot, running, finished.",
     handle: ({ app, request, caller }) => answerLive(app, request, caller) },
   { method: "POST", path: "/api/admin/live/:requestId/cancel", about: "Ends a running request; its client is told.",

@@ -1,4 +1,5 @@
 /** Signing in, as a person at a terminal meets it: which page comes, the code, the waiting, and who they are now. */
+
 import { setTimeout as wait } from "node:timers/promises";
 import { wakeAccount } from "../accounts/account";
 import { fetchLogin } from "../accounts/github";
@@ -8,6 +9,7 @@ import { type ShownCode, signIn } from "../accounts/sign-in";
 import { usageOf } from "../api/usage";
 import type { Environment } from "../config/environment";
 import { asProxyError, ProxyError } from "../errors";
+import { entryOf } from "../json";
 import { createLogger } from "../logger";
 import { copyToClipboard, openBrowser } from "./desktop";
 import { large } from "./large";
@@ -35,7 +37,10 @@ export async function signInPerson(options: SignInOptions, signal: AbortSignal):
     say(
       "Use only accounts that are your own, each with a Copilot plan of its own: GitHub's terms allow no shared accounts, and one free account a person.",
     );
-  say(`Signing in at ${hosts.name}. ${pages[app.name] ?? `GitHub's page will name the app ${app.clientId}.`}`, "");
+  say(
+    `Signing in at ${hosts.name}. ${entryOf(pages, app.name) ?? `GitHub's page will name the app ${app.clientId}.`}`,
+    "",
+  );
   let stop = () => {};
   try {
     const caller = { hosts, version, signal };

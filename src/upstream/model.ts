@@ -3,7 +3,7 @@
 import type { Dialect, JsonObject } from "../dialects/hub/conversation";
 import { countIn } from "../dialects/hub/json";
 import type { ModelFacts } from "../dialects/hub/model";
-import { isObject } from "../json";
+import { entryOf, isObject } from "../json";
 
 export interface Model extends ModelFacts {
   /** For people. */
@@ -84,7 +84,7 @@ const endpoints: Record<string, Dialect> = {
 /** A chat model without a list is an old one, reached by chat completions. */
 function readDialects(listed: unknown): Dialect[] {
   if (!Array.isArray(listed)) return ["chat"];
-  return textsIn(listed).flatMap((endpoint) => endpoints[endpoint] ?? []);
+  return textsIn(listed).flatMap((endpoint) => entryOf(endpoints, endpoint) ?? []);
 }
 
 function readPrice(billing: unknown): Price {

@@ -357,6 +357,34 @@ describe("signing in", () => {
   });
 });
 
+describe("a refused field", () => {
+  test("is shown with its model, and forgotten by a form that needs no script", async () => {
+    await using proxy = await startProxy();
+    const params = proxy.app.unsupportedParams;
+    params.learn("gpt-5-mini", "service_tier");
+    params.learn("gpt-5-mini", 'odd"<b>');
+    const html = await textOf(proxy, "/admin/models");
+    expect(wordsOf(html)).toContain("refuses service_tier , which is left out until");
+    expect(await activeIn(html)).toEqual([]);
+    const form_token = formTokenOf(html);
+    const forget = (form: Record<string, string>) => send(proxy, "/admin/models/forget", form);
+    for (const wrong of [{}, { form_token: "x" }] as Record<string, string>[])
+      expect((await forget({ ...wrong, model: "gpt-5-mini", field: "service_tier" })).status).toBe(403);
+    expect(params.known("gpt-5-mini")).toHaveLength(2);
+    const done = await forget({ form_token, model: "gpt-5-mini", field: "service_tier" });
+    expect([done.status, done.headers.get("location")]).toEqual([303, "/admin/models"]);
+    expect(params.known("gpt-5-mini")).toEqual(['odd"<b>']);
+    expect((await forget({ form_token, model: "gpt-5-mini", field: "service_tier" })).status).toBe(404);
+    expect((await forget({ form_token, model: "gpt-5-mini", field: 'odd"<b>' })).status).toBe(303);
+    expect(await textOf(proxy, "/admin/models")).not.toContain("refuses");
+  });
+
+  test("a period of an odd name is no error of a page", async () => {
+    for (const period of ["constructor", "toString", "__proto__"])
+      expect((await get(full, `/admin/requests?period=${period}`)).status).toBe(200);
+  });
+});
+
 describe("a form", () => {
   const strangers: Record<string, string>[] = [
     { origin: "https://evil.example" },
@@ -367,7 +395,7 @@ describe("a form", () => {
   ];
   test.each(strangers)("from %j changes nothing", async (headers) => {
     const form_token = formTokenOf(await textOf(full, "/admin/config"));
-    for (const path of ["/admin/config", "/admin/config/save", "/admin/requests/full-1/cancel"])
+    for (const path of ["/admin/config", "/admin/config/save", "/admin/requests/full-1/cancel", "/admin/models/forget"])
       expect([path, (await send(full, path, { form_token, logLevel: "debug" }, headers)).status]).toEqual([path, 403]);
     expect(full.app.config.current.logLevel).toBe("info");
   });

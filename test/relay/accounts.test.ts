@@ -119,6 +119,92 @@ describe("a limit is hit", () => {
     expect((await post(proxy)).status).toBe(200);
   });
 
+  test("S6: that does not say what it holds for: models that cost quota rest, free ones and embeddings go on", async () => {
+    await using proxy = await timed({ accounts: ["octo-demo"] });
+    for (const code of ["rate_limited", "agent_mode_limit_exceeded:pro", "never_heard_of"]) {
+      proxy.demo.intercept(chat, () => refuse(429, code, "Slow down."));
+      const { status, error } = await post(proxy);
+      expect([status, error.code]).toEqual([429, "rate_limited"]);
+      expect(error.message.split("Models that cost no quota may still work.")).toHaveLength(2);
+      expect(states(proxy)).toEqual(["cooling"]);
+      expect((await post(proxy)).status).toBe(429);
+      expect((await post(proxy, "Hello", free)).status).toBe(200);
+      const embedded = await proxy.post("/v1/embeddings", { model: "text-embedding-3-small", input: "Hello" });
+      expect(embedded.status).toBe(200);
+      proxy.pass(61_000);
+      expect((await post(proxy)).status).toBe(200);
+    }
+  });
+
+  test("S6: told of a free model, that model rests, and all others go on", async () => {
+    await using proxy = await timed({ accounts: ["octo-demo"] });
+    proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down."));
+    expect((await post(proxy, "Hello", free)).status).toBe(429);
+    expect(states(proxy)).toEqual(["ready"]);
+    expect((await post(proxy, "Hello", free)).status).toBe(429);
+    expect((await post(proxy)).status).toBe(200);
+    expect(asked(proxy).length).toBe(2);
+  });
+
+  test("S6: a free model that rests does so too while the account's premium ones do, for longer", async () => {
+    await using proxy = await timed({ accounts: ["octo-demo"] });
+    proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down."));
+    expect((await post(proxy, "Hello", free)).status).toBe(429);
+    proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "3600" }));
+    expect((await post(proxy)).status).toBe(429);
+    expect((await post(proxy, "Hello", free)).status).toBe(429);
+    proxy.pass(61_000);
+    expect((await post(proxy, "Hello", free)).status).toBe(200);
+    expect((await post(proxy)).status).toBe(429);
+  });
+
+  test("for the whole account rests everything", async () => {
+    await using proxy = await timed({ accounts: ["octo-demo"] });
+    proxy.demo.intercept(chat, () => refuse(429, "user_global_rate_limited:pro", "Slow down."));
+    expect((await post(proxy)).status).toBe(429);
+    expect((await post(proxy, "Hello", free)).status).toBe(429);
+    const embedded = await proxy.post("/v1/embeddings", { model: "text-embedding-3-small", input: "Hello" });
+    expect(embedded.status).toBe(429);
+  });
+
+  test("an absurd end is a day away at most, and a good answer about the quota ends it", async () => {
+    await using proxy = await timed({ accounts: ["octo-demo"] });
+    const absurd = () => refuse(429, "user_global_rate_limited", "Slow down.", { "retry-after": "99999999" });
+    proxy.demo.intercept(chat, absurd);
+    expect((await post(proxy)).headers.get("retry-after")).toBe("86400");
+    expect(proxy.app.accounts[0]!.state.until! - proxy.now()).toBeWithin(86_000_000, 86_400_001);
+    await fetch(`${proxy.url}/usage`);
+    expect(states(proxy)).toEqual(["ready"]);
+
+    // What can be meant is not doubted.
+    proxy.pass(60_000);
+    proxy.demo.intercept(chat, () => refuse(429, "user_global_rate_limited", "Slow down.", { "retry-after": "3600" }));
+    expect((await post(proxy)).status).toBe(429);
+    await fetch(`${proxy.url}/usage`);
+    expect(states(proxy)).toEqual(["cooling"]);
+  });
+
+  test("a quota that is used up is whole again at its reset, whatever the answer says", async () => {
+    await using proxy = await timed({ accounts: ["octo-demo"] });
+    await fetch(`${proxy.url}/usage`);
+    const { resetAt } = proxy.app.accounts[0]!.knownQuota!;
+    proxy.demo.intercept(chat, () => refuse(402, "quota_exceeded", "None.", { "retry-after": "99999999" }));
+    await post(proxy);
+    expect(proxy.app.accounts[0]!.state).toMatchObject({ name: "exhausted", until: resetAt });
+  });
+
+  test("8: words about a quota do not make one of a limit with a code of its own", async () => {
+    await using proxy = await timed({ accounts: ["octo-demo"] });
+    proxy.demo.intercept(chat, () =>
+      refuse(429, "user_model_rate_limited", "Retry after 3 seconds, or request a quota increase.", {
+        "retry-after": "3",
+      }),
+    );
+    expect((await post(proxy)).error.type).toBe("rate_limit_error");
+    expect((await post(proxy, "Hello", "claude-sonnet-4.5")).status).toBe(200);
+    expect(states(proxy)).toEqual(["ready"]);
+  });
+
   test("A10: of one model: that model rests with this account, its others go on", async () => {
     await using proxy = await timed({ accounts: ["octo-demo", "plus-demo"] });
     const limited = () => refuse(429, "user_model_rate_limited:pro", "Too much of it.", { "retry-after": "60" });

@@ -1,4 +1,5 @@
 /** Two ways to say how hard to think, and the one table between them. */
+import { entryOf } from "../../json";
 import type { Reasoning } from "./conversation";
 import type { ModelFacts } from "./model";
 
@@ -62,7 +63,7 @@ function wantedEffort(reasoning: Reasoning | undefined): string | undefined {
 function wantedBudget(reasoning: Reasoning | undefined): number | undefined {
   if (!reasoning || reasoning.disabled) return undefined;
   const effort = reasoning.effort ?? (reasoning.adaptive ? adaptiveEffort : undefined);
-  return reasoning.budget ?? (effort === undefined ? undefined : (budgets[effort] ?? budgets[adaptiveEffort]));
+  return reasoning.budget ?? (effort === undefined ? undefined : (entryOf(budgets, effort) ?? budgets[adaptiveEffort]));
 }
 
 const rank = (effort: string): number => scale.indexOf(effort);

@@ -1,5 +1,5 @@
 /** What a model answers, in the responses dialect: a list of items, each told by a handful of events. */
-import { isObject } from "../../json";
+import { entryOf, isObject } from "../../json";
 import { commentFrame, jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
 import { collect, type Sink, type Stage } from "../../net/stream";
 import type { ToClient } from "../codec";
@@ -188,7 +188,7 @@ function itemReader(next: Sink<ReplyEvent>) {
     tellWaiting();
     tellUsage(response, event);
     const reason = isObject(response.incomplete_details) ? textIn(response.incomplete_details.reason) : "";
-    if (status === "incomplete") writer.finish(incompleteReasons[reason] ?? "length", reason || "incomplete");
+    if (status === "incomplete") writer.finish(entryOf(incompleteReasons, reason) ?? "length", reason || "incomplete");
     else writer.finish(called ? "tool-call" : refused ? "refusal" : "stop", "completed");
   };
 

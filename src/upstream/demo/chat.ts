@@ -4,7 +4,7 @@ import { newestWords, ownWords } from "./brain";
 import { chatFrames, wholeChat } from "./chat-voices";
 import { type Dialect, modelRules, type Rule } from "./model-call";
 import { proves } from "./opaque";
-import { invalid, type Json, number, record, records, refusal, string, weigh } from "./wire";
+import { entry, invalid, type Json, number, record, records, refusal, string, weigh } from "./wire";
 
 const stopped = `data: ${JSON.stringify({ error: { code: "server_error", message: "DEMO: the model stopped working" } })}\n\n`;
 
@@ -74,7 +74,7 @@ const choices: Record<string, Ask["choice"]> = { required: "any", none: "none" }
 function readChoice(choice: unknown): Ask["choice"] {
   const name = string(record(record(choice).function).name);
   if (name) return { name };
-  return choices[string(choice)] ?? "auto";
+  return entry(choices, string(choice)) ?? "auto";
 }
 
 const readSchema = (format: Json): unknown =>

@@ -4,7 +4,7 @@ import { newestWords, ownWords } from "./brain";
 import { type Dialect, firstObjection, modelRules, type Rule, type View } from "./model-call";
 import { decrypt, unseal } from "./opaque";
 import { responseFrames, responseInterjections, wholeResponse } from "./response-events";
-import { invalid, type Json, number, type Refusal, record, records, refusal, string, weigh } from "./wire";
+import { entry, invalid, type Json, number, type Refusal, record, records, refusal, string, weigh } from "./wire";
 
 export const responses: Dialect = {
   path: "/responses",
@@ -39,7 +39,7 @@ function read(body: Json): Ask {
       ...messages.filter(({ role }) => role !== "assistant").map(({ content }) => textOf(content)),
     ],
     tools: offered.flatMap((tool) => readTools(tool)),
-    choice: string(choice.name) ? { name: string(choice.name) } : (choices[string(body.tool_choice)] ?? "auto"),
+    choice: string(choice.name) ? { name: string(choice.name) } : (entry(choices, string(body.tool_choice)) ?? "auto"),
     thinks: body.reasoning == null ? undefined : reasoning.effort !== "none",
     effort: string(reasoning.effort) || undefined,
     parallel: body.parallel_tool_calls !== false,

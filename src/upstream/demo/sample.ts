@@ -1,4 +1,4 @@
-import { type Json, list, number, record, string } from "./wire";
+import { entry, type Json, list, number, record, string } from "./wire";
 
 /** A small value that satisfies a JSON schema: required properties only. */
 export function sample(schema: unknown, name = "", root: unknown = schema, depth = 0): unknown {
@@ -26,7 +26,7 @@ const makers: Record<string, Maker> = {
   array: (node, name, root, depth) =>
     Array.from({ length: number(node.minItems) ?? (depth > 12 ? 0 : 1) }, () => sample(node.items, name, root, depth)),
   string: (node, name) => {
-    const text = formats[string(node.format)] ?? places[name.toLowerCase()] ?? "demo";
+    const text = entry(formats, string(node.format)) ?? entry(places, name.toLowerCase()) ?? "demo";
     return text.padEnd(number(node.minLength) ?? 0, "o").slice(0, number(node.maxLength));
   },
   number: (node) => number(node.minimum) ?? 1,

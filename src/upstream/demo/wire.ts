@@ -9,6 +9,10 @@ export const records = (value: unknown): Json[] => list(value).map(record);
 export const string = (value: unknown): string => (typeof value === "string" ? value : "");
 export const number = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
 
+/** What a table holds under a key that came from outside. */
+export const entry = <T>(table: Record<string, T>, key: string): T | undefined =>
+  Object.hasOwn(table, key) ? table[key] : undefined;
+
 /** An answer that refuses: thrown anywhere below the router, spoken once there. */
 export class Refusal extends Error {
   constructor(
