@@ -56,6 +56,7 @@ describe("budget", () => {
     ["the number over the effort", claude, { effort: "low", budget: 9000 }, 20000, 9000],
     ["a generous one for adaptive thinking", claude, { adaptive: true }, 64000, 16000],
     ["a generous one for a word nobody knows", claude, { effort: "turbo" }, 64000, 16000],
+    ["the same for a word every object knows", claude, { effort: "constructor" }, 64000, 16000],
     ["nothing for no effort", claude, { effort: "none" }, 20000, undefined],
     ["nothing when thinking was switched off", claude, { disabled: true, budget: 5000 }, 20000, undefined],
     ["nothing when nothing was said", claude, {}, 20000, undefined],

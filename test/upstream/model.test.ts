@@ -36,9 +36,9 @@ describe("a listed model", () => {
   });
 
   test("is reached where it says, and an embeddings model by no conversation", () => {
-    expect(readModel({ ...chat, supported_endpoints: ["/responses", "ws:/responses", "/new"] })?.dialects).toEqual([
-      "responses",
-    ]);
+    expect(
+      readModel({ ...chat, supported_endpoints: ["/responses", "ws:/responses", "/new", "constructor"] })?.dialects,
+    ).toEqual(["responses"]);
     expect(readModel({ id: "e", capabilities: { type: "embeddings", limits: { max_inputs: 512 } } })).toMatchObject({
       kind: "embeddings",
       dialects: [],
