@@ -22,10 +22,7 @@ export function createLogger(level: () => Level, write: (line: string) => void =
   const scrub = (text: string, most = 512) => {
     let shown = text;
     for (const secret of secrets) shown = shown.replaceAll(secret, "[secret]");
-    shown = hideShapes(shown).replace(
-      unprintable,
-      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-    );
+    shown = printable(hideShapes(shown));
     return shown.length > most ? `${shown.slice(0, most - 1)}…` : shown;
   };
   const troubles = floodgate((left) =>
@@ -100,7 +97,11 @@ export const hideShapes = (text: string): string =>
   secretShapes.reduce((shown, [pattern, replacement]) => shown.replace(pattern, replacement), text);
 
 // C0, DEL and C1 controls, line and paragraph separators, bidirectional overrides.
-const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+
+/** The text as one line that a terminal shows and does not obey: each control character is spelt, as `\u001b`. */
+export const printable = (text: string): string =>
+  text.replace(controls, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 function writeToStderr(line: string): void {
   try {

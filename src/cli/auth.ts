@@ -7,7 +7,7 @@ import { ProxyError } from "../errors";
 import { createLogger } from "../logger";
 import { signInPerson } from "./sign-in";
 import { table } from "./table";
-import { atTerminal, confirm, interrupted, say } from "./terminal";
+import { atTerminal, confirm, interrupted, print, say } from "./terminal";
 import { askGithub } from "./usage";
 import { UsageError } from "./usage-error";
 import { usageLines } from "./usage-words";
@@ -52,7 +52,7 @@ export async function authList({ quota, ...options }: AuthOptions & { quota: boo
   const lines = quota
     ? usageLines((await askGithub(options, true)).accounts, 1)
     : table(accounts.map(({ login, host, app }, at) => [String(at + 1), login, host, app]));
-  for (const line of lines) console.log(line);
+  print(...lines);
   return 0;
 }
 

@@ -5,7 +5,9 @@ import { signInApp } from "../accounts/hosts";
 import type { AdminAuth } from "../app";
 import { checkEnterpriseHost, type Environment, readEnvironment } from "../config/environment";
 import { ProxyError } from "../errors";
+import { printable } from "../logger";
 import type { ConnectFlags } from "./connect/connect";
+import { print, say } from "./terminal";
 import { UsageError } from "./usage-error";
 
 /** Options whose text must arrive as it was typed: the parser behind the help would read `0123` as a number. */
@@ -27,7 +29,11 @@ export async function runCommand(argv: string[], version: string): Promise<numbe
   try {
     const cli = commandLine(argv, version);
     cli.parse(["bun", "dragoman", ...joined(argv)], { run: false });
-    if (cli.options.help || cli.options.version) return 0;
+    if (cli.options.help) return 0;
+    if (cli.options.version) {
+      print(version);
+      return 0;
+    }
     if (!cli.matchedCommand) {
       if (argv.length === 0) cli.outputHelp();
       else throw new UsageError(`There is no command \`${argv[0]}\`; \`dragoman --help\` lists them.`);
@@ -69,6 +75,7 @@ export function commandLine(argv: string[], version: string): CAC {
   const cli = cac("dragoman");
   cli.help();
   cli.version(version);
+  cli.outputVersion = () => {}; // runCommand prints it, also behind a command
   cli
     .command("start", "Start the server")
     .option("--port <number>", "Port to listen on; 0 picks a free one", { default: 4141 })
@@ -186,7 +193,7 @@ export function commandLine(argv: string[], version: string): CAC {
     .command("completion <shell>", "Print what makes a shell complete all this: bash, zsh, fish or powershell")
     .action(async (shell: string) => {
       const { completion } = await import("./completion");
-      process.stdout.write(completion(shell, cli));
+      print(completion(shell, cli).trimEnd());
       return 0;
     });
   return cli;
@@ -224,7 +231,7 @@ function asUsage<T>(read: () => T): T {
 }
 
 function complain(sentence: string, code: number): number {
-  process.stderr.write(`dragoman: ${sentence}\n`);
+  say(printable(`dragoman: ${sentence}`));
   return code;
 }
 

@@ -25,6 +25,7 @@ type Words = Map<string, Word[]>;
 
 function wordsOf({ commands }: CAC): Words {
   const help = { text: "--help", about: "Show what there is" };
+  const version = { text: "--version", about: "Show the version" };
   const words: Words = new Map([["", []]]);
   const add = (under: string, more: Word[]) => words.set(under, [...(words.get(under) ?? []), ...more]);
   for (const { name, description, args, options } of commands) {
@@ -40,9 +41,9 @@ function wordsOf({ commands }: CAC): Words {
       );
       if (!isBoolean) for (const each of spellings) add(`${name} ${each}`, valued(each, each));
     }
-    add(name, [help]);
+    add(name, [help, version]);
   }
-  add("", [help, { text: "--version", about: "Show the version" }]);
+  add("", [help, version]);
   return words;
 }
 

@@ -14,6 +14,7 @@ import { checkPort } from "./checks/port";
 import { checkProgram } from "./checks/program";
 import { checkVariables } from "./checks/variables";
 import { table } from "./table";
+import { print, printJson } from "./terminal";
 
 export interface DoctorOptions {
   version: string;
@@ -56,11 +57,11 @@ export async function doctor(options: DoctorOptions): Promise<number> {
     for (const finding of await findings) {
       const { name, state, message, todo } = finding;
       found.push({ name, state, message: shown(message), ...(todo === undefined ? {} : { todo: shown(todo) }) });
-      if (!json) for (const line of linesOf(found.at(-1)!)) console.log(line);
+      if (!json) print(...linesOf(found.at(-1)!));
     }
   const failed = found.filter(({ state }) => state === "fail").length;
-  if (json) console.log(JSON.stringify({ version, platform, checks: found }));
-  else console.log(`\n${summaryOf(found)} (${((performance.now() - began) / 1000).toFixed(1)} s)`);
+  if (json) printJson({ version, platform, checks: found });
+  else print(`\n${summaryOf(found)} (${((performance.now() - began) / 1000).toFixed(1)} s)`);
   return failed > 0 ? 1 : 0;
 }
 

@@ -77,7 +77,7 @@ function showCode({ userCode, address, mayOpen, warning, expiresIn }: ShownCode)
   const copied = copyToClipboard(userCode) ? " (it is in your clipboard)" : "";
   const opened = mayOpen && openBrowser(address) ? "Your browser opens" : "Open";
   say("", `${opened} ${bold(address)}: enter the code ${bold(userCode)}${copied} and approve.`, "");
-  return countdown(expiresIn, (left) => `Waiting for you. The code holds for ${left} more; Ctrl-C gives up.`);
+  return countdown(expiresIn, (left) => `Waiting: ${left} left; Ctrl-C gives up.`);
 }
 
 /** The approval is not lost because the network is gone for a moment. */

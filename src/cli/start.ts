@@ -11,7 +11,7 @@ import { type Endings, watchEndings } from "./ending";
 import { announceRunning, findRunning, type Running } from "./running";
 import { offerSignIn } from "./sign-in";
 import { checkHeldOpen, readStdin, type Stdin } from "./stdin";
-import { atTerminal } from "./terminal";
+import { atTerminal, say } from "./terminal";
 import { UsageError } from "./usage-error";
 import { welcome } from "./welcome";
 
@@ -107,7 +107,7 @@ async function nameNeighbour({ logger, environment }: App, { url, pid }: Running
 
 function announce(app: App, listening: Listening, { json }: StartOptions): void {
   if (listening.warning) app.logger.warn(listening.warning);
-  for (const line of welcome(app, listening.url)) process.stderr.write(`${line}\n`);
+  say(...welcome(app, listening.url));
   if (!json) return;
   const { url, port } = listening;
   process.stdout.write(`${JSON.stringify({ event: "ready", url, port, pid: process.pid, version: app.version })}\n`);

@@ -1,13 +1,33 @@
 /** A person at a terminal: lines for them, a question, time that runs out, and Ctrl-C. Results go to stdout, all of this to stderr. */
 import { homedir } from "node:os";
 import { sep } from "node:path";
+import { printable } from "../logger";
 
 /** Somebody reads and can answer. */
 export const atTerminal = (): boolean => Boolean(process.stdin.isTTY && process.stderr.isTTY);
 
+/** For the person, on stderr. */
 export function say(...lines: string[]): void {
-  for (const line of lines) process.stderr.write(`${line}\n`);
+  for (const line of lines) process.stderr.write(`${shown(line)}\n`);
 }
+
+/** A result, on stdout. It is written when this returns: nothing of it is lost where the process then exits. */
+export function print(...lines: string[]): void {
+  for (const line of lines) console.log(shown(line));
+}
+
+/** A result as one line of JSON; what a terminal would obey is escaped, which JSON reads back as the same. */
+export const printJson = (value: unknown): void => print(JSON.stringify(value));
+
+const [boldOn, boldOff] = ["\x1b[1m", "\x1b[22m"];
+const kept = /(\x1b\[1m|\x1b\[22m|[\n\t])/;
+
+/** Every word that reaches the terminal goes through here: whoever it came from, no control character of it arrives. */
+const shown = (text: string): string =>
+  text
+    .split(kept)
+    .map((part, at) => (at % 2 === 1 ? part : printable(part)))
+    .join("");
 
 /** A path as people write it: what lies in their own folder begins with `~`. */
 export function inShort(path: string): string {
@@ -16,7 +36,7 @@ export function inShort(path: string): string {
 }
 
 export const bold = (text: string): string =>
-  process.stderr.isTTY && !process.env.NO_COLOR ? `\x1b[1m${text}\x1b[22m` : text;
+  process.stderr.isTTY && !process.env.NO_COLOR ? boldOn + printable(text) + boldOff : text;
 
 /** Aborts at Ctrl-C, or when somebody ends us; what was to be done then is not done. */
 export function interrupted(): AbortSignal {
@@ -30,7 +50,7 @@ export function interrupted(): AbortSignal {
  * @returns False too when the input ends or the signal aborts.
  */
 export async function confirm(question: string, usual: boolean, signal: AbortSignal): Promise<boolean> {
-  process.stderr.write(`${question} [${usual ? "Y/n" : "y/N"}] `);
+  process.stderr.write(`${shown(question)} [${usual ? "Y/n" : "y/N"}] `);
   const answer = await readLine(signal);
   if (answer === undefined) process.stderr.write("\n");
   if (answer?.trim() === "") return usual;
@@ -58,13 +78,15 @@ function readLine(signal: AbortSignal): Promise<string | undefined> {
   });
 }
 
-/** One line that says how much time is left, written anew each second, at a terminal only. @returns Takes it away. */
+/** One line, in ASCII, that says how much time is left, written anew each second, at a terminal only. @returns Takes it away. */
 export function countdown(seconds: number, line: (left: string) => string): () => void {
   if (!process.stderr.isTTY) return () => {};
   const end = Date.now() + seconds * 1000;
   const show = () => {
     const left = Math.max(0, Math.round((end - Date.now()) / 1000));
-    process.stderr.write(`\r${line(`${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`)}\x1b[K`);
+    const text = line(`${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`);
+    // A line that wraps would leave a row behind each second.
+    process.stderr.write(`\r${text.slice(0, Math.max(1, (process.stderr.columns || 80) - 1))}\x1b[K`);
   };
   show();
   const timer = setInterval(show, 1000);

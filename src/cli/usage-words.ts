@@ -1,6 +1,7 @@
 /** Quota and state as a person reads them: the same words wherever the command line shows them. */
 import { inWords } from "../accounts/when";
 import type { Usage } from "../api/usage";
+import { printable } from "../logger";
 import { table } from "./table";
 
 export const units: Record<Usage["unit"], string> = {
@@ -27,7 +28,10 @@ export function usageLines(usages: Usage[], first?: number): string[] {
   ]);
   const head = [...(counted ? ["#"] : []), "account", "plan", "unit", "left", "resets", "state"];
   const [title, ...lines] = table([head, ...rows]);
-  return [title!, ...lines.flatMap((line, at) => [line, ...whyOf(usages[at]!).map((sentence) => `   ${sentence}`)])];
+  return [
+    title!,
+    ...lines.flatMap((line, at) => [line, ...whyOf(usages[at]!).map((sentence) => `   ${printable(sentence)}`)]),
+  ];
 }
 
 /** `217.34 of 300`, `∞`, `unknown`; with its age when GitHub could not be asked. */

@@ -28,7 +28,7 @@ describe.concurrent("signing in at a terminal", () => {
       expect(terminal.screen()).toContain(`Signing in at ${host}. GitHub's page will name GitHub's own Copilot plugin`);
       expect(terminal.screen()).toContain(`Open ${github.demo.url}/login/device`); // no screen here: nothing is opened
       expect(terminal.screen()).toContain("█▀▀▀▄ █▀▀▀▀ █▄ ▄█");
-      await terminal.shows(/holds for 14:5\d more/);
+      await terminal.shows(/Waiting: 14:5\d left; Ctrl-C/);
       await terminal.shows("Signed in as octo-demo.");
       expect(await terminal.exited).toBe(0);
       expect(terminal.screen()).toContain("Plan individual. Left of its premium requests: 217.34 of 300");

@@ -67,6 +67,7 @@ describe.each(Object.keys(drivers).filter((shell) => Bun.which(shell)))("%s", (s
         [
           ...options.flatMap(({ rawName }) => spellings(rawName)).filter((each) => each.startsWith("--")),
           "--help",
+          "--version",
         ].sort(),
       );
   });

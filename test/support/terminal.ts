@@ -7,7 +7,9 @@ import { until } from "./proxy";
 
 export interface AtTerminal extends AsyncDisposable {
   home: string;
-  /** Everything it has written, without colours and cursor movements. */
+  /** Everything it has written, byte for byte. */
+  written(): string;
+  /** The same without colours and cursor movements. */
   screen(): string;
   type(keys: string): void;
   shows(text: string | RegExp, within?: number): Promise<void>;
@@ -15,7 +17,7 @@ export interface AtTerminal extends AsyncDisposable {
 }
 
 /** @param home Where its data is; a folder of its own when missing. */
-export function atTerminal(args: string[], env: Record<string, string> = {}, home?: string): AtTerminal {
+export function atTerminal(args: string[], env: Record<string, string> = {}, home?: string, columns = 120): AtTerminal {
   const folder = home ?? mkdtempSync(join(tmpdir(), "dragoman-"));
   const decoder = new TextDecoder();
   let written = "";
@@ -23,7 +25,7 @@ export function atTerminal(args: string[], env: Record<string, string> = {}, hom
     cwd: folder,
     env: { PATH: process.env.PATH ?? "", HOME: folder, TERM: "xterm", ...env },
     terminal: {
-      cols: 120,
+      cols: columns,
       rows: 40,
       data(_terminal, bytes) {
         written += decoder.decode(bytes, { stream: true });
@@ -33,6 +35,7 @@ export function atTerminal(args: string[], env: Record<string, string> = {}, hom
   const screen = () => Bun.stripANSI(written).replaceAll("\r\n", "\n");
   return {
     home: folder,
+    written: () => written,
     screen,
     type: (keys) => void child.terminal!.write(keys),
     shows: (text, within = 10_000) =>

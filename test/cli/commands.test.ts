@@ -1,0 +1,86 @@
+/** The commands as the command line has them: each tells its version and its help, and none is named that is not there. */
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { version } from "../../package.json";
+import { commandLine } from "../../src/cli/commands";
+import { run } from "../support/command";
+import { atTerminal } from "../support/terminal";
+import { scriptedGithub } from "./bench";
+
+const { commands } = commandLine([], "");
+const names = commands.map(({ name }) => name);
+
+async function ended(...args: string[]) {
+  await using command = run(args);
+  return { code: await command.exited, stdout: command.stdout(), stderr: command.stderr() };
+}
+
+describe.each(names)("%s", (name) => {
+  const words = name.split(" ");
+
+  test("tells the version and the help, and does nothing", async () => {
+    for (const option of ["--version", "-v"])
+      expect(await ended(...words, option)).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
+    for (const option of ["--help", "-h"]) {
+      const { code, stdout, stderr } = await ended(...words, option);
+      expect([code, stderr]).toEqual([0, ""]);
+      expect(stdout).toContain(`$ dragoman ${name}`);
+      for (const { rawName } of commands.find((command) => command.name === name)!.options)
+        expect(stdout).toContain(rawName);
+    }
+  }, 20_000);
+
+  test("refuses an option that it has not, with the command that tells which it has", async () => {
+    const { code, stdout, stderr } = await ended(...words, "--nonsense");
+    expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining(`\`dragoman ${name} --help\``)]);
+  });
+});
+
+test("without a command: the version alone, or the help", async () => {
+  for (const args of [["--version"], ["-v"], ["nonsense", "--version"]])
+    expect(await ended(...args)).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
+  for (const args of [[], ["--help"], ["-h"]]) {
+    const { code, stdout } = await ended(...args);
+    for (const name of names) expect([code, stdout]).toEqual([0, expect.stringContaining(`  ${name}`)]);
+  }
+  expect(await ended("nonsense")).toMatchObject({ code: 2, stdout: "" });
+}, 20_000);
+
+test("what a sentence tells a person to run is a command", async () => {
+  const root = join(import.meta.dir, "../..");
+  const files = [...new Bun.Glob("src/**/*.{ts,tsx}").scanSync(root), "README.md"];
+  const texts = await Promise.all(files.map(async (file) => [file, await Bun.file(join(root, file)).text()] as const));
+  const told = texts.flatMap(([file, text]) => {
+    const spans = text.replace(/^```[\s\S]*?^```/gm, "").replaceAll("\\`", "`");
+    return [...spans.matchAll(/`dragoman ([a-z]+(?: (?:add|ls|rm)\b)?)[^`\n]{0,50}`/g)].map(
+      ([, name]) => `${file}: ${name}`,
+    );
+  });
+  expect(told.length).toBeGreaterThan(20);
+  expect(told.filter((each) => !names.includes(each.split(": ")[1]!))).toEqual([]);
+});
+
+test("a long result is told whole, through a pipe that is read late", async () => {
+  // Far more than a pipe holds.
+  const long = `console.log("begin"); const { print } = await import(${JSON.stringify(join(import.meta.dir, "../../src/cli/terminal.ts"))}); print("x".repeat(400_000)); process.exit(0);`;
+  const child = Bun.spawn(
+    ["sh", "-c", '"$0" -e "$1" | { read first; echo "$first"; sleep 0.3; wc -c; }', process.execPath, long],
+    {
+      stdout: "pipe",
+    },
+  );
+  expect((await new Response(child.stdout).text()).trim().split(/\s+/)).toEqual(["begin", "400001"]);
+});
+
+test("the waiting line of a sign-in stays one row, however narrow the terminal is", async () => {
+  await using github = scriptedGithub();
+  const columns = 20;
+  await using terminal = atTerminal(["auth"], github.env, github.home, columns);
+  await terminal.shows("Signed in as octo-demo");
+  const rows = terminal
+    .written()
+    .split("\r")
+    .filter((text) => text.startsWith("Waiting"));
+  expect(rows).not.toEqual([]);
+  for (const row of rows) expect(Bun.stripANSI(row).length).toBeLessThan(columns);
+}, 20_000);
