@@ -1,9 +1,9 @@
 /** `dragoman models`: what the running server can serve, with its limits and what it costs. */
 import { z } from "zod";
 import type { Environment } from "../config/environment";
-import { ask, readAs, theServer } from "./server";
+import { ask, demoNotice, readAs, theServer } from "./server";
 import { table } from "./table";
-import { say } from "./terminal";
+import { print, printJson, say } from "./terminal";
 
 const tokens = z.number().nullable();
 
@@ -39,9 +39,9 @@ export async function models({ environment, json }: ModelsOptions): Promise<numb
   const headers: Record<string, string> = adminToken === undefined ? {} : { "x-admin-token": adminToken };
   const answer = await ask(server, { path: "/api/admin/models", headers });
   const { items } = readAs(shape, answer, server);
-  if (server.demo) say("DEMO: a scripted upstream answers, and nothing is charged.");
-  if (json) console.log(JSON.stringify(answer));
-  else for (const line of modelLines(items)) console.log(line);
+  if (server.demo) say(demoNotice);
+  if (json) printJson(answer);
+  else print(...modelLines(items));
   return 0;
 }
 
@@ -60,8 +60,7 @@ export function modelLines(items: readonly Item[]): string[] {
       costOf(model.price),
       stateOf(model),
     ]);
-  // Names are the upstream's: what would move the cursor is left out.
-  return table([head, ...rows.map((row) => row.map((cell) => cell.replace(/\p{C}/gu, "")))]);
+  return table([head, ...rows]);
 }
 
 const amount = (tokens: number | null) => (tokens === null ? "unknown" : tokens.toLocaleString("en-US"));

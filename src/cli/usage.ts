@@ -6,8 +6,8 @@ import { type Usage, usageOf } from "../api/usage";
 import type { Environment } from "../config/environment";
 import { asProxyError } from "../errors";
 import { createLogger } from "../logger";
-import { ask, type RunningServer, serverOf } from "./server";
-import { say } from "./terminal";
+import { ask, demoNotice, demoOf, type RunningServer, serverOf } from "./server";
+import { print, printJson, say } from "./terminal";
 import { usageLines } from "./usage-words";
 
 export interface UsageOptions {
@@ -17,21 +17,30 @@ export interface UsageOptions {
   enterpriseHost?: string;
 }
 
+/** As `GET /usage` gives it. */
+interface Report {
+  accounts: Usage[];
+}
+
 export async function usage(options: UsageOptions): Promise<number> {
-  const server = serverOf(options.environment);
-  const told = server && (await askServer(server));
-  const report = told ?? (await askGithub(options));
-  if (options.json) console.log(JSON.stringify(report));
+  const report = (await askServer(serverOf(options.environment))) ?? (await askBesideServers(options));
+  if (options.json) printJson(report);
   else if (report.accounts.length === 0) say("No GitHub account is signed in. Run `dragoman auth` to sign in.");
-  else for (const line of usageLines(report.accounts)) console.log(line);
+  else print(...usageLines(report.accounts));
   return 0;
 }
 
+/** GitHub, of the person's own accounts; whoever has none may have a demo that runs. */
+async function askBesideServers(options: UsageOptions): Promise<Report> {
+  const own = await askGithub(options);
+  if (own.accounts.length > 0) return own;
+  const demo = await askServer(demoOf(options.environment));
+  if (demo) say(demoNotice);
+  return demo ?? own;
+}
+
 /** What GitHub says now of each saved account, and of the one whose token is in the environment. */
-export async function askGithub(
-  options: Omit<UsageOptions, "json">,
-  savedOnly = false,
-): Promise<{ accounts: Usage[] }> {
+export async function askGithub(options: Omit<UsageOptions, "json">, savedOnly = false): Promise<Report> {
   const { environment, version } = options;
   const warnings = createLogger(() => "warn");
   // What fails stands in the report.
@@ -50,10 +59,13 @@ export async function askGithub(
   return usageOf(accounts);
 }
 
-/** @throws ProxyError when it does not answer us; undefined when it is not there any more. */
-async function askServer(server: RunningServer): Promise<{ accounts: Usage[] } | undefined> {
-  return ask(server, { path: "/usage" }).catch((thrown) => {
-    if (asProxyError(thrown).details.code !== "upstream_unreachable") throw thrown;
-    return undefined;
-  }) as Promise<{ accounts: Usage[] } | undefined>;
+/** @throws ProxyError when it does not answer us; undefined when it is not there, or not any more. */
+async function askServer(server: RunningServer | undefined): Promise<Report | undefined> {
+  return (
+    server &&
+    (ask(server, { path: "/usage" }).catch((thrown) => {
+      if (asProxyError(thrown).details.code !== "upstream_unreachable") throw thrown;
+      return undefined;
+    }) as Promise<Report | undefined>)
+  );
 }

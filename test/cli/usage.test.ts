@@ -4,6 +4,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { quotas } from "../../src/upstream/demo/accounts";
 import { run } from "../support/command";
+import { atTerminal } from "../support/terminal";
 import { type Github, scriptedGithub } from "./bench";
 
 const start = ["start", "--json", "--port", "0"];
@@ -75,6 +76,24 @@ describe("what is left", () => {
     expect((await ended(["usage", "--json"], github.env)).stdout).toBe('{"accounts":[]}\n');
   });
 
+  test("is asked of the demo that runs where nobody is signed in; one's own accounts come first", async () => {
+    await using github = scriptedGithub();
+    await using demo = run(["start", "--demo", ...start.slice(1)], { env: github.env });
+    await demo.ready();
+    const told = await ended(["usage"], github.env);
+    expect([told.code, told.stderr, told.stdout]).toEqual([
+      0,
+      expect.stringContaining("DEMO"),
+      expect.stringContaining("octo-demo"),
+    ]);
+    expect(JSON.parse((await ended(["usage", "--json"], github.env)).stdout).accounts).not.toEqual([]);
+    expect(quotaCalls(github)).toBe(0);
+    github.signIn("work-demo");
+    const own = await ended(["usage"], github.env);
+    expect([own.stderr, own.stdout]).toEqual(["", expect.stringMatching(/^work-demo .*\n$/m)]);
+    expect(own.stdout).not.toContain("octo-demo");
+  }, 20_000);
+
   test("a token of the environment comes first, as with the server", async () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo");
@@ -83,3 +102,81 @@ describe("what is left", () => {
     expect(JSON.parse(stdout)).toMatchObject({ accounts: [{ id: "work-demo" }, { id: "octo-demo" }] });
   });
 });
+
+describe("the key of a running server", () => {
+  const asked = [["usage"], ["models"], ["connect", "codex"]];
+
+  test("is found although the file has another one by now, or does not read", async () => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo");
+    const file = join(github.data, "config.json");
+    const withKeys = (...apiKeys: string[]) => writeFileSync(file, JSON.stringify({ auth: { apiKeys } }));
+    withKeys("k-of-the-start-01");
+    await using server = run(start, { env: github.env });
+    await server.ready();
+    const env = { ...github.env, DRAGOMAN_API_KEY: "k-of-the-start-01" };
+
+    withKeys("k-of-tomorrow-02");
+    for (const args of asked) expect([args, (await ended(args, env)).code]).toEqual([args, 0]);
+    expect((await ended(["connect", "codex"], env)).stdout).toContain(
+      'experimental_bearer_token = "k-of-the-start-01"',
+    );
+    expect((await ended(["connect", "codex"], env)).stderr).toContain("counts from the next start");
+    expect(await ended(["usage"], github.env)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /other than that of config\.json: .*Start the server again, or set DRAGOMAN_API_KEY/,
+      ),
+    });
+    withKeys("k-of-tomorrow-02", "k-of-the-start-01");
+    expect((await ended(["usage"], github.env)).code).toBe(0);
+
+    writeFileSync(file, '{ "logLevel": "debug", }');
+    for (const args of asked) expect([args, (await ended(args, env)).code]).toEqual([args, 0]);
+    expect(await ended(["usage"], github.env)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /asks for a client key .*mend the config.*config\.json is not valid JSON at line 1/,
+      ),
+    });
+    expect(await ended(["usage"], { ...github.env, DRAGOMAN_API_KEY: "k-of-nobody-03" })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("other than that of DRAGOMAN_API_KEY"),
+    });
+  }, 60_000);
+
+  test("is not needed where none is asked for, whatever the file says", async () => {
+    await using github = scriptedGithub();
+    github.signIn("octo-demo");
+    await using server = run(start, { env: github.env });
+    await server.ready();
+    writeFileSync(join(github.data, "config.json"), "{");
+    for (const args of asked) expect([args, (await ended(args, github.env)).code]).toEqual([args, 0]);
+  }, 30_000);
+});
+
+test("what an upstream says reaches no terminal as a command to it", async () => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo");
+  const escapes = "\u001b]0;owned\u0007\u001b[2J\u009b31m\u001b[1m\r\nforged: row\u202e";
+  const told: [string, () => Response][] = [
+    ["/copilot_internal/v2/token", () => Response.json({ message: `Not you. ${escapes}` }, { status: 403 })],
+    ["/copilot_internal/user", () => Response.json({ copilot_plan: `plan${escapes}`, login: "octo-demo" })],
+  ];
+  for (const [path, answer] of told) github.demo.intercept(path, answer, 100);
+  for (const args of [
+    ["usage"],
+    ["usage", "--json"],
+    ["auth", "ls", "-q"],
+    ["doctor"],
+    ["doctor", "--json"],
+    ["auth"],
+  ]) {
+    await using terminal = atTerminal(args, { ...github.env, NO_COLOR: "1" }, github.home);
+    await terminal.shows("owned");
+    await terminal.exited;
+    // Our own waiting line goes back and clears what is behind it.
+    const written = terminal.written().replaceAll("\u001b[K", "");
+    expect([args, written.match(/[^\P{Cc}\r\n\t]|\u202e|[\r\n]forged/gu)]).toEqual([args, null]);
+  }
+}, 60_000);

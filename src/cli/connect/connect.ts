@@ -6,9 +6,9 @@ import { clientStatus } from "../../clients/status";
 import { type ClientId, clientIds, clientOf, freshFile, isClientId } from "../../clients/table";
 import type { Environment } from "../../config/environment";
 import { ProxyError } from "../../errors";
-import { findServer, type RunningServer, theServer } from "../server";
+import { demoNotice, findServer, type RunningServer, theServer } from "../server";
 import { table } from "../table";
-import { inShort, say } from "../terminal";
+import { inShort, print, say } from "../terminal";
 import { UsageError } from "../usage-error";
 import { unifiedDiff } from "./diff";
 import { type Place, writeSettings } from "./file";
@@ -69,7 +69,7 @@ function listClients(environment: Environment): number {
     const { file, state } = clientStatus(id, { ...person(), url });
     return [id, clientOf(id).name, file ? inShort(file) : "–", file ? states[state] : "settings are printed only"];
   });
-  for (const line of table([["client", "name", "its own file", "now"], ...rows])) console.log(line);
+  print(...table([["client", "name", "its own file", "now"], ...rows]));
   say("", "`dragoman connect <client>` prints its settings, --write puts them into its file, --undo takes them back.");
   return 0;
 }
@@ -84,13 +84,13 @@ const states = {
 async function point(options: ConnectOptions, action: "print" | "write"): Promise<number> {
   const client = clientOf(options.client);
   const server = theServer(options.environment);
-  if (server.demo)
-    say("DEMO: the server that runs is the demo; a scripted upstream answers, and nothing is charged.", "");
+  if (server.demo) say(demoNotice, "");
   const models = await modelsOf(server);
+  sayRotation(server);
   const model = options.model === undefined ? undefined : pick(options.model, models.offered);
-  const setup = client.setUp({ url: server.url, key: server.key, models: models.choice, model });
+  const setup = client.setUp({ url: server.url, key: server.keys[0]?.value, models: models.choice, model });
   if (action === "print" || !client.file) {
-    print(options, setup, server);
+    printSetup(options, setup, server);
     if (action === "write")
       throw new UsageError(`${client.name} has no file of its own to write: the lines above are to be set by hand.`);
     return options.test ? test(options, server, setup, models) : 0;
@@ -101,7 +101,16 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
   return code;
 }
 
-function print({ client: id, shell }: ConnectOptions, setup: Setup, server: RunningServer): void {
+/** The set-up has the key that holds now. */
+function sayRotation({ keys: [taken, ...others] }: RunningServer): void {
+  if (taken?.from !== "DRAGOMAN_API_KEY" || !others.some(({ from }) => from === "config.json")) return;
+  say(
+    "The server still takes the key of DRAGOMAN_API_KEY, not the one in config.json, which counts from the next start: connect again then.",
+    "",
+  );
+}
+
+function printSetup({ client: id, shell }: ConnectOptions, setup: Setup, server: RunningServer): void {
   const client = clientOf(id);
   const lines = [`${client.name} → ${server.url}${server.demo ? " (DEMO)" : ""}, model ${setup.model.id}`, ""];
   if (client.file) {
@@ -119,7 +128,7 @@ function print({ client: id, shell }: ConnectOptions, setup: Setup, server: Runn
     lines.push(`${name}:`, "", text, "");
   if (setup.note) lines.push(setup.note);
   if (setup.command) lines.push(`Then run: ${setup.command}`);
-  console.log(lines.join("\n").trimEnd());
+  print(lines.join("\n").trimEnd());
 }
 
 /** Variables that the file cannot stand in for. */
@@ -131,9 +140,10 @@ function notInFile({ variables, edits }: Setup): string[] {
 async function write({ client: id, environment }: ConnectOptions, setup: Setup, server: RunningServer): Promise<void> {
   const { file, before, after, kept, open } = await writeSettings(placeOf(id, environment), setup.edits);
   if (before === after) say(`${inShort(file)} says all of it already; nothing was changed.`);
-  const secrets = server.key === undefined ? [] : [server.key];
-  for (const line of unifiedDiff(before, after, inShort(file))) console.log(maskSecrets(line, secrets));
-  if (open && server.key !== undefined && JSON.stringify(setup.edits).includes(JSON.stringify(server.key)))
+  const key = server.keys[0]?.value;
+  const secrets = server.keys.map(({ value }) => value);
+  for (const line of unifiedDiff(before, after, inShort(file))) print(maskSecrets(line, secrets));
+  if (open && key !== undefined && JSON.stringify(setup.edits).includes(JSON.stringify(key)))
     say(
       `Others on this machine can read ${inShort(file)}, and the client key stands in it now. Run: chmod 600 ${JSON.stringify(file)}`,
     );
