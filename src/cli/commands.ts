@@ -159,7 +159,7 @@ export function commandLine(argv: string[], version: string): CAC {
     .option("--print", "Print its settings; this is what happens unless told")
     .option("--write", "Put them into its own file, after a backup, and try one call")
     .option("--undo", "Put the file back as it was")
-    .option("--force", "With --undo: also a file that was changed since; a copy of it is kept")
+    .option("--force", "With --undo: also what of dragoman's was changed there since; a copy of the file is kept")
     .option("--model <id>", "The model it is to use, instead of the newest that suits it")
     .option("--shell <name>", "Print for this shell: bash, fish, powershell or cmd")
     .option("--test", "Try one call, also where no model is free of charge")

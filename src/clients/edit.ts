@@ -4,7 +4,7 @@ export type Path = readonly (string | { name: string })[];
 
 export interface Edit {
   path: Path;
-  /** Replaces what stands there, whole. */
+  /** Replaces what stands there, whole; undefined takes it away. */
   value: unknown;
   /** Counts only where nothing stands there. */
   unlessSet?: boolean;

@@ -42,10 +42,7 @@ export function readSettings(format: Format, text: string): Record<string, unkno
 export function edited(format: Format, text: string, edits: readonly Edit[]): string {
   const before = readSettings(format, text);
   const due = edits.filter(({ path, unlessSet }) => !unlessSet || valueAt(before, path) === undefined);
-  const wanted = due.reduce<Record<string, unknown>>(
-    (value, { path, value: put }) => withValue(value, path, put),
-    before,
-  );
+  const wanted = withEdits(before, due);
   if (Bun.deepEquals(wanted, before)) return text;
   const [mark, body] = text.startsWith(byteOrderMark) ? [byteOrderMark, text.slice(1)] : ["", text];
   const changed = due.filter(({ path, value }) => !Bun.deepEquals(valueAt(before, path), value));
@@ -73,6 +70,28 @@ export function valueAt(value: unknown, path: Path): unknown {
     if (typeof step !== "string") return Array.isArray(inner) ? inner.find((item) => isNamed(item, step)) : undefined;
     return isObject(inner) && Object.hasOwn(inner, step) ? inner[step] : undefined;
   }, value);
+}
+
+/** What settings say with these edits made. @throws ProxyError `conflict` where something of another kind stands. */
+export const withEdits = (settings: Record<string, unknown>, edits: readonly Edit[]): Record<string, unknown> =>
+  edits.reduce(
+    (said, { path, value }) => (value === undefined ? withoutValue(said, path) : withValue(said, path, value)),
+    settings,
+  );
+
+/** A copy in which nothing stands there. */
+function withoutValue<T>(value: T, [step, ...rest]: Path): T {
+  const isList = Array.isArray(value);
+  if (step === undefined || (!isList && !isObject(value))) return value;
+  const inner = valueAt(value, [step]);
+  if (inner === undefined) return value;
+  const kept = rest.length > 0 ? withoutValue(inner, rest) : undefined;
+  if (isList) {
+    const at = value.indexOf(inner);
+    return (kept === undefined ? value.toSpliced(at, 1) : value.with(at, kept)) as T;
+  }
+  const entries = Object.entries(value).map(([name, each]) => [name, name === step ? kept : each] as const);
+  return Object.fromEntries(entries.filter(([name]) => name !== step || kept !== undefined)) as T;
 }
 
 /** A copy with the value put there; what is missing on the way is made, and what is no record or list is refused. */

@@ -1,4 +1,5 @@
 /** JSON as editors read it, with comments and commas at the end: where its members stand, and how one is put there. */
+import { isObject } from "../json";
 import { type Edit, SettingsFault } from "./edit";
 import { type Change, ended, lineAt, lineEnding, withChanges } from "./lines";
 
@@ -42,8 +43,9 @@ interface Style {
 function put(text: string, node: Node, [name = "", ...rest]: string[], whole: object, style: Style): Change[] {
   const wanted = (whole as Record<string, unknown>)[name];
   const found = node.members?.findLast((member) => member.name === name);
+  if (wanted === undefined) return found ? remove(text, node, found) : [];
   if (!found) return insert(text, node, name, wanted, style);
-  if (rest.length > 0 && found.node.members) return put(text, found.node, rest, wanted as object, style);
+  if (rest.length > 0 && found.node.members && isObject(wanted)) return put(text, found.node, rest, wanted, style);
   if (Bun.deepEquals(found.node.value, wanted)) return [];
   const { start, end } = found.node;
   return [{ start, end, text: print(wanted, indentAt(text, found.start), style.unit, style.eol) }];
@@ -72,6 +74,23 @@ function insert(text: string, node: Node, name: string, value: unknown, { unit, 
   const at =
     behind + /^[ \t]*(?:\/\/[^\r\n]*|\/\*[^\r\n]*?\*\/[ \t]*(?=[\r\n]))?/.exec(text.slice(behind))![0].trimEnd().length;
   return [...first, { start: at, end: at, text: `${eol}${indent}${member(indent)}${closing}` }];
+}
+
+/** A member with its comma, and with its lines where it stands on lines of its own. */
+function remove(text: string, { members = [] }: Node, member: Member): Change[] {
+  const comma = skip(text, member.node.end);
+  const hasComma = text[comma] === ",";
+  const [start, end] = [member.start, hasComma ? comma + 1 : member.node.end];
+  const before = members[members.indexOf(member) - 1];
+  const at = before && !hasComma ? skip(text, before.node.end) : -1;
+  const separator: Change[] = at < 0 ? [] : [{ start: at, end: at + 1, text: "" }];
+  const lineStart = text.lastIndexOf("\n", start - 1) + 1;
+  const behind = /^[ \t]*(?:\r?\n)?/.exec(text.slice(end))![0];
+  if (/^[ \t]*$/.test(text.slice(lineStart, start)) && behind.endsWith("\n"))
+    return [...separator, { start: lineStart, end: end + behind.length, text: "" }];
+  if (hasComma) return [{ start, end: end + /^[ \t]*/.exec(behind)![0].length, text: "" }];
+  const space = /[ \t]*$/.exec(text.slice(at + 1, start))![0].length;
+  return [...separator, { start: start - space, end, text: "" }];
 }
 
 /** The space that the line begins with in which this stands. */

@@ -18,6 +18,7 @@ export function parseToml(text: string): unknown {
 export function editToml(text: string, edits: readonly Edit[]): string {
   return edits.reduce((now, { path, value }) => {
     const names = path as string[];
+    if (value === undefined) return takeOut(now, names);
     return isObject(value) ? putTable(now, names, value) : putKey(now, names, value);
   }, text);
 }
@@ -76,6 +77,22 @@ function putTable(text: string, path: string[], value: Record<string, unknown>):
   return withChanges(text, changes);
 }
 
+/** Also what stands below it. */
+function takeOut(text: string, path: string[]): string {
+  const isBelow = ({ path: own }: { path: string[] }) => isSame(own.slice(0, path.length), path);
+  const tables = tablesIn(text).filter(isBelow);
+  const keys = read(text).filter((statement) => statement.kind === "key" && isBelow(statement));
+  const apart = keys.filter(({ start }) => !tables.some((table) => table.start <= start && start < table.end));
+  return withChanges(text, [
+    ...tables.map(({ start, end }) => ({ start: withBlankLine(text, start), end, text: "" })),
+    ...apart.map(({ start, end }) => ({ start, end, text: "" })),
+  ]);
+}
+
+/** Where the blank line begins that sets a table apart from what stands above it. */
+const withBlankLine = (text: string, start: number): number =>
+  start - (/(?<=\n)\r?\n$/.exec(text.slice(0, start))?.[0].length ?? 0);
+
 /** Each table from its header to the end of its last key. */
 function tablesIn(text: string): { path: string[]; start: number; end: number }[] {
   const tables: { path: string[]; start: number; end: number }[] = [];
@@ -104,6 +121,8 @@ const key = (name: string) => (/^[\w-]+$/.test(name) ? name : JSON.stringify(nam
 
 function print(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(print).join(", ")}]`;
+  // Dates and times are what Bun reads them as, and are written as they were read.
+  if (isObject(value) && ![Object.prototype, null].includes(Object.getPrototypeOf(value))) return String(value);
   if (!isObject(value)) return JSON.stringify(value);
   return `{ ${Object.entries(value)
     .map(([name, item]) => `${key(name)} = ${print(item)}`)

@@ -1,6 +1,6 @@
 /** YAML: where its outermost keys stand, and how one of them, or an item of its list, is put there. Bun reads it. */
 import { isObject } from "../json";
-import { type Edit, SettingsFault } from "./edit";
+import { type Edit, type Path, SettingsFault } from "./edit";
 import { ended, faultLine, lineEnding } from "./lines";
 
 /** @throws SettingsFault */
@@ -16,6 +16,7 @@ export function parseYaml(text: string): unknown {
 /** Knows outermost keys, and items by name in their lists. */
 export function editYaml(text: string, edits: readonly Edit[]): string {
   return edits.reduce((now, { path: [name, item], value }) => {
+    if (value === undefined) return takeOut(now, name as string, item);
     const put = item === undefined ? putKey : putItem;
     return put(now, name as string, value);
   }, text);
@@ -54,9 +55,21 @@ function putItem(text: string, name: string, value: unknown): string {
   return ended(before) + [...head, ...added, ...lines.slice(at + gone)].join("");
 }
 
+function takeOut(text: string, name: string, item: Path[number] | undefined): string {
+  const lines = split(text);
+  const block = blocksIn(lines).find((each) => each.name === name);
+  if (!block) return text;
+  if (item === undefined) return lines.toSpliced(block.first, block.last - block.first).join("");
+  const items = itemsIn(lines, block);
+  const found = items.find(({ first, last }) => nameOf(lines.slice(first, last)) === (item as { name: string }).name);
+  if (!found) return text;
+  if (items.length === 1) return putKey(text, name, []);
+  return lines.toSpliced(found.first, found.last - found.first).join("");
+}
+
 /** Key, its value on this line, a comment behind it, and the line's ending. */
 const keyLine =
-  /^((?:"[^"]*"|'[^']*'|[^\s#"'[\]{}&*!|>%@`-][^#:]*?)\s*:)(?=\s|$)[ \t]*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|.*?)([ \t]+#.*?)?(\r?\n)?$/;
+  /^((?:"[^"]*"|'[^']*'|[^\s#"'[\]{}&*!|>%@`-][^#:]*?)\s*:)(?=\s|$)[ \t]*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|(?!#).*?)([ \t]+#.*?)?(\r?\n)?$/;
 
 const split = (text: string) => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { announceRunning } from "../../src/cli/running";
-import { readSettings } from "../../src/clients/formats";
+import { type Format, readSettings } from "../../src/clients/formats";
 import { clientStatus } from "../../src/clients/status";
 import { type ClientId, clientIds, clientOf } from "../../src/clients/table";
 import { type Command, run } from "../support/command";
@@ -403,26 +403,98 @@ describe("the way back", () => {
     else expect([code, text(path)]).toEqual([1, changed]);
   });
 
-  test("is not taken over lines of ours that somebody has changed, unless it is forced; a copy is kept", async () => {
+  test.each([
+    ["claude-code", '"ANTHROPIC_MODEL": "claude-sonnet-4.6"', '"ANTHROPIC_MODEL": "opus"', "env.ANTHROPIC_MODEL"],
+    ["codex", 'model_provider = "dragoman"', 'model_provider = "openai"', "model_provider"],
+    ["aider", "model: openai/claude-sonnet-4.6", "model: haiku", "model"],
+  ] as const)(
+    "%s: is not taken over a setting of ours that somebody has changed, unless it is forced",
+    async (id, ours, theirs, name) => {
+      using own = person();
+      const path = own.settle(id, settings[id]!);
+      await own.connect(id, "--write");
+      expect(text(path)).toContain(ours);
+      const more = {
+        "claude-code": ['"stays"', '"stays, and more"'],
+        codex: ["# mine", "# mine, and more"],
+        aider: ["## mine", "## mine, and more"],
+      }[id];
+      const changed = text(path).replace(ours, theirs).replace(more[0]!, more[1]!);
+      writeFileSync(path, changed);
+      const refused = await own.connect(id, "--undo");
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining(`changed since (${name})`)]);
+      expect(refused.stderr).toContain(`\`dragoman connect ${id} --undo --force\``);
+      expect(text(path)).toBe(changed);
+      // Nor is that change lost when it is written anew.
+      await own.connect(id, "--write", "--model", "gpt-5.4");
+      expect(text(path)).toContain(more[1]!);
+      expect((await own.connect(id, "--undo")).code).toBe(1);
+      const forced = await own.connect(id, "--undo", "--force");
+      expect(forced.code).toBe(0);
+      // What is theirs stays also then.
+      const { format } = clientOf(id).file!;
+      expect(readSettings(format, text(path))).toEqual(readSettings(format, settings[id]!.replace(more[0]!, more[1]!)));
+      expect(text(path)).toContain(more[1]!);
+      const kept = /kept in (\S+)\.\n/.exec(forced.stderr)![1]!;
+      expect(text(kept)).toContain("and more");
+      expect(statSync(kept).mode & 0o777).toBe(0o600);
+      expect(own.backups(id).filter((file) => file.endsWith(".json"))).toEqual([]);
+    },
+    20_000,
+  );
+
+  test("of a file that does not read any more says what a forced one does, and that is what it does", async () => {
     using own = person();
-    const path = own.settle("claude-code", settings["claude-code"]!);
+    const path = own.path("claude-code");
     await own.connect("claude-code", "--write");
-    const changed = text(path).replace('"stays"', '"stays, and more"');
-    writeFileSync(path, changed);
+    writeFileSync(path, `${text(path)}}`);
     const refused = await own.connect("claude-code", "--undo");
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("--undo --force")]);
-    expect(text(path)).toBe(changed);
-    // Nor is that change lost when it is written anew.
-    await own.connect("claude-code", "--write", "--model", "gpt-5.4");
-    expect(text(path)).toContain("stays, and more");
-    expect((await own.connect("claude-code", "--undo")).code).toBe(1);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("removes the file, as there was none")]);
     const forced = await own.connect("claude-code", "--undo", "--force");
-    expect(forced.code).toBe(0);
-    expect(text(path)).toBe(settings["claude-code"]!);
-    const kept = /kept in (\S+)\.\n/.exec(forced.stderr)![1]!;
-    expect(text(kept)).toContain("stays, and more");
-    expect(statSync(kept).mode & 0o777).toBe(0o600);
+    expect([forced.code, existsSync(path)]).toEqual([0, false]);
+    expect(text(/kept in (\S+)\.\n/.exec(forced.stderr)![1]!)).toEndWith("}\n}");
   });
+
+  /** As each format's clients put a setting of their own in. */
+  const putIn: Record<Format, ((now: string) => string)[]> = {
+    json: [
+      (now) => JSON.stringify({ ...(readSettings("json", now) as object), theirs: { own: ["stays"] } }),
+      (now) => JSON.stringify({ theirs: { own: ["stays"] }, ...(readSettings("json", now) as object) }, null, 2),
+      (now) => now.replace(/\s*,?\s*\}\s*$/, ', "theirs": { "own": ["stays"] } }'),
+    ],
+    toml: [(now) => now.replace(/^model_provider = .*\n/m, '$&theirs = { own = ["stays"] }\n')],
+    yaml: [(now) => `${now}theirs: { own: [stays] }\n`, (now) => `theirs: { own: [stays] }\n${now}`],
+  };
+
+  test.concurrent.each(
+    withFile.flatMap(
+      (id) =>
+        [
+          [id, ""],
+          [id, settings[id]!],
+        ] as const,
+    ),
+  )(
+    "of %s takes out ours alone, whatever the client has put in, from %j",
+    async (id, before) => {
+      const { format } = clientOf(id).file!;
+      for (const put of putIn[format]) {
+        using own = person();
+        if (before !== "") own.settle(id, before);
+        await own.connect(id, "--write");
+        const path = own.path(id);
+        writeFileSync(path, put(text(path)));
+        const { code, stderr } = await own.connect(id, "--undo");
+        expect([code, stderr]).toEqual([0, expect.stringContaining("what was changed there since stays")]);
+        expect(readSettings(format, text(path))).toEqual({
+          ...readSettings(format, before),
+          theirs: { own: ["stays"] },
+        });
+        expect(own.backups(id)).toEqual([]);
+      }
+    },
+    60_000,
+  );
 
   test("knows what Cline notes for itself each time it runs", async () => {
     using own = person();

@@ -6,6 +6,7 @@ import { SettingsFault } from "../../src/clients/edit";
 import { edited, readSettings } from "../../src/clients/formats";
 import { chooseModels } from "../../src/clients/models";
 import { clientOf } from "../../src/clients/table";
+import { takeBack } from "../../src/clients/take-back";
 import { isObject } from "../../src/json";
 import { models } from "./clients";
 
@@ -31,6 +32,28 @@ function check(format: Format, text: string): void {
   const crlf = /^[^\n]*\r\n/.test(text);
   if (crlf || !text.includes("\r")) expect(/(^|[^\r])\n/.test(after)).toBe(!crlf && after.includes("\n"));
   expect(put(format, after)).toBe(after);
+  checkBack(format, text, after);
+}
+
+/** Taken out again, also after the client has put in something of its own: theirs is all there, and nothing of ours. */
+function checkBack(format: Format, before: string, written: string): void {
+  const paths = editsFor(format).map(({ path }) => path);
+  const was = readSettings(format, before);
+  const own = { path: ["theirs"], value: "stays" };
+  for (const now of [written, edited(format, written, [own]), ...(format === "json" ? reprinted(written) : [])]) {
+    const left = takeBack({ format, paths }, { before, written, now }, false);
+    if (!left || "changed" in left) throw new Error(`not taken back: ${JSON.stringify({ left, before, now })}`);
+    const is = readSettings(format, left.text);
+    expect(is).toEqual(now === written ? was : { ...was, theirs: "stays" });
+    if (format !== "json" || now.includes("remark"))
+      expect([left.text, left.text.match(/remark \d+/g)]).toEqual([left.text, before.match(/remark \d+/g)]);
+  }
+}
+
+/** As clients write their files anew: without the remarks, in lines or in one. */
+function reprinted(text: string): string[] {
+  const value = { theirs: "stays", ...readSettings("json", text) };
+  return [JSON.stringify(value), JSON.stringify(value, null, 2)];
 }
 
 /** Of what ours stands beside, what must still be there. */

@@ -23,6 +23,8 @@ const schema = z.object({
   mode: z.int(),
   /** What we wrote last. */
   written: bytes,
+  /** Where in it we have put something. */
+  paths: z.array(z.array(z.union([z.string(), z.object({ name: z.string() })]))).default([]),
   /** Somebody else changed it between two of our writes, in a way that cannot be told apart from ours. */
   mixed: z.boolean(),
   /** Folders that were made for it, the outermost first. */

@@ -5,6 +5,7 @@ import { type Edit, SettingsFault } from "../../clients/edit";
 import { edited, mostBytes } from "../../clients/formats";
 import type { Client } from "../../clients/setup";
 import type { ClientId } from "../../clients/table";
+import type { TakenBack } from "../../clients/take-back";
 import { removeLeftovers, replaceFile } from "../../config/files";
 import { codeOf, ProxyError } from "../../errors";
 import { type Backup, backupPath, inBackups, readBackup, targetOf, writeBackup } from "./backup";
@@ -46,7 +47,8 @@ export async function writeSettings(place: Place, edits: readonly Edit[]): Promi
     const fresh = { mode: now?.mode ?? 0o600, folders: missing(target), at: new Date().toISOString() };
     const { mode, folders, at } = start.earlier ?? fresh;
     const { original: content, mixed } = start;
-    const backup = { file, target, content, mode, folders, at, mixed, written: Buffer.from(after) };
+    const paths = [...(start.earlier?.paths ?? []), ...edits.map(({ path }) => [...path])];
+    const backup = { file, target, content, mode, folders, at, mixed, paths, written: Buffer.from(after) };
     // Whoever is stopped between the two has lost nothing.
     writeBackup(path, backup);
     try {
@@ -80,19 +82,30 @@ function whereToStart(place: Place, earlier: Backup | undefined, now: Found | un
   const { content, mixed } = earlier;
   if (isSame(bytes, earlier.written))
     return { base: mixed ? bytes : (content ?? undefined), original: content, mixed, earlier };
-  const theirs = mixed || !bytes ? undefined : theirsIn(place, earlier, bytes);
-  if (theirs === undefined) return { base: bytes, original: content, mixed: true, earlier };
-  if (theirs.trim() === "" && content === null) return { base: undefined, original: null, mixed, earlier };
-  return { base: Buffer.from(theirs), original: Buffer.from(theirs), mixed: false, earlier };
+  const theirs = mixed || !bytes ? undefined : theirsIn(place, earlier, bytes, false);
+  if (!theirs || "changed" in theirs) return { base: bytes, original: content, mixed: true, earlier };
+  const { text } = theirs;
+  if (text.trim() === "" && content === null) return { base: undefined, original: null, mixed, earlier };
+  return { base: Buffer.from(text), original: Buffer.from(text), mixed: false, earlier };
 }
 
-/** @returns Undefined when theirs cannot be told from ours. */
-export function theirsIn({ settings }: Place, { file, content, written }: Backup, now: Uint8Array): string | undefined {
-  return withoutOurs(settings.format, {
+/**
+ * @param force Also what is ours and was changed since.
+ * @returns Undefined when theirs cannot be told from ours.
+ */
+export function theirsIn(
+  { settings }: Place,
+  { file, content, written, paths }: Backup,
+  now: Uint8Array,
+  force: boolean,
+): TakenBack | undefined {
+  const { format, bookkeeping } = settings;
+  const versions = {
     before: textOf(file, content ?? undefined),
     written: textOf(file, written),
     now: textOf(file, now),
-  });
+  };
+  return withoutOurs({ format, paths, bookkeeping }, versions, force);
 }
 
 export interface Found {

@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { SettingsFault } from "../../clients/edit";
 import { readSettings } from "../../clients/formats";
 import type { ClientId } from "../../clients/table";
+import type { TakenBack } from "../../clients/take-back";
 import { replaceFile } from "../../config/files";
 import { codeOf, ProxyError } from "../../errors";
 import { type Backup, findBackup, inBackups, writeBackup } from "./backup";
@@ -17,8 +18,9 @@ export interface Undone {
 }
 
 /**
- * Puts the file back byte for byte. What somebody has changed since, in other lines than ours, stays.
- * @param force Also when their changes cannot be told apart from ours; a copy of theirs is kept then.
+ * Puts the file back byte for byte. What somebody has changed since, in other settings than ours, stays.
+ * @param force Also settings of ours that were changed since, and a file in which theirs and ours cannot be told apart;
+ * a copy of the changed one is kept then.
  * @returns Undefined when we have written nothing.
  * @throws ProxyError `conflict` when it must be forced, or when it is not clear which file is meant.
  */
@@ -34,20 +36,23 @@ export async function undoSettings(place: Place, force: boolean): Promise<Undone
       return { state, file, kept };
     };
     if (isSame(now?.bytes, content ?? undefined)) return done("as it was");
-    const changed = backup.mixed || !now || !isOurs(place, backup, now);
-    if (changed && !force) {
-      const theirs = backup.mixed || !now ? undefined : theirsIn(place, backup, now.bytes);
-      if (!now) throw goneSince(place.id, backup);
-      if (theirs === undefined) throw changedSince(place.id, backup);
-      if (theirs.trim() !== "" || content !== null) {
-        attempt(file, () => replaceFile(target, theirs, now.mode));
-        return done("taken out");
-      }
-    }
-    const kept = changed && force && now ? path.replace(/\.json$/, `.changed-${Date.now()}`) : undefined;
-    if (kept && now) replaceFile(kept, now.bytes, 0o600);
-    attempt(file, () => restore(backup));
-    return done(content === null ? "removed" : "restored", kept);
+    if (!now && !force) throw goneSince(place.id, backup);
+    const putBack = (kept?: string): Undone => {
+      attempt(file, () => restore(backup));
+      return done(content === null ? "removed" : "restored", kept);
+    };
+    if (!now || (!backup.mixed && isOurs(place, backup, now))) return putBack();
+    const apart = backup.mixed ? undefined : theirsIn(place, backup, now.bytes, false);
+    const theirs = apart && "text" in apart ? apart.text : undefined;
+    if (theirs === undefined && !force) throw changedSince(place.id, backup, apart);
+    const kept = theirs === undefined ? path.replace(/\.json$/, `.changed-${Date.now()}`) : undefined;
+    if (kept) replaceFile(kept, now.bytes, 0o600);
+    const forced = theirs === undefined ? theirsIn(place, backup, now.bytes, true) : undefined;
+    const left = theirs ?? (forced && "text" in forced ? forced.text : undefined);
+    const isBlank = content === null && left?.trim() === "";
+    if (left === undefined || isBlank || (content && isSame(Buffer.from(left), content))) return putBack(kept);
+    attempt(file, () => replaceFile(target, left, now.mode));
+    return done("taken out", kept);
   });
 }
 
@@ -90,19 +95,30 @@ function attempt(file: string, write: () => void): void {
   }
 }
 
-const toForce = (id: ClientId, { at }: Backup) =>
-  `\`dragoman connect ${id} --undo --force\`: it puts back the file of ${at.slice(0, 16).replace("T", " ")} UTC`;
+const forceOf = (id: ClientId) => `\`dragoman connect ${id} --undo --force\``;
+
+/** What was there before us. */
+const whatWas = ({ at, content }: Backup) =>
+  content === null
+    ? "removes the file, as there was none"
+    : `puts back the file of ${at.slice(0, 16).replace("T", " ")} UTC`;
 
 function goneSince(id: ClientId, backup: Backup): ProxyError {
   return new ProxyError(
     "conflict",
-    `${backup.file} is not there any more, so nothing was done. To have it again, run ${toForce(id, backup)}.`,
+    backup.content === null
+      ? `${backup.file} is not there any more, so nothing was done. ${forceOf(id)} forgets it.`
+      : `${backup.file} is not there any more, so nothing was done. To have it again, run ${forceOf(id)}: it ${whatWas(backup)}.`,
   );
 }
 
-function changedSince(id: ClientId, backup: Backup): ProxyError {
+/** @param apart Undefined where theirs cannot be told from ours. */
+function changedSince(id: ClientId, backup: Backup, apart: TakenBack | undefined): ProxyError {
+  const changed = apart && "changed" in apart ? apart.changed.join(", ") : undefined;
   return new ProxyError(
     "conflict",
-    `${backup.file} was changed since dragoman wrote into it, so that the one cannot be told from the other; it was left alone. Either take the dragoman entries out by hand, or run ${toForce(id, backup)} and keeps a copy of the one that is there now.`,
+    changed === undefined
+      ? `${backup.file} was changed since dragoman wrote into it, so that the one cannot be told from the other; it was left alone. Either take the dragoman entries out by hand, or run ${forceOf(id)}: it takes them out where it can, or else ${whatWas(backup)}, and keeps a copy of the one that is there now.`
+      : `${backup.file} was left alone: what dragoman wrote there was changed since (${changed}). Run ${forceOf(id)} to take that back too: everything else in it stays, and a copy of the file is kept.`,
   );
 }

@@ -2,18 +2,22 @@
 
 import { SettingsFault } from "../../clients/edit";
 import { type Format, readSettings } from "../../clients/formats";
+import { type Ours, type TakenBack, takeBack, type Versions } from "../../clients/take-back";
 import { isObject } from "../../json";
 import { mergeTexts } from "./merge";
 
-export interface Versions {
-  /** What stood there before us; empty when there was no file. */
-  before: string;
-  written: string;
-  now: string;
+/**
+ * By lines where they differ by lines, which keeps every byte of both; else by what the settings say.
+ * @param force By what the settings say, and also what is ours and was changed since.
+ * @returns Undefined when the two cannot be told apart.
+ */
+export function withoutOurs(ours: Ours, versions: Versions, force: boolean): TakenBack | undefined {
+  const text = force ? undefined : byLines(ours.format, versions);
+  return text === undefined ? takeBack(ours, versions, force) : { text };
 }
 
-/** @returns Undefined when the two cannot be told apart, or theirs would mean something else without ours. */
-export function withoutOurs(format: Format, { before, written, now }: Versions): string | undefined {
+/** @returns Undefined also when theirs would mean something else without ours. */
+function byLines(format: Format, { before, written, now }: Versions): string | undefined {
   const text = mergeTexts(written, before, now);
   if (text === undefined) return undefined;
   try {
