@@ -1,8 +1,24 @@
 /** Coding agents of the terminal: each with a file of its own. */
+import { isObject } from "../json";
 import { valueAt } from "./formats";
 import { locations } from "./locate";
 import { type Model, serves, withModel } from "./models";
 import { type Client, each, known, noKey, nothing, windowOf } from "./setup";
+
+/** What sends Claude Code to a cloud, whatever its address says. (Claude Code's documentation, “Environment variables”.) */
+const clouds: Record<string, string> = {
+  CLAUDE_CODE_USE_BEDROCK: "Amazon Bedrock",
+  CLAUDE_CODE_USE_MANTLE: "Amazon Bedrock",
+  CLAUDE_CODE_USE_ANTHROPIC_AWS: "Claude on AWS",
+  CLAUDE_CODE_USE_VERTEX: "Google Vertex AI",
+  CLAUDE_CODE_USE_FOUNDRY: "Microsoft Foundry",
+};
+
+/** Those that are switched on in an environment. */
+export const cloudsIn = (env: unknown): { name: string; cloud: string }[] =>
+  Object.entries(clouds)
+    .map(([name, cloud]) => ({ name, cloud }))
+    .filter(({ name }) => /^(?:1|true|yes|on)$/i.test(String(valueAt(env, [name])).trim()));
 
 const claudeCode: Client = {
   name: "Claude Code",
@@ -13,6 +29,11 @@ const claudeCode: Client = {
     format: "json",
     locate: locations["claude-code"],
     addresses: (settings) => [valueAt(settings, ["env", "ANTHROPIC_BASE_URL"])],
+    caveats: ({ env }) =>
+      cloudsIn(env).map(({ name, cloud }) => ({
+        says: `${name} in it sends Claude Code to ${cloud}`,
+        overrides: true,
+      })),
   },
   setUp({ url, key = noKey, models, model = models.claude }) {
     const foreign = !/^claude-/.test(model.id) && windowOf(model) !== undefined;
@@ -37,6 +58,18 @@ const claudeCode: Client = {
   },
 };
 
+/** Its own provider has an address of its own key. */
+function addressOfCodex({
+  model_provider = "openai",
+  model_providers,
+  openai_base_url,
+}: Record<string, unknown>): unknown {
+  return (
+    valueAt(model_providers, [String(model_provider), "base_url"]) ??
+    (model_provider === "openai" ? openai_base_url : undefined)
+  );
+}
+
 const codex: Client = {
   name: "Codex",
   speaks: "responses",
@@ -45,10 +78,16 @@ const codex: Client = {
   file: {
     format: "toml",
     locate: locations.codex,
-    addresses: (settings) => [
-      valueAt(settings, ["model_providers", String(settings.model_provider), "base_url"]),
-      settings.openai_base_url,
-    ],
+    addresses: (settings) => [addressOfCodex(settings)],
+    caveats: (settings, isHere) => {
+      const { profile } = settings;
+      if (typeof profile !== "string") return [];
+      const own = valueAt(settings, ["profiles", profile]);
+      const says = `\`profile = ${JSON.stringify(profile)}\` in it goes before: Codex 0.134 and later does not start with that key`;
+      const isOurs = !isObject(own) || isHere(addressOfCodex({ ...settings, ...own }));
+      const older = `, and an older one goes to the provider ${String(valueAt(own, ["model_provider"]))}`;
+      return [{ says: isOurs ? says : says + older, overrides: true }];
+    },
   },
   setUp({ url, key, models, model = models.gpt }) {
     const provider = {
@@ -68,7 +107,7 @@ const codex: Client = {
         { path: ["model_providers", "dragoman"], value: provider },
       ],
       command: "codex",
-      note: "OPENAI_BASE_URL is not read by newer versions. A profile of yours that names another provider goes before this.",
+      note: "OPENAI_BASE_URL is not read by newer versions. A profile that names another provider goes before this: `codex --profile work` reads work.config.toml beside this file. With a `profile` key in config.toml, as older versions had it, Codex 0.134 and later does not start.",
     };
   },
 };
@@ -99,6 +138,11 @@ const opencode: Client = {
     format: "json",
     locate: locations.opencode,
     addresses: ({ provider }) => each(provider).map((one) => valueAt(one, ["options", "baseURL"])),
+    caveats: ({ model, provider }, isHere) => {
+      if (typeof model !== "string" || isHere(valueAt(provider, [model.split("/")[0]!, "options", "baseURL"])))
+        return [];
+      return [{ says: `its \`model\` is ${model}, of another provider`, overrides: true }];
+    },
   },
   setUp({ url, key = noKey, models, model = models.claude }) {
     return {

@@ -78,6 +78,13 @@ const continueDev: Client = {
     format: "yaml",
     locate: locations.continue,
     addresses: ({ models }) => each(models).map((one) => valueAt(one, ["apiBase"])),
+    caveats: ({ models }, isHere) => {
+      const [first] = each(models);
+      if (first === undefined || isHere(valueAt(first, ["apiBase"]))) return [];
+      const name = String(valueAt(first, ["name"]) ?? "without a name");
+      const says = `\`cn\` takes the first model in it, which is “${name}”: choose “dragoman” there with /model, or put it first`;
+      return [{ says, overrides: false }];
+    },
   },
   setUp(place) {
     const { models, model = models.claude } = place;
@@ -92,7 +99,7 @@ const continueDev: Client = {
         continueModel("dragoman small", models.small, place),
       ],
       command: "cn",
-      note: "In the editor the models stand in its list as “dragoman” and “dragoman small”.",
+      note: "In the editor the models stand in its list as “dragoman” and “dragoman small”; `cn` takes the first of the list.",
     };
   },
 };
@@ -109,6 +116,13 @@ const zed: Client = {
       ...each(providers).map((one) => valueAt(one, ["api_url"])),
       ...each(valueAt(providers, ["openai_compatible"])).map((one) => valueAt(one, ["api_url"])),
     ],
+    caveats: ({ agent, language_models: providers }, isHere) => {
+      const named = valueAt(agent, ["default_model", "provider"]);
+      if (typeof named !== "string") return [];
+      const settings = valueAt(providers, ["openai_compatible", named]) ?? valueAt(providers, [named]);
+      if (isHere(valueAt(settings, ["api_url"]))) return [];
+      return [{ says: `its agent's \`default_model\` is of another provider, ${named}`, overrides: true }];
+    },
   },
   setUp({ url, key = noKey, models, model = models.claude }) {
     return {

@@ -39,6 +39,13 @@ export interface Snippet {
   shell?: Shell;
 }
 
+export interface Caveat {
+  /** As the end of a sentence: `… , but <says>.` */
+  says: string;
+  /** It goes before our address: the client calls somebody else. */
+  overrides: boolean;
+}
+
 export interface Client {
   name: string;
   /** What it speaks to us, and what it is tried with. */
@@ -51,6 +58,8 @@ export interface Client {
     locate(around: Surroundings): string;
     /** The addresses that the client calls, as its settings stand. */
     addresses(settings: Record<string, unknown>): unknown[];
+    /** What else its settings say that a person who points it here should know. @param isHere Whether an address is ours. */
+    caveats?(settings: Record<string, unknown>, isHere: (address: unknown) => boolean): Caveat[];
     /** For a client that writes its file anew at each run: the settings without what it notes there for itself. */
     bookkeeping?(settings: Record<string, unknown>): unknown;
   };

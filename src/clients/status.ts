@@ -10,8 +10,13 @@ import { type ClientId, clientOf } from "./table";
 export interface ClientStatus {
   /** Undefined for what has no file of its own. */
   file?: string;
-  /** No file; a file that names another address or none; one that names ours; one that cannot be read. */
-  state: "absent" | "elsewhere" | "here" | "unreadable";
+  /**
+   * No file; a file that names another address or none; one that names ours; one that names ours, and something that
+   * goes before it; one that cannot be read.
+   */
+  state: "absent" | "elsewhere" | "here" | "overridden" | "unreadable";
+  /** What else it says that matters, where it names our address: ends of sentences. */
+  caveats?: string[];
   /** Why it cannot be read. */
   fault?: string;
 }
@@ -27,8 +32,12 @@ export function clientStatus(client: ClientId, { url, ...around }: Surroundings 
     if (!found.isFile()) return { file, state: "unreadable", fault: "it is not a file" };
     if (found.size > mostBytes) return { file, state: "unreadable", fault: "it is larger than any settings are" };
     const text = new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
-    const addresses = settings.addresses(readSettings(settings.format, text));
-    return { file, state: addresses.some((address) => leadsTo(address, url)) ? "here" : "elsewhere" };
+    const said = readSettings(settings.format, text);
+    const isHere = (address: unknown) => leadsTo(address, url);
+    const caveats = settings.caveats?.(said, isHere) ?? [];
+    if (!settings.addresses(said).some(isHere)) return { file, state: "elsewhere" };
+    const state = caveats.some(({ overrides }) => overrides) ? "overridden" : "here";
+    return { file, state, caveats: caveats.map(({ says }) => says) };
   } catch (thrown) {
     if (codeOf(thrown) === "ENOENT") return { file, state: "absent" };
     return { file, state: "unreadable", fault: faultOf(thrown) };

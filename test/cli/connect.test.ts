@@ -198,6 +198,22 @@ describe("what is shown", () => {
   });
 });
 
+test.each<[ClientId, string, string]>([
+  ["claude-code", '{"env": {"CLAUDE_CODE_USE_VERTEX": "1"}}', "sends Claude Code to Google Vertex AI"],
+  ["codex", 'profile = "work"\n[profiles.work]\nmodel_provider = "openai"\n', "goes to the provider openai"],
+  ["continue", settings.continue!, "`cn` takes the first model in it, which is “own”"],
+])("%s is written, and what else in the file keeps it from calling here is said", async (id, before, caveat) => {
+  using own = person();
+  own.settle(id, before);
+  const { code, stderr } = await own.connect(id, "--write");
+  expect([code, stderr]).toEqual([0, expect.stringContaining(`leads here now, but `)]);
+  expect(stderr).toContain(caveat);
+  expect(stderr.indexOf(caveat)).toBeLessThan(stderr.indexOf("Then run:"));
+  await own.connect(id, "--undo");
+  own.settle(id, "");
+  expect((await own.connect(id, "--write")).stderr).not.toContain(", but ");
+});
+
 describe("what is refused", () => {
   test.each([
     [["nope"], /There is no client `nope` here; there are claude-code, codex,/],

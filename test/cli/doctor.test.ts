@@ -440,6 +440,72 @@ describe("clients and variables", () => {
     });
   });
 
+  const here = (port: number) => `http://127.0.0.1:${port}`;
+  const codex =
+    (more: string, provider = "x") =>
+    (port: number) =>
+      `model_provider = "${provider}"\n${more}\n[model_providers.x]\nbase_url = "${here(port)}/v1"\n`;
+  const work = (provider: string) => `profile = "work"\n[profiles.work]\nmodel_provider = "${provider}"\n`;
+
+  test.each<[string, string, (port: number) => string, string | RegExp]>([
+    ...["BEDROCK", "VERTEX", "FOUNDRY", "MANTLE", "ANTHROPIC_AWS"].map(
+      (cloud): [string, string, (port: number) => string, RegExp] => [
+        "Claude Code",
+        ".claude/settings.json",
+        (port) => JSON.stringify({ env: { ANTHROPIC_BASE_URL: here(port), [`CLAUDE_CODE_USE_${cloud}`]: "1" } }),
+        new RegExp(`but CLAUDE_CODE_USE_${cloud} in it sends Claude Code to `),
+      ],
+    ),
+    [
+      "Claude Code",
+      ".claude/settings.json",
+      (port) => JSON.stringify({ env: { ANTHROPIC_BASE_URL: here(port), CLAUDE_CODE_USE_BEDROCK: "0" } }),
+      "leads here.",
+    ],
+    ["Codex", ".codex/config.toml", codex(""), "leads here."],
+    [
+      "Codex",
+      ".codex/config.toml",
+      codex(work("openai")),
+      /does not start with that key, and an older one .* openai\.$/,
+    ],
+    ["Codex", ".codex/config.toml", codex(work("x")), /does not start with that key\.$/],
+    ["Codex", ".codex/config.toml", codex(work("openai").replace('profile = "work"\n', "")), "leads here."],
+    ["Codex", ".codex/config.toml", (port) => `openai_base_url = "${here(port)}/v1"\n`, "leads here."],
+    [
+      "Codex",
+      ".codex/config.toml",
+      (port) => codex(`openai_base_url = "${here(port)}/v1"`, "y")(port),
+      "does not lead to",
+    ],
+    [
+      "opencode",
+      ".config/opencode/opencode.json",
+      (port) => JSON.stringify({ model: "own/x", provider: { d: { options: { baseURL: `${here(port)}/v1` } } } }),
+      "but its `model` is own/x, of another provider.",
+    ],
+    [
+      "Zed",
+      ".config/zed/settings.json",
+      (port) =>
+        JSON.stringify({
+          agent: { default_model: { provider: "zed.dev", model: "x" } },
+          language_models: { openai_compatible: { d: { api_url: `${here(port)}/v1` } } },
+        }),
+      "but its agent's `default_model` is of another provider, zed.dev.",
+    ],
+  ])("%s: what in its own file goes before our address is told: %s", async (name, path, text, told) => {
+    await using github = scriptedGithub();
+    const port = freePort();
+    mkdirSync(join(github.home, path, ".."), { recursive: true });
+    writeFileSync(join(github.home, path), text(port));
+    const [found] = (await examine(github.env, port)).of(name);
+    expect(found).toMatchObject({
+      state: told === "leads here." ? "ok" : "warn",
+      message: typeof told === "string" ? expect.stringContaining(told) : expect.stringMatching(told),
+    });
+  });
+
   test("a client that leads to the demo leads here while nothing but the demo runs", async () => {
     await using github = scriptedGithub();
     await using demo = run(["start", "--demo", "--json", "--port", "0"], { env: github.env });

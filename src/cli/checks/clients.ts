@@ -9,10 +9,17 @@ export function checkClients(subject: Subject): Finding[] {
   const url = addressOf(subject);
   const { home, env } = subject;
   const found = clientIds.flatMap((id) => {
-    const { state, file, fault } = clientStatus(id, { home, env, url });
+    const { state, file, fault, caveats = [] } = clientStatus(id, { home, env, url });
     const { name } = clientOf(id);
     const client = about(name);
     if (state === "here") return [client.ok(`${file} leads here.`)];
+    if (state === "overridden")
+      return [
+        client.warn(
+          `${file} names ${url}, but ${caveats.join(", and ")}.`,
+          "Take that out of the file, if it should lead here.",
+        ),
+      ];
     if (state === "elsewhere")
       return [client.warn(`${file} does not lead to ${url}.`, `If it should: dragoman connect ${id} --write`)];
     if (state === "unreadable") return [client.warn(`${file} does not read (${fault}).`, "Mend it in that client.")];

@@ -1,4 +1,5 @@
 /** Variables that lead clients, or us, elsewhere than the person means. */
+import { cloudsIn } from "../../clients/agents";
 import { sparedBy } from "../../net/proxy";
 import { about, type Finding, type Subject } from "./check";
 import { addressOf } from "./port";
@@ -8,14 +9,13 @@ const variables = about("variables");
 /** What clients read their address from. */
 const addresses = ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_BASE"];
 
-/** What sends Claude Code to a cloud, whatever its address says. */
-const clouds = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
-
 export function checkVariables(subject: Subject): Finding[] {
   const { env } = subject;
   const found = [
     ...addresses.flatMap((name) => elsewhere(name, env[name]?.trim(), addressOf(subject))),
-    ...clouds.filter((name) => /^(?:1|true)$/i.test(env[name] ?? "")).map(cloud),
+    ...cloudsIn(env).map(({ name, cloud }) =>
+      variables.warn(`${name} is set: Claude Code goes to ${cloud}, and not here.`, `Unset ${name}.`),
+    ),
     ...bothKeys(env),
     ...proxiedLoopback(env),
     ...uncheckedTls(env),
@@ -38,9 +38,6 @@ function elsewhere(name: string, value: string | undefined, here: string): Findi
 function hostOf(address: string): string | undefined {
   return URL.parse(address)?.host.replace(/^(?:localhost|\[::1\])(?=:|$)/, "127.0.0.1");
 }
-
-const cloud = (name: string): Finding =>
-  variables.warn(`${name} is set: Claude Code goes to that cloud, and not here.`, `Unset ${name}.`);
 
 function bothKeys({ ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN }: Subject["env"]): Finding[] {
   if (!ANTHROPIC_API_KEY?.trim() || !ANTHROPIC_AUTH_TOKEN?.trim()) return [];

@@ -78,6 +78,7 @@ const states = {
   absent: "no file yet",
   elsewhere: "not pointed here",
   here: "pointed here",
+  overridden: "pointed here, but something else in it goes before",
   unreadable: "does not read",
 };
 
@@ -97,7 +98,7 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
   }
   await write(options, setup, server);
   const code = await test(options, server, setup, models);
-  sayWhatIsLeft(options, setup);
+  sayWhatIsLeft(options, setup, server);
   return code;
 }
 
@@ -150,8 +151,10 @@ async function write({ client: id, environment }: ConnectOptions, setup: Setup, 
   if (kept) say(`What it was before is kept; \`dragoman connect ${id} --undo\` puts it back.`);
 }
 
-/** After the file is written: what it cannot hold, and what to run. */
-function sayWhatIsLeft({ client: id }: ConnectOptions, setup: Setup): void {
+/** After the file is written: what else it says, what it cannot hold, and what to run. */
+function sayWhatIsLeft({ client: id }: ConnectOptions, setup: Setup, { url }: RunningServer): void {
+  const { file = "", caveats = [] } = clientStatus(id, { ...person(), url });
+  for (const caveat of caveats) say(`${inShort(file)} leads here now, but ${caveat}.`);
   const missing = notInFile(setup);
   if (setup.note && missing.length > 0)
     say(setup.note, `\`dragoman connect ${id}\` prints the line that sets ${missing.join(", ")}.`);
