@@ -4,6 +4,7 @@ import { configKeys, valueAt } from "../config/marks";
 import { parseConfig } from "../config/schema";
 import type { Stored } from "../config/store";
 import { shownConfig } from "./config-form";
+import { pairLine } from "./config-pairs";
 import { plural } from "./figures";
 import type { Markup } from "./jsx/jsx-runtime";
 import { FormToken, type Frame, Page } from "./layout";
@@ -40,7 +41,7 @@ function linesOf(value: unknown): string[] {
         ? `${name}: ${Object.entries(inner)
             .map(([member, each]) => `${member} ${String(each)}`)
             .join(", ")}`
-        : `${name} = ${String(inner)}`,
+        : pairLine(name, String(inner)),
     );
   return [typeof value === "boolean" ? (value ? "on" : "off") : String(value)];
 }

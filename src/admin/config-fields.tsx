@@ -40,7 +40,8 @@ export function FieldRow({ field, form, isSet, isWrong }: RowProps): Markup {
 
 const hints: Partial<Record<Field["kind"], string>> = {
   lines: "One on each line.",
-  pairs: "One on each line, as name = value.",
+  pairs:
+    "One on each line, as name = value; in double quotes, as in JSON, what has = in its name or begins with a quote.",
   json: "As JSON.",
 };
 

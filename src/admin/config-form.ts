@@ -4,6 +4,7 @@ import { masked, valueAt } from "../config/marks";
 import { configSchema, parseConfig } from "../config/schema";
 import type { Stored } from "../config/store";
 import { ProxyError } from "../errors";
+import { pairIn, pairLine } from "./config-pairs";
 
 export interface Schema {
   type?: string;
@@ -19,7 +20,7 @@ export interface Schema {
   items?: Schema;
 }
 
-/** How a key is filled in. `lines`: one value each; `pairs`: `name = value` each; `entries`: a group of fields each. */
+/** How a key is filled in. `lines`: one value each; `pairs`: `name = value` each, in quotes where needed; `entries`: a group of fields each. */
 export type Kind = "switch" | "choice" | "number" | "text" | "lines" | "pairs" | "entries" | "json";
 
 export interface Field {
@@ -74,7 +75,7 @@ function textOf(kind: Kind, value: unknown): string {
   if (kind === "lines") return (value as string[]).join("\n");
   if (kind === "pairs")
     return Object.entries(value)
-      .map(([name, each]) => `${name} = ${each}`)
+      .map(([name, each]) => pairLine(name, String(each)))
       .join("\n");
   return kind === "json" ? JSON.stringify(value, null, 2) : String(value);
 }
@@ -152,9 +153,9 @@ const linesOf = (text: string) =>
 
 function pairsOf(text: string, param: string): Record<string, string> {
   const pairs = linesOf(text).map((line) => {
-    const at = line.indexOf("=");
-    if (at < 1) throw unreadable(param, `each line must read \`name = value\`, unlike \`${line.slice(0, 60)}\``);
-    return [line.slice(0, at).trim(), line.slice(at + 1).trim()] as const;
+    const read = pairIn(line);
+    if (!read) throw unreadable(param, `each line must read \`name = value\`, unlike \`${line.slice(0, 60)}\``);
+    return [read.name, read.value] as const;
   });
   const twice = pairs.find(([name], at) => pairs.findIndex(([other]) => other === name) !== at);
   if (twice) throw unreadable(param, `\`${twice[0].slice(0, 60)}\` is said twice`);

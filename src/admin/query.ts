@@ -16,7 +16,13 @@ const kept = wholeNumber.refine(Number.isSafeInteger, "must be a whole number be
 const yesOrNo = z.enum(["1", "0"], "must be 1 or 0").transform((text) => text === "1");
 /** Asks for what has no such name; an empty parameter is a field of a form that nobody filled in. */
 const noName = "(none)";
-const name = z.string().transform((text) => (text === noName ? null : text));
+/** What is called so itself is asked for with a backslash before it, one more than its name has. */
+const likeNoName = /^\\*\(none\)$/;
+const name = z.string().transform((text) => (text === noName ? null : likeNoName.test(text) ? text.slice(1) : text));
+
+/** A name as its filter spells it; null is none. */
+export const spellName = (value: string | null): string =>
+  value === null ? noName : likeNoName.test(value) ? `\\${value}` : value;
 
 const filters = {
   ...(Object.fromEntries(nameColumns.map((column) => [column, name.optional()])) as Record<
@@ -93,15 +99,19 @@ export function readQuery<Schema extends z.ZodObject>(url: string, schema: Schem
 
 /** The filters as a query that reads back as the same. */
 export function writeFilters({ stream, has_error, status_class, ...rest }: Filters): URLSearchParams {
+  const names = nameColumns.flatMap((column) => {
+    const value = rest[column];
+    return value === undefined ? [] : [[column, spellName(value)] as const];
+  });
   const said = {
     ...rest,
+    ...Object.fromEntries(names),
     status_class: status_class && `${status_class}xx`,
     has_error: has_error === undefined ? undefined : Number(has_error),
     stream: stream === undefined ? undefined : Number(stream),
   };
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(said))
-    if (value !== undefined) query.set(name, value === null ? noName : String(value));
+  for (const [name, value] of Object.entries(said)) if (value !== undefined) query.set(name, String(value));
   return query;
 }
 

@@ -4,6 +4,7 @@ import type { Filters } from "../history/history";
 import type { NameColumn } from "../history/page";
 import { shorten, Value } from "./figures";
 import type { Markup } from "./jsx/jsx-runtime";
+import { spellName } from "./query";
 import { chipsOf, periods, type View } from "./request-view";
 import type { ShownPage } from "./requests";
 
@@ -139,7 +140,7 @@ function Text({
       <span>{label}</span>
       <input
         name={name}
-        value={value === null ? "(none)" : value}
+        value={value === undefined ? undefined : spellName(value)}
         list={`known-${name}`}
         placeholder="Any"
         autocomplete="off"
@@ -147,7 +148,7 @@ function Text({
       />
       <datalist id={`known-${name}`}>
         {known.filter(isPlain).map((each) => (
-          <option value={each} />
+          <option value={spellName(each)} />
         ))}
       </datalist>
     </label>

@@ -174,14 +174,23 @@ const timeOf = {
       to: new Date(year, month, day + 1).getTime() - 1,
     };
   },
-  /** With its distance from UTC, as an hour of an autumn night comes twice. */
+  /** An hour in which the clock is set is shorter, or comes twice. @param date The beginning of a quarter. */
   hour(date: Date) {
-    const from = date.getTime() - date.getMinutes() * 60_000;
-    const ahead = -date.getTimezoneOffset();
-    const zone = `${ahead < 0 ? "-" : "+"}${two(Math.abs(ahead) / 60)}:${two(Math.abs(ahead) % 60)}`;
-    return { told: `${dayOf(date)}T${two(date.getHours())}:00${zone}`, from, to: from + 4 * quarterMs - 1 };
+    const told = hourOf(date);
+    const at = (quarters: number) => new Date(date.getTime() + quarters * quarterMs);
+    let [first, last] = [0, 0];
+    while (hourOf(at(first - 1)) === told) first -= 1;
+    while (hourOf(at(last + 1)) === told) last += 1;
+    return { told, from: at(first).getTime(), to: at(last + 1).getTime() - 1 };
   },
 };
+
+/** With its distance from UTC, as an hour of an autumn night comes twice. */
+function hourOf(date: Date): string {
+  const ahead = -date.getTimezoneOffset();
+  const zone = `${ahead < 0 ? "-" : "+"}${two(Math.abs(ahead) / 60)}:${two(Math.abs(ahead) % 60)}`;
+  return `${dayOf(date)}T${two(date.getHours())}:00${zone}`;
+}
 
 const dayOf = (date: Date) => `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 const two = (number: number) => String(Math.floor(number)).padStart(2, "0");

@@ -261,6 +261,24 @@ describe("groups", () => {
     expect(group!.filters.to_ms! - group!.filters.from_ms! + 1).toBe(25 * hour);
   });
 
+  test.each<[string, string[]]>([
+    // Half an hour is left out, or comes twice.
+    ["Australia/Lord_Howe", ["2026-10-03T13:00:00Z", "2026-04-04T13:00:00Z"]],
+    ["Asia/Kathmandu", ["2026-10-03T13:00:00Z", "2026-04-04T13:00:00Z"]],
+    ["Europe/Berlin", ["2026-03-28T23:00:00Z", "2026-10-24T23:00:00Z"]],
+    ["Africa/Cairo", ["2026-04-23T19:00:00Z", "2026-10-29T19:00:00Z"]],
+  ])("of hours hold what their filters find, in %s when the clock is set", async (name, starts) => {
+    process.env.TZ = name;
+    for (const start of starts)
+      fill(Array.from({ length: 8 * 12 }, (_, at) => ({ started_at_ms: Date.parse(start) + at * 5 * 60_000 })));
+    for (const by of ["hour", "day"] as const) {
+      const { groups, totals } = await history.statistics({}, [by]);
+      expect(groups.reduce((sum, group) => sum + group.request_count, 0)).toBe(totals.request_count);
+      for (const { key, filters, request_count } of groups)
+        expect([key, (await history.statistics(filters, [])).totals.request_count]).toEqual([key, request_count]);
+    }
+  });
+
   test("each name the filters that lead to its own exchanges, and add up to the totals", async () => {
     const names = ["ada", "bob", null];
     fill(

@@ -1,0 +1,76 @@
+/** What a form or an address says is read back as the same, whatever is in it. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { formOf, patchFrom, shownConfig } from "../../src/admin/config-form";
+import { queries, readQuery, writeFilters } from "../../src/admin/query";
+import { parseConfig } from "../../src/config/schema";
+import { ProxyError } from "../../src/errors";
+
+/** As a browser sends it: line breaks of a text area as CRLF. */
+function sent(form: URLSearchParams): URLSearchParams {
+  const crlf = [...form].map(([name, value]) => [name, value.replace(/\r\n|\r|\n/g, "\r\n")] as [string, string]);
+  return new URLSearchParams(new URLSearchParams(crlf).toString());
+}
+
+const odd = fc.oneof(
+  fc.string({
+    unit: fc.constantFrom("a", "=", '"', "\\", "\n", "\r", " ", "\t", "\u2028", "é", "\ud800", ":"),
+    minLength: 1,
+  }),
+  fc.string({ unit: "binary", minLength: 1 }),
+);
+
+describe("the config's form", () => {
+  test("sent as it is shown changes nothing, whatever the names and values are", () => {
+    const header = fc.string({ unit: fc.constantFrom("a", "=", '"', "\\", " ", "\t", "#") });
+    fc.assert(
+      fc.property(
+        fc.dictionary(odd, odd, { maxKeys: 4 }),
+        fc.dictionary(fc.constantFrom("x-a", "x-b", "#x"), header),
+        (modelAliases, upstreamHeaders) => {
+          const stored = { modelAliases, upstreamHeaders };
+          try {
+            parseConfig(stored);
+          } catch (thrown) {
+            fc.pre(!(thrown instanceof ProxyError)); // no config
+          }
+          const config = shownConfig(stored);
+          expect(patchFrom(sent(formOf(config)), config)).toEqual({});
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("takes what a person writes, in quotes or not", () => {
+    const config = shownConfig({});
+    const patch = (modelAliases: string) => {
+      const form = formOf(config);
+      form.set("modelAliases", modelAliases);
+      return patchFrom(form, config).modelAliases;
+    };
+    expect(patch('fast=gpt-5-mini\n "ft:gpt=mini" = gpt-5-mini \n"=" = "a b"\nx = a=b\n')).toEqual({
+      fast: "gpt-5-mini",
+      "ft:gpt=mini": "gpt-5-mini",
+      "=": "a b",
+      x: "a=b",
+    });
+    for (const wrong of ["nothing", "= gpt", '"open = gpt', 'a = "open', 'a = 1\n"a" = 2'])
+      expect(() => patch(wrong)).toThrow(/^modelAliases: /);
+  });
+});
+
+describe("the filters of an address", () => {
+  test("are read back as they were, also a name that reads as none", () => {
+    const name = fc.option(fc.oneof(odd, fc.constantFrom("(none)", "\\(none)", "\\\\(none)", "\\", "(none) ")));
+    fc.assert(
+      fc.property(name, name, (upstream_model, account_id) => {
+        const filters = { upstream_model, account_id };
+        const url = `http://127.0.0.1/?${writeFilters(filters)}`;
+        fc.pre(![upstream_model, account_id].some((each) => each !== null && !each.isWellFormed()));
+        expect(readQuery(url, queries.filters)).toEqual(filters);
+      }),
+    );
+    expect(readQuery("http://127.0.0.1/?upstream_model=(none)", queries.filters)).toEqual({ upstream_model: null });
+  });
+});
