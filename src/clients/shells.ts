@@ -18,6 +18,13 @@ const posix = (text: string) => (plain.test(text) ? text : `'${text.replaceAll("
 const fish = (text: string) => (plain.test(text) ? text : `'${text.replace(/[\\']/g, "\\$&")}'`);
 const powershell = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
+/**
+ * At cmd's prompt what stands between quotes is taken as it is, but a `"` ends them and `%NAME%` is replaced there too.
+ * Without quotes a `^` takes its meaning from each character; between two `%` it makes the name one that nothing has.
+ */
+const setInCmd = (name: string, value: string): string =>
+  /["%]/.test(value) ? `set ${name}=${value.replace(/[\^&|<>"%()!]/g, "^$&")}` : `set "${name}=${value}"`;
+
 export const shells = {
   bash: { name: "bash, zsh", set: (name, value) => `export ${name}=${posix(value)}`, word: posix, more: "\\" },
   fish: { name: "fish", set: (name, value) => `set -gx ${name} ${fish(value)}`, word: fish, more: "\\" },
@@ -27,8 +34,7 @@ export const shells = {
     word: powershell,
     more: "`",
   },
-  // cmd takes what stands between these quotes as it is, but for %.
-  cmd: { name: "cmd", set: (name, value) => `set "${name}=${value}"`, word: (text) => `"${text}"`, more: "^" },
+  cmd: { name: "cmd", set: setInCmd, word: (text) => `"${text}"`, more: "^" },
 } satisfies Record<string, Manner>;
 
 export const shellNames = Object.keys(shells) as Shell[];

@@ -3,15 +3,38 @@ import { isObject } from "../json";
 import { type Edit, SettingsFault } from "./edit";
 import { type Change, ended, faultLine, lineEnding, withChanges } from "./lines";
 
-/** @throws SettingsFault */
+/** Integers beyond 2^53 are read as texts of their digits. @throws SettingsFault */
 export function parseToml(text: string): unknown {
+  const readable = withoutLargeIntegers(text);
   try {
-    return Bun.TOML.parse(text);
+    return Bun.TOML.parse(readable);
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message.replace(/^TOML Parse error: /, "") : String(thrown);
     // What it cites may be a key.
-    throw new SettingsFault(why.replace(/:? ".*$/s, ""), faultLine(text, Bun.TOML.parse));
+    throw new SettingsFault(why.replace(/:? ".*$/s, ""), faultLine(readable, Bun.TOML.parse));
   }
+}
+
+/** Not a date, a part of a float, or a name within an inline table. */
+const integer = /(?<![\w.+-])[+-]?(?:0x[\da-f_]+|0o[0-7_]+|0b[01_]+|[1-9][\d_]*)(?![\w.:+-]|[ \t]*[=.])/gi;
+const largest = 2n ** 63n;
+
+/** Bun refuses integers that a number cannot hold; TOML has those of 64 bits. Each becomes a text. */
+function withoutLargeIntegers(text: string): string {
+  if (!/\d[\d_a-f]{12}/i.test(text)) return text;
+  const changes = read(text)
+    .filter(({ kind }) => kind === "key")
+    .flatMap(({ valueStart, valueEnd }) => {
+      const value = text.slice(valueStart, valueEnd);
+      const shown = value.replace(pieces, (found) => (/^["'#]/.test(found) ? found : found.replace(integer, asText)));
+      return shown === value ? [] : [{ start: valueStart, end: valueEnd, text: shown }];
+    });
+  return withChanges(text, changes);
+}
+
+function asText(digits: string): string {
+  const value = BigInt(digits.replace(/^[+-]|_/g, ""));
+  return value <= Number.MAX_SAFE_INTEGER || value > largest ? digits : JSON.stringify(`integer ${digits}`);
 }
 
 /** Knows keys before the first table, and whole tables. */
@@ -135,16 +158,19 @@ const keyPart = /[ \t]*(?:([\w-]+)|("(?:[^"\\\n]|\\.)*")|'([^'\n]*)')[ \t]*/y;
 const piece =
   /"""(?:[^\\]|\\[\s\S])*?"{3,5}|'''[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[[\]{}\n]|[^"'#[\]{}\n]+/y;
 
-/** The statements of a text that Bun has read: nothing is judged here. */
+const pieces = new RegExp(piece, "g");
+
+/** The statements of a text that Bun reads, or those of one that it does not: nothing is judged here. */
 function read(text: string): Statement[] {
   const statements: Statement[] = [];
   let table: string[] = [];
   let at = 0;
-  for (;;) {
+  // A header that does not close ends behind the text.
+  while (at < text.length) {
     blank.lastIndex = at;
     blank.test(text);
     const start = blank.lastIndex;
-    if (start >= text.length) return statements;
+    if (start >= text.length) break;
     const lineStart = text.lastIndexOf("\n", start - 1) + 1;
     const brackets = /^\[\[?/.exec(text.slice(start, start + 2))?.[0].length ?? 0;
     const { path, end: behindKey } = readKey(text, start + brackets);
@@ -163,6 +189,7 @@ function read(text: string): Statement[] {
     });
     at = end;
   }
+  return statements;
 }
 
 function readKey(text: string, from: number): { path: string[]; end: number } {

@@ -213,6 +213,32 @@ describe("TOML", () => {
     ["a dragoman on one line", '[model_providers]\ndragoman = { name = "x" }\n'],
   ])("%s", (_, text) => check("toml", text));
 
+  test.each([
+    "big = 9007199254740993",
+    "big = -9223372036854775808",
+    "big = 0x7ead_beef_0000_0001 # remark 1",
+    "big = [1, 1_000_000_000_000_000_000, { a = 9007199254740993 }]",
+    "theirs = 'x'\n[own.9007199254740993]\n9007199254740993 = \"9007199254740993\"\nbig = 9007199254740993",
+  ])("integers of 64 bits stay as they are: %s", (text) => {
+    check("toml", `${text}\n`);
+    expect(put("toml", `${text}\n`)).toContain(text.split("\n")[0]!);
+  });
+
+  test.each([
+    "big = 9223372036854775809",
+    "big = 9007199254740993\n[x",
+    "big = 9007199254740993\n[[",
+    "big = 9007199254740993 x",
+    'big = 9007199254740993\n"',
+  ])("what does not read is refused all the same: %j", (text) =>
+    expect(() => readSettings("toml", text)).toThrow(SettingsFault),
+  );
+
+  test("integers that differ in their last digit are not the same", () => {
+    const said = (digit: number) => readSettings("toml", `big = 900719925474099${digit}`);
+    expect(said(3)).not.toEqual(said(4));
+  });
+
   test("what a dragoman by hand had is gone, or it would go before ours", () => {
     expect(put("toml", '[model_providers.dragoman]\nenv_key = "NOT_SET"\n')).not.toContain("env_key");
   });

@@ -76,6 +76,38 @@ describe("a shell", () => {
     expect(setVariables({ A: "it's \\" }, shell)).toBe(line);
   });
 
+  test("cmd gets what was meant, whatever is in it", () => {
+    const printable = fc.string({
+      unit: fc.oneof(
+        fc.constantFrom("%", '"', "^", "PATH", "&", "!", "%PATH%"),
+        fc.integer({ min: 33, max: 126 }).map((code) => String.fromCharCode(code)),
+      ),
+      minLength: 1,
+    });
+    fc.assert(fc.property(printable, (value) => expect(readByCmd(setVariables({ A: value }, "cmd"))).toBe(value)));
+  });
+
+  /**
+   * As cmd reads a line at its prompt: first `%NAME%` of a variable that is set is replaced, then `"` begins and ends
+   * what is taken as it is, and outside of it `^` is taken away and the next character as it is. `set` itself takes
+   * quotes around the whole away. (Stack Overflow 4094699, “How does the Windows Command Interpreter parse scripts?”)
+   */
+  function readByCmd(line: string): string {
+    const replaced = line.replace(/%([^%]*)%/g, (whole, name) => (name === "PATH" ? "C:\\Windows" : whole));
+    let [read, quoted] = ["", false];
+    for (let at = 0; at < replaced.length; at++) {
+      const escaped = !quoted && replaced[at] === "^";
+      if (escaped) at++;
+      else if (replaced[at] === '"') quoted = !quoted;
+      else if (!quoted && /[&|<>]/.test(replaced[at]!)) throw new Error(`another command begins: ${line}`);
+      read += replaced[at] ?? "";
+    }
+    return /^set (?:"A=(.*)"|A=(.*))$/
+      .exec(read)!
+      .slice(1)
+      .find((each) => each !== undefined)!;
+  }
+
   test.each([
     [{ SHELL: "/usr/bin/fish" }, "linux", "fish"],
     [{ SHELL: "/bin/zsh" }, "darwin", "bash"],
