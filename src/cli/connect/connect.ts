@@ -148,7 +148,8 @@ async function write({ client: id, environment }: ConnectOptions, setup: Setup, 
     say(
       `Others on this machine can read ${inShort(file)}, and the client key stands in it now. Run: chmod 600 ${JSON.stringify(file)}`,
     );
-  if (kept) say(`What it was before is kept; \`dragoman connect ${id} --undo\` puts it back.`);
+  const kind = before === "" ? "takes this away again" : "puts back what it was before";
+  if (kept) say(`\`dragoman connect ${id} --undo\` ${kind}.`);
 }
 
 /** After the file is written: what else it says, what it cannot hold, and what to run. */
