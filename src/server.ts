@@ -7,11 +7,29 @@ import type { App } from "./app";
 import type { Config } from "./config/schema";
 import { codecs } from "./dialects/codecs";
 import { asProxyError, codeOf, ProxyError } from "./errors";
-import { type Caller, type GuardLists, inspect, isLoopbackAddress, refuseMethods, type Visitor } from "./net/guard";
+import {
+  type Caller,
+  foreignPage,
+  type GuardLists,
+  inspect,
+  isLoopbackAddress,
+  refuseMethods,
+  type Visitor,
+} from "./net/guard";
+
+/** Where to listen. */
+export interface Binding {
+  /** An address of this machine; `0.0.0.0` and `::` are all of them. An IPv6 one is written without brackets. */
+  address: string;
+  /** The name that the address was found by, in lower case, where it was asked for by name. */
+  name?: string;
+}
 
 export interface Listening {
-  /** The address for people and clients: `http://127.0.0.1:4141`. */
+  /** The address for people and clients, which answers from this machine: `http://127.0.0.1:4141`. */
   url: string;
+  /** Other machines can reach it. */
+  exposed: boolean;
   port: number;
   /** Why only one of the two loopback addresses answers, where that is so. */
   warning?: string;
@@ -26,8 +44,11 @@ export interface Listening {
  * @param port 0 picks a free one.
  * @throws Error with the code EADDRINUSE or EADDRNOTAVAIL.
  */
-export function listen(app: App, port: number, host = "127.0.0.1"): Listening {
-  const fetch = handler(app, !isLoopbackAddress(host));
+export function listen(app: App, port: number, binding: Binding = { address: "127.0.0.1" }): Listening {
+  const { address } = binding;
+  const exposed = !isLoopbackAddress(address);
+  const host = reachableHost(binding);
+  const fetch = handler(app, exposed, everyAddress.has(address) ? address : host);
   const open = (name: string, at: number) =>
     Bun.serve({
       hostname: name,
@@ -39,10 +60,10 @@ export function listen(app: App, port: number, host = "127.0.0.1"): Listening {
       // Larger than our own limit, so that ours is the one that answers, in words.
       maxRequestBodySize: 1024 * 1024 * 1024,
     });
-  const servers = [open(host, port)];
+  const servers = [open(address, port)];
   const bound = servers[0]!.port!;
   let warning: string | undefined;
-  if (host === "127.0.0.1")
+  if (address === "127.0.0.1")
     try {
       // Else another program could take ::1 at this port, and clients that say `localhost` would reach it.
       servers.push(open("::1", bound));
@@ -51,8 +72,9 @@ export function listen(app: App, port: number, host = "127.0.0.1"): Listening {
         warning = `Port ${bound} of ::1 is taken by another program: use 127.0.0.1, not localhost.`;
     }
   return {
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${bound}`,
+    url: `http://${host}:${bound}`,
     port: bound,
+    exposed,
     warning,
     drain: async () => {
       // Pages that watch would never end by themselves.
@@ -63,13 +85,26 @@ export function listen(app: App, port: number, host = "127.0.0.1"): Listening {
   };
 }
 
+/** All addresses of a family are no address to call: the loopback one among them is. */
+const everyAddress = new Map([
+  ["0.0.0.0", "127.0.0.1"],
+  ["::", "::1"],
+]);
+
+/** The host of an address that answers from this machine, as `URL.hostname` spells it: `[::1]`. */
+function reachableHost({ address, name }: Binding): string {
+  const host = name ?? everyAddress.get(address) ?? address;
+  return new URL(`http://${host.includes(":") ? `[${host}]` : host}`).hostname;
+}
+
 /**
  * What a listening socket does with a request; exported for callers that bring their own socket.
  * @param exposed Other machines can reach the socket.
+ * @param bound The host that the socket is bound to, as `URL.hostname` spells it.
  */
-export function handler(app: App, exposed: boolean) {
+export function handler(app: App, exposed: boolean, bound?: string) {
   const callers = new WeakMap<Request, Visitor>();
-  const currentLists = guardLists(app);
+  const currentLists = guardLists(app, bound);
   const callerOf = (request: Request) => callers.get(request)!;
   const elysia = new Elysia({ handler: { standardHostname: false }, strictPath: true })
     .onError(({ error, code, request }) =>
@@ -129,10 +164,8 @@ function notFound(request: Request): ProxyError {
 /** A browser asks before it calls: answered here, never by a handler. */
 function preflight(request: Request, caller: Caller, lists: GuardLists): Response {
   const allowed = caller.origin !== null && lists.origins.has(caller.origin) && isModelPath(request);
-  if (caller.foreign && !allowed)
-    throw new ProxyError("permission", "A web page of another origin may not call this address.", {
-      code: "origin_not_allowed",
-    });
+  // An allowed origin is one for the model routes alone.
+  if (caller.foreign && !allowed) throw foreignPage(isModelPath(request) ? caller.origin : null);
   const methods = methodsByPath().get(new URL(request.url).pathname) ?? ["GET", "HEAD", "POST"];
   return new Response(null, {
     status: 204,
@@ -156,13 +189,19 @@ function allowOrigin(response: Response, request: Request, { origin }: Caller, {
 const isModelPath = (request: Request) => /^\/(?:[^/]+\/)?v1\//.test(pathOf(request));
 
 /** Made anew only when the config has changed. */
-function guardLists(app: App): () => GuardLists {
+function guardLists(app: App, bound?: string): () => GuardLists {
+  // All addresses are no name of this machine alone; called by that, it is one address among others.
+  const every = bound !== undefined && everyAddress.has(bound) ? [bound] : [];
   let config: Config | undefined;
   let lists: GuardLists = { hosts: new Set(), origins: new Set() };
   return () => {
     if (config === app.config.current) return lists;
     config = app.config.current;
-    lists = { hosts: new Set([ownName, ...config.allowedHosts]), origins: new Set(config.allowedOrigins) };
+    lists = {
+      hosts: new Set([ownName, ...every, ...config.allowedHosts]),
+      bound: every.length > 0 ? undefined : bound,
+      origins: new Set(config.allowedOrigins),
+    };
     return lists;
   };
 }

@@ -2,7 +2,7 @@
 import type { App } from "../app";
 import { ProxyError } from "../errors";
 import { includesSecret, sentSecrets } from "../net/credentials";
-import { type Caller, isLoopbackAddress } from "../net/guard";
+import { type Caller, isLoopbackAddress, namesThisMachine } from "../net/guard";
 
 /** Lets a caller in, or throws ProxyError `permission`, `authentication`, `rate_limit`. */
 export type Door = (request: Request, caller: Caller) => void;
@@ -11,7 +11,8 @@ export function adminDoor(app: App): Door {
   const tries = failedTries(app.now);
   return (request, caller) => {
     const { adminToken } = app.environment;
-    const network = isLoopbackAddress(caller.peer) ? undefined : networkOf(caller.peer ?? "unknown");
+    // Only this machine's own people are never locked out: whoever comes through a proxy on it is somebody else.
+    const network = caller.local ? undefined : networkOf(caller.peer ?? "unknown");
     if (network !== undefined) tries.refuse(network);
 
     const sent = sentSecrets(request.headers, "x-admin-token");
@@ -21,7 +22,7 @@ export function adminDoor(app: App): Door {
     if (adminToken === undefined)
       throw new ProxyError(
         "permission",
-        "The admin API is open to this machine only. To use it from another one, set ADMIN_TOKEN where dragoman runs.",
+        `${whyRemote(caller)} To open it to others, set ADMIN_TOKEN where dragoman runs.`,
       );
     if (network !== undefined && sent.length > 0) tries.count(network);
     throw new ProxyError(
@@ -32,6 +33,16 @@ export function adminDoor(app: App): Door {
       { headers: { "www-authenticate": "Bearer" } },
     );
   };
+}
+
+/** Why somebody counts as calling from another machine, as the first sentence of a refusal. */
+function whyRemote({ peer, host, hostName, forwardedBy }: Caller): string {
+  const rule = "The admin API is open to this machine only";
+  if (!isLoopbackAddress(peer)) return `${rule}, and this call came from another one.`;
+  if (forwardedBy !== undefined)
+    return `${rule}, and this call came through a proxy, as its header ${forwardedBy} says.`;
+  if (!namesThisMachine(host)) return `${rule} by the name localhost or 127.0.0.1, and it was called ${hostName}.`;
+  return `${rule}.`;
 }
 
 /** Of one network within a minute. */

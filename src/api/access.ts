@@ -7,7 +7,7 @@ import { type Caller, refuseStrangers } from "../net/guard";
 /** @throws ProxyError `authentication`, `permission`. */
 export function admitClient(app: App, request: Request, caller: Caller): void {
   if (app.clientKeys.length > 0) requireKey(app, request);
-  else refuseStrangers(caller, request, new Set(app.config.current.allowedOrigins));
+  else refuseStrangers(caller, new Set(app.config.current.allowedOrigins));
 }
 
 /**

@@ -1,8 +1,11 @@
 /** Where to listen: the option's spellings, and in words why it cannot be. */
+import { lookup } from "node:dns/promises";
 import type { App } from "../app";
 import type { Environment } from "../config/environment";
 import { codeOf, ProxyError } from "../errors";
-import { type Listening, listen } from "../server";
+import { hostNameSource, maxHostName } from "../host-name";
+import { isLoopbackAddress } from "../net/guard";
+import { type Binding, type Listening, listen } from "../server";
 import { holderOf, nameHolder } from "./holder";
 import { findRunning } from "./running";
 import { UsageError } from "./usage-error";
@@ -13,23 +16,43 @@ interface Asked {
   environment: Environment;
 }
 
-/** The spellings of "every address" are one; anything else must be an address or a name. */
-export function addressFor(host: string | undefined): string {
-  if (host === undefined || host === "localhost") return "127.0.0.1";
-  if (/^(?:0|0x0|0\.0\.0\.0)$/i.test(host)) return "0.0.0.0";
-  if (/^\[?(?:::|::0|0:0:0:0:0:0:0:0)\]?$/.test(host)) return "::";
-  const bare = host.replace(/^\[(.*)\]$/, "$1");
-  const numeric = /^[\d.]+$/.test(bare);
-  if (numeric ? isIPv4(bare) : /^(?:[0-9a-f:]*:[0-9a-f:.]*|[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)$/i.test(bare)) return bare;
-  throw new UsageError("--host must be an address of this machine, such as 127.0.0.1 or 0.0.0.0.");
+/**
+ * What `--host` asks for: an address, or a name and the address it stands for. The spellings of "every address" are one.
+ * @throws UsageError for what is neither, and for a name that nobody knows.
+ */
+export async function bindingFor(host = "127.0.0.1"): Promise<Binding> {
+  const bare = host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
+  if (bare === "localhost") return { address: "127.0.0.1" };
+  if (/^(?:0|0x0)$/.test(bare)) return { address: "0.0.0.0" };
+  if (/^[\d.]+$/.test(bare) ? isIPv4(bare) : isIPv6(bare)) return { address: shortened(bare) };
+  if (/^[\d.]+$/.test(bare) || bare.length > maxHostName || !hostName.test(bare))
+    throw new UsageError("--host must be an address or a name of this machine, such as 127.0.0.1 or 0.0.0.0.");
+  return { address: await addressOf(bare), name: bare };
 }
 
+const hostName = new RegExp(`^${hostNameSource}$`);
+
+/** One spelling for each address: `0:0:0:0:0:0:0:1` is `::1`. */
+const shortened = (address: string) =>
+  address.includes(":") ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address;
+
+/** A loopback address where the name has one, else the first, as most programs take it. */
+async function addressOf(name: string): Promise<string> {
+  try {
+    const known = await lookup(name, { all: true });
+    return (known.find(({ address }) => isLoopbackAddress(address)) ?? known[0]!).address;
+  } catch (thrown) {
+    throw new UsageError(`Cannot listen on ${name}: no address is known for this name (${codeOf(thrown)}).`);
+  }
+}
+
+const isIPv6 = (text: string) => text.includes(":") && URL.canParse(`http://[${text}]`);
 const isIPv4 = (text: string) => /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/.test(text);
 
 /** @throws ProxyError that names who holds the port, or UsageError for what is no address of this machine. */
-export function listenOrExplain(app: App, { port, environment }: Asked, host: string): Listening {
+export function listenOrExplain(app: App, { port, environment }: Asked, binding: Binding): Listening {
   try {
-    return listen(app, port, host);
+    return listen(app, port, binding);
   } catch (thrown) {
     const code = codeOf(thrown);
     if (code === "EADDRINUSE")
@@ -42,9 +65,12 @@ export function listenOrExplain(app: App, { port, environment }: Asked, host: st
         "internal",
         `Port ${port} may not be used by this account; choose one above 1023 with --port.`,
       );
-    throw new UsageError(`Cannot listen on ${host}: it is no address of this machine.`);
+    throw new UsageError(`Cannot listen on ${nameOfBinding(binding)}: it is no address of this machine.`);
   }
 }
+
+/** As the person has named it. */
+export const nameOfBinding = ({ address, name }: Binding): string => name ?? address;
 
 /** A dragoman that one of the data folders knows of, or the process that the system names. */
 function nameOf(port: number, homes: string[]): string {

@@ -2,27 +2,56 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { isAlive, readPrivate, writePrivate } from "../config/files";
+import { readPrivate, writePrivate } from "../config/files";
 
 const schema = z.object({ url: z.string().regex(/^http:\/\/[^\s/]+$/), pid: z.int().positive() });
 export type Running = z.infer<typeof schema>;
 
 const pathIn = (home: string) => join(home, "running.json");
 
-/** @returns Takes it back, unless another server has taken the place; one that was there before gets it again. */
+/**
+ * @param url Where we listen by now, so that nobody else can.
+ * @returns Takes it back, unless another server has taken the place; a neighbour that was there before gets it again.
+ */
 export function announceRunning(home: string, url: string): () => void {
-  const earlier = findRunning(home);
-  // Every address is no address to call.
-  const reachable = url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
-  announce(home, { url: reachable, pid: process.pid });
+  const neighbour = findNeighbour(home, url);
+  write(home, { url, pid: process.pid });
   return () => {
-    if (findRunning(home)?.pid !== process.pid) return;
+    const note = read(home);
+    if (note?.pid !== process.pid || note.url !== url) return;
     rmSync(pathIn(home), { force: true });
-    if (earlier && isAlive(earlier.pid)) announce(home, earlier);
+    if (neighbour && isOurs(neighbour.pid)) write(home, neighbour);
   };
 }
 
-function announce(home: string, running: Running): void {
+/**
+ * Another server of this data folder, which serves beside us: its process lives, but may be another program by now. A
+ * note of the address where we listen is not one: a killed server had it, and its process id is taken again.
+ */
+export function findNeighbour(home: string, url: string): Running | undefined {
+  const found = findRunning(home);
+  return found?.url === url ? undefined : found;
+}
+
+/**
+ * The server that runs now, if one does. A note of our own process id is nobody's: in a container every server is
+ * process 1, also the one that was killed before us.
+ */
+export function findRunning(home: string, { tighten = true } = {}): Running | undefined {
+  const note = read(home, tighten);
+  return note && note.pid !== process.pid && isOurs(note.pid) ? note : undefined;
+}
+
+/** Whether a process of this id runs for the same person as we do. */
+function isOurs(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false; // gone, or somebody else's
+  }
+}
+
+function write(home: string, running: Running): void {
   try {
     writePrivate(pathIn(home), `${JSON.stringify(running)}\n`);
   } catch {
@@ -30,13 +59,10 @@ function announce(home: string, running: Running): void {
   }
 }
 
-/** The server that runs now, if one does. */
-export function findRunning(home: string, { tighten = true } = {}): Running | undefined {
+function read(home: string, tighten = true): Running | undefined {
   try {
-    const running = schema.parse(JSON.parse(readPrivate(pathIn(home), 4096, { tighten }) ?? ""));
-    process.kill(running.pid, 0);
-    return running;
+    return schema.parse(JSON.parse(readPrivate(pathIn(home), 4096, { tighten }) ?? ""));
   } catch {
-    return undefined; // none, or one that was killed
+    return undefined; // none, or one that does not read
   }
 }

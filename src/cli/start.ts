@@ -4,11 +4,11 @@ import { openRegistry } from "../accounts/registry";
 import { type AdminAuth, type App, openApp } from "../app";
 import { besideTheReal, type Environment } from "../config/environment";
 import { isLoopbackAddress } from "../net/guard";
-import type { Listening } from "../server";
+import type { Binding, Listening } from "../server";
 import { startDemo } from "../upstream/demo/demo";
-import { addressFor, listenOrExplain } from "./address";
+import { bindingFor, listenOrExplain, nameOfBinding } from "./address";
 import { type Endings, watchEndings } from "./ending";
-import { announceRunning, findRunning, type Running } from "./running";
+import { announceRunning, findNeighbour, type Running } from "./running";
 import { offerSignIn } from "./sign-in";
 import { checkHeldOpen, readStdin, type Stdin } from "./stdin";
 import { atTerminal, say } from "./terminal";
@@ -42,7 +42,7 @@ export interface StartOptions {
 export async function start(options: StartOptions): Promise<number> {
   // Whoever reads our lines may go: that is no reason to stop.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
-  const host = addressFor(options.host);
+  const binding = await bindingFor(options.host);
   if (options.adminAuth === "always" && options.environment.adminToken === undefined)
     throw new UsageError("--admin-auth=always needs a token to ask for: set ADMIN_TOKEN.");
   if (options.stdinLifetime) checkHeldOpen();
@@ -64,9 +64,10 @@ export async function start(options: StartOptions): Promise<number> {
   });
   let leave = () => {};
   try {
-    if (!isLoopbackAddress(host) && app.clientKeys.length === 0 && !options.allowOpen) throw openToOthers(host);
-    const listening = listenOrExplain(app, options, host);
-    const neighbour = findRunning(app.environment.home);
+    if (!isLoopbackAddress(binding.address) && app.clientKeys.length === 0 && !options.allowOpen)
+      throw openToOthers(binding);
+    const listening = listenOrExplain(app, options, binding);
+    const neighbour = findNeighbour(app.environment.home, listening.url);
     leave = announceRunning(app.environment.home, listening.url);
     announce(app, listening, options);
     if (neighbour) void nameNeighbour(app, neighbour);
@@ -87,9 +88,9 @@ async function tokenFor({ token, environment }: StartOptions, stdin?: Stdin): Pr
   throw new UsageError("--idp-token must be a GitHub token: printable characters without spaces.");
 }
 
-function openToOthers(host: string): UsageError {
+function openToOthers(binding: Binding): UsageError {
   return new UsageError(
-    `Listening on ${host} lets other machines spend your quota, and no client key is configured. Either put a key into "auth": {"apiKeys": ["…"]} in config.json, or say --allow-open.`,
+    `Listening on ${nameOfBinding(binding)} lets other machines spend your quota, and no client key is configured. Either put a key into "auth": {"apiKeys": ["…"]} in config.json, or say --allow-open.`,
   );
 }
 
@@ -107,7 +108,7 @@ async function nameNeighbour({ logger, environment }: App, { url, pid }: Running
 
 function announce(app: App, listening: Listening, { json }: StartOptions): void {
   if (listening.warning) app.logger.warn(listening.warning);
-  say(...welcome(app, listening.url));
+  say(...welcome(app, listening));
   if (!json) return;
   const { url, port } = listening;
   process.stdout.write(`${JSON.stringify({ event: "ready", url, port, pid: process.pid, version: app.version })}\n`);

@@ -3,9 +3,11 @@ import { hostsFor } from "../accounts/hosts";
 import type { App } from "../app";
 import { ignoredProxy, isLoopbackUrl, proxyFor, sparedBy } from "../net/proxy";
 import { sayTrustFault, trustFiles } from "../net/trust";
+import type { Listening } from "../server";
 import { inShort } from "./terminal";
 
-export function welcome(app: App, url: string): string[] {
+export function welcome(app: App, listening: Listening): string[] {
+  const { url } = listening;
   return [
     app.demo
       ? `dragoman ${app.version} · DEMO: a scripted upstream answers, no account is used, nothing leaves this machine`
@@ -13,8 +15,8 @@ export function welcome(app: App, url: string): string[] {
     "",
     `  Address   ${url}`,
     `  Accounts  ${accountsLine(app)}`,
-    `  Access    ${accessLine(app, url)}`,
-    `  Admin     ${url}/admin`,
+    `  Access    ${accessLine(app, listening)}`,
+    ...adminLines(app, listening),
     `  Data      ${inShort(app.environment.home)}`,
     ...(app.demo ? [] : networkLines(app)),
     "",
@@ -30,12 +32,27 @@ function accountsLine({ accounts }: App): string {
   return accounts.map(({ id, temporary }) => (temporary ? "a temporary one, for this run" : id)).join(", ");
 }
 
-function accessLine({ clientKeys }: App, url: string): string {
+function accessLine({ clientKeys }: App, { exposed }: Listening): string {
   if (clientKeys.length > 0)
     return `${clientKeys.length === 1 ? "a client key is" : "one of your client keys is"} needed`;
-  return isLoopbackUrl(url)
-    ? "no client key needed: any program on this machine, no web page"
-    : "WARNING: no client key is needed, and other machines reach this address: they can spend your quota";
+  return exposed
+    ? "WARNING: no client key is needed, and other machines reach this address: they can spend your quota"
+    : "no client key needed: any program on this machine, no web page";
+}
+
+/** Where the pages are, who may open them, and what a proxy in front of them needs. */
+function adminLines({ adminAuth, clientKeys, environment }: App, { url, exposed }: Listening): string[] {
+  const { adminToken } = environment;
+  const line = (more: string) => [`  Admin     ${url}/admin${more}`];
+  // At any other address the machine's own calls do not come from loopback either.
+  const isOpenHere = adminAuth === "remote" && (!exposed || isLoopbackUrl(url));
+  if (!isOpenHere) return line(adminToken === undefined ? ", closed: set ADMIN_TOKEN to open it" : ", by ADMIN_TOKEN");
+  // Keys and a token are what an instance gets before others reach it.
+  if (clientKeys.length === 0 || adminToken === undefined) return line("");
+  return [
+    ...line(", without a token on this machine"),
+    "            A reverse proxy or tunnel on this machine needs --admin-auth=always: else its callers are the owner",
+  ];
 }
 
 /** What stands between this machine and GitHub, where something does. */

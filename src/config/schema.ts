@@ -1,6 +1,7 @@
 /** The config, said once: types, defaults, checks, the admin form and README's table follow from `configSchema`. */
 import { z } from "zod";
 import { ProxyError } from "../errors";
+import { hostNameSource, isOrigin, maxHostName, maxOrigin } from "../host-name";
 import { checkUpstreamUrl } from "./environment";
 
 /** Printable ASCII, for it must pass through a header; blanks at either end would be lost there. */
@@ -9,15 +10,12 @@ const key = z
   .max(1_000)
   .regex(/^[!-~](?:[ -~]*[!-~])?$/, "must be printable ASCII, not blank, without a space at either end");
 const modelId = z.string().trim().min(1).max(256);
-const origin = z.string().max(256).refine(isOrigin, "must be an exact origin, such as http://localhost:3000");
+const origin = z.string().max(maxOrigin).refine(isOrigin, "must be an exact origin, such as http://localhost:3000");
 const hostName = z
   .string()
   .toLowerCase()
-  .max(253)
-  .regex(
-    /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*$/,
-    "must be a bare host name, without port or path",
-  );
+  .max(maxHostName)
+  .regex(new RegExp(`^${hostNameSource}$`), "must be a bare host name, without port or path");
 const headerName = z
   .string()
   .max(100)
@@ -197,10 +195,4 @@ function faultOfUrl(given: string): string | undefined {
     if (!(thrown instanceof ProxyError)) throw thrown;
     return thrown.message.trim().replace(/\.$/, "");
   }
-}
-
-/** A browser's Origin, letter for letter: `http://host:port` without a default port, or an extension's or app's own scheme. */
-function isOrigin(text: string): boolean {
-  if (/^https?:/i.test(text)) return URL.parse(text)?.origin === text && !text.includes("*");
-  return /^[a-z][a-z0-9+.-]*:\/\/[A-Za-z0-9._-]+$/.test(text);
 }

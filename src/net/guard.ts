@@ -3,6 +3,8 @@
  * a browser says of the page behind the call. Never by `request.url`, which is made from the Host header.
  */
 import { ProxyError } from "../errors";
+import { hostNameSource, isOrigin, maxHostName } from "../host-name";
+import { forwardedBy } from "./forwarding";
 
 export interface Caller {
   /** Ours: a client's own `x-request-id` is not believed. It begins with the time, so that an index of them grows at its end. */
@@ -14,7 +16,11 @@ export interface Caller {
   /** The Origin header, where a browser sent one. */
   origin: string | null;
   host: HostKind;
-  /** The call comes from this machine, names it, went through no proxy and from no foreign page. */
+  /** The name or address that was called, as the Host header has it, in lower case and without its port. */
+  hostName: string;
+  /** A header that says that a proxy passed the call on; undefined where none does. */
+  forwardedBy: string | undefined;
+  /** The call comes from this machine, names it, went through no proxy that says so, and from no foreign page. */
   local: boolean;
 }
 
@@ -24,12 +30,17 @@ export interface Visitor extends Caller {
   keepOpen(): void;
 }
 
-/** `loopback`: localhost, 127.x, [::1] · `address`: another IP literal, which cannot be rebound · `named`: this machine's own or an allowed name. */
-export type HostKind = "loopback" | "address" | "named" | "other";
+/**
+ * `loopback`: localhost, 127.x, [::1] · `bound`: the name or address we were told to listen on · `address`: another IP
+ * literal, which cannot be rebound · `named`: this machine's own or an allowed name.
+ */
+export type HostKind = "loopback" | "bound" | "address" | "named" | "other";
 
 export interface GuardLists {
   /** Lower-case names besides the loopback ones. */
   hosts: ReadonlySet<string>;
+  /** The one name or address we listen on, as `URL.hostname` spells it; undefined where we listen on all of them. */
+  bound?: string;
   /** Exact origins of pages that may call the model routes. */
   origins: ReadonlySet<string>;
 }
@@ -41,21 +52,24 @@ export interface GuardLists {
  */
 export function inspect(request: Request, peer: string | null, lists: GuardLists): Caller {
   const hostHeader = request.headers.get("host");
-  const host = hostHeader === null ? undefined : hostPattern.exec(hostHeader)?.[1]?.toLowerCase();
+  const hostName = hostHeader === null ? undefined : hostPattern.exec(hostHeader)?.[1]?.toLowerCase();
   // A malformed Host makes `request.url` a bare path, and a router would then run another path than a guard saw.
-  if (host === undefined || !request.url.startsWith("http"))
+  if (hostName === undefined || hostName.length > maxHostName || !request.url.startsWith("http"))
     throw new ProxyError("invalid_request", "The Host header is missing or malformed.", { headers: closing });
 
   const origin = request.headers.get("origin");
-  const kind = hostKind(host, lists.hosts);
+  const host = hostKind(hostName, lists);
   const foreign = origin === null ? fetchedFromElsewhere(request) : !sameOrigin(origin, hostHeader!);
+  const forwarded = forwardedBy(request.headers);
   return {
     requestId: Bun.randomUUIDv7(),
     peer,
     foreign,
     origin,
-    host: kind,
-    local: kind === "loopback" && !foreign && isLoopbackAddress(peer) && !wasForwarded(request.headers),
+    host,
+    hostName,
+    forwardedBy: forwarded,
+    local: namesThisMachine(host) && !foreign && isLoopbackAddress(peer) && forwarded === undefined,
   };
 }
 
@@ -70,23 +84,32 @@ export function refuseMethods(request: Request): void {
 /** Of a connection that began like this nothing more is read. */
 const closing = { connection: "close" };
 
-/** Whether a call without a client key may reach the models; where not, the sentence says which config line allows it. */
-export function refuseStrangers(caller: Caller, request: Request, origins: ReadonlySet<string>): void {
-  if (caller.foreign && !(caller.origin !== null && origins.has(caller.origin)))
-    throw new ProxyError(
-      "permission",
-      caller.origin === null
-        ? "A web page of another origin may not call this address."
-        : `A web page at ${caller.origin.slice(0, 200)} may not call this address. To allow it, add that origin to "allowedOrigins" in config.json.`,
-      { code: "origin_not_allowed" },
-    );
-  if (caller.host === "other")
-    throw new ProxyError(
-      "permission",
-      `This address does not answer to the name ${request.headers.get("host")}. To allow it, add the name to "allowedHosts" in config.json, or configure a client key.`,
-      { code: "host_not_allowed" },
-    );
+/** Lets a call without a client key reach the models, or throws ProxyError 403 that names the config line that allows it. */
+export function refuseStrangers(caller: Caller, origins: ReadonlySet<string>): void {
+  if (caller.foreign && !(caller.origin !== null && origins.has(caller.origin))) throw foreignPage(caller.origin);
+  if (caller.host !== "other") return;
+  const line = `"allowedHosts": ["${caller.hostName}"]`;
+  throw new ProxyError(
+    "permission",
+    `This address does not answer to the name ${caller.hostName}. To allow it, put that name into config.json, as in ${line}, or configure a client key.`,
+    { code: "host_not_allowed" },
+  );
 }
+
+/** The refusal of a page of another origin on a model route, with the config line that allows it where one does. */
+export function foreignPage(origin: string | null): ProxyError {
+  const code = "origin_not_allowed";
+  if (origin === null)
+    return new ProxyError("permission", "A web page of another origin may not call this address.", { code });
+  const who = `A web page at ${origin.slice(0, 200)} may not call this address.`;
+  const help = isOrigin(origin)
+    ? `To allow it, put that origin into config.json, as in "allowedOrigins": ["${origin}"].`
+    : "Only a page with an origin of its own can be allowed: serve it from an address such as http://localhost:3000.";
+  return new ProxyError("permission", `${who} ${help}`, { code });
+}
+
+/** Whether the call was addressed to a loopback name, or to the very name or address we listen on. */
+export const namesThisMachine = (host: HostKind): boolean => host === "loopback" || host === "bound";
 
 /** `127.0.0.0/8`, `::1`, and both as an IPv6 socket spells them. */
 export function isLoopbackAddress(address: string | null): boolean {
@@ -98,10 +121,11 @@ export function isLoopbackAddress(address: string | null): boolean {
 const methods = new Set(["GET", "HEAD", "POST", "OPTIONS"]);
 
 // Matched against the raw header: a URL parser would accept `evil@localhost` and `localhost/x`.
-const hostPattern = /^(\[[0-9a-f:.]+\]|[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(?::\d{1,5})?$/i;
+const hostPattern = new RegExp(`^(\\[[0-9a-f:.]+\\]|${hostNameSource})(?::\\d{1,5})?$`, "i");
 
-function hostKind(host: string, hosts: ReadonlySet<string>): HostKind {
+function hostKind(host: string, { hosts, bound }: GuardLists): HostKind {
   if (loopbackName.test(host)) return "loopback";
+  if (host === bound) return "bound";
   if (hosts.has(host)) return "named";
   // 0.0.0.0 reaches this machine from a page of any origin.
   if (host.startsWith("[") || (/^\d{1,3}(?:\.\d{1,3}){3}$/.test(host) && host !== "0.0.0.0")) return "address";
@@ -126,12 +150,3 @@ function sameOrigin(origin: string, host: string): boolean {
 
 const isLoopbackHost = (host: string) => loopbackName.test(host.replace(/:\d+$/, "").toLowerCase());
 const port = (host: string) => /:(\d+)$/.exec(host)?.[1] ?? "80";
-
-function wasForwarded(headers: Headers): boolean {
-  for (const name of headers.keys()) if (forwarding.test(name)) return true;
-  return false;
-}
-
-/** Headers by which a proxy gives itself away; they can only lower trust. */
-const forwarding =
-  /^(?:forwarded|x-forwarded-.*|x-real-ip|via|cf-connecting-ip|true-client-ip|x-client-ip|x-envoy-.*|tailscale-.*)$/;

@@ -1,32 +1,26 @@
 /** Who gets into the owner's wing. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { networkInterfaces } from "node:os";
 import { adminDoor } from "../../src/admin/access";
 import { ProxyError } from "../../src/errors";
 import type { Caller } from "../../src/net/guard";
 import { run } from "../support/command";
+import { describeWith, testWith } from "../support/machine";
+import { addresses, type Networked, startNetworked } from "../support/networks";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const token = "t-admin-0123456789";
 const path = "/api/admin/config";
 
-/** This machine as another one sees it. */
-const outside = Object.values(networkInterfaces())
-  .flat()
-  .find((address) => address && !address.internal && address.family === "IPv4")?.address;
-
 let open: RunningProxy;
-let closed: RunningProxy;
 let guarded: RunningProxy;
 
 beforeAll(async () => {
   open = await startProxy({ config: { auth: { apiKeys: ["k-alpha-0123456789"] } } });
-  closed = await startProxy({ host: "0.0.0.0" });
-  guarded = await startProxy({ host: "0.0.0.0", env: { ADMIN_TOKEN: token } });
+  guarded = await startProxy({ env: { ADMIN_TOKEN: token } });
 });
 afterAll(async () => {
-  for (const each of [open, closed, guarded]) await each[Symbol.asyncDispose]();
+  for (const each of [open, guarded]) await each[Symbol.asyncDispose]();
 });
 
 const portOf = (proxy: RunningProxy) => new URL(proxy.url).port;
@@ -58,14 +52,23 @@ const status = async (proxy: RunningProxy, headers: string[], host?: string) =>
 
 const forwarding = [
   "Forwarded: for=127.0.0.1",
+  "X-Forwarded: for=127.0.0.1",
   "X-Forwarded-For: 127.0.0.1",
   "X-Forwarded-Host: localhost",
+  "X-Original-Forwarded-For: 127.0.0.1",
+  "X-Cluster-Client-Ip: 127.0.0.1",
   "X-Real-IP: 127.0.0.1",
   "Via: 1.1 proxy",
+  "CDN-Loop: cloudflare",
   "CF-Connecting-IP: 127.0.0.1",
+  "CF-Ray: 0123456789abcdef-AMS",
   "True-Client-IP: 127.0.0.1",
+  "Fastly-Client-IP: 127.0.0.1",
+  "Fly-Client-IP: 127.0.0.1",
   "X-Client-IP: 127.0.0.1",
   "X-Envoy-External-Address: 127.0.0.1",
+  "X-Azure-ClientIP: 127.0.0.1",
+  "X-Appengine-User-Ip: 127.0.0.1",
   "Tailscale-User-Login: someone",
 ];
 
@@ -80,10 +83,13 @@ describe("from this machine", () => {
     expect(await status(open, [`Host: ${name}:${portOf(open)}`])).toBe(200);
   });
 
-  test("AD09: over ::1, and over an IPv6 socket that carries IPv4", async () => {
+  test("AD09: over ::1", async () => {
     expect(await status(open, ["Host: [::1]:4141"], "::1")).toBe(200);
-    await using both = await startProxy({ host: "::" });
-    expect(await status(both, ["Host: 127.0.0.1"], "127.0.0.1")).toBe(200);
+  });
+
+  testWith("networks", "AD09: over an IPv6 socket that carries IPv4", async () => {
+    await using both = await startNetworked(["--host", "::", "--allow-open"]);
+    expect(await both.here.raw(request(["Host: 127.0.0.1"]))).toEqual([200]);
   });
 
   test.each([
@@ -233,87 +239,123 @@ describe("with --admin-auth=always", () => {
   });
 });
 
-/** Rows that need an address of this machine that is not loopback. */
-describe.skipIf(outside === undefined)(
-  `from another machine (${outside ?? "this one has loopback addresses only"})`,
-  () => {
-    const at = (proxy: RunningProxy, to = path) => `http://${outside}:${portOf(proxy)}${to}`;
-    const get = (proxy: RunningProxy, headers: Record<string, string> = {}, to = path) =>
-      fetch(at(proxy, to), { headers });
+describeWith("networks", "from another machine", () => {
+  let closed: Networked;
+  let asking: Networked;
+  beforeAll(async () => {
+    closed = await startNetworked(["--host", "0.0.0.0", "--allow-open"]);
+    asking = await startNetworked(["--host", "0.0.0.0", "--allow-open"], { env: { ADMIN_TOKEN: token } });
+  }, 20_000);
+  afterAll(async () => {
+    for (const each of [closed, asking]) await each[Symbol.asyncDispose]();
+  });
 
-    test("AD01: 403 where no token is set, in words that say what to do", async () => {
-      const answer = await get(closed);
-      expect([answer.status, await answer.json()]).toMatchObject([
-        403,
-        { error: { type: "forbidden", message: expect.stringContaining("ADMIN_TOKEN") } },
-      ]);
-    });
+  const at = (to = path) => `http://${addresses.here}:4141${to}`;
+  const get = ({ there }: Networked, headers: Record<string, string> = {}, to = path) =>
+    there.fetch(at(to), { headers });
 
-    test.each(["localhost", "127.0.0.1", "[::1]"])("AD02: also when it says that it calls %s", async (name) => {
-      expect(await status(closed, [`Host: ${name}:${portOf(closed)}`], outside)).toBe(403);
-    });
+  test("AD01: 403 where no token is set, in words that say what to do", async () => {
+    const answer = await get(closed);
+    expect([answer.status, await answer.json()]).toMatchObject([
+      403,
+      { error: { type: "forbidden", message: expect.stringMatching(/came from another one\..* set ADMIN_TOKEN/) } },
+    ]);
+  });
 
-    test.each(forwarding)("AD03: also when it says %s", async (header) => {
-      expect(await status(closed, ["Host: localhost", header], outside)).toBe(403);
-    });
+  test.each(["localhost", "127.0.0.1", "[::1]"])("AD02: also when it says that it calls %s", async (name) => {
+    expect(await closed.there.raw(request([`Host: ${name}:4141`]))).toEqual([403]);
+  });
 
-    test("AD04: with a token set, none and wrong ones are 401, the right one is let in", async () => {
-      const answer = await get(guarded);
-      expect([answer.status, answer.headers.get("www-authenticate"), await answer.json()]).toMatchObject([
-        401,
-        "Bearer",
-        { error: { type: "unauthorized" } },
-      ]);
-      for (const wrong of ["wrong", token.slice(0, -1), `${token}x`, token.toUpperCase()])
-        expect((await get(guarded, { "x-admin-token": wrong })).status).toBe(401);
-      expect((await get(guarded, { "x-admin-token": token })).status).toBe(200);
-      expect((await get(guarded, { authorization: `Bearer ${token}` })).status).toBe(200);
-      expect((await get(guarded, { authorization: "Bearer wrong", "x-admin-token": token })).status).toBe(200);
-    });
+  test.each(forwarding)("AD03: also when it says %s", async (header) => {
+    expect(await closed.there.raw(request(["Host: localhost", header]))).toEqual([403]);
+  });
 
-    test("AD05: a query and a cookie are no place for it", async () => {
-      for (const query of [`?token=${token}`, `?admin_token=${token}`, `?x-admin-token=${token}`])
-        expect((await get(guarded, {}, path + query)).status).toBe(401);
-      expect((await get(guarded, { cookie: `x-admin-token=${token}; token=${token}` })).status).toBe(401);
-    });
+  test("AD04: with a token set, none and wrong ones are 401, the right one is let in", async () => {
+    const answer = await get(asking);
+    expect([answer.status, answer.headers.get("www-authenticate"), await answer.json()]).toMatchObject([
+      401,
+      "Bearer",
+      { error: { type: "unauthorized" } },
+    ]);
+    for (const wrong of ["wrong", token.slice(0, -1), `${token}x`, token.toUpperCase()])
+      expect((await get(asking, { "x-admin-token": wrong })).status).toBe(401);
+    expect((await get(asking, { "x-admin-token": token })).status).toBe(200);
+    expect((await get(asking, { authorization: `Bearer ${token}` })).status).toBe(200);
+    expect((await get(asking, { authorization: "Bearer wrong", "x-admin-token": token })).status).toBe(200);
+  });
 
-    test.each(["", "   "])("AD06: a token of %j counts as none", async (blank) => {
-      await using unset = await startProxy({ host: "0.0.0.0", env: { ADMIN_TOKEN: blank } });
-      expect((await get(unset, { "x-admin-token": blank })).status).toBe(403);
-      expect((await get(unset, { authorization: "Bearer " })).status).toBe(403);
-    });
+  test("AD05: a query and a cookie are no place for it", async () => {
+    for (const query of [`?token=${token}`, `?admin_token=${token}`, `?x-admin-token=${token}`])
+      expect((await get(asking, {}, path + query)).status).toBe(401);
+    expect((await get(asking, { cookie: `x-admin-token=${token}; token=${token}` })).status).toBe(401);
+  });
 
-    test("AD21: ten wrong tokens a minute, then 429; this machine and other addresses go on", async () => {
-      await using tried = await startProxy({ host: "0.0.0.0", env: { ADMIN_TOKEN: token } });
-      const statuses: number[] = [];
-      for (let time = 0; time < 1000; time++)
-        statuses.push((await get(tried, { "x-admin-token": `wrong-${time}` })).status);
-      expect([statuses.slice(0, 10), statuses.slice(10)]).toEqual([Array(10).fill(401), Array(990).fill(429)]);
-      const locked = await get(tried, { "x-admin-token": token });
-      expect([locked.status, await locked.json()]).toMatchObject([429, { error: { type: "rate_limit" } }]);
-      expect(Number(locked.headers.get("retry-after"))).toBeWithin(1, 61);
-      expect((await fetch(`http://127.0.0.1:${portOf(tried)}${path}`)).status).toBe(200);
-    }, 20_000);
+  test.each(["", "   "])("AD06: a token of %j counts as none", async (blank) => {
+    await using unset = await startNetworked(["--host", "0.0.0.0", "--allow-open"], { env: { ADMIN_TOKEN: blank } });
+    expect((await get(unset, { "x-admin-token": blank })).status).toBe(403);
+    expect((await get(unset, { authorization: "Bearer " })).status).toBe(403);
+  });
 
-    test.each([
-      ["GET", "/api/admin"],
-      ["GET", "/api/admin/"],
-      ["GET", "/api/admin/nope"],
-      ["POST", "/api/admin/config/nope"],
-      ["DELETE", path],
-      ["PATCH", path],
-      ["PUT", "/api/admin/nope"],
-    ])("AD23: %s %s is 403 before it is anything else", async (method, to) => {
-      const answer = await fetch(at(closed, to), { method });
-      expect([answer.status, await answer.json()]).toMatchObject([403, { error: { type: "forbidden" } }]);
-    });
+  test("AD21: ten wrong tokens a minute, then 429; this machine goes on", async () => {
+    await using tried = await startNetworked(["--host", "0.0.0.0", "--allow-open"], { env: { ADMIN_TOKEN: token } });
+    const statuses: number[] = [];
+    for (let time = 0; time < 1000; time++)
+      statuses.push((await get(tried, { "x-admin-token": `wrong-${time}` })).status);
+    expect([statuses.slice(0, 10), statuses.slice(10)]).toEqual([Array(10).fill(401), Array(990).fill(429)]);
+    const locked = await get(tried, { "x-admin-token": token });
+    expect([locked.status, await locked.json()]).toMatchObject([429, { error: { type: "rate_limit" } }]);
+    expect(Number(locked.headers.get("retry-after"))).toBeWithin(1, 61);
+    expect((await tried.here.fetch(tried.ready.url + path)).status).toBe(200);
+  }, 20_000);
 
-    test("a change is refused before its body is read", async () => {
-      const answer = await fetch(at(closed), { method: "POST", body: "{", headers: { "content-type": "text/plain" } });
-      expect(answer.status).toBe(403);
-    });
-  },
-);
+  test.each([
+    ["GET", "/api/admin"],
+    ["GET", "/api/admin/"],
+    ["GET", "/api/admin/nope"],
+    ["GET", "/api/admin/requests/%E0%A4%A"],
+    ["POST", "/api/admin/config/nope"],
+    ["DELETE", path],
+    ["PATCH", path],
+    ["PUT", "/api/admin/nope"],
+  ])("AD23: %s %s is 403 before it is anything else", async (method, to) => {
+    const answer = await closed.there.fetch(at(to), { method });
+    expect([answer.status, await answer.json()]).toMatchObject([403, { error: { type: "forbidden" } }]);
+  });
+
+  test("a change is refused before its body is read", async () => {
+    const headers = { "content-type": "text/plain" };
+    expect((await closed.there.fetch(at(), { method: "POST", body: "{", headers })).status).toBe(403);
+  });
+});
+
+describe("through a proxy on this machine", () => {
+  const through = { "x-forwarded-for": "203.0.113.9" };
+
+  test("wrong tokens are counted, and whoever calls directly goes on", async () => {
+    await using tried = await startProxy({ env: { ADMIN_TOKEN: token } });
+    const get = (sent: string) => fetch(tried.url + path, { headers: { ...through, "x-admin-token": sent } });
+    const statuses: number[] = [];
+    for (let time = 0; time < 30; time++) statuses.push((await get(`wrong-${time}`)).status);
+    expect(statuses).toEqual([...Array(10).fill(401), ...Array(20).fill(429)]);
+    expect((await get(token)).status).toBe(429);
+    expect((await fetch(tried.url + path)).status).toBe(200);
+    expect((await fetch(tried.url + path, { headers: { "x-admin-token": token } })).status).toBe(200);
+  });
+
+  test.each([
+    [{ ...through }, /came through a proxy, as its header x-forwarded-for says\..* set ADMIN_TOKEN/],
+    [
+      { host: "mybox.lan:4141" },
+      /by the name localhost or 127\.0\.0\.1, and it was called mybox\.lan\..* set ADMIN_TOKEN/,
+    ],
+  ] as [Record<string, string>, RegExp][])("%j is told why it is not local", async (headers, words) => {
+    const answer = await fetch(open.url + path, { headers });
+    expect([answer.status, await answer.json()]).toMatchObject([
+      403,
+      { error: { message: expect.stringMatching(words) } },
+    ]);
+  });
+});
 
 describe("the count of wrong tokens", () => {
   const caller = (peer: string): Caller => ({
@@ -322,6 +364,8 @@ describe("the count of wrong tokens", () => {
     foreign: false,
     origin: null,
     host: "address",
+    hostName: "192.0.2.1",
+    forwardedBy: undefined,
     local: false,
   });
   const attempt = (door: ReturnType<typeof adminDoor>, peer: string, sent = "wrong") => {

@@ -324,8 +324,8 @@ describe("several at once", () => {
 });
 
 test("CF18: the last key of an instance that others reach cannot be taken away", async () => {
-  await using exposed = await startProxy({ host: "0.0.0.0", config: { auth: { apiKeys: ["k-only-0123456789"] } } });
-  const at = `http://127.0.0.1:${new URL(exposed.url).port}/api/admin/config`;
+  await using exposed = await startProxy({ exposed: true, config: { auth: { apiKeys: ["k-only-0123456789"] } } });
+  const at = `${exposed.url}/api/admin/config`;
   const change = (body: unknown) =>
     fetch(at, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
   for (const body of [{ auth: { apiKeys: [] } }, { auth: {} }, { auth: null }]) {
@@ -339,12 +339,11 @@ test("CF18: the last key of an instance that others reach cannot be taken away",
   expect(exposed.app.clientKeys).toEqual(["k-next-0123456789"]);
 
   await using guarded = await startProxy({
-    host: "0.0.0.0",
+    exposed: true,
     config: { auth: { apiKeys: ["k-only-0123456789"] } },
     env: { DRAGOMAN_API_KEY: "k-env-0123456789" },
   });
-  const port = new URL(guarded.url).port;
-  const response = await fetch(`http://127.0.0.1:${port}/api/admin/config`, {
+  const response = await fetch(`${guarded.url}/api/admin/config`, {
     method: "POST",
     body: '{"auth":{"apiKeys":[]}}',
     headers: { "content-type": "application/json" },

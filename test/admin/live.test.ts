@@ -246,6 +246,7 @@ describe("cancelling", () => {
   test("a request to a provider lets the provider go", async () => {
     const gone = Promise.withResolvers<void>();
     await using provider = Bun.serve({
+      hostname: "127.0.0.1",
       port: 0,
       async fetch({ signal }) {
         signal.addEventListener("abort", () => gone.resolve());

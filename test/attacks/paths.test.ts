@@ -6,14 +6,13 @@ import { sendRaw } from "../support/raw";
 let proxy: RunningProxy;
 beforeAll(async () => {
   proxy = await startProxy({
-    host: "0.0.0.0",
     config: { anthropicApiKey: "k-alpha-0123456789", logLevel: "info" },
   });
 });
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 const ask = (path: string, headers = "") =>
-  sendRaw(proxy.url, `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`, { host: "127.0.0.1", quiet: 40 });
+  sendRaw(proxy.url, `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`, { quiet: 40 });
 
 test.each([
   "PA01: /admin/../../etc/passwd",

@@ -1,21 +1,29 @@
 import { describe, expect, test } from "bun:test";
+import { parseConfig } from "../../src/config/schema";
 import { ProxyError } from "../../src/errors";
 import { inspect, isLoopbackAddress, refuseMethods, refuseStrangers } from "../../src/net/guard";
 
 const lists = { hosts: new Set(["my-machine", "proxy.example"]), origins: new Set(["http://localhost:3000"]) };
 
-function visit(headers: Record<string, string>, { peer = "127.0.0.1" as string | null, method = "GET" } = {}) {
+function visit(
+  headers: Record<string, string>,
+  {
+    peer = "127.0.0.1" as string | null,
+    method = "GET",
+    hosts = lists.hosts,
+    bound = undefined as string | undefined,
+  } = {},
+) {
   const request = new Request("http://placeholder/v1/models", {
     method,
     headers: { host: "localhost:4141", ...headers },
   });
-  return { request, caller: inspect(request, peer, lists) };
+  return { request, caller: inspect(request, peer, { ...lists, hosts, bound }) };
 }
 
 function refusal(headers: Record<string, string>): ProxyError | undefined {
-  const { request, caller } = visit(headers);
   try {
-    refuseStrangers(caller, request, lists.origins);
+    refuseStrangers(visit(headers).caller, lists.origins);
   } catch (thrown) {
     if (thrown instanceof ProxyError) return thrown;
     throw thrown;
@@ -34,6 +42,9 @@ describe("a Host header that could mislead a router is answered 400", () => {
     "localhost:",
     "[::1",
     "localhost:123456",
+    "a..b",
+    "a.-b",
+    "a".repeat(254),
   ])
     test(JSON.stringify(host), () => expect(() => visit({ host })).toThrow("Host header"));
 });
@@ -99,12 +110,40 @@ describe("pages of other origins are refused where no key is needed", () => {
     [{ host: "proxy.example", origin: "https://proxy.example" }],
   ] as Record<string, string>[][])("not %j", (headers) => expect(refusal(headers!)).toBeUndefined());
 
-  test("the sentence names the config line that would allow it", () => {
-    expect(refusal({ origin: "https://my.app" })?.message).toContain(
-      'https://my.app may not call this address. To allow it, add that origin to "allowedOrigins"',
-    );
-    expect(refusal({ host: "box.lan" })?.message).toContain('"allowedHosts"');
+  /** The config line that a refusal names, as a part of a config. */
+  const lineIn = (sentence = "") => JSON.parse(`{${/"\w+": \["[^"]*"\]/.exec(sentence)?.[0]}}`);
+
+  test.each([
+    "box.lan",
+    "box.lan:4141",
+    "BOX.lan",
+    "ai_dragoman_1:4141",
+    "_x",
+    "0.0.0.0",
+    "2130706433",
+    "0x7f.1",
+    "xn--bcher-kva.example",
+    `${"a.".repeat(126)}a`,
+  ])("the sentence about the name %s names a config line, which is accepted and lets it in", (host) => {
+    const config = parseConfig(lineIn(refusal({ host })?.message));
+    expect(config.allowedHosts).toHaveLength(1);
+    const { caller } = visit({ host }, { hosts: new Set(config.allowedHosts) });
+    expect([caller.host, caller.local]).toEqual(["named", false]);
+    expect(() => refuseStrangers(caller, lists.origins)).not.toThrow();
   });
+
+  test.each(["https://my.app", "http://localhost:5173", "vscode-webview://abc", "chrome-extension://abcdef"])(
+    "the sentence about the page at %s names a config line, which is accepted and lets it in",
+    (origin) => {
+      const config = parseConfig(lineIn(refusal({ origin })?.message));
+      expect(() => refuseStrangers(visit({ origin }).caller, new Set(config.allowedOrigins))).not.toThrow();
+    },
+  );
+
+  test.each(["null", "http://localhost:4141, http://evil.example", "http://a b", `http://${"a".repeat(300)}.example`])(
+    "the sentence about the page at %s names no line that would be refused",
+    (origin) => expect(refusal({ origin })?.message).not.toContain("allowedOrigins"),
+  );
 });
 
 describe("local means this machine, its name, no proxy and no foreign page", () => {
@@ -115,18 +154,76 @@ describe("local means this machine, its name, no proxy and no foreign page", () 
 
   const forwarding = [
     "forwarded",
+    "via",
+    "cdn-loop",
+    "x-forwarded",
     "x-forwarded-for",
     "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-forwarded-server",
+    "x-forwarded-client-cert",
+    "x-original-forwarded-for",
     "x-real-ip",
-    "via",
-    "cf-connecting-ip",
-    "true-client-ip",
     "x-client-ip",
+    "client-ip",
+    "x-cluster-client-ip",
+    "x-originating-ip",
+    "x-remote-ip",
+    "cf-connecting-ip",
+    "cf-connecting-ipv6",
+    "cf-ray",
+    "cf-visitor",
+    "true-client-ip",
+    "akamai-origin-hop",
+    "fastly-client-ip",
+    "fly-client-ip",
+    "fly-forwarded-proto",
+    "do-connecting-ip",
+    "x-nf-client-connection-ip",
+    "x-vercel-forwarded-for",
+    "x-varnish",
     "x-envoy-external-address",
+    "x-azure-clientip",
+    "x-azure-fdid",
+    "x-appengine-user-ip",
+    "x-amzn-trace-id",
+    "x-arr-ssl",
+    "proxy-client-ip",
+    "wl-proxy-client-ip",
     "tailscale-user-login",
   ];
   for (const name of forwarding)
-    test(`not with ${name}`, () => expect(visit({ [name]: "127.0.0.1" }).caller.local).toBe(false));
+    test(`not with ${name}`, () => {
+      const { local, forwardedBy } = visit({ [name]: "127.0.0.1" }).caller;
+      expect({ local, forwardedBy }).toEqual({ local: false, forwardedBy: name });
+    });
+
+  const ofClients = {
+    accept: "*/*",
+    "anthropic-version": "2023-06-01",
+    "x-api-key": "k",
+    "x-app": "cli",
+    "x-stainless-lang": "js",
+    "x-client-request-id": "1",
+    "x-claude-code-session-id": "1",
+    "x-session-affinity": "1",
+    "x-requested-with": "fetch",
+    "x-initiator": "user",
+    "x-github-api-version": "2025-05-01",
+    "openai-organization": "o",
+    "sec-fetch-site": "same-origin",
+    traceparent: "00-0-0-01",
+    session_id: "1",
+  };
+  test("what clients and SDKs send of themselves is no sign of a proxy", () =>
+    expect(visit(ofClients).caller.local).toBe(true));
+
+  test.each(["vm", "vm:4141", "VM"])("as %s, where that is the name it listens on", (host) => {
+    expect(visit({ host }, { bound: "vm" }).caller).toMatchObject({ host: "bound", local: true });
+    expect(visit({ host }, { bound: "vm", peer: "192.168.1.7" }).caller.local).toBe(false);
+    expect(visit({ host: "vm.example" }, { bound: "vm" }).caller.local).toBe(false);
+  });
+
   for (const peer of ["192.168.1.7", "172.17.0.1", "::ffff:10.0.0.1", null])
     test(`not from ${peer}`, () => expect(visit({}, { peer }).caller.local).toBe(false));
   for (const host of ["192.168.1.7", "proxy.example", "evil.example"])

@@ -1,5 +1,5 @@
 /** What this machine allows a test to do to it, and what it says of a process. */
-import { test } from "bun:test";
+import { describe, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 
 const linux = process.platform === "linux";
@@ -32,6 +32,13 @@ export function testWith(need: Need, name: string, body: () => unknown, timeout?
   const missing = needs[need]();
   if (missing === undefined) test(name, body as () => void, timeout);
   else test.skip(`${name} (this machine lacks ${missing})`, body as () => void);
+}
+
+/** As `testWith`, for several that share what they start. */
+export function describeWith(need: Need, name: string, body: () => void): void {
+  const missing = needs[need]();
+  if (missing === undefined) describe(name, body);
+  else test.skip(`${name} (this machine lacks ${missing})`, () => {});
 }
 
 /** MiB of memory that a process holds now, or held at most; 0 where the system does not tell. */

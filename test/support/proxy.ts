@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type App, type AppOptions, openApp } from "../../src/app";
 import { readEnvironment } from "../../src/config/environment";
 import type { Row } from "../../src/history/history";
-import { listen } from "../../src/server";
+import { type Binding, handler, listen } from "../../src/server";
 import { type DemoAccount, demoAccounts } from "../../src/upstream/demo/accounts";
 import { type Demo, type DemoOptions, startDemo } from "../../src/upstream/demo/demo";
 
@@ -28,8 +28,10 @@ export interface ProxyOptions {
   accounts?: readonly string[];
   config?: object;
   env?: Record<string, string>;
-  /** The address to listen on. */
-  host?: string;
+  /** Where to listen: a loopback address, and a name for it. */
+  binding?: Binding;
+  /** Told that other machines can reach it, though its socket is a loopback one. */
+  exposed?: boolean;
   adminAuth?: AppOptions["adminAuth"];
   /** Other clocks than this machine's. */
   clock?: AppOptions["clock"];
@@ -50,7 +52,7 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
     clock: options.clock,
     adminAuth: options.adminAuth,
   });
-  const listening = listen(app, 0, options.host);
+  const listening = options.exposed ? listenAsExposed(app) : listen(app, 0, options.binding);
   return {
     url: listening.url,
     app,
@@ -75,6 +77,11 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
       rmSync(home, { recursive: true, force: true });
     },
   };
+}
+
+function listenAsExposed(app: App) {
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: handler(app, true) });
+  return { url: server.url.origin, close: () => void server.stop(true) };
 }
 
 /** Waits until a claim holds; fails after `within` milliseconds. */

@@ -9,11 +9,16 @@ export interface RawAnswer {
   closed: boolean;
 }
 
-/** What comes back for exactly these bytes: once it has been quiet for a moment, or the connection has ended. */
+/** What comes back for exactly these bytes, from the address or from the socket of this path: once it has been quiet for a moment, or the connection has ended. */
 export function sendRaw(
   url: string,
   bytes: string | Uint8Array,
-  { quiet = 100, within = 3000, host = new URL(url).hostname }: { quiet?: number; within?: number; host?: string } = {},
+  {
+    quiet = 100,
+    within = 3000,
+    host = new URL(url).hostname,
+    path,
+  }: { quiet?: number; within?: number; host?: string; path?: string } = {},
 ): Promise<RawAnswer> {
   return new Promise((resolve) => {
     let text = "";
@@ -30,7 +35,8 @@ export function sendRaw(
       });
     };
     const limit = setTimeout(done, within);
-    const socket = connect(Number(new URL(url).port), host.replace(/^\[|\]$/g, ""), () => socket.write(bytes));
+    const to = path === undefined ? { port: Number(new URL(url).port), host: host.replace(/^\[|\]$/g, "") } : { path };
+    const socket = connect(to, () => socket.write(bytes));
     socket.on("data", (data) => {
       text += data;
       clearTimeout(hush);

@@ -1,0 +1,22 @@
+/** Host names and origins as the gate takes them and the config lists them: what one names, the other accepts. */
+
+const label = "[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?";
+
+/**
+ * A host name in lower case without port, as a part of a regular expression. Underscores are in: a Host header may carry
+ * any `reg-name` (RFC 3986 3.2.2), and Docker Compose calls containers `project_service_1`.
+ */
+export const hostNameSource = `${label}(?:\\.${label})*`;
+
+/** Characters, as DNS limits it (RFC 1035 2.3.4). */
+export const maxHostName = 253;
+
+/** Characters. */
+export const maxOrigin = 256;
+
+/** A browser's Origin, letter for letter: `http://host:port` without a default port, or an extension's or app's own scheme. */
+export function isOrigin(text: string): boolean {
+  if (text.length > maxOrigin) return false;
+  if (/^https?:/i.test(text)) return URL.parse(text)?.origin === text && !text.includes("*");
+  return /^[a-z][a-z0-9+.-]*:\/\/[A-Za-z0-9._-]+$/.test(text);
+}

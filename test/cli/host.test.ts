@@ -1,0 +1,128 @@
+/** `start --host`: what it announces is an address that answers, and what answers there is not refused by its own gate. */
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bindingFor } from "../../src/cli/address";
+import { UsageError } from "../../src/cli/usage-error";
+import { type Command, run } from "../support/command";
+import { testWith } from "../support/machine";
+import { addresses, startNetworked } from "../support/networks";
+
+describe("what --host asks for", () => {
+  test.each([
+    [undefined, "127.0.0.1"],
+    ["localhost", "127.0.0.1"],
+    ["LOCALHOST", "127.0.0.1"],
+    ["127.0.0.2", "127.0.0.2"],
+    ["0", "0.0.0.0"],
+    ["0x0", "0.0.0.0"],
+    ["0.0.0.0", "0.0.0.0"],
+    ["::", "::"],
+    ["[::]", "::"],
+    ["::0", "::"],
+    ["0:0:0:0:0:0:0:0", "::"],
+    ["::1", "::1"],
+    ["0:0:0:0:0:0:0:1", "::1"],
+    ["FE80::A", "fe80::a"],
+  ])("%j is %s", async (host, address) => expect(await bindingFor(host)).toEqual({ address }));
+
+  test.each(["999.1.1.1", "1.2.3", "a b", "a/b", "-x", "x..y", ":::", "http://x", "a".repeat(300), "nobody.invalid"])(
+    "%j is wrong usage",
+    async (host) => {
+      const refusal = await bindingFor(host).catch((thrown) => thrown);
+      expect(refusal).toBeInstanceOf(UsageError);
+    },
+  );
+});
+
+/** The addresses that a person reads at the start. */
+const printed = (text: string) => text.match(/http:\/\/[^\s/,]+/g) ?? [];
+
+testWith(
+  "networks",
+  "with 0.0.0.0 or :: every announced address answers on this machine, and other machines are served",
+  async () => {
+    for (const [host, loopback, url] of [
+      ["0.0.0.0", "127.0.0.1", "http://127.0.0.1:4141"],
+      ["::", "::1", "http://[::1]:4141"],
+    ] as const) {
+      await using both = await startNetworked(["--host", host, "--allow-open"], { loopback });
+      expect(both.ready.url).toBe(url);
+      expect(new Set(printed(both.command.stderr()))).toEqual(new Set([url]));
+      const note = JSON.parse(readFileSync(join(both.command.home, "data/demo/running.json"), "utf8"));
+      expect(note.url).toBe(url);
+      for (const path of ["/v1/models", "/admin", "/api/admin/meta", "/token"])
+        expect([path, (await both.here.fetch(url + path)).status]).toEqual([path, 200]);
+      // Whoever types what was asked for is not sent away, and is not the owner by it either.
+      const every = `http://${host.includes(":") ? `[${host}]` : host}:4141`;
+      expect((await both.here.fetch(`${every}/v1/models`)).status).toBe(200);
+      expect((await both.here.fetch(`${every}/api/admin/meta`)).status).toBe(403);
+
+      const away = `http://${addresses.here}:4141`;
+      expect((await both.there.fetch(`${away}/v1/models`)).status).toBe(200);
+      expect((await both.there.fetch(`${away}/admin`)).status).toBe(403);
+      expect(both.command.stderr()).toContain("WARNING");
+    }
+  },
+  30_000,
+);
+
+/** What curl is answered beside the program, in its network and with its names. */
+function ask(command: Command, url: string): string {
+  const into = ["nsenter", "-t", String(command.process.pid), "-U", "-n", "-m", "--preserve-credentials"];
+  const curl = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", "5", "--noproxy", "*", url];
+  return Bun.spawnSync([...into, ...curl]).stdout.toString();
+}
+
+/** In a network of its own, where these names are known. */
+function runWithNames(names: string, options: string[]): Command {
+  const scratch = mkdtempSync(join(tmpdir(), "dragoman-"));
+  writeFileSync(join(scratch, "hosts"), names);
+  const script =
+    'ip link set lo up && ip addr add 10.77.0.1/24 dev lo && mount --bind "$SCRATCH/hosts" /etc/hosts && exec "$@"';
+  const command = run(["start", "--demo", "--json", "--port", "4141", ...options], {
+    env: { SCRATCH: scratch },
+    within: ["unshare", "-Urnm", "sh", "-c", script, "sh"],
+  });
+  void command.exited.then(() => rmSync(scratch, { recursive: true, force: true }));
+  return command;
+}
+
+testWith(
+  "networks",
+  "by a name of 127.0.0.1 it is this machine's own: no key is asked for, no warning, the pages are open",
+  async () => {
+    await using command = runWithNames("127.0.0.1 localhost mybox ai_box_1\n", ["--host", "MyBox"]);
+    const { url } = await command.ready();
+    expect(url).toBe("http://mybox:4141");
+    expect(new Set(printed(command.stderr()))).toEqual(new Set([url]));
+    expect(command.stderr()).not.toContain("WARNING");
+    for (const at of [url, "http://127.0.0.1:4141", "http://localhost:4141"])
+      for (const path of ["/v1/models", "/admin", "/api/admin/meta", "/token"])
+        expect([at, path, ask(command, at + path)]).toEqual([at, path, "200"]);
+    expect(ask(command, "http://ai_box_1:4141/v1/models")).toBe("403");
+    expect(ask(command, "http://ai_box_1:4141/health")).toBe("200");
+  },
+);
+
+testWith(
+  "networks",
+  "by a name that others know it is theirs too: a key is asked for, and its address answers",
+  async () => {
+    const names = "127.0.0.1 localhost\n10.77.0.1 my_box.lan\n";
+    await using open = runWithNames(names, ["--host", "my_box.lan"]);
+    expect([await open.exited, open.stderr()]).toEqual([
+      2,
+      expect.stringContaining("Listening on my_box.lan lets other"),
+    ]);
+
+    await using command = runWithNames(names, ["--host", "my_box.lan", "--allow-open"]);
+    const { url } = await command.ready();
+    expect(url).toBe("http://my_box.lan:4141");
+    for (const at of [url, "http://10.77.0.1:4141"]) expect(ask(command, `${at}/v1/models`)).toBe("200");
+    // Its own calls do not come from loopback there, and it says so.
+    expect(ask(command, `${url}/admin`)).toBe("403");
+    expect(command.stderr()).toContain(`${url}/admin, closed: set ADMIN_TOKEN to open it`);
+  },
+);
