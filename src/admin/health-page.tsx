@@ -57,6 +57,7 @@ export function healthPage({ app, frame, url, exposed, caller }: Visit): Markup 
             <Pair name="Address">{url.origin}</Pair>
             <Pair name="You came">
               {caller.local ? "from this machine" : `from ${caller.peer ?? "an unknown address"}`}
+              {caller.forwardedBy && ", through a proxy"}
             </Pair>
             <Pair name="Running now">
               <a href="/admin/requests?follow=1">{plural(meta.running_count, "request")}</a>

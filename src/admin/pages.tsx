@@ -5,6 +5,7 @@ import { Elysia } from "elysia";
 import type { App } from "../app";
 import { asProxyError, ProxyError } from "../errors";
 import type { Caller, Visitor } from "../net/guard";
+import { decodedParams } from "../net/params";
 import type { Door } from "./access";
 import { accountsPage } from "./accounts-page";
 import { configPage, confirmConfig, saveConfig } from "./config-page";
@@ -64,7 +65,7 @@ export function adminPages(app: App, admit: Door, callerOf: (request: Request) =
   });
 
   /** What a page's address does with a call: the page, or what stands in its place. */
-  const serve = async (show: PageRoute["show"], request: Request, params: Record<string, string>) => {
+  const serve = async (show: PageRoute["show"], request: Request, given: Record<string, string>) => {
     const caller = callerOf(request);
     const frame = frameFor(request);
     const url = new URL(request.url);
@@ -79,6 +80,7 @@ export function adminPages(app: App, admit: Door, callerOf: (request: Request) =
     try {
       const form = isRead ? new URLSearchParams() : await readForm(request);
       if (!isRead) refuseForged(form);
+      const params = decodedParams(given);
       const page = await show({ app, frame, request, caller, url, params, form, exposed, changes });
       if (page instanceof Response) return guarded(page);
       return page instanceof Markup ? html(page) : htmlInParts(page, Missing);

@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import type { App } from "../app";
 import { type Kind, ProxyError } from "../errors";
 import type { Visitor } from "../net/guard";
+import { decodedParams } from "../net/params";
 import { adminDoor } from "./access";
 import {
   answerAccounts,
@@ -79,7 +80,7 @@ export function adminWing(app: App, callerOf: (request: Request) => Visitor, exp
       ({ request, params }) => {
         const caller = callerOf(request);
         admit(request, caller);
-        return handle({ app, request, caller, params: params ?? {}, exposed });
+        return handle({ app, request, caller, params: decodedParams(params), exposed });
       },
       { parse: "none" },
     );

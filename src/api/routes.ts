@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import type { App } from "../app";
 import { ProxyError } from "../errors";
 import type { Visitor } from "../net/guard";
+import { decodedParams } from "../net/params";
 import { embed } from "../relay/embed";
 import { relayToProvider } from "../relay/provider";
 import { relay } from "../relay/relay";
@@ -67,7 +68,7 @@ export const routes: Route[] = [
     handle: ({ app }) => listUsage(app) },
   { method: "GET", path: "/usage/:accountIndex", admit: admitClient, about: "One account, counted from 0, with GitHub's own `quota_snapshots`.",
     handle: ({ app, params }) => accountUsage(app, params.accountIndex ?? "") },
-  { method: "GET", path: "/token", admit: admitToToken, about: "The upstream token now in use and when it expires (seconds since 1970); `?account=<index>` for another account's.",
+  { method: "GET", path: "/token", admit: admitToToken, about: "The upstream token now in use and when it expires (seconds since 1970); `?account=<index>` for another account's. A GitHub token that is used directly is never shown: 409.",
     handle: ({ app, request }) => token(app, request) },
   { method: "GET", path: "/", admit: everyone, about: "Name, version and endpoints.",
     handle: ({ app }) => front(app, [...methodsByPath().keys()]) },
@@ -90,7 +91,7 @@ export function clientRoutes(app: App, callerOf: (request: Request) => Visitor) 
         ({ request, params }) => {
           const caller = callerOf(request);
           admit(app, request, caller);
-          return handle({ app, request, caller, params: params ?? {} });
+          return handle({ app, request, caller, params: decodedParams(params) });
         },
         { parse: "none" },
       );

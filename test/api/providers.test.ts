@@ -69,7 +69,7 @@ describe("a provider that is not there", () => {
     expect((await get(`/${name}/v1/models`)).status).toBe(404);
   });
 
-  test.each(["%2e%2e%2fadmin", "%zz", "a%2fb", "%F0%9F%98%80", "admin", "api"])("PR03: %s", async (name) => {
+  test.each(["%2e%2e%2fadmin", "a%2fb", "%F0%9F%98%80", "admin", "api"])("PR03: %s", async (name) => {
     const response = await get(`/${name}/v1/models`);
     expect(response.status).toBe(404);
     expect(await response.json()).toMatchObject({

@@ -324,9 +324,26 @@ describe("paths", () => {
     },
   );
 
-  test("PR03: an escape that is none is no provider either", async () => {
-    expect((await attack(open, "/%zz/v1/models")).status).toBe(404);
+  test("PR03: a name of other letters is no provider either", async () => {
     expect((await attack(open, "/%F0%9F%98%80/v1/models")).status).toBe(404);
+  });
+
+  const broken = ["%E0%A4%A", "%zz", "a%", "%ff"];
+  const paths = ["/v1/models/:id", "/usage/:accountIndex", "/:provider/v1/models", "/api/admin/requests/:requestId"];
+  test.each(broken.flatMap((part) => paths.map((path) => [part, path])))(
+    "%s, which does not decode, is 400 in %s, and the sentence says so",
+    async (part, path) => {
+      const [name] = /:\w+/.exec(path!)!;
+      const answer = await attack(open, path!.replace(name, part!));
+      const message = expect.stringContaining(`The \`${name.slice(1)}\` in this path does not decode`);
+      expect([answer.status, errorOf(path!, answer).message]).toEqual([400, message]);
+      expect((await attack(guarded, path!.replace(name, part!))).status).toBe(path!.startsWith("/api") ? 400 : 401);
+    },
+  );
+
+  test("a page of a request whose id does not decode says so", async () => {
+    const answer = await attack(open, "/admin/requests/%E0%A4%A");
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining("does not decode")]);
   });
 });
 
