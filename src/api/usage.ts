@@ -51,15 +51,28 @@ export async function accountUsage(app: App, index: string): Promise<Response> {
   });
 }
 
-/** `GET /token`: the upstream token of the first account that can serve, or of `?account=<index>`. */
+/**
+ * `GET /token`: the upstream token of the first account that can serve, or of `?account=<index>`. A GitHub token is not
+ * the upstream's: it does not expire, and leaves for nobody.
+ * @throws ProxyError 409 for an account whose GitHub token is used directly.
+ */
 export async function token(app: App, request: Request): Promise<Response> {
   const index = new URL(request.url).searchParams.get("account");
   const account = index === null ? app.pool.candidates({ premium: true })[0] : accountAt(app, index, "account");
   if (!account) throw app.pool.whyNone();
   const session = await account.session();
+  if (session.mode === "direct") throw noUpstreamToken(account);
   return Response.json(
     { token: session.token, expires_at: session.expiresAt === undefined ? null : Math.floor(session.expiresAt / 1000) },
     { headers: { "cache-control": "no-store" } },
+  );
+}
+
+function noUpstreamToken({ id }: Account): ProxyError {
+  return new ProxyError(
+    "conflict",
+    `The account ${id} has no upstream token: its GitHub token is used directly, and that is never shown. An account that was signed in with the app vscode has one; \`?account=<index>\` asks for another account's.`,
+    { code: "direct_account" },
   );
 }
 

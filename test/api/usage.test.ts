@@ -1,14 +1,16 @@
 /** `GET /usage`, `GET /usage/:accountIndex` and `GET /token`: what a script or a dashboard reads of the accounts. */
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { adminRoutes } from "../../src/admin/routes";
+import { routes } from "../../src/api/routes";
 import type { Usage } from "../../src/api/usage";
 import { openApp } from "../../src/app";
 import { readEnvironment } from "../../src/config/environment";
 import { listen } from "../../src/server";
 import { quotas } from "../../src/upstream/demo/accounts";
-import { startDemo } from "../../src/upstream/demo/demo";
+import { type Demo, startDemo } from "../../src/upstream/demo/demo";
 import { startProxy } from "../support/proxy";
 
 const quotaPath = "/copilot_internal/user";
@@ -174,10 +176,77 @@ describe("one account", () => {
     expect<unknown>(first).toEqual({ token: expect.stringMatching(/^tid=/), expires_at: expect.any(Number) });
     expect((await get(`${proxy.url}/token?account=0`)).body).toEqual(first);
     expect((await get(`${proxy.url}/token?account=1`)).body.token).toContain("sku=copilot_for_business_seat_quota");
-    expect<unknown>((await get(`${proxy.url}/token?account=2`)).body).toEqual({
-      token: proxy.demo.accounts[2]!.githubToken,
-      expires_at: null,
+    expect((await get(`${proxy.url}/token?account=2`)).status).toBe(409);
+  });
+});
+
+describe("a GitHub token that is used directly", () => {
+  /** Every path that answers a GET, with what stands for its parameters. */
+  const everyPath = [...routes, ...adminRoutes]
+    .filter(({ method, path }) => method === "GET" && path !== "/api/admin/live")
+    .map(({ path }) => path.replace(":accountIndex", "0").replace(":id", "gpt-5-mini").replace(/:\w+/, "x"));
+  const pages = [
+    "",
+    "/accounts",
+    "/requests",
+    "/requests/export?format=json",
+    "/models",
+    "/connect",
+    "/config",
+    "/health",
+  ];
+
+  test.each([
+    ["by the app it was signed in with", (demo: Demo) => ({ demo: { url: demo.url, accounts: [demo.accounts[2]!] } })],
+    [
+      "since GitHub does not exchange it",
+      (demo: Demo) => ({ demo: { url: demo.url, accounts: [] }, temporaryToken: demo.accounts[2]!.githubToken }),
+    ],
+  ] as const)("%s is in no answer, no page and no line; /token says so with 409", async (_name, partsOf) => {
+    const demo = startDemo({ pace: 0 });
+    const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+    writeFileSync(join(home, "config.json"), '{"logLevel":"debug"}');
+    const lines: string[] = [];
+    const app = openApp({
+      environment: readEnvironment({ HOME: home, DRAGOMAN_HOME: home }),
+      version: "0.0.0-test",
+      write: (line) => void lines.push(line),
+      ...partsOf(demo),
     });
+    const server = listen(app, 0);
+    const secret = demo.accounts[2]!.githubToken;
+    try {
+      const said: string[] = [];
+      const ask = async (path: string, init?: RequestInit) => {
+        const response = await fetch(server.url + path, init);
+        said.push(`${path}: ${await response.text()} ${JSON.stringify([...response.headers])}`);
+        return response.status;
+      };
+      const chat = (content: string) =>
+        ask("/v1/chat/completions", {
+          method: "POST",
+          body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content }] }),
+        });
+      const paths = [...everyPath, ...pages.map((page) => `/admin${page}`)];
+      expect(await chat("Hello")).toBe(200);
+      const sent = demo.journal.filter(({ path }) => path === "/chat/completions");
+      expect(sent[0]!.headers.authorization).toBe(`Bearer ${secret}`);
+      for (const path of ["/token", "/token?account=0"]) expect(await ask(path)).toBe(409);
+      for (const path of paths) await ask(path);
+      const refused = said.find((text) => text.startsWith("/token"));
+      expect(refused).toContain('"type":"invalid_request_error","param":null,"code":"direct_account"');
+      expect(refused).toContain("plus-demo has no upstream token");
+      // Whose token is refused fails, and everything is said once more.
+      expect(await chat("[demo: 400-body] Hello")).toBe(400);
+      expect(await chat("[demo: 401-pat] Hello")).toBeGreaterThan(399);
+      for (const path of paths) await ask(path);
+      expect([...said, ...lines].filter((text) => text.includes(secret))).toEqual([]);
+    } finally {
+      server.close();
+      app.close();
+      await demo.stop();
+      rmSync(home, { recursive: true, force: true });
+    }
   });
 });
 
