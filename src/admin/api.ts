@@ -12,6 +12,7 @@ import { describeInstance } from "./meta";
 import { forgetField, listModels } from "./models";
 import { queries, readQuery, requireJson } from "./query";
 import { type ExportFormat, exportRequests, findRequest, listRequests } from "./requests";
+import type { Session } from "./session";
 
 export const answerMeta = (app: App) => answer(describeInstance(app));
 
@@ -67,10 +68,11 @@ export async function forgetRefusedField(app: App, request: Request): Promise<Re
 const mostBytes = 64 * 1024;
 const forgetSchema = z.strictObject({ model: z.string(), field: z.string().optional() });
 
-export function answerLive(app: App, request: Request, caller: Visitor): Response {
+/** @param session The sign-in that lets the reader in, where it is one. */
+export function answerLive(app: App, request: Request, caller: Visitor, session?: Session): Response {
   caller.keepOpen();
   const headers = { ...privately, "content-type": "text/event-stream; charset=utf-8" };
-  return new Response(request.method === "HEAD" ? null : liveFeed(app), { headers });
+  return new Response(request.method === "HEAD" ? null : liveFeed(app, session), { headers });
 }
 
 export function cancelRequest(app: App, request: Request, requestId: string): Response {

@@ -5,6 +5,7 @@
 import type { App } from "../app";
 import type { LiveEvent } from "../history/live";
 import { type ShownEntry, type ShownRunning, showEntry, showRunning } from "./requests";
+import type { Session } from "./session";
 
 /** The data of `event: snapshot`. */
 export interface Snapshot {
@@ -20,8 +21,11 @@ const heartbeat = 15_000;
 /** Exchanges that may wait for a slow reader. */
 const mostWaiting = 500;
 
-/** Ends with its reader, or when the process stops. @throws ProxyError `rate_limit` when too many watch. */
-export function liveFeed({ live, stopping }: App): ReadableStream<Uint8Array> {
+/**
+ * Ends with its reader, with the sign-in that let the reader in, or when the process stops.
+ * @throws ProxyError `rate_limit` when too many watch.
+ */
+export function liveFeed({ live, stopping }: App, session?: Session): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   const waiting = new Map<string, { event: "running" | "finished"; data: ShownRunning | ShownEntry }>();
   let controller: ReadableStreamDefaultController<Uint8Array>;
@@ -50,6 +54,7 @@ export function liveFeed({ live, stopping }: App): ReadableStream<Uint8Array> {
 
   const flush = () => {
     gathering = undefined;
+    if (session && !session.holds) return end();
     // The reader has not taken what was said before; `pull` tells when it has.
     if ((controller.desiredSize ?? 0) <= 0) return;
     const lines = [...waiting.values()].map(({ event, data }) => say(event, data));
@@ -65,6 +70,7 @@ export function liveFeed({ live, stopping }: App): ReadableStream<Uint8Array> {
     clearTimeout(gathering);
     clearInterval(beating);
     stopping.removeEventListener("abort", end);
+    session?.ended.removeEventListener("abort", end);
   };
   const end = () => {
     if (over) return;
@@ -85,7 +91,9 @@ export function liveFeed({ live, stopping }: App): ReadableStream<Uint8Array> {
   unwatch = live.watch(heard);
   if (over) return body;
   stopping.addEventListener("abort", end, { once: true });
+  session?.ended.addEventListener("abort", end, { once: true });
   beating = setInterval(() => {
+    if (session && !session.holds) return end();
     if ((controller.desiredSize ?? 0) > 0) write(":\n\n");
   }, heartbeat);
   return body;

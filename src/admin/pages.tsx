@@ -19,7 +19,7 @@ import { overviewPage } from "./overview-page";
 import { openPending } from "./pending";
 import { cancelRequest, requestPage } from "./request-page";
 import { exportRequests, followRequests, requestsPage } from "./requests-page";
-import { openFormToken, openSessions } from "./session";
+import { openFormToken, openSessions, type Session } from "./session";
 import { Arrival, Closed, Failure, Missing, SignIn } from "./sign-in-page";
 import type { SlowPage } from "./slow";
 import { guarded, html, htmlInParts, redirect, type Visit } from "./visit";
@@ -72,8 +72,9 @@ export function adminPages(app: App, admit: Door, callerOf: (request: Request) =
     const isRead = request.method !== "POST";
     // Never a page with data in the name of another site, be it as a link.
     if (caller.foreign && isRead) return html(<Arrival frame={frame} path={url.pathname + url.search} />);
+    let session: Session | undefined;
     try {
-      enter(request, caller);
+      session = enter(request, caller);
     } catch (thrown) {
       return outside(asProxyError(thrown), frame, isRead ? url.pathname + url.search : "/admin");
     }
@@ -81,7 +82,18 @@ export function adminPages(app: App, admit: Door, callerOf: (request: Request) =
       const form = isRead ? new URLSearchParams() : await readForm(request);
       if (!isRead) refuseForged(form);
       const params = decodedParams(given);
-      const page = await show({ app, frame, request, caller, url, params, form, exposed, changes });
+      const page = await show({
+        app,
+        frame,
+        request,
+        caller,
+        session,
+        url,
+        params,
+        form,
+        exposed,
+        changes,
+      });
       if (page instanceof Response) return guarded(page);
       return page instanceof Markup ? html(page) : htmlInParts(page, Missing);
     } catch (thrown) {
@@ -93,7 +105,9 @@ export function adminPages(app: App, admit: Door, callerOf: (request: Request) =
 
   const enter = (request: Request, caller: Caller) => {
     if (caller.foreign) throw new ProxyError("permission", "A form on another site may not change anything here.");
-    if (!sessions.holds(request)) admit(request, caller);
+    const session = sessions.of(request);
+    if (!session) admit(request, caller);
+    return session;
   };
 
   const refuseForged = (form: URLSearchParams) => {

@@ -17,7 +17,7 @@ import type { Visit } from "./visit";
 export const exportRequests = ({ app, request, url }: Visit) =>
   answerExport(app, new Request(asAsked(url, app.now()).toString(), { headers: request.headers }));
 
-export const followRequests = ({ app, request, caller }: Visit) => answerLive(app, request, caller);
+export const followRequests = ({ app, request, caller, session }: Visit) => answerLive(app, request, caller, session);
 
 export function requestsPage({ app, frame, url }: Visit): SlowPage {
   const now = app.now();

@@ -5,10 +5,20 @@ import { includesSecret } from "../net/credentials";
 export interface Sessions {
   /** Whether the request comes from a browser that has signed in. */
   holds(request: Request): boolean;
+  /** The session that the request belongs to; undefined where there is none. */
+  of(request: Request): Session | undefined;
   /** @returns The header that gives the browser its cookie. */
   begin(request: Request): string;
   /** @returns The header that takes the cookie back. */
   end(request: Request): string;
+}
+
+/** What lives no longer than the sign-in it belongs to. */
+export interface Session {
+  /** False once it has run out, or was ended. */
+  readonly holds: boolean;
+  /** Aborts when it ends: signed out, forgotten for a new one, or found to have run out. */
+  readonly ended: AbortSignal;
 }
 
 const lifetimeMs = 12 * 3600_000;
@@ -18,29 +28,48 @@ const idBytes = 32;
 
 export function openSessions(now: () => number): Sessions {
   /** By digest, so that looking one up takes as long for a wrong id as for a right one. */
-  const known = new Map<string, number>();
+  const known = new Map<string, { until: number; ending: AbortController }>();
 
-  const recent = (request: Request) => {
+  const forget = (key: string) => {
+    known.get(key)?.ending.abort();
+    known.delete(key);
+  };
+
+  const isGood = (key: string) => {
+    const session = known.get(key);
+    if (session !== undefined && session.until > now()) return true;
+    forget(key);
+    return false;
+  };
+
+  const keyOf = (request: Request) => {
     const id = idIn(request);
     if (id === undefined) return undefined;
     const key = digest(id);
-    const until = known.get(key);
-    if (until !== undefined && until > now()) return key;
-    known.delete(key);
-    return undefined;
+    return isGood(key) ? key : undefined;
   };
 
   return {
-    holds: (request) => recent(request) !== undefined,
+    holds: (request) => keyOf(request) !== undefined,
+    of(request) {
+      const key = keyOf(request);
+      if (key === undefined) return undefined;
+      return {
+        get holds() {
+          return isGood(key);
+        },
+        ended: known.get(key)!.ending.signal,
+      };
+    },
     begin(request) {
       const id = randomBytes(idBytes).toString("base64url");
-      if (known.size >= mostSessions) known.delete(known.keys().next().value!);
-      known.set(digest(id), now() + lifetimeMs);
+      if (known.size >= mostSessions) forget(known.keys().next().value!);
+      known.set(digest(id), { until: now() + lifetimeMs, ending: new AbortController() });
       return cookie(request, id, lifetimeMs / 1_000);
     },
     end(request) {
-      const key = recent(request);
-      if (key !== undefined) known.delete(key);
+      const key = keyOf(request);
+      if (key !== undefined) forget(key);
       return cookie(request, "", 0);
     },
   };

@@ -4,6 +4,7 @@ import type { Visitor } from "../net/guard";
 import type { Markup } from "./jsx/jsx-runtime";
 import type { Frame } from "./layout";
 import type { PendingChanges } from "./pending";
+import type { Session } from "./session";
 import { type SlowPage, streamed } from "./slow";
 
 export interface Visit {
@@ -11,6 +12,8 @@ export interface Visit {
   frame: Frame;
   request: Request;
   caller: Visitor;
+  /** The sign-in by which the caller is in; undefined for one who needs none. */
+  session: Session | undefined;
   /** As the browser has it; its origin is the address we were called by. */
   url: URL;
   params: Record<string, string>;

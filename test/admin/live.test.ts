@@ -21,9 +21,9 @@ const agent = { headers: { "user-agent": "tester/1.0 (x)" } };
 type Said = { event: string; data: any };
 
 /** A reader of the feed and all it has heard. */
-async function watch(proxy: RunningProxy) {
+async function watch(proxy: RunningProxy, path = "/api/admin/live", headers: Record<string, string> = {}) {
   const controller = new AbortController();
-  const response = await fetch(`${proxy.url}/api/admin/live`, { signal: controller.signal });
+  const response = await fetch(proxy.url + path, { signal: controller.signal, headers });
   const heard: Said[] = [];
   let text = "";
   let ended = false;
@@ -63,6 +63,70 @@ const oneRunning = async (proxy: RunningProxy) => {
   await until(() => proxy.app.live.running().length === 1);
   return proxy.app.live.running()[0]!.request_id;
 };
+
+describe("the feed of somebody who has signed in", () => {
+  const token = "t-admin-0123456789";
+  const away = { "x-forwarded-for": "10.0.0.9" };
+  const send = (
+    proxy: RunningProxy,
+    path: string,
+    form: Record<string, string>,
+    headers: Record<string, string> = {},
+  ) =>
+    fetch(proxy.url + path, {
+      method: "POST",
+      body: new URLSearchParams(form),
+      headers: { ...away, ...headers },
+      redirect: "manual",
+    });
+  const signIn = async (proxy: RunningProxy) => {
+    const response = await send(proxy, "/admin/sign-in", { token });
+    return { ...away, cookie: response.headers.get("set-cookie")!.split(";")[0]! };
+  };
+  const follow = async (proxy: RunningProxy, headers: Record<string, string>) => {
+    const feed = await watch(proxy, "/admin/requests/live", headers);
+    await until(() => feed.heard.length === 1);
+    return feed;
+  };
+  const hello = (proxy: RunningProxy) =>
+    proxy.post("/v1/chat/completions", ask("Hello")).then((answer) => answer.text());
+
+  test("ends when it signs out, and says nothing more; another's goes on", async () => {
+    await using proxy = await startProxy({ env: { ADMIN_TOKEN: token } });
+    const [leaving, staying] = [await signIn(proxy), await signIn(proxy)];
+    const [ended, other, api] = [
+      await follow(proxy, leaving),
+      await follow(proxy, staying),
+      await watch(proxy, "/api/admin/live", { ...away, "x-admin-token": token }),
+    ];
+    const page = await (await fetch(`${proxy.url}/admin`, { headers: leaving })).text();
+    const form_token = /name="form_token" value="([^"]+)"/.exec(page)![1]!;
+    expect((await send(proxy, "/admin/sign-out", { form_token }, leaving)).status).toBe(303);
+    await until(() => ended.ended);
+    await hello(proxy);
+    await until(() => [other, api].every(({ heard }) => heard.some(({ event }) => event === "finished")));
+    expect([ended.heard.length, other.ended, api.ended]).toEqual([1, false, false]);
+    expect((await fetch(`${proxy.url}/admin/requests/live`, { headers: leaving })).status).toBe(401);
+    await Promise.all([other, api].map(({ leave }) => leave()));
+  });
+
+  test("ends when the sign-in has run out, before anything more is said", async () => {
+    const clock = { at: Date.now() };
+    await using proxy = await startProxy({ env: { ADMIN_TOKEN: token }, clock: { now: () => clock.at } });
+    const feed = await follow(proxy, await signIn(proxy));
+    clock.at += 12 * 3600_000;
+    await hello(proxy);
+    await until(() => feed.ended);
+    expect(feed.heard.map(({ event }) => event)).toEqual(["snapshot"]);
+  });
+
+  test("ends when its sign-in is forgotten for a newer one", async () => {
+    await using proxy = await startProxy({ env: { ADMIN_TOKEN: token } });
+    const feed = await follow(proxy, await signIn(proxy));
+    for (let count = 0; count < 64; count += 1) await signIn(proxy);
+    await until(() => feed.ended);
+  });
+});
 
 describe("the feed", () => {
   test("shows a stream while it runs, and its end", async () => {
