@@ -110,10 +110,17 @@ const writers: Record<ExportFormat, { head: string; row(entry: ShownEntry, first
   },
 };
 
-/** A text that begins like a formula would be run by a spreadsheet: a quote before it keeps it a text. */
 function csvCell(value: ShownEntry[keyof ShownEntry]): string {
   if (value === null || value === undefined) return "";
-  const text = typeof value === "object" ? JSON.stringify(value) : String(value);
-  const harmless = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+  if (typeof value === "number") return String(value);
+  const harmless = withoutFormulas(typeof value === "object" ? JSON.stringify(value) : String(value));
+  return /[",;\t\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }
+
+/**
+ * A text that begins like a formula would be run by a spreadsheet: a quote before it keeps it a text. The same after what
+ * a spreadsheet of another language parts cells at (a semicolon, a tab, the end of a line), as quotes do not hold there.
+ * The signs are those of OWASP's "CSV Injection", and their full-width twins.
+ */
+const withoutFormulas = (text: string): string =>
+  text.replace(/^[\t\r]/, "'$&").replace(/(^|[;\t\r\n])([ "']*)(?=[=+\-@＝＋－＠])/g, "$1$2'");

@@ -367,6 +367,30 @@ describe("an export", () => {
     expect(text).toContain(',"[{""account"":""ada"",""status"":200,""ms"":300}]",');
   });
 
+  test("nor one that parts cells at a semicolon or a tab, and knows no quotes there", async () => {
+    await using odd = await startProxy();
+    const texts = [
+      "x;=HYPERLINK(1)",
+      "x; +1",
+      'x;"=1+1"',
+      "x\t-1",
+      "x\n@SUM(1)",
+      "＝1+1",
+      "\t=1",
+      "a;b",
+      "x;'=1",
+      "; ;=1",
+    ];
+    for (const [index, client_model] of texts.entries())
+      odd.app.history.add(entry({ request_id: `odd-${index}`, started_at_ms: now, client_model }));
+    odd.app.history.flush();
+    const csv = await (await fetch(`${odd.url}/api/admin/export?format=csv`)).text();
+    const cells = csv.split(/[;\t\r\n]/).map((cell) => cell.replace(/^[ "]+/, ""));
+    expect(cells.filter((cell) => /^[=+\-@＝＋－＠]/.test(cell))).toEqual([]);
+    expect(csv).toContain(`,"a;b",`);
+    expect(csv).toContain(`,"x;'=HYPERLINK(1)",`);
+  });
+
   test("of nothing is a head, or an empty list", async () => {
     const csv = await (await fetch(`${proxy.url}/api/admin/export?path=none`)).text();
     expect(csv.trimEnd().split("\r\n")).toHaveLength(1);
