@@ -5,6 +5,8 @@ import { configSchema, spell } from "./schema";
 
 interface Marked {
   secret?: boolean;
+  /** Of a record: its values are secrets where their names say so. */
+  secretByName?: boolean;
   restart?: boolean;
   properties?: Record<string, Marked>;
   additionalProperties?: Marked | boolean;
@@ -71,11 +73,15 @@ function unmaskEach(given: unknown[], known: unknown[], place: (index: number) =
   });
 }
 
+/** Whether a header of this name is there to carry a credential: `api-key`, `x-auth-token`, `cf-access-client-secret`. */
+const namesSecret = (name: string): boolean =>
+  /key|token|secret|auth|passw|pwd|credential|cookie|bearer|jwt/i.test(name);
+
 /** A copy in which each marked value (a text or a list of them, if it is well-formed) is what `change` makes of it. */
 function eachSecret(
   value: unknown,
   change: (secret: unknown, path: Path) => unknown,
-  { secret, properties = {}, additionalProperties }: Marked = root,
+  { secret, secretByName, properties = {}, additionalProperties }: Marked = root,
   path: Path = [],
 ): unknown {
   if (secret) return change(value, path);
@@ -83,7 +89,12 @@ function eachSecret(
   const others = typeof additionalProperties === "object" ? additionalProperties : undefined;
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => {
-      const marked = Object.hasOwn(properties, name) ? properties[name] : others;
+      const marked =
+        secretByName && namesSecret(name)
+          ? { secret: true }
+          : Object.hasOwn(properties, name)
+            ? properties[name]
+            : others;
       return [name, marked ? eachSecret(inner, change, marked, [...path, name]) : inner];
     }),
   );

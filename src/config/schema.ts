@@ -67,7 +67,7 @@ const provider = z.strictObject({
 
 const atMost = (most: number) => (record: object) => Object.keys(record).length <= most;
 
-/** Each key bears a description; `secret` values are never shown, `restart` keys are read from the file at start only. */
+/** Each key bears a description; `secret` values (`secretByName`: those of such names) are never shown, `restart` keys are read from the file at start only. */
 export const configSchema = z
   .strictObject({
     auth: z
@@ -102,7 +102,10 @@ export const configSchema = z
       .record(headerName, headerValue)
       .refine(atMost(1_000), "expected at most 1000 headers")
       .default({})
-      .describe("Headers added to upstream requests, or replacing ours."),
+      .describe(
+        "Headers added to upstream requests, or replacing ours. The value of one whose name speaks of a key, token or secret is shown masked.",
+      )
+      .meta({ secretByName: true }),
     accountAffinity: z
       .boolean()
       .default(false)

@@ -91,6 +91,47 @@ describe("what is shown", () => {
   });
 });
 
+describe("a header that carries a credential to the upstream", () => {
+  const secrets = {
+    "X-Api-Key": "hk-canary-0123-1111",
+    "ocp-apim-subscription-key": "hk-canary-0123-2222",
+    "x-auth-token": "hk-canary-0123-3333",
+    "cf-access-client-secret": "hk-canary-0123-4444",
+    "x-gateway-authorization": "Bearer hk-canary-0123-5555",
+    "x-password": "hk-canary",
+  };
+  const plain = { "X-GitHub-Api-Version": "2099-01-01", "cf-access-client-id": "id.access" };
+  const masks = {
+    "X-Api-Key": "…1111",
+    "ocp-apim-subscription-key": "…2222",
+    "x-auth-token": "…3333",
+    "cf-access-client-secret": "…4444",
+    "x-gateway-authorization": "…5555",
+    "x-password": "…",
+  };
+
+  test("is shown masked, comes back as it was, and is in no page, answer or line", async () => {
+    await post({ upstreamHeaders: { ...secrets, ...plain } });
+    const shown = await show();
+    expect(shown.config.upstreamHeaders).toEqual({ ...masks, ...plain });
+    const changed = await post({ upstreamHeaders: { ...(shown.config.upstreamHeaders as object), "x-more": "1" } });
+    expect(changed.status).toBe(200);
+    expect(proxy.app.config.current.upstreamHeaders).toEqual({ ...secrets, ...plain, "x-more": "1" });
+    const page = await (await fetch(`${proxy.url}/admin/config`)).text();
+    expect(page).toContain("cf-access-client-secret = …4444");
+    for (const secret of Object.values(secrets)) proxy.app.logger.info(`It is ${secret}.`);
+    expect([page, JSON.stringify(await show()), ...proxy.lines].filter((text) => text.includes("hk-canary"))).toEqual(
+      [],
+    );
+  });
+
+  test("under another name it must be sent again", async () => {
+    await post({ upstreamHeaders: secrets });
+    const { status, param } = await refused({ upstreamHeaders: { "x-other-key": "…1111" } });
+    expect([status, param]).toEqual([400, "upstreamHeaders.x-other-key"]);
+  });
+});
+
 describe("is refused by name or path, and changes nothing:", () => {
   const x = { type: "anthropic", baseUrl: "https://h.example", apiKey: "pk-0123456789" };
   test.each<[string, unknown, string]>([
