@@ -3,6 +3,7 @@ import { createHmac, randomBytes } from "node:crypto";
 import { mkdirSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { ProxyError } from "../errors";
+import { openApplied } from "./applied";
 import { readPrivate, writePrivate } from "./files";
 import { jsonFault, type Place, placeOf } from "./json-fault";
 import { alone } from "./lock";
@@ -66,12 +67,16 @@ export interface Listener {
 /** Loads the config; a missing file means defaults. Throws `invalid_request` naming the file and the place at fault; the file stays as it is. */
 export function openConfig(path: string): ConfigStore {
   const salt = randomBytes(16);
-  /** The file as it was last read, or found wrong for the second time; `suspect`, for the first time. */
-  let seen = fingerprint(path);
+  const appliedPath = `${path}.applied`;
+  const applied = openApplied(appliedPath, startMembers);
+  /** The file and the calls as they were last read, or found wrong for the second time; `suspect`, for the first time. */
+  let seen: string | undefined;
   let suspect: string | undefined;
   let text = readPrivate(path, maxBytes) ?? "{}";
   let stored = parseText(path, text);
   let current = parseStored(path, text, stored);
+  // What calls have set until now is what the file has.
+  applied.news(current);
   let fault: string | undefined;
   let waiting: string[] = [];
   let listener: Listener | undefined;
@@ -100,12 +105,15 @@ export function openConfig(path: string): ConfigStore {
   };
 
   const look = () => {
-    const print = fingerprint(path);
-    if (print === undefined || print === seen) return;
+    const file = fingerprint(path);
+    const print = `${file} ${fingerprint(appliedPath)}`;
+    if (file === undefined || print === seen) return;
     try {
       const now = read();
       seen = print;
-      if (now.text !== text || fault !== undefined) hold(now, startMembers, true);
+      const news = applied.news(now.config);
+      if (now.text !== text || fault !== undefined || news.length > 0)
+        hold(now, without(startMembers, news), !applied.isOfCall(now.text));
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
       fault = withoutFolder(path, thrown.message);
@@ -131,11 +139,13 @@ export function openConfig(path: string): ConfigStore {
 
   const change = (patch: Stored, options: ChangeOptions) => {
     const { isNew, ...next } = plan(patch, options);
+    const set = startMembers.filter((member) => Object.hasOwn(patch, member));
+    const news = applied.news(next.config);
+    if (isNew || set.length > 0) applied.note(set, next.config, next.text);
     if (isNew) writePrivate(path, next.text);
     // Read again at the next look: it may have been edited by hand in this very moment.
     seen = undefined;
-    const kept = startMembers.filter((member) => !Object.hasOwn(patch, member));
-    hold(next, kept, false);
+    hold(next, without(startMembers, [...set, ...news]), false);
   };
 
   const revisionOf = (of: string) => createHmac("sha256", salt).update(of).digest("hex").slice(0, 16);
@@ -184,6 +194,8 @@ export function lookAtConfig(path: string): { stored: Stored; config: Config } |
   const stored = parseText(path, text);
   return { stored, config: parseStored(path, text, stored) };
 }
+
+const without = <T>(all: readonly T[], some: readonly T[]): T[] => all.filter((each) => !some.includes(each));
 
 interface Reading {
   text: string;
