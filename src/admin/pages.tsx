@@ -68,7 +68,7 @@ export function adminPages(app: App, admit: Door, callerOf: (request: Request) =
   const serve = async (show: PageRoute["show"], request: Request, given: Record<string, string>) => {
     const caller = callerOf(request);
     const frame = frameFor(request);
-    const url = new URL(request.url);
+    const url = addressOf(request);
     const isRead = request.method !== "POST";
     // Never a page with data in the name of another site, be it as a link.
     if (caller.foreign && isRead) return html(<Arrival frame={frame} path={url.pathname + url.search} />);
@@ -180,6 +180,13 @@ async function openAssets() {
     etag: false,
     headers: { "cache-control": "public, max-age=31536000, immutable" },
   });
+}
+
+/** As the browser has it: a proxy in front of us may speak TLS, and say so. */
+function addressOf(request: Request): URL {
+  const url = new URL(request.url);
+  if (/^https\b/i.test(request.headers.get("x-forwarded-proto") ?? "")) url.protocol = "https:";
+  return url;
 }
 
 /** Only a path of these pages: a sign-in leads nowhere else. */

@@ -5,6 +5,7 @@ import { secretsIn } from "../config/marks";
 import { lookAtConfig } from "../config/store";
 import { asProxyError } from "../errors";
 import { createLogger, type Logger } from "../logger";
+import { checkAccess } from "./checks/access";
 import { checkAccounts } from "./checks/accounts";
 import { about, type Check, counted, type Finding, type Subject } from "./checks/check";
 import { checkClients } from "./checks/clients";
@@ -31,6 +32,7 @@ const checks: [string, Check][] = [
   ["config", checkConfig],
   ["history", checkHistory],
   ["port", checkPort],
+  ["access", checkAccess],
   ["proxy", checkProxy],
   ["CA file", checkTrust],
   ["network", checkReach],

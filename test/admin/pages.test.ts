@@ -293,6 +293,13 @@ describe("who may see them", () => {
   });
 });
 
+test("behind a proxy that speaks TLS, the address that is shown is the one the browser has", async () => {
+  const headers = { host: "ai.example.org", "x-forwarded-for": "10.0.0.9", "x-forwarded-proto": "https" };
+  const shown = await textOf(guarded, "/admin/connect", { ...headers, "x-admin-token": token });
+  expect(shown).toContain("<code>https://ai.example.org</code>");
+  expect(shown).not.toContain("http://ai.example.org");
+});
+
 describe("signing in", () => {
   const outside = { "x-forwarded-for": "10.0.0.9" };
   const signIn = (sent: string, next = "/admin/requests") =>

@@ -254,6 +254,10 @@ describe("the port and the server", () => {
       { name: "server", state: "ok", message: `dragoman ${version} runs at ${url} (process ${pid}).` },
     ]);
     expect(report.of("port")).toEqual([]);
+    // Under another name or address it is the same server, told once.
+    const note = join(github.data, "running.json");
+    writeFileSync(note, readFileSync(note, "utf8").replace("127.0.0.1", "localhost"));
+    if (process.platform === "linux") expect((await examine(github.env, port)).of("server")).toHaveLength(1);
     // Of another data folder, it is still known as one of ours.
     const other = await examine({ ...github.env, DRAGOMAN_HOME: join(github.home, "other") }, port);
     expect(other.of("server")[0]).toMatchObject({ state: "ok", message: expect.stringContaining(`runs at ${url}`) });
@@ -266,6 +270,53 @@ describe("the port and the server", () => {
     const report = await examine(github.env);
     expect(report.of("server")[0]!.message).toBe(`dragoman ${version}, DEMO, runs at ${url} (process ${pid}).`);
     expect(report.of("port")[0]).toMatchObject({ state: "ok" });
+  });
+});
+
+describe("who is let in", () => {
+  const token = "t-admin-0123456789";
+  const keys = (github: Github) => {
+    mkdirSync(github.data, { recursive: true, mode: 0o700 });
+    writeFileSync(join(github.data, "config.json"), '{"auth":{"apiKeys":["k-alpha-0123456789"]}}', { mode: 0o600 });
+  };
+
+  test("with neither keys nor a token: this machine, and what a proxy in front would need", async () => {
+    await using github = scriptedGithub();
+    const [finding] = (await examine(github.env)).of("access");
+    expect(finding!.state).toBe("ok");
+    expect(finding!.message).toStartWith(
+      "Programs on this machine need no key, and the admin API is open to this machine",
+    );
+    for (const word of ["nginx", "Caddy", "auth.apiKeys", "ADMIN_TOKEN", "--admin-auth=always", "Host header"])
+      expect(finding!.message).toContain(word);
+  });
+
+  test.each([[[]], [["--admin-auth=always"]]])("with keys and a token, started with %j", async (options) => {
+    await using github = scriptedGithub();
+    keys(github);
+    const env = { ...github.env, ADMIN_TOKEN: token };
+    const before = await examine(env);
+    expect(before.of("access")[0]).toMatchObject({
+      state: "warn",
+      todo: "Start with --admin-auth=always if one does.",
+    });
+    await using served = run(["start", "--json", "--port", "0", ...options], { env });
+    const { port } = await served.ready();
+    const report = await examine(env, port);
+    const asks = options.length > 0;
+    expect(report.of("access")).toMatchObject([{ state: asks ? "ok" : "warn" }]);
+    const reminder = "A reverse proxy or tunnel on this machine needs --admin-auth=always";
+    expect(served.stderr().includes(reminder)).toBe(!asks);
+  });
+
+  test("with a token asked for here and no key, whoever comes through spends the quota", async () => {
+    await using github = scriptedGithub();
+    const env = { ...github.env, ADMIN_TOKEN: token };
+    await using served = run(["start", "--json", "--port", "0", "--admin-auth=always"], { env });
+    const { port, url } = await served.ready();
+    expect(served.stderr()).toContain(`${url}/admin, by ADMIN_TOKEN\n`);
+    const finding = { state: "warn", message: expect.stringContaining("spends your quota") };
+    expect((await examine(env, port)).of("access")).toMatchObject([finding]);
   });
 });
 

@@ -1,6 +1,11 @@
 /** A running server while people sign in and out beside it, and while the machine sleeps. */
 import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { announceRunning, findNeighbour } from "../../src/cli/running";
 import { run } from "../support/command";
+import { testWith } from "../support/machine";
 import { atTerminal } from "../support/terminal";
 import { scriptedGithub } from "./bench";
 
@@ -57,6 +62,63 @@ test.concurrent("T17: a running server takes up who signs in and lets go who is 
   expect(await stream.text()).toEndWith("data: [DONE]\n\n");
   expect(github.demo.journal.findLast(({ path }) => path === "/chat/completions")!.account).toBe("octo-demo");
 }, 60_000);
+
+describe("the note of where it listens", () => {
+  const noteIn = (home: string) => join(home, "running.json");
+  const leave = (home: string, url: string, pid: number) => {
+    mkdirSync(home, { recursive: true, mode: 0o700 });
+    writeFileSync(noteIn(home), JSON.stringify({ url, pid }), { mode: 0o600 });
+  };
+
+  test("is nobody else's with our own process id, or with the address where we listen", () => {
+    const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+    const here = "http://127.0.0.1:4141";
+    try {
+      for (const [url, pid, neighbour] of [
+        [here, process.pid, false],
+        ["http://127.0.0.1:4242", process.pid, false],
+        [here, process.ppid, false],
+        ["http://127.0.0.1:4242", process.ppid, true],
+      ] as const) {
+        leave(home, url, pid);
+        expect(findNeighbour(home, here)).toEqual(neighbour ? { url, pid } : undefined);
+        const withdraw = announceRunning(home, here);
+        expect(JSON.parse(readFileSync(noteIn(home), "utf8"))).toEqual({ url: here, pid: process.pid });
+        withdraw();
+        expect(existsSync(noteIn(home))).toBe(neighbour);
+      }
+    } finally {
+      rmSync(home, { recursive: true, force: true });
+    }
+  });
+
+  testWith(
+    "processes",
+    "of process 1 in a container that was killed is not taken for another server's, and goes at a clean stop",
+    async () => {
+      const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+      const note = noteIn(join(home, "demo"));
+      const first = ["start", "--demo", "--json", "--port", "0", "--stdin-lifetime"];
+      const begin = () =>
+        run(first, { env: { DRAGOMAN_HOME: home }, within: ["unshare", "-Urpf", "--kill-child", "--mount-proc"] });
+      try {
+        {
+          await using killed = begin();
+          expect((await killed.ready()).pid).toBe(1);
+        }
+        expect(JSON.parse(readFileSync(note, "utf8")).pid).toBe(1);
+        await using next = begin();
+        expect((await next.ready()).pid).toBe(1);
+        next.process.stdin.end();
+        expect(await next.exited).toBe(0);
+        expect(next.stderr()).not.toContain("already in use");
+        expect(existsSync(note)).toBe(false);
+      } finally {
+        rmSync(home, { recursive: true, force: true });
+      }
+    },
+  );
+});
 
 describe.concurrent("a start without an account, at a terminal", () => {
   test("listens, offers to sign in beside, and serves when somebody has", async () => {

@@ -11,6 +11,9 @@ const needs = {
   /** A user and its mounts of our own. */
   mounts: () =>
     works("unshare", "-Urm", "mount", "-t", "tmpfs", "tmpfs", "/mnt") ? undefined : "namespaces of users and mounts",
+  /** Process ids of our own, as in a container. */
+  processes: () =>
+    works("unshare", "-Urpf", "--kill-child", "--mount-proc", "true") ? undefined : "namespaces of processes",
   /** Networks of our own. */
   networks: () => (works("unshare", "-Urn", "ip", "link", "set", "lo", "up") ? undefined : "namespaces of networks"),
   /** Another user to be. */

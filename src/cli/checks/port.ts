@@ -18,7 +18,8 @@ type Health = z.infer<typeof health>;
 export const addressOf = ({ environment, port }: Subject): string =>
   notedIn(environment)[0]?.url ?? `http://127.0.0.1:${port}`;
 
-const notedIn = (environment: Environment): Running[] =>
+/** The servers that run: the real one, then the demo. */
+export const notedIn = (environment: Environment): Running[] =>
   [environment, besideTheReal(environment)].flatMap(({ home }) => findRunning(home, { tighten: false }) ?? []);
 
 export async function checkPort(subject: Subject): Promise<Finding[]> {
@@ -28,7 +29,10 @@ export async function checkPort(subject: Subject): Promise<Finding[]> {
   const servers = await Promise.all(
     noted.map(async ({ url, pid }) => describe(url, pid, await askHealth(url), version)),
   );
-  return noted.some(({ url }) => url === here) ? servers : [...servers, ...(await checkFree(port, here, version))];
+  // It may listen by another name or address than `here`, and hold the port all the same.
+  const holder = holderOf(port)?.pid;
+  const isTold = noted.some(({ url, pid }) => url === here || pid === holder);
+  return isTold ? servers : [...servers, ...(await checkFree(port, here, version))];
 }
 
 async function checkFree(port: number, here: string, version: string): Promise<Finding[]> {

@@ -1,0 +1,61 @@
+/** Who is let in, and what has to be set before a reverse proxy or a tunnel stands in front. */
+import { lookAtConfig } from "../../config/store";
+import { callOut, discard } from "../../net/fetch";
+import { about, type Finding, type Subject } from "./check";
+import { notedIn } from "./port";
+
+const access = about("access");
+
+const behindProxy =
+  "A reverse proxy or tunnel on this machine (nginx, Caddy, cloudflared, ssh -R) makes its callers look like this machine's own. Before one stands in front: set auth.apiKeys and ADMIN_TOKEN, start with --admin-auth=always, and let it pass the Host header on.";
+
+export async function checkAccess({ environment }: Subject): Promise<Finding[]> {
+  const keys = clientKeysOf(environment);
+  // The check of the config says why it does not read.
+  if (keys === undefined) return [];
+  const [server] = notedIn(environment);
+  const asksHere = server !== undefined && (await asksForToken(server.url));
+  return [judgeAccess({ hasKeys: keys.length > 0, hasToken: environment.adminToken !== undefined, asksHere })];
+}
+
+interface Found {
+  hasKeys: boolean;
+  hasToken: boolean;
+  /** The server that runs asks this machine for the admin token too. */
+  asksHere: boolean;
+}
+
+export function judgeAccess({ hasKeys, hasToken, asksHere }: Found): Finding {
+  const clients = hasKeys ? "Clients need a key" : "Programs on this machine need no key";
+  if (asksHere && !hasKeys)
+    return access.warn(
+      `${clients}, while the admin API asks for its token here too: whoever comes through a proxy or tunnel spends your quota.`,
+      'If one stands in front, put a key into "auth": {"apiKeys": ["…"]} in config.json.',
+    );
+  if (asksHere) return access.ok(`${clients}, and the admin API asks for its token on this machine too.`);
+  const told = `${clients}, and the admin API is open to this machine without a token.`;
+  // Both are what an instance gets before others reach it.
+  if (hasKeys && hasToken) return access.warn(`${told} ${behindProxy}`, "Start with --admin-auth=always if one does.");
+  return access.ok(`${told} ${behindProxy}`);
+}
+
+/** Undefined when the config does not read. */
+function clientKeysOf({ configFile, clientKey }: Subject["environment"]): readonly string[] | undefined {
+  try {
+    const keys = lookAtConfig(configFile)?.config.auth.apiKeys ?? [];
+    return keys.length > 0 || clientKey === undefined ? keys : [clientKey];
+  } catch {
+    return undefined;
+  }
+}
+
+async function asksForToken(url: string): Promise<boolean> {
+  try {
+    const asked = { method: "GET", headers: {}, headersWithin: 2000, who: "The server" };
+    const response = await callOut(`${url}/api/admin/meta`, asked);
+    discard(response.body);
+    return response.status === 401;
+  } catch {
+    return false; // the check of the port says that it does not answer
+  }
+}
