@@ -1,5 +1,5 @@
 /** Who gets into the owner's wing. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { connect } from "node:net";
 import { adminDoor } from "../../src/admin/access";
 import { ProxyError } from "../../src/errors";
@@ -8,6 +8,9 @@ import { run } from "../support/command";
 import { describeWith, testWith } from "../support/machine";
 import { addresses, type Networked, startNetworked } from "../support/networks";
 import { type RunningProxy, startProxy } from "../support/proxy";
+
+// Some start programs in networks of their own, on a machine that may be busy.
+setDefaultTimeout(30_000);
 
 const token = "t-admin-0123456789";
 const path = "/api/admin/config";
@@ -245,7 +248,7 @@ describeWith("networks", "from another machine", () => {
   beforeAll(async () => {
     closed = await startNetworked(["--host", "0.0.0.0", "--allow-open"]);
     asking = await startNetworked(["--host", "0.0.0.0", "--allow-open"], { env: { ADMIN_TOKEN: token } });
-  }, 20_000);
+  }, 40_000);
   afterAll(async () => {
     for (const each of [closed, asking]) await each[Symbol.asyncDispose]();
   });

@@ -1,5 +1,5 @@
 /** `start --host`: what it announces is an address that answers, and what answers there is not refused by its own gate. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +8,9 @@ import { UsageError } from "../../src/cli/usage-error";
 import { type Command, run } from "../support/command";
 import { testWith } from "../support/machine";
 import { addresses, startNetworked } from "../support/networks";
+
+// Some start programs in networks of their own, on a machine that may be busy.
+setDefaultTimeout(30_000);
 
 describe("what --host asks for", () => {
   test.each([

@@ -117,6 +117,7 @@ describe("the note of where it listens", () => {
         rmSync(home, { recursive: true, force: true });
       }
     },
+    30_000,
   );
 });
 

@@ -69,7 +69,7 @@ export async function startNetworked(options: string[], { env = {}, loopback = "
   });
   const networked: Networked = {
     command,
-    ready: await command.ready(),
+    ready: await command.ready(20_000),
     here: machine("here"),
     there: machine("there"),
     async [Symbol.asyncDispose]() {
@@ -78,6 +78,6 @@ export async function startNetworked(options: string[], { env = {}, loopback = "
     },
   };
   const isThere = (name: string) => Bun.spawnSync(["test", "-S", socket(name)]).success;
-  await until(() => isThere("here") && isThere("there"), 10_000);
+  await until(() => isThere("here") && isThere("there"), 20_000);
   return networked;
 }
