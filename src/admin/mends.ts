@@ -19,6 +19,8 @@ const words: Record<string, string> = {
   sampling: "Temperature or top_p was left out where the model takes only one of them, or none.",
   "stop-limit": "Only the first four stop sequences were sent: the upstream takes no more.",
   "unsupported-fields": "Fields nobody has seen the upstream accept were left out.",
+  "stream-gathered":
+    "The model gives so long an answer only as a stream, so it was asked for one, which was put together here.",
   "usage-asked": "The stream was asked to say at its end what it used.",
   "tool-schema": "A tool without parameters got an empty list of them, which the upstream insists on.",
   "input-schema": "A tool’s input was said to be an object, which the upstream insists on.",

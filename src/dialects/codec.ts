@@ -40,17 +40,29 @@ export interface Codec {
   /** The same body, or a mended copy, and the names of the mends. */
   mendReply(body: JsonObject, asked: Asked): { body: JsonObject; mends: string[] };
 
-  /** Frames to events. Keeps the grammar whatever the frames are; frames after the terminal one are ignored. */
-  decodeStream(): Stage<SseFrame, ReplyEvent>;
+  /** Frames to events, of the first of several replies if more than one was asked for. Keeps the grammar whatever the frames are; frames after the terminal one are ignored. */
+  decodeStream(asked?: Pick<Asked, "replies">): Stage<SseFrame, ReplyEvent>;
   /** Events to frames, for the conversation that asked; the terminal frames follow `finish` or `error`. */
   encodeStream(asked: Conversation): ToClient<ReplyEvent>;
   /** Frames to the same frames, but for the mends; `mended` is told each mend's name once. */
   mendStream(asked: Asked, mended: (name: string) => void): ToClient<SseFrame>;
+  /**
+   * Gathers the frames of a stream, up to its end, into what a full reply of the same words would be.
+   * @param tell The names of what had to be mended for it.
+   */
+  collectStream(tell: (mend: string) => void): Collector;
   /** How a frame ends the stream, judged by itself: for frames that a decoder cannot follow. Undefined when it does not. */
   endIn?(frame: SseFrame): ReplyEvent | undefined;
 
   /** An error answer's body. */
   encodeError(error: ProxyError, requestId: string): JsonObject;
+}
+
+/** Takes the frames of a stream as the upstream sent them. */
+export interface Collector {
+  push(frame: SseFrame): void;
+  /** The reply so far; of a stream that failed it is worth nothing. */
+  body(): JsonObject;
 }
 
 /** What a passthrough knows of the request it answers. */

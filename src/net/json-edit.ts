@@ -2,6 +2,7 @@
  * Edits of a JSON object's text that leave every other byte as it was: numbers keep their digits, unknown members their
  * spelling, and a large member is not written anew because a small one changed.
  */
+import { stringEnd } from "../json";
 
 /**
  * The text of the object with some top-level members set and some removed.
@@ -25,6 +26,17 @@ export function editMembers(text: string, set: Record<string, unknown>, remove: 
   for (const [key, value] of Object.entries(set))
     if (!last.has(key)) pieces.push(`${JSON.stringify(key)}:${JSON.stringify(value)}`);
   return `{${pieces.join(",")}}`;
+}
+
+/**
+ * The text of an object that was changed: what is the very same value in both is left as it is spelt.
+ * @param text What `before` was read from.
+ */
+export function editedTo(text: string, before: Record<string, unknown>, after: Record<string, unknown>): string {
+  const set: Record<string, unknown> = {};
+  for (const key of Object.keys(after)) if (after[key] !== before[key]) set[key] = after[key];
+  const remove = Object.keys(before).filter((key) => !Object.hasOwn(after, key));
+  return editMembers(text, set, remove);
 }
 
 interface Member {
@@ -66,19 +78,6 @@ function skipSpace(text: string, from: number): number {
   let at = from;
   while (text.charCodeAt(at) <= 32) at++;
   return at;
-}
-
-/** Behind the closing quote; long strings are crossed at the speed of `indexOf`. */
-function stringEnd(text: string, start: number): number {
-  let quote = text.indexOf('"', start + 1);
-  while (isEscaped(text, quote)) quote = text.indexOf('"', quote + 1);
-  return quote + 1;
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let backslashes = 0;
-  while (text.charCodeAt(at - 1 - backslashes) === 92) backslashes++;
-  return backslashes % 2 === 1;
 }
 
 function valueEnd(text: string, start: number): number {

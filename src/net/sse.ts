@@ -5,7 +5,7 @@
 
 import { isAscii } from "node:buffer";
 import { ProxyError } from "../errors";
-import { parseJson } from "../json";
+import { parseSpelt } from "../json";
 import type { Sink } from "./stream";
 
 export interface SseFrame {
@@ -138,7 +138,7 @@ function numberEnd(text: string, start: number): number {
 export function jsonOf(frame: SseFrame): unknown {
   let parsed = parsedFrames.get(frame);
   if (!parsed) {
-    parsed = { json: frame.data === undefined ? undefined : parseJson(frame.data) };
+    parsed = { json: frame.data === undefined ? undefined : parseSpelt(frame.data) };
     parsedFrames.set(frame, parsed);
   }
   return parsed.json;

@@ -2,7 +2,7 @@
 
 import type { App } from "../app";
 import { ProxyError } from "../errors";
-import { isObject, notJson, parseJson } from "../json";
+import { isObject, notJson, parseSpelt } from "../json";
 import { readBody, readStart } from "../net/fetch";
 import { pump } from "../net/pump";
 import { gatherFrames, readSse } from "../net/sse";
@@ -43,7 +43,7 @@ const utf8 = new TextDecoder();
 
 function readFull(bytes: Uint8Array, call: Call): string {
   const text = utf8.decode(bytes);
-  const json = parseJson(text);
+  const json = parseSpelt(text);
   if (!isObject(json)) throw notJson(`${call.who}'s answer`);
   return call.full(text, json);
 }

@@ -3,11 +3,12 @@ import { isUtf8 } from "node:buffer";
 import type { Codec } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
-import { isObject, parseJson } from "../json";
+import { isObject, parseJson, parseSpelt, SpeltNumber } from "../json";
 
 export interface Incoming {
   /** As it was sent, without a byte order mark. Its text is not kept: of a large prompt that is as much again, or twice. */
   bytes: Uint8Array;
+  /** Its numbers are written again as they were spelt. */
   body: JsonObject;
   /** The model id as the client spells it. */
   model: string;
@@ -23,7 +24,7 @@ const depthLimit = 256;
  * @throws ProxyError `invalid_request`, `too_large`, `unsupported_media`: each names what is wrong and where.
  */
 export async function readIncoming(request: Request): Promise<Incoming> {
-  const { bytes, body } = await readJson(request);
+  const { bytes, body } = await readJson(request, bodyLimit, parseSpelt);
   if (typeof body.model !== "string" || body.model === "")
     throw new ProxyError("invalid_request", "`model` must be a model id; GET /v1/models lists them.", {
       param: "model",
@@ -36,14 +37,19 @@ export async function readIncoming(request: Request): Promise<Incoming> {
 /**
  * The request's body as a JSON object, whatever content type it claims.
  * @param most Bytes.
+ * @param parse Gives undefined for what is no JSON.
  */
-export async function readJson(request: Request, most = bodyLimit): Promise<Pick<Incoming, "bytes" | "body">> {
+export async function readJson(
+  request: Request,
+  most = bodyLimit,
+  parse: (text: string) => unknown = parseJson,
+): Promise<Pick<Incoming, "bytes" | "body">> {
   refuseEncodings(request.headers);
   const sent = await readBytes(request, most);
   // No JSON begins with a byte order mark.
   const bytes = sent[0] === 0xef && sent[1] === 0xbb && sent[2] === 0xbf ? sent.subarray(3) : sent;
   if (!isUtf8(bytes)) throw new ProxyError("invalid_request", "The request body is not valid UTF-8.");
-  const body = parseJson(textOf(bytes));
+  const body = parse(textOf(bytes));
   if (body === undefined) throw new ProxyError("invalid_request", "The request body is not valid JSON.");
   if (!isObject(body)) throw new ProxyError("invalid_request", "The request body must be a JSON object.");
   if (isDeeperThan(body, depthLimit))
@@ -124,7 +130,7 @@ export const textOf = (body: string | Uint8Array): string =>
   typeof body === "string" ? body : Buffer.prototype.utf8Slice.call(body, 0, body.length);
 
 function isDeeperThan(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
+  if (typeof value !== "object" || value === null || value instanceof SpeltNumber) return false;
   if (levels === 0) return true;
   for (const member of Array.isArray(value) ? value : Object.values(value))
     if (isDeeperThan(member, levels - 1)) return true;

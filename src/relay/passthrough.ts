@@ -1,33 +1,25 @@
 /** Same dialect: the client's bytes go up and the upstream's bytes come down, but for the named mends. */
 
 import { codecs, type Wishes } from "../dialects/codecs";
-import type { Conversation, Dialect } from "../dialects/hub/conversation";
+import type { Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
 import { rest } from "../dialects/hub/json";
 import type { Block, ReplyError, ReplyEvent } from "../dialects/hub/reply";
-import { packedPrefix } from "../dialects/hub/signature";
 import { wordsApart } from "../dialects/hub/words-apart";
 import { badEventCode, cutReply } from "../dialects/hub/writer";
-import { isObject } from "../json";
-import { editMembers } from "../net/json-edit";
+import { isObject, parseSpelt } from "../json";
+import { editedTo, editMembers } from "../net/json-edit";
 import { jsonOf, type Repeat, type SseFrame } from "../net/sse";
+import { BrokenReply } from "./answer";
 import type { Call } from "./call";
 import type { Exchange } from "./exchange";
 import { type Incoming, textOf } from "./incoming";
 import { needsStream, type Target } from "./target";
 
 /**
- * Whether the request can go up as it came: same dialect, no signature in it that we packed, and no full reply asked for
- * that the model only gives as a stream.
+ * A full reply that the model gives as a stream only is asked for as one, and gathered.
+ * @param clientHeaders Some of them go up with a body of this dialect.
+ * @param conversation What was asked, where it could be read.
  */
-export function passes(incoming: Incoming, dialect: Dialect, target: Target, conversation?: Conversation): boolean {
-  return (
-    dialect === target.dialect &&
-    !Buffer.prototype.includes.call(incoming.bytes, `"${packedPrefix}`) &&
-    (incoming.stream || !conversation || !needsStream(conversation, target))
-  );
-}
-
-/** @param clientHeaders Some of them go up with a body of this dialect. */
 export function passthrough(
   incoming: Incoming,
   dialect: Dialect,
@@ -35,26 +27,58 @@ export function passthrough(
   exchange: Exchange,
   wishes: Wishes,
   clientHeaders: Headers,
+  conversation?: Conversation,
 ): Call {
   const codec = codecs[dialect];
-  const { set, remove, mends } = codec.mendRequest(incoming.body, target.model, wishes);
+  const gathers = !incoming.stream && conversation !== undefined && needsStream(conversation, target);
+  const wanted = gathers ? { ...incoming.body, stream: true } : incoming.body;
+  const { set, remove, mends } = codec.mendRequest(wanted, target.model, wishes);
+  if (gathers) {
+    set.stream = true;
+    mends.push("stream-gathered");
+  }
   const sent = mends.length === 0 ? incoming.bytes : editMembers(textOf(incoming.bytes), set, remove);
   const body = mends.length === 0 ? incoming.body : { ...rest(incoming.body, new Set(remove)), ...set };
   const own = codec.requestHeaders?.(clientHeaders, body, target.model);
   for (const mend of [...mends, ...(own?.mends ?? [])]) exchange.mended(mend);
   const asked = codec.asked(incoming.body);
+  /** The very same body where nothing had to change. */
+  const mendReply = (json: JsonObject): JsonObject => {
+    const mended = codec.mendReply(json, asked);
+    for (const mend of mended.mends) exchange.mended(mend);
+    return mended.mends.length === 0 ? json : mended.body;
+  };
+  const gather = (frames: Iterable<SseFrame>): JsonObject => {
+    const collector = codec.collectStream(exchange.mended);
+    let last: ReplyEvent | undefined;
+    const watch = codec.decodeStream(asked)({
+      push(event) {
+        last = event;
+        exchange.see(event);
+      },
+      end() {},
+    });
+    for (const frame of frames) {
+      if (last?.type === "finish" || last?.type === "error") break;
+      collector.push(frame);
+      watch.push(frame);
+    }
+    watch.end();
+    if (last?.type === "error") throw new BrokenReply(last, exchange.brokenAtOnce === undefined);
+    return collector.body();
+  };
   return {
     who: "GitHub Copilot",
     body: sent,
-    stream: incoming.stream,
+    stream: incoming.stream || gathers,
     headers: own?.headers ?? {},
-    repaired: codec.repairRequest && (() => JSON.stringify(codec.repairRequest!(JSON.parse(textOf(sent))))),
+    repaired: codec.repairRequest && (() => repairedText(codec.repairRequest!, textOf(sent))),
     full(text, json) {
       for (const event of codec.decodeReply(json)) exchange.see(event);
-      const mended = codec.mendReply(json, asked);
-      for (const mend of mended.mends) exchange.mended(mend);
-      return mended.mends.length === 0 ? text : JSON.stringify(mended.body);
+      const mended = mendReply(json);
+      return mended === json ? text : editedTo(text, json, mended);
     },
+    collect: (frames) => JSON.stringify(mendReply(gather(frames))),
     stages(out) {
       let last: SseFrame | undefined;
       const client = codec.mendStream(
@@ -72,7 +96,7 @@ export function passthrough(
       let block: Block | undefined;
       let events = 0;
       let words: string | undefined;
-      const watch = codec.decodeStream()({
+      const watch = codec.decodeStream(asked)({
         push(event) {
           events++;
           if (event.type === "block-delta") words = event.text;
@@ -162,6 +186,11 @@ export function untouched(incoming: Incoming, exchange: Exchange, who: string): 
       };
     },
   };
+}
+
+function repairedText(repair: (body: JsonObject) => JsonObject, text: string): string {
+  const body = parseSpelt(text);
+  return isObject(body) ? editedTo(text, body, repair(body)) : text;
 }
 
 const notJson = (who: string) => ({ code: "upstream_invalid", message: `${who} sent an event that is not JSON.` });

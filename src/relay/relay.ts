@@ -7,7 +7,7 @@ import { answerFull, answerStream } from "./answer";
 import { beginExchange } from "./exchange";
 import { readFacts, readIncoming } from "./incoming";
 import { ownership } from "./owner";
-import { passes, passthrough } from "./passthrough";
+import { passthrough } from "./passthrough";
 import { send } from "./send";
 import { chooseTarget } from "./target";
 import { translation } from "./translation";
@@ -24,9 +24,10 @@ export async function relay(app: App, request: Request, caller: Visitor, dialect
     const facts = readFacts(codec, incoming.body);
     exchange.routed(target, facts);
     const wishes = { webSearch: app.config.current.useResponsesApiWebSearch };
-    const call = passes(incoming, dialect, target, facts.conversation)
-      ? passthrough(incoming, dialect, target, exchange, wishes, request.headers)
-      : translation(facts.conversation ?? codec.decodeRequest(incoming.body), dialect, target, exchange, wishes);
+    const call =
+      dialect === target.dialect
+        ? passthrough(incoming, dialect, target, exchange, wishes, request.headers, facts.conversation)
+        : translation(facts.conversation ?? codec.decodeRequest(incoming.body), dialect, target, exchange, wishes);
 
     const outgoing = {
       path: target.endpoint,

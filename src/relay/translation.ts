@@ -1,4 +1,4 @@
-/** Another dialect, or a signature within that we packed: through the hub and back. */
+/** Another dialect: through the hub and back. */
 import { codecs, type Wishes } from "../dialects/codecs";
 import { adapt } from "../dialects/hub/adapt";
 import type { Conversation, Dialect } from "../dialects/hub/conversation";

@@ -1,7 +1,7 @@
 /** Calls of tools, which come in pieces whose numbers cannot be trusted. */
 
 import { randomUUID } from "node:crypto";
-import { isObject, parseJson } from "../../json";
+import { isObject, numberIn, parseJson } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 
 /** A reply of more calls, or a call of a higher index, is no reply but an attack on our memory. */
@@ -16,7 +16,7 @@ export function callPieceIn(piece: JsonObject): { id: string; name: string; inpu
     name: typeof words.name === "string" ? words.name : "",
     // Some upstreams send the input as an object.
     input: typeof input === "string" ? input : input == null ? "" : JSON.stringify(input),
-    index: piece.index ?? undefined,
+    index: numberIn(piece.index) ?? piece.index ?? undefined,
   };
 }
 

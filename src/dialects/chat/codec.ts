@@ -1,6 +1,7 @@
 /** The chat dialect: OpenAI's Chat Completions, as Copilot speaks it. */
 import type { Codec } from "../codec";
 import { encodeError, sessionOf } from "../openai";
+import { collectStream } from "./collect";
 import { asked, mendReply, mendRequest, mendStream } from "./mend";
 import { decodeReply, decodeStream, encodeReply, encodeStream } from "./reply";
 import { decodeRequest, encodeRequest } from "./request";
@@ -19,5 +20,6 @@ export const chat: Codec = {
   decodeStream,
   encodeStream,
   mendStream,
+  collectStream,
   encodeError,
 };

@@ -1,5 +1,5 @@
 /** Chat completions passed through: the few edits without which clients or the upstream stumble. */
-import { isObject } from "../../json";
+import { isObject, numberIn, parseSpelt } from "../../json";
 import { commentFrame, type SseFrame } from "../../net/sse";
 import type { Asked, RequestMend, ToClient } from "../codec";
 import type { JsonObject } from "../hub/conversation";
@@ -22,7 +22,7 @@ export function asked(body: JsonObject): Asked {
   return {
     model: typeof model === "string" ? model : "",
     usage: isObject(options) && options.include_usage === true,
-    replies: typeof n === "number" && n > 1 ? n : 1,
+    replies: Math.max(1, numberIn(n) ?? 1),
   };
 }
 
@@ -79,7 +79,7 @@ function merged(choices: JsonObject[]): JsonObject {
 
 function mendFullChoice(choice: JsonObject, at: number, replyId: unknown, tell: Tell): JsonObject {
   const set: JsonObject = {};
-  if (typeof choice.index !== "number") {
+  if (numberIn(choice.index) === undefined) {
     tell("choice-index");
     set.index = at;
   }
@@ -158,8 +158,9 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
     const mendChoice = (choice: JsonObject, replyId: unknown): JsonObject => {
       let better = choice;
       if (choice.finish_reason === "error") fail(gaveUp);
-      if (typeof choice.finish_reason === "string") finished.add(choice.index);
-      if (choice.index !== 0 && (asked.replies === 1 || typeof choice.index !== "number")) {
+      if (typeof choice.finish_reason === "string") finished.add(numberIn(choice.index));
+      const index = numberIn(choice.index);
+      if (index !== 0 && (asked.replies === 1 || index === undefined)) {
         tell("split-choices");
         better = { ...better, index: 0 };
       }
@@ -184,7 +185,7 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
       };
       if (!Array.isArray(chunk.choices)) {
         tell("choices-field");
-        better = JSON.stringify({ ...JSON.parse(better), choices: [] });
+        better = JSON.stringify({ ...objectOf(better), choices: [] });
       }
       if (!("created" in chunk)) add("created-field", `"created":${now()}`);
       if (!("object" in chunk)) add("object-field", '"object":"chat.completion.chunk"');
@@ -251,9 +252,12 @@ function modelRenamer(asked: string): (data: string, model: string) => string {
     const from = `"model":${JSON.stringify(model)}`;
     const at = data.indexOf(from);
     // Twice: the bill of `copilot_usage` names the model too. Never: it is spelt with spaces or escapes.
-    if (at === -1 || data.indexOf(from, at + 1) !== -1) return JSON.stringify({ ...JSON.parse(data), model: asked });
+    if (at === -1 || data.indexOf(from, at + 1) !== -1) return JSON.stringify({ ...objectOf(data), model: asked });
     return data.slice(0, at) + to + data.slice(at + from.length);
   };
 }
+
+/** Of a text that is known to be one. */
+const objectOf = (text: string): JsonObject => parseSpelt(text) as JsonObject;
 
 const now = () => Math.floor(Date.now() / 1000);

@@ -1,6 +1,7 @@
 /** A list of messages as the upstream takes it; each of these gives the same list back when nothing was wrong with it. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
+import { isPacked } from "../hub/signature";
 
 export function eachObject(messages: unknown[], change: (message: JsonObject) => JsonObject): unknown[] {
   let changed = false;
@@ -11,6 +12,20 @@ export function eachObject(messages: unknown[], change: (message: JsonObject) =>
   });
   return changed ? result : messages;
 }
+
+/** Thinking of another maker's, with its proof in the form we gave it; of a turn of nothing else nothing is left to say. */
+export function withoutForeignThinking(messages: unknown[]): unknown[] {
+  const own = eachObject(messages, (message) => {
+    if (message.role !== "assistant" || !isPacked(message.reasoning_opaque)) return message;
+    const { reasoning_text, reasoning_opaque, ...spoken } = message;
+    return spoken;
+  });
+  if (own === messages) return messages;
+  return own.filter((message, at) => message === messages[at] || !isObject(message) || saysSomething(message));
+}
+
+const saysSomething = ({ content, refusal, tool_calls }: JsonObject): boolean =>
+  (content != null && content !== "") || !!refusal || (Array.isArray(tool_calls) && tool_calls.length > 0);
 
 /** Every call is answered directly after its message; a result that answers no call is left out. */
 export function answered(messages: unknown[]): unknown[] {

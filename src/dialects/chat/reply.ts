@@ -20,7 +20,7 @@ import { decodeUsage, encodeUsage } from "./usage";
 /** Copilot's own word first; the others are what Azure, and models served by others, call the same. */
 const thinkingSpellings = ["reasoning_text", "cot_summary", "reasoning_content", "reasoning"] as const;
 
-const spokenKeys = ["content", "refusal", ...thinkingSpellings];
+export const spokenKeys: readonly string[] = ["content", "refusal", ...thinkingSpellings];
 
 // ── Tables ──
 

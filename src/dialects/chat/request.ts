@@ -1,5 +1,6 @@
 /** Chat completions, requests: what a client asks, as a list of messages. */
 import { ProxyError } from "../../errors";
+import { numberIn } from "../../json";
 import type { Conversation, Format, JsonObject, Part, Reasoning, Turn } from "../hub/conversation";
 import { immaterial } from "../hub/immaterial";
 import {
@@ -177,7 +178,7 @@ export function encodeRequest(conversation: Conversation, model: ModelFacts): { 
 function encodeExtra({ extra, stream }: Conversation, dropped: Set<string>): JsonObject {
   for (const key of Object.keys(extra?.anthropic ?? {})) if (!immaterial.anthropic.has(key)) dropped.add(key);
   const { stream_options, tool_choice: _, n, ...wire } = extra?.openai ?? {};
-  if (typeof n === "number" && n > 1)
+  if ((numberIn(n) ?? 1) > 1)
     throw new ProxyError("invalid_request", "`n` must be 1: only one answer at a time can be translated.", {
       param: "n",
     });

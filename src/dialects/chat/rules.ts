@@ -4,13 +4,13 @@
  */
 
 import { ProxyError } from "../../errors";
-import { isObject } from "../../json";
+import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { said } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
 import { inOrder, type Rule } from "../hub/rules";
-import { answered, eachObject, marked, moveToUser, withWords } from "./messages";
+import { answered, eachObject, marked, moveToUser, withoutForeignThinking, withWords } from "./messages";
 
 type ModelRule = Rule<[model: ModelFacts]>;
 
@@ -29,6 +29,7 @@ const rules: Record<string, ModelRule> = {
   "developer-role": onMessages((messages) =>
     eachObject(messages, (message) => (message.role === "developer" ? { ...message, role: "system" } : message)),
   ),
+  "foreign-thinking": onMessages(withoutForeignThinking),
   "tool-results": onMessages(answered),
   "tool-images": onMessages((messages, model) => (isClaude(model) ? messages : moveToUser(messages))),
   "cache-marks": onMessages((messages, model) => (isClaude(model) ? marked(messages) : messages)),
@@ -46,6 +47,7 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
   "structured-output": () => ["response_format asked for in words"],
   "tool-results": () => ["calls and results without each other"],
   "no-prefill": () => ["no-prefill"],
+  "foreign-thinking": () => ["thinking"],
 };
 
 export const applyRules = inOrder(rules, notes);
@@ -74,15 +76,15 @@ function maxTokensName(body: JsonObject, model: ModelFacts): JsonObject | undefi
 
 /** Only OpenAI's models give several answers; the others would give one without a word. */
 function oneAnswer({ n }: JsonObject, model: ModelFacts): undefined {
-  if (typeof n !== "number" || n <= 1 || isOpenAi(model)) return undefined;
+  if ((numberIn(n) ?? 1) <= 1 || isOpenAi(model)) return undefined;
   throw new ProxyError("invalid_request", "`n` must be 1: this model gives one answer at a time.", { param: "n" });
 }
 
 function maxTokensLimit(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const { output = Number.POSITIVE_INFINITY, fullOutput = Number.POSITIVE_INFINITY } = model.limits;
   const limit = body.stream === true ? output : Math.min(output, fullOutput);
-  const name = limitNames.find((each) => typeof body[each] === "number");
-  return name !== undefined && Number(body[name]) > limit ? { [name]: limit } : undefined;
+  const name = limitNames.find((each) => numberIn(body[each]) !== undefined);
+  return name !== undefined && (numberIn(body[name]) ?? 0) > limit ? { [name]: limit } : undefined;
 }
 
 /** An effort or a budget, as it was said; the other one where the model takes only that. */
@@ -91,9 +93,9 @@ function reasoning(body: JsonObject, model: ModelFacts): JsonObject | undefined 
   if (effort === undefined && budget === undefined) return undefined;
   const wanted = said({
     effort: typeof effort === "string" ? effort : undefined,
-    budget: typeof budget === "number" ? budget : undefined,
+    budget: numberIn(budget),
   });
-  const maxTokens = limitNames.map((name) => body[name]).find((limit) => typeof limit === "number");
+  const maxTokens = limitNames.map((name) => numberIn(body[name])).find((limit) => limit !== undefined);
   const possible = { effort: effortOf(wanted, model), budget: budgetOf(wanted, model, maxTokens) };
   const saysBudget = wanted.budget !== undefined && possible.budget !== undefined;
   const saysEffort = possible.effort !== undefined && (wanted.effort !== undefined || !saysBudget);

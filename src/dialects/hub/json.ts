@@ -1,6 +1,6 @@
 /** Reading unknown JSON: each reader gives the value or refuses it by its path, as `messages[2].content`. */
 import { ProxyError } from "../../errors";
-import { isObject } from "../../json";
+import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "./conversation";
 
 export function objectAt(value: unknown, path: string): JsonObject {
@@ -27,14 +27,16 @@ export function optionalText(value: unknown, path: string): string | undefined {
 
 export function optionalNumber(value: unknown, path: string): number | undefined {
   if (value == null) return undefined;
-  return typeof value === "number" && Number.isFinite(value) ? value : refuse(path, "a number", value);
+  const number = numberIn(value);
+  return number !== undefined && Number.isFinite(number) ? number : refuse(path, "a number", value);
 }
 
 /** A count of tokens: a whole number above 0. */
 export function optionalCount(value: unknown, path: string): number | undefined {
   if (value == null) return undefined;
-  return Number.isSafeInteger(value) && (value as number) > 0
-    ? (value as number)
+  const count = numberIn(value);
+  return count !== undefined && Number.isSafeInteger(count) && count > 0
+    ? count
     : refuse(path, "a whole number above 0", value);
 }
 
@@ -50,7 +52,8 @@ export function textIn(value: unknown): string {
 
 /** A number from an upstream's reply: what is no sensible count is unknown. */
 export function countIn(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
+  const count = numberIn(value);
+  return count !== undefined && Number.isFinite(count) && count >= 0 ? count : undefined;
 }
 
 /** The object without the named members; undefined when nothing is left. */
@@ -85,7 +88,9 @@ function refuse(path: string, wanted: string, value: unknown): never {
       ? "null"
       : Array.isArray(value)
         ? "an array"
-        : `${/^[aeiou]/.test(typeof value) ? "an" : "a"} ${typeof value}`;
+        : numberIn(value) !== undefined
+          ? "a number"
+          : `${/^[aeiou]/.test(typeof value) ? "an" : "a"} ${typeof value}`;
   const found = value === undefined ? "it is missing" : `it is ${got}`;
   throw new ProxyError("invalid_request", `\`${path}\` must be ${wanted}; ${found}.`, { param: path });
 }

@@ -2,6 +2,7 @@
  * Most frames of a stream differ from the one before in a single string: the next words. Such a frame need not be
  * parsed, only compared: what stands where the words stood is a JSON string, or the frame is no repeat.
  */
+import { parseSpelt } from "../../json";
 import { jsonOf, type SseFrame } from "../../net/sse";
 import type { JsonObject } from "./conversation";
 
@@ -37,7 +38,7 @@ export function repeatReader(leafOf: (json: unknown) => Leaf | undefined): (fram
 }
 
 function ownCopy(data: string, leafOf: (json: unknown) => Leaf | undefined) {
-  const json: unknown = JSON.parse(data);
+  const json = parseSpelt(data);
   const leaf = leafOf(json);
   return leaf && { json, leaf };
 }

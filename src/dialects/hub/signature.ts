@@ -6,8 +6,7 @@
  */
 import { type Dialect, dialects, type Signature } from "./conversation";
 
-/** What every packed signature begins with: its presence in a request means that passthrough would mislead the upstream. */
-export const packedPrefix = "dragoman.";
+const packedPrefix = "dragoman.";
 
 /** The signature as a client of `dialect` gets it: as it is when it is that dialect's own, packed otherwise. */
 export function packSignature(signature: Signature, dialect: Dialect): string {
@@ -16,9 +15,14 @@ export function packSignature(signature: Signature, dialect: Dialect): string {
   return `${packedPrefix}${signature.dialect}.${id}.${signature.value}`;
 }
 
+const packedForm = new RegExp(`^dragoman\\.(${dialects.join("|")})\\.([\\w-]*)\\.(.*)$`, "s");
+
+/** Whether a proof is one that we packed: it would mislead an upstream of the client's own dialect. */
+export const isPacked = (proof: unknown): boolean => typeof proof === "string" && packedForm.test(proof);
+
 /** The signature a client of `dialect` sent: a packed one is its maker's, any other is taken for the dialect's own. */
 export function unpackSignature(text: string, dialect: Dialect, id?: string): Signature {
-  const packed = /^dragoman\.(\w+)\.([\w-]*)\.(.*)$/s.exec(text);
+  const packed = packedForm.exec(text);
   const maker = dialects.find((each) => each === packed?.[1]);
   if (!packed || !maker) return id === undefined ? { dialect, value: text } : { dialect, value: text, id };
   const [, , packedId = "", value = ""] = packed;

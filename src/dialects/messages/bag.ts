@@ -1,7 +1,7 @@
 /** Members only this family has a word for: into the bag under their path (`thinking.display`), and back to their place. */
 
 import { ProxyError } from "../../errors";
-import { isObject } from "../../json";
+import { isObject, numberIn } from "../../json";
 import type { Bag, Conversation, JsonObject } from "../hub/conversation";
 import { immaterial } from "../hub/immaterial";
 import { rest } from "../hub/json";
@@ -84,7 +84,7 @@ function set(object: JsonObject, key: string, value: unknown): void {
 
 /** Members of OpenAI's bag without which the answer would be to another question: they are refused. */
 const essential: Record<string, (value: unknown) => boolean> = {
-  n: (value) => value !== 1,
+  n: (value) => numberIn(value) !== 1,
   background: (value) => value === true,
   previous_response_id: () => true,
   conversation: () => true,

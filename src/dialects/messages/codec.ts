@@ -1,6 +1,7 @@
 /** The messages dialect: Anthropic's Messages API. */
 import type { Codec } from "../codec";
 import { requestHeaders } from "./betas";
+import { collectStream } from "./collect";
 import { encodeError } from "./errors";
 import { asked, endIn, mendReply, mendRequest, mendStream, repairRequest } from "./mend";
 import { decodeReply, decodeStream, encodeReply, encodeStream } from "./reply";
@@ -20,5 +21,6 @@ export const messages: Codec = {
   encodeStream,
   mendStream,
   endIn,
+  collectStream,
   encodeError,
 };

@@ -1,10 +1,10 @@
 /** Rules about how much: cache marks, tokens, thinking, effort, and what a model can be held to. */
-import { isObject } from "../../json";
+import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { said } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
-import { blocksOf, eachBlock, eachMark, filled, isThinking, numberIn, objectsIn, textBlock, without } from "./walk";
+import { blocksOf, eachBlock, eachMark, filled, isThinking, objectsIn, textBlock, without } from "./walk";
 
 /** A mark on the whole request means its last block. */
 export function cacheTopLevel(body: JsonObject): JsonObject | undefined {
@@ -55,7 +55,7 @@ export function maxTokens(body: JsonObject, model: ModelFacts): JsonObject | und
 
 export function maxTokensLimit(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const limit = model.limits.output ?? Number.POSITIVE_INFINITY;
-  return typeof body.max_tokens === "number" && body.max_tokens > limit ? { max_tokens: limit } : undefined;
+  return (numberIn(body.max_tokens) ?? 0) > limit ? { max_tokens: limit } : undefined;
 }
 
 /** A forced call comes without thinking; the call is what was asked for. */
@@ -152,14 +152,15 @@ export function structuredOutput(body: JsonObject, model: ModelFacts): JsonObjec
 
 /** One way of sampling at a time, none beside thinking, and models that only think adaptively take none at all. */
 export function sampling(body: JsonObject, model: ModelFacts): JsonObject | undefined {
-  const { temperature, top_p, top_k } = body;
+  const [temperature, topP, topK] = [body.temperature, body.top_p, body.top_k].map(numberIn);
   const fixed = model.supports.adaptiveThinking && !model.supports.thinkingBudget;
-  const set = (value: unknown): value is number => typeof value === "number";
   const changes: JsonObject = {};
+  const set = (number: number | undefined) => number !== undefined;
   if (set(temperature) && temperature !== 1 && (fixed || thinks(body))) changes.temperature = undefined;
-  else if (set(temperature) && temperature > 1) changes.temperature = 1;
-  if (set(top_p) && (fixed || set(temperature) || (thinks(body) && top_p < 0.95))) changes.top_p = undefined;
-  if (set(top_k) && (fixed || thinks(body))) changes.top_k = undefined;
+  else if (temperature !== undefined && temperature > 1) changes.temperature = 1;
+  const low = topP !== undefined && topP < 0.95;
+  if (set(topP) && (fixed || set(temperature) || (thinks(body) && low))) changes.top_p = undefined;
+  if (set(topK) && (fixed || thinks(body))) changes.top_k = undefined;
   return filled(changes);
 }
 

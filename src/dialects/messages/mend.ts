@@ -1,5 +1,5 @@
 /** Messages passed through: the edits a request may need on its way up, and a reply on its way down. */
-import { isObject } from "../../json";
+import { isObject, parseSpelt } from "../../json";
 import { jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
 import type { Asked, ClientSink, RequestMend, ToClient } from "../codec";
 import type { JsonObject } from "../hub/conversation";
@@ -146,7 +146,7 @@ function named(data: string, message: unknown, asked: Asked, tell: (name: string
   if (!isObject(message) || typeof message.model !== "string" || message.model === asked.model) return data;
   tell("model-name");
   const spelt = `"model":${JSON.stringify(message.model)}`;
-  const text = data.includes(spelt) ? data : JSON.stringify(JSON.parse(data));
+  const text = data.includes(spelt) ? data : JSON.stringify(parseSpelt(data));
   return text.replace(spelt, () => `"model":${JSON.stringify(asked.model)}`);
 }
 

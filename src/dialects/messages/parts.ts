@@ -1,5 +1,5 @@
 /** What a message of the messages dialect is made of: a list of blocks. */
-import { isObject, parseJson } from "../../json";
+import { isObject, parseSpelt } from "../../json";
 import type {
   FilePart,
   ImagePart,
@@ -203,7 +203,7 @@ function encodeToolResult(part: ToolResultPart, dropped: Set<string>): JsonObjec
 export function inputObject({ input, freeform }: { input: string; freeform?: true }): JsonObject {
   if (freeform) return { input };
   if (input.trim() === "") return {};
-  const parsed = parseJson(input);
+  const parsed = parseSpelt(input);
   return isObject(parsed) ? parsed : { raw_arguments: input };
 }
 

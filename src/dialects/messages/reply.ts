@@ -1,5 +1,5 @@
 /** Messages: what a model answers, full and as a stream. Its events are the hub's grammar by another name. */
-import { isObject } from "../../json";
+import { isObject, numberIn } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/sse";
 import type { Stage } from "../../net/stream";
 import type { ClientSink, ToClient } from "../codec";
@@ -133,7 +133,7 @@ const signed = (proof: unknown): { signature?: Signature } =>
 
 /** The block of a stream that is open. */
 interface OpenBlock extends ReadBlock {
-  index: unknown;
+  index: number | undefined;
   /** What its next words are called; undefined for a foreign block, which goes on whole at its end. */
   words: string | undefined;
   /** Something of it was told already. */
@@ -172,7 +172,7 @@ export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
     open = undefined;
   };
 
-  const startBlock = (value: unknown, index: unknown) => {
+  const startBlock = (value: unknown, index: number | undefined) => {
     close();
     if (!isObject(value)) return fail();
     const begun = readBlock(value);
@@ -193,11 +193,12 @@ export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
         tellUsage(isObject(message.usage) ? { ...message.usage, output_tokens: undefined } : {}, message);
       },
     ],
-    ["content_block_start", ({ content_block, index }) => startBlock(content_block, index)],
+    ["content_block_start", ({ content_block, index }) => startBlock(content_block, numberIn(index))],
     [
       "content_block_delta",
-      ({ delta, index }) => {
+      ({ delta, index: told }) => {
         if (!isObject(delta)) return fail();
+        const index = numberIn(told);
         const member = memberOf.get(delta.type);
         if (!open && delta.type === "text_delta") startBlock({ type: "text" }, index);
         if (!open || (index !== undefined && index !== open.index)) return fail();

@@ -8,7 +8,7 @@
  */
 
 import { ProxyError } from "../../errors";
-import { isObject } from "../../json";
+import { isObject, numberIn } from "../../json";
 import type { Conversation, Format, JsonObject, Reasoning, Turn } from "../hub/conversation";
 import {
   arrayAt,
@@ -131,7 +131,8 @@ function decodeReasoning(request: JsonObject): { reasoning?: Reasoning; bag?: Js
 const leastBudget = 1024;
 
 function readBudget(tokens: unknown): number | undefined {
-  const missed = Number.isSafeInteger(tokens) && (tokens as number) < 1;
+  const count = numberIn(tokens);
+  const missed = Number.isSafeInteger(count) && count! < 1;
   return missed ? leastBudget : optionalCount(tokens, "thinking.budget_tokens");
 }
 

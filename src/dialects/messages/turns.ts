@@ -1,7 +1,7 @@
 /** Rules about what was said before: who may speak, which words count, and that each call is answered once and at once. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { packedPrefix } from "../hub/signature";
+import { isPacked } from "../hub/signature";
 import { blocksOf, changed, eachBlock, isThinking, mapped, objectsIn, without } from "./walk";
 
 /**
@@ -64,7 +64,7 @@ export function foreignThinking(body: JsonObject): JsonObject | undefined {
   return eachBlock(body, (block, message) => {
     const proof = block.type === "thinking" ? block.signature : block.type === "redacted_thinking" ? block.data : true;
     if (proof === true) return block;
-    const own = typeof proof === "string" && proof !== "" && !proof.startsWith(packedPrefix) && !proof.includes("@");
+    const own = typeof proof === "string" && proof !== "" && !isPacked(proof) && !proof.includes("@");
     return own && message.role === "assistant" && block.thinking !== "Thinking..." ? block : undefined;
   });
 }

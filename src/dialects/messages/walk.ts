@@ -16,8 +16,6 @@ export const textBlock = (text: string): JsonObject => ({ type: "text", text });
 
 export const isThinking = ({ type }: JsonObject): boolean => type === "thinking" || type === "redacted_thinking";
 
-export const numberIn = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
-
 export const filled = (object: JsonObject): JsonObject | undefined =>
   Object.keys(object).length === 0 ? undefined : object;
 

@@ -1,6 +1,7 @@
 /** The responses dialect, in the contract's words. */
 import type { Codec } from "../codec";
 import { encodeError, sessionOf } from "../openai";
+import { collectStream } from "./collect";
 import { asked, mendReply, mendRequest, mendStream } from "./mend";
 import { decodeReply, decodeStream, encodeReply, encodeStream } from "./reply";
 import { decodeRequest, encodeRequest } from "./request";
@@ -19,5 +20,6 @@ export const responses: Codec = {
   decodeStream,
   encodeStream,
   mendStream,
+  collectStream,
   encodeError,
 };

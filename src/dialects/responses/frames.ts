@@ -6,6 +6,15 @@ import { isObject } from "../../json";
 import { jsonOf, type SseFrame } from "../../net/sse";
 import type { JsonObject } from "../hub/conversation";
 
+/** The events that end a stream. */
+export const terminalTypes: ReadonlySet<string> = new Set([
+  "response.completed",
+  "response.incomplete",
+  "response.failed",
+  "response.cancelled",
+  "error",
+]);
+
 /** Whether this is an object, at a glance. */
 export const looksWhole = (data: string): boolean => data.startsWith('{"') && data.endsWith("}");
 

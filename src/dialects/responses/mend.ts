@@ -9,8 +9,9 @@ import { onceEach } from "../hub/once";
 import type { ReplyError } from "../hub/reply";
 import { asMend } from "../hub/rules";
 import { cutReply } from "../hub/writer";
+import { inOrder } from "./collect";
 import { badEvent, errorIn } from "./errors";
-import { looksWhole, numberAt, typeOf } from "./frames";
+import { looksWhole, numberAt, terminalTypes, typeOf } from "./frames";
 import { applyRules, refuseStored } from "./rules";
 
 // ── Request ──
@@ -48,14 +49,6 @@ function mendResponse(response: JsonObject, asked: Asked, mends: { add(name: str
 }
 
 // ── Stream ──
-
-const terminalTypes = new Set([
-  "response.completed",
-  "response.incomplete",
-  "response.failed",
-  "response.cancelled",
-  "error",
-]);
 
 /** Events that show the response itself. */
 const lifecycleTypes = new Set([...terminalTypes, "response.created", "response.queued", "response.in_progress"]);
@@ -177,7 +170,7 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
       const output: unknown[] = Array.isArray(response.output) ? response.output : [];
       if (output.length === 0 && done.size > 0 && terminalTypes.has(type)) {
         mends.add("empty-output");
-        return { ...mendedResponse, output: doneItems() };
+        return { ...mendedResponse, output: inOrder(done) };
       }
       const steady = output.map((item, index) => (isObject(item) ? withFirstId(item, "id", index) : item));
       return steady.some((item, index) => item !== output[index])
@@ -197,15 +190,13 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
       return { ...holder, [key]: JSON.parse(`"${first}"`) };
     };
 
-    const doneItems = (): JsonObject[] => [...done].sort(([one], [other]) => one - other).map(([, item]) => item);
-
     const fail = ({ code, message }: Pick<ReplyError, "code" | "message">) => {
       if (ended) return;
       ended = true;
       const sequence_number = nextNumber();
       if (!created)
         return next.push(jsonFrame({ type: "error", code, message, param: null, sequence_number }, "error"));
-      const response = { ...created, status: "failed", error: { code, message }, output: doneItems() };
+      const response = { ...created, status: "failed", error: { code, message }, output: inOrder(done) };
       next.push(jsonFrame({ type: "response.failed", sequence_number, response }, "response.failed"));
     };
 

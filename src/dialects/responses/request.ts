@@ -1,7 +1,7 @@
 /** What a client asks, in the responses dialect: a flat list of items. */
 
 import { ProxyError } from "../../errors";
-import { isObject } from "../../json";
+import { isObject, numberIn } from "../../json";
 import type { Wishes } from "../codec";
 import type { Conversation, Format, JsonObject, Part, Reasoning, Turn } from "../hub/conversation";
 import {
@@ -254,7 +254,7 @@ function instructionsOf({ turns }: Conversation): string | undefined {
 
 function encodeExtra(conversation: Conversation, dropped: Set<string>): JsonObject {
   const n = conversation.extra?.openai?.n;
-  if (typeof n === "number" && n > 1)
+  if ((numberIn(n) ?? 1) > 1)
     throw new ProxyError("invalid_request", "`n` must be 1: this model gives one answer at a time.", { param: "n" });
   const { verbosity, text, reasoning, tool_choice, stream_options, ...extra } = ownBag(
     conversation,

@@ -4,13 +4,14 @@
  */
 
 import { ProxyError } from "../../errors";
-import { isObject } from "../../json";
+import { isObject, numberIn } from "../../json";
 import type { Wishes } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { said } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
 import { inOrder, type Rule } from "../hub/rules";
+import { isPacked } from "../hub/signature";
 
 const rules: Record<string, Rule<[model: ModelFacts, wishes: Wishes]>> = {
   "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
@@ -22,6 +23,7 @@ const rules: Record<string, Rule<[model: ModelFacts, wishes: Wishes]>> = {
   "web-search": (body, _, wishes) => (wishes.webSearch ? undefined : withoutTools(body, isWebSearch)),
   "strict-default": (body) => eachTool(body, strictSaid),
   "item-reference": (body) => eachItem(body, (item) => (item.type === "item_reference" ? undefined : item)),
+  "foreign-thinking": (body) => eachItem(body, (item) => (isForeign(item) ? undefined : item)),
   "unsigned-reasoning": (body) => eachItem(body, (item) => (isUnsigned(item) ? undefined : item)),
   "call-pairs": callPairs,
   "item-ids": (body) => eachItem(body, (item) => (hasIdleId(item) ? without(item, "id") : item)),
@@ -37,6 +39,7 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
   "image-generation": () => ["image_generation"],
   "web-search": () => ["web_search"],
   "item-reference": () => ["item_reference"],
+  "foreign-thinking": () => ["thinking"],
   "unsigned-reasoning": () => ["thinking"],
   "call-pairs": () => ["calls and results without each other"],
   "max-tokens-limit": (_, after) => [`max_tokens set to ${after.max_output_tokens}`],
@@ -111,6 +114,9 @@ const isToolless = (body: JsonObject, changes: JsonObject): boolean => {
 const strictSaid = (tool: JsonObject): JsonObject =>
   typeOf(tool) === "function" && typeof tool.strict !== "boolean" ? { ...tool, strict: false } : tool;
 
+/** Another maker's reasoning, its proof in the form we gave it. */
+const isForeign = (item: JsonObject): boolean => typeOf(item) === "reasoning" && isPacked(item.encrypted_content);
+
 /** Nothing is stored upstream either: reasoning without its proof cannot be found there. */
 const isUnsigned = (item: JsonObject): boolean => typeOf(item) === "reasoning" && !item.encrypted_content;
 
@@ -162,8 +168,8 @@ function lostResult({ call_id, output }: JsonObject): JsonObject {
 }
 
 function maxTokensLimit(body: JsonObject, model: ModelFacts): JsonObject | undefined {
-  const asked = body.max_output_tokens;
-  if (typeof asked !== "number") return undefined;
+  const asked = numberIn(body.max_output_tokens);
+  if (asked === undefined) return undefined;
   const { output = Number.POSITIVE_INFINITY, fullOutput = Number.POSITIVE_INFINITY } = model.limits;
   // OpenAI refuses fewer than 16.
   const least = model.vendor.includes("OpenAI") ? 16 : 1;

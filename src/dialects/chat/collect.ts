@@ -1,0 +1,107 @@
+/** A streamed chat completion as the one body that the upstream would have answered otherwise. */
+import { isObject, numberIn } from "../../json";
+import { jsonOf } from "../../net/sse";
+import type { Collector } from "../codec";
+import type { JsonObject } from "../hub/conversation";
+import { rest } from "../hub/json";
+import { type CallNumbers, callNumbers, callPieceIn } from "./calls";
+import { spokenKeys } from "./reply";
+
+/** Every member of every chunk gets to its place: words are joined, lists too, of all others the last one counts. */
+export function collectStream(tell: (mend: string) => void): Collector {
+  const choices = new Map<number, Choice>();
+  let members: JsonObject = {};
+  return {
+    push(frame) {
+      const chunk = frame.data && frame.data !== "[DONE]" ? jsonOf(frame) : undefined;
+      if (!isObject(chunk)) return;
+      const told = Object.entries(chunk).filter(([key, value]) => !ofChunk.has(key) && value != null && value !== "");
+      members = { ...members, ...Object.fromEntries(told) };
+      if (!Array.isArray(chunk.choices)) return;
+      for (const choice of chunk.choices) if (isObject(choice)) addTo(choices, choice, chunk.id, tell);
+    },
+    body: () => ({
+      ...members,
+      object: "chat.completion",
+      choices: [...choices].sort(([one], [other]) => one - other).map(([, choice]) => whole(choice)),
+    }),
+  };
+}
+
+/** What only a chunk has, or has in its own way. */
+const ofChunk = new Set(["object", "choices", "obfuscation"]);
+
+interface Choice {
+  members: JsonObject;
+  message: JsonObject;
+  numbers: CallNumbers;
+  calls: Map<number, JsonObject>;
+}
+
+function addTo(
+  choices: Map<number, Choice>,
+  { delta, ...members }: JsonObject,
+  replyId: unknown,
+  tell: (mend: string) => void,
+): void {
+  const index = numberIn(members.index) ?? 0;
+  const choice = choices.get(index) ?? begun(tell);
+  choices.set(index, choice);
+  const logprobs = grown(choice.members.logprobs, members.logprobs);
+  const told = Object.entries(members).filter(([key, value]) => value != null || !(key in choice.members));
+  choice.members = { ...choice.members, ...Object.fromEntries(told), ...(logprobs === undefined ? {} : { logprobs }) };
+  if (!isObject(delta)) return;
+  for (const [key, piece] of Object.entries(rest(delta, callsOnly) ?? {})) {
+    const before = choice.message[key];
+    const joins = typeof before === "string" && typeof piece === "string" && spokenKeys.includes(key);
+    if (joins) choice.message[key] = before + piece;
+    else if (piece != null || before === undefined) choice.message[key] = grown(before, piece);
+  }
+  if (Array.isArray(delta.tool_calls))
+    for (const piece of choice.numbers.mend(delta.tool_calls, replyId) ?? [])
+      if (isObject(piece)) addCall(choice, piece);
+}
+
+const callsOnly = new Set(["tool_calls"]);
+
+/** In a full reply, calls stand in their order and have no numbers: only an id of our making is a mend of it. */
+const begun = (tell: (mend: string) => void): Choice => ({
+  members: {},
+  message: {},
+  numbers: callNumbers((mend) => void (mend === "tool-id" && tell(mend))),
+  calls: new Map(),
+});
+
+function addCall({ calls }: Choice, { index, ...piece }: JsonObject): void {
+  const number = numberIn(index) ?? 0;
+  const call = calls.get(number);
+  const { id, name, input } = callPieceIn(piece);
+  if (!call) {
+    const words = isObject(piece.custom) ? { custom: { ...piece.custom } } : { function: { ...wordsIn(piece) } };
+    calls.set(number, { ...piece, ...words });
+    return;
+  }
+  if (id !== "") call.id ??= id;
+  const [words, key] = isObject(call.custom) ? [call.custom, "input"] : [call.function, "arguments"];
+  if (!isObject(words)) return;
+  words.name ||= name;
+  words[key] = `${words[key] ?? ""}${input}`;
+}
+
+const wordsIn = (piece: JsonObject): JsonObject => (isObject(piece.function) ? piece.function : {});
+
+function whole({ members, message, calls }: Choice): JsonObject {
+  const tool_calls = [...calls].sort(([one], [other]) => one - other).map(([, call]) => call);
+  const content = message.content === "" && tool_calls.length > 0 ? null : message.content;
+  const spoken = { ...message, content, ...(tool_calls.length > 0 ? { tool_calls } : {}) };
+  return { ...members, message: spoken };
+}
+
+/** Lists within grow, everything else is replaced. */
+function grown(before: unknown, after: unknown): unknown {
+  if (Array.isArray(before) && Array.isArray(after)) return [...before, ...after];
+  if (!isObject(before) || !isObject(after)) return after ?? before;
+  const both: JsonObject = { ...before };
+  for (const [key, value] of Object.entries(after)) both[key] = grown(both[key], value);
+  return both;
+}

@@ -1,0 +1,80 @@
+/** A streamed message as the one body that the upstream would have answered otherwise. */
+import { isObject, numberIn } from "../../json";
+import { jsonOf } from "../../net/sse";
+import type { Collector } from "../codec";
+import type { JsonObject } from "../hub/conversation";
+import { rest, textIn } from "../hub/json";
+import { inputObject } from "./parts";
+
+/**
+ * Every member that an event bears gets to its place, known or not: `message_start` holds the message, `message_delta`
+ * what its end made of it, as in the `MessageStream` of Anthropic's own SDK.
+ */
+export function collectStream(): Collector {
+  let message: JsonObject = {};
+  const blocks = new Map<number, Growing>();
+  return {
+    push(frame) {
+      const event = frame.data ? jsonOf(frame) : undefined;
+      if (!isObject(event)) return;
+      const index = numberIn(event.index) ?? blocks.size - 1;
+      switch (event.type ?? frame.event) {
+        case "message_start":
+          message = isObject(event.message) ? event.message : {};
+          return;
+        case "content_block_start":
+          if (isObject(event.content_block))
+            blocks.set(numberIn(event.index) ?? blocks.size, { block: { ...event.content_block }, input: "" });
+          return;
+        case "content_block_delta": {
+          const growing = blocks.get(index);
+          if (growing && isObject(event.delta)) grow(growing, event.delta);
+          // Some upstreams leave out the start of a text.
+          else if (isObject(event.delta)) blocks.set(index, { block: begun(event.delta), input: "" });
+          return;
+        }
+        case "message_delta": {
+          const usage = merged(message.usage, event.usage);
+          const ending = isObject(event.delta) ? event.delta : {};
+          message = { ...message, ...rest(event, deltaOnly), ...ending, ...(usage ? { usage } : {}) };
+        }
+      }
+    },
+    body: () => ({ ...message, content: [...blocks.values()].map(whole) }),
+  };
+}
+
+const deltaOnly = new Set(["type", "delta", "usage"]);
+
+interface Growing {
+  block: JsonObject;
+  /** JSON of a call's input, so far. */
+  input: string;
+}
+
+const begun = ({ text }: JsonObject): JsonObject => ({ type: "text", text: textIn(text) });
+
+function grow(growing: Growing, delta: JsonObject): void {
+  const { block } = growing;
+  for (const [key, piece] of Object.entries(delta)) {
+    const before = block[key];
+    if (key === "type") continue;
+    if (key === "partial_json") growing.input += textIn(piece);
+    else if (key === "citation") block.citations = [...(Array.isArray(block.citations) ? block.citations : []), piece];
+    // A proof comes at once, words in pieces.
+    else if (key !== "signature" && typeof before === "string" && typeof piece === "string")
+      block[key] = before + piece;
+    else block[key] = piece;
+  }
+}
+
+const whole = ({ block, input }: Growing): JsonObject =>
+  input.trim() === "" ? block : { ...block, input: inputObject({ input }) };
+
+/** Later numbers over earlier ones; one that is null is not told. */
+function merged(before: unknown, after: unknown): JsonObject | undefined {
+  if (!isObject(after)) return undefined;
+  const usage: JsonObject = isObject(before) ? { ...before } : {};
+  for (const [key, value] of Object.entries(after)) if (value != null || !(key in usage)) usage[key] = value;
+  return usage;
+}

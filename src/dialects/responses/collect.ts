@@ -1,0 +1,35 @@
+/** A streamed response as the one body that the upstream would have answered otherwise. */
+import { isObject } from "../../json";
+import { jsonOf } from "../../net/sse";
+import type { Collector } from "../codec";
+import type { JsonObject } from "../hub/conversation";
+import { countIn } from "../hub/json";
+import { terminalTypes, typeOf } from "./frames";
+
+/** The last event holds it whole; its output, where it is left out there, came item by item. */
+export function collectStream(tell: (mend: string) => void): Collector {
+  const done = new Map<number, JsonObject>();
+  let response: JsonObject = {};
+  return {
+    push(frame) {
+      if (frame.data === undefined) return;
+      const type = typeOf(frame);
+      if (type !== "response.output_item.done" && !terminalTypes.has(type)) return;
+      const event = jsonOf(frame);
+      if (!isObject(event)) return;
+      const index = countIn(event.output_index);
+      if (isObject(event.item) && index !== undefined) done.set(index, event.item);
+      if (isObject(event.response)) response = event.response;
+    },
+    body() {
+      const hasOutput = Array.isArray(response.output) && response.output.length > 0;
+      if (hasOutput || done.size === 0) return response;
+      tell("empty-output");
+      return { ...response, output: inOrder(done) };
+    },
+  };
+}
+
+/** The items by their `output_index`. */
+export const inOrder = (items: Map<number, JsonObject>): JsonObject[] =>
+  [...items].sort(([one], [other]) => one - other).map(([, item]) => item);
