@@ -1,0 +1,43 @@
+/** JSON that is written again as it was spelt. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { isObject, numberIn, parseSpelt, SpeltNumber } from "../src/json";
+
+const odd = ["1e3", "1E+2", "-0", "1.0", "-0.0", "0.10", "9007199254740993", "12345678901234567890", "1e400", "0e0"];
+
+describe("numbers", () => {
+  test.each(odd)("%s keeps its spelling", (spelt) => {
+    for (const text of [spelt, `[${spelt}]`, `{"a":${spelt},"b":["1.0",${spelt}]}`, `[0,{"a\\\\":[ ${spelt}\n]}]`]) {
+      const json = parseSpelt(text);
+      expect(JSON.stringify(json)).toBe(text.replace(/\s/g, ""));
+    }
+    const read = parseSpelt(spelt);
+    expect(read).toBeInstanceOf(SpeltNumber);
+    expect(isObject(read)).toBe(false);
+    expect(numberIn(read)).toBe(Number(spelt));
+    expect(`${read}`).toBe(spelt);
+  });
+
+  test.each(["0", "-1", "1.5", "0.1", "123456789012", "1e+21", "9007199254740992"])("%s is a plain one", (spelt) => {
+    expect(parseSpelt(`[${spelt},"1.0"]`)).toEqual([Number(spelt), "1.0"]);
+  });
+
+  test("a text in which only strings look odd is read as JSON.parse reads it", () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 4 }), fc.constantFrom(...odd), (text, look) => {
+        const whole = JSON.stringify({ look, quoted: `":${look},`, json: JSON.parse(text) });
+        const read = parseSpelt(whole);
+        expect(JSON.stringify(read)).toBe(whole);
+        expect(Bun.deepEquals(JSON.parse(whole), JSON.parse(JSON.stringify(read)))).toBe(true);
+      }),
+    );
+  });
+
+  test.each(["", "{", "[1e]", "01", '{"a":1.}', "[1.0", "nothing"])("%j is no JSON", (text) => {
+    expect(parseSpelt(text)).toBeUndefined();
+  });
+
+  test("a member called __proto__ stays a member", () => {
+    expect(JSON.stringify(parseSpelt('{"__proto__":{"a":1.0}}'))).toBe('{"__proto__":{"a":1.0}}');
+  });
+});
