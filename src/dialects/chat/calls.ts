@@ -47,8 +47,8 @@ export function callNumbers(tell: (mend: string) => void) {
     const { id, name, input, index = calls.at(-1)?.index ?? 0 } = callPieceIn(piece);
     if (!isCallIndex(index) || calls.length === callLimit) return undefined;
     let call = latest.get(index);
-    // Words for a call that has ended, or that never began.
-    if (id === "" && name === "" && (!call || call !== calls.at(-1))) return input === "" ? piece : undefined;
+    // Words for a call that never began.
+    if (id === "" && name === "" && !call) return input === "" ? piece : undefined;
     let better = piece;
     if (!call || !continues(call, index, id, name)) {
       call = { number: calls.length, index, id, name, input: "" };
@@ -68,10 +68,9 @@ export function callNumbers(tell: (mend: string) => void) {
   };
 
   return {
-    /** The last call's input is all there. */
+    /** Each call's input is all there. */
     get whole() {
-      const input = calls.at(-1)?.input ?? "";
-      return input === "" || isJson(input);
+      return calls.every(({ input }) => input === "" || isJson(input));
     },
     /** The pieces of a delta; undefined when they are none. */
     mend(pieces: unknown[], replyId: unknown): unknown[] | undefined {

@@ -1,17 +1,17 @@
 /** Chat completions, answers: what the model says, full or as a stream. */
 
 import { randomUUID } from "node:crypto";
-import { isObject } from "../../json";
+import { isObject, numberIn } from "../../json";
 import { commentFrame, jsonFrame, type SseFrame } from "../../net/sse";
 import { collect, type Sink, type Stage } from "../../net/stream";
-import type { ToClient } from "../codec";
+import type { Asked, ToClient } from "../codec";
 import type { Conversation, JsonObject, Signature } from "../hub/conversation";
 import { said } from "../hub/json";
 import { type Leaf, repeatReader } from "../hub/repeats";
 import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
 import { packSignature } from "../hub/signature";
 import { cutReply, replyWriter } from "../hub/writer";
-import { callLimit, callPieceIn, continues, inventedCallId, isCallIndex, isJson } from "./calls";
+import { callQueue } from "./call-queue";
 import { badEvent, badReply, errorFrame, errorIn, gaveUp } from "./errors";
 import { decodeUsage, encodeUsage } from "./usage";
 
@@ -44,9 +44,9 @@ const finishReasons: Record<StopReason, string> = {
 // ── Decode ──
 
 /** Chunks to events. `finish` waits for the end, because usage may come after the finish reason. */
-export function decodeStream(): Stage<SseFrame, ReplyEvent> {
+export function decodeStream(asked?: Pick<Asked, "replies">): Stage<SseFrame, ReplyEvent> {
   return (next) => {
-    const reply = replyReader(next);
+    const reply = replyReader(next, asked?.replies);
     const readJson = repeatReader(wordsOf);
     return {
       push(frame) {
@@ -77,28 +77,22 @@ export function decodeReply(body: unknown): ReplyEvent[] {
   return events;
 }
 
-interface Call {
-  index: number;
-  id: string;
-  name: string;
-  input: string;
-  opened: boolean;
-}
-
-/** Reads chunks into a reply; the choices are one message, since Claude's text and calls come split over several. */
-function replyReader(next: Sink<ReplyEvent>) {
+/**
+ * Reads chunks into a reply; the choices are one message, since Claude's text and calls come split over several.
+ * @param replies How many were asked for; of several only the first one is read.
+ */
+function replyReader(next: Sink<ReplyEvent>, replies = 1) {
   const writer = replyWriter(next);
+  const finished = new Set<number | undefined>();
   let id = "";
   let model = "";
   let finishReason: string | undefined;
   let usage: Partial<Usage> | undefined;
   let opaque: string | undefined;
-  let lateText = "";
+  /** Words inside a call's input: the input goes on, so they wait until it ends. */
+  let late: { key: string; block: Block; text: string }[] = [];
   let spoke = false;
   let refused = false;
-  let call: Call | undefined;
-  let calls = 0;
-  const indexes = new Set<number>();
 
   const chunk = (json: JsonObject, words: "delta" | "message") => {
     const failure = errorIn(json);
@@ -110,10 +104,13 @@ function replyReader(next: Sink<ReplyEvent>) {
     for (const choice of json.choices) {
       if (!isObject(choice)) continue;
       writer.start(id, model);
+      const index = numberIn(choice.index);
+      if (typeof choice.finish_reason === "string") finished.add(index);
+      if (choice.finish_reason === "error") return fail(gaveUp);
+      if (replies > 1 && index !== undefined && index > 0) continue;
       const said = choice[words];
       if (isObject(said)) delta(said, words === "message");
       const reason = choice.finish_reason;
-      if (reason === "error") return fail(gaveUp);
       if (typeof reason === "string" && finishReason !== "tool_calls") finishReason = reason;
       if (writer.ended) return;
     }
@@ -131,52 +128,19 @@ function replyReader(next: Sink<ReplyEvent>) {
       refused = true;
       say("refusal", { kind: "text", refusal: true }, said.refusal);
     }
-    if (Array.isArray(said.tool_calls)) for (const piece of said.tool_calls) callPiece(piece, whole);
-    else if (isObject(said.function_call)) callPiece({ index: 0, function: said.function_call }, false);
+    if (Array.isArray(said.tool_calls)) for (const piece of said.tool_calls) calls.piece(piece, whole, id);
+    else if (isObject(said.function_call)) calls.piece({ index: 0, function: said.function_call }, false, id);
   };
 
   const say = (key: string, block: Block, text: string) => {
-    // Words inside a call's input: the input goes on, so they wait until it ends.
-    if (key === "text" && call && !isJson(call.input)) {
-      lateText += text;
+    if (!calls.mayGoOn) {
+      enter(key, block);
+      writer.delta(text);
       return;
     }
-    enter(key, block);
-    writer.delta(text);
-  };
-
-  const callPiece = (piece: unknown, whole: boolean) => {
-    if (writer.ended) return;
-    if (!isObject(piece)) return fail(badEvent);
-    const { id: callId, name, input, index = whole ? calls : (call?.index ?? 0) } = callPieceIn(piece);
-    if (!isCallIndex(index)) return fail(badEvent);
-
-    if (!call || whole || !continues(call, index, callId, name)) {
-      // A piece for a call that has ended: to append it anywhere would be silently wrong JSON.
-      if (callId === "" && name === "" && indexes.has(index)) return input === "" ? undefined : fail(badEvent);
-      leave();
-      if (writer.ended) return;
-      if (++calls > callLimit) return fail(badEvent);
-      indexes.add(index);
-      call = { index, id: "", name: "", input: "", opened: false };
-    }
-    call.id ||= callId;
-    call.name ||= name;
-    call.input += input;
-    if (call.opened) writer.delta(input);
-    else if (call.name !== "" && (call.id !== "" || call.input !== "")) openCall(call, isObject(piece.custom));
-  };
-
-  const openCall = (begun: Call, freeform = false) => {
-    begun.opened = true;
-    enter(`call ${calls}`, {
-      kind: "tool-call",
-      id: begun.id || inventedCallId(id, calls - 1),
-      name: begun.name,
-      ...(freeform ? ({ freeform: true } as const) : {}),
-    });
-    call = begun;
-    writer.delta(begun.input);
+    const last = late.at(-1);
+    if (last?.key === key) last.text += text;
+    else late.push({ key, block, text });
   };
 
   const enter = (key: string, block: Block) => {
@@ -187,32 +151,31 @@ function replyReader(next: Sink<ReplyEvent>) {
     writer.open(key, block);
   };
 
-  /** Ends what is being said; thinking takes its proof along, if it has come. */
-  const leave = () => {
+  /** Ends the words that are being said; thinking takes its proof along, if it has come. */
+  const closeWords = () => {
     if (writer.openKey === "thinking" && opaque !== undefined) {
       writer.close({ signature: { dialect: "chat", value: opaque } });
       opaque = undefined;
     } else writer.close();
-    const left = call;
-    call = undefined;
-    if (left && !left.opened) {
-      if (left.name === "") return left.id === "" && left.input === "" ? undefined : fail(badEvent);
-      openCall(left);
-      writer.close();
-      call = undefined;
-    }
-    if (lateText !== "") {
-      writer.open("text", { kind: "text" });
-      writer.delta(lateText);
-      writer.close();
-      lateText = "";
+  };
+
+  /** Ends whatever is being said, and says what had to wait for it. */
+  const leave = () => {
+    closeWords();
+    calls.end();
+    const waited = late;
+    late = [];
+    for (const { key, block, text } of waited) {
+      writer.open(key, block);
+      writer.delta(text);
+      closeWords();
     }
   };
 
   /** The proof came late, or its thinking is not shown: a block of its own, without words. */
   const writeProof = () => {
     writer.open("thinking", { kind: "thinking" });
-    leave();
+    closeWords();
   };
 
   const tellUsage = () => {
@@ -235,20 +198,29 @@ function replyReader(next: Sink<ReplyEvent>) {
     writer.finish(reason, raw);
   };
 
+  const calls = callQueue({
+    writer,
+    leaveWords() {
+      closeWords();
+      if (opaque !== undefined) writeProof();
+      spoke = true;
+    },
+    fail: () => fail(badEvent),
+  });
+
   return {
     chunk,
     fail,
     /** The upstream said that it is done. */
     done() {
-      if (finishReason !== undefined) return finish(reasonOf(finishReason, calls > 0, refused), finishReason);
+      if (finishReason !== undefined) return finish(reasonOf(finishReason, calls.count > 0, refused), finishReason);
       // Claude's finish reason may be missing altogether. It was not cut in a call if that call's input is whole.
-      const whole = (spoke || calls > 0) && (!call || call.input === "" || isJson(call.input));
-      if (whole) finish(reasonOf("stop", calls > 0, refused));
+      if ((spoke || calls.count > 0) && calls.isWhole) finish(reasonOf("stop", calls.count > 0, refused));
       else fail(cutReply);
     },
-    /** The upstream closed: with a finish reason that is an end like any other. */
+    /** The upstream closed: with a finish reason of each reply that is an end like any other. */
     cut() {
-      if (finishReason === undefined) fail(cutReply);
+      if (finishReason === undefined || (replies > 1 && finished.size < replies)) fail(cutReply);
       else this.done();
     },
     get ended() {
