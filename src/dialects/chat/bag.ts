@@ -1,7 +1,7 @@
 /** Members that ride along: into the bag under the wire's own name, and out of it as far as this dialect has the word. */
+import { chatWords, sharedWords } from "../hub/chat-words";
 import type { Bag, JsonObject } from "../hub/conversation";
 import { immaterial } from "../hub/immaterial";
-import { rest } from "../hub/json";
 
 /** What only the responses dialect has a word for: a responses client's bag may hold it. */
 export const responsesOnly = {
@@ -25,8 +25,15 @@ export function cacheOf(holder: JsonObject): { cache?: true } {
   return holder.cache_control != null || holder.copilot_cache_control != null ? { cache: true } : {};
 }
 
+/** What a responses item bears that this dialect has no word for, and that nobody has a use for where it is not known. */
+const isUnknown = (key: string): boolean => !responsesOnly.others.has(key) && key !== "detail";
+
 /** The members of a bag this dialect may write; those of another's words are named. */
 export function ownBag({ extra }: Bag, dropped: Set<string>): JsonObject {
   for (const key of Object.keys(extra?.anthropic ?? {})) if (!immaterial.anthropic.has(key)) dropped.add(key);
-  return rest(extra?.openai ?? {}, responsesOnly.others) ?? {};
+  const bag = extra?.openai ?? {};
+  const shared = sharedWords(bag);
+  for (const key of Object.keys(shared)) if (isUnknown(key) && shared[key] != null) dropped.add(key);
+  const { detail } = shared;
+  return { ...chatWords(bag), ...(detail === undefined ? {} : { detail }) };
 }

@@ -2,6 +2,7 @@
 
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
+import { apart } from "../hub/chat-words";
 import type { JsonObject, Part, ThinkingPart, ToolCallPart, ToolResultPart } from "../hub/conversation";
 import { arrayAt, objectAt, rest, said, textAt } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
@@ -9,6 +10,7 @@ import { unpackSignature } from "../hub/signature";
 import { bagOf, dataOf, dataUrl } from "../openai";
 import { cacheOf, nested, ownBag } from "./bag";
 import { isClaude, isOpenAi } from "./rules";
+import { thoughtIn } from "./thinking";
 
 // ── Wire facts ──
 
@@ -24,11 +26,12 @@ const known = {
 // ── Decode ──
 
 /** One part, or none: a message's thinking and its proof stand beside its words. */
-export function decodeThinking({ reasoning_text: text, reasoning_opaque: opaque }: JsonObject): ThinkingPart[] {
-  const hasText = typeof text === "string" && text !== "";
+export function decodeThinking(message: JsonObject): ThinkingPart[] {
+  const text = thoughtIn(message);
+  const opaque = message.reasoning_opaque;
   const hasProof = typeof opaque === "string" && opaque !== "";
-  if (!hasText && !hasProof) return [];
-  const part: ThinkingPart = { kind: "thinking", text: hasText ? text : "" };
+  if (text === "" && !hasProof) return [];
+  const part: ThinkingPart = { kind: "thinking", text };
   return [hasProof ? { ...part, signature: unpackSignature(opaque, "chat") } : part];
 }
 
@@ -43,7 +46,7 @@ export function decodeCall(call: JsonObject, path: string): ToolCallPart {
     name: textAt(words.name, `${path}.${kind}.name`),
     input: textAt(words[input] ?? "", `${path}.${kind}.${input}`),
     ...(kind === "custom" ? ({ freeform: true } as const) : {}),
-    ...bagOf({ ...rest(call, known.call), ...nested(kind, rest(words, known.callWords)) }),
+    ...bagOf(apart({ ...rest(call, known.call), ...nested(kind, rest(words, known.callWords)) })),
   };
 }
 
@@ -54,7 +57,7 @@ export function decodeResult(message: JsonObject, path: string): ToolResultPart 
     id: textAt(message.tool_call_id, `${path}.tool_call_id`),
     parts: decodeContent(message.content, `${path}.content`),
     ...cacheOf(message),
-    ...bagOf(rest(message, known.result)),
+    ...bagOf(apart(rest(message, known.result))),
   };
 }
 
@@ -67,7 +70,7 @@ export function decodeContent(content: unknown, path: string): Part[] {
 
 /** A part that is not as expected stays what it is: the upstream may know it. */
 function decodePart(part: JsonObject): Part {
-  const bag = rest(part, known.part);
+  const bag = apart(rest(part, known.part));
   if (part.type === "text" && typeof part.text === "string")
     return { kind: "text", text: part.text, ...cacheOf(part), ...bagOf(bag) };
   if (part.type === "refusal" && typeof part.refusal === "string")
@@ -80,7 +83,12 @@ function decodePart(part: JsonObject): Part {
         kind: "image",
         source: dataOf(url) ?? { url },
         ...cacheOf(part),
-        ...bagOf(said({ ...bag, detail, ...nested("image_url", rest(image, known.image)) })),
+        ...bagOf(
+          said({
+            detail,
+            ...apart({ ...rest(part, known.part), ...nested("image_url", rest(image, known.image)) }),
+          }),
+        ),
       };
   }
   if (part.type === "file" && isObject(part.file) && typeof part.file.file_data === "string") {
@@ -92,7 +100,7 @@ function decodePart(part: JsonObject): Part {
         ...name,
         ...data,
         ...cacheOf(part),
-        ...bagOf({ ...bag, ...nested("file", rest(part.file, known.file)) }),
+        ...bagOf(apart({ ...rest(part, known.part), ...nested("file", rest(part.file, known.file)) })),
       };
   }
   return { kind: "foreign", dialect: "chat", value: part };

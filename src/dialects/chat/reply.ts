@@ -13,12 +13,10 @@ import { packSignature } from "../hub/signature";
 import { cutReply, replyWriter } from "../hub/writer";
 import { callQueue } from "./call-queue";
 import { badEvent, badReply, errorFrame, errorIn, gaveUp } from "./errors";
+import { thinkingSpellings, thoughtIn } from "./thinking";
 import { decodeUsage, encodeUsage } from "./usage";
 
 // ── Wire facts ──
-
-/** Copilot's own word first; the others are what Azure, and models served by others, call the same. */
-const thinkingSpellings = ["reasoning_text", "cot_summary", "reasoning_content", "reasoning"] as const;
 
 export const spokenKeys: readonly string[] = ["content", "refusal", ...thinkingSpellings];
 
@@ -234,15 +232,6 @@ function reasonOf(raw: string, called: boolean, refused: boolean): StopReason {
   const reason = Object.hasOwn(stopReasons, raw) ? stopReasons[raw] : undefined;
   if (reason && reason !== "stop") return reason;
   return called ? "tool-call" : refused ? "refusal" : "stop";
-}
-
-/** The piece of thinking in a delta or message, under whichever name. */
-function thoughtIn(said: JsonObject): string {
-  for (const spelling of thinkingSpellings) {
-    const thought = said[spelling];
-    if (typeof thought === "string" && thought !== "") return thought;
-  }
-  return "";
 }
 
 /** The words of a chunk: what alone changes from one chunk to the next. */

@@ -1,6 +1,7 @@
 /** Chat completions, requests: what a client asks, as a list of messages. */
 import { ProxyError } from "../../errors";
 import { numberIn } from "../../json";
+import { apart } from "../hub/chat-words";
 import type { Conversation, Format, JsonObject, Part, Reasoning, Turn } from "../hub/conversation";
 import { immaterial } from "../hub/immaterial";
 import {
@@ -30,6 +31,7 @@ import {
   spelt,
 } from "./parts";
 import { applyRules } from "./rules";
+import { thinkingSpellings } from "./thinking";
 import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
 
 // ── Wire facts ──
@@ -42,7 +44,7 @@ const known = {
   ]),
   message: new Set(["role", "content", "cache_control", "copilot_cache_control"]),
   assistant: new Set([
-    ...["role", "content", "refusal", "reasoning_text", "reasoning_opaque", "tool_calls"],
+    ...["role", "content", "refusal", "reasoning_opaque", "tool_calls", ...thinkingSpellings],
     ...["cache_control", "copilot_cache_control"],
   ]),
 };
@@ -116,7 +118,7 @@ function decodeMessage(message: JsonObject, path: string): Turn {
   const last = parts.at(-1);
   if (last) Object.assign(last, cacheOf(message));
   const bag = rest(message, role === "assistant" ? known.assistant : known.message);
-  return { role, parts, ...bagOf(word === "developer" ? { ...bag, role: word } : bag) };
+  return { role, parts, ...bagOf({ ...apart(bag), ...(word === "developer" ? { role: word } : {}) }) };
 }
 
 function decodeStop(stop: unknown): string[] | undefined {

@@ -2,6 +2,7 @@
 
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
+import { apart } from "../hub/chat-words";
 import type { Conversation, JsonObject, Tool } from "../hub/conversation";
 import { objectAt, optionalBoolean, optionalText, rest, said, textAt } from "../hub/json";
 import { bagOf } from "../openai";
@@ -27,7 +28,7 @@ export function decodeTool(value: unknown, index: number): Tool {
   const description = optionalText(words.description, `${path}.description`);
   const unread = rest(words, tool.type === "custom" ? known.customWords : known.functionWords);
   const { cache_control: _, ...bag } = rest(tool, known.tool) ?? {};
-  const both = { name, description, ...cacheOf(tool), ...bagOf({ ...bag, ...nested(tool.type, unread) }) };
+  const both = { name, description, ...cacheOf(tool), ...bagOf(apart({ ...bag, ...nested(tool.type, unread) })) };
   if (tool.type === "custom") return said({ kind: "freeform", ...both, grammar: words.format ?? undefined });
   const strict = optionalBoolean(words.strict, `${path}.strict`);
   return said({ kind: "function", ...both, schema: words.parameters ?? undefined, strict });

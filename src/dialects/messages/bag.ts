@@ -2,6 +2,7 @@
 
 import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
+import { chatWords, sharedWords } from "../hub/chat-words";
 import type { Bag, Conversation, JsonObject } from "../hub/conversation";
 import { immaterial } from "../hub/immaterial";
 import { rest } from "../hub/json";
@@ -103,7 +104,8 @@ export function refuseEssential(conversation: Conversation): void {
 
 /** Names what of the other bag is lost. */
 export function dropBag(owner: Bag, dropped: Set<string>): void {
-  const bag = owner.extra?.openai ?? {};
+  const openai = owner.extra?.openai ?? {};
+  const bag = { ...sharedWords(openai), ...chatWords(openai) };
   for (const key of Object.keys(bag))
     if (bag[key] != null && !immaterial.openai.has(key) && !Object.hasOwn(essential, key)) dropped.add(key);
 }

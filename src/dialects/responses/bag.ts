@@ -1,5 +1,6 @@
 /** Members that ride along: into the bag under the wire's own name, and out of it as far as this dialect has the word. */
 import { isObject } from "../../json";
+import { chatWords, sharedWords } from "../hub/chat-words";
 import type { Bag, ForeignPart, ForeignTool, JsonObject } from "../hub/conversation";
 import { immaterial } from "../hub/immaterial";
 import { rest } from "../hub/json";
@@ -17,7 +18,9 @@ export const chatOnly = {
 /** The bag, as far as this dialect has the words; what it has no word for is named. */
 export function ownBag({ extra }: Bag, notMine: ReadonlySet<string>, dropped: Set<string>): JsonObject {
   for (const key of Object.keys(extra?.anthropic ?? {})) if (!immaterial.anthropic.has(key)) dropped.add(key);
-  const members = extra?.openai ?? {};
+  const members = sharedWords(extra?.openai ?? {});
+  for (const [key, value] of Object.entries(chatWords(extra?.openai ?? {})))
+    if (value != null && !immaterial.openai.has(key)) dropped.add(key);
   for (const key of Object.keys(members)) if (notMine.has(key)) dropped.add(key);
   return rest(members, notMine) ?? {};
 }
