@@ -15,8 +15,10 @@ export function collectStream(tell: (mend: string) => void): Collector {
     push(frame) {
       const chunk = frame.data && frame.data !== "[DONE]" ? jsonOf(frame) : undefined;
       if (!isObject(chunk)) return;
+      // One without an id is a word of Azure's beside the reply.
+      const isOfReply = chunk.id !== "" || Object.keys(members).length === 0;
       const told = Object.entries(chunk).filter(([key, value]) => !ofChunk.has(key) && value != null && value !== "");
-      members = { ...members, ...Object.fromEntries(told) };
+      if (isOfReply) members = { ...members, ...Object.fromEntries(told) };
       if (!Array.isArray(chunk.choices)) return;
       for (const choice of chunk.choices) if (isObject(choice)) addTo(choices, choice, chunk.id, tell);
     },
@@ -77,7 +79,9 @@ function addCall({ calls }: Choice, { index, ...piece }: JsonObject): void {
   const call = calls.get(number);
   const { id, name, input } = callPieceIn(piece);
   if (!call) {
-    const words = isObject(piece.custom) ? { custom: { ...piece.custom } } : { function: { ...wordsIn(piece) } };
+    const words = isObject(piece.custom)
+      ? { custom: { input: "", ...piece.custom } }
+      : { function: { arguments: "", ...wordsIn(piece) } };
     calls.set(number, { ...piece, ...words });
     return;
   }
@@ -92,7 +96,7 @@ const wordsIn = (piece: JsonObject): JsonObject => (isObject(piece.function) ? p
 
 function whole({ members, message, calls }: Choice): JsonObject {
   const tool_calls = [...calls].sort(([one], [other]) => one - other).map(([, call]) => call);
-  const content = message.content === "" && tool_calls.length > 0 ? null : message.content;
+  const content = message.content === "" && tool_calls.length > 0 ? null : (message.content ?? null);
   const spoken = { ...message, content, ...(tool_calls.length > 0 ? { tool_calls } : {}) };
   return { ...members, message: spoken };
 }
@@ -100,7 +104,7 @@ function whole({ members, message, calls }: Choice): JsonObject {
 /** Lists within grow, everything else is replaced. */
 function grown(before: unknown, after: unknown): unknown {
   if (Array.isArray(before) && Array.isArray(after)) return [...before, ...after];
-  if (!isObject(before) || !isObject(after)) return after ?? before;
+  if (!isObject(before) || !isObject(after)) return after ?? before ?? after;
   const both: JsonObject = { ...before };
   for (const [key, value] of Object.entries(after)) both[key] = grown(both[key], value);
   return both;

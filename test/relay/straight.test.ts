@@ -1,0 +1,245 @@
+/** Through the proxy as straight at the upstream: in each dialect's own pair the differences are the mends, by name. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { BetaMessageStream } from "@anthropic-ai/sdk/lib/BetaMessageStream";
+import { ChatCompletionStream } from "openai/lib/ChatCompletionStream";
+import type { ChatCompletion } from "openai/resources/chat/completions";
+import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
+import { type RunningProxy, startProxy } from "../support/proxy";
+import { replyOf, streamOf } from "../support/spelt";
+import { differences, readEvents, readSpelt, streamDifferences, unexplained } from "../support/straight";
+import { fixtures, hasFixture } from "../support/streams";
+
+const models: Record<Dialect, string> = {
+  chat: "gpt-4.1",
+  responses: "gpt-5.3-codex",
+  messages: "claude-sonnet-4.6",
+};
+const wires: Record<Dialect, { client: string; upstream: string; plain: object; long: object }> = {
+  chat: {
+    client: "/v1/chat/completions",
+    upstream: "/chat/completions",
+    plain: { messages: [{ role: "user", content: "Hi" }], stream_options: { include_usage: true } },
+    long: { max_tokens: 5000 },
+  },
+  responses: {
+    client: "/v1/responses",
+    upstream: "/responses",
+    plain: { input: "Hi", store: false, include: ["reasoning.encrypted_content"] },
+    long: { max_output_tokens: 5000 },
+  },
+  messages: {
+    client: "/v1/messages",
+    upstream: "/v1/messages",
+    plain: { messages: [{ role: "user", content: "Hi" }], max_tokens: 500 },
+    long: { max_tokens: 5000 },
+  },
+};
+
+let proxy: RunningProxy;
+let sent = "";
+let answer = "";
+
+beforeAll(async () => {
+  proxy = await startProxy();
+  proxy.demo.intercept(
+    "/models",
+    async ({ headers }) => {
+      if (headers["x-whole-list"]) return undefined;
+      const whole = await fetch(`${proxy.demo.url}/models`, { headers: { ...headers, "x-whole-list": "1" } });
+      const { data, ...list } = (await whole.json()) as { data: Listed[] };
+      const offered = dialects.map((dialect) => {
+        const model = data.find(({ id }) => id === models[dialect])!;
+        const limits = { ...model.capabilities.limits, max_non_streaming_output_tokens: 1000 };
+        const capabilities = { ...model.capabilities, limits };
+        return { ...model, capabilities, supported_endpoints: [wires[dialect].upstream] };
+      });
+      return Response.json({ ...list, data: offered });
+    },
+    Number.POSITIVE_INFINITY,
+  );
+  proxy.demo.intercept(
+    /^\/(chat\/completions|responses|v1\/messages)$/,
+    ({ bytes }) => {
+      sent = Buffer.from(bytes).toString();
+      const type = JSON.parse(sent).stream === true ? "text/event-stream" : "application/json";
+      return new Response(answer, { headers: { "content-type": type } });
+    },
+    Number.POSITIVE_INFINITY,
+  );
+});
+afterAll(() => proxy[Symbol.asyncDispose]());
+
+interface Listed {
+  id: string;
+  capabilities: { limits: object };
+}
+
+interface Told {
+  text: string;
+  mends: string[];
+  /** It ended well. */
+  isGood: boolean;
+}
+
+async function ask(dialect: Dialect, body: string): Promise<Told> {
+  const response = await proxy.post(wires[dialect].client, body);
+  const text = await response.text();
+  const row = proxy.rows()[0]!;
+  return { text, mends: JSON.parse(row.mends), isGood: response.status === 200 && row.error_type === null };
+}
+
+const clean = { unnamed: [], idle: [] };
+
+const holding = (pattern: RegExp) =>
+  readdirSync(fixtures)
+    .sort()
+    .flatMap((folder) =>
+      readdirSync(join(fixtures, folder)).flatMap((file) => {
+        const dialect = dialects.find((each) => file.startsWith(`${each}.`) || folder.startsWith(`${each}-`));
+        return pattern.test(file) && dialect ? [{ folder, file, dialect }] : [];
+      }),
+    );
+const textAt = (folder: string, file: string) => readFileSync(join(fixtures, folder, file), "utf8");
+
+/** The model's name in a reply, made the one that was asked for, so that only what else differs is seen. */
+const asAsked = (text: string, dialect: Dialect) =>
+  text.replaceAll(/"model":\s*"[^"]*"/g, `"model":"${models[dialect]}"`);
+
+describe("a request", () => {
+  describe.each(holding(/^(\w+\.)?request\.json$/).filter(({ file }) => file !== "hub.request.json"))(
+    "$folder/$file",
+    ({ folder, file, dialect }) => {
+      test.each([false, true])("streamed: %p", async (stream) => {
+        const given = asAsked(textAt(folder, file), dialect);
+        const body = `${given.trimEnd().slice(0, -1)},"stream":${stream}}`;
+        answer = stream ? streamOf(dialect, models[dialect], ["{}"]) : replyOf(dialect, models[dialect], "{}");
+        sent = "";
+        const { mends, text } = await ask(dialect, body);
+        // Refused here, and never sent.
+        if (sent === "") return expect(text).toContain('"error"');
+        expect(unexplained(differences(readSpelt(body), readSpelt(sent), "request"), mends)).toEqual(clean);
+      });
+    },
+  );
+});
+
+const plainBody = (dialect: Dialect, more: object) =>
+  JSON.stringify({ model: models[dialect], ...wires[dialect].plain, ...more });
+
+/** Mends that a plain request may need for itself. */
+const ofRequest = new Set(["usage-asked", "stream-gathered"]);
+
+describe("a full reply", () => {
+  test.each(holding(/\.reply\.json$/))("$folder/$file", async ({ folder, file, dialect }) => {
+    for (const text of [textAt(folder, file), asAsked(textAt(folder, file), dialect)]) {
+      answer = text;
+      const more = dialect === "chat" ? { stream_options: undefined } : {};
+      const told = await ask(dialect, plainBody(dialect, more));
+      if (!told.isGood) continue;
+      expect(unexplained(differences(readSpelt(text), readSpelt(told.text), "reply"), told.mends)).toEqual(clean);
+      if (told.mends.length === 0) expect(told.text).toBe(text);
+    }
+  });
+});
+
+const streams = holding(/(^|\.)stream\.txt$/);
+
+describe("a stream", () => {
+  test.each(streams)("$folder/$file", async ({ folder, file, dialect }) => {
+    for (const text of [textAt(folder, file), asAsked(textAt(folder, file), dialect)]) {
+      answer = text;
+      const told = await ask(dialect, plainBody(dialect, { stream: true }));
+      if (!told.isGood) continue;
+      const found = streamDifferences(readEvents(text), readEvents(told.text));
+      expect(unexplained(found, told.mends)).toEqual(clean);
+    }
+  });
+});
+
+describe("a stream, put together", () => {
+  test.each(streams)("$folder/$file", async ({ folder, file, dialect }) => {
+    const text = asAsked(textAt(folder, file), dialect);
+    answer = text;
+    const more = dialect === "chat" ? { stream_options: undefined } : {};
+    const told = await ask(dialect, plainBody(dialect, { ...more, ...wires[dialect].long }));
+    if (!told.isGood) return;
+    expect(told.mends).toContain("stream-gathered");
+    const judged = await together[dialect](text);
+    if (judged === undefined) return;
+    // The packages leave out what they do not know.
+    const unseen = new Set(text.includes('"copilot_') ? [...ofRequest, "copilot-fields"] : ofRequest);
+    const found = differences(readSpelt(JSON.stringify(judged)), readSpelt(told.text), "reply");
+    const { unnamed, idle } = unexplained(found, told.mends);
+    expect({ unnamed, idle: idle.filter((mend) => !unseen.has(mend)) }).toEqual(clean);
+  });
+});
+
+/** The same by the makers' own packages; undefined where they cannot follow. */
+const together: Record<Dialect, (text: string) => Promise<unknown>> = {
+  async chat(text) {
+    try {
+      const stream = ChatCompletionStream.fromReadableStream(linesOf(text));
+      const whole = await stream.finalChatCompletion();
+      // It takes the null of a later chunk for the last word.
+      const usage = dataOf(text)
+        .flatMap((data) => JSON.parse(data).usage ?? [])
+        .at(-1);
+      return {
+        ...whole,
+        ...(usage ? { usage } : {}),
+        choices: whole.choices.map((choice) => plainChoice(choice, text)),
+      };
+    } catch {
+      return undefined;
+    }
+  },
+  async messages(text) {
+    try {
+      const { parsed_output: _, ...whole } = await BetaMessageStream.fromReadableStream(linesOf(text)).finalMessage();
+      return whole;
+    } catch {
+      return undefined;
+    }
+  },
+  // The last event holds it.
+  async responses(text) {
+    return dataOf(text)
+      .map((data) => JSON.parse(data))
+      .findLast(({ response }) => response)?.response;
+  },
+};
+
+/**
+ * Without what the package adds of its own, with thinking, which it does not know, in one piece.
+ * @throws Error where the upstream numbers several calls alike, which the package takes for one.
+ */
+function plainChoice(choice: ChatCompletion.Choice, text: string): object {
+  const chunks: { choices?: { delta?: Json }[] }[] = dataOf(text).map((data) => JSON.parse(data));
+  const deltas = chunks.flatMap(({ choices }) => choices ?? []).flatMap(({ delta }) => delta ?? []);
+  const pieces: Json[] = deltas.flatMap((delta) => delta.tool_calls ?? []);
+  const begun = pieces.filter((piece) => piece.function?.name).map(({ index }) => index);
+  if (new Set(begun).size < begun.length) throw new Error("calls of one number");
+  const message: Json = { ...choice.message };
+  delete message.parsed;
+  if (!text.includes('"refusal"')) delete message.refusal;
+  if (message.content === "" && message.tool_calls) message.content = null;
+  for (const key of ["reasoning_text", "cot_summary", "reasoning_content"])
+    if (key in message) message[key] = deltas.map((delta) => delta[key] ?? "").join("");
+  const { logprobs, ...others } = choice;
+  return { ...others, ...(text.includes('"logprobs"') ? { logprobs } : {}), message };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: three wires, read as they come
+type Json = any;
+
+const dataOf = (text: string) =>
+  [...text.matchAll(/^data: ?(\{[^\n\r]*)/gm)].flatMap(([, data]) => (data === undefined ? [] : [data]));
+
+const linesOf = (text: string) => new Blob([dataOf(text).join("\n")]).stream();
+
+test("fixtures of every kind are there", () => {
+  expect(hasFixture("text", "chat.stream.txt")).toBe(true);
+  expect(streams.length).toBeGreaterThan(80);
+});

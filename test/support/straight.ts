@@ -1,0 +1,206 @@
+/**
+ * What a client straight at the upstream would have got, beside what it got through the proxy: every member, numbers by
+ * their text, none of our codecs. What differs must be what the history names, and what it names must differ.
+ */
+
+/** A place where the two differ, as `reply choices.0.message.content`. */
+export type Difference = string;
+
+type Json = null | boolean | string | { number: string } | Json[] | Map<string, Json>;
+
+/** Numbers as they are spelt, members in any order. */
+export function readSpelt(text: string): Json {
+  const read = (value: unknown): Json => {
+    if (Array.isArray(value)) return value.map(read);
+    if (value instanceof NumberText) return { number: value.text };
+    if (typeof value === "object" && value !== null)
+      return new Map(Object.entries(value).map(([key, each]) => [key, read(each)]));
+    return value as null | boolean | string;
+  };
+  return read(
+    JSON.parse(text, (_key, value, { source }) => (typeof value === "number" ? new NumberText(source ?? "") : value)),
+  );
+}
+
+class NumberText {
+  constructor(readonly text: string) {}
+}
+
+/** Each place where `after` is not `before`; lists of other lengths differ as a whole. */
+export function differences(before: Json | undefined, after: Json | undefined, path: string): Difference[] {
+  if (before instanceof Map && after instanceof Map) {
+    const keys = new Set([...before.keys(), ...after.keys()]);
+    return [...keys].flatMap((key) => differences(before.get(key), after.get(key), `${path}.${key}`));
+  }
+  if (Array.isArray(before) && Array.isArray(after) && before.length === after.length)
+    return before.flatMap((each, at) => differences(each, after[at], `${path}.${at}`));
+  return Bun.deepEquals(before, after) ? [] : [path];
+}
+
+// ── Streams ──
+
+interface Event {
+  name: string | undefined;
+  data: Json;
+}
+
+/** The events of a stream as a client reads them (WHATWG HTML, 9.2.6), and bare lines of JSON as a kind of their own. */
+export function readEvents(text: string): Event[] {
+  return text.split(/\r\n\r\n|\n\n|\r\r/).flatMap((block) => {
+    let name: string | undefined;
+    const data: string[] = [];
+    for (const line of block.split(/\r\n|\n|\r/)) {
+      const [, field = "", value = ""] = /^(\w*)(?:: ?(.*))?$/s.exec(line) ?? [];
+      if (field === "event") name = value;
+      else if (field === "data") data.push(value);
+      else if (line.startsWith("{")) data.push(line);
+    }
+    if (data.length === 0) return [];
+    const whole = data.join("\n");
+    return [{ name, data: isJson(whole) ? readSpelt(whole) : whole }];
+  });
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const eventDifferences = (before: Event, after: Event): Difference[] => [
+  ...(before.name === after.name ? [] : ["event name"]),
+  ...differences(before.data, after.data, "event"),
+];
+
+/** The events side by side, with as few differences as can be; `left out` and `added` where one has no match. */
+export function streamDifferences(before: Event[], after: Event[]): Difference[] {
+  interface Way {
+    cost: number;
+    told: Difference[];
+    from: Way | undefined;
+  }
+  const step = (from: Way, told: Difference[], cost = told.length): Way => ({ cost: from.cost + cost, told, from });
+  const alone = 4;
+  let row: Way[] = [{ cost: 0, told: [], from: undefined }];
+  for (const each of after) row.push(step(row.at(-1)!, [`added ${kindOf(each)}`], alone));
+  for (const one of before) {
+    const next: Way[] = [step(row[0]!, [`left out ${kindOf(one)}`], alone)];
+    after.forEach((other, at) => {
+      const ways = [
+        ...(kindOf(one) === kindOf(other) ? [step(row[at]!, eventDifferences(one, other))] : []),
+        step(row[at + 1]!, [`left out ${kindOf(one)}`], alone),
+        step(next[at]!, [`added ${kindOf(other)}`], alone),
+      ];
+      next.push(ways.reduce((best, way) => (way.cost < best.cost ? way : best)));
+    });
+    row = next;
+  }
+  const told: Difference[] = [];
+  for (let way: Way | undefined = row.at(-1); way; way = way.from) told.unshift(...way.told);
+  return [...new Set(told)];
+}
+
+function kindOf({ data }: Event): string {
+  if (!(data instanceof Map)) return data === "[DONE]" ? "[DONE]" : data === "" ? "empty" : "text";
+  const type = data.get("type");
+  if (typeof type === "string") return type;
+  const choices = data.get("choices");
+  return Array.isArray(choices) && choices.length > 0 ? "chunk" : "wordless chunk";
+}
+
+// ── What the history names ──
+
+/** Where each mend may change something. */
+const places: Record<string, RegExp> = {
+  "model-name": /^(request|reply|event)(\.message|\.response)?\.model$/,
+  "stream-gathered": /^request\.stream$/,
+  "usage-asked": /^request\.stream_options/,
+  "max-tokens": /^request\.max_tokens$/,
+  "max-tokens-name": /^request\.max_(completion_)?tokens$/,
+  "max-tokens-limit": /^request\.max_(completion_|output_)?tokens$/,
+  reasoning: /^request\.(reasoning_effort|thinking_budget)$/,
+  effort: /^request\.(reasoning|output_config)/,
+  sampling: /^request\.(temperature|top_[pk])$/,
+  "stop-limit": /^request\.stop$/,
+  "unsupported-fields": /^request\.(store|metadata|inference_geo|container|mcp_servers|speed|service_tier)$/,
+  "tool-schema": /^request\.tools\.\d+\.function\.parameters/,
+  "input-schema": /^request\.tools\.\d+\.input_schema/,
+  "schema-dialect": /^request\.tools\.\d+\.input_schema\.\$schema$/,
+  "structured-output": /^request\.(messages|response_format|output_format|output_config|system)/,
+  "developer-role": /^request\.messages\.\d+\.role$/,
+  "system-role": /^request\.(messages|system)/,
+  "message-output-config": /^request\.messages\.\d+\.output_config/,
+  "tool-results": /^request\.messages/,
+  "call-pairs": /^request\.input/,
+  "tool-result-order": /^request\.messages/,
+  "missing-tool-result": /^request\.messages/,
+  "orphan-tool-result": /^request\.messages/,
+  "tool-images": /^request\.messages/,
+  "tool-ids": /^request\.messages.*\.(tool_use_)?id$/,
+  "tool-fields": /^request\.tools\.\d+\./,
+  "tool-reference": /^request\.messages/,
+  "defer-loading": /^request\.tools\.\d+\./,
+  "eager-input-streaming": /^request\.tools\.\d+\.eager_input_streaming$/,
+  "server-tools": /^request\.tools/,
+  "tool-choice-without-tools": /^request\.tool_choice/,
+  "tool-choice-with-thinking": /^request\.thinking/,
+  "cache-marks": /^request\.messages\.\d+\./,
+  "cache-top-level": /^request\.(cache_control|messages\.\d+\.content)/,
+  "cache-scope": /\.cache_control\.scope$/,
+  "cache-ttl": /\.cache_control\.ttl$/,
+  "cache-limit": /\.cache_control$/,
+  "cache-on-thinking": /\.cache_control$/,
+  "cache-in-tool-result": /\.cache_control$/,
+  "empty-text": /^request\.(messages|system)/,
+  "no-prefill": /^request\.messages/,
+  "foreign-thinking": /^request\.(messages|input)/,
+  "thinking-adaptive": /^request\.(thinking|output_config)/,
+  "thinking-in-tool-loop": /^request\.thinking/,
+  "thinking-budget": /^request\.thinking/,
+  "clear-thinking": /^request\.context_management/,
+  store: /^request\.store$/,
+  background: /^request\.background$/,
+  "service-tier": /^request\.service_tier$/,
+  "include-reasoning": /^request\.include$/,
+  "image-generation": /^request\.(tools|input)/,
+  "web-search": /^request\.(tools|input)/,
+  "strict-default": /^request\.(tools|input).*\.strict$/,
+  "item-reference": /^request\.input$/,
+  "unsigned-reasoning": /^request\.input$/,
+  "message-metadata": /^request\.input\.\d+\.internal_chat_message_metadata_passthrough$/,
+  "object-field": /^(reply|event)\.object$/,
+  "created-field": /^(reply|event)\.created$/,
+  "split-choices": /^(reply\.choices|event\.choices\.\d+\.index$)/,
+  "choice-index": /^reply\.choices\.\d+\.index$/,
+  "choices-field": /^event\.choices$/,
+  "finish-reason": /^reply\.choices\.\d+\.finish_reason$|^added chunk$/,
+  padding: /\.padding$/,
+  "content-key": /^reply\.choices\.\d+\.message\.content$/,
+  "tool-id": /\.tool_calls\.\d+\.id$/,
+  "done-event": /^added \[DONE\]$/,
+  "tool-index": /\.tool_calls\.\d+\.index$/,
+  "empty-data": /^left out empty$/,
+  "usage-chunk": /^left out wordless chunk$/,
+  "bill-chunk": /^left out wordless chunk$/,
+  "copilot-fields": /\.copilot_\w+$/,
+  "event-name": /^event name$|^event\.type$/,
+  "foreign-event": /^left out /,
+  "usage-field": /\.usage$/,
+  "item-ids": /\.(id|item_id)$/,
+  "sequence-number": /\.sequence_number$/,
+  "response-id": /^event\.response\.id$/,
+  "empty-output": /\.output$/,
+};
+
+/** What differs and is not named, and what is named and does not differ. Betas are headers, which are not compared. */
+export function unexplained(told: readonly Difference[], mends: readonly string[]) {
+  const named = mends.filter((mend) => !mend.startsWith("beta:"));
+  const explains = (mend: string, difference: Difference) => places[mend]?.test(difference) ?? false;
+  return {
+    unnamed: told.filter((difference) => !named.some((mend) => explains(mend, difference))),
+    idle: named.filter((mend) => !told.some((difference) => explains(mend, difference))),
+  };
+}
