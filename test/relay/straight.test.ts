@@ -239,6 +239,63 @@ const dataOf = (text: string) =>
 
 const linesOf = (text: string) => new Blob([dataOf(text).join("\n")]).stream();
 
+test("a long message keeps what only its end tells, and its digits", async () => {
+  const event = (type: string, members: string) => `event: ${type}\ndata: {"type":"${type}"${members}}\n\n`;
+  const delta = (index: number, members: string) =>
+    event("content_block_delta", `,"index":${index},"delta":{${members}}`);
+  const start = (index: number, members: string) =>
+    event("content_block_start", `,"index":${index},"content_block":{${members}}`);
+  const stop = (index: number) => event("content_block_stop", `,"index":${index}`);
+  answer = [
+    event(
+      "message_start",
+      `,"message":{"id":"msg_1","type":"message","role":"assistant","model":"${models.messages}","content":[],"container":null,"stop_reason":null,"stop_sequence":null,"stop_details":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":20,"cache_read_input_tokens":100,"cache_creation":{"ephemeral_5m_input_tokens":20,"ephemeral_1h_input_tokens":0},"output_tokens":1,"service_tier":"standard"}}`,
+    ),
+    start(0, '"type":"thinking","thinking":"","signature":""'),
+    delta(0, '"type":"thinking_delta","thinking":"Hm"'),
+    delta(0, '"type":"signature_delta","signature":"c2ln"'),
+    stop(0),
+    start(1, '"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}'),
+    delta(1, '"type":"input_json_delta","partial_json":"{\\"query\\":"'),
+    delta(1, '"type":"input_json_delta","partial_json":"\\"x\\"}"'),
+    stop(1),
+    start(2, '"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]'),
+    stop(2),
+    start(3, '"type":"text","text":"","citations":[]'),
+    delta(3, '"type":"text_delta","text":"See "'),
+    delta(3, '"type":"citations_delta","citation":{"type":"char_location","start_char_index":1}'),
+    delta(3, '"type":"text_delta","text":"this."'),
+    stop(3),
+    start(4, '"type":"tool_use","id":"toolu_1","name":"look","input":{}'),
+    delta(4, '"type":"input_json_delta","partial_json":"{\\"id\\":12345678901"'),
+    delta(4, '"type":"input_json_delta","partial_json":"23456789,\\"x\\":1.0}"'),
+    stop(4),
+    event(
+      "message_delta",
+      ',"delta":{"stop_reason":"refusal","stop_sequence":null,"stop_details":{"type":"refusal","category":null},"container":{"id":"c1"}},"context_management":{"applied_edits":[{"type":"clear_thinking","cleared":1}]},"usage":{"input_tokens":null,"output_tokens":5,"server_tool_use":{"web_search_requests":1}}',
+    ),
+    event("message_stop", ""),
+  ].join("");
+  const told = await ask("messages", plainBody("messages", wires.messages.long));
+  expect(told.mends).toEqual(["stream-gathered"]);
+  const { id, ...judged } = (await together.messages(answer)) as Json;
+  const got = JSON.parse(told.text);
+  expect(got).toEqual({ id, ...judged, content: got.content });
+  expect(got.content.slice(0, 4)).toEqual(JSON.parse(JSON.stringify(judged.content)).slice(0, 4));
+  expect(got).toMatchObject({
+    container: { id: "c1" },
+    stop_details: { type: "refusal" },
+    context_management: { applied_edits: [{ cleared: 1 }] },
+    usage: {
+      service_tier: "standard",
+      server_tool_use: { web_search_requests: 1 },
+      input_tokens: 10,
+      output_tokens: 5,
+    },
+  });
+  expect(told.text).toContain('"input":{"id":1234567890123456789,"x":1.0}');
+});
+
 test("fixtures of every kind are there", () => {
   expect(hasFixture("text", "chat.stream.txt")).toBe(true);
   expect(streams.length).toBeGreaterThan(80);
