@@ -3,7 +3,7 @@
  * refused by name is left out and the request sent once more, before any byte went to the client. Once that was
  * accepted, the parameter is remembered for a while, so that the next request does not stumble again.
  */
-import { isObject, parseSpelt } from "../json";
+import { isObject } from "../json";
 import { removePaths } from "../net/json-edit";
 
 /** `unsupported-params.test.ts` holds the spellings upstreams use. */
@@ -95,7 +95,7 @@ export function withoutParams(text: string, patterns: readonly string[]): { text
   // Most requests have none, and need not be parsed for that.
   const likely = patterns.filter((pattern) => text.includes(`"${pattern.split(".").at(-1)}"`));
   if (likely.length === 0) return { text, removed: [] };
-  const body = parseSpelt(text);
+  const body: unknown = JSON.parse(text);
   const found = likely.map((pattern) => ({ pattern, paths: [...find(body, pattern.split("."), [])] }));
   const removed = found.flatMap(({ pattern, paths }) => (paths.length > 0 ? [pattern] : []));
   return {
