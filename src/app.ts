@@ -113,7 +113,7 @@ export function openApp(options: AppOptions): App {
     demo
       ? { ...hostsFor(name, { githubUrl: demo.url, githubApiUrl: demo.url }), copilot: demo.url }
       : hostsFor(name, environment);
-  const waking = { ...clock, version, logger, within: environment.upstreamTimeoutMs };
+  const waking = { ...clock, version, logger, within: environment.upstreamTimeoutMs, stopped: () => pool.stopped() };
   const roster = openRoster({
     registry: demo
       ? { load: () => demo.accounts.map(asSaved), stamp: () => "" }

@@ -55,6 +55,8 @@ export interface Waking {
   monotonic?: () => number;
   /** 0 … 1, for jitter. */
   random?: () => number;
+  /** Why no account may be used at all now, where one of them is blocked. */
+  stopped?: () => ProxyError | undefined;
   /** Milliseconds one call to GitHub may take; 15 s. */
   within?: number;
 }
@@ -76,7 +78,8 @@ export function wakeAccount(saved: SavedAccount | TemporaryAccount, waking: Waki
 
   const id = () => login ?? "temporary";
   const standing = openStanding({ id, logger, now, afterRest: () => quotaState(quota) });
-  const keeper = keepSession({ githubToken, mode, caller, standing, id, logger, now, monotonic, random });
+  const stopped = waking.stopped ?? (() => undefined);
+  const keeper = keepSession({ githubToken, mode, caller, standing, stopped, id, logger, now, monotonic, random });
 
   function session(): Promise<Session> {
     if (login === undefined && monotonic() >= nextNaming) void learnLogin();
@@ -90,6 +93,7 @@ export function wakeAccount(saved: SavedAccount | TemporaryAccount, waking: Waki
       login ??= await fetchLogin(caller, githubToken, mode);
       logger.info(`The temporary account is ${login}.`);
     } catch (thrown) {
+      standing.heard(thrown);
       logger.debug(`The login of the temporary account is not known yet. ${asProxyError(thrown).message}`);
     }
   }
@@ -104,7 +108,7 @@ export function wakeAccount(saved: SavedAccount | TemporaryAccount, waking: Waki
     } catch (thrown) {
       asked = undefined;
       const error = asProxyError(thrown);
-      if (error.details.code === "sign_in_revoked") mark({ name: "failed", reason: error.message });
+      standing.heard(error);
       if (quota) return { ...quota, stale: true };
       throw new ProxyError(error.kind, `${id()}: ${error.message}`, error.details);
     }

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { asProxyError } from "../errors";
 import { type Answer, type Caller, copilotVersion, endpointsSchema, getFromGithub, revoked } from "./github";
 import { allowedModelHost, type Hosts } from "./hosts";
+import { blockedBecause, speaksOfSuspension } from "./suspension";
 
 export interface CopilotToken {
   token: string;
@@ -40,7 +41,9 @@ export async function exchangeToken(caller: Caller, githubToken: string): Promis
   }
   if (answer.status === 200) return readCopilotToken(answer, caller.hosts);
   const told = refusalSchema.parse(answer.json);
-  const row = refusals.find(({ status, when }) => status.test(String(answer.status)) && (!when || when(told)))!;
+  const row = refusals.find(
+    ({ status, when }) => status.test(String(answer.status)) && (!when || when(told, answer.status)),
+  )!;
   const reason = row.sentence(told, answer.status);
   if (row.outcome === "retry") return { outcome: "retry", reason, after: retryAfter(answer.headers) };
   return row.outcome === "direct" ? { outcome: "direct" } : { outcome: "failed", reason, abuse: row.abuse };
@@ -84,18 +87,14 @@ function readCopilotToken(answer: Answer, hosts: Hosts): Exchanged {
 
 interface Refusal {
   status: RegExp;
-  when?: (told: Told) => boolean;
+  when?: (told: Told, status: number) => boolean;
   outcome: "direct" | "failed" | "retry";
   abuse?: boolean;
   sentence(told: Told, status: number): string;
 }
 
-const abusive = /spammy|suspend|abus|programmatic_token_generation|go_http_client|access_revoked/i;
-
 /** The first row that matches counts; the last matches everything. */
 const refusals: Refusal[] = [
-  { status: /401/, outcome: "failed", sentence: () => revoked },
-  { status: /404/, outcome: "direct", sentence: () => "" },
   {
     status: /403/,
     when: ({ message }) => /^API rate limit exceeded|secondary rate limit/i.test(message),
@@ -109,14 +108,15 @@ const refusals: Refusal[] = [
     sentence: () => "GitHub could not find out at the moment whether this account may use Copilot.",
   },
   {
-    status: /403|451/,
-    when: ({ message, error_details: { notification_id, title, message: detail } }) =>
-      abusive.test([message, notification_id, title, detail].join(" ")),
+    status: /.*/,
+    when: ({ message, error_details: { notification_id, title, message: detail } }, status) =>
+      speaksOfSuspension(status, [message, notification_id, title, detail].join(" ")),
     outcome: "failed",
     abuse: true,
-    sentence: (told) =>
-      `GitHub has blocked this account: ${wordsOf(told)} Nothing was tried again; read GitHub's message before going on.`,
+    sentence: (told) => blockedBecause(wordsOf(told)),
   },
+  { status: /401/, outcome: "failed", sentence: () => revoked },
+  { status: /404/, outcome: "direct", sentence: () => "" },
   {
     status: /403/,
     outcome: "failed",

@@ -6,6 +6,7 @@ import { parseJson } from "../json";
 import { callOut, readBody, readStart } from "../net/fetch";
 import { silent } from "../net/unreachable";
 import { allowedModelHost, type Hosts, type Mode } from "./hosts";
+import { blockedBecause, speaksOfSuspension, suspensionError } from "./suspension";
 
 export interface Caller {
   hosts: Hosts;
@@ -16,7 +17,7 @@ export interface Caller {
   signal?: AbortSignal;
 }
 
-/** The login a GitHub token belongs to. @throws ProxyError `no_account` (revoked), `upstream`, `timeout`. */
+/** The login a GitHub token belongs to. @throws ProxyError `no_account` (revoked), `permission` (blocked), `upstream`, `timeout`. */
 export async function fetchLogin(caller: Caller, githubToken: string, mode: Mode): Promise<string> {
   const answer = await getFromGithub(caller, "/user", githubToken, mode, "2022-11-28");
   const read = userSchema.safeParse(answer.json);
@@ -32,7 +33,7 @@ export interface CopilotUser {
   answer: unknown;
 }
 
-/** Plan, quota and model host. @throws ProxyError `no_account` (revoked), `upstream`, `timeout`. */
+/** Plan, quota and model host. @throws ProxyError `no_account` (revoked), `permission` (blocked), `upstream`, `timeout`. */
 export async function fetchCopilotUser(caller: Caller, githubToken: string, mode: Mode): Promise<CopilotUser> {
   const answer = await getFromGithub(caller, "/copilot_internal/user", githubToken, mode, copilotVersion);
   const read = copilotUserSchema.safeParse(answer.json);
@@ -48,8 +49,10 @@ export const revoked =
   "GitHub no longer accepts its sign-in: it expired or was revoked. Run `dragoman auth` to sign in again.";
 
 function unanswered({ status, json }: Answer, what: string): ProxyError {
+  const { message, code } = messageSchema.parse(json);
+  if (speaksOfSuspension(status, `${code} ${message}`))
+    return suspensionError(blockedBecause(message.slice(0, 300) || code));
   if (status === 401) return new ProxyError("no_account", revoked, { code: "sign_in_revoked" });
-  const { message } = messageSchema.parse(json);
   const told = message ? `: ${message.slice(0, 300)}` : "";
   return new ProxyError("upstream", `GitHub did not say ${what} (status ${status}${told}).`);
 }
@@ -118,4 +121,5 @@ export const endpointsSchema = z.object({ api: z.string() }).optional().catch(un
 
 const userSchema = z.object({ login: z.string().min(1) });
 const copilotUserSchema = z.object({ login: z.string().optional().catch(undefined), endpoints: endpointsSchema });
-const messageSchema = z.object({ message: z.string().catch("") }).catch({ message: "" });
+const word = z.string().catch("");
+const messageSchema = z.object({ message: word, code: word }).catch({ message: "", code: "" });

@@ -2,6 +2,7 @@
 import { ProxyError, retryHeaders } from "../errors";
 import type { Account, AccountState } from "./account";
 import { goesOn } from "./standing";
+import { suspensionError } from "./suspension";
 import { inWords } from "./when";
 
 /** What a request asks of the account that serves it. */
@@ -20,6 +21,8 @@ export interface Pool {
   candidates(need: Need): Account[];
   /** Milliseconds until the first of them can serve; 0 when one can now, undefined when none will by itself. */
   wait(need: Need): number | undefined;
+  /** Set while GitHub has blocked one of the accounts: then no account is used at all, until a person has acted. */
+  stopped(): ProxyError | undefined;
   /** Why there are no candidates: what happened, and what to do or how long to wait. */
   whyNone(need?: Need): ProxyError;
 }
@@ -68,6 +71,11 @@ export function openPool({ accounts, freeInOrder = () => false, now = Date.now }
       return ends.length === 0 ? undefined : Math.max(0, Math.min(...ends) - now());
     },
 
+    stopped() {
+      const blocked = suspended();
+      return blocked && stoppedBy(blocked);
+    },
+
     whyNone(need = { premium: true }) {
       const { premium, model, able = everyone } = need;
       const all = accounts();
@@ -76,7 +84,7 @@ export function openPool({ accounts, freeInOrder = () => false, now = Date.now }
           code: "no_account",
         });
       const blocked = suspended();
-      if (blocked) return stopped(blocked);
+      if (blocked) return stoppedBy(blocked);
       const usable = usableFor(need);
       const capable = all.filter(able);
       const known = capable.map((account) => ({ id: account.id, state: account.stateFor(model, premium) }));
@@ -98,12 +106,9 @@ export function openPool({ accounts, freeInOrder = () => false, now = Date.now }
 type Known = Pick<Account, "id" | "state">;
 
 /** No account takes the place of one that GitHub has blocked: that would be evading, and could cost the others too. */
-function stopped({ id, state }: Account): ProxyError {
+function stoppedBy({ id, state }: Account): ProxyError {
   const ways = `To go on, sign in again, remove the account with \`dragoman auth rm ${id}\`, or start dragoman anew.`;
-  return new ProxyError("permission", `dragoman has stopped sending requests. ${id}: ${state.reason} ${ways}`, {
-    code: "account_suspended",
-    headers: { "x-should-retry": "false" },
-  });
+  return suspensionError(`dragoman has stopped sending requests. ${id}: ${state.reason} ${ways}`);
 }
 
 function isUsable(state: AccountState, premium: boolean, now: number): boolean {

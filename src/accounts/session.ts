@@ -23,7 +23,7 @@ export interface Session {
 export interface SessionKeeper {
   /** Direct once GitHub has declined to exchange the token. */
   readonly mode: Mode;
-  /** A session that is good now. @throws ProxyError `no_account` with the reason, or `permission` when GitHub speaks of abuse. */
+  /** A session that is good now; none while any account is blocked. @throws ProxyError `no_account` with the reason, or `permission` when GitHub speaks of abuse. */
   session(): Promise<Session>;
   /**
    * After a 401: another session, by one exchange however many ask. The same object comes back when there is no other to
@@ -40,6 +40,8 @@ export interface KeeperParts {
   mode: Mode;
   caller: Caller;
   standing: Standing;
+  /** Why no account may be used at all now, where one of them is blocked. */
+  stopped(): ProxyError | undefined;
   id(): string;
   logger: Logger;
   /** Wall clock, ms. */
@@ -53,7 +55,7 @@ export interface KeeperParts {
 const second = 1000;
 
 export function keepSession(parts: KeeperParts): SessionKeeper {
-  const { githubToken, mode, caller, standing, id, logger, now, monotonic, random } = parts;
+  const { githubToken, mode, caller, standing, stopped, id, logger, now, monotonic, random } = parts;
   const { hosts } = caller;
   let held: Held | undefined;
   let renewal: Promise<Session> | undefined;
@@ -68,6 +70,19 @@ export function keepSession(parts: KeeperParts): SessionKeeper {
   let relearnt: string | undefined;
 
   async function session(): Promise<Session> {
+    refuseWhileBlocked();
+    const session = await currentSession();
+    // Another endpoint may have said so meanwhile.
+    refuseWhileBlocked();
+    return session;
+  }
+
+  function refuseWhileBlocked(): void {
+    const error = standing.state.suspended ? standing.unusable() : stopped();
+    if (error) throw error;
+  }
+
+  async function currentSession(): Promise<Session> {
     if (standing.resting) throw standing.unusable();
     if (standing.state.name === "failed") forget(); // its rest is over: ask GitHub what holds now
     const quiet = monotonic() < quietUntil;
@@ -187,7 +202,10 @@ export function keepSession(parts: KeeperParts): SessionKeeper {
   }
 
   async function relearnDirectHost(): Promise<Session> {
-    const { endpoint } = await fetchCopilotUser(caller, githubToken, "direct");
+    const { endpoint } = await fetchCopilotUser(caller, githubToken, "direct").catch((thrown) => {
+      standing.heard(thrown);
+      throw thrown;
+    });
     relearnt = endpoint;
     return holdDirect();
   }

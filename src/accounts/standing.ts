@@ -1,6 +1,7 @@
 /** Whether an account can serve, and until when not: any model, or one of them. Every change is a line in the log. */
-import { ProxyError } from "../errors";
+import { asProxyError, ProxyError } from "../errors";
 import type { Logger } from "../logger";
+import { isSuspension, suspensionError } from "./suspension";
 
 export interface AccountState {
   /** `failed`: a person must act. `cooling` and `exhausted` end by themselves. */
@@ -34,10 +35,12 @@ export interface Standing {
   stateFor(model: string | undefined, premium?: boolean): AccountState;
   /** Failed, and it is too early to ask GitHub again. */
   readonly resting: boolean;
-  /** A missing `until` becomes a usual one. */
+  /** A missing `until` becomes a usual one. Nothing follows a suspension: only a person ends it. */
   enter(next: AccountState, cause?: unknown): void;
   /** This model rests, the account does not. */
   rest(model: string, next: AccountState): void;
+  /** What GitHub said of the account itself holds, whichever endpoint said it: a block, or a sign-in it does not accept. */
+  heard(thrown: unknown): void;
   /** Why the account cannot serve, as an error. */
   unusable(): ProxyError;
 }
@@ -69,10 +72,11 @@ export function openStanding({ id, logger, now, afterRest }: StandingParts): Sta
 
   function enter(next: AccountState, cause?: unknown): void {
     const before = state;
+    if (before.suspended) return;
     const reason = next.reason && logger.scrub(next.reason);
     if (next.name === "ready") state = { name: "ready" };
     else state = { ...next, reason, until: next.until ?? (next.suspended ? never : now() + usual[next.name]) };
-    if (before.name !== state.name || before.reason !== state.reason) say(cause);
+    if (before.name !== state.name || before.reason !== state.reason || state.suspended) say(cause);
   }
 
   function rest(model: string, next: AccountState): void {
@@ -91,13 +95,14 @@ export function openStanding({ id, logger, now, afterRest }: StandingParts): Sta
   }
 
   function say(cause: unknown): void {
-    const { name, reason, until } = state;
+    const { name, reason, until, suspended } = state;
     if (name === "ready") {
       logger.info(`${id()} is ready again.`);
       return;
     }
     const end = name === "failed" ? "" : ` until ${new Date(until!).toISOString()}`;
-    const line = `${id()} ${sayings[name]}${end}: ${reason ?? "no reason was given."}`;
+    const why = `${id()} ${sayings[name]}${end}: ${reason ?? "no reason was given."}`;
+    const line = suspended ? `${why.slice(0, 400)} EVERYTHING HAS STOPPED: no account is used until you act.` : why;
     if (name === "failed") logger.error(line, cause);
     else logger.warn(line, cause);
   }
@@ -116,9 +121,13 @@ export function openStanding({ id, logger, now, afterRest }: StandingParts): Sta
     },
     enter,
     rest,
+    heard(thrown) {
+      const { details, message } = asProxyError(thrown);
+      const suspended = isSuspension(thrown);
+      if (suspended || details.code === "sign_in_revoked") enter({ name: "failed", reason: message, suspended });
+    },
     unusable() {
-      if (state.suspended)
-        return new ProxyError("permission", `${id()} is blocked: ${state.reason}`, { code: "account_suspended" });
+      if (state.suspended) return suspensionError(`${id()} is blocked: ${state.reason}`);
       const wait = Math.max(1, Math.ceil(((state.until ?? 0) - now()) / 1000));
       return new ProxyError("no_account", `${id()} cannot serve: ${state.reason ?? "no reason is known."}`, {
         headers: state.outage ? { "retry-after": String(wait) } : {},

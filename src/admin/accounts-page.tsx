@@ -4,7 +4,7 @@ import type { App } from "../app";
 import { AccountCard, SignInHint } from "./account-card";
 import { type AccountItem, listAccounts } from "./accounts";
 import { dayMs } from "./days";
-import { Ago, count, Duration, Moment, Tokens } from "./figures";
+import { Ago, count, Duration, Moment, Sentence, Tokens } from "./figures";
 import type { Markup } from "./jsx/jsx-runtime";
 import { Page } from "./layout";
 import { requestsPath } from "./links";
@@ -29,10 +29,29 @@ export function accountsPage({ app, frame }: Visit): SlowPage {
       </Page>
     ),
     parts: [
-      async () => <Accounts accounts={await listAccounts(app, now - weekMs)} snapshots={snapshotsOf(app)} now={now} />,
+      async () => {
+        const accounts = await listAccounts(app, now - weekMs);
+        return (
+          <>
+            <Stopped why={app.pool.stopped()} />
+            <Accounts accounts={accounts} snapshots={snapshotsOf(app)} now={now} />
+          </>
+        );
+      },
     ],
   };
 }
+
+/** While GitHub has blocked one of them, the others do not serve either, however ready they are. */
+const Stopped = ({ why }: { why: Error | undefined }) =>
+  why !== undefined && (
+    <section class="note bad" role="alert">
+      <h2>Everything has stopped</h2>
+      <p>
+        <Sentence of={why.message} />
+      </p>
+    </section>
+  );
 
 const snapshotsOf = ({ accounts }: App) =>
   new Map(accounts.map((account) => [account.id, account.knownQuota?.snapshots]));

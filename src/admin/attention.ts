@@ -25,7 +25,9 @@ export function attentionOf(
   const found: Attention[] = [];
   const say = (tone: Attention["tone"], what: string, todo: string, href?: string) =>
     void found.push({ tone, what, todo, href });
-  const { config, history, clientKeys } = app;
+  const { config, history, clientKeys, pool } = app;
+  const stopped = pool.stopped();
+  if (stopped) say("bad", "Everything has stopped: GitHub has blocked an account.", stopped.message, "/admin/accounts");
   if (history.degraded)
     say(
       "bad",

@@ -51,6 +51,9 @@ export async function send(
   for (let round = 1; round <= 2; round++) {
     const candidates = ownerFirst(app.pool.candidates(need), outgoing.owner);
     for (const [at, account] of candidates.entries()) {
+      // Another request may have been told meanwhile that an account is blocked.
+      const stopped = app.pool.stopped();
+      if (stopped) throw stopped;
       // One that refused and need not rest would refuse again.
       if (refusing.has(account)) continue;
       // A person's turn is announced once to each account.

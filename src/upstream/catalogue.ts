@@ -2,12 +2,13 @@
 
 import type { Account, Session } from "../accounts/account";
 import type { Pool } from "../accounts/pool";
+import { isSuspension } from "../accounts/suspension";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseJson } from "../json";
 import type { Logger } from "../logger";
 import { readBody } from "../net/fetch";
 import type { Copilot } from "./copilot";
-import { readFailure } from "./failure";
+import { type Failure, readFailure } from "./failure";
 import { type Model, readModel } from "./model";
 
 export interface Catalogue {
@@ -81,7 +82,9 @@ export function openCatalogue(
       })
       .catch((thrown) => {
         failures.set(account, { at: now(), thrown });
-        logger.warn(`The model list of ${account.id} could not be fetched.`, thrown);
+        // What the account's own state says already is not said twice.
+        if (account.state.name !== "failed" && !isSuspension(thrown))
+          logger.warn(`The model list of ${account.id} could not be fetched.`, thrown);
         throw thrown;
       })
       .finally(() => loading.delete(account));
@@ -101,8 +104,17 @@ export function openCatalogue(
       response = await ask(session);
     }
     const body = Buffer.from(await readBody(response, 32 * 1024 * 1024, "GitHub Copilot")).toString();
-    if (!response.ok) throw readFailure(response.status, response.headers, body, now()).error;
+    if (!response.ok) throw refusedBy(account, readFailure(response.status, response.headers, body, now()));
     return readList(body);
+  }
+
+  /** What the answer says of the account holds for its requests too: it is blocked, or a person must mend its sign-in. */
+  function refusedBy(account: Account, { account: state, remedy, error }: Failure): ProxyError {
+    if (state?.name === "failed") account.mark(state);
+    // Fresh sessions are refused as well.
+    else if (remedy === "refresh-session" && error.status === 503)
+      account.mark({ name: "failed", reason: error.message });
+    return error;
   }
 
   /** Made anew only when one of the lists is another. */

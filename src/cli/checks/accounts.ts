@@ -69,7 +69,9 @@ async function examine(known: Known, host: string | undefined, subject: Subject)
         : undefined;
     const off = models.filter(({ enabled }) => !enabled).map(({ id }) => id);
     const told = `Signed in; ${quota.told}; ${counted(models.length - off.length, "model")} can be used.`;
-    if (account.state.name === "failed") return finding.fail(account.state.reason ?? told, "Run `dragoman auth`.");
+    const { name, reason, suspended } = account.state;
+    if (name === "failed")
+      return finding.fail(reason ?? told, suspended ? "Read GitHub's message first." : "Run `dragoman auth`.");
     if (renamed) return finding.warn(`${told} ${renamed}.`, "Sign in again with `dragoman auth` to have its new name.");
     if (off.length > 0)
       return finding.warn(
