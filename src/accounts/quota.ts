@@ -9,6 +9,7 @@ export interface Quota {
   unit: "premium" | "credits" | "chat" | "unknown";
   /** GitHub's word: `free`, `individual`, `individual_pro`, `business`, `enterprise`. */
   plan: string | null;
+  /** As GitHub says it: of a plan that is not counted these are mere placeholders, see {@link isCounted}. */
   entitlement: number | null;
   /** May be negative: GitHub counts on after the end. */
   remaining: number | null;
@@ -78,8 +79,11 @@ function learn(known: Quota | undefined, now: number, find: (name: string) => un
     .map((snapshot) => (snapshot === undefined ? undefined : readSnapshot(snapshot)))
     .find(Boolean);
   if (!reading) return undefined;
+  // These two spell "unlimited" as -1: what the quota endpoint says of such a plan stays.
+  const numbers = reading.unlimited && known?.unlimited ? known : reading;
+  const { entitlement, remaining } = numbers;
   // Neither spelling says what it counts.
-  return weigh(reading, known?.unit ?? "unknown", {
+  return weigh({ ...reading, entitlement, remaining }, known?.unit ?? "unknown", {
     plan: known?.plan ?? null,
     snapshots: known?.snapshots ?? {},
     resetAt: reading.resetAt ?? known?.resetAt ?? null,
@@ -110,13 +114,16 @@ const nothing: Reading = {
 function readSnapshot(snapshot: unknown): Reading | undefined {
   const read = snapshotSchema.safeParse(snapshot);
   if (!read.success) return undefined;
-  const { entitlement, percent_remaining, quota_remaining, remaining, ...told } = read.data;
+  const { entitlement: stated, percent_remaining, quota_remaining, remaining, ...told } = read.data;
+  const unlimited = told.unlimited || stated === -1;
+  // The quota endpoint says 0 of what is unlimited, the other spellings -1.
+  const entitlement = stated === -1 ? 0 : stated;
   const byPercent =
     entitlement !== null && percent_remaining !== null ? Math.round(entitlement * percent_remaining) / 100 : null;
   return {
     entitlement,
     remaining: quota_remaining ?? remaining ?? byPercent,
-    unlimited: told.unlimited || entitlement === -1,
+    unlimited,
     overage: told.overage_permitted,
     overageCount: told.overage_count ?? 0,
     tokenBilled: told.token_based_billing === true,
@@ -135,14 +142,21 @@ function weigh(
   unit: Quota["unit"],
   rest: Pick<Quota, "plan" | "snapshots" | "resetAt" | "at">,
 ): Quota {
-  const { unlimited, overage, overageCount } = reading;
-  // Under token billing an entitlement of 0 stands for "not counted here", with percent 100 beside it.
-  const counted = !unlimited && (Boolean(reading.entitlement) || unit === "premium" || unit === "chat");
-  const entitlement = counted ? reading.entitlement : null;
-  const remaining = counted ? reading.remaining : null;
-  const exhausted = !overage && remaining !== null && remaining <= 0;
+  const { entitlement, remaining, unlimited, overage, overageCount } = reading;
+  const exhausted = isCounted({ unit, entitlement, unlimited }) && !overage && remaining !== null && remaining <= 0;
   return { ...rest, unit, entitlement, remaining, unlimited, overage, overageCount, exhausted };
 }
+
+/**
+ * Whether the numbers are a count of something. Under token billing an entitlement of 0 stands for "not counted here", with
+ * percent 100 beside it; of what is unlimited they are placeholders too.
+ */
+export const isCounted = ({
+  unit,
+  entitlement,
+  unlimited,
+}: Pick<Quota, "unit" | "entitlement" | "unlimited">): boolean =>
+  !unlimited && (Boolean(entitlement) || unit === "premium" || unit === "chat");
 
 function dateOf(text: string | null | undefined): number | null {
   const time = Date.parse(text ?? "");

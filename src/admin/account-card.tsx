@@ -1,5 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** An account at a glance: what is left, until when, and how long it lasts at this pace. */
+
+import { isCounted } from "../accounts/quota";
 import { entryOf } from "../json";
 import type { AccountItem } from "./accounts";
 import { Meter } from "./chart";
@@ -85,7 +87,7 @@ export function Remaining({ account }: { account: AccountItem }): Markup {
         <span class="big">∞</span> <span class="unit">unlimited</span>
       </p>
     );
-  if (remaining === null)
+  if (remaining === null || !isCounted({ ...account.runtime, unit: account.unit }))
     return (
       <p class="left">
         <span class="unknown">How much is left is unknown</span>

@@ -1,4 +1,5 @@
 /** Quota and state as a person reads them: the same words wherever the command line shows them. */
+import { isCounted } from "../accounts/quota";
 import { inWords } from "../accounts/when";
 import type { Usage } from "../api/usage";
 import { printable } from "../logger";
@@ -40,7 +41,7 @@ export function leftOf(usage: Usage, now = Date.now()): string {
   const paid = overage ? ` (beyond that it is paid for: ${amount(overage_count)} so far)` : "";
   const aged = usage.stale && usage.updated_at ? ` (stale: ${ageOf(now - Date.parse(usage.updated_at))} old)` : "";
   if (unlimited) return `∞${aged}`;
-  if (remaining === null) return `unknown${paid}${aged}`;
+  if (remaining === null || !isCounted(usage)) return `unknown${paid}${aged}`;
   return `${amount(remaining)}${entitlement === null ? "" : ` of ${amount(entitlement)}`}${paid}${aged}`;
 }
 

@@ -34,16 +34,8 @@ describe("what the quota endpoint says", () => {
     ["exhausted", "individual", { unit: "premium", entitlement: 300, remaining: 0, exhausted: true }],
     ["overdrawn", "individual", { unit: "premium", entitlement: 300, remaining: -1, exhausted: true }],
     ["overage", "individual", { unit: "premium", remaining: 0, overage: true, overageCount: 12.5, exhausted: false }],
-    [
-      "unlimited",
-      "business",
-      { unit: "premium", entitlement: null, remaining: null, unlimited: true, exhausted: false },
-    ],
-    [
-      "tokenBilling",
-      "business",
-      { unit: "credits", entitlement: null, remaining: null, unlimited: false, exhausted: false },
-    ],
+    ["unlimited", "business", { unit: "premium", entitlement: 0, remaining: 0, unlimited: true, exhausted: false }],
+    ["tokenBilling", "business", { unit: "credits", entitlement: 0, remaining: 0, unlimited: false, exhausted: false }],
     ["credits", "business", { unit: "credits", entitlement: 1500, remaining: 1100, exhausted: false }],
     ["free", "free", { unit: "premium", entitlement: 50, remaining: 50, exhausted: false }],
     ["freeLegacy", "free", { unit: "chat", entitlement: 500, remaining: 450, exhausted: false }],
@@ -89,7 +81,7 @@ describe("what the quota endpoint says", () => {
   test("token billing that is spelled as an object counts as token billing", () => {
     const premium = { entitlement: 0, remaining: 0, percent_remaining: 100, unlimited: false };
     const answer = { token_based_billing: { since: "2026-06-01" }, quota_snapshots: { premium_interactions: premium } };
-    expect(readQuota(answer, 0)).toMatchObject({ unit: "credits", remaining: null, exhausted: false });
+    expect(readQuota(answer, 0)).toMatchObject({ unit: "credits", remaining: 0, exhausted: false });
   });
 
   test("the snapshots are kept as GitHub sent them", async () => {
@@ -169,10 +161,10 @@ describe("what answers of models say beside", () => {
       "ent=300&ov=0.0&ovPerm=false&rem=72.4&rst=2026-12-01T00%3A00%3A00Z",
       { entitlement: 300, remaining: 217.2, resetAt: reset },
     ],
-    ["ent=-1&ov=0.0&ovPerm=false&rem=100.0", { entitlement: null, remaining: null, unlimited: true, exhausted: false }],
+    ["ent=-1&ov=0.0&ovPerm=false&rem=100.0", { entitlement: 0, remaining: 0, unlimited: true, exhausted: false }],
     ["ent=300&ov=3.5&ovPerm=true&rem=0.0", { remaining: 0, overage: true, overageCount: 3.5, exhausted: false }],
     ["ent=300&ov=0.0&ovPerm=false&rem=-0.3", { remaining: -0.9, exhausted: true }],
-    ["ent=0&ov=0.0&ovPerm=false&rem=100.0", { unit: "unknown", entitlement: null, remaining: null, exhausted: false }],
+    ["ent=0&ov=0.0&ovPerm=false&rem=100.0", { unit: "unknown", entitlement: 0, remaining: 0, exhausted: false }],
     ["ent=300", { entitlement: 300, remaining: null, exhausted: false }],
     ["nonsense", undefined],
   ])("A17: the header %s", (value, expected) => {
@@ -186,7 +178,7 @@ describe("what answers of models say beside", () => {
     const { account } = awake(demo);
     await account.quota();
     account.learnQuota(new Headers({ "x-quota-snapshot-premium_interactions": "ent=0&ov=0.0&ovPerm=false&rem=0.0" }));
-    expect(account.knownQuota).toMatchObject({ unit: "credits", remaining: null, exhausted: false });
+    expect(account.knownQuota).toMatchObject({ unit: "credits", remaining: 0, exhausted: false });
     expect(account.state.name).toBe("ready");
   });
 

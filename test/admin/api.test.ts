@@ -232,7 +232,7 @@ describe("accounts", () => {
       expect.objectContaining({
         account_id: "work-demo",
         account_type: "business",
-        runtime: { entitlement: null, remaining: null, unlimited: true, failed: false },
+        runtime: { entitlement: 0, remaining: 0, unlimited: true, failed: false },
       }),
     ]);
   });

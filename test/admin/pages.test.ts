@@ -821,6 +821,32 @@ describe("words and numbers", () => {
     expect(outlookOf(account(200, {}, null), at)).toMatchObject({ kind: "unknown" });
     expect(outlookOf(account(200), Date.UTC(2026, 9, 30, 5))).toEqual({ kind: "unknown", why: "too early to tell" });
     expect(outlookOf(account(null, { unlimited: true }), at)).toEqual({ kind: "unlimited" });
+    expect(outlookOf({ ...account(0, { entitlement: 0 }), unit: "credits" }, at)).toMatchObject({ kind: "unknown" });
+  });
+
+  test.each([
+    // 45 of 300 in three days of February: the month began on the 1st, whatever a calendar on the wall says.
+    ["a month after a short one", "2027-03-01T00:00Z", "2027-02-04T00:00Z", 255, "2027-02-21"],
+    // 14 days of 28 since 28 February.
+    ["a reset on a day the month before has not", "2027-03-31T00:00Z", "2027-03-14T00:00Z", 155, "2027-03-28"],
+    ["a turn of the year", "2027-01-31T12:00Z", "2027-01-10T12:00Z", 100, "2027-01-15"],
+    ["a leap year", "2028-03-30T00:00Z", "2028-03-10T00:00Z", 150, "2028-03-20"],
+  ])("a forecast over %s is the same in every zone", (_, reset, now, remaining, expected) => {
+    const before = process.env.TZ;
+    try {
+      for (const zone of ["UTC", "America/New_York", "America/Los_Angeles", "Asia/Tokyo", "Pacific/Kiritimati"]) {
+        process.env.TZ = zone;
+        const account = {
+          runtime: { entitlement: 300, remaining, unlimited: false, failed: false },
+          unit: "premium",
+          reset_at_ms: Date.parse(reset),
+        } as AccountItem;
+        const outlook = outlookOf(account, Date.parse(now));
+        expect(outlook.kind === "ends" && new Date(outlook.at).toISOString().slice(0, 10)).toBe(expected);
+      }
+    } finally {
+      process.env.TZ = before ?? "UTC";
+    }
   });
 });
 

@@ -68,21 +68,34 @@ describe("what is left", () => {
       updated_at: expect.stringMatching(/Z$/),
       quota_error: null,
     });
-    expect(work).toMatchObject({ id: "work-demo", unlimited: true, remaining: null, failed: false });
+    expect(work).toMatchObject({ id: "work-demo", unlimited: true, entitlement: 0, remaining: 0, failed: false });
     expect(plus).toMatchObject({ id: "plus-demo", entitlement: 1500, remaining: 1204 });
   });
 
   test.each([
     ["overdrawn", { entitlement: 300, remaining: -1, state: "exhausted" }],
     ["overage", { entitlement: 300, remaining: 0, overage: true, overage_count: 12.5, state: "ready" }],
-    ["unlimited", { entitlement: null, remaining: null, unlimited: true, state: "ready" }],
-    ["tokenBilling", { unit: "credits", entitlement: null, remaining: null, unlimited: false, state: "ready" }],
+    ["unlimited", { entitlement: 0, remaining: 0, unlimited: true, state: "ready" }],
+    ["tokenBilling", { unit: "credits", entitlement: 0, remaining: 0, unlimited: false, state: "ready" }],
     ["credits", { unit: "credits", entitlement: 1500, remaining: 1100, state: "ready" }],
     ["freeLegacy", { unit: "chat", entitlement: 500, remaining: 450, state: "ready" }],
   ] as const)("A17, A18: %s is neither a false 0 nor added to another unit", async (name, expected) => {
     await using proxy = await startProxy();
     proxy.demo.accounts[0]!.quota = quotas[name]();
     expect((await usages(proxy.url))[0]).toMatchObject(expected);
+  });
+
+  test("what GitHub said as a number stays a number when an answer spells unlimited as -1", async () => {
+    await using proxy = await startProxy();
+    proxy.demo.accounts[0]!.quota = quotas.unlimited();
+    const ask = () =>
+      proxy.post("/v1/chat/completions", { model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] });
+    await ask();
+    expect(proxy.app.accounts[0]!.knownQuota).toMatchObject({ entitlement: 0, remaining: 0, unlimited: true });
+    proxy.demo.accounts[0]!.quota.premium.entitlement = 1000;
+    expect((await usages(proxy.url))[0]).toMatchObject({ entitlement: 1000, remaining: 0, unlimited: true });
+    await ask();
+    expect((await usages(proxy.url))[0]).toMatchObject({ entitlement: 1000, remaining: 0, state: "ready" });
   });
 
   test("a used-up account says until when and why, and the numbers follow each answer", async () => {
