@@ -79,3 +79,14 @@ export function signInApp(choice = "vscode"): SignInApp {
     );
   return { name: choice, clientId: choice, mode: "exchange" };
 }
+
+/**
+ * Where a person revokes what they approved at sign-in. GitHub lists GitHub Apps and OAuth apps on two pages ("Reviewing your
+ * authorized integrations" of GitHub Docs); client ids of GitHub Apps begin with `Iv`.
+ * @param saved `app` as saved with the account.
+ */
+export function revocationPage({ app, host }: { app: string; host: string }): string {
+  const named: SignInApp | undefined = Object.values(signInApps).find(({ name }) => name === app);
+  const githubApp = (named?.clientId ?? app).startsWith("Iv");
+  return `https://${host}/settings/${githubApp ? "apps/authorizations" : "applications"}`;
+}

@@ -8,8 +8,11 @@ import { asProxyError, codeOf, ProxyError } from "../errors";
 import type { Logger } from "../logger";
 
 const savedAccount = z.object({
-  /** GitHub's own rule, and the underscore of managed users; nothing in it can leave the folder. */
-  login: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,38}$/),
+  /**
+   * GitHub's own rule, the dashes at either end that old logins have, and the underscore of managed users; nothing in it can
+   * leave the folder.
+   */
+  login: z.string().regex(/^[A-Za-z0-9_-]{1,39}$/),
   /** `github.com`, or a tenant's domain. */
   host: z.string().transform((host) => checkEnterpriseHost("host", host)),
   /** The sign-in app it came from: a known name or a client id. */
@@ -19,7 +22,7 @@ const savedAccount = z.object({
     .string()
     .trim()
     .regex(/^[!-~]{4,1024}$/),
-  /** ms timestamp; the order of registration. */
+  /** The order of registration: a ms timestamp, or one more than the newest account's where the clock was set back. */
   addedAt: z.number(),
 });
 
@@ -28,7 +31,12 @@ export type SavedAccount = z.infer<typeof savedAccount>;
 export interface Registry {
   /** In the order of registration. Cheap, and reads the files each time; a broken one is skipped with one warning. */
   load(): SavedAccount[];
-  /** Saves the account. The same person again keeps the place in the order and gets the new token: `replaced`. */
+  /**
+   * Finds out whether an account of this host could be saved now: before a person is asked to approve one.
+   * @throws ProxyError `permission` or `internal` with what is wrong with the folder
+   */
+  prepare(host: string): void;
+  /** Saves the account, behind all others. The same person again keeps the place in the order and gets the new token: `replaced`. */
   add(account: SavedAccount): "added" | "replaced";
   /**
    * Finds by 1-based index as `load` orders them, else by username. A number is an index as long as there is such an
@@ -84,19 +92,32 @@ export function openRegistry(folder: string, logger: Logger, { tighten = true } 
     return { found, namesake: byIndex && named.find((account) => account !== byIndex) };
   }
 
-  // GitHub logins differ by more than case, and some disks do not tell the cases apart.
-  const pathOf = ({ host, login }: SavedAccount) => join(folder, host, `${login.toLowerCase()}.json`);
+  const pathOf = ({ host, login }: SavedAccount) => join(folder, host, fileOf(login));
+
+  function makeFolders(host: string): void {
+    const warn = (sentence: string) => logger.warn(sentence);
+    for (const needed of [folder, join(folder, host)]) ensurePrivateFolder(needed, warn);
+    removeLeftovers(join(folder, host));
+  }
 
   return {
     load,
+    prepare(host) {
+      makeFolders(host);
+      // Named as what a killed process leaves behind, which the next sign-in takes away.
+      const trial = join(folder, host, `trial.tmp-${process.pid}-0`);
+      attempt("saved", () => writePrivate(trial, ""));
+      rmSync(trial, { force: true });
+    },
     add(given) {
       const account = check(given);
       const path = pathOf(account);
-      const before = load().find((other) => pathOf(other) === path);
-      const warn = (sentence: string) => logger.warn(sentence);
-      for (const needed of [folder, join(folder, account.host)]) ensurePrivateFolder(needed, warn);
-      removeLeftovers(join(folder, account.host));
-      const kept = { ...account, addedAt: before?.addedAt ?? account.addedAt };
+      const others = load();
+      const before = others.find((other) => pathOf(other) === path);
+      makeFolders(account.host);
+      // The clock may have been set back since the others were added.
+      const next = Math.max(account.addedAt, ...others.map(({ addedAt }) => addedAt + 1));
+      const kept = { ...account, addedAt: before?.addedAt ?? next };
       attempt("saved", () => writePrivate(path, `${JSON.stringify(kept, null, 2)}\n`));
       return before ? "replaced" : "added";
     },
@@ -111,6 +132,15 @@ export function openRegistry(folder: string, logger: Logger, { tighten = true } 
         .flatMap((host) => files(join(folder, host)).map((file) => stampOf(join(folder, host, file))))
         .join("\n"),
   };
+}
+
+/** What Windows takes for a device, whatever follows the dot: `con.json` cannot be made there. */
+const device = /^(?:con|prn|aux|nul|com\d|lpt\d)$/;
+
+/** GitHub logins differ by more than case, and some disks do not tell the cases apart. No login has an `@`. */
+function fileOf(login: string): string {
+  const name = login.toLowerCase();
+  return `${device.test(name) ? "@" : ""}${name}.json`;
 }
 
 /** A saved file is always a new one: `writePrivate` never writes into the old. */
@@ -143,10 +173,20 @@ function faultOf(thrown: unknown): string {
   return asProxyError(thrown).message;
 }
 
+/** Also behind links: a person may keep the folder elsewhere. */
 const folders = (path: string) =>
   entries(path)
-    .filter((entry) => entry.isDirectory())
+    .filter((entry) => entry.isDirectory() || (entry.isSymbolicLink() && isFolder(join(path, entry.name))))
     .map(({ name }) => name);
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false; // a link that leads nowhere
+  }
+}
+
 const files = (path: string) =>
   entries(path)
     .map(({ name }) => name)

@@ -1,5 +1,5 @@
 /** `dragoman auth`: sign in, see who is signed in, and sign out. */
-import type { SignInApp } from "../accounts/hosts";
+import { revocationPage, type SignInApp } from "../accounts/hosts";
 import { openRegistry } from "../accounts/registry";
 import type { Environment } from "../config/environment";
 import { ensurePrivateFolder } from "../config/files";
@@ -9,7 +9,6 @@ import { signInPerson } from "./sign-in";
 import { table } from "./table";
 import { atTerminal, confirm, interrupted, print, say } from "./terminal";
 import { askGithub } from "./usage";
-import { UsageError } from "./usage-error";
 import { usageLines } from "./usage-words";
 
 export interface AuthOptions {
@@ -56,14 +55,13 @@ export async function authList({ quota, ...options }: AuthOptions & { quota: boo
   return 0;
 }
 
-/** `auth rm` @throws ProxyError when there is no such account, or not only one. */
+/** `auth rm`: asks where somebody is there to answer. @throws ProxyError when there is no such account, or not only one. */
 export async function authRemove(options: AuthOptions & { which: string; force: boolean }): Promise<number> {
   const registry = saved(options);
   const { found, namesake } = registry.find(options.which);
   const name = `${found.login} at ${found.host}`;
   if (namesake) say(`${options.which} is taken for an index, not for the account of that name at ${namesake.host}.`);
-  if (!options.force) {
-    if (!atTerminal()) throw new UsageError(`Nobody is here to confirm that ${name} is to be removed; say --force.`);
+  if (!options.force && atTerminal()) {
     if (!(await confirm(`Remove ${name} from this machine?`, false, interrupted()))) {
       say("Nothing was removed.");
       return 1;
@@ -75,7 +73,7 @@ export async function authRemove(options: AuthOptions & { which: string; force: 
   registry.remove(options.which);
   say(
     `Removed ${name}; a server that runs lets it go within two seconds.`,
-    `Its token is deleted here. GitHub forgets it when you revoke the app at https://${found.host}/settings/applications.`,
+    `Its token is deleted here. GitHub forgets it when you revoke the app at ${revocationPage(found)}.`,
   );
   return 0;
 }

@@ -131,7 +131,7 @@ export function commandLine(argv: string[], version: string): CAC {
     });
   cli
     .command("auth rm [index_or_username]", "Remove an account: by its number in `auth ls`, or by its name")
-    .option("--force", "Do not ask")
+    .option("--force", "Do not ask, at a terminal either")
     .action(async (named: string | undefined, options: { force?: boolean; "--"?: string[] }) => {
       const which = named ?? options["--"]?.[0];
       if (which === undefined)

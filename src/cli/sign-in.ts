@@ -32,6 +32,7 @@ export interface SignInOptions {
 export async function signInPerson(options: SignInOptions, signal: AbortSignal): Promise<void> {
   const { app, version, registry } = options;
   const hosts = hostsFor(options.enterpriseHost, options.environment);
+  registry.prepare(hosts.name);
   const others = registry.load();
   if (others.length > 0)
     say(

@@ -1,5 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openRegistry, type SavedAccount } from "../../src/accounts/registry";
@@ -51,13 +60,48 @@ describe("saved accounts", () => {
     expect(JSON.parse(readFileSync(path, "utf8"))).toEqual(person("octo", 1));
   });
 
-  test("they come in the order of registration, on every host", () => {
+  test("they come in the order of registration, on every host and whatever the clock said", () => {
     const { add, load } = registry();
     add(person("zoe", 30));
     add(person("tenant", 20, { host: "company.ghe.com" }));
-    add(person("bea", 10));
+    add(person("bea", 4_000_000_000_000));
     add(person("ada", 10));
-    expect(logins(load())).toEqual(["ada", "bea", "tenant", "zoe"]);
+    add(person("cyd", 10));
+    add(person("zoe", 5));
+    expect(logins(load())).toEqual(["zoe", "tenant", "bea", "ada", "cyd"]);
+  });
+
+  test("any login that GitHub ever gave can be saved and is found again, also where its name is a device's", () => {
+    const { add, load, find } = registry();
+    const names = ["con", "NUL", "aux", "com1", "con-sole", "-dash", "dash-", "--", "octo_company"];
+    for (const [at, name] of names.entries()) add(person(name, at));
+    expect(logins(load())).toEqual(names);
+    for (const name of names) expect(find(name).found.login).toBe(name);
+    const files = readdirSync(join(folder, "github.com"));
+    expect(files.filter((file) => /^(?:con|prn|aux|nul|com\d|lpt\d)\./i.test(file))).toEqual([]);
+  });
+
+  test.if(process.platform !== "win32")(
+    "a host's folder behind a link is found again; one that leads nowhere is no account",
+    () => {
+      const { add, load, remove, stamp } = registry();
+      mkdirSync(join(home, "elsewhere"), { mode: 0o700 });
+      mkdirSync(folder, { mode: 0o700 });
+      symlinkSync(join(home, "elsewhere"), join(folder, "github.com"));
+      symlinkSync(join(home, "nowhere"), join(folder, "company.ghe.com"));
+      const before = stamp();
+      add(person("octo", 1));
+      expect(logins(load())).toEqual(["octo"]);
+      expect(stamp()).not.toBe(before);
+      remove("octo");
+      expect(load()).toEqual([]);
+      expect(() => registry().prepare("company.ghe.com")).toThrow("cannot be");
+    },
+  );
+
+  test("whether an account can be saved is known beforehand, and nothing is left of the trial", () => {
+    registry().prepare("github.com");
+    expect(readdirSync(join(folder, "github.com"))).toEqual([]);
   });
 
   test("A15: the same person signing in again is one account with the new token, at its old place", () => {

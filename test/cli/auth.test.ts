@@ -1,6 +1,6 @@
 /** `dragoman auth` as a person meets it, at a terminal and without one. */
 import { describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { quotas } from "../../src/upstream/demo/accounts";
 import { run } from "../support/command";
@@ -110,6 +110,27 @@ describe.concurrent("signing in at a terminal", () => {
     expect(await terminal.exited).toBe(0);
     expect(github.logins()).toEqual(["octo-demo"]);
   }, 20_000);
+
+  test.if(process.platform !== "win32")(
+    "a folder that may not be used is found out before anybody approves",
+    async () => {
+      await using github = scriptedGithub();
+      github.signIn("plus-demo");
+      for (const folder of ["accounts", "accounts/github.com"]) {
+        chmodSync(join(github.data, folder), 0o775);
+        const { code, stderr } = await ended(["auth", "add"], github.env);
+        expect([code, stderr]).toEqual([1, expect.stringContaining("Others may write into the folder")]);
+        chmodSync(join(github.data, folder), 0o700);
+      }
+      rmSync(join(github.data, "accounts"), { recursive: true });
+      writeFileSync(join(github.data, "accounts"), "");
+      expect(await ended(["auth"], github.env)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining("cannot be"),
+      });
+      expect(github.demo.journal).toEqual([]);
+    },
+  );
 
   test("nobody at a terminal gets one plain line with the code, no browser, no countdown", async () => {
     await using github = scriptedGithub();
@@ -234,7 +255,7 @@ describe("auth rm", () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo", "work-demo");
     const { stderr } = await ended(["auth", "rm", "octo-demo", "--force"], github.env);
-    expect(stderr).toContain("https://github.com/settings/applications");
+    expect(stderr).toContain("revoke the app at https://github.com/settings/apps/authorizations.");
     const files = readdirSync(github.data, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
     expect(files.length).toBeGreaterThan(0);
     for (const { parentPath, name } of files)
@@ -249,13 +270,15 @@ describe("auth rm", () => {
     expect(stderr).toContain(`There is no account ${which}`);
   });
 
-  test("without a terminal it wants --force, and without a name it says so", async () => {
+  test("without a terminal it removes at once, and without a name it says so", async () => {
     await using github = scriptedGithub();
-    github.signIn("octo-demo");
-    const unasked = await ended(["auth", "rm", "1"], github.env);
-    expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining("say --force")]);
+    github.signIn("octo-demo", "plus-demo");
     expect((await ended(["auth", "rm"], github.env)).code).toBe(2);
-    expect(github.logins()).toEqual(["octo-demo"]);
+    expect(github.logins()).toEqual(["octo-demo", "plus-demo"]);
+    const { code, stderr } = await ended(["auth", "rm", "2"], github.env);
+    expect([code, github.logins()]).toEqual([0, ["octo-demo"]]);
+    expect(stderr).toContain("Removed plus-demo at github.com");
+    expect(stderr).toContain("revoke the app at https://github.com/settings/applications.");
   });
 
   test("at a terminal it asks, and only yes is yes", async () => {
