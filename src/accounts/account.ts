@@ -14,6 +14,11 @@ export type { AccountState, Session };
 export interface Account extends Pick<SessionKeeper, "session" | "refresh" | "relearnHost"> {
   /** The login; `temporary` until the login of a temporary account is known. */
   readonly id: string;
+  /**
+   * Which account it is, whatever happens meanwhile: `github.com/octo`, or `github.com/(temporary)`. The same login is another
+   * person on another host, and a temporary account is booked apart, also before its login is known.
+   */
+  readonly key: string;
   /** `github.com`, or a tenant's domain. */
   readonly host: string;
   readonly temporary: boolean;
@@ -159,6 +164,7 @@ export function wakeAccount(saved: SavedAccount | TemporaryAccount, waking: Waki
     get id() {
       return id();
     },
+    key: `${hosts.name}/${temporary ? "(temporary)" : saved.login.toLowerCase()}`,
     host: hosts.name,
     temporary,
     get state() {

@@ -18,19 +18,17 @@ export function openOwners(most = 20_000): Owners {
     learn(mark, account) {
       const hash = Bun.hash.wyhash(mark);
       owners.delete(hash);
-      owners.set(hash, nameOf(account));
+      owners.set(hash, account.key);
       if (owners.size > most) owners.delete(owners.keys().next().value!);
     },
     ownerOf(marks, accounts) {
       if (owners.size === 0 || accounts.length < 2) return undefined;
       for (const mark of marks) {
-        const name = owners.get(Bun.hash.wyhash(mark));
-        if (name !== undefined) return accounts.find((account) => nameOf(account) === name);
+        // By key: somebody who signs in again is another object, but the same person.
+        const owner = owners.get(Bun.hash.wyhash(mark));
+        if (owner !== undefined) return accounts.find(({ key }) => key === owner);
       }
       return undefined;
     },
   };
 }
-
-/** By name: somebody who signs in again is another object, but the same person. */
-const nameOf = ({ host, id }: Account) => `${host}/${id}`;

@@ -12,12 +12,12 @@ import { Pair } from "./lists";
 import { outlookOf } from "./outlook";
 
 export function AccountCard({ account, now }: { account: AccountItem; now: number }): Markup {
-  const { account_id, account_type, temporary } = account;
+  const { account_id, account_key, account_type, temporary } = account;
   return (
     <article class="card account">
       <header>
         <h3>
-          <a href={requestsPath({ account_id })}>
+          <a href={requestsPath({ account_key })}>
             <Value of={account_id} most={32} />
           </a>
         </h3>

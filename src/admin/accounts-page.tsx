@@ -54,7 +54,7 @@ const Stopped = ({ why }: { why: Error | undefined }) =>
   );
 
 const snapshotsOf = ({ accounts }: App) =>
-  new Map(accounts.map((account) => [account.id, account.knownQuota?.snapshots]));
+  new Map(accounts.map((account) => [account.key, account.knownQuota?.snapshots]));
 
 interface AccountsProps {
   accounts: AccountItem[];
@@ -81,7 +81,7 @@ function Accounts({ accounts, snapshots, now }: AccountsProps): Markup {
           <li>
             <AccountCard account={account} now={now} />
             <Used account={account} now={now} />
-            <Said snapshots={snapshots.get(account.account_id)} account={account} now={now} />
+            <Said snapshots={snapshots.get(account.account_key)} account={account} now={now} />
           </li>
         ))}
       </ol>
@@ -89,9 +89,15 @@ function Accounts({ accounts, snapshots, now }: AccountsProps): Markup {
   );
 }
 
-function Used({ account: { account_id, stats }, now }: { account: AccountItem; now: number }): Markup | false {
+function Used({
+  account: { account_id, account_key, stats },
+  now,
+}: {
+  account: AccountItem;
+  now: number;
+}): Markup | false {
   if (!stats) return false;
-  const since = { account_id, from_ms: stats.since_ms };
+  const since = { account_key, from_ms: stats.since_ms };
   return (
     <section class="card" aria-label={`What ${account_id} was used for`}>
       <h3>Last 7 days</h3>

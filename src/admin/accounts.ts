@@ -8,6 +8,8 @@ import type { Totals } from "../history/history";
 /** What nobody said is null, never 0. */
 export interface AccountItem {
   account_id: string;
+  /** Tells it from another one of the same name: on another host, or a temporary one. */
+  account_key: string;
   /** GitHub's word for the plan. */
   account_type: string | null;
   /** `github.com`, or an enterprise's own. */
@@ -58,7 +60,7 @@ export async function listAccounts(app: App, since?: number): Promise<AccountIte
     Promise.all(app.accounts.map(showAccount)),
     since === undefined ? undefined : statsSince(app, since),
   ]);
-  return stats ? items.map((item) => ({ ...item, stats: stats(item.account_id) })) : items;
+  return stats ? items.map((item) => ({ ...item, stats: stats(item) })) : items;
 }
 
 /** Milliseconds that a page waits for GitHub. */
@@ -69,6 +71,7 @@ async function showAccount(account: Account): Promise<AccountItem> {
   const { name, until, reason } = account.state;
   return {
     account_id: account.id,
+    account_key: account.key,
     account_type: quota?.plan ?? null,
     host: account.host,
     temporary: account.temporary,
@@ -104,19 +107,36 @@ async function quotaSoon(account: Account): Promise<{ quota: Quota | undefined; 
   return Promise.race([asked, late]).finally(() => clearTimeout(timer));
 }
 
-async function statsSince({ history }: App, since: number): Promise<(accountId: string) => AccountStats> {
-  const { groups } = await history.statistics({ from_ms: since }, ["account_id"]);
-  return (accountId) => {
-    const used = groups.find(({ key }) => key.account_id === accountId);
+async function statsSince({ history, accounts }: App, since: number): Promise<(item: AccountItem) => AccountStats> {
+  const { groups } = await history.statistics({ from_ms: since }, ["account_key", "account_id"]);
+  const namesakes = (id: string) => accounts.filter((account) => account.id === id).length;
+  return ({ account_id, account_key }) => {
+    // Rows of before the key was kept are this account's where nobody else is called so.
+    const oldRows = namesakes(account_id) < 2 ? account_id : undefined;
+    const used = groups.filter(
+      ({ key }) => key.account_key === account_key || (key.account_key === null && key.account_id === oldRows),
+    );
+    const count = sumOf(used, (each) => each.request_count) ?? 0;
     return {
       since_ms: since,
-      request_count: used?.request_count ?? 0,
-      error_count: used?.error_count ?? 0,
-      tokens_total: used ? tokensOf(used) : 0,
-      avg_duration_ms: used?.avg_duration_ms ?? null,
-      last_request_at_ms: history.lastOf(accountId) ?? null,
+      request_count: count,
+      error_count: sumOf(used, (each) => each.error_count) ?? 0,
+      tokens_total: count === 0 ? 0 : sumOf(used, tokensOf),
+      avg_duration_ms: average(used, count),
+      last_request_at_ms: history.lastOf(account_key) ?? used[0]?.last_at_ms ?? null,
     };
   };
+}
+
+/** Of what is known; null where nothing is. */
+function sumOf(groups: Totals[], read: (totals: Totals) => number | null): number | null {
+  const known = groups.map(read).filter((value) => value !== null);
+  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
+}
+
+function average(groups: Totals[], count: number): number | null {
+  const sum = sumOf(groups, (each) => each.request_count * (each.avg_duration_ms ?? 0));
+  return count === 0 || sum === null ? null : Math.round(sum / count);
 }
 
 function tokensOf({ input_tokens, output_tokens }: Totals): number | null {

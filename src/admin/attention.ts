@@ -47,7 +47,7 @@ export function attentionOf(
   if (accounts.length === 0)
     say("bad", "No account is signed in.", "Until one is, requests are answered with 503.", "/admin/accounts");
   for (const account of accounts) {
-    const { account_id: id, state, reason, until_ms } = account;
+    const { account_id: id, account_key, state, reason, until_ms } = account;
     const until = until_ms === null ? "" : ` until ${moment(until_ms, now)}`;
     if (state === "failed") say("bad", `${id} needs you.`, reason ?? "No reason is known.", "/admin/accounts");
     else if (state === "exhausted") say("warn", `${id} is used up${until}.`, reason ?? "", "/admin/accounts");
@@ -58,7 +58,7 @@ export function attentionOf(
         "warn",
         `${id} will be used up on ${day(outlook.at, now)}.`,
         `At this pace, ${span(outlook.before)} before the reset.`,
-        requestsPath({ account_id: id }),
+        requestsPath({ account_key }),
       );
   }
   const { request_count: requests, error_count: errors } = lastHour;

@@ -167,7 +167,7 @@ function RunningPage({ item, frame, now }: { item: ShownRunning; frame: Frame; n
             <Pair name="Model">
               <Value of={item.upstream_model ?? item.client_model} />
             </Pair>
-            <Pair name="Account">{item.account_id === null ? "none yet" : <Value of={item.account_id} />}</Pair>
+            <Pair name="Account">{item.account_id === null ? "none yet" : <Value of={item.account_key} />}</Pair>
             <Pair name="First byte">
               {item.first_byte_ms === null ? "not yet" : `after ${duration(item.first_byte_ms)}`}
             </Pair>

@@ -82,7 +82,7 @@ function RequestRow({ item, now }: { item: ShownEntry; now: number }): Markup {
         <Value of={item.client_name} most={22} />
       </td>
       <td class="c-account">
-        {item.account_id === null ? <span class="soft">none</span> : <Value of={item.account_id} most={16} />}
+        {item.account_id === null ? <span class="soft">none</span> : <Value of={nameOf(item)} most={16} />}
       </td>
       <td class="c-result">
         <Status item={item} />
@@ -238,3 +238,7 @@ export function Pager({ list, view }: { list: ShownPage; view: View }): Markup |
     </div>
   );
 }
+
+/** The login alone where it says everything: one of github.com's that is saved. */
+const nameOf = ({ account_id, account_key }: Pick<ShownEntry, "account_id" | "account_key">): string | null =>
+  account_key === null || account_key === `github.com/${account_id?.toLowerCase()}` ? account_id : account_key;

@@ -51,6 +51,7 @@ function localTime(text: string | null): number | undefined {
 
 const chipNames: Record<NameColumn, string> = {
   account_id: "Account",
+  account_key: "Account",
   upstream_model: "Model",
   client_model: "Asked for",
   client_name: "Client",

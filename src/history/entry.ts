@@ -1,4 +1,5 @@
 /** One row of the history: its columns, how long its texts may be, and the table it stands in. */
+import type { Database } from "bun:sqlite";
 import type { Migration } from "./database";
 
 /**
@@ -18,6 +19,8 @@ const columns = {
   upstream_dialect: "TEXT",
   upstream_endpoint: "TEXT",
   account_id: "TEXT",
+  /** Which of the accounts of that name: its host and login, or its host and `(temporary)`; unknown in rows of before. */
+  account_key: "TEXT",
   client_model: "TEXT",
   upstream_model: "TEXT",
   stream: "FLAG NOT NULL",
@@ -117,6 +120,9 @@ const indexed: (keyof Entry)[] = [
   "http_status",
 ];
 
+const hasColumn = (database: Database, name: keyof Entry) =>
+  database.query("SELECT 1 FROM pragma_table_info('requests') WHERE name = ?").get(name) !== null;
+
 /** Step 1 makes the table with every column of today; a later step must find its column there or add it. */
 export const migrations: Migration[] = [
   (database) => {
@@ -129,5 +135,9 @@ export const migrations: Migration[] = [
     for (const name of ["client_name", "initiator", "stream"])
       database.run(`CREATE INDEX requests_${name} ON requests (${name})`);
     database.run("CREATE INDEX requests_status_class ON requests (http_status / 100)");
+  },
+  (database) => {
+    if (!hasColumn(database, "account_key")) database.run("ALTER TABLE requests ADD COLUMN account_key TEXT");
+    database.run("CREATE INDEX requests_account_key ON requests (account_key)");
   },
 ];

@@ -28,7 +28,7 @@ export interface History {
   /** When the oldest exchange that is remembered started, Unix ms. */
   oldest(): number | undefined;
   /** When the newest exchange of the account started, Unix ms. */
-  lastOf(accountId: string): number | undefined;
+  lastOf(accountKey: string): number | undefined;
   /** What all matching exchanges come to. */
   totals(filters: Filters): Promise<Totals>;
   /** @param by Two dimensions at most. */
@@ -164,7 +164,7 @@ export function openHistory(path: string, { retentionDays, maxRows, warn, now = 
     get: (requestId) => ask((database) => findRow(database, requestId)),
     count: () => ask(countRows),
     oldest: () => ask(oldestStart),
-    lastOf: (accountId) => ask((database) => lastStart(database, accountId)),
+    lastOf: (accountKey) => ask((database) => lastStart(database, accountKey)),
     totals: async (filters) => (await statisticsOf(columns, filters, [])).totals,
     statistics: (filters, by) => statisticsOf(columns, filters, by),
     prune,
@@ -245,10 +245,10 @@ function oldestStart(database: Database): number | undefined {
 }
 
 export const lastStartQuery =
-  "SELECT started_at_ms AS at FROM requests WHERE account_id = $id ORDER BY id DESC LIMIT 1";
+  "SELECT started_at_ms AS at FROM requests WHERE account_key = $key ORDER BY id DESC LIMIT 1";
 
-function lastStart(database: Database, id: string): number | undefined {
-  return database.query<{ at: number }, [{ id: string }]>(lastStartQuery).get({ id })?.at;
+function lastStart(database: Database, key: string): number | undefined {
+  return database.query<{ at: number }, [{ key: string }]>(lastStartQuery).get({ key })?.at;
 }
 
 /** The newest id of those beyond `maxRows`, counted from the oldest: few, while there are many to keep. */

@@ -13,6 +13,7 @@ export type Running = Pick<
   | "upstream_dialect"
   | "upstream_endpoint"
   | "account_id"
+  | "account_key"
   | "client_model"
   | "upstream_model"
   | "stream"

@@ -5,6 +5,7 @@ import type { Row } from "./entry";
 /** What rows may be narrowed to; absent means any, null that none is known. Times are Unix ms, both ends included. */
 export interface Filters {
   account_id?: string | null;
+  account_key?: string | null;
   client_model?: string | null;
   upstream_model?: string | null;
   client_name?: string | null;
@@ -31,6 +32,7 @@ export interface Page {
 /** The columns that hold a name: each may narrow rows, and statistics may be grouped by it. */
 export const nameColumns = [
   "account_id",
+  "account_key",
   "client_model",
   "upstream_model",
   "client_name",

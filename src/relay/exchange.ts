@@ -22,7 +22,7 @@ export interface Exchange {
    * One try with one account (null: with a provider, which has none), and how it ended: an HTTP status, or the error
    * that came instead.
    */
-  attempted(accountId: string | null, outcome: number | ProxyError, ms: number): void;
+  attempted(account: Asked | null, outcome: number | ProxyError, ms: number): void;
   /** The account that answered: the proofs in its reply are its own. */
   servedBy(account: Account): void;
   mended(name: string): void;
@@ -46,6 +46,8 @@ export interface Exchange {
   /** Writes the row of a failure; gives the error to be spoken. */
   failed(thrown: unknown): ProxyError;
 }
+
+type Asked = Pick<Account, "id" | "key">;
 
 const clientClosed = "client_closed";
 /** Spoken to nobody. */
@@ -74,11 +76,12 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
   const usage: Partial<Usage> = {};
   const mends = new Set<string>();
   const dropped = new Set<string>();
-  const attempts: { account: string | null; status?: number; error?: string; ms: number }[] = [];
+  /** A temporary account may learn its name meanwhile. */
+  const attempts: { account: Asked | null; status?: number; error?: string; ms: number }[] = [];
   let incoming: Incoming | undefined;
   let target: KnownTarget | undefined;
   let facts: Facts | undefined;
-  let accountId: string | null = null;
+  let asked: Asked | null = null;
   let server: Account | undefined;
   let firstByteMs: number | undefined;
   let begun = false;
@@ -96,13 +99,14 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
     client_dialect: dialect,
     upstream_dialect: target?.dialect ?? null,
     upstream_endpoint: target?.endpoint ?? null,
-    account_id: accountId,
+    account_id: asked?.id ?? null,
+    account_key: asked?.key ?? null,
     client_model: incoming?.model ?? null,
     upstream_model: target?.model.id ?? null,
     stream: incoming?.stream ? 1 : 0,
     initiator: facts?.initiator ?? null,
     initiator_reason: facts?.reason ?? null,
-    attempts: JSON.stringify(attempts),
+    attempts: JSON.stringify(attempts.map((each) => ({ ...each, account: each.account?.id ?? null }))),
     client_name: /^[^\s(]+/.exec(request.headers.get("user-agent") ?? "")?.[0] ?? null,
   });
   const changed = () => app.live.changed(caller.requestId);
@@ -147,7 +151,7 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
         `${request.method} ${path}`,
         incoming?.model,
         target && target.model.id !== incoming?.model ? `→ ${target.model.id}` : undefined,
-        accountId && `· ${accountId}`,
+        asked && `· ${asked.id}`,
         `· ${status}`,
         usage.input === undefined
           ? undefined
@@ -203,10 +207,10 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
       facts = learnt;
       changed();
     },
-    attempted(id, outcome, ms) {
-      accountId = id;
-      if (typeof outcome === "number") attempts.push({ account: id, status: outcome, ms });
-      else attempts.push({ account: id, error: request.signal.aborted ? clientClosed : outcome.kind, ms });
+    attempted(account, outcome, ms) {
+      asked = account;
+      if (typeof outcome === "number") attempts.push({ account, status: outcome, ms });
+      else attempts.push({ account, error: request.signal.aborted ? clientClosed : outcome.kind, ms });
       changed();
     },
     servedBy(account) {

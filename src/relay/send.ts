@@ -211,13 +211,13 @@ async function callOnce(
       signal: exchange.signal,
       retried: (why) => app.logger.debug(`Connection to GitHub Copilot made a second time: ${why}.`),
     });
-    exchange.attempted(account.id, response.status, took());
+    exchange.attempted(account, response.status, took());
     if (response.status >= 500) app.breaker.failed(account, `status ${response.status}`);
     else if (response.ok) app.breaker.served(account);
     return response;
   } catch (thrown) {
     const error = asProxyError(thrown);
-    exchange.attempted(account.id, error, took());
+    exchange.attempted(account, error, took());
     if (!exchange.signal.aborted) app.breaker.failed(account, error.message);
     throw thrown;
   }
@@ -236,7 +236,7 @@ function afterRemedy(failure: Failure): Failure {
 /** No session could be had: the account has said in its own state why; the next one may serve. */
 function unable(account: Account, thrown: unknown, exchange: Exchange): Failure {
   const error = asProxyError(thrown);
-  exchange.attempted(account.id, error, 0);
+  exchange.attempted(account, error, 0);
   // An account GitHub calls abusive is not replaced by another one.
   if (error.kind === "internal" || error.details.code === "account_suspended") throw error;
   return { remedy: "next-account", error: spokenAsUnavailable(error) };

@@ -142,6 +142,7 @@ describe("odd questions", () => {
   test("AD18: no text is more than a text", async () => {
     const names = [
       "account_id",
+      "account_key",
       "client_model",
       "upstream_model",
       "client_name",
@@ -214,6 +215,7 @@ describe("accounts", () => {
     expect(items).toEqual([
       {
         account_id: "octo-demo",
+        account_key: "github.com/octo-demo",
         account_type: "individual",
         host: "github.com",
         temporary: false,
@@ -305,6 +307,7 @@ describe("requests", () => {
   test.each([
     ["account_id=octo-demo", [3, 2, 1]],
     ["account_id=(none)", [4]],
+    ["account_key=github.com/octo-demo", [3, 2, 1]],
     ["upstream_model=gpt-5", [2]],
     ["client_name=claude-cli/2.0", [4, 3, 2]],
     ["initiator=user&path=/v1/embeddings", [4]],

@@ -272,6 +272,7 @@ inBrowser("an attacker", () => {
     const texts = Object.fromEntries(
       [
         "account_id",
+        "account_key",
         "client_model",
         "upstream_model",
         "client_name",

@@ -153,6 +153,7 @@ describe("the feed", () => {
         upstream_dialect: expect.any(String),
         upstream_endpoint: expect.any(String),
         account_id: "octo-demo",
+        account_key: "github.com/octo-demo",
         client_model: "gpt-5-mini",
         upstream_model: "gpt-5-mini",
         stream: true,

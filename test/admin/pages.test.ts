@@ -57,9 +57,16 @@ beforeAll(async () => {
     config: { modelAliases: { [evil]: "gpt-5-mini" }, upstreamHeaders: { "x-odd": evil } },
   });
   const texts = Object.fromEntries(
-    ["account_id", "client_model", "upstream_model", "client_name", "path", "upstream_endpoint", "initiator"].map(
-      (name) => [name, evil],
-    ),
+    [
+      "account_id",
+      "account_key",
+      "client_model",
+      "upstream_model",
+      "client_name",
+      "path",
+      "upstream_endpoint",
+      "initiator",
+    ].map((name) => [name, evil]),
   );
   const more = { initiator_reason: evil, stop_reason: evil, client_dialect: evil, upstream_dialect: evil };
   const lists = {

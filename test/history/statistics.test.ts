@@ -330,6 +330,7 @@ describe("200,000 rows", () => {
     [{}, "SCAN requests"],
     [{ account_id: "rare" }, "INDEX requests_account_id (account_id=?)"],
     [{ account_id: null }, "INDEX requests_account_id (account_id=?)"],
+    [{ account_key: "github.com/rare" }, "INDEX requests_account_key (account_key=?)"],
     [{ client_model: "gpt-5" }, "INDEX requests_client_model (client_model=?)"],
     [{ upstream_model: "gpt-5" }, "INDEX requests_upstream_model (upstream_model=?)"],
     [{ client_name: "codex/1" }, "INDEX requests_client_name (client_name=?)"],
@@ -364,7 +365,9 @@ describe("200,000 rows", () => {
     const block = { firstId: 4096, lastId: 8191 };
     for (const sql of [numbersQuery, ...nameColumns.map(namesQuery)])
       expect(plan(sql, block)).toBe("SEARCH requests USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)");
-    expect(plan(lastStartQuery, { id: "rare" })).toBe("SEARCH requests USING INDEX requests_account_id (account_id=?)");
+    expect(plan(lastStartQuery, { key: "github.com/rare" })).toBe(
+      "SEARCH requests USING INDEX requests_account_key (account_key=?)",
+    );
     const bounds = "SELECT min(id) AS first, max(id) AS last FROM requests WHERE started_at_ms BETWEEN $from AND $to";
     expect(plan(bounds, { from: noon - day, to: noon })).toContain("USING COVERING INDEX requests_started_at_ms");
   });
@@ -414,6 +417,7 @@ function seed(path: string): void {
   const database = new Database(path, { strict: true });
   const pick = (...values: string[]) =>
     `CASE n % ${values.length} ${values.map((value, at) => `WHEN ${at} THEN '${value}'`).join(" ")} END`;
+  const account = `CASE WHEN n % 9973 THEN ${pick("ada", "bob", "cyd")} ELSE 'rare' END`;
   const told: Partial<Record<keyof Entry, string>> = {
     request_id: "'seeded-' || n",
     started_at_ms: `${noon} - (200000 - n) * 6048 - n % 977`,
@@ -421,7 +425,8 @@ function seed(path: string): void {
     first_byte_ms: "CASE WHEN n % 50 THEN 200 + n * 104729 % 4000 END",
     path: "CASE WHEN n % 40 THEN '/v1/messages' ELSE '/v1/embeddings' END",
     upstream_endpoint: pick("/v1/messages", "/chat/completions", "/responses"),
-    account_id: `CASE WHEN n % 9973 THEN ${pick("ada", "bob", "cyd")} ELSE 'rare' END`,
+    account_id: account,
+    account_key: `'github.com/' || ${account}`,
     client_model: pick("claude-sonnet-4.6", "gpt-5", "gpt-5-mini", "gemini-3-pro"),
     upstream_model: pick("claude-sonnet-4.6", "gpt-5", "gpt-5-mini", "gemini-3-pro"),
     stream: "n % 40 > 0",

@@ -8,6 +8,7 @@ let serial = 0;
 /** Another exchange each time, of one kind unless told otherwise. */
 export function entry(differing: Partial<Entry> = {}): Entry {
   serial += 1;
+  const { account_id = "ada" } = differing;
   return {
     request_id: `req_${serial}`,
     started_at_ms: noon,
@@ -17,7 +18,8 @@ export function entry(differing: Partial<Entry> = {}): Entry {
     client_dialect: "messages",
     upstream_dialect: "chat",
     upstream_endpoint: "/chat/completions",
-    account_id: "ada",
+    account_id,
+    account_key: account_id === null ? null : `github.com/${account_id}`,
     client_model: "claude-sonnet-4-6",
     upstream_model: "claude-sonnet-4.6",
     stream: 1,

@@ -1,0 +1,125 @@
+/** The same name on two hosts, and the same person saved and for one run: what each was used for is booked apart. */
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openRegistry } from "../../src/accounts/registry";
+import { type AccountItem, listAccounts } from "../../src/admin/accounts";
+import { type App, openApp } from "../../src/app";
+import { readEnvironment } from "../../src/config/environment";
+import { handler } from "../../src/server";
+import { type Demo, startDemo } from "../../src/upstream/demo/demo";
+import { keptLog, savedFrom } from "../accounts/bench";
+import { entry } from "../support/entries";
+
+interface World extends AsyncDisposable {
+  app: App;
+  demo: Demo;
+  /** So many requests of models that cost quota. */
+  ask(times: number): Promise<void>;
+  stats(): Promise<[name: string, requests: number][]>;
+}
+
+/** @param hosts Where octo-demo is signed in. */
+async function world(hosts: string[], temporaryToken?: (demo: Demo) => string): Promise<World> {
+  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const demo = startDemo({ pace: 0 });
+  const environment = readEnvironment({
+    HOME: home,
+    DRAGOMAN_HOME: home,
+    DRAGOMAN_GITHUB_URL: demo.url,
+    DRAGOMAN_GITHUB_API_URL: demo.url,
+  });
+  const registry = openRegistry(environment.accountsFolder, keptLog().logger);
+  for (const host of hosts) registry.add({ ...savedFrom(demo.accounts[0]!), host });
+  const app = openApp({ environment, version: "1", temporaryToken: temporaryToken?.(demo), write() {} });
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handler(app, false) });
+  return {
+    app,
+    demo,
+    async ask(times) {
+      const body = JSON.stringify({ model: "claude-sonnet-4.6", messages: [{ role: "user", content: "Hello" }] });
+      for (let turn = 0; turn < times; turn++) {
+        const response = await fetch(`${server.url}v1/chat/completions`, { method: "POST", body });
+        await response.text();
+        expect(response.status).toBe(200);
+      }
+      app.history.flush();
+    },
+    async stats() {
+      const told = (item: AccountItem): [string, number] => [item.account_key, item.stats!.request_count];
+      return (await listAccounts(app, Date.now() - 3600_000)).map(told);
+    },
+    async [Symbol.asyncDispose]() {
+      await server.stop(true);
+      app.close();
+      await demo.stop();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+test("the same login on two hosts is two accounts in rows, numbers, filters and links", async () => {
+  await using twins = await world(["github.com", "company.ghe.com"]);
+  const { app } = twins;
+  await twins.ask(3);
+  app.accounts[0]!.mark({ name: "cooling", reason: "It rests." });
+  await twins.ask(1);
+  expect(app.history.list({}, 10).items.map((row) => [row.account_id, row.account_key])).toEqual([
+    ["octo-demo", "company.ghe.com/octo-demo"],
+    ...Array.from({ length: 3 }, () => ["octo-demo", "github.com/octo-demo"]),
+  ]);
+  expect(await twins.stats()).toEqual([
+    ["github.com/octo-demo", 3],
+    ["company.ghe.com/octo-demo", 1],
+  ]);
+  for (const [key, count] of await twins.stats())
+    expect(app.history.list({ account_key: key }, 10).items).toHaveLength(count);
+  // A row of before says neither.
+  app.history.add(entry({ account_id: "octo-demo", account_key: null, started_at_ms: Date.now() }));
+  expect((await twins.stats()).map(([, count]) => count)).toEqual([3, 1]);
+});
+
+test("rows of before the key was kept are the account's, where only one is called so", async () => {
+  await using alone = await world(["github.com"]);
+  const { app } = alone;
+  await alone.ask(1);
+  const before = { account_id: "octo-demo", account_key: null, started_at_ms: Date.now(), duration_ms: 5_000 };
+  app.history.add(entry({ ...before, input_tokens: null, output_tokens: null }));
+  app.history.flush();
+  const [item] = await listAccounts(app, Date.now() - 3600_000);
+  expect(item!.stats).toMatchObject({ request_count: 2, error_count: 0 });
+  expect(item!.stats!.avg_duration_ms).toBeWithin(2_500, 5_000);
+  expect(item!.stats!.tokens_total).toBeGreaterThan(0);
+});
+
+test("the same person saved and for this run is booked apart, and the run's account as one from its first request", async () => {
+  await using both = await world(["github.com"], (demo) => demo.accounts[0]!.githubToken);
+  const { app, demo } = both;
+  // Its name is not known while the first request is served.
+  demo.intercept("/user", () => new Response("", { status: 502 }));
+  await both.ask(1);
+  expect(app.accounts[0]!.id).toBe("temporary");
+  await app.accounts[0]!.quota();
+  expect(app.accounts[0]!.id).toBe("octo-demo");
+  await both.ask(2);
+  expect(await both.stats()).toEqual([
+    ["github.com/(temporary)", 3],
+    ["github.com/octo-demo", 0],
+  ]);
+});
+
+test("the first request of a run's account is booked under its name, when that is known before it has ended", async () => {
+  await using run = await world([], (demo) => demo.accounts[0]!.githubToken);
+  const named = Promise.withResolvers<void>();
+  run.demo.intercept("/chat/completions", async () => {
+    await named.promise;
+    return undefined;
+  });
+  const asked = run.ask(1);
+  while (run.app.accounts[0]!.id === "temporary") await new Promise(setImmediate);
+  named.resolve();
+  await asked;
+  const [row] = run.app.history.list({}, 10).items;
+  expect([row!.account_id, JSON.parse(row!.attempts)[0].account]).toEqual(["octo-demo", "octo-demo"]);
+});
