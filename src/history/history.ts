@@ -6,8 +6,10 @@ import { openColumns } from "./columns";
 import { fileIdentity, isBusy, isDamage, mayPass, moveAside, openDatabase, sqliteCode } from "./database";
 import { cut, type Entry, insertEntry, migrations, type Row } from "./entry";
 import { type Filters, type Page, readPage } from "./page";
+import { countRows, pruneRows } from "./prune";
 import { openQueue } from "./queue";
 import { type Dimension, type Statistics, statisticsOf } from "./statistics";
+import { openSteadyClock } from "./steady-clock";
 import { openTally, type Totals } from "./tally";
 
 export type { Entry, Row } from "./entry";
@@ -33,7 +35,10 @@ export interface History {
   totals(filters: Filters): Promise<Totals>;
   /** @param by Two dimensions at most. */
   statistics(filters: Filters, by: Dimension[]): Promise<Statistics>;
-  /** Removes what is too old or too much, a little at a time; also done by a timer. */
+  /**
+   * Removes what is too old or too much, a little at a time; also done a second after the start and by a timer. A clock that
+   * has leapt ahead makes nothing too old before it has shown so for a day.
+   */
   prune(): Promise<void>;
   /** Entries wait for the disk, or nothing is remembered at all. */
   readonly degraded: boolean;
@@ -47,9 +52,13 @@ export interface HistoryOptions {
   warn(sentence: string): void;
   /** Unix ms. */
   now?: () => number;
+  /** A clock that never leaps, ms. */
+  monotonic?: () => number;
 }
 
 const dayMs = 86_400_000;
+/** Soon, so that a process which lives for seconds prunes too. */
+const pruneAfterMs = 1_000;
 const pruneEveryMs = 3_600_000;
 /** A busy hour must not outgrow `maxRows` by more than this. */
 const pruneEveryRows = 1_000;
@@ -57,7 +66,10 @@ const pruneEveryRows = 1_000;
 const walLimit = 64 * 1024 * 1024;
 
 /** Never throws: where no history can be kept, the answer is one that keeps none, and says so once. */
-export function openHistory(path: string, { retentionDays, maxRows, warn, now = Date.now }: HistoryOptions): History {
+export function openHistory(path: string, options: HistoryOptions): History {
+  const { retentionDays, maxRows, warn, now = Date.now, monotonic = () => performance.now() } = options;
+  const writtenAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+  let steadyNow: (() => number) | undefined;
   let database: Database | undefined;
   let identity: string | undefined;
   let closed = false;
@@ -65,7 +77,18 @@ export function openHistory(path: string, { retentionDays, maxRows, warn, now = 
   const open = (tries?: number): Database => {
     const opened = openDatabase(path, { migrations, warn, tries });
     identity = fileIdentity(path);
+    steadyNow ??= openSteadyClock({ now, monotonic, lastKnown: doubtful(newestStart(opened)) });
     return opened;
+  };
+
+  /**
+   * The newest row's time, if it is so long ago that a clock set wrong could make all rows look too old. Where the file was
+   * written lately by this clock, the clock is not in doubt.
+   */
+  const doubtful = (newest: number | undefined): number | undefined => {
+    const gap = (retentionDays() * dayMs) / 2;
+    const writtenLately = writtenAt !== undefined && Math.abs(now() - writtenAt) < gap;
+    return newest !== undefined && now() - newest > gap && !writtenLately ? newest : undefined;
   };
 
   try {
@@ -132,9 +155,9 @@ export function openHistory(path: string, { retentionDays, maxRows, warn, now = 
 
   const pruneAll = async () => {
     try {
-      await removeOldest("started_at_ms < $bound ORDER BY started_at_ms", now() - retentionDays() * dayMs);
-      const bound = use((database) => lastTooMany(database, maxRows()));
-      if (bound !== undefined) await removeOldest("id <= $bound ORDER BY id", bound);
+      // Opened first: what stands in the file says whether the clock is in doubt.
+      const oldest = use(() => steadyNow!()) - retentionDays() * dayMs;
+      await pruneRows({ use, closed: () => closed, oldest, maxRows: maxRows() });
       const wal = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
       if (wal > walLimit) warn(`Another program keeps ${path} open for reading, so ${path}-wal grows.`);
     } catch (error) {
@@ -142,13 +165,7 @@ export function openHistory(path: string, { retentionDays, maxRows, warn, now = 
     }
   };
 
-  /** In slices, as one large DELETE would hold up every request. */
-  const removeOldest = async (which: string, bound: number) => {
-    const sql = `DELETE FROM requests WHERE id IN (SELECT id FROM requests WHERE ${which} LIMIT 500)`;
-    while (!closed && use((database) => database.query(sql).run({ bound }).changes) === 500) await Bun.sleep(0);
-  };
-
-  const soon = setTimeout(prune, 60_000).unref();
+  const soon = setTimeout(prune, pruneAfterMs).unref();
   const hourly = setInterval(prune, pruneEveryMs).unref();
 
   return {
@@ -235,10 +252,6 @@ function findRow(database: Database, request_id: string): Row | undefined {
   return database.query<Row, [{ request_id: string }]>(sql).get({ request_id }) ?? undefined;
 }
 
-function countRows(database: Database): number {
-  return database.query<{ rows: number }, []>("SELECT count(*) AS rows FROM requests").get()!.rows;
-}
-
 function oldestStart(database: Database): number | undefined {
   const sql = "SELECT min(started_at_ms) AS at FROM requests";
   return database.query<{ at: number | null }, []>(sql).get()!.at ?? undefined;
@@ -251,10 +264,13 @@ function lastStart(database: Database, key: string): number | undefined {
   return database.query<{ at: number }, [{ key: string }]>(lastStartQuery).get({ key })?.at;
 }
 
-/** The newest id of those beyond `maxRows`, counted from the oldest: few, while there are many to keep. */
-function lastTooMany(database: Database, maxRows: number): number | undefined {
-  const offset = countRows(database) - maxRows - 1;
-  if (offset < 0) return undefined;
-  const sql = "SELECT id FROM requests ORDER BY id LIMIT 1 OFFSET $offset";
-  return database.query<{ id: number }, [{ offset: number }]>(sql).get({ offset })?.id;
+/** Undefined also where the file is damaged: the next use finds that out. */
+function newestStart(database: Database): number | undefined {
+  try {
+    const sql = "SELECT started_at_ms AS at FROM requests ORDER BY id DESC LIMIT 1";
+    return database.query<{ at: number }, []>(sql).get()?.at;
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    return undefined;
+  }
 }
