@@ -7,6 +7,7 @@ import { isLoopbackAddress } from "../net/guard";
 import type { Binding, Listening } from "../server";
 import { startDemo } from "../upstream/demo/demo";
 import { bindingFor, listenOrExplain, nameOfBinding } from "./address";
+import { awaken } from "./awaken";
 import { type Endings, watchEndings } from "./ending";
 import { announceRunning, findNeighbour, type Running } from "./running";
 import { offerSignIn } from "./sign-in";
@@ -71,6 +72,7 @@ export async function start(options: StartOptions): Promise<number> {
     leave = announceRunning(app.environment.home, listening.url);
     announce(app, listening, options);
     if (neighbour) void nameNeighbour(app, neighbour);
+    void awaken(app);
     if (!options.json && !options.stdinLifetime && !demo && app.accounts.length === 0 && atTerminal())
       void offerSignIn({ ...options, registry: openRegistry(app.environment.accountsFolder, app.logger) });
     return await untilStopped(app, listening, endings);

@@ -18,6 +18,8 @@ export interface Catalogue {
    * @throws ProxyError when no account's list could be had and none is remembered.
    */
   models(): Promise<Model[]>;
+  /** Sees to it that the account's own list is known. @throws ProxyError when it cannot be had. */
+  load(account: Account): Promise<void>;
   /** Whether the account's own list has the model, enabled; an account whose list is not known yet may have it. */
   offers(account: Account, modelId: string): boolean;
   /** Asks for fresh lists at the next use. */
@@ -143,6 +145,9 @@ export function openCatalogue(
       const failure = results.find(({ thrown }) => thrown !== undefined);
       if (models.length === 0 && failure) throw failure.thrown;
       return models;
+    },
+    async load(account) {
+      await listOf(account);
     },
     offers(account, modelId) {
       const known = lists.get(account);
