@@ -11,6 +11,12 @@ const words = /spammy|suspend|abus|terms of service violation|programmatic_token
 /** @param told Its code and its sentences, in any order. */
 export const speaksOfSuspension = (status: number, told: string): boolean => statuses.has(status) && words.test(told);
 
+const rights = /permission|forbidden|unauthorized|authentication/i;
+
+/** The same of an error in a stream, which has no status: its code says it, or is about rights while its sentence says it. */
+export const streamSpeaksOfSuspension = (code: string, message: string): boolean =>
+  words.test(code) || (rights.test(code) && words.test(message));
+
 const code = "account_suspended";
 
 export const isSuspension = (thrown: unknown): boolean => thrown instanceof ProxyError && thrown.details.code === code;

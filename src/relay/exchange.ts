@@ -1,5 +1,6 @@
 /** What we shall remember of one exchange, gathered on its way and written once, however it ends. Never its content. */
 import type { Account } from "../accounts/account";
+import { blockedBecause, streamSpeaksOfSuspension } from "../accounts/suspension";
 import type { App } from "../app";
 import type { Dialect } from "../dialects/hub/conversation";
 import type { ReplyEvent, Usage } from "../dialects/hub/reply";
@@ -183,6 +184,8 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
       case "error":
         over = true;
         error ??= { type: event.code, message: event.message };
+        if (server && streamSpeaksOfSuspension(event.code, event.message))
+          server.mark({ name: "failed", reason: blockedBecause(event.message), suspended: true });
         break;
     }
   };

@@ -96,6 +96,37 @@ describe("told at", () => {
   });
 });
 
+describe("told in the middle of an answer", () => {
+  const stream = (code: string, message: string) => () =>
+    new Response(
+      `data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\ndata: ${JSON.stringify({ error: { code, message } })}\n\n`,
+      { headers: { "content-type": "text/event-stream" } },
+    );
+  const streamed = (proxy: RunningProxy) =>
+    proxy.post("/v1/chat/completions", {
+      model: "claude-sonnet-4.6",
+      stream: true,
+      messages: [{ role: "user", content: "Suspend the job" }],
+    });
+
+  test.each([
+    ["spammy_user", words],
+    ["permission_error", words],
+  ])("by %s: no account serves", async (code, message) => {
+    await using proxy = await timed({ accounts: all });
+    proxy.demo.intercept(chat, stream(code, message));
+    await (await streamed(proxy)).text();
+    await expectStopped(proxy);
+  });
+
+  test("a fault that only quotes such a word stops nobody", async () => {
+    await using proxy = await timed({ accounts: all });
+    proxy.demo.intercept(chat, stream("invalid_request_error", "There is no tool `suspend`."));
+    await (await streamed(proxy)).text();
+    expect((await ask(proxy)).status).toBe(200);
+  });
+});
+
 describe("what comes later does not end it:", () => {
   test("an exchange that fails or succeeds meanwhile", async () => {
     for (const late of [() => new Response("", { status: 500 }), () => undefined]) {
