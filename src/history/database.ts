@@ -52,16 +52,19 @@ function openSound(path: string, { migrations, tries = 20 }: OpenOptions): Datab
   const database = new Database(path, { readwrite: true, create: true, strict: true });
   try {
     database.run("PRAGMA busy_timeout = 100");
-    if (versionOf(database) > migrations.length)
+    // While another process makes the same file even this may have to wait longer than the timeout.
+    const version = insist(tries, () => versionOf(database));
+    if (version > migrations.length)
       throw new ProxyError(
         "internal",
-        `${path} was written by a newer dragoman (schema ${versionOf(database)}, this one knows ${migrations.length}).`,
+        `${path} was written by a newer dragoman (schema ${version}, this one knows ${migrations.length}).`,
       );
     // The switch answers BUSY at once while another process opens the same file, whatever the timeout.
     insist(tries, () => database.run("PRAGMA journal_mode = WAL"));
     for (const pragma of ["synchronous = NORMAL", "trusted_schema = OFF", "foreign_keys = ON"])
       database.run(`PRAGMA ${pragma}`);
-    while (versionOf(database) < migrations.length) insist(tries, () => migrate(database, migrations));
+    while (insist(tries, () => versionOf(database)) < migrations.length)
+      insist(tries, () => migrate(database, migrations));
     return database;
   } catch (error) {
     database.close();
@@ -86,11 +89,10 @@ export function versionOf(database: Database): number {
   return database.query<{ user_version: number }, []>("PRAGMA user_version").get()!.user_version;
 }
 
-function insist(tries: number, work: () => void): void {
+function insist<T>(tries: number, work: () => T): T {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      work();
-      return;
+      return work();
     } catch (error) {
       if (!isBusy(error) || attempt >= tries) throw error;
       Bun.sleepSync(50);

@@ -725,7 +725,7 @@ describe("200,000 requests", () => {
     const [columns, values] = [Object.keys(entry()), Object.values(entry())];
     const spelled = columns.map((name, at) => {
       if (name === "request_id") return "'row-' || n";
-      if (name === "started_at_ms") return `${now - 14 * 86_400_000} + n * 6000`;
+      if (name === "started_at_ms") return `${now - 13 * 86_400_000} + n * 5600`;
       if (name === "upstream_model") return "'model-' || (n % 7)";
       const value = values[at];
       return value === null ? "NULL" : typeof value === "number" ? String(value) : `'${value!.replaceAll("'", "''")}'`;

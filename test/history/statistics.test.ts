@@ -315,7 +315,7 @@ describe("200,000 rows", () => {
     begin();
     seed(path);
     database = new Database(path, { readonly: true, strict: true });
-  });
+  }, 60_000);
   afterAll(() => {
     database.close();
     end();
