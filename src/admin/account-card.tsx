@@ -1,6 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** An account at a glance: what is left, until when, and how long it lasts at this pace. */
-
 import { isCounted } from "../accounts/quota";
 import { entryOf } from "../json";
 import type { AccountItem } from "./accounts";

@@ -23,7 +23,7 @@ export interface Exchange {
    * One try with one account (null: with a provider, which has none), and how it ended: an HTTP status, or the error
    * that came instead.
    */
-  attempted(account: Asked | null, outcome: number | ProxyError, ms: number): void;
+  attempted(account: Tried | null, outcome: number | ProxyError, ms: number): void;
   /** The account that answered: the proofs in its reply are its own. */
   servedBy(account: Account): void;
   mended(name: string): void;
@@ -48,7 +48,7 @@ export interface Exchange {
   failed(thrown: unknown): ProxyError;
 }
 
-type Asked = Pick<Account, "id" | "key">;
+type Tried = Pick<Account, "id" | "key">;
 
 const clientClosed = "client_closed";
 /** Spoken to nobody. */
@@ -78,11 +78,11 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
   const mends = new Set<string>();
   const dropped = new Set<string>();
   /** A temporary account may learn its name meanwhile. */
-  const attempts: { account: Asked | null; status?: number; error?: string; ms: number }[] = [];
+  const attempts: { account: Tried | null; status?: number; error?: string; ms: number }[] = [];
   let incoming: Incoming | undefined;
   let target: KnownTarget | undefined;
   let facts: Facts | undefined;
-  let asked: Asked | null = null;
+  let tried: Tried | null = null;
   let server: Account | undefined;
   let firstByteMs: number | undefined;
   let begun = false;
@@ -100,8 +100,8 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
     client_dialect: dialect,
     upstream_dialect: target?.dialect ?? null,
     upstream_endpoint: target?.endpoint ?? null,
-    account_id: asked?.id ?? null,
-    account_key: asked?.key ?? null,
+    account_id: tried?.id ?? null,
+    account_key: tried?.key ?? null,
     client_model: incoming?.model ?? null,
     upstream_model: target?.model.id ?? null,
     stream: incoming?.stream ? 1 : 0,
@@ -152,7 +152,7 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
         `${request.method} ${path}`,
         incoming?.model,
         target && target.model.id !== incoming?.model ? `→ ${target.model.id}` : undefined,
-        asked && `· ${asked.id}`,
+        tried && `· ${tried.id}`,
         `· ${status}`,
         usage.input === undefined
           ? undefined
@@ -211,7 +211,7 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
       changed();
     },
     attempted(account, outcome, ms) {
-      asked = account;
+      tried = account;
       if (typeof outcome === "number") attempts.push({ account, status: outcome, ms });
       else attempts.push({ account, error: request.signal.aborted ? clientClosed : outcome.kind, ms });
       changed();
