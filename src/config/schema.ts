@@ -26,9 +26,9 @@ const headerValue = z
   .max(4_096)
   .regex(/^[\t -~]*$/, "must be printable ASCII");
 
-/** Those that frame the request or carry an account's token. */
+/** Those that frame the request, carry an account's token, or say whether a person asked. */
 const ownHeaders =
-  /^(host|connection|keep-alive|content-length|transfer-encoding|te|trailer|upgrade|expect|proxy-.*|authorization|cookie)$/i;
+  /^(x-initiator|host|connection|keep-alive|content-length|transfer-encoding|te|trailer|upgrade|expect|proxy-.*|authorization|cookie)$/i;
 
 /** The first parts of our own paths: a provider of that name could never be reached, or would hide one of them. */
 export const ownSegments: ReadonlySet<string> = new Set(["v1", "admin", "api", "usage", "token", "health", "assets"]);

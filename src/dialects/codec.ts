@@ -5,8 +5,13 @@ import type { Sink, Stage } from "../net/stream";
 import type { Conversation, JsonObject } from "./hub/conversation";
 import type { ModelFacts } from "./hub/model";
 import type { ReplyError, ReplyEvent } from "./hub/reply";
+import type { Overview } from "./overview";
+
+export type { Overview } from "./overview";
 
 export interface Codec {
+  /** Who speaks and what is shown, also of a request that cannot be decoded. */
+  overview(body: JsonObject): Overview;
   /** @throws ProxyError `invalid_request` naming the field that cannot be read. */
   decodeRequest(body: unknown): Conversation;
   /**

@@ -4,6 +4,7 @@ import type { Codec } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { isObject, parseJson, parseSpelt, SpeltNumber } from "../json";
+import { type Initiator, initiatorOf } from "./initiator";
 
 export interface Incoming {
   /** As it was sent, without a byte order mark. Its text is not kept: of a large prompt that is as much again, or twice. */
@@ -58,45 +59,21 @@ export async function readJson(
 }
 
 /** What can be learnt from a conversation about who speaks and what is sent; headers need it even in passthrough. */
-export interface Facts {
-  initiator: "user" | "agent";
-  /** Why, for the history. */
-  reason: string;
+export interface Facts extends Initiator {
   /** An image is in it, in a tool's result or elsewhere. */
   vision: boolean;
 }
 
-/** Looks through the hub; a body the codec cannot read still goes on, with the facts' defaults. */
-export function readFacts(codec: Codec, body: JsonObject): Facts & { conversation?: Conversation } {
-  let conversation: Conversation;
+/** Read member by member; the conversation is missing where the codec cannot read it, and the request may go on as it is. */
+export function readFacts(codec: Codec, body: JsonObject, headers: Headers): Facts & { conversation?: Conversation } {
+  const overview = codec.overview(body);
+  const facts = { ...initiatorOf(overview, headers), vision: overview.image };
   try {
-    conversation = codec.decodeRequest(body);
+    return { ...facts, conversation: codec.decodeRequest(body) };
   } catch (thrown) {
     if (!(thrown instanceof ProxyError)) throw thrown;
-    return { initiator: "user", reason: "the request could not be read", vision: false };
+    return facts;
   }
-  return { ...whoSpeaks(conversation), vision: conversation.turns.some(({ parts }) => hasImage(parts)), conversation };
-}
-
-/**
- * A turn a person wrote is `user`; a reply to tool results is `agent`, also when the client put its own reminders
- * beside them; unsure is `user`. System turns do not count: some clients end with one.
- */
-function whoSpeaks({ turns }: Conversation): Pick<Facts, "initiator" | "reason"> {
-  const last = turns.findLast(({ role }) => role !== "system");
-  if (!last) return { initiator: "user", reason: "there is no turn" };
-  if (last.role === "assistant") return { initiator: "user", reason: "the last turn is the model's own" };
-  if (!last.parts.some(({ kind }) => kind === "tool-result")) return { initiator: "user", reason: "a person's turn" };
-  const words = last.parts.filter(
-    (part) => part.kind === "text" && !part.text.trimStart().startsWith("<system-reminder>"),
-  );
-  return words.length > 0
-    ? { initiator: "user", reason: "a person's words beside tool results" }
-    : { initiator: "agent", reason: "tool results" };
-}
-
-function hasImage(parts: Conversation["turns"][number]["parts"]): boolean {
-  return parts.some((part) => part.kind === "image" || (part.kind === "tool-result" && hasImage(part.parts)));
 }
 
 function refuseEncodings(headers: Headers): void {

@@ -23,7 +23,10 @@ export async function relayToProvider(app: App, request: Request, caller: Visito
     const incoming = await readIncoming(request);
     caller.keepOpen();
     exchange.asked(incoming);
-    exchange.routed(providerTarget(provider, incoming.model), readFacts(codecs.messages, incoming.body));
+    exchange.routed(
+      providerTarget(provider, incoming.model),
+      readFacts(codecs.messages, incoming.body, request.headers),
+    );
     const call = untouched(incoming, exchange, provider.who);
     const headersWithin = call.stream ? app.limits.streamHeaders : app.limits.fullHeaders;
     const response = await ask(

@@ -21,7 +21,7 @@ export async function relay(app: App, request: Request, caller: Visitor, dialect
     exchange.asked(incoming);
     const target = await chooseTarget(app, incoming.model, dialect);
     const codec = codecs[dialect];
-    const facts = readFacts(codec, incoming.body);
+    const facts = readFacts(codec, incoming.body, request.headers);
     exchange.routed(target, facts);
     const wishes = { webSearch: app.config.current.useResponsesApiWebSearch };
     const call =

@@ -90,6 +90,7 @@ describe("wrong values are refused by path:", () => {
     [{ upstreamHeaders: { "x-a": "1\r\nx-b: 2" } }, "upstreamHeaders.x-a"],
     [{ upstreamHeaders: { "x-a": "é" } }, "upstreamHeaders.x-a"],
     [{ upstreamHeaders: { "x-a": 1 } }, "upstreamHeaders.x-a"],
+    [{ upstreamHeaders: { "X-Initiator": "agent" } }, "upstreamHeaders.X-Initiator"],
     [{ upstreamHeaders: { Authorization: "Bearer x" } }, "upstreamHeaders.Authorization"],
     [{ upstreamHeaders: { "Content-Length": "1" } }, "upstreamHeaders.Content-Length"],
     [{ upstreamHeaders: { "proxy-connection": "1" } }, "upstreamHeaders.proxy-connection"],

@@ -84,7 +84,6 @@ describe("a row tells", () => {
     };
     const result = { role: "tool", tool_call_id: "c1", content: "done" };
     const person = { role: "user", content: "Hello" };
-    const reminder = { role: "user", content: "<system-reminder>Be brief.</system-reminder>" };
     const turns: [object[], string][] = [
       [[person], "user"],
       [[person, call, result], "agent"],
@@ -99,7 +98,6 @@ describe("a row tells", () => {
         initiator,
       ]);
     }
-    expect(reminder.role).toBe("user");
   });
 });
 

@@ -4,10 +4,12 @@ import { requestHeaders } from "./betas";
 import { collectStream } from "./collect";
 import { encodeError } from "./errors";
 import { asked, endIn, mendReply, mendRequest, mendStream, repairRequest } from "./mend";
+import { overview } from "./overview";
 import { decodeReply, decodeStream, encodeReply, encodeStream } from "./reply";
 import { decodeRequest, encodeRequest } from "./request";
 
 export const messages: Codec = {
+  overview,
   decodeRequest,
   encodeRequest,
   requestHeaders,

@@ -3,11 +3,13 @@ import type { Codec } from "../codec";
 import { encodeError, sessionOf } from "../openai";
 import { collectStream } from "./collect";
 import { asked, mendReply, mendRequest, mendStream } from "./mend";
+import { overview } from "./overview";
 import { decodeReply, decodeStream, encodeReply, encodeStream } from "./reply";
 import { decodeRequest, encodeRequest } from "./request";
 import { repairForeignItems } from "./rules";
 
 export const responses: Codec = {
+  overview,
   decodeRequest,
   encodeRequest,
   repairRequest: repairForeignItems,

@@ -1,0 +1,23 @@
+/** Who speaks in a request of the chat dialect, and whether it shows an image. */
+import { isObject } from "../../json";
+import type { JsonObject } from "../hub/conversation";
+import { type Overview, overviewOf, type Said } from "../overview";
+
+/** `function` is what the role `tool` was called before; both are in the OpenAI SDK's ChatCompletionMessageParam. */
+const speakers = new Map<unknown, Said["by"]>([
+  ["system", "system"],
+  ["developer", "system"],
+  ["assistant", "model"],
+  ["tool", "tool"],
+  ["function", "tool"],
+]);
+
+const types = { text: new Set(["text"]), image: new Set(["image_url"]) };
+
+export function overview({ messages }: JsonObject): Overview {
+  const said = (Array.isArray(messages) ? messages : []).filter(isObject);
+  return overviewOf(
+    said.map(({ role, content }) => ({ by: speakers.get(role) ?? "user", content })),
+    types,
+  );
+}

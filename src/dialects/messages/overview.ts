@@ -1,0 +1,23 @@
+/** Who speaks in a request of the messages dialect, and whether it shows an image. */
+import type { JsonObject } from "../hub/conversation";
+import { type Overview, overviewOf, type Said } from "../overview";
+import { objectsIn } from "./walk";
+
+const speakers = new Map<unknown, Said["by"]>([
+  ["system", "system"],
+  ["assistant", "model"],
+]);
+
+const types = {
+  text: new Set(["text"]),
+  image: new Set(["image"]),
+  /** `tool_result`, and those of tools with a type of their own, as `mcp_tool_result`. */
+  isResult: (type: unknown) => typeof type === "string" && /(?:^|_)tool_result$/.test(type),
+};
+
+export function overview({ messages }: JsonObject): Overview {
+  return overviewOf(
+    objectsIn(messages).map(({ role, content }) => ({ by: speakers.get(role) ?? "user", content })),
+    types,
+  );
+}

@@ -1,0 +1,34 @@
+/** Who speaks in a request of the responses dialect, and whether it shows an image. */
+import { isObject } from "../../json";
+import type { JsonObject } from "../hub/conversation";
+import { type Overview, overviewOf, type Said } from "../overview";
+
+const speakers = new Map<unknown, Said["by"]>([
+  ["system", "system"],
+  ["developer", "system"],
+  ["assistant", "model"],
+]);
+
+const types = {
+  text: new Set(["input_text", "output_text", "text"]),
+  image: new Set(["input_image", "computer_screenshot"]),
+};
+
+export function overview({ input }: JsonObject): Overview {
+  if (typeof input === "string") return overviewOf([{ by: "user", content: input }], types);
+  return overviewOf((Array.isArray(input) ? input : []).filter(isObject).map(read), types);
+}
+
+/**
+ * Messages have a role. Of the items without one in the OpenAI SDK's ResponseInputItem those whose type ends in
+ * `_output`, and the answer to an MCP server's question, follow a call; the others are what the model made before.
+ */
+function read({ type, role, content, output }: JsonObject): Said {
+  if (role !== undefined) return { by: speakers.get(role) ?? "user", content };
+  if (typeof type !== "string" || type === "message") return { by: "user", content };
+  if (/_(?:output|response)$/.test(type)) return { by: "tool", content: output };
+  return { by: settings.has(type) ? "system" : "model", content };
+}
+
+/** Items that nobody says. */
+const settings = new Set(["additional_tools", "compaction_trigger"]);
