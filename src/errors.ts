@@ -1,28 +1,52 @@
 /**
- * What can go wrong, as a closed list: each kind has its status, and its name in each family's words.
+ * Whether a request that failed may be served when it comes again as it is: `soon`; `later`, when a rest of over
+ * {@link longRest} is over; `never`, before a person has acted.
+ */
+export type Again = "soon" | "later" | "never";
+
+/**
+ * What can go wrong, as a closed list: each kind has its status, its name in each family's words, and whether the same
+ * request may be served when it comes again ({@link againOf}).
  * Thrown where it is known, spoken where it leaves (`encodeError` of a dialect).
  */
 export const kinds = {
-  invalid_request: { status: 400, openai: "invalid_request_error", anthropic: "invalid_request_error" },
-  authentication: { status: 401, openai: "authentication_error", anthropic: "authentication_error" },
-  permission: { status: 403, openai: "permission_error", anthropic: "permission_error" },
-  not_found: { status: 404, openai: "invalid_request_error", anthropic: "not_found_error" },
-  method_not_allowed: { status: 405, openai: "invalid_request_error", anthropic: "invalid_request_error" },
+  invalid_request: { status: 400, openai: "invalid_request_error", anthropic: "invalid_request_error", again: "never" },
+  authentication: { status: 401, openai: "authentication_error", anthropic: "authentication_error", again: "never" },
+  permission: { status: 403, openai: "permission_error", anthropic: "permission_error", again: "never" },
+  not_found: { status: 404, openai: "invalid_request_error", anthropic: "not_found_error", again: "never" },
+  method_not_allowed: {
+    status: 405,
+    openai: "invalid_request_error",
+    anthropic: "invalid_request_error",
+    again: "never",
+  },
   /** Something else has changed meanwhile. */
-  conflict: { status: 409, openai: "invalid_request_error", anthropic: "invalid_request_error" },
-  too_large: { status: 413, openai: "invalid_request_error", anthropic: "request_too_large" },
-  unsupported_media: { status: 415, openai: "invalid_request_error", anthropic: "invalid_request_error" },
+  conflict: { status: 409, openai: "invalid_request_error", anthropic: "invalid_request_error", again: "never" },
+  too_large: { status: 413, openai: "invalid_request_error", anthropic: "request_too_large", again: "never" },
+  unsupported_media: {
+    status: 415,
+    openai: "invalid_request_error",
+    anthropic: "invalid_request_error",
+    again: "never",
+  },
   /** Another protocol was asked for than the one that is served. */
-  upgrade_required: { status: 426, openai: "invalid_request_error", anthropic: "invalid_request_error" },
-  rate_limit: { status: 429, openai: "rate_limit_error", anthropic: "rate_limit_error" },
-  quota: { status: 429, openai: "insufficient_quota", anthropic: "rate_limit_error" },
-  internal: { status: 500, openai: "server_error", anthropic: "api_error" },
-  upstream: { status: 502, openai: "upstream_error", anthropic: "api_error" },
-  no_account: { status: 503, openai: "server_error", anthropic: "api_error" },
-  timeout: { status: 504, openai: "timeout_error", anthropic: "timeout_error" },
+  upgrade_required: {
+    status: 426,
+    openai: "invalid_request_error",
+    anthropic: "invalid_request_error",
+    again: "never",
+  },
+  rate_limit: { status: 429, openai: "rate_limit_error", anthropic: "rate_limit_error", again: "soon" },
+  quota: { status: 429, openai: "insufficient_quota", anthropic: "rate_limit_error", again: "later" },
+  internal: { status: 500, openai: "server_error", anthropic: "api_error", again: "soon" },
+  upstream: { status: 502, openai: "upstream_error", anthropic: "api_error", again: "soon" },
+  no_account: { status: 503, openai: "upstream_error", anthropic: "api_error", again: "never" },
+  timeout: { status: 504, openai: "timeout_error", anthropic: "timeout_error", again: "soon" },
   /** We were called by ourselves. */
-  loop: { status: 508, openai: "server_error", anthropic: "api_error" },
-} as const;
+  loop: { status: 508, openai: "server_error", anthropic: "api_error", again: "never" },
+  /** What would be said with a status that clients repeat in silence, said so that they show it at once. */
+  unable: { status: 424, openai: "upstream_error", anthropic: "api_error", again: "never" },
+} as const satisfies Record<string, { status: number; openai: string; anthropic: string; again: Again }>;
 
 export type Kind = keyof typeof kinds;
 
@@ -69,11 +93,33 @@ export function codeOf(thrown: unknown): string {
   return thrown instanceof Error && "code" in thrown && typeof thrown.code === "string" ? thrown.code : "";
 }
 
-/**
- * When to come again. Official SDKs sleep through a `retry-after` of any length: beyond half a minute they are told not
- * to try by themselves.
- */
+/** Codes that say more than their kind. */
+const againByCode: Record<string, Again> = {
+  /** The owner of a provider's key must mend it. */
+  provider_refused: "never",
+};
+
+/** Statuses of an upstream's own that ask to come again, whatever kind they are. */
+const repeated: ReadonlySet<number> = new Set([408, 409, 425]);
+
+/** Which failures a client may repeat by itself: the one place that tells. */
+export function againOf({ kind, details }: ProxyError): Again {
+  const { code = "", status = 0, headers = {} } = details;
+  const told = Object.hasOwn(againByCode, code) ? againByCode[code] : undefined;
+  if (told) return told;
+  if (headers["x-should-retry"] === "true") return "soon";
+  const rest = Number(headers["retry-after"] ?? Number.NaN);
+  if (rest >= 0) return isLong(rest) ? "later" : "soon";
+  if (headers["x-should-retry"] === "false") return "never";
+  return repeated.has(status) ? "soon" : kinds[kind].again;
+}
+
+/** Seconds. Official SDKs sleep through a `retry-after` of any length: beyond this they are told not to try by themselves. */
+const longRest = 30;
+const isLong = (seconds: number) => seconds > longRest;
+
+/** When to come again. */
 export const retryHeaders = (seconds: number): Record<string, string> => ({
   "retry-after": String(seconds),
-  ...(seconds > 30 ? { "x-should-retry": "false" } : {}),
+  ...(isLong(seconds) ? { "x-should-retry": "false" } : {}),
 });

@@ -6,6 +6,7 @@ import { clientRoutes, methodsByPath } from "./api/routes";
 import type { App } from "./app";
 import type { Config } from "./config/schema";
 import { codecs } from "./dialects/codecs";
+import type { Dialect } from "./dialects/hub/conversation";
 import { asProxyError, codeOf, ProxyError } from "./errors";
 import {
   type Caller,
@@ -16,6 +17,7 @@ import {
   refuseMethods,
   type Visitor,
 } from "./net/guard";
+import { toldTo } from "./relay/client-error";
 
 /** Where to listen. */
 export interface Binding {
@@ -140,9 +142,18 @@ function speak(app: App, thrown: unknown, request: Request, requestId: string): 
   if (error.kind === "internal") app.logger.error(`${request.method} failed unforeseen.`, error.details.cause);
   const spoken = new ProxyError(error.kind, app.logger.scrub(error.message, 2048), error.details);
   const path = pathOf(request);
-  const dialect = /^\/(?:(?:v1\/){1,2}messages|(?!v1\/)[^/]+\/v1\/)/.test(path) ? "messages" : "chat";
-  const body = isAdminPath(path) ? encodeAdminError(spoken) : codecs[dialect].encodeError(spoken, requestId);
-  return Response.json(body, { status: error.status, headers: error.details.headers });
+  if (isAdminPath(path))
+    return Response.json(encodeAdminError(spoken), { status: error.status, headers: error.details.headers });
+  const dialect = dialectAt(path);
+  const told = toldTo(spoken, dialect, request.headers.get("user-agent"));
+  const body = codecs[dialect].encodeError(told, requestId);
+  return Response.json(body, { status: told.status, headers: told.details.headers });
+}
+
+/** What a caller of a path understands; where it is nobody's, the words of most. */
+function dialectAt(path: string): Dialect {
+  if (/^\/(?:(?:v1\/){1,2}messages|(?!v1\/)[^/]+\/v1\/)/.test(path)) return "messages";
+  return path === "/v1/responses" ? "responses" : "chat";
 }
 
 /** Empty where a malformed Host has made the URL a bare path. */

@@ -67,7 +67,7 @@ function Accounts({ accounts, snapshots, now }: AccountsProps): Markup {
     return (
       <section class="empty">
         <h2>No account is signed in</h2>
-        <p>Until one is, requests are answered with 503.</p>
+        <p>Until one is, requests are refused.</p>
         <SignInHint />
       </section>
     );

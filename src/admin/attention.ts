@@ -45,7 +45,7 @@ export function attentionOf(
       "/admin/config",
     );
   if (accounts.length === 0)
-    say("bad", "No account is signed in.", "Until one is, requests are answered with 503.", "/admin/accounts");
+    say("bad", "No account is signed in.", "Until one is, requests are refused.", "/admin/accounts");
   for (const account of accounts) {
     const { account_id: id, account_key, state, reason, until_ms } = account;
     const until = until_ms === null ? "" : ` until ${moment(until_ms, now)}`;

@@ -27,8 +27,7 @@ export function welcome(app: App, listening: Listening): string[] {
 }
 
 function accountsLine({ accounts }: App): string {
-  if (accounts.length === 0)
-    return "none yet: requests are answered with 503 until one is there. Sign in with `dragoman auth`";
+  if (accounts.length === 0) return "none yet: requests are refused until one is there. Sign in with `dragoman auth`";
   return accounts.map(({ id, temporary }) => (temporary ? "a temporary one, for this run" : id)).join(", ");
 }
 

@@ -1,5 +1,6 @@
 /** Coding agents of the terminal: each with a file of its own. */
 import { isObject } from "../json";
+import { codexName, opencodeName } from "./agent-names";
 import { valueAt } from "./formats";
 import { locations } from "./locate";
 import { type Model, serves, withModel } from "./models";
@@ -74,7 +75,7 @@ const codex: Client = {
   name: "Codex",
   speaks: "responses",
   dialect: "responses",
-  known: /^codex/i,
+  known: codexName,
   file: {
     format: "toml",
     locate: locations.codex,
@@ -133,7 +134,7 @@ const opencode: Client = {
   name: "opencode",
   speaks: "messages, responses, chat",
   dialect: "chat",
-  known: /^opencode/i,
+  known: opencodeName,
   file: {
     format: "json",
     locate: locations.opencode,

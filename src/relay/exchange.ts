@@ -9,6 +9,7 @@ import type { Running } from "../history/live";
 import { describeCause } from "../logger";
 import type { Caller } from "../net/guard";
 import { costOf } from "../upstream/price";
+import { toldTo } from "./client-error";
 import type { Facts, Incoming } from "./incoming";
 import { redact } from "./redact";
 import type { KnownTarget } from "./target";
@@ -251,8 +252,9 @@ export function beginExchange(app: App, request: Request, caller: Caller, dialec
       }
       const failure = asProxyError(ending.signal.aborted ? ending.signal.reason : thrown);
       error = { type: failure.details.code ?? failure.kind, message: failure.message };
-      write(failure.status);
-      if (failure.kind !== "internal") return failure;
+      const told = toldTo(failure, dialect === "embeddings" ? "chat" : dialect, request.headers.get("user-agent"));
+      write(told.status);
+      if (failure.kind !== "internal") return told;
       const cause = withoutContent(describeCause(failure.details.cause));
       app.logger.error("A request failed in a way nobody foresaw.", cause);
       return new ProxyError("internal", failure.message, { ...failure.details, cause });

@@ -281,7 +281,7 @@ describe("cancelling", () => {
     ["before its first byte", { stream: true }, "[demo: slow-headers 20] Hello"],
     ["that is not streamed", { stream: false }, "[demo: slow-headers 20] Hello"],
     ["that was accepted, but is silent", { stream: true }, "[demo: silence 20] Hello"],
-  ])("a request %s gives 503, which clients do not repeat", async (name, more, prompt) => {
+  ])("a request %s gives 424, which clients do not repeat", async (name, more, prompt) => {
     await using proxy = await startProxy();
     if (name.includes("silent"))
       proxy.demo.intercept(
@@ -297,13 +297,13 @@ describe("cancelling", () => {
     await Bun.sleep(50);
     expect((await cancel(proxy, id)).status).toBe(200);
     const response = await asked;
-    expect([response.status, response.headers.get("x-should-retry")]).toEqual([503, "false"]);
+    expect([response.status, response.headers.get("x-should-retry")]).toEqual([424, "false"]);
     expect(await response.json()).toMatchObject({
       error: { code: "cancelled", message: expect.stringContaining("owner") },
     });
     if (!name.includes("silent")) await until(() => proxy.demo.open === 0);
     expect(proxy.rows()).toMatchObject([
-      { request_id: id, http_status: 503, error_type: "cancelled", account_id: "octo-demo" },
+      { request_id: id, http_status: 424, error_type: "cancelled", account_id: "octo-demo" },
     ]);
     expect(proxy.app.accounts[0]!.state.name).toBe("ready");
   });
@@ -325,7 +325,7 @@ describe("cancelling", () => {
     const id = await oneRunning(proxy);
     await Bun.sleep(50);
     await cancel(proxy, id);
-    expect((await asked).status).toBe(503);
+    expect((await asked).status).toBe(424);
     await gone.promise;
     expect(proxy.rows()).toMatchObject([{ request_id: id, error_type: "cancelled", account_id: null }]);
   });

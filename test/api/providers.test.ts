@@ -195,16 +195,16 @@ test.each([
   expect(provider.seen.map((each) => each.path)).toEqual([path]);
 });
 
-test("PR05: an address that leads back to us is 508 after one hop, over our own models and over itself", async () => {
+test("PR05: an address that leads back to us is 424 after one hop, over our own models and over itself", async () => {
   await using own = await startProxy();
   const provider = (baseUrl: string) => ({ type: "anthropic", baseUrl, apiKey: "pk-own-0123456789" });
   await own.app.config.change({ providers: { models: provider(own.url), self: provider(`${own.url}/self`) } });
   for (const name of ["models", "self"]) {
     const response = await own.post(`/${name}/v1/messages`, hello);
-    expect([response.status, response.headers.get("x-should-retry")]).toEqual([508, "false"]);
+    expect([response.status, response.headers.get("x-should-retry")]).toEqual([424, "false"]);
     expect(await response.json()).toMatchObject({ type: "error", error: { type: "api_error" } });
   }
-  expect(own.rows().map(({ http_status }) => http_status)).toEqual([508, 508]);
+  expect(own.rows().map(({ http_status }) => http_status)).toEqual([424, 424]);
   expect(own.demo.journal.filter(({ path }) => path === "/v1/messages")).toEqual([]);
 });
 
@@ -282,11 +282,11 @@ describe("what a client gets", () => {
 });
 
 describe("what fails at a provider", () => {
-  test.each([401, 403])("PR04: its %i is 502 that names it, and does not show the key it repeats", async (status) => {
+  test.each([401, 403])("PR04: its %i is 424 that names it, and does not show the key it repeats", async (status) => {
     for (const words of [`invalid x-api-key ${strictKey}`, ""]) {
       strict.next(() => (words ? problem(status, "authentication_error", words) : new Response("no", { status })));
       const response = await send("/strict/v1/messages");
-      expect([response.status, response.headers.get("x-should-retry")]).toEqual([502, "false"]);
+      expect([response.status, response.headers.get("x-should-retry")]).toEqual([424, "false"]);
       const text = await response.text();
       expect(JSON.parse(text)).toMatchObject({
         type: "error",
@@ -297,11 +297,11 @@ describe("what fails at a provider", () => {
       });
       expect(text).not.toContain(strictKey);
     }
-    expect(proxy.rows()[0]).toMatchObject({ http_status: 502, error_type: "provider_refused" });
+    expect(proxy.rows()[0]).toMatchObject({ http_status: 424, error_type: "provider_refused" });
     expect(proxy.lines.join("")).not.toContain(strictKey);
   });
 
-  test("a configured key that is wrong, or sent in the wrong way, is such a 502", async () => {
+  test("a configured key that is wrong, or sent in the wrong way, is such a 424", async () => {
     await using other = await startProxy({
       config: {
         providers: {
@@ -311,8 +311,8 @@ describe("what fails at a provider", () => {
       },
     });
     for (const name of ["wrong", "way"]) {
-      expect((await other.post(`/${name}/v1/messages`, hello)).status).toBe(502);
-      expect((await fetch(`${other.url}/${name}/v1/models`)).status).toBe(502);
+      expect((await other.post(`/${name}/v1/messages`, hello)).status).toBe(424);
+      expect((await fetch(`${other.url}/${name}/v1/models`)).status).toBe(424);
     }
   });
 

@@ -127,7 +127,7 @@ describe.concurrent("a start without an account, at a terminal", () => {
     await using terminal = atTerminal(["start", "--port", "0"], github.env, github.home);
     await terminal.shows("No account is signed in. Sign in to GitHub now? [Y/n]");
     const url = /http:\/\/127\.0\.0\.1:\d+/.exec(terminal.screen())![0];
-    expect((await ask(url)).status).toBe(503);
+    expect((await ask(url)).status).toBe(424);
     terminal.type("\n");
     await terminal.shows("enter the code DEMO-0001");
     expect((await fetch(`${url}/health`)).status).toBe(200);

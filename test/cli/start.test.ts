@@ -41,7 +41,7 @@ describe("a start", () => {
     const { url } = await command.ready();
     expect(command.stderr()).toContain("dragoman auth");
     expect((await fetch(`${url}/health`)).status).toBe(200);
-    expect((await fetch(`${url}/v1/chat/completions`, { method: "POST", body: ask("Hello") })).status).toBe(503);
+    expect((await fetch(`${url}/v1/chat/completions`, { method: "POST", body: ask("Hello") })).status).toBe(424);
   });
 
   test("makes a folder and files that only their owner can read, whatever the umask", async () => {

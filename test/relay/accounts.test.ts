@@ -324,11 +324,11 @@ describe("a sign-in or a right is missing", () => {
     expect(states(proxy)).toEqual(["ready", "ready", "ready"]);
   });
 
-  test("T03: a 401 that persists costs each account one exchange; nobody left is 503, never 401", async () => {
+  test("T03: a 401 that persists costs each account one exchange; nobody left is 424, never 401", async () => {
     await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
     proxy.demo.intercept(chat, () => new Response("unauthorized: token expired\n", { status: 401 }), always);
     const { status, error } = await post(proxy);
-    expect([status, error.code]).toEqual([503, "accounts_failed"]);
+    expect([status, error.code]).toEqual([424, "accounts_failed"]);
     expect(error.message).toContain("octo-demo: ");
     expect(error.message).toContain("work-demo: ");
     expect(asked(proxy, "/copilot_internal/v2/token").toSorted()).toEqual(["octo", "octo", "work", "work"]);

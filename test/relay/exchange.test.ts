@@ -174,7 +174,7 @@ describe("the account's token", () => {
     expect(proxy.rows().some(({ attempts }) => JSON.parse(attempts).length === 2)).toBe(true);
   });
 
-  test("T03: a 401 that persists is one exchange, a failed account, and 503 for the client", async () => {
+  test("T03: a 401 that persists is one exchange, a failed account, and 424 for the client", async () => {
     await using proxy = await startProxy();
     proxy.demo.intercept(
       "/chat/completions",
@@ -182,9 +182,9 @@ describe("the account's token", () => {
       Number.POSITIVE_INFINITY,
     );
     const response = await proxy.post("/v1/chat/completions", hello);
-    expect(response.status).toBe(503);
+    expect(response.status).toBe(424);
     expect(exchangesOf(proxy)).toBe(2);
-    expect((await proxy.post("/v1/chat/completions", hello)).status).toBe(503);
+    expect((await proxy.post("/v1/chat/completions", hello)).status).toBe(424);
     expect(exchangesOf(proxy)).toBe(2);
     expect(((await (await fetch(`${proxy.url}/health`)).json()) as { accounts: string[] }).accounts).toEqual([
       "failed",
@@ -234,10 +234,10 @@ describe("the account's token", () => {
     expect(proxy.demo.journal.at(-1)!.headers).toMatchObject({ "x-github-api-version": "2027-01-01", "x-more": "1" });
   });
 
-  test("T12: without any account the answer is 503 with the one command that helps", async () => {
+  test("T12: without any account the answer is 424 with the one command that helps", async () => {
     await using proxy = await startProxy({ accounts: [] });
     const response = await proxy.post("/v1/chat/completions", hello);
-    expect(response.status).toBe(503);
+    expect([response.status, response.headers.get("x-should-retry")]).toEqual([424, "false"]);
     expect(await response.json()).toMatchObject({
       error: { code: "no_account", message: expect.stringContaining("dragoman auth") },
     });
