@@ -1,12 +1,14 @@
 /**
  * Real clients from npm, pointed at the demo by `dragoman connect --write`, do a small task on a Claude, a GPT and a
- * Gemini model; once each with a client key, and once where a person has settings already. `--undo` ends each run. Needs npm and its registry; not part of the tests, because the clients are large.
+ * Gemini model; once each with a client key, and once where a person has settings already. `--undo` ends each run. Then what cannot
+ * be served must be told at once. Needs npm and its registry; not part of the tests, because the clients are large.
  */
 import { clientOf } from "../../src/clients/table";
 import type { Dialect } from "../../src/dialects/hub/conversation";
 import { type Attempt, endAll, type Outcome, tryOut } from "./attempt";
 import { models, type Tool, tools } from "./clients";
 import { install } from "./install";
+import { tellings } from "./told";
 
 /** How many run side by side. */
 const atOnce = 3;
@@ -131,5 +133,15 @@ await Promise.all(
     }
   }),
 );
-console.log(`${attempts.length - failed} passed, ${failed} failed`);
+let tried = attempts.length;
+for await (const { tool, model, name, seconds, said } of tellings(installed)) {
+  tried++;
+  const outcome = seconds === undefined ? "FAILED: its person was not told" : "ok";
+  const client = `${clientOf(tool.id).name} ${versions.get(tool.npm)}`;
+  line(client, models[model].id, "refused", "", seconds?.toFixed(1) ?? "", `${outcome} (${name})`);
+  if (seconds !== undefined) continue;
+  failed++;
+  console.log(said.trim().split("\n").slice(-30).join("\n").replace(/^/gm, "    "));
+}
+console.log(`${tried - failed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;

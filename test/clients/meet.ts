@@ -1,0 +1,70 @@
+/** A real client, pointed at a server by the settings that `dragoman connect` writes, and when it shows a sentence. */
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { chooseModels } from "../../src/clients/models";
+import { clientOf, freshFile } from "../../src/clients/table";
+import { models, type Tool } from "./clients";
+import type { Installed } from "./install";
+
+export interface Meeting {
+  tool: Tool;
+  model: keyof typeof models;
+  url: string;
+  /** What is waited for, in all that the client says. */
+  words: RegExp;
+  /** Milliseconds after which it is ended. */
+  within: number;
+}
+
+export interface Seen {
+  /** Seconds until the words were shown; undefined when they were not. */
+  shown?: number;
+  /** Seconds until it ended; undefined when it was still at it. */
+  ended?: number;
+  said: string;
+}
+
+export async function meet({ tool, model: name, url, words, within }: Meeting, installed: Installed): Promise<Seen> {
+  const startedAt = performance.now();
+  const elapsed = () => (performance.now() - startedAt) / 1000;
+  const home = mkdtempSync(join(tmpdir(), "dragoman-meet-"));
+  try {
+    const model = models[name];
+    const work = join(home, "work");
+    mkdirSync(work);
+    const client = clientOf(tool.id);
+    const path = client.file!.locate({ home, env: {} });
+    mkdirSync(dirname(path), { recursive: true });
+    const setup = client.setUp({ url, models: chooseModels(Object.values(models))!, model });
+    await Bun.write(path, freshFile(client, setup));
+    const [program = "", ...args] = tool.command("say hello", model);
+    const child = Bun.spawn([installed.program(program), ...args.slice(0, -1), ...tool.quiet.args, ...args.slice(-1)], {
+      cwd: work,
+      env: { PATH: process.env.PATH, HOME: home, ...tool.quiet.env },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+      detached: true,
+    });
+    let late = false;
+    let said = "";
+    let shown: number | undefined;
+    const timer = setTimeout(() => {
+      late = true;
+      process.kill(-child.pid, "SIGKILL");
+    }, within);
+    const listen = async (stream: ReadableStream<Uint8Array>) => {
+      const decoder = new TextDecoder();
+      for await (const chunk of stream) {
+        said += decoder.decode(chunk, { stream: true });
+        if (words.test(said)) shown ??= elapsed();
+      }
+    };
+    await Promise.all([listen(child.stdout), listen(child.stderr), child.exited]);
+    clearTimeout(timer);
+    return { shown, ended: late ? undefined : elapsed(), said };
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
