@@ -18,10 +18,14 @@ const stop = { "x-should-retry": "false" };
 interface Answer {
   status: number;
   headers: Record<string, string>;
+  /** Some clients look at it. */
+  code?: string;
 }
 
 const statuses = [400, 401, 402, 403, 404, 409, 422, 424, 429, 500, 502, 503, 504, 529];
 const answers: Answer[] = [
+  { status: 404, headers: {}, code: "model_not_found" },
+  { status: 429, headers: {}, code: "quota_exceeded" },
   ...statuses.flatMap((status) => [
     { status, headers: {} },
     { status, headers: stop },
@@ -38,10 +42,12 @@ const answers: Answer[] = [
 ];
 
 /** The answer in the words of the path that was asked. */
-function refuse(path: string, { status, headers }: Answer): Response {
+function refuse(path: string, { status, headers, code = "otter_out" }: Answer): Response {
   const codec = path.includes("messages") ? codecs.messages : codecs.chat;
-  const kind = status === 429 ? "rate_limit" : status < 500 ? "invalid_request" : "no_account";
-  const error = new ProxyError(kind, sentence, { status, code: process.env.CODE ?? "otter_out" });
+  const failed = status < 500 ? "invalid_request" : "no_account";
+  const limited = code === "quota_exceeded" ? "quota" : "rate_limit";
+  const kind = status === 429 ? limited : failed;
+  const error = new ProxyError(kind, sentence, { status, code });
   return Response.json(codec.encodeError(error, "r1"), { status, headers });
 }
 
@@ -84,7 +90,7 @@ for (const tool of chosen)
         [
           `${tool.id} ${await installed.version(tool.npm)}`,
           name,
-          answer.status,
+          `${answer.status} ${answer.code ?? ""}`.trim(),
           Object.entries(answer.headers)
             .map(([key, value]) => `${key}: ${value}`)
             .join(", "),
