@@ -51,6 +51,9 @@ function put(text: string, node: Node, [name = "", ...rest]: string[], whole: ob
   return [{ start, end, text: print(wanted, indentAt(text, found.start), style.unit, style.eol) }];
 }
 
+/** A remark that ends its line, and belongs to what stands before it. */
+const remarkBehind = /^[ \t]*(?:\/\/[^\r\n]*|\/\*(?:(?!\*\/)[^\r\n])*\*\/[ \t]*(?=[\r\n]))?/;
+
 /** A new last member, in the manner of those before it. */
 function insert(text: string, node: Node, name: string, value: unknown, { unit, eol }: Style): Change[] {
   const member = (indent: string) => `${JSON.stringify(name)}: ${print(value, indent, unit, eol)}`;
@@ -71,8 +74,7 @@ function insert(text: string, node: Node, name: string, value: unknown, { unit, 
   if (!onOwnLine || !text.slice(node.start, last.start).includes("\n"))
     return [...first, { start: behind, end: behind, text: ` ${JSON.stringify(name)}: ${onOneLine(value)}${closing}` }];
   const indent = indentAt(text, last.start);
-  const at =
-    behind + /^[ \t]*(?:\/\/[^\r\n]*|\/\*[^\r\n]*?\*\/[ \t]*(?=[\r\n]))?/.exec(text.slice(behind))![0].trimEnd().length;
+  const at = behind + remarkBehind.exec(text.slice(behind))![0].trimEnd().length;
   return [...first, { start: at, end: at, text: `${eol}${indent}${member(indent)}${closing}` }];
 }
 

@@ -123,6 +123,7 @@ describe("JSON with comments", () => {
     ["four spaces and CRLF", '{\r\n    "a": 1,\r\n    "env": { "OWN": "x" }\r\n}\r\n'],
     ["a name twice", '{ "a": 1, "env": {}, "env": { "OWN": "2" } }'],
     ["null where an object belongs", '{ "env": null }'],
+    ["two remarks on a line", '{"env": {\n  "Z":"x"/* remark 1 */},"permissions":1/* remark 2 */\n}'],
   ])("%s", (_, text) => check("json", text));
 
   test("new lines look like those around them", () => {
