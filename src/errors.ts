@@ -97,6 +97,8 @@ export function codeOf(thrown: unknown): string {
 const againByCode: Record<string, Again> = {
   /** The owner of a provider's key must mend it. */
   provider_refused: "never",
+  /** The upstream serves newer clients only. */
+  api_version_retired: "never",
 };
 
 /** Statuses of an upstream's own that ask to come again, whatever kind they are. */

@@ -207,6 +207,7 @@ export const rows: readonly Row[] = [
     status: [466],
     kind: "upstream",
     answer: 502,
+    says: "api_version_retired",
     sentence:
       'dragoman is too old for this upstream: update it, or set "upstreamHeaders": {"x-github-api-version": "<newer>"} in config.json.',
   },

@@ -411,8 +411,8 @@ describe("a sign-in or a right is missing", () => {
 
   test("A14: an upstream that is too new says that dragoman must be updated, and no account is blamed", async () => {
     await using proxy = await startProxy({ accounts: all });
-    const { status, error } = await post(proxy, "[demo: 466] Hello");
-    expect(status).toBe(502);
+    const { status, headers, error } = await post(proxy, "[demo: 466] Hello");
+    expect([status, error.code, headers.get("x-should-retry")]).toEqual([424, "api_version_retired", "false"]);
     expect(error.message).toContain("dragoman is too old for this upstream: update it");
     expect(asked(proxy)).toEqual(["octo"]);
     expect(states(proxy)).toEqual(["ready", "ready", "ready"]);
