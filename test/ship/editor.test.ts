@@ -63,7 +63,7 @@ describe.if(process.platform !== "win32")("the example", () => {
     const node = runExample(installed("broken", `exec ${quoted} "$@" --host 999.1.1.1`));
     expect(await node.exited).toBe(1);
     const said = await node.stderr.text();
-    expect(said).toContain("--host must be an address of this machine");
+    expect(said).toContain("--host must be an address or a name of this machine");
     expect(said).toContain("dragoman ended with code 2");
   });
 

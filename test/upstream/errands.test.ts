@@ -1,6 +1,7 @@
 /** The scripted model at the tools and the prompts of real clients, as they arrive. */
 import { expect, test } from "bun:test";
 import type { Ask, Tool } from "../../src/upstream/demo/ask";
+import { ownWords } from "../../src/upstream/demo/brain";
 import { errand } from "../../src/upstream/demo/errands";
 
 const tool = (name: string, properties: object, kind: Tool["kind"] = "function"): Tool => ({
@@ -52,4 +53,14 @@ test("Codex's code mode: a program, as a free text or as an argument", () => {
   expect(errand(ask(prompt, [wait, free]))).toEqual([{ tool: free, input: program }]);
   const nested = tool("functions__exec", { input: text });
   expect(errand(ask(prompt, [wait, nested]))).toEqual([{ tool: nested, input: { input: program } }]);
+});
+
+test("a person's own words stand outside the clients' tags, closed ones, however many are not", () => {
+  const reminder = "<system-reminder>be brief</system-reminder>";
+  expect(ownWords(`${reminder} write it ${reminder}down`)).toBe("write it down");
+  expect(ownWords("<system-reminder>open, <environment_context>x</environment_context>said")).toBe(
+    "<system-reminder>open, said",
+  );
+  const unclosed = "<system-reminder>".repeat(100_000);
+  expect(ownWords(unclosed)).toBe(unclosed);
 });

@@ -30,8 +30,24 @@ export function answer(ask: Ask, model: Model, orders: Orders): Plan {
 export const pieces = (text: string, size = 12): string[] => text.match(new RegExp(`.{1,${size}}`, "gsu")) ?? [];
 
 /** The person's own words: what clients put around them in tags is not meant for the model's errands. */
-export const ownWords = (text: string): string =>
-  text.replace(/<(system-reminder|environment_context|user_instructions)>[\s\S]*?<\/\1>/g, "").trim();
+export function ownWords(text: string): string {
+  const tags = /<(system-reminder|environment_context|user_instructions)>/g;
+  const unclosed = new Set<string>();
+  let kept = "";
+  let from = 0;
+  for (let tag = tags.exec(text); tag; tag = tags.exec(text)) {
+    const closing = `</${tag[1]}>`;
+    // Searched for once: a text of nothing but opening tags would take minutes.
+    const end = unclosed.has(closing) ? -1 : text.indexOf(closing, tags.lastIndex);
+    if (end === -1) {
+      unclosed.add(closing);
+      continue;
+    }
+    kept += text.slice(from, tag.index);
+    from = tags.lastIndex = end + closing.length;
+  }
+  return (kept + text.slice(from)).trim();
+}
 
 /**
  * The newest words of a person, of what each message holds of them: since the model last spoke, or before it called
