@@ -561,6 +561,7 @@ export const replies: Idea[] = [
         {},
         { output_tokens_details: { reasoning_tokens: 77 } },
       ),
+      messages: messagesReply([{ type: "text", text: "Hi." }], {}, { output_tokens_details: { thinking_tokens: 77 } }),
     },
   },
 ];

@@ -139,8 +139,11 @@ function textIn(item: JsonObject, key: string): unknown {
 }
 
 function isUsage(usage: unknown): boolean {
-  if (!isObject(usage) || !isObject(usage.input_tokens_details) || !isObject(usage.output_tokens_details)) return false;
+  if (!isObject(usage) || !isObject(usage.input_tokens_details)) return false;
   const numbers = [usage.input_tokens, usage.output_tokens, usage.total_tokens];
-  numbers.push(usage.input_tokens_details.cached_tokens, usage.output_tokens_details.reasoning_tokens);
+  numbers.push(usage.input_tokens_details.cached_tokens);
+  // Null where nobody counted the thinking that is shown: Codex reads it, but no null within.
+  if (usage.output_tokens_details !== null)
+    numbers.push(isObject(usage.output_tokens_details) ? usage.output_tokens_details.reasoning_tokens : undefined);
   return numbers.every((number) => typeof number === "number");
 }

@@ -95,7 +95,7 @@ const readers: Record<Dialect, (bodies: Json[]) => Told> = {
         cached: response.usage.input_tokens_details.cached_tokens,
         written: undefined,
         output: response.usage.output_tokens,
-        reasoning: response.usage.output_tokens_details.reasoning_tokens,
+        reasoning: response.usage.output_tokens_details?.reasoning_tokens,
       },
       stop: response.incomplete_details?.reason ?? response.status,
     };

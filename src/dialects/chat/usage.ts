@@ -4,7 +4,12 @@ import type { JsonObject } from "../hub/conversation";
 import { countIn, said } from "../hub/json";
 import type { Usage } from "../hub/reply";
 
-/** What nobody told is missing, never 0; the charge is Copilot's own member. */
+/**
+ * What nobody told is missing, never 0; the charge is Copilot's own member.
+ *
+ * OpenAI counts thinking within `completion_tokens`. Gemini on Copilot, and xAI, count it beside: their total says so, and
+ * the first has the number in `usage.reasoning_tokens` (opencode's recorded Copilot streams; xAI's API reference).
+ */
 export function decodeUsage({ usage, copilot_usage: copilot }: JsonObject): Partial<Usage> {
   const told: Partial<Usage> = {};
   const tell = (key: keyof Usage, value: unknown) => {
@@ -18,11 +23,22 @@ export function decodeUsage({ usage, copilot_usage: copilot }: JsonObject): Part
       tell("cachedInput", usage.prompt_tokens_details.cached_tokens);
       tell("cacheWrite", usage.prompt_tokens_details.cache_creation_input_tokens);
     }
-    if (isObject(usage.completion_tokens_details)) tell("reasoning", usage.completion_tokens_details.reasoning_tokens);
+    tell("reasoning", reasoningIn(usage));
+    if (isBeside(told, countIn(usage.total_tokens))) told.output = (told.output ?? 0) + (told.reasoning ?? 0);
   }
   if (isObject(copilot)) tell("nanoCredits", copilot.total_nano_aiu);
   return told;
 }
+
+function reasoningIn({ reasoning_tokens, completion_tokens_details: details }: JsonObject): number | undefined {
+  const told = [countIn(isObject(details) ? details.reasoning_tokens : undefined), countIn(reasoning_tokens)];
+  const numbers = told.filter((count) => count !== undefined);
+  return numbers.length === 0 ? undefined : Math.max(...numbers);
+}
+
+/** The total says that thinking is no part of the output. */
+const isBeside = ({ input = 0, output = 0, reasoning = 0 }: Partial<Usage>, total: number | undefined): boolean =>
+  reasoning > 0 && total === input + output + reasoning;
 
 /** The wire wants both sums or nothing: what one side told alone stands beside a 0. */
 export function encodeUsage({

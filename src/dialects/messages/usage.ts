@@ -6,9 +6,9 @@ import type { Usage } from "../hub/reply";
 
 /** Anthropic counts what the cache took and gave beside `input_tokens`, the hub within. */
 export function decodeUsage(usage: unknown, extras: JsonObject): Partial<Usage> {
-  const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens, output_tokens } = isObject(usage)
-    ? usage
-    : {};
+  const told = isObject(usage) ? usage : {};
+  const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens, output_tokens } = told;
+  const details = isObject(told.output_tokens_details) ? told.output_tokens_details : {};
   const [fresh, cachedInput] = [countIn(input_tokens), countIn(cache_read_input_tokens)];
   const cacheWrite = countIn(cache_creation_input_tokens);
   const input = fresh === undefined ? undefined : fresh + (cachedInput ?? 0) + (cacheWrite ?? 0);
@@ -17,19 +17,21 @@ export function decodeUsage(usage: unknown, extras: JsonObject): Partial<Usage> 
     ["cachedInput", cachedInput],
     ["cacheWrite", cacheWrite],
     ["output", countIn(output_tokens)],
+    ["reasoning", countIn(details.thinking_tokens)],
     ["nanoCredits", isObject(extras.copilot_usage) ? countIn(extras.copilot_usage.total_nano_aiu) : undefined],
   ] as const;
-  const told: Partial<Usage> = {};
-  for (const [key, number] of numbers) if (number !== undefined) told[key] = number;
-  return told;
+  const read: Partial<Usage> = {};
+  for (const [key, number] of numbers) if (number !== undefined) read[key] = number;
+  return read;
 }
 
 /** Strict clients refuse a message without these two numbers. */
-export function encodeUsage({ input, cachedInput, cacheWrite, output }: Partial<Usage>): JsonObject {
+export function encodeUsage({ input, cachedInput, cacheWrite, output, reasoning }: Partial<Usage>): JsonObject {
   return said({
     input_tokens: Math.max(0, (input ?? 0) - (cachedInput ?? 0) - (cacheWrite ?? 0)),
     cache_creation_input_tokens: cacheWrite,
     cache_read_input_tokens: cachedInput,
     output_tokens: output ?? 0,
+    output_tokens_details: reasoning === undefined ? undefined : { thinking_tokens: reasoning },
   });
 }

@@ -367,7 +367,7 @@ function responseWriter(asked: Conversation, wire: Wire) {
     incomplete_details: null,
     ...echo,
     output: status === "in_progress" ? [] : output,
-    usage: status === "in_progress" ? null : encodeUsage(usage),
+    usage: status === "in_progress" ? null : encodeUsage(usage, output.some(isReasoning)),
     ...more,
   });
   const start = (from: string) => {
@@ -542,5 +542,7 @@ function callItem({ index, id, item }: Shown, wire: Wire): OpenItem {
     },
   };
 }
+
+const isReasoning = ({ type }: JsonObject): boolean => type === "reasoning";
 
 const ownId = (prefix: string) => `${prefix}_${crypto.randomUUID().replaceAll("-", "")}`;

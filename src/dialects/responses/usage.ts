@@ -24,14 +24,21 @@ export function decodeUsage(response: JsonObject, event: JsonObject): Partial<Us
   });
 }
 
-/** Null where neither sum was told; what one side told alone stands beside a 0. */
-export function encodeUsage({ input, cachedInput, cacheWrite, output, reasoning }: Partial<Usage>): JsonObject | null {
+/**
+ * Null where neither sum was told; what one side told alone stands beside a 0.
+ * @param thought Whether the reply shows thinking: how much it took is then unknown where nobody told it, not 0. Codex
+ * reads null there, but no null within.
+ */
+export function encodeUsage(
+  { input, cachedInput, cacheWrite, output, reasoning }: Partial<Usage>,
+  thought: boolean,
+): JsonObject | null {
   if (input === undefined && output === undefined) return null;
   return {
     input_tokens: input ?? 0,
     input_tokens_details: said({ cached_tokens: cachedInput ?? 0, cache_write_tokens: cacheWrite }),
     output_tokens: output ?? 0,
-    output_tokens_details: { reasoning_tokens: reasoning ?? 0 },
+    output_tokens_details: reasoning === undefined && thought ? null : { reasoning_tokens: reasoning ?? 0 },
     total_tokens: (input ?? 0) + (output ?? 0),
   };
 }
