@@ -1,8 +1,10 @@
 /** Chat completions passed through: the few edits without which clients or the upstream stumble. */
 import { isObject, numberIn, parseSpelt } from "../../json";
+import { editMembers } from "../../net/json-edit";
 import { commentFrame, type SseFrame } from "../../net/sse";
 import type { Asked, RequestMend, ToClient } from "../codec";
 import type { JsonObject } from "../hub/conversation";
+import { rest } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { onceEach } from "../hub/once";
 import { repeatReader } from "../hub/repeats";
@@ -42,7 +44,7 @@ export function mendReply(body: JsonObject, asked: Asked): { body: JsonObject; m
   const set: JsonObject = {};
 
   if (!Array.isArray(body.choices)) return { body, mends: [] };
-  if (!("object" in body)) {
+  if (body.object !== "chat.completion") {
     tell("object-field");
     set.object = "chat.completion";
   }
@@ -96,6 +98,10 @@ function mendFullChoice(choice: JsonObject, at: number, replyId: unknown, tell: 
 function mendMessage(message: JsonObject, replyId: unknown, tell: Tell): JsonObject {
   const { padding, ...better } = message;
   if (padding !== undefined) tell("padding");
+  if (!hasRole(better)) {
+    tell("role");
+    better.role = "assistant";
+  }
   if (!("content" in better)) {
     tell("content-key");
     better.content = null;
@@ -120,6 +126,8 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
     const calls = new Map<unknown, CallNumbers>();
     let lastChunk: JsonObject = {};
     let spoke = false;
+    /** The answers (of `n`) whose speaker was named, by their index. */
+    const voiced = new Set<unknown>();
     /** The answers (of `n`) that have ended, by their index. */
     const finished = new Set<unknown>();
     let ended = false;
@@ -164,8 +172,9 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
         tell("split-choices");
         better = { ...better, index: 0 };
       }
-      const { delta } = choice;
-      if (!isObject(delta)) return better;
+      if (!isObject(choice.delta)) return better;
+      const delta = withRole(choice.delta, better.index);
+      if (delta !== choice.delta) better = { ...better, delta };
       spoke ||= wordsOf({ choices: [choice] }) !== undefined;
       if (!Array.isArray(delta.tool_calls) || delta.tool_calls.length === 0) return better;
       spoke = true;
@@ -174,6 +183,15 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
       const pieces = numbers.mend(delta.tool_calls, replyId);
       if (!pieces) fail(badEvent);
       return pieces === delta.tool_calls ? better : { ...better, delta: { ...delta, tool_calls: pieces } };
+    };
+
+    /** OpenAI's own package refuses an answer in which nobody is said to speak. */
+    const withRole = (delta: JsonObject, index: unknown): JsonObject => {
+      if (voiced.has(index)) return delta;
+      voiced.add(index);
+      if (hasRole(delta)) return delta;
+      tell("role");
+      return { role: "assistant", ...rest(delta, roleAlone) };
     };
 
     /** The chunk's own members are mended in its text, for a stream may need it in every chunk. */
@@ -189,6 +207,11 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
       }
       if (!("created" in chunk)) add("created-field", `"created":${now()}`);
       if (!("object" in chunk)) add("object-field", '"object":"chat.completion.chunk"');
+      else if (chunk.object !== "chat.completion.chunk") {
+        // Azure's first chunk says "".
+        tell("object-field");
+        better = editMembers(better, { object: "chat.completion.chunk" }, []);
+      }
       if (typeof chunk.model !== "string" || chunk.model === "" || chunk.model === asked.model) return better;
       tell("model-name");
       return rename(better, chunk.model);
@@ -240,6 +263,10 @@ function asEvent(frame: SseFrame, tell: Tell): SseFrame {
   tell("data-field");
   return { data: frame.data };
 }
+
+const roleAlone = new Set(["role"]);
+
+const hasRole = ({ role }: JsonObject): boolean => typeof role === "string" && role !== "";
 
 function isWordless({ choices }: JsonObject): boolean {
   return Array.isArray(choices) && choices.length === 0;
