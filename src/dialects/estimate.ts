@@ -53,6 +53,8 @@ function addPart(part: Part, texts: string[]): number {
       return imageTokens("base64" in part.source ? part.source.base64 : undefined);
     case "file":
       return perDocument * Math.max(1, Math.ceil((part.base64.length * 0.75) / documentPageBytes));
+    case "file-link":
+      return perDocument;
     case "foreign":
       texts.push(withoutBinary(part.value));
       return 0;

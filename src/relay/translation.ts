@@ -21,6 +21,7 @@ export function translation(
   // A stream that the client did not ask for is collected into the full reply it wants.
   const stream = conversation.stream || needsStream(conversation, target);
   const adapted = adapt(conversation, upstream);
+  for (const mend of adapted.mends) exchange.mended(mend);
   exchange.dropped(adapted.dropped);
 
   const encoded = codecs[upstream].encodeRequest({ ...adapted.conversation, stream }, target.model, wishes);

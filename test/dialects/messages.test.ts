@@ -335,13 +335,15 @@ describe("what a client asks, in the hub", () => {
     ]);
   });
 
-  test("reads documents: a PDF as a file, plain text as text, others as they are", () => {
+  test("reads documents: a PDF as a file, plain text as text, an address as a link, others as they are, with what they say", () => {
     const pdf = { type: "base64", media_type: "application/pdf", data: "JVBERi0=" };
     const elsewhere = { type: "document", source: { type: "url", url: "https://example.com/a.pdf" } };
+    const titled = { type: "document", source: { type: "text", media_type: "text/plain", data: "Words." }, title: "B" };
     expect(
       parts(
         { type: "document", source: pdf, title: "A", context: "c" },
-        { type: "document", source: { type: "text", media_type: "text/plain", data: "Words." }, title: "B" },
+        { type: "document", source: { type: "text", media_type: "text/plain", data: "Words." } },
+        titled,
         elsewhere,
       ),
     ).toEqual([
@@ -352,8 +354,17 @@ describe("what a client asks, in the hub", () => {
         base64: "JVBERi0=",
         extra: { anthropic: { context: "c" } },
       },
-      { kind: "text", text: "Words.", extra: { anthropic: { type: "document", title: "B" } } },
-      { kind: "foreign", dialect: "messages", value: elsewhere },
+      { kind: "text", text: "Words.", extra: { anthropic: { type: "document" } } },
+      {
+        kind: "foreign",
+        dialect: "messages",
+        value: titled,
+        instead: [
+          { kind: "text", text: "Document: B" },
+          { kind: "text", text: "Words." },
+        ],
+      },
+      { kind: "file-link", url: "https://example.com/a.pdf" },
     ]);
   });
 
@@ -367,7 +378,12 @@ describe("what a client asks, in the hub", () => {
         failed: true,
         parts: [
           { kind: "image", source: { mediaType: "image/png", base64: "iVBO" } },
-          { kind: "foreign", dialect: "messages", value: reference },
+          {
+            kind: "foreign",
+            dialect: "messages",
+            value: reference,
+            instead: [{ kind: "text", text: "The tool `look` was found: it can be called now." }],
+          },
         ],
       },
     ]);

@@ -4,6 +4,7 @@ import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
 import { apart } from "../hub/chat-words";
 import type { JsonObject, Part, ThinkingPart, ToolCallPart, ToolResultPart } from "../hub/conversation";
+import { nameOf } from "../hub/foreign";
 import { arrayAt, objectAt, rest, said, textAt } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { unpackSignature } from "../hub/signature";
@@ -148,7 +149,7 @@ function encodePart(part: Part, model: ModelFacts, dropped: Set<string>): JsonOb
     }
     const { source } = part;
     const url = "url" in source ? source.url : dataUrl(source);
-    return { ...others, type: "image_url", image_url: said({ ...(isObject(unread) ? unread : {}), url, detail }) };
+    return { ...others, type: "image_url", image_url: said({ ...(isObject(unread) ? unread : {}), url, detail: detail ?? undefined }) };
   }
   if (part.kind === "file") {
     const { file: unread, ...others } = bag;
@@ -167,8 +168,13 @@ function encodePart(part: Part, model: ModelFacts, dropped: Set<string>): JsonOb
       file: said({ ...(isObject(unread) ? unread : {}), filename: part.name, file_data }),
     };
   }
+  if (part.kind === "file-link") {
+    dropped.add("file by its address");
+    const file = part.name === undefined ? "A file" : `The file "${part.name}"`;
+    return { type: "text", text: `[${file} at ${part.url}, which this model cannot open.]` };
+  }
   if (part.kind === "foreign" && part.dialect === "chat" && isObject(part.value)) return part.value;
-  dropped.add(part.kind === "foreign" ? String(isObject(part.value) ? part.value.type : "an unknown part") : part.kind);
+  dropped.add(part.kind === "foreign" ? nameOf(part) : part.kind);
   return undefined;
 }
 

@@ -8,13 +8,17 @@ import { ProxyError } from "../../errors";
 import { isObject, parseJson } from "../../json";
 import type { Stage } from "../../net/stream";
 import type { Conversation, Dialect, FreeformTool, FunctionTool, Part, Tool, Turn } from "./conversation";
+import { showForeign } from "./foreign";
 import type { ReplyEvent } from "./reply";
+import { fitTools } from "./tools";
 
 export interface Adapted {
   /** The very same conversation where nothing had to change. */
   conversation: Conversation;
   /** Gives the reply's calls the names, and the freeform inputs, the client knows. */
   restore: Stage<ReplyEvent, ReplyEvent>;
+  /** The names of what was mended. */
+  mends: string[];
   dropped: string[];
 }
 
@@ -25,17 +29,22 @@ const word = /^[a-zA-Z0-9_-]{1,64}$/;
 const toolLimits: Partial<Record<Dialect, number>> = { chat: 128 };
 
 /** @throws ProxyError `invalid_request` when there are more tools than the target takes. */
-export function adapt(conversation: Conversation, target: Dialect): Adapted {
+export function adapt(asked: Conversation, target: Dialect): Adapted {
+  const fitted = fitTools(asked.tools, target);
+  const shown = showForeign(asked.turns, target);
+  const isSame = fitted.tools === asked.tools && shown.turns === asked.turns;
+  const conversation = isSame ? asked : { ...asked, tools: fitted.tools, turns: shown.turns };
+  const told = { mends: fitted.mends, dropped: [...fitted.dropped, ...shown.dropped] };
   refuseTooMany(conversation, target);
   const isFreeform = (tool: Tool): tool is FreeformTool => tool.kind === "freeform" && target !== "responses";
   const freeform = new Set(conversation.tools.filter(isFreeform).map((tool) => tool.name));
   const wordy = target !== "responses" && conversation.turns.some((turn) => turn.parts.some(isFreeformPart));
   const names = shortNames(conversation);
   if (freeform.size === 0 && !wordy && names.size === 0 && conversation.turns.every(hasPlainIds))
-    return { conversation, restore: (next) => next, dropped: [] };
+    return { conversation, restore: (next) => next, ...told };
 
   const nameOf = (name: string) => names.get(name) ?? name;
-  const { toolChoice } = conversation;
+  const { toolChoice, allowedTools } = conversation;
   return {
     conversation: {
       ...conversation,
@@ -44,15 +53,22 @@ export function adapt(conversation: Conversation, target: Dialect): Adapted {
         return plain.kind === "foreign" ? plain : { ...plain, name: nameOf(plain.name) };
       }),
       ...(typeof toolChoice === "object" ? { toolChoice: { name: nameOf(toolChoice.name) } } : {}),
+      ...(allowedTools
+        ? { allowedTools: allowedTools.map((tool) => (typeof tool === "string" ? nameOf(tool) : tool)) }
+        : {}),
       turns: conversation.turns.map((turn) => ({
         ...turn,
         parts: turn.parts.map((part) => adaptPart(part, nameOf, target !== "responses")),
       })),
     },
     restore: restoreCalls(new Map([...names].map(([name, short]) => [short, name])), freeform),
-    dropped: conversation.tools.flatMap((tool, index) =>
-      isFreeform(tool) && grammarOf(tool) ? [`tools[${index}].format`] : [],
-    ),
+    mends: told.mends,
+    dropped: [
+      ...told.dropped,
+      ...conversation.tools.flatMap((tool, index) =>
+        isFreeform(tool) && grammarOf(tool) ? [`tools[${index}].format`] : [],
+      ),
+    ],
   };
 }
 

@@ -33,6 +33,8 @@ export interface Conversation extends Bag {
   turns: Turn[];
   tools: Tool[];
   toolChoice?: "auto" | "none" | "required" | { name: string };
+  /** The only tools that may be called, beside a choice of `auto` or `required`; missing where all may. */
+  allowedTools?: (string | ForeignTool)[];
   parallelTools?: boolean;
   /** Upper bound of output tokens. */
   maxTokens?: number;
@@ -72,7 +74,7 @@ export interface Turn extends Bag {
   parts: Part[];
 }
 
-export type Part = TextPart | ImagePart | FilePart | ThinkingPart | ToolCallPart | ToolResultPart | ForeignPart;
+export type Part = TextPart | ImagePart | FilePart | FileLinkPart | ThinkingPart | ToolCallPart | ToolResultPart | ForeignPart;
 
 interface PartBase extends Bag {
   /** The prompt up to here is worth caching. */
@@ -96,6 +98,13 @@ export interface FilePart extends PartBase {
   name?: string;
   mediaType: string;
   base64: string;
+}
+
+/** A file that whoever answers has to fetch. */
+export interface FileLinkPart extends PartBase {
+  kind: "file-link";
+  name?: string;
+  url: string;
 }
 
 export interface ThinkingPart extends PartBase {
@@ -130,6 +139,8 @@ export interface ForeignPart extends PartBase {
   kind: "foreign";
   dialect: Dialect;
   value: unknown;
+  /** What it says, in everybody's words: another dialect is shown this in its place. */
+  instead?: Part[];
 }
 
 export type Tool = FunctionTool | FreeformTool | ForeignTool;

@@ -1,7 +1,9 @@
 /** What a message of the messages dialect is made of: a list of blocks. */
 import { isObject, parseSpelt } from "../../json";
 import type {
+  FileLinkPart,
   FilePart,
+  ForeignPart,
   ImagePart,
   JsonObject,
   Part,
@@ -12,6 +14,7 @@ import type {
 } from "../hub/conversation";
 import { listAt, objectAt, optionalBoolean, optionalText, said, textAt } from "../hub/json";
 import { unpackSignature } from "../hub/signature";
+import { dataOf } from "../openai";
 import { dropBag, marked, typeOf, unmarked, within, words } from "./bag";
 
 // ── Wire facts ──
@@ -51,6 +54,8 @@ const partDecoders = new Map<string, (block: JsonObject, path: string) => Part |
   ["text", decodeText],
   ["image", decodeImage],
   ["document", decodeDocument],
+  ["search_result", decodeSearchResult],
+  ["tool_reference", decodeToolReference],
   ["thinking", decodeThinking],
   ["redacted_thinking", decodeRedacted],
   ["tool_use", decodeToolUse],
@@ -70,17 +75,48 @@ function decodeImage(block: JsonObject, path: string): ImagePart | undefined {
   return { kind: "image", source: base64Of(source, path), ...meta };
 }
 
-/** A PDF is a file; a document of plain text is a text with its title in the bag. */
-function decodeDocument(block: JsonObject, path: string): FilePart | TextPart | undefined {
+/** A PDF is a file; a document of plain text is a text, one with a title or of blocks is said in words elsewhere. */
+function decodeDocument(block: JsonObject, path: string): FilePart | FileLinkPart | TextPart | ForeignPart | undefined {
   const source = objectAt(block.source, `${path}.source`);
   const inner = within("source", source, known.source);
+  const title = optionalText(block.title, `${path}.title`);
+  const heading = [title && `Document: ${title}`, optionalText(block.context, `${path}.context`)];
   if (source.type === "text") {
     const text = textAt(source.data, `${path}.source.data`);
+    if (heading.some((line) => line)) return inWords(block, heading, [{ kind: "text", text }]);
     return { kind: "text", text, ...marked(block, known.textDocument, inner) };
   }
+  if (source.type === "content")
+    return inWords(block, heading, decodeContent(source.content, `${path}.source.content`));
+  if (source.type === "url") {
+    const url = textAt(source.url, `${path}.source.url`);
+    return { kind: "file-link", ...(title === undefined ? {} : { name: title }), url, ...marked(block, known.file, inner) };
+  }
   if (source.type !== "base64") return undefined;
-  const name = optionalText(block.title, `${path}.title`);
-  return { kind: "file", name, ...base64Of(source, path), ...marked(block, known.file, inner) };
+  return { kind: "file", name: title, ...base64Of(source, path), ...marked(block, known.file, inner) };
+}
+
+/** What a search of the client's own found: its texts, and where they are from. */
+function decodeSearchResult(block: JsonObject, path: string): ForeignPart {
+  const title = optionalText(block.title, `${path}.title`);
+  const source = optionalText(block.source, `${path}.source`);
+  const heading = `Search result: ${[title, source].filter((line) => line).join(", ")}`;
+  return inWords(block, [heading], decodeContent(block.content, `${path}.content`));
+}
+
+/** Which of the tools a search for tools has found. */
+function decodeToolReference(block: JsonObject, path: string): ForeignPart {
+  const name = textAt(block.tool_name, `${path}.tool_name`);
+  return inWords(block, [`The tool \`${name}\` was found: it can be called now.`], []);
+}
+
+/** A block only this dialect has, with what it says. */
+function inWords(block: JsonObject, heading: (string | undefined)[], parts: Part[]): ForeignPart {
+  const lines = heading.filter((line) => line).join("\n");
+  const instead: Part[] = lines === "" ? parts : [{ kind: "text", text: lines }, ...parts];
+  const last = instead.at(-1);
+  if (last && block.cache_control != null) instead[instead.length - 1] = { ...last, cache: true };
+  return { kind: "foreign", dialect: "messages", value: block, instead };
 }
 
 function base64Of(source: JsonObject, path: string): { mediaType: string; base64: string } {
@@ -140,6 +176,11 @@ export function encodePart(part: Part, dropped: Set<string>): JsonObject | undef
       return unmarked({ type: "image", source: imageSource(part.source) }, part);
     case "file":
       return encodeFile(part, dropped);
+    case "file-link":
+      return unmarked(
+        said({ type: "document", source: { type: "url", url: part.url }, title: part.name }),
+        part,
+      );
     case "thinking":
       return encodeThinking(part, dropped);
     case "tool-call":
@@ -160,16 +201,21 @@ function encodeText(part: TextPart): JsonObject {
 }
 
 function imageSource(source: ImagePart["source"]): JsonObject {
-  if ("base64" in source) return { type: "base64", media_type: source.mediaType, data: source.base64 };
-  const inline = /^data:([^;,]+);base64,/.exec(source.url.slice(0, 200));
-  return inline
-    ? { type: "base64", media_type: inline[1], data: source.url.slice(inline[0].length) }
-    : { type: "url", url: source.url };
+  const data = "base64" in source ? source : dataOf(source.url);
+  if (data) return { type: "base64", media_type: plainType(data.mediaType), data: data.base64 };
+  return { type: "url", url: "url" in source ? source.url : "" };
+}
+
+/** Anthropic takes the bare name of a type (`image/jpeg`, no parameters behind it), OpenAI others as well. */
+function plainType(mediaType: string): string {
+  const bare = mediaType.replace(/;.*/s, "").trim().toLowerCase();
+  return bare === "image/jpg" ? "image/jpeg" : bare;
 }
 
 /** PDFs and texts can be read; for anything else the model is told what it does not see. */
 function encodeFile(part: FilePart, dropped: Set<string>): JsonObject {
-  const { mediaType, base64, name: title } = part;
+  const { base64, name: title } = part;
+  const mediaType = plainType(part.mediaType);
   if (mediaType === "application/pdf") {
     const source = { type: "base64", media_type: mediaType, data: base64 };
     return unmarked(said({ type: "document", source, title }), part);

@@ -3,6 +3,7 @@ import { isObject } from "../../json";
 import type {
   Bag,
   Conversation,
+  FileLinkPart,
   FilePart,
   ImagePart,
   JsonObject,
@@ -24,6 +25,7 @@ const known = {
   refusal: new Set(["type", "refusal"]),
   image: new Set(["type", "image_url"]),
   file: new Set(["type", "filename", "file_data"]),
+  fileLink: new Set(["type", "filename", "file_url", "file_data"]),
   reasoning: new Set(["type", "id", "summary", "encrypted_content"]),
   call: new Set(["type", "call_id", "name", "arguments", "input"]),
   output: new Set(["type", "call_id", "output"]),
@@ -55,6 +57,10 @@ function decodePart(part: JsonObject, textType: string): Part {
   if (data) {
     const name = typeof part.filename === "string" ? { name: part.filename } : {};
     return { kind: "file", ...name, ...data, ...bagOf(rest(part, known.file)) };
+  }
+  if (type === "input_file" && typeof part.file_url === "string" && part.file_data == null) {
+    const name = typeof part.filename === "string" ? { name: part.filename } : {};
+    return { kind: "file-link", ...name, url: part.file_url, ...bagOf(rest(part, known.fileLink)) };
   }
   return { kind: "foreign", dialect: "responses", value: part, ...bagOf({ content: true }) };
 }
@@ -120,11 +126,11 @@ export function decodeResult(item: JsonObject, path: string): ToolResultPart {
 
 // ── Encode ──
 
-type ContentPart = TextPart | ImagePart | FilePart;
+type ContentPart = TextPart | ImagePart | FilePart | FileLinkPart;
 
 /** What stands within a message; every other part is an item of its own. */
 export const isContent = (part: Part): part is ContentPart =>
-  part.kind === "text" || part.kind === "image" || part.kind === "file";
+  part.kind === "text" || part.kind === "image" || part.kind === "file" || part.kind === "file-link";
 
 /** @param textType How plain text is spelt where it stands. */
 export function encodeContent(part: ContentPart, textType: string, dropped: Set<string>): JsonObject {
@@ -143,6 +149,8 @@ export function encodeContent(part: ContentPart, textType: string, dropped: Set<
       const file_data = dataUrl(part);
       return said({ ...bag, type: "input_file", filename: part.name, file_data });
     }
+    case "file-link":
+      return said({ ...bag, type: "input_file", filename: part.name, file_url: part.url });
   }
 }
 

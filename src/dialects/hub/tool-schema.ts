@@ -1,0 +1,169 @@
+/**
+ * Tool schemas that upstreams refuse, and with them the whole request. Three shapes are known:
+ *
+ * - a `pattern` with Unicode classes (`\p{L}`): OpenAI's endpoints compile patterns, and "… is not a 'regex'"
+ *   (BerriAI/litellm#40358);
+ * - a union at the root: "input_schema does not support oneOf, allOf, or anyOf at the top level" with Anthropic
+ *   (anthropics/claude-code#5319), "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at
+ *   the top level" with OpenAI (nspady/google-calendar-mcp#39);
+ * - no `type` at the root: "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'".
+ */
+import { isObject } from "../../json";
+import type { JsonObject } from "./conversation";
+import { rest } from "./json";
+
+/** Each leaves the very same schema where it has nothing to do. */
+const fixups: Record<SchemaFixup, (schema: JsonObject) => JsonObject> = {
+  "schema-pattern": withoutUnicodePatterns,
+  "schema-union": mergeRootUnion,
+  "schema-type": withRootType,
+};
+
+export type SchemaFixup = "schema-pattern" | "schema-union" | "schema-type";
+
+/** What a fixup takes away; the others only say what was meant. */
+const taken: Partial<Record<SchemaFixup, string>> = { "schema-pattern": "pattern", "schema-union": "schema union" };
+
+export interface FittedSchema {
+  schema: JsonObject;
+  /** The names of what was done, empty where the schema is the very same. */
+  fixups: SchemaFixup[];
+  /** What is lost by it, in words for the history. */
+  dropped: string[];
+}
+
+/** @param wanted Which of them to apply, in their own order. */
+export function fitSchema(schema: JsonObject, wanted: readonly SchemaFixup[]): FittedSchema {
+  const fitted: FittedSchema = { schema, fixups: [], dropped: [] };
+  for (const name of wanted) {
+    const after = fixups[name](fitted.schema);
+    if (after === fitted.schema) continue;
+    fitted.schema = after;
+    fitted.fixups.push(name);
+    const lost = taken[name];
+    if (lost !== undefined) fitted.dropped.push(lost);
+  }
+  return fitted;
+}
+
+// ── Patterns ──
+
+/** Keywords whose value is a schema, a list of schemas, or an object of schemas by names of the client's own. */
+const schemaLists = ["allOf", "anyOf", "oneOf", "prefixItems"];
+const schemaMaps = ["properties", "$defs", "definitions", "dependentSchemas"];
+const schemas = ["items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"];
+
+/** The keyword only, never a property that is called `pattern`. */
+function withoutUnicodePatterns(schema: JsonObject): JsonObject {
+  const changed: JsonObject = {};
+  const visit = (value: unknown) => (isObject(value) ? withoutUnicodePatterns(value) : value);
+  for (const key of [...schemas, ...schemaLists]) {
+    const value = schema[key];
+    const after = Array.isArray(value) ? sameOr(value, value.map(visit)) : visit(value);
+    if (after !== value) changed[key] = after;
+  }
+  for (const key of schemaMaps) {
+    const value = schema[key];
+    if (isObject(value)) {
+      const after = Object.fromEntries(Object.entries(value).map(([name, each]) => [name, visit(each)]));
+      if (Object.entries(value).some(([name, each]) => after[name] !== each)) changed[key] = after;
+    }
+  }
+  const patterns = schema.patternProperties;
+  if (isObject(patterns)) {
+    const kept = Object.entries(patterns).filter(([pattern]) => !isUnicode(pattern));
+    const after = Object.fromEntries(kept.map(([pattern, each]) => [pattern, visit(each)]));
+    if (Object.entries(patterns).some(([pattern, each]) => after[pattern] !== each)) changed.patternProperties = after;
+  }
+  const plain = isUnicode(schema.pattern) ? (rest(schema, patternAlone) ?? {}) : schema;
+  return Object.keys(changed).length > 0 ? { ...plain, ...changed } : plain;
+}
+
+const patternAlone = new Set(["pattern"]);
+
+const isUnicode = (pattern: unknown): boolean =>
+  typeof pattern === "string" && /(?<!\\)(?:\\\\)*\\[pP]\{/.test(pattern);
+
+const sameOr = (before: unknown[], after: unknown[]): unknown[] =>
+  after.every((each, at) => each === before[at]) ? before : after;
+
+// ── Root ──
+
+const unions = ["allOf", "anyOf", "oneOf"] as const;
+const notAtRoot = new Set<string>([...unions, "enum", "not"]);
+
+/** All branches' properties, of which only those are required that every branch requires (of `allOf`: any). */
+function mergeRootUnion(schema: JsonObject): JsonObject {
+  if (!Object.keys(schema).some((key) => notAtRoot.has(key))) return schema;
+  const properties: JsonObject = {};
+  const required = new Set<string>();
+  const add = (branch: JsonObject) => {
+    for (const [name, each] of Object.entries(isObject(branch.properties) ? branch.properties : {}))
+      put(properties, name, either(Object.hasOwn(properties, name) ? properties[name] : undefined, each));
+  };
+  add(schema);
+  for (const name of namesIn(schema.required)) required.add(name);
+  for (const key of unions) {
+    const list: unknown[] = Array.isArray(schema[key]) ? schema[key] : [];
+    const branches = list.map((branch) => resolved(branch, schema, branchDepth)).filter(isInput);
+    for (const branch of branches) add(branch);
+    const demands = branches.map((branch) => new Set(namesIn(branch.required)));
+    for (const name of new Set(demands.flatMap((names) => [...names])))
+      if (key === "allOf" || demands.every((names) => names.has(name))) required.add(name);
+  }
+  const { required: _, ...plain } = rest(schema, notAtRoot) ?? {};
+  return { ...plain, type: "object", properties, ...(required.size > 0 ? { required: [...required] } : {}) };
+}
+
+/** Levels of unions within unions and references that are followed. */
+const branchDepth = 8;
+
+/** A branch as one object: its reference followed, its own unions merged. */
+function resolved(branch: unknown, root: JsonObject, depth: number): unknown {
+  if (!isObject(branch) || depth === 0) return branch;
+  if (typeof branch.$ref === "string") return resolved(pointed(root, branch.$ref), root, depth - 1);
+  const nested = Object.fromEntries(
+    unions.flatMap((key) =>
+      Array.isArray(branch[key]) ? [[key, branch[key].map((each) => resolved(each, root, depth - 1))]] : [],
+    ),
+  );
+  return Object.keys(nested).length > 0 ? mergeRootUnion({ ...branch, ...nested }) : branch;
+}
+
+/** What `#/$defs/Name` names. */
+function pointed(root: JsonObject, reference: string): unknown {
+  if (!reference.startsWith("#/")) return undefined;
+  let at: unknown = root;
+  for (const step of reference.slice(2).split("/")) {
+    const key = step.replaceAll("~1", "/").replaceAll("~0", "~");
+    at = isObject(at) && Object.hasOwn(at, key) ? at[key] : undefined;
+  }
+  return at;
+}
+
+/** A branch that can be a tool's input: `{"type": "null"}` is none. */
+const isInput = (branch: unknown): branch is JsonObject =>
+  isObject(branch) && (branch.type == null || branch.type === "object" || isObject(branch.properties));
+
+/** What one property may be, by two branches. */
+function either(one: unknown, other: unknown): unknown {
+  if (one === undefined || Bun.deepEquals(one, other)) return other;
+  const isOurs = isObject(one) && Array.isArray(one.anyOf) && Object.keys(one).length === 1;
+  const known: unknown[] = isOurs && Array.isArray(one.anyOf) ? one.anyOf : [one];
+  return known.some((each) => Bun.deepEquals(each, other)) ? one : { anyOf: [...known, other] };
+}
+
+const namesIn = (required: unknown): string[] =>
+  Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
+
+/** A tool's input is an object, whether its schema says so or not. */
+function withRootType(schema: JsonObject): JsonObject {
+  const { type } = schema;
+  const mayBeObject = type == null || (Array.isArray(type) && type.includes("object"));
+  return mayBeObject ? { ...schema, type: "object" } : schema;
+}
+
+/** A plain assignment of `__proto__` would set the prototype instead of a member. */
+function put(object: JsonObject, key: string, value: unknown): void {
+  Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
+}

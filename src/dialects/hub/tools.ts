@@ -1,0 +1,46 @@
+/** Tools as every upstream of a dialect takes them: each said once, with a schema that is not refused. */
+import { isObject } from "../../json";
+import type { Dialect, Tool } from "./conversation";
+import { fitSchema, type SchemaFixup } from "./tool-schema";
+
+/** Whose endpoints refuse what: OpenAI's compile patterns. */
+const schemaFixups: Record<Dialect, readonly SchemaFixup[]> = {
+  chat: ["schema-pattern", "schema-union", "schema-type"],
+  responses: ["schema-pattern", "schema-union", "schema-type"],
+  messages: ["schema-union", "schema-type"],
+};
+
+/** @returns The very same tools where nothing had to change. */
+export function fitTools(tools: Tool[], target: Dialect): { tools: Tool[]; mends: string[]; dropped: string[] } {
+  const mends = new Set<string>();
+  const dropped = new Set<string>();
+  const fitted = oneEach(tools, mends).map((tool): Tool => {
+    if (tool.kind !== "function" || !isObject(tool.schema)) return tool;
+    const { schema, fixups, dropped: lost } = fitSchema(tool.schema, schemaFixups[target]);
+    if (fixups.length === 0) return tool;
+    for (const name of fixups) mends.add(name);
+    for (const name of lost) dropped.add(name);
+    const { strict, ...plain } = tool;
+    // What a schema is held to, its merged form may not allow.
+    const isLooser = strict && fixups.includes("schema-union");
+    if (isLooser) dropped.add("strict");
+    return isLooser || strict === undefined ? { ...plain, schema } : { ...plain, schema, strict };
+  });
+  const isSame = fitted.length === tools.length && fitted.every((tool, at) => tool === tools[at]);
+  return { tools: isSame ? tools : fitted, mends: [...mends], dropped: [...dropped] };
+}
+
+/** A tool that is said again word for word is one tool: "Tool names must be unique." */
+function oneEach(tools: Tool[], mends: Set<string>): Tool[] {
+  const known = new Map<string, Tool>();
+  return tools.filter((tool) => {
+    if (tool.kind === "foreign") return true;
+    const said = known.get(tool.name);
+    if (!said) known.set(tool.name, tool);
+    else if (Bun.deepEquals(said, tool)) {
+      mends.add("tool-repeated");
+      return false;
+    }
+    return true;
+  });
+}
