@@ -5,6 +5,7 @@ import type { Sink, Stage } from "../net/stream";
 import type { Conversation, JsonObject } from "./hub/conversation";
 import type { ModelFacts } from "./hub/model";
 import type { ReplyError, ReplyEvent } from "./hub/reply";
+import type { FittedWire } from "./hub/tools";
 import type { Overview } from "./overview";
 
 export type { Overview } from "./overview";
@@ -31,6 +32,8 @@ export interface Codec {
   requestHeaders?(client: Headers | null, body: JsonObject, model: ModelFacts): HeaderMend;
   /** The request without what only the account could read that made it; for a retry when the upstream says so. */
   repairRequest?(body: JsonObject): JsonObject;
+  /** The request with tool schemas that are not refused; for a retry when one was. Undefined where there is nothing to mend. */
+  repairTools(body: JsonObject): FittedWire | undefined;
   /** What the client calls its session, where the dialect has a word for it; read as it was sent. */
   session?(body: JsonObject): unknown;
   /** What a passthrough must know of the request to mend its reply. */

@@ -15,6 +15,8 @@ export interface Call {
   headers: Record<string, string>;
   /** The same body without what only another account could read. */
   repaired?: () => string;
+  /** A body with tool schemas that are not refused, for a retry when one was; undefined where there is nothing to mend. */
+  fitTools?(body: string): string | undefined;
   /** A full reply for the client: its text, given the upstream's text and JSON. */
   full(text: string, json: JsonObject): string;
   /** A streamed reply for a client that asked for a full one. */

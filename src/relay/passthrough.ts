@@ -73,6 +73,13 @@ export function passthrough(
     stream: incoming.stream || gathers,
     headers: own?.headers ?? {},
     repaired: codec.repairRequest && (() => repairedText(codec.repairRequest!, textOf(sent))),
+    fitTools(text) {
+      const parsed = parseSpelt(text);
+      const fitted = isObject(parsed) ? codec.repairTools(parsed) : undefined;
+      for (const mend of fitted?.mends ?? []) exchange.mended(mend);
+      exchange.dropped(fitted?.dropped ?? []);
+      return fitted && editMembers(text, fitted.set, []);
+    },
     full(text, json) {
       for (const event of codec.decodeReply(json)) exchange.see(event);
       const mended = mendReply(json);

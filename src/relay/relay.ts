@@ -38,6 +38,7 @@ export async function relay(app: App, request: Request, caller: Visitor, dialect
       headers: call.headers,
       headersWithin: call.stream ? app.limits.streamHeaders : app.limits.fullHeaders,
       repaired: call.repaired,
+      fitTools: call.fitTools,
       ...ownership(app, request.headers, codec.session?.(incoming.body), facts.conversation),
     };
     return await send(app, target, outgoing, exchange, (response) =>

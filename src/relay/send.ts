@@ -9,6 +9,7 @@ import type { CopilotCall } from "../upstream/copilot";
 import { type Failure, readBrokenReply, readFailure } from "../upstream/failure";
 import { withoutParams } from "../upstream/unsupported-params";
 import { BrokenReply } from "./answer";
+import type { Call } from "./call";
 import type { Exchange } from "./exchange";
 import { textOf } from "./incoming";
 import type { Target } from "./target";
@@ -18,6 +19,8 @@ export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "visi
   body: string | Uint8Array;
   /** The body without what only another account could read; tried once when the upstream says so. */
   repaired?: () => string;
+  /** See {@link Call}. */
+  fitTools?: Call["fitTools"];
   /** The account that is asked first, before the usual order, if it can serve. */
   owner?: Account;
   /** The client's session: whoever serves it now is its owner. */
@@ -140,6 +143,10 @@ async function sendWith(
       else if (failure.remedy === "repair" && outgoing.repaired) {
         body = lighter(outgoing.repaired(), [...known, ...leftOut]);
         exchange.mended("foreign-items");
+      } else if (failure.remedy === "fit-tools") {
+        const fitted = outgoing.fitTools?.(textOf(body));
+        if (fitted === undefined) return failure;
+        body = fitted;
       } else if (failure.remedy === "drop-param" && failure.param !== undefined) {
         const before = body;
         body = lighter(before, [failure.param]);

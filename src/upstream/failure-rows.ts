@@ -10,7 +10,7 @@ export interface Row {
   /** Of the message, where no row of this status knows the code. */
   words?: RegExp;
   /** What may help; nothing when missing. */
-  remedy?: "refresh-session" | "relearn-host" | "next-account" | "repair";
+  remedy?: "refresh-session" | "relearn-host" | "next-account" | "repair" | "fit-tools";
   /** What the account is from now on. */
   state?: "cooling" | "exhausted" | "failed";
   /** What the state is of: the account with this model only, or its models that cost quota; all of it when missing. */
@@ -81,6 +81,8 @@ const limited = {
 } as const satisfies Partial<Row>;
 
 const replayed = { remedy: "repair", kind: "invalid_request", answer: 400 } as const;
+/** OpenAI's words for a tool's schema that it does not take, and Anthropic's. */
+const refusedSchema = { remedy: "fit-tools", kind: "invalid_request" } as const;
 const tooLong = { kind: "invalid_request", says: "context_length_exceeded" } as const;
 const suspended = {
   state: "failed",
@@ -101,6 +103,12 @@ export const rows: readonly Row[] = [
     words:
       /item_id did not match|input\[\d+\]\.id'?: string too long|invalid `(?:signature|data)` in `(?:redacted_)?thinking`/i,
     ...replayed,
+  },
+  { status: [400], code: /^invalid_function_parameters/, ...refusedSchema },
+  {
+    status: [400],
+    words: /invalid schema for function|input_schema does not support|input_schema\.type: field required/i,
+    ...refusedSchema,
   },
   { status: [400], code: /^(?:model_max_prompt_tokens_exceeded|context_length_exceeded)/, ...tooLong },
   {

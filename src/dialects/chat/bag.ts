@@ -10,7 +10,16 @@ export const responsesOnly = {
     ...["max_tool_calls", "previous_response_id", "prompt", "reasoning", "text", "truncation"],
   ]),
   others: new Set([
-    ...["additional_tools", "annotations", "content", "defer_loading", "encrypted_content", "file_id", "file_url", "id"],
+    ...[
+      "additional_tools",
+      "annotations",
+      "content",
+      "defer_loading",
+      "encrypted_content",
+      "file_id",
+      "file_url",
+      "id",
+    ],
     ...["instructions", "local name", "logprobs", "namespace", "phase", "role", "status", "summary", "type"],
   ]),
 };

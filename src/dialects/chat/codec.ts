@@ -6,13 +6,14 @@ import { asked, mendReply, mendRequest, mendStream } from "./mend";
 import { overview } from "./overview";
 import { decodeReply, decodeStream, encodeReply, encodeStream } from "./reply";
 import { decodeRequest, encodeRequest } from "./request";
-import { repairRequest } from "./rules";
+import { repairRequest, repairTools } from "./rules";
 
 export const chat: Codec = {
   overview,
   decodeRequest,
   encodeRequest,
   repairRequest,
+  repairTools,
   session: sessionOf,
   asked,
   mendRequest,

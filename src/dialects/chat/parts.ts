@@ -149,7 +149,11 @@ function encodePart(part: Part, model: ModelFacts, dropped: Set<string>): JsonOb
     }
     const { source } = part;
     const url = "url" in source ? source.url : dataUrl(source);
-    return { ...others, type: "image_url", image_url: said({ ...(isObject(unread) ? unread : {}), url, detail: detail ?? undefined }) };
+    return {
+      ...others,
+      type: "image_url",
+      image_url: said({ ...(isObject(unread) ? unread : {}), url, detail: detail ?? undefined }),
+    };
   }
   if (part.kind === "file") {
     const { file: unread, ...others } = bag;

@@ -10,6 +10,7 @@ import { said } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
 import { inOrder, type Rule } from "../hub/rules";
+import { type FittedWire, fitWire } from "../hub/tools";
 import { answered, eachObject, marked, moveToUser, withoutForeignThinking, withWords } from "./messages";
 
 type ModelRule = Rule<[model: ModelFacts]>;
@@ -58,6 +59,18 @@ export function repairRequest(body: JsonObject): JsonObject {
   const messages = eachObject(body.messages, ({ reasoning_text, reasoning_opaque, ...message }) => message);
   return { ...body, messages };
 }
+
+/** Tools whose schemas are not refused. */
+export const repairTools = (body: JsonObject): FittedWire | undefined =>
+  fitWire("chat", (fit) => {
+    if (!Array.isArray(body.tools)) return undefined;
+    const tools = eachObject(body.tools, (tool) => {
+      const words = isObject(tool.function) ? tool.function : {};
+      const parameters = fit(words.parameters);
+      return parameters === words.parameters ? tool : { ...tool, function: { ...words, parameters } };
+    });
+    return tools === body.tools ? undefined : { tools };
+  });
 
 export const isClaude = (model: ModelFacts) => model.vendor === "Anthropic";
 export const isOpenAi = (model: ModelFacts) => model.vendor.includes("OpenAI");

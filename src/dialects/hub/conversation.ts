@@ -74,7 +74,15 @@ export interface Turn extends Bag {
   parts: Part[];
 }
 
-export type Part = TextPart | ImagePart | FilePart | FileLinkPart | ThinkingPart | ToolCallPart | ToolResultPart | ForeignPart;
+export type Part =
+  | TextPart
+  | ImagePart
+  | FilePart
+  | FileLinkPart
+  | ThinkingPart
+  | ToolCallPart
+  | ToolResultPart
+  | ForeignPart;
 
 interface PartBase extends Bag {
   /** The prompt up to here is worth caching. */

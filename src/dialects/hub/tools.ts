@@ -1,6 +1,6 @@
 /** Tools as every upstream of a dialect takes them: each said once, with a schema that is not refused. */
 import { isObject } from "../../json";
-import type { Dialect, Tool } from "./conversation";
+import type { Dialect, JsonObject, Tool } from "./conversation";
 import { fitSchema, type SchemaFixup } from "./tool-schema";
 
 /** Whose endpoints refuse what: OpenAI's compile patterns. */
@@ -28,6 +28,35 @@ export function fitTools(tools: Tool[], target: Dialect): { tools: Tool[]; mends
   });
   const isSame = fitted.length === tools.length && fitted.every((tool, at) => tool === tools[at]);
   return { tools: isSame ? tools : fitted, mends: [...mends], dropped: [...dropped] };
+}
+
+/** What a retry changes of a refused request's tools. */
+export interface FittedWire {
+  /** Top-level members to set. */
+  set: JsonObject;
+  mends: string[];
+  dropped: string[];
+}
+
+/**
+ * The same for a request of the dialect's own, whose schema was refused.
+ * @param each Goes through the tools' schemas and gives the members to set, undefined where none has changed.
+ * @returns Undefined where there is nothing to mend.
+ */
+export function fitWire(
+  target: Dialect,
+  each: (fit: (schema: unknown) => unknown) => JsonObject | undefined,
+): FittedWire | undefined {
+  const mends = new Set<string>();
+  const dropped = new Set<string>();
+  const set = each((schema) => {
+    if (!isObject(schema)) return schema;
+    const fitted = fitSchema(schema, schemaFixups[target]);
+    for (const name of fitted.fixups) mends.add(name);
+    for (const name of fitted.dropped) dropped.add(name);
+    return fitted.schema;
+  });
+  return set && { set, mends: [...mends], dropped: [...dropped] };
 }
 
 /** A tool that is said again word for word is one tool: "Tool names must be unique." */

@@ -7,6 +7,7 @@ import { asked, endIn, mendReply, mendRequest, mendStream, repairRequest } from 
 import { overview } from "./overview";
 import { decodeReply, decodeStream, encodeReply, encodeStream } from "./reply";
 import { decodeRequest, encodeRequest } from "./request";
+import { repairTools } from "./rules";
 
 export const messages: Codec = {
   overview,
@@ -14,6 +15,7 @@ export const messages: Codec = {
   encodeRequest,
   requestHeaders,
   repairRequest,
+  repairTools,
   asked,
   mendRequest,
   decodeReply,

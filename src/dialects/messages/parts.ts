@@ -90,7 +90,12 @@ function decodeDocument(block: JsonObject, path: string): FilePart | FileLinkPar
     return inWords(block, heading, decodeContent(source.content, `${path}.source.content`));
   if (source.type === "url") {
     const url = textAt(source.url, `${path}.source.url`);
-    return { kind: "file-link", ...(title === undefined ? {} : { name: title }), url, ...marked(block, known.file, inner) };
+    return {
+      kind: "file-link",
+      ...(title === undefined ? {} : { name: title }),
+      url,
+      ...marked(block, known.file, inner),
+    };
   }
   if (source.type !== "base64") return undefined;
   return { kind: "file", name: title, ...base64Of(source, path), ...marked(block, known.file, inner) };
@@ -177,10 +182,7 @@ export function encodePart(part: Part, dropped: Set<string>): JsonObject | undef
     case "file":
       return encodeFile(part, dropped);
     case "file-link":
-      return unmarked(
-        said({ type: "document", source: { type: "url", url: part.url }, title: part.name }),
-        part,
-      );
+      return unmarked(said({ type: "document", source: { type: "url", url: part.url }, title: part.name }), part);
     case "thinking":
       return encodeThinking(part, dropped);
     case "tool-call":

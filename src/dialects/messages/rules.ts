@@ -9,6 +9,7 @@ import type { JsonObject } from "../hub/conversation";
 import { said } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { inOrder, type Rule } from "../hub/rules";
+import { type FittedWire, fitWire } from "../hub/tools";
 import { usesToolSearch } from "./betas";
 import {
   cacheInToolResult,
@@ -86,6 +87,15 @@ export function forgetThinking(body: JsonObject): JsonObject {
   const unasked = said({ ...forgotten, ...thinkingInToolLoop(forgotten) });
   return said({ ...unasked, ...clearThinking(unasked) });
 }
+
+/** Tools whose schemas are not refused. */
+export const repairTools = (body: JsonObject): FittedWire | undefined =>
+  fitWire("messages", (fit) =>
+    eachTool(body, (tool) => {
+      const input_schema = fit(tool.input_schema);
+      return input_schema === tool.input_schema ? tool : { ...tool, input_schema };
+    }),
+  );
 
 /** "Extra inputs are not permitted", or never seen to be accepted. */
 function unsupportedFields(body: JsonObject): JsonObject | undefined {

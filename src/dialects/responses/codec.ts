@@ -6,13 +6,14 @@ import { asked, mendReply, mendRequest, mendStream } from "./mend";
 import { overview } from "./overview";
 import { decodeReply, decodeStream, encodeReply, encodeStream } from "./reply";
 import { decodeRequest, encodeRequest } from "./request";
-import { repairForeignItems } from "./rules";
+import { repairForeignItems, repairTools } from "./rules";
 
 export const responses: Codec = {
   overview,
   decodeRequest,
   encodeRequest,
   repairRequest: repairForeignItems,
+  repairTools,
   session: sessionOf,
   asked,
   mendRequest,

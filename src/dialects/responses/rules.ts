@@ -12,6 +12,7 @@ import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
 import { inOrder, type Rule } from "../hub/rules";
 import { isPacked } from "../hub/signature";
+import { type FittedWire, fitWire } from "../hub/tools";
 
 const rules: Record<string, Rule<[model: ModelFacts, wishes: Wishes]>> = {
   "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
@@ -229,6 +230,15 @@ function without(item: JsonObject, key: string): JsonObject {
   const { [key]: _, ...others } = item;
   return others;
 }
+
+/** Tools whose schemas are not refused. */
+export const repairTools = (body: JsonObject): FittedWire | undefined =>
+  fitWire("responses", (fit) =>
+    eachTool(body, (tool) => {
+      const parameters = fit(tool.parameters);
+      return parameters === tool.parameters ? tool : { ...tool, parameters };
+    }),
+  );
 
 /** The request without anything another account could have made: all reasoning, all compactions, all ids of items. */
 export function repairForeignItems(body: JsonObject): JsonObject {

@@ -1,0 +1,151 @@
+/** Tool schemas that one family or the other is known to refuse with the whole request. */
+import { describe, expect, test } from "bun:test";
+import { codecs } from "../../src/dialects/codecs";
+import { adapt } from "../../src/dialects/hub/adapt";
+import { type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/conversation";
+import { fitSchema, type SchemaFixup } from "../../src/dialects/hub/tool-schema";
+import { ableModel } from "../support/facts";
+
+const all: SchemaFixup[] = ["schema-pattern", "schema-union", "schema-type"];
+const fit = (schema: JsonObject) => fitSchema(schema, all);
+
+describe("a pattern with Unicode classes", () => {
+  test("is left out wherever a schema can stand; other patterns and properties of that name stay", () => {
+    const name = { type: "string", pattern: "^[\\p{L}]+$" };
+    const plain = { type: "string" };
+    const { schema, fixups, dropped } = fit({
+      type: "object",
+      properties: {
+        pattern: name,
+        plain: { type: "string", pattern: "^\\w+$" },
+        list: { items: [name], type: "array" },
+      },
+      additionalProperties: { anyOf: [name, { type: "null" }] },
+      $defs: { pattern: name },
+    });
+    expect(schema).toEqual({
+      type: "object",
+      properties: {
+        pattern: plain,
+        plain: { type: "string", pattern: "^\\w+$" },
+        list: { items: [plain], type: "array" },
+      },
+      additionalProperties: { anyOf: [plain, { type: "null" }] },
+      $defs: { pattern: plain },
+    });
+    expect([fixups, dropped]).toEqual([["schema-pattern"], ["pattern"]]);
+  });
+
+  test("is told from an escaped backslash", () => {
+    const schema = { type: "object", properties: { a: { pattern: "\\\\p{2}" } } };
+    expect(fit(schema).schema).toBe(schema);
+  });
+});
+
+describe("a union at the root", () => {
+  const [a, b, c] = [{ type: "string" }, { type: "number" }, { type: "boolean" }];
+
+  test("is one object of all properties; what every branch requires is required", () => {
+    const { schema, fixups, dropped } = fit({
+      description: "Either.",
+      properties: { c },
+      required: ["c"],
+      anyOf: [
+        { type: "object", properties: { a, b }, required: ["a", "b"] },
+        { properties: { a: b }, required: ["a"] },
+        { type: "null" },
+      ],
+    });
+    expect(schema).toEqual({
+      description: "Either.",
+      type: "object",
+      properties: { c, a: { anyOf: [a, b] }, b },
+      required: ["c", "a"],
+    });
+    expect([fixups, dropped]).toEqual([["schema-union"], ["schema union"]]);
+  });
+
+  test("of references and of unions within is followed, in a circle too", () => {
+    const schema = {
+      oneOf: [{ $ref: "#/$defs/A" }, { anyOf: [{ properties: { b } }, { $ref: "#/$defs/A" }] }, { $ref: "#" }],
+      $defs: { A: { type: "object", properties: { a } } },
+    };
+    expect(fit(schema).schema).toMatchObject({ type: "object", properties: { a, b } });
+    expect(Object.keys(fit(schema).schema)).not.toContain("oneOf");
+  });
+
+  test("of demands only (`required`) keeps the root's properties; allOf demands all", () => {
+    const properties = { a, b };
+    const either = { type: "object", properties, anyOf: [{ required: ["a"] }, { required: ["b"] }] };
+    expect(fit(either).schema).toEqual({ type: "object", properties });
+    const both = { type: "object", properties, allOf: [{ required: ["a"] }, { required: ["b"] }] };
+    expect(fit(both).schema).toEqual({ type: "object", properties, required: ["a", "b"] });
+  });
+
+  test("deeper down it stays", () => {
+    const schema = { type: "object", properties: { a: { anyOf: [a, b] } } };
+    expect(fit(schema).schema).toBe(schema);
+  });
+});
+
+test("a root without a type, or with more than one, is an object", () => {
+  expect(fit({ properties: {} })).toEqual({
+    schema: { type: "object", properties: {} },
+    fixups: ["schema-type"],
+    dropped: [],
+  });
+  expect(fit({ type: ["object", "null"] }).schema).toEqual({ type: "object" });
+  expect(fit({ type: "string" }).fixups).toEqual([]);
+});
+
+const bad = { anyOf: [{ properties: { name: { type: "string", pattern: "\\p{L}" } }, required: ["name"] }] };
+const requests: Record<Dialect, JsonObject> = {
+  chat: {
+    model: "m",
+    messages: [{ role: "user", content: "Hi" }],
+    tools: [{ type: "function", function: { name: "f", parameters: bad } }],
+  },
+  responses: { model: "m", input: "Hi", tools: [{ type: "function", name: "f", parameters: bad }] },
+  messages: {
+    model: "m",
+    max_tokens: 99,
+    messages: [{ role: "user", content: "Hi" }],
+    tools: [{ name: "f", input_schema: bad }],
+  },
+};
+const models = {
+  chat: ableModel("gpt-4.1", "OpenAI"),
+  responses: ableModel("gpt-5.3-codex", "OpenAI"),
+  messages: ableModel("claude-sonnet-4.6", "Anthropic"),
+};
+const pairs = dialects.flatMap((client) =>
+  dialects.filter((upstream) => upstream !== client).map((upstream) => [client, upstream] as const),
+);
+
+test.each(pairs)("%s → %s sends none of them, and names what it did", (client, upstream) => {
+  const adapted = adapt(codecs[client].decodeRequest(requests[client]), upstream);
+  const { body } = codecs[upstream].encodeRequest(adapted.conversation, models[upstream]);
+  const sent = JSON.stringify(body.tools);
+  expect(sent).not.toContain("anyOf");
+  expect(sent).toContain('"type":"object"');
+  expect(sent.includes("\\\\p{")).toBe(upstream === "messages");
+  expect(adapted.mends).toContain("schema-union");
+  expect(adapted.dropped).toEqual(upstream === "messages" ? ["schema union"] : ["pattern", "schema union"]);
+});
+
+test.each([...dialects])("a client of %s is mended as much when it was refused, and else not at all", (dialect) => {
+  const { tools } = codecs[dialect].repairTools(requests[dialect])?.set ?? {};
+  expect(JSON.stringify(tools)).not.toContain("anyOf");
+  const plain = JSON.parse(JSON.stringify(requests[dialect]).replace(JSON.stringify(bad), '{"type":"object"}'));
+  expect(codecs[dialect].repairTools(plain)).toBeUndefined();
+});
+
+test("a tool that is said twice word for word is one", () => {
+  const tool = { type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } };
+  const { conversation, mends } = adapt(
+    codecs.chat.decodeRequest({ ...requests.chat, tools: [tool, tool] }),
+    "messages",
+  );
+  expect(conversation.tools).toHaveLength(1);
+  expect(mends).toEqual(["tool-repeated"]);
+});
