@@ -11,6 +11,8 @@ import type { Overview } from "./overview";
 export type { Overview } from "./overview";
 
 export interface Codec {
+  /** @throws ProxyError `invalid_request` where the request asks nothing; it would be refused upstream. */
+  checkRequest(body: JsonObject): void;
   /** Who speaks and what is shown, also of a request that cannot be decoded. */
   overview(body: JsonObject): Overview;
   /** @throws ProxyError `invalid_request` naming the field that cannot be read. */

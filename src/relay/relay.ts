@@ -19,8 +19,9 @@ export async function relay(app: App, request: Request, caller: Visitor, dialect
     const incoming = await readIncoming(request);
     caller.keepOpen();
     exchange.asked(incoming);
-    const target = await chooseTarget(app, incoming.model, dialect);
     const codec = codecs[dialect];
+    codec.checkRequest(incoming.body);
+    const target = await chooseTarget(app, incoming.model, dialect);
     const facts = readFacts(codec, incoming.body, request.headers);
     exchange.routed(target, facts);
     const wishes = { webSearch: app.config.current.useResponsesApiWebSearch };

@@ -5,7 +5,7 @@ import { type RunningProxy, startProxy, until } from "../support/proxy";
 const model = "gpt-5-mini";
 const chunk = (choices: object[], more = {}) =>
   `data: ${JSON.stringify({ id: "chatcmpl-1", object: "chat.completion.chunk", created: 1785000000, model, choices, ...more })}\n\n`;
-const delta = (content: string) => chunk([{ index: 0, delta: { content }, finish_reason: null }]);
+const delta = (content: string, role?: string) => chunk([{ index: 0, delta: { role, content }, finish_reason: null }]);
 const usage = {
   prompt_tokens: 15,
   completion_tokens: 7,
@@ -90,13 +90,13 @@ describe("bytes", () => {
     const source = new ReadableStream<Uint8Array>({
       start(controller) {
         upstream = controller;
-        controller.enqueue(bytes(delta("first")));
+        controller.enqueue(bytes(delta("first", "assistant")));
       },
     });
     proxy.demo.intercept("/chat/completions", () => new Response(source, sse));
     const response = await proxy.post("/v1/chat/completions", ask);
     const reader = response.body!.getReader();
-    expect(Buffer.from((await reader.read()).value!).toString()).toBe(delta("first"));
+    expect(Buffer.from((await reader.read()).value!).toString()).toBe(delta("first", "assistant"));
     upstream.enqueue(bytes(delta("second")));
     expect(Buffer.from((await reader.read()).value!).toString()).toBe(delta("second"));
     upstream.enqueue(bytes(`${chunk([{ index: 0, delta: {}, finish_reason: "stop" }])}data: [DONE]\n\n`));

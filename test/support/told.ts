@@ -108,7 +108,7 @@ const readers: Record<Dialect, (bodies: Json[]) => Told> = {
         cached: usage.cache_read_input_tokens,
         written: usage.cache_creation_input_tokens,
         output: usage.output_tokens,
-        reasoning: undefined,
+        reasoning: usage.output_tokens_details?.thinking_tokens,
       },
       stop: delta?.stop_reason ?? stop_reason,
     };
@@ -132,7 +132,7 @@ export function usageFor(client: Dialect, { usage }: Told): object {
         input_tokens: input,
         input_tokens_details: { cached_tokens: cached },
         output_tokens: output,
-        output_tokens_details: { reasoning_tokens: reasoning ?? 0 },
+        ...(reasoning !== undefined && { output_tokens_details: { reasoning_tokens: reasoning } }),
         total_tokens: input + output,
       };
     case "messages":

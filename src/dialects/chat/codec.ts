@@ -5,10 +5,11 @@ import { collectStream } from "./collect";
 import { asked, mendReply, mendRequest, mendStream } from "./mend";
 import { overview } from "./overview";
 import { decodeReply, decodeStream, encodeReply, encodeStream } from "./reply";
-import { decodeRequest, encodeRequest } from "./request";
+import { checkRequest, decodeRequest, encodeRequest } from "./request";
 import { repairRequest, repairTools } from "./rules";
 
 export const chat: Codec = {
+  checkRequest,
   overview,
   decodeRequest,
   encodeRequest,

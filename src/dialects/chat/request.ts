@@ -6,6 +6,7 @@ import type { Conversation, Format, JsonObject, Part, Reasoning, Turn } from "..
 import { immaterial } from "../hub/immaterial";
 import {
   arrayAt,
+  filledAt,
   listAt,
   objectAt,
   optionalBoolean,
@@ -50,6 +51,11 @@ const known = {
 };
 
 // ── Decode ──
+
+/** @throws ProxyError `invalid_request` without a message. */
+export function checkRequest({ messages }: JsonObject): void {
+  filledAt(messages, "messages");
+}
 
 /** Reads a request. */
 export function decodeRequest(body: unknown): Conversation {

@@ -25,6 +25,7 @@ const rules: Record<string, ModelRule> = {
   "stop-limit": stop,
   "unsupported-fields": unsupportedFields,
   "usage-asked": usageAsked,
+  "empty-tools": emptyTools,
   "tool-schema": toolSchema,
   "structured-output": structuredOutput,
   "developer-role": onMessages((messages) =>
@@ -154,6 +155,16 @@ function usageAsked(body: JsonObject): JsonObject | undefined {
   const options = isObject(body.stream_options) ? body.stream_options : {};
   if (body.stream !== true || options.include_usage === true) return undefined;
   return { stream_options: { ...options, include_usage: true } };
+}
+
+/** "[] is too short - 'tools'": clients that have none send it; what would say how to use them goes along. */
+function emptyTools({ tools, tool_choice: choice, parallel_tool_calls }: JsonObject): JsonObject | undefined {
+  if (!Array.isArray(tools) || tools.length > 0) return undefined;
+  return {
+    tools: undefined,
+    ...(choice === "auto" || choice === "none" || choice === null ? { tool_choice: undefined } : {}),
+    ...(parallel_tool_calls === undefined ? {} : { parallel_tool_calls: undefined }),
+  };
 }
 
 /** OpenAI refuses an object's schema that names no properties. */

@@ -88,8 +88,8 @@ function nestedGrammar(grammar: unknown): unknown {
  */
 export function encodeChoice(conversation: Conversation, wireTools: JsonObject[]): JsonObject {
   const choice = choiceOf(conversation);
-  if (wireTools.length > 0 || conversation.tools.length === 0)
-    return { tool_choice: choice, parallel_tool_calls: conversation.parallelTools };
+  if (wireTools.length > 0) return { tool_choice: choice, parallel_tool_calls: conversation.parallelTools };
+  if (conversation.tools.length === 0) return choice === "auto" || choice === "none" ? {} : { tool_choice: choice };
   // Every tool was left out: what says how to use them goes too, unless one of them is demanded.
   if (choice === "required") refuseChoice("a tool");
   return {};

@@ -162,6 +162,8 @@ export interface FunctionTool extends Bag {
   schema?: unknown;
   strict?: boolean;
   cache?: boolean;
+  /** Another tool says the same word for word. */
+  repeats?: boolean;
 }
 
 /** A tool whose input is text of a grammar instead of JSON. */
@@ -171,6 +173,8 @@ export interface FreeformTool extends Bag {
   description?: string;
   /** The grammar, in the wire's words. */
   grammar?: unknown;
+  /** Another tool says the same word for word. */
+  repeats?: boolean;
 }
 
 /** A tool the service itself runs (web search, code execution), in its dialect's own JSON. */

@@ -15,6 +15,13 @@ export function textAt(value: unknown, path: string): string {
   return typeof value === "string" ? value : refuse(path, "a string", value);
 }
 
+/** An array with something in it. */
+export function filledAt(value: unknown, path: string): unknown[] {
+  const list = arrayAt(value, path);
+  if (list.length > 0) return list;
+  throw new ProxyError("invalid_request", `\`${path}\` is empty: there is nothing to answer.`, { param: path });
+}
+
 /** An array that may be left out: null and undefined mean an empty one. */
 export function listAt(value: unknown, path: string): unknown[] {
   return value == null ? [] : arrayAt(value, path);

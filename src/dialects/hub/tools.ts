@@ -14,7 +14,7 @@ const schemaFixups: Record<Dialect, readonly SchemaFixup[]> = {
 export function fitTools(tools: Tool[], target: Dialect): { tools: Tool[]; mends: string[]; dropped: string[] } {
   const mends = new Set<string>();
   const dropped = new Set<string>();
-  const fitted = oneEach(tools, mends).map((tool): Tool => {
+  const fitted = oneEach(tools, target, mends).map((tool): Tool => {
     if (tool.kind !== "function" || !isObject(tool.schema)) return tool;
     const { schema, fixups, dropped: lost } = fitSchema(tool.schema, schemaFixups[target]);
     if (fixups.length === 0) return tool;
@@ -60,16 +60,18 @@ export function fitWire(
 }
 
 /** A tool that is said again word for word is one tool: "Tool names must be unique." */
-function oneEach(tools: Tool[], mends: Set<string>): Tool[] {
+function oneEach(tools: Tool[], target: Dialect, mends: Set<string>): Tool[] {
   const known = new Map<string, Tool>();
-  return tools.filter((tool) => {
-    if (tool.kind === "foreign") return true;
+  const isAgain = (tool: Tool): boolean => {
+    if (tool.kind === "foreign") return false;
     const said = known.get(tool.name);
     if (!said) known.set(tool.name, tool);
-    else if (Bun.deepEquals(said, tool)) {
-      mends.add("tool-repeated");
-      return false;
-    }
-    return true;
+    // Where tools can be brought along in the middle they may be said again.
+    return said !== undefined ? Bun.deepEquals(said, tool) : tool.repeats === true && target !== "responses";
+  };
+  return tools.filter((tool) => {
+    const again = isAgain(tool);
+    if (again) mends.add("tool-repeated");
+    return !again;
   });
 }

@@ -6,10 +6,11 @@ import { encodeError } from "./errors";
 import { asked, endIn, mendReply, mendRequest, mendStream, repairRequest } from "./mend";
 import { overview } from "./overview";
 import { decodeReply, decodeStream, encodeReply, encodeStream } from "./reply";
-import { decodeRequest, encodeRequest } from "./request";
+import { checkRequest, decodeRequest, encodeRequest } from "./request";
 import { repairTools } from "./rules";
 
 export const messages: Codec = {
+  checkRequest,
   overview,
   decodeRequest,
   encodeRequest,

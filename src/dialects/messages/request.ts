@@ -12,6 +12,7 @@ import { isObject, numberIn } from "../../json";
 import type { Conversation, Format, JsonObject, Reasoning, Turn } from "../hub/conversation";
 import {
   arrayAt,
+  filledAt,
   listAt,
   objectAt,
   optionalBoolean,
@@ -46,6 +47,11 @@ const known = {
 const billingHeader = { start: "x-anthropic-billing-header", key: "billing header" };
 
 // ── Decode ──
+
+/** @throws ProxyError `invalid_request` without a message. */
+export function checkRequest({ messages }: JsonObject): void {
+  filledAt(messages, "messages");
+}
 
 /** Reads a request. */
 export function decodeRequest(body: unknown): Conversation {

@@ -45,6 +45,7 @@ export const rules: Record<string, Rule<[model: ModelFacts]>> = {
   "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
   "unsupported-fields": unsupportedFields,
   "server-tools": serverTools,
+  "empty-tools": ({ tools }) => (Array.isArray(tools) && tools.length === 0 ? { tools: undefined } : undefined),
   "tool-choice-without-tools": toolChoiceWithoutTools,
   "eager-input-streaming": (body) => eachTool(body, (tool) => without(tool, ["eager_input_streaming"])),
   "tool-fields": toolFields,

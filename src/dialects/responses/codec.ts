@@ -5,10 +5,11 @@ import { collectStream } from "./collect";
 import { asked, mendReply, mendRequest, mendStream } from "./mend";
 import { overview } from "./overview";
 import { decodeReply, decodeStream, encodeReply, encodeStream } from "./reply";
-import { decodeRequest, encodeRequest } from "./request";
+import { checkRequest, decodeRequest, encodeRequest } from "./request";
 import { repairForeignItems, repairTools } from "./rules";
 
 export const responses: Codec = {
+  checkRequest,
   overview,
   decodeRequest,
   encodeRequest,

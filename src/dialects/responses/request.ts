@@ -6,6 +6,7 @@ import type { Wishes } from "../codec";
 import type { Conversation, Format, JsonObject, Part, Reasoning, Turn } from "../hub/conversation";
 import {
   arrayAt,
+  filledAt,
   listAt,
   objectAt,
   optionalBoolean,
@@ -55,6 +56,12 @@ const textTypes: Record<Turn["role"], string> = { system: "input_text", user: "i
 
 // ── Decode ──
 
+/** @throws ProxyError `invalid_request` without an input, or where it goes on with what would be stored. */
+export function checkRequest(body: JsonObject): void {
+  refuseStored(body);
+  if (typeof body.input !== "string") filledAt(body.input, "input");
+}
+
 /**
  * Reads a request. Written one way again, because it means the same: a string input or content is a list of one text, a
  * message says its type, an output of one plain text is a string, `strict` and `stream` are said, and a null, an empty
@@ -63,7 +70,7 @@ const textTypes: Record<Turn["role"], string> = { system: "input_text", user: "i
 export function decodeRequest(body: unknown): Conversation {
   const request = objectAt(body, "body");
   refuseStored(request);
-  const box: Toolbox = { tools: [], taken: new Set(), names: new Map() };
+  const box: Toolbox = { tools: [], taken: new Set(), names: new Map(), said: new Map() };
   const draft: Draft = { turns: [], box, spoke: false, closed: false };
   const instructions = optionalText(request.instructions, "instructions");
   if (instructions !== undefined)

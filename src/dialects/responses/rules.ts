@@ -22,6 +22,7 @@ const rules: Record<string, Rule<[model: ModelFacts, wishes: Wishes]>> = {
   background: (body) => ("background" in body ? { background: undefined } : undefined),
   "image-generation": (body) => withoutTools(body, isImageGeneration),
   "web-search": (body, _, wishes) => (wishes.webSearch ? undefined : withoutTools(body, isWebSearch)),
+  "empty-tools": ({ tools }) => (Array.isArray(tools) && tools.length === 0 ? { tools: undefined } : undefined),
   "strict-default": (body) => eachTool(body, strictSaid),
   "item-reference": (body) => eachItem(body, (item) => (item.type === "item_reference" ? undefined : item)),
   "foreign-thinking": (body) => eachItem(body, (item) => (isForeign(item) ? undefined : item)),

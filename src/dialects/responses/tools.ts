@@ -23,6 +23,8 @@ export interface Toolbox {
   taken: Set<string>;
   /** Hub names by namespace and local name. */
   names: Map<string, string>;
+  /** Tools as the wire has them, by namespace and local name. */
+  said: Map<string, JsonObject[]>;
 }
 
 /** Where the tools of an `additional_tools` item stood: before which turn. */
@@ -46,31 +48,44 @@ export function decodeTools(list: unknown[], path: string, box: Toolbox, bag: Js
   }
 }
 
+/** Whether the list says a tool word for word as an earlier one has, as an item of the input may. */
+function isSaidAgain(tool: JsonObject, key: string, box: Toolbox): boolean {
+  const known = box.said.get(key) ?? [];
+  box.said.set(key, [...known, tool]);
+  return known.some((each) => Bun.deepEquals(each, tool));
+}
+
+const namespaceOf = ({ namespace }: JsonObject): unknown => (isObject(namespace) ? namespace.name : undefined);
+
 function decodeTool(tool: JsonObject, path: string, box: Toolbox, list: JsonObject): Tool {
   if (tool.type !== "function" && tool.type !== "custom")
     return { kind: "foreign", dialect: "responses", value: tool, ...bagOf(list) };
   const local = textAt(tool.name, `${path}.name`);
-  const namespace = isObject(list.namespace) ? list.namespace.name : undefined;
-  const name = takeName(local, namespace, box);
+  const namespace = namespaceOf(list);
+  const repeats = isSaidAgain(tool, nameKey(local, namespace), box);
+  const name = takeName(local, namespace, box, repeats);
   const description = optionalText(tool.description, `${path}.description`);
-  const bag = bagOf({
-    ...rest(tool, known[tool.type]),
-    ...list,
-    ...(name === local ? {} : { [localName]: local }),
-  });
+  const bag = {
+    ...(repeats ? { repeats } : {}),
+    ...bagOf({
+      ...rest(tool, known[tool.type]),
+      ...list,
+      ...(name === local ? {} : { [localName]: local }),
+    }),
+  };
   if (tool.type === "custom") return { kind: "freeform", name, description, grammar: tool.format ?? undefined, ...bag };
   // Not to say it and to say no is the same: see the rule `strict-default`.
   const strict = optionalBoolean(tool.strict, `${path}.strict`) || undefined;
   return { kind: "function", name, description, schema: tool.parameters ?? undefined, strict, ...bag };
 }
 
-/** The hub's name for the tool, which no other has. */
-function takeName(local: string, namespace: unknown, box: Toolbox): string {
+/** The hub's name for the tool, which no other has; one that is repeated is called by its first. */
+function takeName(local: string, namespace: unknown, box: Toolbox, repeats: boolean): string {
   const wanted = flatName(local, namespace);
   let name = wanted;
   for (let count = 2; box.taken.has(name); count++) name = `${wanted}_${count}`;
   box.taken.add(name);
-  box.names.set(nameKey(local, namespace), name);
+  if (!repeats) box.names.set(nameKey(local, namespace), name);
   return name;
 }
 
