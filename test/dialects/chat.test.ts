@@ -972,9 +972,9 @@ describe("a request for a chat upstream", () => {
       "citations",
       "container_upload",
       "store",
-      "tools[0]",
       "top_k",
       "truncation",
+      "web_search",
     ]);
   });
 

@@ -235,6 +235,7 @@ const each = (words: (dialect: Dialect) => JsonObject): Idea["said"] =>
   Object.fromEntries(dialects.map((dialect) => [dialect, words(dialect)]));
 
 const url = `data:image/png;base64,${pixel}`;
+const fileLink = "https://example.com/report.pdf";
 const link = "https://example.com/a.png";
 const pdf = "JVBERi0xLjQKJQ==";
 const images = {
@@ -292,6 +293,37 @@ export const requests: Idea[] = [
   { name: "pictures", said: each((dialect) => userOf(dialect, images[dialect](url))) },
   { name: "links to pictures", said: each((dialect) => userOf(dialect, images[dialect](link))) },
   {
+    name: "links to files",
+    needle: fileLink,
+    said: {
+      responses: userOf("responses", { type: "input_file", file_url: fileLink }),
+      messages: userOf("messages", { type: "document", source: { type: "url", url: fileLink } }),
+    },
+  },
+  {
+    name: "documents of text blocks",
+    needle: "the document's words",
+    said: {
+      messages: userOf("messages", {
+        type: "document",
+        title: "Report",
+        source: { type: "content", content: [{ type: "text", text: "the document's words" }] },
+      }),
+    },
+  },
+  {
+    name: "search results of the client's own",
+    needle: "what was found",
+    said: {
+      messages: userOf("messages", {
+        type: "search_result",
+        source: "https://example.com/found",
+        title: "Found",
+        content: [{ type: "text", text: "what was found" }],
+      }),
+    },
+  },
+  {
     name: "PDF files",
     needle: pdf,
     said: {
@@ -318,6 +350,20 @@ export const requests: Idea[] = [
       chat: withTools("chat", { tool_choice: { type: "function", function: { name } } }),
       responses: withTools("responses", { tool_choice: { type: "function", name } }),
       messages: withTools("messages", { tool_choice: { type: "tool", name } }),
+    },
+  },
+  {
+    name: "a choice among some of the tools",
+    said: {
+      chat: withTools("chat", {
+        tool_choice: {
+          type: "allowed_tools",
+          allowed_tools: { mode: "required", tools: [{ type: "function", function: { name } }] },
+        },
+      }),
+      responses: withTools("responses", {
+        tool_choice: { type: "allowed_tools", mode: "required", tools: [{ type: "function", name }] },
+      }),
     },
   },
   {

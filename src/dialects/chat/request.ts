@@ -18,6 +18,7 @@ import {
   textAt,
 } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
+import { onlyAllowed } from "../hub/tools";
 import { bagOf, roles } from "../openai";
 import { cacheOf, ownBag, responsesOnly } from "./bag";
 import {
@@ -31,7 +32,7 @@ import {
   encodeResult,
   spelt,
 } from "./parts";
-import { applyRules } from "./rules";
+import { applyRules, isOpenAi } from "./rules";
 import { thinkingSpellings } from "./thinking";
 import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
 
@@ -73,6 +74,7 @@ export function decodeRequest(body: unknown): Conversation {
     turns: decodeMessages(arrayAt(request.messages, "messages")),
     tools: listAt(request.tools, "tools").map(decodeTool),
     toolChoice: choice.toolChoice,
+    allowedTools: choice.allowedTools,
     parallelTools: optionalBoolean(request.parallel_tool_calls, "parallel_tool_calls"),
     maxTokens: optionalCount(request[maxTokens], maxTokens),
     stop: decodeStop(request.stop),
@@ -159,8 +161,10 @@ function decodeFormat(value: unknown): { format?: Format; extra?: JsonObject } {
 // ── Encode ──
 
 /** Writes a request for an upstream of this dialect. */
-export function encodeRequest(conversation: Conversation, model: ModelFacts): { body: JsonObject; dropped: string[] } {
+export function encodeRequest(asked: Conversation, model: ModelFacts): { body: JsonObject; dropped: string[] } {
   const dropped = new Set<string>();
+  // Only OpenAI's models know a choice among some of the tools.
+  const conversation = isOpenAi(model) ? asked : onlyAllowed(asked);
   const { maxTokens, stop, temperature, topP, stream } = conversation;
   const tools = encodeTools(conversation.tools, dropped);
   const body = said({

@@ -4,7 +4,8 @@ import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
 import { apart } from "../hub/chat-words";
 import type { Conversation, JsonObject, Tool } from "../hub/conversation";
-import { objectAt, optionalBoolean, optionalText, rest, said, textAt } from "../hub/json";
+import { nameOf } from "../hub/foreign";
+import { arrayAt, objectAt, optionalBoolean, optionalText, rest, said, textAt } from "../hub/json";
 import { bagOf } from "../openai";
 import { cacheOf, nested, ownBag } from "./bag";
 
@@ -35,22 +36,40 @@ export function decodeTool(value: unknown, index: number): Tool {
 }
 
 /** A choice the hub has no word for rides in the bag. */
-export function decodeChoice(choice: unknown): { toolChoice?: Conversation["toolChoice"]; extra?: JsonObject } {
+export function decodeChoice(
+  choice: unknown,
+): Pick<Conversation, "toolChoice" | "allowedTools"> & { extra?: JsonObject } {
   if (choice == null) return {};
   if (choice === "auto" || choice === "none" || choice === "required") return { toolChoice: choice };
+  if (isObject(choice) && choice.type === "allowed_tools") return decodeAllowed(choice);
   if (!isObject(choice) || (choice.type !== "function" && choice.type !== "custom"))
     return { extra: { tool_choice: choice } };
   const words = objectAt(choice[choice.type], `tool_choice.${choice.type}`);
   return { toolChoice: { name: textAt(words.name, `tool_choice.${choice.type}.name`) } };
 }
 
+/** @throws ProxyError `invalid_request` naming the member. */
+function decodeAllowed(choice: JsonObject): Pick<Conversation, "toolChoice" | "allowedTools"> {
+  const path = "tool_choice.allowed_tools";
+  const { mode, tools } = objectAt(choice.allowed_tools, path);
+  return {
+    toolChoice: mode === "required" ? "required" : "auto",
+    allowedTools: arrayAt(tools, `${path}.tools`).map((value, index) => {
+      const tool = objectAt(value, `${path}.tools[${index}]`);
+      const words = tool.type === "custom" ? tool.custom : tool.function;
+      if (!isObject(words)) return { kind: "foreign", dialect: "chat", value: tool };
+      return textAt(words.name, `${path}.tools[${index}].${tool.type}.name`);
+    }),
+  };
+}
+
 // ── Encode ──
 
 /** What the dialect has no word for is left out, and named in `dropped`. */
 export function encodeTools(tools: Tool[], dropped: Set<string>): JsonObject[] {
-  const wire = tools.map((tool, index) => {
+  const wire = tools.map((tool) => {
     const encoded = encodeTool(tool, dropped);
-    if (!encoded) dropped.add(`tools[${index}]`);
+    if (!encoded && tool.kind === "foreign") dropped.add(nameOf(tool));
     return encoded;
   });
   return wire.filter((tool) => tool !== undefined);
@@ -95,25 +114,22 @@ export function encodeChoice(conversation: Conversation, wireTools: JsonObject[]
   return {};
 }
 
-function choiceOf({ toolChoice, tools, extra }: Conversation): unknown {
-  if (toolChoice === undefined) return nestedChoice(extra?.openai?.tool_choice);
+function choiceOf({ toolChoice, allowedTools, tools, extra }: Conversation): unknown {
+  const isCustom = (name: string) => tools.some((each) => each.kind === "freeform" && each.name === name);
+  const named = (name: string) =>
+    isCustom(name) ? { type: "custom", custom: { name } } : { type: "function", function: { name } };
+  if (allowedTools) {
+    const names = allowedTools.filter((tool) => typeof tool === "string");
+    if (names.length === 0 && toolChoice === "required") refuseChoice("a tool");
+    return { type: "allowed_tools", allowed_tools: { mode: toolChoice ?? "auto", tools: names.map(named) } };
+  }
+  // No tool of this model's is meant by what neither names one nor says how many.
+  if (toolChoice === undefined) return extra?.openai?.tool_choice == null ? undefined : refuseChoice("a tool");
   if (typeof toolChoice === "string") return toolChoice;
   const { name } = toolChoice;
   const tool = tools.find((each) => (each.kind === "foreign" ? nameIn(each.value) : each.name) === name);
   if (tool?.kind === "foreign") refuseChoice(`\`${name}\``);
-  const type = tool?.kind === "freeform" ? "custom" : "function";
-  return { type, [type]: { name: name } };
-}
-
-/** The responses dialect has a choice's list of tools, and their names, one level higher. */
-function nestedChoice(choice: unknown): unknown {
-  if (choice == null) return undefined;
-  if (!isObject(choice) || choice.type !== "allowed_tools") return refuseChoice("a tool");
-  if (isObject(choice.allowed_tools)) return choice;
-  const { type, tools, ...members } = choice;
-  const nest = (tool: unknown) =>
-    isObject(tool) && tool.type === "function" ? { type: "function", function: { name: tool.name } } : tool;
-  return { type, allowed_tools: { ...members, tools: Array.isArray(tools) ? tools.map(nest) : [] } };
+  return named(name);
 }
 
 function refuseChoice(what: string): never {

@@ -1,6 +1,7 @@
 /** Tools as every upstream of a dialect takes them: each said once, with a schema that is not refused. */
+import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
-import type { Dialect, JsonObject, Tool } from "./conversation";
+import type { Conversation, Dialect, ForeignTool, JsonObject, Tool } from "./conversation";
 import { fitSchema, type SchemaFixup } from "./tool-schema";
 
 /** Whose endpoints refuse what: OpenAI's compile patterns. */
@@ -28,6 +29,31 @@ export function fitTools(tools: Tool[], target: Dialect): { tools: Tool[]; mends
   });
   const isSame = fitted.length === tools.length && fitted.every((tool, at) => tool === tools[at]);
   return { tools: isSame ? tools : fitted, mends: [...mends], dropped: [...dropped] };
+}
+
+/**
+ * For an upstream that has no word for a choice among some of the tools: the others are left out.
+ * @throws ProxyError `invalid_request` where one must be called and none is left.
+ */
+export function onlyAllowed(conversation: Conversation): Conversation {
+  const { allowedTools, ...others } = conversation;
+  if (!allowedTools) return conversation;
+  const tools = conversation.tools.filter((tool) =>
+    allowedTools.some((allowed) =>
+      typeof allowed === "string" ? tool.kind !== "foreign" && tool.name === allowed : isMeant(allowed, tool),
+    ),
+  );
+  if (tools.length === 0 && conversation.toolChoice === "required") {
+    const sentence = "`tool_choice` demands a call of tools that this request does not bring.";
+    throw new ProxyError("invalid_request", sentence, { param: "tool_choice", code: "unsupported_value" });
+  }
+  return { ...others, tools };
+}
+
+/** A choice names a tool of the service's own by its type, and by a label where there are several. */
+function isMeant({ value }: ForeignTool, tool: Tool): boolean {
+  const own = tool.kind === "foreign" ? tool.value : undefined;
+  return isObject(value) && isObject(own) && Object.keys(value).every((key) => Bun.deepEquals(value[key], own[key]));
 }
 
 /** What a retry changes of a refused request's tools. */

@@ -25,6 +25,7 @@ import {
 } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf } from "../hub/reasoning";
+import { onlyAllowed } from "../hub/tools";
 import { bagged, dropBag, refuseEssential, unbagged, within, words } from "./bag";
 import { decodeContent, encodePart, plainest } from "./parts";
 import { applyRules } from "./rules";
@@ -158,8 +159,9 @@ function decodeFormat(request: JsonObject): { format?: Format; bag?: JsonObject 
 // ── Encode ──
 
 /** Writes a request for an upstream of this dialect. */
-export function encodeRequest(conversation: Conversation, model: ModelFacts): { body: JsonObject; dropped: string[] } {
+export function encodeRequest(asked: Conversation, model: ModelFacts): { body: JsonObject; dropped: string[] } {
   const dropped = new Set<string>();
+  const conversation = onlyAllowed(asked);
   refuseEssential(conversation);
   dropBag(conversation, dropped);
   const { [billingHeader.key]: header, ...bag } = conversation.extra?.anthropic ?? {};

@@ -90,6 +90,7 @@ export function decodeRequest(body: unknown): Conversation {
     turns: draft.turns,
     tools: box.tools,
     toolChoice: choice.toolChoice,
+    ...(choice.allowedTools ? { allowedTools: choice.allowedTools } : {}),
     parallelTools: optionalBoolean(request.parallel_tool_calls, "parallel_tool_calls"),
     maxTokens: optionalCount(request.max_output_tokens, "max_output_tokens"),
     temperature: optionalNumber(request.temperature, "temperature"),

@@ -1,7 +1,8 @@
 /** Tools in the responses dialect: flat, or nested in namespaces, or brought along by an item of the input. */
 import { isObject } from "../../json";
 import type { Bag, Conversation, FreeformTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
-import { objectAt, optionalBoolean, optionalText, rest, said, textAt } from "../hub/json";
+import { nameOf } from "../hub/foreign";
+import { arrayAt, objectAt, optionalBoolean, optionalText, rest, said, textAt } from "../hub/json";
 import { bagOf } from "../openai";
 import { chatOnly, ownBag, ownValue } from "./bag";
 import { refuseForced } from "./rules";
@@ -103,12 +104,27 @@ export const hubName = (local: string, namespace: unknown, box: Toolbox): string
 export function decodeChoice(
   choice: unknown,
   box: Toolbox,
-): { toolChoice?: Conversation["toolChoice"]; extra?: JsonObject } {
+): Pick<Conversation, "toolChoice" | "allowedTools"> & { extra?: JsonObject } {
   if (choice == null) return {};
   if (choice === "auto" || choice === "none" || choice === "required") return { toolChoice: choice };
+  if (isObject(choice) && choice.type === "allowed_tools") return decodeAllowed(choice, box);
   if (!isObject(choice) || (choice.type !== "function" && choice.type !== "custom"))
     return { extra: { tool_choice: choice } };
   return { toolChoice: { name: hubName(textAt(choice.name, "tool_choice.name"), choice.namespace, box) } };
+}
+
+/** @throws ProxyError `invalid_request` naming the member. */
+function decodeAllowed(choice: JsonObject, box: Toolbox): Pick<Conversation, "toolChoice" | "allowedTools"> {
+  const path = "tool_choice.tools";
+  return {
+    toolChoice: choice.mode === "required" ? "required" : "auto",
+    allowedTools: arrayAt(choice.tools, path).map((value, index) => {
+      const tool = objectAt(value, `${path}[${index}]`);
+      if (tool.type !== "function" && tool.type !== "custom")
+        return { kind: "foreign", dialect: "responses", value: tool };
+      return hubName(textAt(tool.name, `${path}[${index}].name`), tool.namespace, box);
+    }),
+  };
 }
 
 // ── Encode ──
@@ -121,10 +137,10 @@ export function encodeTools(
   const list: JsonObject[] = [];
   const additional = new Map<Place, JsonObject[]>();
   let nest: { namespace: JsonObject; tools: JsonObject[] } | undefined;
-  for (const [index, tool] of conversation.tools.entries()) {
+  for (const tool of conversation.tools) {
     const { namespace, additional_tools: place, [localName]: name, ...bag } = ownBag(tool, chatOnly.others, dropped);
     if (tool.kind === "foreign" && tool.dialect !== "responses") {
-      dropped.add(`tools[${index}]`);
+      dropped.add(nameOf(tool));
       continue;
     }
     const wire = tool.kind === "foreign" ? ownValue(tool, dropped) : encodeTool(tool, name, bag);
@@ -179,23 +195,22 @@ export function wireName(conversation: Conversation, call: { name: string } & Ba
 
 /** The choice of a tool. */
 export function encodeChoice(conversation: Conversation): unknown {
-  const { toolChoice } = conversation;
-  if (toolChoice === undefined) return flatChoice(conversation.extra?.openai?.tool_choice);
-  if (typeof toolChoice === "string") return toolChoice;
-  const tool = conversation.tools.find((each) =>
-    each.kind === "foreign"
-      ? isObject(each.value) && each.value.name === toolChoice.name
-      : each.name === toolChoice.name,
-  );
-  if (tool?.kind === "foreign" && tool.dialect !== "responses") refuseForced(toolChoice.name);
-  return { type: tool?.kind === "freeform" ? "custom" : "function", ...wireName(conversation, toolChoice) };
+  const { toolChoice, allowedTools } = conversation;
+  if (allowedTools) {
+    const tools = allowedTools.flatMap((tool) => {
+      if (typeof tool === "string") return [namedTool(conversation, tool)];
+      return tool.dialect === "responses" ? [tool.value] : [];
+    });
+    return { type: "allowed_tools", mode: toolChoice ?? "auto", tools };
+  }
+  if (toolChoice === undefined) return conversation.extra?.openai?.tool_choice;
+  return typeof toolChoice === "string" ? toolChoice : namedTool(conversation, toolChoice.name);
 }
 
-/** The chat dialect has a choice's list of tools, and their names, one level deeper. */
-function flatChoice(choice: unknown): unknown {
-  if (!isObject(choice) || !isObject(choice.allowed_tools)) return choice;
-  const { tools, ...members } = choice.allowed_tools;
-  const flat = (tool: unknown) =>
-    isObject(tool) && isObject(tool.function) ? { type: "function", ...tool.function } : tool;
-  return { type: "allowed_tools", ...members, tools: Array.isArray(tools) ? tools.map(flat) : [] };
+function namedTool(conversation: Conversation, name: string): JsonObject {
+  const tool = conversation.tools.find((each) =>
+    each.kind === "foreign" ? isObject(each.value) && each.value.name === name : each.name === name,
+  );
+  if (tool?.kind === "foreign" && tool.dialect !== "responses") refuseForced(name);
+  return { type: tool?.kind === "freeform" ? "custom" : "function", ...wireName(conversation, { name }) };
 }

@@ -1,0 +1,157 @@
+/** What one dialect has a block for is told to a model of every other, or said to be left out. */
+import { describe, expect, test } from "bun:test";
+import { codecs } from "../../src/dialects/codecs";
+import { adapt } from "../../src/dialects/hub/adapt";
+import type { Dialect, JsonObject } from "../../src/dialects/hub/conversation";
+import type { ModelFacts } from "../../src/dialects/hub/model";
+import { ProxyError } from "../../src/errors";
+import { ableModel } from "../support/facts";
+
+const models: Record<Dialect, ModelFacts> = {
+  chat: ableModel("gpt-4.1", "OpenAI"),
+  responses: ableModel("gpt-5.3-codex", "OpenAI"),
+  messages: ableModel("claude-sonnet-4.6", "Anthropic"),
+};
+
+function translated(client: Dialect, body: JsonObject, upstream: Dialect, model = models[upstream]) {
+  const adapted = adapt(codecs[client].decodeRequest({ model: "m", ...body }), upstream);
+  const encoded = codecs[upstream].encodeRequest(adapted.conversation, model);
+  return { body: encoded.body, dropped: [...adapted.dropped, ...encoded.dropped] };
+}
+
+const fromMessages = (...content: unknown[]) => ({ max_tokens: 99, messages: [{ role: "user", content }] });
+const others = ["chat", "responses"] as const;
+
+describe.each(others)("a Messages client's blocks for %s", (upstream) => {
+  const words = (...content: unknown[]) => {
+    const { body, dropped } = translated("messages", fromMessages(...content), upstream);
+    return { sent: JSON.stringify(body.messages ?? body.input), dropped };
+  };
+
+  test("documents of text and of blocks keep their title, context, words and pictures", () => {
+    const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBO" } };
+    const { sent, dropped } = words(
+      {
+        type: "document",
+        title: "Plan",
+        context: "Old.",
+        source: { type: "text", media_type: "text/plain", data: "One." },
+      },
+      { type: "document", source: { type: "content", content: [{ type: "text", text: "Two." }, image] } },
+      { type: "document", source: { type: "content", content: "Three." } },
+    );
+    for (const piece of ["Plan", "Old.", "One.", "Two.", "iVBO", "Three."]) expect(sent).toContain(piece);
+    expect(dropped).toEqual([]);
+  });
+
+  test("search results and references to tools, in a result too", () => {
+    const found = {
+      type: "search_result",
+      title: "T",
+      source: "https://e.org",
+      content: [{ type: "text", text: "Found." }],
+    };
+    const call = { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "f", input: {} }] };
+    const reference = { type: "tool_reference", tool_name: "look" };
+    const result = { type: "tool_result", tool_use_id: "t1", content: [found, reference] };
+    const messages = [{ role: "user", content: [found] }, call, { role: "user", content: [result] }];
+    const { body, dropped } = translated("messages", { max_tokens: 99, messages }, upstream);
+    const sent = JSON.stringify(body.messages ?? body.input);
+    expect(sent.split("Found.")).toHaveLength(3);
+    expect(sent).toContain("https://e.org");
+    expect(sent).toContain("`look`");
+    expect(dropped).toEqual([]);
+  });
+
+  test("what cannot be shown is said to be left out, and named", () => {
+    const { sent, dropped } = words({ type: "text", text: "Hi" }, { type: "container_upload", file_id: "file_1" });
+    expect(sent).toContain("container_upload");
+    expect(sent).not.toContain("file_1");
+    expect(dropped).toEqual(["container_upload"]);
+  });
+
+  test("a document by its address", () => {
+    const { sent, dropped } = words({
+      type: "document",
+      title: "R",
+      source: { type: "url", url: "https://e.org/r.pdf" },
+    });
+    expect(sent).toContain("https://e.org/r.pdf");
+    if (upstream === "responses") expect(sent).toContain('"type":"input_file","filename":"R","file_url"');
+    expect(dropped).toEqual(upstream === "chat" ? ["file by its address"] : []);
+  });
+});
+
+test("a file by its address reaches Claude from a client of responses", () => {
+  const content = [{ type: "input_file", file_id: null, file_url: "https://e.org/r.pdf" }];
+  const { body, dropped } = translated("responses", { input: [{ role: "user", content }] }, "messages");
+  expect(body.messages).toEqual([
+    { role: "user", content: [{ type: "document", source: { type: "url", url: "https://e.org/r.pdf" } }] },
+  ]);
+  expect(dropped).toEqual([]);
+});
+
+test("a picture's member that is null is not said in another dialect", () => {
+  const image = { type: "input_image", file_id: null, detail: null, image_url: "https://e.org/a.png" };
+  const { body } = translated("responses", { input: [{ role: "user", content: [image] }] }, "chat");
+  expect(body.messages).toEqual([
+    { role: "user", content: [{ type: "image_url", image_url: { url: "https://e.org/a.png" } }] },
+  ]);
+});
+
+describe("a choice among some of the tools", () => {
+  const chatTools = ["read", "delete_all"].map((name) => ({
+    type: "function",
+    function: { name, parameters: { type: "object", properties: {} } },
+  }));
+  const chatChoice = (mode: string, ...names: string[]) => ({
+    type: "allowed_tools",
+    allowed_tools: { mode, tools: names.map((name) => ({ type: "function", function: { name } })) },
+  });
+  const chat = (choice: unknown) => ({
+    messages: [{ role: "user", content: "Hi" }],
+    tools: chatTools,
+    tool_choice: choice,
+  });
+  const flatChoice = { type: "allowed_tools", mode: "required", tools: [{ type: "function", name: "read" }] };
+  const responses = {
+    input: "Hi",
+    tools: chatTools.map(({ function: words }) => ({ type: "function", ...words, strict: false })),
+    tool_choice: flatChoice,
+  };
+
+  test.each([
+    ["chat", chat(chatChoice("required", "read"))],
+    ["responses", responses],
+  ] as const)("from %s is those tools alone for Claude, and for Gemini", (client, request) => {
+    const claude = translated(client, request, "messages");
+    expect(claude.body).toMatchObject({ tools: [{ name: "read" }], tool_choice: { type: "any" } });
+    expect(claude.dropped).toEqual([]);
+    if (client === "chat") return;
+    const gemini = translated(client, request, "chat", ableModel("gemini-3.1-pro-preview", "Google"));
+    expect(gemini.body).toMatchObject({ tools: [{ function: { name: "read" } }], tool_choice: "required" });
+  });
+
+  test("is said in OpenAI's other dialect, by names as they are there", () => {
+    expect(translated("chat", chat(chatChoice("required", "read")), "responses").body.tool_choice).toEqual(flatChoice);
+    expect(translated("responses", responses, "chat").body.tool_choice).toEqual(chatChoice("required", "read"));
+    const namespaced = {
+      input: "Hi",
+      tools: [{ type: "namespace", name: "files", description: "", tools: responses.tools }],
+      tool_choice: {
+        ...flatChoice,
+        tools: [{ type: "function", name: "read", namespace: "files" }, { type: "web_search" }],
+      },
+    };
+    expect(translated("responses", namespaced, "chat").body.tool_choice).toEqual(chatChoice("required", "files__read"));
+    expect(translated("responses", namespaced, "responses").body.tool_choice).toEqual(namespaced.tool_choice);
+  });
+
+  test("of auto leaves the choice open; one of tools that are not there is refused", () => {
+    expect(translated("chat", chat(chatChoice("auto", "read")), "messages").body).toMatchObject({
+      tools: [{ name: "read" }],
+      tool_choice: { type: "auto" },
+    });
+    expect(() => translated("chat", chat(chatChoice("required", "write")), "messages")).toThrow(ProxyError);
+  });
+});
