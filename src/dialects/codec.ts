@@ -103,6 +103,8 @@ export interface RequestMend {
   remove: string[];
   /** The mends' names, for the history. */
   mends: string[];
+  /** What was taken from who asked, or added; missing where nothing was. */
+  dropped?: string[];
 }
 
 /** The client's end of a stream: besides what the upstream says there is silence to fill and failure to tell. */

@@ -32,7 +32,8 @@ export function passthrough(
   const codec = codecs[dialect];
   const gathers = !incoming.stream && conversation !== undefined && needsStream(conversation, target);
   const wanted = gathers ? { ...incoming.body, stream: true } : incoming.body;
-  const { set, remove, mends } = codec.mendRequest(wanted, target.model, wishes);
+  const { set, remove, mends, dropped } = codec.mendRequest(wanted, target.model, wishes);
+  if (dropped) exchange.dropped(dropped);
   if (gathers) {
     set.stream = true;
     mends.push("stream-gathered");

@@ -155,3 +155,49 @@ describe("a choice among some of the tools", () => {
     expect(() => translated("chat", chat(chatChoice("required", "write")), "messages")).toThrow(ProxyError);
   });
 });
+
+describe("what OpenAI takes and Anthropic refuses", () => {
+  const toClaude = (body: JsonObject) => translated("chat", body, "messages");
+  const hi = { role: "user", content: "Hi" };
+
+  test("stop sequences of white space are left out, and named", () => {
+    const { body, dropped } = toClaude({ messages: [hi], stop: ["\n\n", "END"] });
+    expect(body.stop_sequences).toEqual(["END"]);
+    expect(dropped).toEqual(["blank-stop"]);
+    expect(toClaude({ messages: [hi], stop: " " }).body).not.toHaveProperty("stop_sequences");
+  });
+
+  test.each([
+    ["image/jpg", "image/jpeg"],
+    ["image/png;name=a.png", "image/png"],
+    ["IMAGE/PNG", "image/png"],
+  ])("a picture of %s is one of %s", (spelt, media_type) => {
+    const picture = { type: "image_url", image_url: { url: `data:${spelt};base64,iVBO` } };
+    const { body } = toClaude({ messages: [{ role: "user", content: [picture] }] });
+    expect(body.messages).toEqual([
+      { role: "user", content: [{ type: "image", source: { type: "base64", media_type, data: "iVBO" } }] },
+    ]);
+  });
+
+  test("instructions alone are the question", () => {
+    const { body, dropped } = toClaude({ messages: [{ role: "developer", content: "Say hello." }] });
+    expect(body.messages).toEqual([{ role: "user", content: "Say hello." }]);
+    expect(body).not.toHaveProperty("system");
+    expect(dropped).toEqual(["system-alone"]);
+  });
+});
+
+test("a tool that is built into Anthropic's API is named, whoever is asked", () => {
+  const tools = [
+    { type: "bash_20250124", name: "bash" },
+    { type: "text_editor_20250728", name: "edit" },
+    { name: "f", input_schema: { type: "object", properties: {} } },
+  ];
+  const request = { max_tokens: 99, messages: [{ role: "user", content: "Hi" }], tools };
+  for (const upstream of others)
+    expect(translated("messages", request, upstream).dropped).toEqual(["bash_20250124", "text_editor_20250728"]);
+  const own = codecs.messages.mendRequest({ model: "m", ...request }, models.messages);
+  expect(own.dropped).toEqual(["bash_20250124", "text_editor_20250728"]);
+  const alone = { model: "m", ...request, tools: tools.slice(0, 1) };
+  expect(() => codecs.messages.mendRequest(alone, models.messages)).toThrow(/built into Anthropic's own API/);
+});

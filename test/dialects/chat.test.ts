@@ -1171,7 +1171,13 @@ describe("a request passed through", () => {
       [],
     ],
   ] as const)("%s", (name, body, model, set, remove) => {
-    expect(mend(body as unknown as JsonObject, model)).toEqual({ set, remove: [...remove], mends: [name] } as never);
+    const { dropped, ...mended } = mend(body as unknown as JsonObject, model);
+    expect(mended).toEqual({ set, remove: [...remove], mends: [name] } as never);
+    expect(dropped).not.toEqual([]);
+  });
+
+  test("names what was taken from who asked", () => {
+    expect(mend({ messages: [user("Hi")], metadata: { a: "b" }, service_tier: null }).dropped).toEqual(["metadata"]);
   });
 
   test("takes the newer of two names for one limit", () => {

@@ -42,7 +42,7 @@ export function inOrder<Given extends unknown[]>(
 }
 
 /** The same as the edits of a client's own text. */
-export function asMend(before: JsonObject, { changes, mends }: Ruled): RequestMend {
+export function asMend(before: JsonObject, { changes, mends, notes }: Ruled): RequestMend {
   const remove = Object.keys(changes).filter((key) => changes[key] === undefined && key in before);
-  return { set: said(changes), remove, mends };
+  return { set: said(changes), remove, mends, ...(notes.length > 0 ? { dropped: notes } : {}) };
 }

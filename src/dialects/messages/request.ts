@@ -180,7 +180,7 @@ export function encodeRequest(asked: Conversation, model: ModelFacts): { body: J
   });
   encodeFormat(body, conversation.format, dropped);
   const ruled = applyRules(unbagged(body, bag), model);
-  for (const rule of ruled.mends) dropped.add(noteOf(rule, ruled.body));
+  for (const note of [...ruled.mends.map((rule) => noteOf(rule, ruled.body)), ...ruled.notes]) dropped.add(note);
   return { body: ruled.body, dropped: [...dropped] };
 }
 

@@ -35,6 +35,7 @@ import {
   missingToolResult,
   noPrefill,
   orphanToolResult,
+  systemAlone,
   systemRole,
   toolIds,
   toolResultOrder,
@@ -47,6 +48,7 @@ export const rules: Record<string, Rule<[model: ModelFacts]>> = {
   "server-tools": serverTools,
   "empty-tools": ({ tools }) => (Array.isArray(tools) && tools.length === 0 ? { tools: undefined } : undefined),
   "tool-choice-without-tools": toolChoiceWithoutTools,
+  "blank-stop": blankStop,
   "eager-input-streaming": (body) => eachTool(body, (tool) => without(tool, ["eager_input_streaming"])),
   "tool-fields": toolFields,
   "schema-dialect": schemaDialect,
@@ -77,10 +79,16 @@ export const rules: Record<string, Rule<[model: ModelFacts]>> = {
   "clear-thinking": clearThinking,
   effort,
   "structured-output": structuredOutput,
+  "system-alone": systemAlone,
   sampling,
 };
 
-export const applyRules = inOrder(rules);
+/** What a rule took from who asked, where its name does not tell. */
+const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]> = {
+  "server-tools": (before) => objectsIn(before.tools).filter(isServerTool).map(nameOfTool),
+};
+
+export const applyRules = inOrder(rules, notes);
 
 /** The request without any thinking that was done before, and without more of it where that would be refused. */
 export function forgetThinking(body: JsonObject): JsonObject {
@@ -104,19 +112,32 @@ function unsupportedFields(body: JsonObject): JsonObject | undefined {
   return fields.length === 0 ? undefined : Object.fromEntries(fields.map((key) => [key, undefined]));
 }
 
-/** Tools the service would run itself: "The use of the web search tool is not supported." */
+/**
+ * Tools that are built into Anthropic's own API, run there or by the client (`bash_…`, `text_editor_…`): "The use of the
+ * web search tool is not supported."
+ */
 function serverTools(body: JsonObject): JsonObject | undefined {
   const all = objectsIn(body.tools);
   const kept = all.filter((tool) => !isServerTool(tool));
   const choice = isObject(body.tool_choice) ? body.tool_choice : {};
   const needed = all.find((tool) => isServerTool(tool) && (kept.length === 0 || choice.name === tool.name));
   if (!needed) return kept.length === all.length ? undefined : { tools: kept };
-  const sentence = `The tool \`${needed.type}\` would have to run at the upstream, which does not offer it. Leave it out, or bring a tool of your own.`;
+  const sentence = `The tool \`${needed.type}\` is built into Anthropic's own API; GitHub Copilot does not offer it. Leave it out, or bring a tool of your own.`;
   throw new ProxyError("invalid_request", sentence, { param: "tools", code: "unsupported_value" });
 }
 
 const isServerTool = ({ type }: JsonObject): boolean =>
   typeof type === "string" && type !== "custom" && !type.startsWith("tool_search_tool_");
+
+const nameOfTool = ({ type }: JsonObject): string => String(type);
+
+/** "stop_sequences: each stop sequence must contain non-whitespace" (BerriAI/litellm#3286) */
+function blankStop({ stop_sequences: all }: JsonObject): JsonObject | undefined {
+  if (!Array.isArray(all)) return undefined;
+  const kept = all.filter((text) => typeof text !== "string" || /\S/.test(text));
+  if (kept.length === all.length) return undefined;
+  return { stop_sequences: kept.length === 0 ? undefined : kept };
+}
 
 function toolChoiceWithoutTools(body: JsonObject): JsonObject | undefined {
   return body.tool_choice === undefined || objectsIn(body.tools).length > 0 ? undefined : { tool_choice: undefined };

@@ -2,6 +2,7 @@
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { isPacked } from "../hub/signature";
+import { plainest } from "./parts";
 import { blocksOf, changed, eachBlock, isThinking, mapped, objectsIn, without } from "./walk";
 
 /**
@@ -42,6 +43,14 @@ export function systemRole(body: JsonObject): JsonObject | undefined {
     }
   }
   return { messages: folded, ...(system.length === before ? {} : { system }) };
+}
+
+/** A conversation must hold a message: instructions alone, which OpenAI answers, are the question. */
+export function systemAlone(body: JsonObject): JsonObject | undefined {
+  if (!Array.isArray(body.messages) || body.messages.length > 0) return undefined;
+  const content = blocksOf(body.system);
+  if (content.length === 0) return undefined;
+  return { system: undefined, messages: [{ role: "user", content: plainest(content) }] };
 }
 
 function asReminder(block: JsonObject): JsonObject {
