@@ -201,3 +201,77 @@ test("a tool that is built into Anthropic's API is named, whoever is asked", () 
   const alone = { model: "m", ...request, tools: tools.slice(0, 1) };
   expect(() => codecs.messages.mendRequest(alone, models.messages)).toThrow(/built into Anthropic's own API/);
 });
+
+describe("two thinking blocks with a proof each, in one turn", () => {
+  const thought = (words: string, proof: string) => ({
+    type: "thinking",
+    thinking: words,
+    signature: `dragoman.chat..${proof}`,
+  });
+  const turn = (...content: unknown[]) => ({
+    max_tokens: 99,
+    messages: [
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: [...content, { type: "text", text: "Well." }] },
+      { role: "user", content: "And?" },
+    ],
+  });
+
+  test("the last proof goes up with its own words alone, and the other is named", () => {
+    const { body, dropped } = translated("messages", turn(thought("A", "cA"), thought("B", "cB")), "chat");
+    expect(body.messages).toContainEqual({
+      role: "assistant",
+      content: "Well.",
+      reasoning_text: "B",
+      reasoning_opaque: "cB",
+    });
+    expect(dropped).toEqual(["thinking"]);
+  });
+
+  test("words before a proof that came late are its own; words without one after it are not", () => {
+    const bare = (thinking: string) => ({ type: "thinking", thinking, signature: "" });
+    const late = translated("messages", turn(bare("A"), thought("", "cA")), "chat");
+    expect(late.body.messages).toContainEqual(expect.objectContaining({ reasoning_text: "A", reasoning_opaque: "cA" }));
+    expect(late.dropped).toEqual([]);
+    const after = translated("messages", turn(thought("A", "cA"), bare("B")), "chat");
+    expect(after.body.messages).toContainEqual(
+      expect.objectContaining({ reasoning_text: "A", reasoning_opaque: "cA" }),
+    );
+    expect(after.dropped).toEqual(["thinking"]);
+  });
+});
+
+test("a schema that Anthropic holds a reply to is strict for OpenAI, where OpenAI can hold it", () => {
+  const closed = {
+    type: "object",
+    properties: { a: { type: "string" } },
+    required: ["a"],
+    additionalProperties: false,
+  };
+  const open = { ...closed, required: [] };
+  const strictOf = (schema: unknown, upstream: Dialect) => {
+    const format = { type: "json_schema", schema };
+    const { body } = translated(
+      "messages",
+      { ...fromMessages({ type: "text", text: "Hi" }), output_config: { format } },
+      upstream,
+    );
+    return JSON.stringify(body.text ?? body.response_format).includes('"strict":true');
+  };
+  for (const upstream of others) {
+    expect(strictOf(closed, upstream)).toBe(true);
+    expect(strictOf({ ...closed, properties: { a: { anyOf: [closed, { type: "null" }] } } }, upstream)).toBe(true);
+    expect(strictOf(open, upstream)).toBe(false);
+    expect(strictOf({ ...closed, properties: { a: open } }, upstream)).toBe(false);
+    expect(strictOf({ ...closed, properties: { a: { type: "string", minLength: 1 } } }, upstream)).toBe(false);
+  }
+});
+
+test("top_logprobs goes up only beside what makes it legal", () => {
+  const fromChat = { messages: [{ role: "user", content: "Hi" }], logprobs: true, top_logprobs: 3 };
+  expect(translated("chat", fromChat, "responses")).toMatchObject({ dropped: ["logprobs", "top_logprobs"] });
+  expect(translated("chat", fromChat, "responses").body).not.toHaveProperty("top_logprobs");
+  const fromResponses = { input: "Hi", top_logprobs: 3 };
+  expect(translated("responses", fromResponses, "chat").body).not.toHaveProperty("top_logprobs");
+  expect(translated("responses", fromResponses, "chat").dropped).toEqual(["top_logprobs"]);
+});

@@ -199,6 +199,11 @@ function encodeExtra({ extra, stream }: Conversation, dropped: Set<string>): Jso
       if (!immaterial.openai.has(key)) dropped.add(key);
       delete wire[key];
     }
+  // Refused without the other.
+  if (wire.top_logprobs != null && wire.logprobs !== true) {
+    dropped.add("top_logprobs");
+    delete wire.top_logprobs;
+  }
   return stream && stream_options !== undefined ? { ...wire, stream_options } : wire;
 }
 
@@ -222,7 +227,7 @@ function encodeTurn(turn: Turn, model: ModelFacts, dropped: Set<string>): JsonOb
 
 function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): JsonObject[] {
   const refusals: string[] = [];
-  const thoughts: string[] = [];
+  let thoughts: string[] = [];
   const calls: JsonObject[] = [];
   const spoken: Part[] = [];
   let opaque: string | undefined;
@@ -231,10 +236,12 @@ function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): J
     else if (part.kind === "tool-call") calls.push(encodeCall(part, dropped));
     else if (part.kind !== "thinking") spoken.push(part);
     else if (part.signature && part.signature.dialect !== "chat") dropped.add("thinking");
-    else {
-      thoughts.push(part.text);
-      opaque = part.signature?.value ?? opaque;
-    }
+    else if (opaque === undefined || part.signature) {
+      // A message has room for one proof, which is of its own words alone: the last one leads to what follows.
+      if (opaque !== undefined) dropped.add("thinking");
+      thoughts = opaque === undefined ? [...thoughts, part.text] : [part.text];
+      opaque = part.signature?.value;
+    } else dropped.add("thinking");
   }
   const content = encodeContent(spoken, model, dropped);
   const message = said({

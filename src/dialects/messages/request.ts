@@ -25,6 +25,7 @@ import {
 } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf } from "../hub/reasoning";
+import { isStrict } from "../hub/strict-schema";
 import { onlyAllowed } from "../hub/tools";
 import { bagged, dropBag, refuseEssential, unbagged, within, words } from "./bag";
 import { decodeContent, encodePart, plainest } from "./parts";
@@ -150,8 +151,10 @@ function decodeFormat(request: JsonObject): { format?: Format; bag?: JsonObject 
   if (value == null) return { bag: outer };
   const format = objectAt(value, "output_config.format");
   if (format.type !== "json_schema") return { bag: { ...outer, "output_config.format": format } };
+  // Anthropic holds every reply to its schema; OpenAI where it is asked to, and the schema says all it must.
+  const strict = isStrict(format.schema) ? { strict: true } : {};
   return {
-    format: { schema: format.schema },
+    format: { schema: format.schema, ...strict },
     bag: { ...outer, ...within("output_config.format", format, known.format) },
   };
 }

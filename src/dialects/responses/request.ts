@@ -272,7 +272,11 @@ function encodeExtra(conversation: Conversation, dropped: Set<string>): JsonObje
   dropped.delete("n");
   // Usage is always told; the chat dialect's wish for it is granted.
   const options = isObject(stream_options) ? rest(stream_options, new Set(["include_usage"])) : stream_options;
-  return said({ ...extra, stream_options: options });
+  // A chat client's goes with its `logprobs`; here they are shown to who asks for them in this way.
+  const { top_logprobs, ...others } = extra;
+  const isShown = Array.isArray(extra.include) && extra.include.includes("message.output_text.logprobs");
+  if (top_logprobs != null && !isShown) dropped.add("top_logprobs");
+  return said({ ...others, top_logprobs: isShown ? top_logprobs : undefined, stream_options: options });
 }
 
 function encodeInput(
