@@ -606,7 +606,7 @@ describe("a request through the hub and back", () => {
           { type: "function", function: { name: "unlisted" } },
           {
             type: "allowed_tools",
-            allowed_tools: { mode: "auto", tools: [{ type: "function", function: { name: "f" } }] },
+            allowed_tools: { mode: "auto", tools: [{ type: "function", function: { name: "unlisted" } }] },
           },
         ),
         parallel_tool_calls: fc.boolean(),

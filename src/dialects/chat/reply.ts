@@ -300,8 +300,10 @@ export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
       block = undefined;
     };
 
-    const finish = (reason: StopReason) => {
+    const finish = ({ reason, explanation }: Finish) => {
       ended = true;
+      // No words of the model's: the finish reason still says that the reply was stopped.
+      if (explanation && !refused) write({ refusal: explanation });
       chunk({
         choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: finishReasonOf(reason, refused) }],
       });
@@ -324,7 +326,7 @@ export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
         else if (event.type === "block-end") closeBlock(event.signature);
         else if (event.type === "start") start(event.id);
         else if (event.type === "usage") usage = { ...usage, ...event.usage };
-        else if (event.type === "finish") finish(event.reason);
+        else if (event.type === "finish") finish(event);
         else fail(event);
       },
       end() {
@@ -349,13 +351,16 @@ export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): 
   let text = "";
   let opaque: string | undefined;
   let finish_reason: string | null = null;
+  let explanation: string | undefined;
 
   for (const event of events) {
     if (event.type === "start") id = event.id;
     else if (event.type === "usage") usage = { ...usage, ...event.usage };
     else if (event.type === "block-delta") text += event.text;
-    else if (event.type === "finish") finish_reason = finishReasonOf(event.reason, texts.refusal !== "");
-    else if (event.type === "block-start") {
+    else if (event.type === "finish") {
+      finish_reason = finishReasonOf(event.reason, texts.refusal !== "");
+      explanation = event.explanation;
+    } else if (event.type === "block-start") {
       block = event.block;
       text = "";
     } else if (event.type === "block-end") {
@@ -368,7 +373,7 @@ export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): 
   const message = said({
     role: "assistant",
     content: texts.content || (calls.length === 0 && texts.refusal === "" ? "" : null),
-    refusal: texts.refusal || null,
+    refusal: texts.refusal || explanation || null,
     reasoning_text: texts.reasoning_text || undefined,
     reasoning_opaque: opaque,
     tool_calls: calls.length > 0 ? calls : undefined,
@@ -382,6 +387,8 @@ export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): 
     usage: encodeUsage(usage),
   });
 }
+
+type Finish = Extract<ReplyEvent, { type: "finish" }>;
 
 /** A refusal in words ends like any answer; without words the finish reason must say it. */
 function finishReasonOf(reason: StopReason, refusedInWords: boolean): string {

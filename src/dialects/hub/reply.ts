@@ -15,7 +15,13 @@ export type ReplyEvent =
   | ({ type: "block-end"; signature?: Signature } & Bag)
   /** Later numbers replace earlier ones. */
   | { type: "usage"; usage: Partial<Usage> }
-  | { type: "finish"; reason: StopReason /** The wire's own word. */; raw?: string; stopSequence?: string }
+  | {
+      type: "finish";
+      reason: StopReason /** The wire's own word. */;
+      raw?: string;
+      stopSequence?: string /** Why the service refused, in words that are no part of the reply. */;
+      explanation?: string;
+    }
   | ReplyError;
 
 export interface ReplyError {

@@ -16,7 +16,7 @@ export interface ReplyWriter {
   close(end?: { signature?: Signature } & Bag): void;
   usage(usage: Partial<Usage>): void;
   /** The reply ended as the upstream meant it. */
-  finish(reason: StopReason, raw?: string, stopSequence?: string): void;
+  finish(reason: StopReason, raw?: string, stopSequence?: string, explanation?: string): void;
   /** The reply broke; what was open is ended, nothing more follows. */
   error(code: string, message: string): void;
   /** A terminal event was written: everything later is ignored. */
@@ -61,7 +61,7 @@ export function replyWriter(next: Sink<ReplyEvent>, fallback = { id: "", model: 
       start(fallback.id, fallback.model);
       next.push({ type: "usage", usage });
     },
-    finish(reason, raw, stopSequence) {
+    finish(reason, raw, stopSequence, explanation) {
       if (ended) return;
       start(fallback.id, fallback.model);
       close();
@@ -71,6 +71,7 @@ export function replyWriter(next: Sink<ReplyEvent>, fallback = { id: "", model: 
         reason,
         ...(raw === undefined ? {} : { raw }),
         ...(stopSequence === undefined ? {} : { stopSequence }),
+        ...(explanation === undefined ? {} : { explanation }),
       });
     },
     error(code, message) {

@@ -84,9 +84,11 @@ function decodeMessage(message: JsonObject, content: unknown[], writer: ReplyWri
   finish(message, writer);
 }
 
-function finish({ stop_reason, stop_sequence }: JsonObject, writer: ReplyWriter): void {
+function finish({ stop_reason, stop_sequence, stop_details }: JsonObject, writer: ReplyWriter): void {
   const raw = typeof stop_reason === "string" ? stop_reason : undefined;
-  writer.finish(stopReasons.get(raw) ?? "stop", raw, typeof stop_sequence === "string" ? stop_sequence : undefined);
+  const explanation = isObject(stop_details) ? textIn(stop_details.explanation) || undefined : undefined;
+  const sequence = typeof stop_sequence === "string" ? stop_sequence : undefined;
+  writer.finish(stopReasons.get(raw) ?? "stop", raw, sequence, explanation);
 }
 
 interface ReadBlock {
@@ -338,11 +340,12 @@ const toolUse = (block: Block & { kind: "tool-call" }): JsonObject =>
 const isToolUse = (block: JsonObject): boolean => block.type === "tool_use";
 
 function writeEnding(event: ReplyEvent & { type: "finish" }, called: boolean): JsonObject {
-  const { reason, raw, stopSequence } = event;
+  const { reason, raw, stopSequence, explanation } = event;
   // A client runs the tools only of a reply that stopped for them.
   const stopped = reason === "stop" && called ? "tool-call" : reason;
   const word = raw !== undefined && stopReasons.get(raw) === stopped ? raw : stopWords[stopped];
-  return { stop_reason: word, stop_sequence: stopSequence ?? null };
+  const details = explanation && { stop_details: { type: "refusal", category: null, explanation } };
+  return { stop_reason: word, stop_sequence: stopSequence ?? null, ...details };
 }
 
 const messageId = (id: string): string => (id.startsWith("msg_") ? id : `msg_${randomId()}`);

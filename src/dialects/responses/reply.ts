@@ -436,6 +436,11 @@ function responseWriter(asked: Conversation, wire: Wire) {
           const filtered = event.reason === "refusal" && !refused;
           const reason = event.reason === "length" ? "max_output_tokens" : filtered ? "content_filter" : undefined;
           const status = reason === undefined ? "completed" : "incomplete";
+          if (filtered && event.explanation) {
+            open = openBlock({ kind: "text", refusal: true });
+            open?.delta(event.explanation);
+            open?.endBlock({});
+          }
           endItem(status);
           ended = true;
           const details = reason === undefined ? {} : { incomplete_details: { reason } };
