@@ -6,6 +6,7 @@ import type { Visitor } from "../net/guard";
 import { answerFull, answerStream } from "./answer";
 import { beginExchange } from "./exchange";
 import { readFacts, readIncoming } from "./incoming";
+import { answerNothing, asksNothing, nothingSent } from "./nothing";
 import { ownership } from "./owner";
 import { passthrough } from "./passthrough";
 import { send } from "./send";
@@ -23,6 +24,10 @@ export async function relay(app: App, request: Request, caller: Visitor, dialect
     codec.checkRequest(incoming.body);
     const target = await chooseTarget(app, incoming.model, dialect);
     const facts = readFacts(codec, incoming.body, request.headers);
+    if (asksNothing(facts.conversation, target)) {
+      exchange.routed(target, nothingSent);
+      return answerNothing(facts.conversation, dialect, exchange);
+    }
     exchange.routed(target, facts);
     const wishes = { webSearch: app.config.current.useResponsesApiWebSearch };
     const call =

@@ -36,7 +36,7 @@ export interface Conversation extends Bag {
   /** The only tools that may be called, beside a choice of `auto` or `required`; missing where all may. */
   allowedTools?: (string | ForeignTool)[];
   parallelTools?: boolean;
-  /** Upper bound of output tokens. */
+  /** Upper bound of output tokens; 0 where the prompt is only to be read, as Anthropic's clients warm a cache. */
   maxTokens?: number;
   stop?: string[];
   temperature?: number;

@@ -68,7 +68,7 @@ export function decodeRequest(body: unknown): Conversation {
     tools: listAt(request.tools, "tools").map(decodeTool),
     toolChoice,
     parallelTools,
-    maxTokens: optionalCount(request.max_tokens, "max_tokens"),
+    maxTokens: request.max_tokens === 0 ? 0 : optionalCount(request.max_tokens, "max_tokens"),
     stop: decodeStop(request.stop_sequences),
     temperature: optionalNumber(request.temperature, "temperature"),
     topP: optionalNumber(request.top_p, "top_p"),

@@ -1,0 +1,41 @@
+/**
+ * Requests for no token at all. Anthropic documents `max_tokens: 0` as the way to warm the prompt cache: the prompt is
+ * read and the answer is empty. Where a cache is not the client's to fill there is nothing to send.
+ */
+import { codecs } from "../dialects/codecs";
+import type { Conversation, Dialect } from "../dialects/hub/conversation";
+import type { ReplyEvent } from "../dialects/hub/reply";
+import { gatherFrames } from "../net/sse";
+import type { Exchange } from "./exchange";
+import type { Facts } from "./incoming";
+import type { Target } from "./target";
+
+/** Whether the request asks for no answer, of a model whose upstream is not Anthropic's. */
+export const asksNothing = (conversation: Conversation | undefined, target: Target): conversation is Conversation =>
+  conversation?.maxTokens === 0 && target.dialect !== "messages";
+
+/** What the history remembers of it: nobody's turn, for nothing was sent. */
+export const nothingSent: Facts = {
+  initiator: "agent",
+  reason: "nothing was sent: no token was asked for",
+  vision: false,
+};
+
+/** The empty answer, in the client's dialect. */
+export function answerNothing(conversation: Conversation, client: Dialect, exchange: Exchange): Response {
+  const events: ReplyEvent[] = [
+    { type: "start", id: "", model: conversation.model },
+    { type: "usage", usage: { input: 0, output: 0 } },
+    { type: "finish", reason: "length" },
+  ];
+  for (const event of events) exchange.see(event);
+  exchange.firstByte();
+  exchange.end(200);
+  if (!conversation.stream) return Response.json(codecs[client].encodeReply(events, conversation));
+  const out = gatherFrames();
+  const stream = codecs[client].encodeStream(conversation)(out);
+  for (const event of events) stream.push(event);
+  return new Response(out.take(), {
+    headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" },
+  });
+}
