@@ -12,6 +12,7 @@ import { cutReply } from "../hub/writer";
 import { inOrder } from "./collect";
 import { badEvent, errorIn } from "./errors";
 import { looksWhole, numberAt, terminalTypes, typeOf } from "./frames";
+import { placesOf } from "./places";
 import { applyRules, refuseStored } from "./rules";
 
 // ── Request ──
@@ -60,6 +61,8 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
     /** The first id of each output index, as JSON spells it between the quotes. */
     const ids = new Map<number, string>();
     const done = new Map<number, JsonObject>();
+    /** The items that were added or done. */
+    const shown = new Map<number, JsonObject>();
     let created: JsonObject | undefined;
     let last: SseFrame = {};
     /** How many events of ours came between the upstream's. */
@@ -150,6 +153,7 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
       if (index !== undefined && isObject(event.item)) {
         const item = withFirstId(event.item, "id", index);
         if (item !== event.item) set({ item });
+        shown.set(index, item);
         if (type === "response.output_item.done") done.set(index, item);
       }
       if (index !== undefined) mendedEvent = withFirstId(mendedEvent, "item_id", index);
@@ -172,7 +176,11 @@ export function mendStream(asked: Asked, mended: (name: string) => void): ToClie
         mends.add("empty-output");
         return { ...mendedResponse, output: inOrder(done) };
       }
-      const steady = output.map((item, index) => (isObject(item) ? withFirstId(item, "id", index) : item));
+      const places = placesOf(output, shown);
+      const steady = output.map((item, at) => {
+        const index = places[at];
+        return isObject(item) && index !== undefined ? withFirstId(item, "id", index) : item;
+      });
       return steady.some((item, index) => item !== output[index])
         ? { ...mendedResponse, output: steady }
         : mendedResponse;

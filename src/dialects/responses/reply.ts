@@ -12,6 +12,7 @@ import { bagOf } from "../openai";
 import { badEvent, badReply, errorIn, gaveUp } from "./errors";
 import { deltaIn, typeOf } from "./frames";
 import { thinkingText } from "./parts";
+import { placesOf } from "./places";
 import { echoOf } from "./request";
 import { flatName, wireName } from "./tools";
 import { decodeUsage, encodeUsage } from "./usage";
@@ -75,6 +76,8 @@ interface Progress {
 function itemReader(next: Sink<ReplyEvent>) {
   const writer = replyWriter(next);
   const whole = new Map<number, JsonObject>();
+  /** The items that were added or done. */
+  const shown = new Map<number, JsonObject>();
   const told = new Set<number>();
   let live: Progress | undefined;
   let called = false;
@@ -83,6 +86,7 @@ function itemReader(next: Sink<ReplyEvent>) {
   const see = (type: string, event: JsonObject) => {
     const index = countIn(event.output_index) ?? -1;
     const progress = live?.index === index ? live : undefined;
+    if (isObject(event.item)) shown.set(index, event.item);
     switch (type) {
       case "response.output_text.delta":
       case "response.refusal.delta":
@@ -182,9 +186,16 @@ function itemReader(next: Sink<ReplyEvent>) {
       return fail(errorIn(response) ?? gaveUp);
     }
     const output: unknown[] = Array.isArray(response.output) ? response.output : [];
-    output.forEach((item, index) => {
-      if (isObject(item) && !told.has(index)) tell(item, live?.index === index ? live : fresh(index));
-    });
+    const places = placesOf(output, shown);
+    const tellAt = (at: number, progress?: Progress) => {
+      // Below 0 nothing was streamed.
+      const index = places[at] ?? -1 - at;
+      const item = output[at];
+      if (isObject(item) && !told.has(index)) tell(item, progress ?? fresh(index));
+    };
+    // What has begun goes on first: no block is opened twice.
+    if (live) tellAt(places.indexOf(live.index), live);
+    output.forEach((_, at) => tellAt(at));
     tellWaiting();
     tellUsage(response, event);
     const reason = isObject(response.incomplete_details) ? textIn(response.incomplete_details.reason) : "";

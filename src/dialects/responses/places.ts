@@ -1,0 +1,22 @@
+/** Which of the streamed items the items of a terminal event are. */
+import { isObject } from "../../json";
+import type { JsonObject } from "../hub/conversation";
+
+/**
+ * The `output_index` under which each item of the output was streamed; undefined for one that was not. Nearly always its
+ * place in the list; where an upstream counts otherwise, the first of its kind that is left.
+ * @param shown The items that were added or done, by their `output_index`.
+ */
+export function placesOf(output: readonly unknown[], shown: ReadonlyMap<number, JsonObject>): (number | undefined)[] {
+  const left = new Map(shown);
+  const take = (index: number | undefined) => {
+    if (index !== undefined) left.delete(index);
+    return index;
+  };
+  const exact = output.map((item, at) => take(isSame(left.get(at), item) ? at : undefined));
+  return exact.map((place, at) => place ?? take([...left].find(([, each]) => isSame(each, output[at]))?.[0]));
+}
+
+/** Ids change from event to event; the id of a call does not. */
+const isSame = (shown: JsonObject | undefined, item: unknown): boolean =>
+  shown !== undefined && isObject(item) && shown.type === item.type && shown.call_id === item.call_id;
