@@ -700,6 +700,9 @@ describe("what the model does when asked", () => {
     ["Codex", "exec_command", object({ cmd: text, workdir: text }, ["cmd"]), { cmd: "printf '%s\\n' 'Hi there' > hello.txt" }],
     ["an older Codex", "shell", object({ command: { type: "array", items: text } }), { command: ["bash", "-lc", "printf '%s\\n' 'Hi there' > hello.txt"] }],
     ["a client with bash", "bash", object({ command: text, description: text }), { command: "printf '%s\\n' 'Hi there' > hello.txt", description: "demo" }],
+    ["Cline", "editor", object({ path: text, old_text: { anyOf: [text, { type: "null" }] }, new_text: text, insert_line: { type: "integer" } }, ["path", "new_text"]), { path: "/home/me/project/hello.txt", new_text: "Hi there" }],
+    ["Cline without an editor", "run_commands", object({ commands: { type: "array", items: { anyOf: [text, object({ command: text })] } } }), { commands: ["printf '%s\\n' 'Hi there' > hello.txt"] }],
+    ["an editor that replaces only", "edit", object({ path: text, old_string: text, new_string: text }), undefined],
     ["an editor tool", "str_replace_based_edit_tool_create", object({ command: { enum: ["view", "create"] }, path: text, file_text: text }), undefined],
     ["a patch function", "apply_patch", object({ input: text }), { input: "*** Begin Patch\n*** Add File: hello.txt\n+Hi there\n*** End Patch" }],
   ] as const;
@@ -707,6 +710,12 @@ describe("what the model does when asked", () => {
     test(`a file is written with the tool of ${client}`, async () => {
       expect(await call(wire(name, schema), prompt)).toEqual(expected as never);
     });
+
+  test("the words of Cline's user are taken out of what it puts around them", async () => {
+    const editor = wire("editor", object({ path: text, new_text: text }));
+    const said = `<user_input mode="act"><mode_notice>Now act.</mode_notice>${prompt}</user_input>`;
+    expect(await call(editor, said)).toEqual({ path: "/home/me/project/hello.txt", new_text: "Hi there" });
+  });
 
   for (const [wording, path, content] of [
     ['Create the file notes/a.md containing "# Title"', "notes/a.md", "# Title"],

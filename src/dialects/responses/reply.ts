@@ -195,7 +195,7 @@ function itemReader(next: Sink<ReplyEvent>) {
     };
     // What has begun goes on first: no block is opened twice.
     if (live) tellAt(places.indexOf(live.index), live);
-    output.forEach((_, at) => tellAt(at));
+    for (const at of output.keys()) tellAt(at);
     tellWaiting();
     tellUsage(response, event);
     const reason = isObject(response.incomplete_details) ? textIn(response.incomplete_details.reason) : "";

@@ -31,7 +31,7 @@ export const pieces = (text: string, size = 12): string[] => text.match(new RegE
 
 /** The person's own words: what clients put around them in tags is not meant for the model's errands. */
 export function ownWords(text: string): string {
-  const tags = /<(system-reminder|environment_context|user_instructions)>/g;
+  const tags = /<(system-reminder|environment_context|user_instructions|mode_notice)>/g;
   const unclosed = new Set<string>();
   let kept = "";
   let from = 0;
@@ -46,7 +46,8 @@ export function ownWords(text: string): string {
     kept += text.slice(from, tag.index);
     from = tags.lastIndex = end + closing.length;
   }
-  return (kept + text.slice(from)).trim();
+  // Around a person's own words.
+  return (kept + text.slice(from)).replace(/<\/?user_input(?: mode="\w+")?>/g, "").trim();
 }
 
 /**

@@ -75,12 +75,23 @@ const writers: { can(tool: Tool): boolean; input(tool: Tool, file: File, backgro
     }),
   },
   {
+    // An editor that creates the file where there is no text to replace.
+    can: (tool) => Boolean(pathKey(tool) && newTextKey(tool)) && !required(tool).some((key) => /old/i.test(key)),
+    input: (tool, file, background) => ({
+      ...record(sample(tool.schema)),
+      [pathKey(tool)!]: absolute(file.path, background),
+      [newTextKey(tool)!]: file.content,
+    }),
+  },
+  {
     can: (tool) => tool.kind === "function" && Boolean(shellKey(tool)),
     input: (tool, file) => {
       const key = shellKey(tool)!;
       const script = shellScript(file);
       const wantsList = record(properties(tool)[key]).type === "array";
-      return { ...record(sample(tool.schema)), [key]: wantsList ? ["bash", "-lc", script] : script };
+      // A list of commands, or the words of one.
+      const listed = /s$/i.test(key) ? [script] : ["bash", "-lc", script];
+      return { ...record(sample(tool.schema)), [key]: wantsList ? listed : script };
     },
   },
   {
@@ -107,7 +118,9 @@ const properties = (tool: Tool): Json => record(record(tool.schema).properties);
 const keyLike = (tool: Tool, pattern: RegExp) => Object.keys(properties(tool)).find((name) => pattern.test(name));
 const pathKey = (tool: Tool) => keyLike(tool, /^(file_?path|path|file_?name|file|target_file)$/i);
 const contentKey = (tool: Tool) => keyLike(tool, /^(contents?|text|file_text|new_contents)$/i);
-const shellKey = (tool: Tool) => (contentKey(tool) ? undefined : keyLike(tool, /^(cmd|command|script)$/i));
+const newTextKey = (tool: Tool) => keyLike(tool, /^new_?(text|string)$/i);
+const shellKey = (tool: Tool) => (contentKey(tool) ? undefined : keyLike(tool, /^(cmd|commands?|script)$/i));
+const required = (tool: Tool) => list(record(tool.schema).required).map(String);
 
 /** Some tools write by a command among several. */
 function creating(tool: Tool): Json {
