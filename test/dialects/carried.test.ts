@@ -6,6 +6,7 @@ import type { Dialect, JsonObject } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import { ProxyError } from "../../src/errors";
 import { ableModel } from "../support/facts";
+import { written } from "../support/streams";
 
 const models: Record<Dialect, ModelFacts> = {
   chat: ableModel("gpt-4.1", "OpenAI"),
@@ -274,4 +275,33 @@ test("top_logprobs goes up only beside what makes it legal", () => {
   const fromResponses = { input: "Hi", top_logprobs: 3 };
   expect(translated("responses", fromResponses, "chat").body).not.toHaveProperty("top_logprobs");
   expect(translated("responses", fromResponses, "chat").dropped).toEqual(["top_logprobs"]);
+});
+
+test("the pages an answer cites reach a client of chat, counted from the message's start", async () => {
+  const part = (text: string, ...annotations: unknown[]) => ({ type: "output_text", text, annotations });
+  const cited = { type: "url_citation", url: "https://e.org", title: "E", start_index: 1, end_index: 4 };
+  const events = codecs.responses.decodeReply({
+    id: "resp_1",
+    model: "m",
+    status: "completed",
+    output: [
+      {
+        type: "message",
+        id: "m1",
+        role: "assistant",
+        content: [part("One. "), part("Two.", cited, { type: "file_citation" })],
+      },
+    ],
+  });
+  const annotations = [
+    { type: "url_citation", url_citation: { url: "https://e.org", title: "E", start_index: 6, end_index: 9 } },
+  ];
+  const asked = codecs.chat.decodeRequest({ model: "m", messages: [{ role: "user", content: "Hi" }] });
+  expect(codecs.chat.encodeReply(events, asked).choices).toMatchObject([
+    { message: { content: "One. Two.", annotations } },
+  ]);
+  const chunks = written(codecs.chat.encodeStream(asked), events).map(({ data }) => data);
+  expect(chunks.filter((data) => data?.includes("annotations"))).toEqual([
+    expect.stringContaining(JSON.stringify({ annotations })),
+  ]);
 });

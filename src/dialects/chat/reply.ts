@@ -5,13 +5,14 @@ import { isObject, numberIn } from "../../json";
 import { commentFrame, jsonFrame, type SseFrame } from "../../net/sse";
 import { collect, type Sink, type Stage } from "../../net/stream";
 import type { Asked, ToClient } from "../codec";
-import type { Conversation, JsonObject, Signature } from "../hub/conversation";
+import type { Bag, Conversation, JsonObject, Signature } from "../hub/conversation";
 import { said } from "../hub/json";
 import { type Leaf, repeatReader } from "../hub/repeats";
 import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
 import { packSignature } from "../hub/signature";
 import { cutReply, replyWriter } from "../hub/writer";
 import { callQueue } from "./call-queue";
+import { annotationsOf } from "./citations";
 import { badEvent, badReply, errorFrame, errorIn, gaveUp } from "./errors";
 import { thinkingSpellings, thoughtIn } from "./thinking";
 import { decodeUsage, encodeUsage } from "./usage";
@@ -262,6 +263,9 @@ export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
     let spoke = false;
     let refused = false;
     let calls = -1;
+    /** Characters of the content so far, and before the open block. */
+    let length = 0;
+    let before = 0;
     let ended = false;
 
     const write = (delta: JsonObject) => next.push({ data: around.before + JSON.stringify(delta) + around.after });
@@ -289,12 +293,17 @@ export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
 
     const say = (text: string) => {
       spoke = true;
+      if (block?.kind === "text" && !block.refusal) length += text.length;
       if (block?.kind === "text") write(block.refusal ? { refusal: text } : { content: text });
       else if (block?.kind === "thinking") write({ reasoning_text: text });
       else if (block?.kind === "tool-call") write({ tool_calls: [{ index: calls, ...inputOf(block, text) }] });
     };
 
-    const closeBlock = (signature: Signature | undefined) => {
+    const closeBlock = (end: { signature?: Signature } & Bag) => {
+      const { signature } = end;
+      const annotations = block?.kind === "text" ? annotationsOf(end, before) : [];
+      if (annotations.length > 0) write({ annotations });
+      before = length;
       if (block?.kind === "thinking" && signature) write({ reasoning_opaque: packSignature(signature, "chat") });
       if (block?.kind === "tool-call" && !spoke && !block.freeform) say("{}");
       block = undefined;
@@ -323,7 +332,7 @@ export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
         if (ended) return;
         if (event.type === "block-delta") say(event.text);
         else if (event.type === "block-start") openBlock(event.block);
-        else if (event.type === "block-end") closeBlock(event.signature);
+        else if (event.type === "block-end") closeBlock(event);
         else if (event.type === "start") start(event.id);
         else if (event.type === "usage") usage = { ...usage, ...event.usage };
         else if (event.type === "finish") finish(event);
@@ -345,6 +354,7 @@ export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
 export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): JsonObject {
   const texts = { content: "", refusal: "", reasoning_text: "" };
   const calls: JsonObject[] = [];
+  const annotations: JsonObject[] = [];
   let id = "";
   let usage: Partial<Usage> = {};
   let block: Block | undefined;
@@ -364,6 +374,7 @@ export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): 
       block = event.block;
       text = "";
     } else if (event.type === "block-end") {
+      if (block?.kind === "text") annotations.push(...annotationsOf(event, texts.content.length));
       if (block?.kind === "text") texts[block.refusal ? "refusal" : "content"] += text;
       if (block?.kind === "thinking") texts.reasoning_text += text;
       if (block?.kind === "tool-call") calls.push(callOf(block, text === "" && !block.freeform ? "{}" : text));
@@ -374,6 +385,7 @@ export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): 
     role: "assistant",
     content: texts.content || (calls.length === 0 && texts.refusal === "" ? "" : null),
     refusal: texts.refusal || explanation || null,
+    annotations: annotations.length > 0 ? annotations : undefined,
     reasoning_text: texts.reasoning_text || undefined,
     reasoning_opaque: opaque,
     tool_calls: calls.length > 0 ? calls : undefined,
