@@ -639,8 +639,8 @@ describe("a request through the hub and back", () => {
   const plain = (body: unknown): unknown => {
     const said = JSON.parse(JSON.stringify(body), (name, value) =>
       value === null || (name === "n" && value === 1) || name === "stream_options" ? undefined : value,
-    );
-    if (said.tools?.length > 0) return said;
+    ) as JsonObject;
+    if (Array.isArray(said.tools) && said.tools.length > 0) return said;
     const { tools: _, parallel_tool_calls: __, tool_choice: choice, ...rest } = said;
     return choice === undefined || choice === "auto" || choice === "none" ? rest : { ...rest, tool_choice: choice };
   };

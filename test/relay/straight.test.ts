@@ -39,7 +39,8 @@ const wires: Record<Dialect, { client: string; upstream: string; plain: object; 
 
 let proxy: RunningProxy;
 let sent = "";
-let answer = "";
+/** The same, or by whether a stream was asked for. */
+let answer: string | { full: string; stream: string } = "";
 
 beforeAll(async () => {
   proxy = await startProxy();
@@ -63,8 +64,10 @@ beforeAll(async () => {
     /^\/(chat\/completions|responses|v1\/messages)$/,
     ({ bytes }) => {
       sent = Buffer.from(bytes).toString();
-      const type = JSON.parse(sent).stream === true ? "text/event-stream" : "application/json";
-      return new Response(answer, { headers: { "content-type": type } });
+      const streams = JSON.parse(sent).stream === true;
+      const type = streams ? "text/event-stream" : "application/json";
+      const body = typeof answer === "string" ? answer : answer[streams ? "stream" : "full"];
+      return new Response(body, { headers: { "content-type": type } });
     },
     Number.POSITIVE_INFINITY,
   );
@@ -114,7 +117,10 @@ describe("a request", () => {
       test.each([false, true])("streamed: %p", async (stream) => {
         const given = asAsked(textAt(folder, file), dialect);
         const body = `${given.trimEnd().slice(0, -1)},"stream":${stream}}`;
-        answer = stream ? streamOf(dialect, models[dialect], ["{}"]) : replyOf(dialect, models[dialect], "{}");
+        answer = {
+          full: replyOf(dialect, models[dialect], "{}"),
+          stream: streamOf(dialect, models[dialect], ["{}"]),
+        };
         sent = "";
         const { mends, text } = await ask(dialect, body);
         // Refused here, and never sent.
