@@ -20,6 +20,9 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** Whether two values are written alike, the digits of their numbers too. */
+export const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
+
 // ── Numbers as they were spelt ──
 
 /**

@@ -4,6 +4,7 @@ import { codecs } from "../../src/dialects/codecs";
 import { adapt } from "../../src/dialects/hub/adapt";
 import { type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/conversation";
 import { fitSchema, type SchemaFixup } from "../../src/dialects/hub/tool-schema";
+import { parseSpelt } from "../../src/json";
 import { ableModel } from "../support/facts";
 
 const all: SchemaFixup[] = ["schema-pattern", "schema-union", "schema-type"];
@@ -140,6 +141,14 @@ test.each([...dialects])("a client of %s is mended as much when it was refused, 
   expect(codecs[dialect].repairTools(plain)).toBeUndefined();
 });
 
+test("schemas that differ in a number's digits alone are two", () => {
+  const branch = (digits: string) => ({ properties: { a: parseSpelt(`{"maximum":${digits}}`) } });
+  const { schema } = fit({ anyOf: [branch("12345678901234567890"), branch("12345678901234567891")] });
+  expect(JSON.stringify(schema.properties)).toBe(
+    '{"a":{"anyOf":[{"maximum":12345678901234567890},{"maximum":12345678901234567891}]}}',
+  );
+});
+
 test("a tool that is said twice word for word is one", () => {
   const tool = { type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } };
   const { conversation, mends } = adapt(
@@ -148,4 +157,24 @@ test("a tool that is said twice word for word is one", () => {
   );
   expect(conversation.tools).toHaveLength(1);
   expect(mends).toEqual(["tool-repeated"]);
+});
+
+test("a tool that an item of the input repeats word for word is one for others, under its own name", () => {
+  const exec = { type: "custom", name: "exec", description: "Runs." };
+  const input = [
+    { type: "additional_tools", role: "developer", tools: [exec] },
+    { type: "message", role: "user", content: "Hi" },
+    { type: "custom_tool_call", call_id: "c1", name: "exec", input: "ls" },
+    { type: "custom_tool_call_output", call_id: "c1", output: "a" },
+  ];
+  const conversation = codecs.responses.decodeRequest({ model: "m", tools: [exec], input });
+  for (const upstream of ["chat", "messages"] as const) {
+    const adapted = adapt(conversation, upstream);
+    expect(adapted.conversation.tools).toMatchObject([{ name: "exec" }]);
+    expect(adapted.mends).toEqual(["tool-repeated"]);
+    expect(JSON.stringify(adapted.conversation)).not.toContain("exec_2");
+  }
+  const { body } = codecs.responses.encodeRequest(conversation, models.responses);
+  expect(body.tools).toEqual([exec]);
+  expect(body.input).toContainEqual(input[0]);
 });

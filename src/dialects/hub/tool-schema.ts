@@ -8,7 +8,7 @@
  *   the top level" with OpenAI (nspady/google-calendar-mcp#39);
  * - no `type` at the root: "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'".
  */
-import { isObject } from "../../json";
+import { isObject, isSameJson } from "../../json";
 import type { JsonObject } from "./conversation";
 import { rest } from "./json";
 
@@ -147,10 +147,10 @@ const isInput = (branch: unknown): branch is JsonObject =>
 
 /** What one property may be, by two branches. */
 function either(one: unknown, other: unknown): unknown {
-  if (one === undefined || Bun.deepEquals(one, other)) return other;
+  if (one === undefined || isSameJson(one, other)) return other;
   const isOurs = isObject(one) && Array.isArray(one.anyOf) && Object.keys(one).length === 1;
   const known: unknown[] = isOurs && Array.isArray(one.anyOf) ? one.anyOf : [one];
-  return known.some((each) => Bun.deepEquals(each, other)) ? one : { anyOf: [...known, other] };
+  return known.some((each) => isSameJson(each, other)) ? one : { anyOf: [...known, other] };
 }
 
 const namesIn = (required: unknown): string[] =>

@@ -1,6 +1,6 @@
 /** Tools as every upstream of a dialect takes them: each said once, with a schema that is not refused. */
 import { ProxyError } from "../../errors";
-import { isObject } from "../../json";
+import { isObject, isSameJson } from "../../json";
 import type { Conversation, Dialect, ForeignTool, JsonObject, Tool } from "./conversation";
 import { fitSchema, type SchemaFixup } from "./tool-schema";
 
@@ -53,7 +53,7 @@ export function onlyAllowed(conversation: Conversation): Conversation {
 /** A choice names a tool of the service's own by its type, and by a label where there are several. */
 function isMeant({ value }: ForeignTool, tool: Tool): boolean {
   const own = tool.kind === "foreign" ? tool.value : undefined;
-  return isObject(value) && isObject(own) && Object.keys(value).every((key) => Bun.deepEquals(value[key], own[key]));
+  return isObject(value) && isObject(own) && Object.keys(value).every((key) => isSameJson(value[key], own[key]));
 }
 
 /** What a retry changes of a refused request's tools. */
@@ -93,7 +93,7 @@ function oneEach(tools: Tool[], target: Dialect, mends: Set<string>): Tool[] {
     const said = known.get(tool.name);
     if (!said) known.set(tool.name, tool);
     // Where tools can be brought along in the middle they may be said again.
-    return said !== undefined ? Bun.deepEquals(said, tool) : tool.repeats === true && target !== "responses";
+    return said !== undefined ? isSameJson(said, tool) : tool.repeats === true && target !== "responses";
   };
   return tools.filter((tool) => {
     const again = isAgain(tool);

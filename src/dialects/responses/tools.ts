@@ -1,5 +1,5 @@
 /** Tools in the responses dialect: flat, or nested in namespaces, or brought along by an item of the input. */
-import { isObject } from "../../json";
+import { isObject, isSameJson } from "../../json";
 import type { Bag, Conversation, FreeformTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
 import { nameOf } from "../hub/foreign";
 import { arrayAt, objectAt, optionalBoolean, optionalText, rest, said, textAt } from "../hub/json";
@@ -53,7 +53,7 @@ export function decodeTools(list: unknown[], path: string, box: Toolbox, bag: Js
 function isSaidAgain(tool: JsonObject, key: string, box: Toolbox): boolean {
   const known = box.said.get(key) ?? [];
   box.said.set(key, [...known, tool]);
-  return known.some((each) => Bun.deepEquals(each, tool));
+  return known.some((each) => isSameJson(each, tool));
 }
 
 const namespaceOf = ({ namespace }: JsonObject): unknown => (isObject(namespace) ? namespace.name : undefined);
