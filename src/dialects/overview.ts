@@ -60,7 +60,10 @@ function hasImage(content: unknown, types: PartTypes): boolean {
   return partsOf(content).some(
     (part) =>
       isObject(part) &&
-      (types.image.has(part.type) || (types.isResult?.(part.type) === true && hasImage(part.content, types))),
+      (types.image.has(part.type) ||
+        (types.isResult?.(part.type) === true && hasImage(part.content, types)) ||
+        // A document of blocks, which are shown to models that know no such document.
+        (isObject(part.source) && hasImage(part.source.content, types))),
   );
 }
 

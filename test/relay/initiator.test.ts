@@ -194,3 +194,9 @@ test("a request that cannot be translated has its facts: `functions`, and a resu
     reason: "tool results",
   });
 });
+
+test("a picture within a document of blocks is announced", async () => {
+  const document = { type: "document", source: { type: "content", content: [image] } };
+  await told("/v1/messages", { model: "gpt-5-mini", max_tokens: 9, messages: [{ role: "user", content: [document] }] });
+  expect(proxy.demo.journal.at(-1)?.headers["copilot-vision-request"]).toBe("true");
+});

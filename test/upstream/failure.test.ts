@@ -97,6 +97,8 @@ describe("codes before words", () => {
     [400, "invalid_encrypted_content", "It is."],
     [400, "string_above_max_length", "It is.", "input[2].id"],
     [400, "invalid_request_body", "Encrypted content item_id did not match the target item id."],
+    [400, "invalid_function_parameters", "Invalid schema for function 'f': …"],
+    [400, "invalid_request_body", "Invalid schema for function 'f': '\\p{L}' is not a 'regex'."],
     [400, "context_length_exceeded", "It is."],
     [400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"],
     [400, "model_not_supported", "It is not."],
