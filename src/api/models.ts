@@ -1,10 +1,10 @@
 /** The model list: one answer that OpenAI's and Anthropic's SDKs both take, with the limits that clients ask about. */
 
-import type { App } from "../app";
+import { type App, callLimits } from "../app";
 import { dialects } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
-import { readBody } from "../net/fetch";
+import { readText } from "../net/body";
 import { readRefusal } from "../relay/provider";
 import { endpointOf } from "../upstream/copilot";
 import type { Model } from "../upstream/model";
@@ -38,9 +38,9 @@ const providerListLimit = 8 * 1024 * 1024;
 /** `GET /:provider/v1/models`: the provider's own list, as it is. */
 export async function listProviderModels(app: App, request: Request, name: string): Promise<Response> {
   const provider = app.providers.find(name);
-  const response = await provider.call({ path: "/v1/models", request, headersWithin: app.limits.streamHeaders });
+  const response = await provider.call({ path: "/v1/models", request, limits: callLimits(app.limits, true) });
   if (!response.ok) throw (await readRefusal(provider, response)).error;
-  const text = Buffer.from(await readBody(response, providerListLimit, provider.who)).toString();
+  const text = await readText(response, providerListLimit);
   if (!isObject(parseJson(text))) throw new ProxyError("upstream", `${provider.who}'s answer holds no model list.`);
   return new Response(text, {
     headers: [...passedDown(response.headers), ["content-type", "application/json"]],

@@ -6,7 +6,8 @@ import { isSuspension } from "../accounts/suspension";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseJson } from "../json";
 import type { Logger } from "../logger";
-import { readBody } from "../net/fetch";
+import { readText } from "../net/body";
+import type { CallLimits } from "../net/clock";
 import type { Copilot } from "./copilot";
 import { type Failure, readFailure } from "./failure";
 import { type Model, readModel } from "./model";
@@ -44,7 +45,7 @@ export function openCatalogue(
   pool: Pick<Pool, "whyNone">,
   copilot: Copilot,
   logger: Logger,
-  headersWithin: number,
+  limits: CallLimits,
   now: () => number = Date.now,
 ): Catalogue {
   const lists = new WeakMap<Account, List>();
@@ -105,7 +106,7 @@ export function openCatalogue(
       session = await account.relearnHost(session);
       response = await ask(session);
     }
-    const body = Buffer.from(await readBody(response, 32 * 1024 * 1024, "GitHub Copilot")).toString();
+    const body = await readText(response, 32 * 1024 * 1024);
     if (!response.ok) throw refusedBy(account, readFailure(response.status, response.headers, body, now()));
     return readList(body);
   }
@@ -131,7 +132,7 @@ export function openCatalogue(
   }
 
   const ask = (session: Session) =>
-    copilot.call(session, { path: "/models", intent: "model-access", requestId: crypto.randomUUID(), headersWithin });
+    copilot.call(session, { path: "/models", intent: "model-access", requestId: crypto.randomUUID(), limits });
 
   return {
     async models() {
