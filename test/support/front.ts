@@ -17,6 +17,8 @@ export interface Front extends AsyncDisposable {
   url: string;
   /** The next requests to this path are never answered beyond this point. */
   stall(path: string, point: StallPoint, times?: number): void;
+  /** Whether a connection may serve another request after its first. */
+  keepsConnections: boolean;
   /** Asked for each request: whether its connection breaks at once, unanswered. */
   breaks: (arrived: Arrived) => boolean;
   /** The JSON that is answered without asking the upstream, where there is any. */
@@ -59,7 +61,11 @@ export async function startFront(upstream: string): Promise<Front> {
     // The token names the model host: it is here.
     const text = (await answered.text()).replaceAll(upstream, front.url);
     const type = answered.headers.get("content-type") ?? "application/json";
-    response.writeHead(answered.status, { "content-type": type, "content-length": Buffer.byteLength(text) });
+    response.writeHead(answered.status, {
+      "content-type": type,
+      "content-length": Buffer.byteLength(text),
+      ...(front.keepsConnections ? {} : { connection: "close" }),
+    });
     if (point === "after the headers") return response.flushHeaders();
     const whole = Buffer.from(text);
     if (point === undefined) return void response.end(whole);
@@ -73,6 +79,7 @@ export async function startFront(upstream: string): Promise<Front> {
     stall(path, point, times = 1) {
       stalling = { path, point, times };
     },
+    keepsConnections: true,
     breaks: () => false,
     answers: () => undefined,
     seen: [],
