@@ -20,14 +20,19 @@ export interface ConnectionWatch {
 
 /** To be begun right before the call. */
 export function watchConnection(url: string): ConnectionWatch {
-  const name = proxyFor(url)?.host ?? new URL(url).hostname.replace(/^\[|\]$/g, "");
   const before = lookups();
   return {
     answered() {
-      if (!counted.has(name) && lookups() > before) counted.add(name);
+      if (lookups() > before) counted.add(lookedUp(url));
     },
-    wasKept: () => isIP(name) === 0 && counted.has(name) && lookups() === before,
+    wasKept() {
+      const name = lookedUp(url);
+      return isIP(name) === 0 && counted.has(name) && lookups() === before;
+    },
   };
 }
+
+/** The name that a new connection for this address begins with. */
+const lookedUp = (url: string): string => proxyFor(url)?.host ?? new URL(url).hostname.replace(/^\[|\]$/g, "");
 
 const lookups = (): number => dns.getCacheStats().totalCount;
