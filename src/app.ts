@@ -14,6 +14,7 @@ import { openTokenizer, type Tokenizer } from "./dialects/tokenizer";
 import { type History, openHistory } from "./history/history";
 import { type Live, openLive } from "./history/live";
 import { createLogger, type Logger } from "./logger";
+import type { CallLimits } from "./net/clock";
 import { type Catalogue, openCatalogue } from "./upstream/catalogue";
 import { type Copilot, openCopilot } from "./upstream/copilot";
 import { openProviders, type Providers } from "./upstream/provider";
@@ -59,13 +60,20 @@ export interface Limits {
   streamHeaders: number;
   /** Until the headers of a full answer, which come when the model is done. */
   fullHeaders: number;
-  /** Silence in a stream after which the client gets a sign of life. */
+  /** Without a byte for the client of a stream, until it gets a sign of life. */
   beat: number;
-  /** Silence in a stream after which the upstream is given up. */
+  /** Without a byte from an upstream whose answer has begun, until it is given up. */
   idle: number;
-  /** A whole stream. */
+  /** A whole call, its answer included. */
   total: number;
 }
+
+/** Of one call for an answer, streamed or full. */
+export const callLimits = ({ streamHeaders, fullHeaders, idle, total }: Limits, stream: boolean): CallLimits => ({
+  headers: stream ? streamHeaders : fullHeaders,
+  idle,
+  total,
+});
 
 export interface AppOptions {
   environment: Environment;
@@ -164,7 +172,7 @@ export function openApp(options: AppOptions): App {
     breaker: openBreaker(accounts, now),
     copilot,
     providers: openProviders(config, version),
-    catalogue: openCatalogue(accounts, pool, copilot, logger, Math.min(limits.streamHeaders, 30_000), now),
+    catalogue: openCatalogue(accounts, pool, copilot, logger, listLimits(limits), now),
     history,
     live: openLive(),
     tokenizer,
@@ -188,6 +196,13 @@ function keysOf(config: ConfigStore, environment: Environment): readonly string[
   if (apiKeys.length > 0) return apiKeys;
   return environment.clientKey ? [environment.clientKey] : [];
 }
+
+/** Of a call for a model list, which is nobody's long thought. */
+const listLimits = ({ streamHeaders, idle }: Limits): CallLimits => ({
+  headers: Math.min(streamHeaders, 30_000),
+  idle: Math.min(idle, 30_000),
+  total: 60_000,
+});
 
 /** @param upstreamSilence The owner's own limit for a silent upstream, where one is set. */
 function limitsFor(upstreamSilence: number | undefined): Limits {

@@ -3,8 +3,9 @@
 import { z } from "zod";
 import { ProxyError } from "../errors";
 import { parseJson } from "../json";
-import { callOut, readBody, readStart } from "../net/fetch";
-import { silent } from "../net/unreachable";
+import { readStart, readText } from "../net/body";
+import { within as limitedTo } from "../net/clock";
+import { callOut } from "../net/fetch";
 import { allowedModelHost, type Hosts, type Mode } from "./hosts";
 import { blockedBecause, speaksOfSuspension, suspensionError } from "./suspension";
 
@@ -93,28 +94,17 @@ export const postToGithub = (caller: Caller, path: string, body: Record<string, 
 async function ask(
   { version, signal, within = 15_000 }: Caller,
   url: string,
-  call: { method: string; headers: Record<string, string>; body?: string },
+  call: { method: "GET" | "POST"; headers: Record<string, string>; body?: string },
 ): Promise<Answer> {
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(), within);
-  try {
-    const response = await callOut(url, {
-      ...call,
-      headers: { accept: "application/json", "user-agent": `dragoman/${version}`, ...call.headers },
-      signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
-      headersWithin: within,
-      who: "GitHub",
-    });
-    const text = response.ok
-      ? Buffer.from(await readBody(response, 1024 * 1024, "GitHub")).toString()
-      : await readStart(response, 65_536);
-    return { status: response.status, headers: response.headers, json: parseJson(text) };
-  } catch (thrown) {
-    if (!late.signal.aborted || signal?.aborted) throw thrown;
-    throw silent(url, "GitHub", within);
-  } finally {
-    clearTimeout(timer);
-  }
+  const response = await callOut(url, {
+    ...call,
+    headers: { accept: "application/json", "user-agent": `dragoman/${version}`, ...call.headers },
+    signal,
+    limits: limitedTo(within),
+    who: "GitHub",
+  });
+  const text = await (response.ok ? readText(response, 1024 * 1024) : readStart(response, 65_536));
+  return { status: response.status, headers: response.headers, json: parseJson(text) };
 }
 
 export const endpointsSchema = z.object({ api: z.string() }).optional().catch(undefined);

@@ -1,36 +1,49 @@
 /** The model list: one answer that OpenAI's and Anthropic's SDKs both take, with the limits that clients ask about. */
 
-import type { App } from "../app";
+import { type App, callLimits } from "../app";
 import { dialects } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
-import { readBody } from "../net/fetch";
+import { readText } from "../net/body";
 import { readRefusal } from "../relay/provider";
+import type { CurrentModels } from "../upstream/catalogue";
 import { endpointOf } from "../upstream/copilot";
 import type { Model } from "../upstream/model";
 import { findModel } from "../upstream/model-name";
 import { passedDown } from "../upstream/provider";
 
-/** `GET /v1/models`; pages by `limit` and `after_id` when asked. */
+/** `GET /v1/models`, as the upstream lists them now; pages by `limit` and `after_id` when asked. */
 export async function listModels(app: App, request: Request): Promise<Response> {
   const query = new URL(request.url).searchParams;
-  const all = (await app.catalogue.models()).filter((model) => model.enabled && model.kind !== "completion");
+  const current = await app.catalogue.current();
+  const all = current.models.filter((model) => model.enabled && model.kind !== "completion");
   const start = all.findIndex(({ id }) => id === query.get("after_id")) + 1;
   const limit = Number(query.get("limit")) || all.length;
   const page = all.slice(start, start + Math.max(1, limit));
-  return Response.json({
-    object: "list",
-    data: page.map(describe),
-    has_more: start + page.length < all.length,
-    first_id: page[0]?.id ?? null,
-    last_id: page.at(-1)?.id ?? null,
-  });
+  return Response.json(
+    {
+      object: "list",
+      data: page.map(describe),
+      has_more: start + page.length < all.length,
+      first_id: page[0]?.id ?? null,
+      last_id: page.at(-1)?.id ?? null,
+    },
+    { headers: freshness(current) },
+  );
 }
 
 /** `GET /v1/models/:id`, in any spelling that a request may use. */
 export async function getModel(app: App, id: string): Promise<Response> {
-  return Response.json(describe(findModel(id, await app.catalogue.models(), app.config.current.modelAliases)));
+  const current = await app.catalogue.current();
+  const model = findModel(id, current.models, app.config.current.modelAliases);
+  return Response.json(describe(model), { headers: freshness(current) });
 }
+
+/** Whether it is what the upstream lists now, or what it listed so many seconds ago (RFC 9111, section 5.1) and did not say again. */
+const freshness = ({ stale, age }: CurrentModels) => ({
+  "x-model-list": stale ? "stale" : "current",
+  age: String(Math.floor(age / 1000)),
+});
 
 /** Bytes. */
 const providerListLimit = 8 * 1024 * 1024;
@@ -38,9 +51,9 @@ const providerListLimit = 8 * 1024 * 1024;
 /** `GET /:provider/v1/models`: the provider's own list, as it is. */
 export async function listProviderModels(app: App, request: Request, name: string): Promise<Response> {
   const provider = app.providers.find(name);
-  const response = await provider.call({ path: "/v1/models", request, headersWithin: app.limits.streamHeaders });
+  const response = await provider.call({ path: "/v1/models", request, limits: callLimits(app.limits, true) });
   if (!response.ok) throw (await readRefusal(provider, response)).error;
-  const text = Buffer.from(await readBody(response, providerListLimit, provider.who)).toString();
+  const text = await readText(response, providerListLimit);
   if (!isObject(parseJson(text))) throw new ProxyError("upstream", `${provider.who}'s answer holds no model list.`);
   return new Response(text, {
     headers: [...passedDown(response.headers), ["content-type", "application/json"]],

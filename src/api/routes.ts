@@ -54,7 +54,7 @@ export const routes: Route[] = [
     handle: ({ app, request, caller }) => countTokens(app, request, caller) },
   { method: "POST", path: "/v1/embeddings", admit: admitClient, about: "Embeddings of a text or an array of texts, as floats or base64.",
     handle: ({ app, request, caller }) => embed(app, request, caller) },
-  { method: "GET", path: "/v1/models", admit: admitClient, about: "The models your accounts can use, with limits and endpoints.",
+  { method: "GET", path: "/v1/models", admit: admitClient, about: "The models your accounts can use now, with limits and endpoints; `x-model-list: stale` when the upstream does not answer and this is its last list.",
     handle: ({ app, request }) => listModels(app, request) },
   { method: "GET", path: "/v1/models/:id", admit: admitClient, about: "One model, in any spelling of its id.",
     handle: ({ app, params }) => getModel(app, params.id ?? "") },

@@ -5,7 +5,9 @@ import { besideTheReal, type Environment } from "../config/environment";
 import { lookAtConfig } from "../config/store";
 import { asProxyError, ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
-import { callOut, discard, readBody } from "../net/fetch";
+import { type CallResponse, readText } from "../net/body";
+import { within as limitedTo } from "../net/clock";
+import { callOut } from "../net/fetch";
 import { findRunning } from "./running";
 
 export interface RunningServer {
@@ -69,10 +71,10 @@ export function theServer(environment: Environment): RunningServer {
 
 export interface Question {
   path: string;
-  method?: string;
+  method?: "GET" | "POST";
   headers?: Record<string, string>;
   body?: object;
-  /** Milliseconds until the answer begins; half a minute unless told. */
+  /** Milliseconds until the answer is here; half a minute unless told. */
   within?: number;
 }
 
@@ -81,24 +83,24 @@ export async function ask(server: RunningServer, question: Question): Promise<un
   const who = `The server at ${server.url}`;
   const { path } = question;
   const response = await askWithKeys(server, question, who);
-  const text = Buffer.from(await readBody(response, 16 * 1024 * 1024, who)).toString();
+  const text = await readText(response, 16 * 1024 * 1024);
   const answer = parseJson(text);
   if (response.ok && answer !== undefined) return answer;
   throw new ProxyError("upstream", `${who} ${faultIn(server, path, response.status, answer)}`);
 }
 
 /** With each key that is known, until one is taken. */
-async function askWithKeys(server: RunningServer, question: Question, who: string): Promise<Response> {
+async function askWithKeys(server: RunningServer, question: Question, who: string): Promise<CallResponse> {
   const [first, ...others] = server.keys;
   const response = await askOnce(server.url, question, first?.value, who);
   if (isAdmin(question.path)) return response;
   for (const key of response.status === 401 ? others : []) {
     const next = await askOnce(server.url, question, key.value, who);
     if (next.status === 401) {
-      discard(next.body);
+      next.body.cancel();
       continue;
     }
-    discard(response.body);
+    response.body.cancel();
     server.keys = [key, ...server.keys.filter((other) => other !== key)];
     return next;
   }
@@ -107,7 +109,7 @@ async function askWithKeys(server: RunningServer, question: Question, who: strin
 
 const isAdmin = (path: string) => path.startsWith("/api/admin");
 
-async function askOnce(url: string, question: Question, key: string | undefined, who: string): Promise<Response> {
+async function askOnce(url: string, question: Question, key: string | undefined, who: string): Promise<CallResponse> {
   const { path, method = "GET", headers = {}, body, within = 30_000 } = question;
   return callOut(url + path, {
     method,
@@ -118,7 +120,7 @@ async function askOnce(url: string, question: Question, key: string | undefined,
       ...headers,
     },
     body: body && JSON.stringify(body),
-    headersWithin: within,
+    limits: limitedTo(within),
     who,
   }).catch((thrown) => {
     const error = asProxyError(thrown);

@@ -1,137 +1,104 @@
-/** Calling out: own time limits, no redirects, no proxy towards this machine, and network failures in words. */
+/** Calling out: the limits of a call, no redirects, no proxy towards this machine, and network failures in words. */
 import { codeOf, ProxyError } from "../errors";
+import { type CallResponse, openBody } from "./body";
+import { type CallLimits, startClock } from "./clock";
 import { isLoopbackUrl } from "./proxy";
-import { silent, tunnelStatus, unreachable } from "./unreachable";
+import { watchConnection } from "./reuse";
+import { tunnelStatus, unreachable } from "./unreachable";
 
 export interface OutgoingCall {
-  method: string;
+  method: "GET" | "POST";
   headers: Record<string, string>;
   body?: string | Uint8Array;
-  /** Ends the call, before or after the answer's headers. It lives no longer than what the call is for. */
+  /** Ends the call, before or after the answer's headers. */
   signal?: AbortSignal;
-  /** Milliseconds until the answer's headers must be here. */
-  headersWithin: number;
+  limits: CallLimits;
   /** Who is called, for sentences: `GitHub Copilot`. */
   who: string;
-  /** Told when the call is made a second time, because the first was provably not processed. */
+  /** Told when the call is made a second time, because nothing of the first was sent, or because it asks for nothing to be done. */
   retried?: (why: string) => void;
+  /**
+   * Asked before a POST is sent a second time: what came of the first, and the headers for the second. One that has none
+   * is sent once.
+   */
+  resent?: (error: ProxyError) => Record<string, string>;
 }
 
 /**
- * One call to a service. A connection that could not be made, or that broke in the first 250 ms (a kept one the other
- * side was just closing), is tried once more; nothing else is.
+ * One call to a service. It is made once more
+ * - when no connection could be made: nothing was sent;
+ * - when the connection broke in the first 250 ms, before a byte of an answer, and the call is a GET, or a POST that went
+ *   out on a connection kept from an earlier call, which the other side was just closing.
+ * Bun itself repeats a GET on a kept connection, and never a POST.
  * @throws ProxyError `upstream` (unreachable, redirect), `timeout` (silent), or the signal's own reason.
  */
-export async function callOut(url: string, call: OutgoingCall): Promise<Response> {
-  for (let attempt = 1; ; attempt++) {
-    const sentAt = performance.now();
-    try {
-      return await fetchOnce(url, call);
-    } catch (thrown) {
-      if (call.signal?.aborted || thrown instanceof ProxyError) throw thrown;
-      const code = codeOf(thrown);
-      const unprocessed = neverConnected.has(code) || (code === "ECONNRESET" && performance.now() - sentAt < 250);
-      // A proxy that declines will decline again, and may count wrong passwords.
-      const declined = (tunnelStatus(thrown) ?? 500) < 500;
-      if (!unprocessed || declined || attempt === 2) throw unreachable(thrown, url, call.who);
-      call.retried?.(code);
-      await Bun.sleep(50 + Math.random() * 200);
-    }
+export async function callOut(url: string, call: OutgoingCall): Promise<CallResponse> {
+  const connection = watchConnection(url);
+  const sentAt = performance.now();
+  try {
+    const response = await callOnce(url, call, true);
+    connection.answered();
+    return response;
+  } catch (thrown) {
+    if (call.signal?.aborted || thrown instanceof ProxyError) throw thrown;
+    const brokeAtOnce = codeOf(thrown) === "ECONNRESET" && performance.now() - sentAt < 250;
+    // A proxy that declines will decline again, and may count wrong passwords.
+    const declined = (tunnelStatus(thrown) ?? 500) < 500;
+    const error = unreachable(thrown, url, call.who);
+    let { headers } = call;
+    if (brokeAtOnce && call.method === "POST") {
+      if (!call.resent || !connection.wasKept()) throw error;
+      headers = call.resent(error);
+    } else if ((brokeAtOnce || neverConnected.has(codeOf(thrown))) && !declined) call.retried?.(codeOf(thrown));
+    else throw error;
+    return callAgain(url, { ...call, headers });
   }
 }
 
-async function fetchOnce(url: string, call: OutgoingCall): Promise<Response> {
-  const { signal } = call;
-  const ending = new AbortController();
-  // `AbortSignal.any` costs several times as much.
-  const end = () => ending.abort(signal?.reason);
-  if (signal?.aborted) end();
-  else signal?.addEventListener("abort", end, { once: true });
-  const timer = setTimeout(end, call.headersWithin);
+/** On a connection of its own: of the others that are kept, all may be as stale. */
+async function callAgain(url: string, call: OutgoingCall): Promise<CallResponse> {
+  await Bun.sleep(50 + Math.random() * 200);
+  try {
+    return await callOnce(url, call, false);
+  } catch (thrown) {
+    if (call.signal?.aborted || thrown instanceof ProxyError) throw thrown;
+    throw unreachable(thrown, url, call.who);
+  }
+}
+
+async function callOnce(url: string, call: OutgoingCall, keepalive: boolean): Promise<CallResponse> {
+  const { who } = call;
+  const clock = startClock(call.limits, who, url, call.signal);
   try {
     const response = await fetch(url, {
       method: call.method,
       headers: call.headers,
       body: call.body,
-      signal: ending.signal,
+      signal: clock.signal,
       redirect: "manual",
+      keepalive,
       // Bun gives up after minutes of silence by itself, and would send calls to this machine through HTTP_PROXY.
       timeout: false,
       ...(isLoopbackUrl(url) ? { proxy: false } : {}),
       ...(url.startsWith("https:") ? { tls: { rejectUnauthorized: true } } : {}),
     } as RequestInit);
-    if (response.status >= 300 && response.status < 400) {
-      discard(response.body);
-      throw new ProxyError("upstream", `${call.who} answered with a redirect, which is not followed.`);
-    }
-    // What HTTP does not know could not be passed on either.
-    if (response.status > 599) {
-      discard(response.body);
-      throw new ProxyError("upstream", `${call.who} answered with status ${response.status}, which means nothing.`);
-    }
-    return response;
+    clock.answered();
+    const { status, ok, headers } = response;
+    const body = openBody(response.body, clock, who, url);
+    const fault = faultIn(status);
+    if (fault === undefined) return { status, ok, headers, body };
+    body.cancel();
+    throw new ProxyError("upstream", `${who} ${fault}`);
   } catch (thrown) {
-    if (ending.signal.aborted && !signal?.aborted) throw silent(url, call.who, call.headersWithin);
-    throw thrown;
-  } finally {
-    clearTimeout(timer);
+    clock.stop();
+    throw clock.signal.aborted ? clock.signal.reason : thrown;
   }
 }
 
-/** Nothing more is read of it. One that broke cannot be cancelled, and there is nothing to lose. */
-export function discard(body: Pick<ReadableStream, "cancel"> | null | undefined): void {
-  body?.cancel().catch(() => {});
-}
-
-/**
- * A whole body, unless it is larger than it may be.
- * @param most Bytes.
- * @throws ProxyError `upstream` when it is larger or breaks off.
- */
-export async function readBody(response: Response, most: number, who: string): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  const told = Number(response.headers.get("content-length") ?? Number.NaN);
-  try {
-    // Its length is known, and is no more than it says.
-    if (told <= most && !response.headers.has("content-encoding")) return await response.bytes();
-    for await (const piece of response.body ?? []) {
-      size += piece.length;
-      if (size > most)
-        throw new ProxyError("upstream", `${who} sent an answer of over ${Math.round(most / 1024 / 1024)} MiB.`);
-      pieces.push(piece);
-    }
-  } catch (thrown) {
-    if (thrown instanceof ProxyError || (thrown instanceof Error && thrown.name === "AbortError")) throw thrown;
-    throw unreachable(thrown, response.url, who);
-  }
-  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
-}
-
-/**
- * The first bytes of an answer as text: enough for an error's message, however much is sent and however slowly.
- * @param most Bytes.
- * @param within Milliseconds; what is there by then is what counts.
- */
-export async function readStart(response: Response, most: number, within = 5000): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  const reader = response.body?.getReader();
-  const timer = setTimeout(() => discard(reader), within);
-  try {
-    while (reader && size < most) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      pieces.push(value);
-      size += value.length;
-    }
-    discard(reader);
-  } catch {
-    // A body that breaks off still has its beginning.
-  } finally {
-    clearTimeout(timer);
-  }
-  return Buffer.concat(pieces).subarray(0, most).toString();
+function faultIn(status: number): string | undefined {
+  if (status >= 300 && status < 400) return "answered with a redirect, which is not followed.";
+  // What HTTP does not know could not be passed on either.
+  return status > 599 ? `answered with status ${status}, which means nothing.` : undefined;
 }
 
 const neverConnected = new Set([

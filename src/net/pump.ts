@@ -1,8 +1,9 @@
 /**
- * Pumps an upstream's body through a chain of stages to a client. Back-pressure, the client's hang-up, silence, time
- * limits and a stream that breaks are judged here, so that no stage has to.
+ * Pumps an upstream's body through a chain of stages to a client. Back-pressure, the client's hang-up, signs of life and a
+ * stream that breaks or stalls are judged here, so that no stage has to; what a stall is says the clock of the call.
  */
 import { asProxyError, ProxyError } from "../errors";
+import type { ResponseBody } from "./body";
 import type { Sink } from "./stream";
 
 export interface Chain {
@@ -12,7 +13,7 @@ export interface Chain {
   take(): Uint8Array | undefined;
   /** The reply's terminal event is out: whatever the upstream still sends is of no use. */
   isOver(): boolean;
-  /** The upstream is silent: put something harmless into the output. */
+  /** Nothing has gone to the client for a while: put something harmless into the output. */
   beat(): void;
   /** Something broke: put the error into the output. Does nothing when the terminal event is out. */
   fail(error: ProxyError): void;
@@ -20,39 +21,23 @@ export interface Chain {
   ended(how: "complete" | "failed" | "client-gone"): void;
 }
 
-/** Milliseconds. */
-export interface PumpLimits {
-  /** Silence after which the client gets a sign of life. */
-  beat: number;
-  /** Silence after which the upstream is given up. */
-  idle: number;
-  /** What a whole stream may take. */
-  total: number;
-}
-
 export interface Pumped {
-  /** Settles when the first output is there, when the upstream has ended, or after `beat` ms of silence. */
+  /** Settles when the first output is there, when the upstream has ended, or after `beat` ms without any. */
   begun: Promise<void>;
   body: ReadableStream<Uint8Array>;
 }
 
 /**
+ * @param beat Milliseconds without output after which the client gets a sign of life.
  * @param gone Aborts when the client hangs up; the upstream call must be tied to it as well.
- * @param stopping Each aborts when the stream must end at once: with its reason, where that is a ProxyError.
+ * @param down Aborts when the process stops: the stream must end at once.
  */
-export function pump(
-  upstream: ReadableStream<Uint8Array>,
-  chain: Chain,
-  limits: PumpLimits,
-  gone: AbortSignal,
-  stopping: AbortSignal[],
-): Pumped {
-  const reader = upstream.getReader();
+export function pump(upstream: ResponseBody, chain: Chain, beat: number, gone: AbortSignal, down: AbortSignal): Pumped {
   const begun = Promise.withResolvers<void>();
-  const startedAt = performance.now();
+  const stopping = [upstream.signal, down];
   let controller: ReadableStreamDefaultController<Uint8Array>;
-  let heardAt = startedAt;
-  let beatAt = startedAt;
+  /** When the client was sent something. */
+  let sentAt = performance.now();
   let reading = false;
   let over = false;
 
@@ -63,10 +48,10 @@ export function pump(
     // Reads until there is something for the client, and no further than the client does.
     async pull() {
       while (!over) {
-        let step: Awaited<ReturnType<typeof reader.read>>;
+        let piece: Uint8Array | undefined;
         reading = true;
         try {
-          step = await reader.read();
+          piece = await upstream.read();
         } catch (cause) {
           if (gone.aborted) end("client-gone");
           else breakOff(new ProxyError("upstream", brokenSentence, { cause, code: "upstream_disconnected" }));
@@ -76,20 +61,20 @@ export function pump(
         }
         if (over) return;
         try {
-          if (step.value) chain.feed.push(step.value);
+          if (piece) chain.feed.push(piece);
           else chain.feed.end();
         } catch (thrown) {
           breakOff(asProxyError(thrown));
           return;
         }
         const sent = send();
-        if (step.done || chain.isOver()) end("complete");
+        if (!piece || chain.isOver()) end("complete");
         if (sent) return;
       }
     },
     cancel: () => end("client-gone"),
   });
-  const watch = setInterval(watchSilence, Math.min(limits.beat, limits.idle) / 4);
+  const watch = setInterval(giveSigns, beat / 4);
   for (const signal of stopping) signal.addEventListener("abort", stop, { once: true });
   const stopped = stopping.find(({ aborted }) => aborted);
   if (stopped) stop({ target: stopped });
@@ -98,7 +83,7 @@ export function pump(
   function send(): boolean {
     const output = chain.take();
     if (!output) return false;
-    heardAt = performance.now();
+    sentAt = performance.now();
     controller.enqueue(output);
     begun.resolve();
     return true;
@@ -109,7 +94,7 @@ export function pump(
     over = true;
     clearInterval(watch);
     for (const signal of stopping) signal.removeEventListener("abort", stop);
-    reader.cancel().catch(() => {}); // a body that has ended, or broke, cannot be cancelled: nothing is lost
+    upstream.cancel();
     chain.ended(how);
     begun.resolve();
     if (how !== "client-gone") controller.close();
@@ -122,20 +107,11 @@ export function pump(
     end("failed");
   }
 
-  function watchSilence(): void {
+  function giveSigns(): void {
     const now = performance.now();
-    if (now - startedAt > limits.total) {
-      breakOff(new ProxyError("timeout", `The reply took over ${seconds(limits.total)}; it was ended here.`));
-      return;
-    }
-    // A client that does not read keeps us from reading: that is no silence of the upstream's.
-    if (!reading) return;
-    if (now - heardAt > limits.idle) {
-      breakOff(new ProxyError("timeout", `The upstream sent nothing for ${seconds(limits.idle)}; it was given up.`));
-      return;
-    }
-    if (now - Math.max(heardAt, beatAt) < limits.beat) return;
-    beatAt = now;
+    // A client that does not read keeps us from reading, and wants no more.
+    if (!reading || now - sentAt < beat) return;
+    sentAt = now;
     begun.resolve();
     if ((controller.desiredSize ?? 0) <= 0) return;
     chain.beat();
@@ -145,13 +121,11 @@ export function pump(
 
   function stop({ target }: Pick<Event, "target">): void {
     const { reason } = target as AbortSignal;
-    const down = new ProxyError("no_account", "dragoman is shutting down; send the request again in a moment.");
+    const shuttingDown = new ProxyError("no_account", "dragoman is shutting down; send the request again in a moment.");
     if (gone.aborted) end("client-gone");
-    else breakOff(reason instanceof ProxyError ? reason : down);
+    else breakOff(reason instanceof ProxyError ? reason : shuttingDown);
   }
 }
 
 const brokenSentence =
   "The upstream broke the connection before its reply was complete; nothing after this point is known.";
-
-const seconds = (ms: number) => `${Math.round(ms / 100) / 10} s`;

@@ -20,8 +20,11 @@ export function unreachable(thrown: unknown, url: string, who: string): ProxyErr
 export function silent(url: string, who: string, within: number): ProxyError {
   const proxy = proxyFor(url);
   const via = proxy ? ` through ${nameOf(proxy)}: one of the two is silent, and \`dragoman doctor\` says which` : "";
-  return new ProxyError("timeout", `${who} did not answer within ${Math.ceil(within / 1000)} s${via}.`);
+  return new ProxyError("timeout", `${who} did not answer within ${inSeconds(within)}${via}.`);
 }
+
+/** `0.3 s`, `120 s` */
+export const inSeconds = (ms: number): string => `${Number((ms / 1000).toPrecision(3))} s`;
 
 /** The status a proxy declined the tunnel with; undefined when it was something else. */
 export function tunnelStatus(thrown: unknown): number | undefined {

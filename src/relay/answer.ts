@@ -3,10 +3,9 @@
 import type { App } from "../app";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseSpelt } from "../json";
-import { readBody, readStart } from "../net/fetch";
+import { type CallResponse, piecesOf, readBody, readStart } from "../net/body";
 import { pump } from "../net/pump";
 import { gatherFrames, readSse } from "../net/sse";
-import { run } from "../net/stream";
 import { errorIn } from "../upstream/failure";
 import type { Call } from "./call";
 import type { Exchange } from "./exchange";
@@ -29,14 +28,27 @@ export class BrokenReply extends Error {
 }
 
 /** A full reply. @throws BrokenReply, or ProxyError `upstream` when it is none. */
-export async function answerFull(response: Response, call: Call, exchange: Exchange): Promise<Response> {
-  if (call.stream) await requireEvents(response, call.who);
-  const bytes = await readBody(response, fullReplyLimit, call.who);
-  const text = call.stream ? call.collect!(run(readSse, [bytes])) : readFull(bytes, call);
+export async function answerFull(response: CallResponse, call: Call, exchange: Exchange): Promise<Response> {
+  const text = call.stream
+    ? await collectStream(response, call, exchange)
+    : readFull(await readBody(response, fullReplyLimit), call);
   if (exchange.brokenAtOnce) throw new BrokenReply(exchange.brokenAtOnce, false);
   exchange.firstByte();
   exchange.end(200);
   return new Response(text, { headers: { "content-type": "application/json" } });
+}
+
+/** Read no further than its terminal event, as a stream is that goes on to the client. */
+async function collectStream(response: CallResponse, call: Call, exchange: Exchange): Promise<string> {
+  await requireEvents(response, call.who);
+  const { feed, text } = call.collect!();
+  const frames = readSse(feed);
+  for await (const piece of piecesOf(response.body, fullReplyLimit)) {
+    frames.push(piece);
+    if (exchange.isOver) break;
+  }
+  frames.end();
+  return text();
 }
 
 const utf8 = new TextDecoder();
@@ -49,8 +61,8 @@ function readFull(bytes: Uint8Array, call: Call): string {
 }
 
 /** @throws BrokenReply when the answer is an error instead, ProxyError `upstream` when it is anything else. */
-async function requireEvents(response: Response, who: string): Promise<void> {
-  if (response.body && /event-stream/.test(response.headers.get("content-type") ?? "")) return;
+async function requireEvents(response: CallResponse, who: string): Promise<void> {
+  if (/event-stream/.test(response.headers.get("content-type") ?? "")) return;
   const told = errorIn(await readStart(response, 64 * 1024));
   if (told) throw new BrokenReply(told, false);
   throw new ProxyError("upstream", `${who} did not answer with an event stream: is a proxy or a portal in the way?`);
@@ -62,7 +74,7 @@ async function requireEvents(response: Response, who: string): Promise<void> {
  */
 export async function answerStream(
   app: App,
-  response: Response,
+  response: CallResponse,
   call: Call,
   exchange: Exchange,
   gone: AbortSignal,
@@ -73,7 +85,7 @@ export async function answerStream(
   const out = gatherFrames();
   const { feed, client } = call.stages(out);
   const { begun, body } = pump(
-    response.body!,
+    response.body,
     {
       feed: readSse(feed),
       take() {
@@ -94,9 +106,9 @@ export async function answerStream(
         else if (committed || !exchange.brokenAtOnce) exchange.end(200);
       },
     },
-    app.limits,
+    app.limits.beat,
     gone,
-    [app.stopping, exchange.signal],
+    app.stopping,
   );
   await begun;
   // Nothing went out yet: the failure is still an answer with a status.

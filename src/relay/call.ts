@@ -19,8 +19,8 @@ export interface Call {
   fitTools?(body: string): string | undefined;
   /** A full reply for the client: its text, given the upstream's text and JSON. */
   full(text: string, json: JsonObject): string;
-  /** A streamed reply for a client that asked for a full one. */
-  collect?(frames: Iterable<SseFrame>): string;
+  /** A streamed reply for a client that asked for a full one: where its frames go, and then its text. */
+  collect?(): { feed: FrameSink; text(): string };
   /** The chain from the upstream's frames to the client's. */
   stages(out: Sink<SseFrame>): { feed: FrameSink; client: Pick<ClientSink<never>, "beat" | "fail"> };
 }

@@ -1,5 +1,5 @@
 /** Embeddings: the upstream takes so many texts at once; a client may send more. */
-import type { App } from "../app";
+import { type App, callLimits } from "../app";
 import {
   decodeEmbeddings,
   decodeEmbeddingsRequest,
@@ -7,7 +7,7 @@ import {
   encodeEmbeddings,
   encodeEmbeddingsRequest,
 } from "../dialects/embeddings";
-import { readBody } from "../net/fetch";
+import { readText } from "../net/body";
 import type { Visitor } from "../net/guard";
 import { beginExchange, type Exchange } from "./exchange";
 import { readIncoming } from "./incoming";
@@ -55,7 +55,7 @@ async function embedBatch(
   dimensions: unknown,
   exchange: Exchange,
 ): Promise<Embeddings> {
-  const response = await send(
+  return send(
     app,
     target,
     {
@@ -63,14 +63,12 @@ async function embedBatch(
       body: JSON.stringify(encodeEmbeddingsRequest(target.model.id, texts, dimensions)),
       intent: "copilot-panel",
       initiator: "agent",
-      headersWithin: app.limits.fullHeaders,
+      limits: callLimits(app.limits, false),
     },
     exchange,
-    async (answer) => answer,
-  );
-  exchange.firstByte();
-  return decodeEmbeddings(
-    Buffer.from(await readBody(response, answerLimit, "GitHub Copilot")).toString(),
-    texts.length,
+    async (response) => {
+      exchange.firstByte();
+      return decodeEmbeddings(await readText(response, answerLimit), texts.length);
+    },
   );
 }

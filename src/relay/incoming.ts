@@ -4,6 +4,7 @@ import type { Codec } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { isObject, parseJson, parseSpelt, SpeltNumber } from "../json";
+import { decompress, encodingOf } from "../net/decompress";
 import { type Initiator, initiatorOf } from "./initiator";
 
 export interface Incoming {
@@ -36,8 +37,8 @@ export async function readIncoming(request: Request): Promise<Incoming> {
 }
 
 /**
- * The request's body as a JSON object, whatever content type it claims.
- * @param most Bytes.
+ * The request's body as a JSON object, whatever content type it claims, decompressed where it is compressed.
+ * @param most Bytes, compressed or plain.
  * @param parse Gives undefined for what is no JSON.
  */
 export async function readJson(
@@ -45,7 +46,7 @@ export async function readJson(
   most = bodyLimit,
   parse: (text: string) => unknown = parseJson,
 ): Promise<Pick<Incoming, "bytes" | "body">> {
-  refuseEncodings(request.headers);
+  refuseCharsets(request.headers);
   const sent = await readBytes(request, most);
   // No JSON begins with a byte order mark.
   const bytes = sent[0] === 0xef && sent[1] === 0xbb && sent[2] === 0xbf ? sent.subarray(3) : sent;
@@ -76,10 +77,7 @@ export function readFacts(codec: Codec, body: JsonObject, headers: Headers): Fac
   }
 }
 
-function refuseEncodings(headers: Headers): void {
-  const encoding = headers.get("content-encoding");
-  if (encoding !== null && encoding.toLowerCase() !== "identity")
-    throw new ProxyError("unsupported_media", "A compressed request body is not supported: send it plain.");
+function refuseCharsets(headers: Headers): void {
   const charset = /charset\s*=\s*"?([\w-]+)/i.exec(headers.get("content-type") ?? "")?.[1]?.toLowerCase();
   if (charset !== undefined && charset !== "utf-8" && charset !== "utf8" && charset !== "us-ascii")
     throw new ProxyError("unsupported_media", `The request body must be UTF-8, not ${charset}.`);
@@ -91,15 +89,24 @@ async function readBytes(request: Request, most: number): Promise<Uint8Array> {
       headers: { connection: "close" },
     });
   if (Number(request.headers.get("content-length") ?? 0) > most) throw tooLarge();
-  if (request.headers.has("content-length")) return request.bytes();
-  const pieces: Uint8Array[] = [];
+  const encoding = encodingOf(request.headers);
+  if (encoding === undefined && request.headers.has("content-length")) return request.bytes();
+  const sent = upTo(most, request.body ?? [], tooLarge);
+  const plain = encoding === undefined ? sent : upTo(most, decompress(sent, encoding), tooLarge);
+  return Buffer.concat(await Array.fromAsync(plain));
+}
+
+async function* upTo(
+  most: number,
+  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  tooLarge: () => ProxyError,
+): AsyncGenerator<Uint8Array, void> {
   let size = 0;
-  for await (const piece of request.body ?? []) {
+  for await (const piece of pieces) {
     size += piece.length;
     if (size > most) throw tooLarge();
-    pieces.push(piece);
+    yield piece;
   }
-  return Buffer.concat(pieces);
 }
 
 /** Of a body's bytes, which are UTF-8. A TextDecoder takes longer, which counts where a prompt has megabytes. */

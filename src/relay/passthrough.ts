@@ -49,7 +49,7 @@ export function passthrough(
     for (const mend of mended.mends) exchange.mended(mend);
     return mended.mends.length === 0 ? json : mended.body;
   };
-  const gather = (frames: Iterable<SseFrame>): JsonObject => {
+  const gather = () => {
     const collector = codec.collectStream(exchange.mended);
     let last: ReplyEvent | undefined;
     const watch = codec.decodeStream(asked)({
@@ -59,14 +59,20 @@ export function passthrough(
       },
       end() {},
     });
-    for (const frame of frames) {
-      if (last?.type === "finish" || last?.type === "error") break;
-      collector.push(frame);
-      watch.push(frame);
-    }
-    watch.end();
-    if (last?.type === "error") throw new BrokenReply(last, exchange.brokenAtOnce === undefined);
-    return collector.body();
+    return {
+      feed: {
+        push(frame: SseFrame) {
+          if (last?.type === "finish" || last?.type === "error") return;
+          collector.push(frame);
+          watch.push(frame);
+        },
+        end: () => watch.end(),
+      },
+      text() {
+        if (last?.type === "error") throw new BrokenReply(last, exchange.brokenAtOnce === undefined);
+        return JSON.stringify(mendReply(collector.body()));
+      },
+    };
   };
   return {
     who: "GitHub Copilot",
@@ -86,7 +92,7 @@ export function passthrough(
       const mended = mendReply(json);
       return mended === json ? text : editedTo(text, json, mended);
     },
-    collect: (frames) => JSON.stringify(mendReply(gather(frames))),
+    collect: gather,
     stages(out) {
       let last: SseFrame | undefined;
       const client = codec.mendStream(

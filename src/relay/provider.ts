@@ -1,10 +1,10 @@
 /** One request to a provider that the owner configured: passed through, watched for the history, and nothing of ours touched. */
 
-import type { App } from "../app";
+import { type App, callLimits } from "../app";
 import { codecs } from "../dialects/codecs";
 import { asProxyError, ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
-import { readStart } from "../net/fetch";
+import { type CallResponse, readStart } from "../net/body";
 import type { Visitor } from "../net/guard";
 import { kindOf } from "../upstream/failure";
 import { statusOf } from "../upstream/failure-rows";
@@ -28,11 +28,16 @@ export async function relayToProvider(app: App, request: Request, caller: Visito
       readFacts(codecs.messages, incoming.body, request.headers),
     );
     const call = untouched(incoming, exchange, provider.who);
-    const headersWithin = call.stream ? app.limits.streamHeaders : app.limits.fullHeaders;
     const response = await ask(
       app,
       provider,
-      { path: "/v1/messages", request, body: call.body, signal: exchange.signal, headersWithin },
+      {
+        path: "/v1/messages",
+        request,
+        body: call.body,
+        signal: exchange.signal,
+        limits: callLimits(app.limits, call.stream),
+      },
       exchange,
     );
     if (!response.ok) return await answerRefusal(provider, response, exchange);
@@ -53,13 +58,17 @@ function errorOf({ told: { code, message } }: BrokenReply): ProxyError {
   return new ProxyError(kindOf(status), message, { code, status });
 }
 
-async function ask(app: App, provider: Provider, call: ProviderCall, exchange: Exchange): Promise<Response> {
-  const sentAt = performance.now();
+async function ask(app: App, provider: Provider, call: ProviderCall, exchange: Exchange): Promise<CallResponse> {
+  let sentAt = performance.now();
   const took = () => Math.round(performance.now() - sentAt);
   try {
     const response = await provider.call({
       ...call,
       retried: (why) => app.logger.debug(`Connection to ${provider.name} made a second time: ${why}.`),
+      resent(error) {
+        exchange.attempted(null, error, took());
+        sentAt = performance.now();
+      },
     });
     exchange.attempted(null, response.status, took());
     return response;
@@ -70,7 +79,7 @@ async function ask(app: App, provider: Provider, call: ProviderCall, exchange: E
 }
 
 /** The provider's own words, where they are JSON; the exchange has failed either way. */
-async function answerRefusal(provider: Provider, response: Response, exchange: Exchange): Promise<Response> {
+async function answerRefusal(provider: Provider, response: CallResponse, exchange: Exchange): Promise<Response> {
   const { error, text } = await readRefusal(provider, response);
   if (text === undefined) throw error;
   exchange.failed(error);
@@ -87,7 +96,7 @@ async function answerRefusal(provider: Provider, response: Response, exchange: E
  */
 export async function readRefusal(
   provider: Provider,
-  response: Response,
+  response: CallResponse,
 ): Promise<{ error: ProxyError; text?: string }> {
   const { status } = response;
   const text = provider.withoutKey(await readStart(response, refusalLimit));
@@ -118,7 +127,7 @@ function readWords(text: string): { told?: string; isWhole: boolean } {
 
 const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
-function withHeaders(answer: Response, from: Response): Response {
+function withHeaders(answer: Response, from: Pick<CallResponse, "headers">): Response {
   for (const [name, value] of passedDown(from.headers)) answer.headers.set(name, value);
   return answer;
 }

@@ -1,5 +1,5 @@
 /** One request from a client, answered by an upstream, remembered by the history. */
-import type { App } from "../app";
+import { type App, callLimits } from "../app";
 import { codecs } from "../dialects/codecs";
 import type { Dialect } from "../dialects/hub/conversation";
 import type { Visitor } from "../net/guard";
@@ -42,7 +42,7 @@ export async function relay(app: App, request: Request, caller: Visitor, dialect
       initiator: facts.initiator,
       vision: facts.vision,
       headers: call.headers,
-      headersWithin: call.stream ? app.limits.streamHeaders : app.limits.fullHeaders,
+      limits: callLimits(app.limits, call.stream),
       repaired: call.repaired,
       fitTools: call.fitTools,
       ...ownership(app, request.headers, codec.session?.(incoming.body), facts.conversation),

@@ -4,7 +4,7 @@ import type { Account, Session } from "../accounts/account";
 import type { Need } from "../accounts/pool";
 import type { App } from "../app";
 import { asProxyError, ProxyError } from "../errors";
-import { readStart } from "../net/fetch";
+import { type CallResponse, readStart } from "../net/body";
 import type { CopilotCall } from "../upstream/copilot";
 import { type Failure, readBrokenReply, readFailure } from "../upstream/failure";
 import { withoutParams } from "../upstream/unsupported-params";
@@ -15,7 +15,7 @@ import { textOf } from "./incoming";
 import type { Target } from "./target";
 
 /** What is sent, for whichever account serves it. */
-export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "vision" | "headers" | "headersWithin"> & {
+export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "vision" | "headers" | "limits"> & {
   body: string | Uint8Array;
   /** The body without what only another account could read; tried once when the upstream says so. */
   repaired?: () => string;
@@ -33,19 +33,19 @@ const patience = 2000;
 const sessionWithin = 5000;
 
 /** What is made of a good answer, its body unread. @throws BrokenReply when an error was told in its place. */
-export type Accept = (response: Response) => Promise<Response>;
+export type Accept<Answer> = (response: CallResponse) => Promise<Answer>;
 
 /**
  * What was made of the upstream's good answer; asked for as long as the exchange wants one.
  * @throws ProxyError The last failure, or why no account could be asked.
  */
-export async function send(
+export async function send<Answer>(
   app: App,
   target: Target,
   outgoing: Outgoing,
   exchange: Exchange,
-  accept: Accept,
-): Promise<Response> {
+  accept: Accept<Answer>,
+): Promise<Answer> {
   const model = target.model.id;
   const { premium } = target.model.price;
   const need: Need = { premium, model, able: (account) => app.catalogue.offers(account, model) };
@@ -63,7 +63,7 @@ export async function send(
       const initiator = asked.has(account) ? outgoing.initiator && "agent" : outgoing.initiator;
       const within = at + 1 < candidates.length ? sessionWithin : undefined;
       const result = await sendWith(app, account, within, target, { ...outgoing, initiator }, exchange, accept);
-      if (result instanceof Response) return result;
+      if ("accepted" in result) return result.accepted;
       asked.set(account, result);
       if (result.account) {
         const reason = result.account.reason && exchange.redact(result.account.reason);
@@ -93,18 +93,22 @@ function lastWord(app: App, need: Need, failure: Failure | undefined): ProxyErro
   return (several || untold) && app.pool.wait(need) !== 0 ? app.pool.whyNone(need) : failure.error;
 }
 
+interface Accepted<Answer> {
+  accepted: Answer;
+}
+
 /** How often one account is asked again for one request, each time for another cause. */
 const mostTries = 4;
 
-async function sendWith(
+async function sendWith<Answer>(
   app: App,
   account: Account,
   within: number | undefined,
   target: Target,
   outgoing: Outgoing,
   exchange: Exchange,
-  accept: Accept,
-): Promise<Response | Failure> {
+  accept: Accept<Answer>,
+): Promise<Accepted<Answer> | Failure> {
   const tried = new Set<string>();
   const model = target.model.id;
   const lighter = (given: string | Uint8Array, patterns: readonly string[]) => without(given, patterns, exchange);
@@ -124,7 +128,7 @@ async function sendWith(
     const result = response.ok
       ? await acceptFrom(app, account, response, exchange, accept)
       : readFailure(response.status, response.headers, await readStart(response, 64 * 1024), app.now());
-    if (result instanceof Response) {
+    if ("accepted" in result) {
       if (outgoing.session !== undefined) app.owners.learn(outgoing.session, account);
       for (const pattern of leftOut) app.unsupportedParams.learn(model, pattern);
       return result;
@@ -162,17 +166,17 @@ async function sendWith(
 }
 
 /** What was made of a good answer; or the failure that it told of, before anything of it went out. */
-async function acceptFrom(
+async function acceptFrom<Answer>(
   app: App,
   account: Account,
-  response: Response,
+  response: CallResponse,
   exchange: Exchange,
-  accept: Accept,
-): Promise<Response | Failure> {
+  accept: Accept<Answer>,
+): Promise<Accepted<Answer> | Failure> {
   account.learnQuota(response.headers);
   exchange.servedBy(account);
   try {
-    return await accept(response);
+    return { accepted: await accept(response) };
   } catch (thrown) {
     if (!(thrown instanceof BrokenReply)) throw thrown;
     const failure = readBrokenReply(thrown.told, response.headers, app.now());
@@ -208,8 +212,8 @@ async function callOnce(
   session: Session,
   outgoing: Outgoing,
   exchange: Exchange,
-): Promise<Response> {
-  const sentAt = performance.now();
+): Promise<CallResponse> {
+  let sentAt = performance.now();
   const took = () => Math.round(performance.now() - sentAt);
   try {
     const response = await app.copilot.call(session, {
@@ -217,6 +221,10 @@ async function callOnce(
       requestId: exchange.requestId,
       signal: exchange.signal,
       retried: (why) => app.logger.debug(`Connection to GitHub Copilot made a second time: ${why}.`),
+      resent(error) {
+        exchange.attempted(account, error, took());
+        sentAt = performance.now();
+      },
     });
     exchange.attempted(account, response.status, took());
     if (response.status >= 500) app.breaker.failed(account, `status ${response.status}`);

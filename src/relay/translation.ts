@@ -3,7 +3,7 @@ import { codecs, type Wishes } from "../dialects/codecs";
 import { adapt } from "../dialects/hub/adapt";
 import type { Conversation, Dialect } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
-import { run, type Sink } from "../net/stream";
+import { collect, run, type Sink } from "../net/stream";
 import { BrokenReply } from "./answer";
 import type { Call } from "./call";
 import type { Exchange } from "./exchange";
@@ -52,7 +52,10 @@ export function translation(
     headers: own?.headers ?? {},
     repaired: repairRequest && (() => JSON.stringify(repairRequest(encoded.body))),
     full: (_text, json) => fold(run(seen, codecs[upstream].decodeReply(json))),
-    collect: (frames) => fold(run((next) => codecs[upstream].decodeStream()(seen(next)), frames)),
+    collect() {
+      const events: ReplyEvent[] = [];
+      return { feed: codecs[upstream].decodeStream()(seen(collect(events))), text: () => fold(events) };
+    },
     stages(out) {
       const sink = codecs[client].encodeStream(conversation)(out);
       return { client: sink, feed: codecs[upstream].decodeStream()(seen(sink)) };

@@ -6,7 +6,8 @@ import { isSuspension } from "../accounts/suspension";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseJson } from "../json";
 import type { Logger } from "../logger";
-import { readBody } from "../net/fetch";
+import { readText } from "../net/body";
+import type { CallLimits } from "../net/clock";
 import type { Copilot } from "./copilot";
 import { type Failure, readFailure } from "./failure";
 import { type Model, readModel } from "./model";
@@ -14,19 +15,35 @@ import { type Model, readModel } from "./model";
 export interface Catalogue {
   /**
    * The models of all accounts together, each id once, in the upstream's order; enabled where it is for one of them.
-   * An account whose list is long in coming is left out for now.
+   * An account whose list is long in coming is left out for now. For requests: a remembered list serves at once.
    * @throws ProxyError when no account's list could be had and none is remembered.
    */
   models(): Promise<Model[]>;
   /** Sees to it that the account's own list is known. @throws ProxyError when it cannot be had. */
   load(account: Account): Promise<void>;
+  /**
+   * The same as the upstream lists them now, asked for again after 10 s; one call per account, however many ask.
+   * @throws As {@link models}.
+   */
+  current(): Promise<CurrentModels>;
   /** Whether the account's own list has the model, enabled; an account whose list is not known yet may have it. */
   offers(account: Account, modelId: string): boolean;
   /** Asks for fresh lists at the next use. */
   expire(): void;
 }
 
+export interface CurrentModels {
+  models: Model[];
+  /** The list of one account could not be had now: its last one is here, or none of it. */
+  stale: boolean;
+  /** Milliseconds since the oldest of the lists came. */
+  age: number;
+}
+
 /** Milliseconds. */
+const currentFor = 10_000;
+/** How long somebody who wants the present list waits for it before the last one is given. */
+const currentWithin = 10_000;
 const freshFor = 10 * 60_000;
 const usableFor = 24 * 3600_000;
 const retryAfter = 30_000;
@@ -44,7 +61,7 @@ export function openCatalogue(
   pool: Pick<Pool, "whyNone">,
   copilot: Copilot,
   logger: Logger,
-  headersWithin: number,
+  limits: CallLimits,
   now: () => number = Date.now,
 ): Catalogue {
   const lists = new WeakMap<Account, List>();
@@ -60,7 +77,7 @@ export function openCatalogue(
    */
   async function listOf(account: Account): Promise<List> {
     const known = lists.get(account);
-    if (known && now() - known.at < freshFor) return known;
+    if (known && ageOf(known) < freshFor) return known;
     const failure = failures.get(account);
     if (failure && now() - failure.at < retryAfter) {
       if (known) return known;
@@ -68,12 +85,22 @@ export function openCatalogue(
       if (accounts().some((other) => lists.has(other))) throw failure.thrown;
     }
     const load = loading.get(account) ?? startLoading(account);
-    if (known && now() - known.at < usableFor) {
+    if (known && ageOf(known) < usableFor) {
       load.catch(() => {}); // said in the log where it happened
       return known;
     }
     return known ? load.catch(() => known) : load;
   }
+
+  /** The list as it is now, whatever became of the last try. */
+  function currentListOf(account: Account): Promise<List> {
+    const known = lists.get(account);
+    if (known && ageOf(known) < currentFor) return Promise.resolve(known);
+    return loading.get(account) ?? startLoading(account);
+  }
+
+  /** A clock that was set back makes no list younger. */
+  const ageOf = (list: List) => Math.abs(now() - list.at);
 
   function startLoading(account: Account): Promise<List> {
     const load = fetchList(account)
@@ -105,7 +132,7 @@ export function openCatalogue(
       session = await account.relearnHost(session);
       response = await ask(session);
     }
-    const body = Buffer.from(await readBody(response, 32 * 1024 * 1024, "GitHub Copilot")).toString();
+    const body = await readText(response, 32 * 1024 * 1024);
     if (!response.ok) throw refusedBy(account, readFailure(response.status, response.headers, body, now()));
     return readList(body);
   }
@@ -131,13 +158,13 @@ export function openCatalogue(
   }
 
   const ask = (session: Session) =>
-    copilot.call(session, { path: "/models", intent: "model-access", requestId: crypto.randomUUID(), headersWithin });
+    copilot.call(session, { path: "/models", intent: "model-access", requestId: crypto.randomUUID(), limits });
 
   return {
     async models() {
       if (accounts().length === 0) throw pool.whyNone();
       const known = accounts().map((account) => lists.get(account));
-      if (known.every((list) => list && now() - list.at < freshFor)) return unite(known);
+      if (known.every((list) => list && ageOf(list) < freshFor)) return unite(known);
       const since = accounts().map((account) => (loading.has(account) ? loadingSince.get(account)! : Infinity));
       const waited = Math.max(0, performance.now() - Math.min(...since));
       const results = await mostOf(accounts().map(listOf), Math.max(0, patience - waited));
@@ -148,6 +175,25 @@ export function openCatalogue(
     },
     async load(account) {
       await listOf(account);
+    },
+    async current() {
+      const asked = accounts();
+      if (asked.length === 0) throw pool.whyNone();
+      const within = asked.some((account) => lists.has(account)) ? currentWithin : undefined;
+      const results = await mostOf(asked.map(currentListOf), patience, within);
+      const all = asked.map((account, at) => ({ account, ...results[at] }));
+      // An account that a person must mend has no models, as long as there is another one.
+      const usable = all.filter(({ account, list }) => list || account.state.name !== "failed");
+      const counted = usable.length > 0 ? usable : all;
+      const used = counted.map(({ account, list }) => list ?? lists.get(account));
+      const models = unite(used);
+      const failure = all.find(({ thrown }) => thrown !== undefined);
+      if (models.length === 0 && failure) throw failure.thrown;
+      return {
+        models,
+        stale: counted.some(({ list }) => !list),
+        age: Math.max(...used.map((list) => (list ? ageOf(list) : 0))),
+      };
     },
     offers(account, modelId) {
       const known = lists.get(account);
@@ -162,12 +208,21 @@ export function openCatalogue(
   };
 }
 
-/** What became of each; neither, for those that are still awaited a while after the first list was there. */
-async function mostOf(loads: Promise<List>[], patience: number): Promise<{ list?: List; thrown?: unknown }[]> {
+/**
+ * What became of each; neither, for those that are still awaited a while after the first list was there.
+ * @param within Milliseconds for all of them, where something is known already.
+ */
+async function mostOf(
+  loads: Promise<List>[],
+  patience: number,
+  within?: number,
+): Promise<{ list?: List; thrown?: unknown }[]> {
   const results: { list?: List; thrown?: unknown }[] = loads.map(() => ({}));
   let awaited = loads.length;
   let timer: Timer | undefined;
+  let limit: Timer | undefined;
   await new Promise<void>((enough) => {
+    if (within !== undefined) limit = setTimeout(enough, within);
     const settle = (at: number, result: (typeof results)[number]) => {
       results[at] = result;
       awaited -= 1;
@@ -181,6 +236,7 @@ async function mostOf(loads: Promise<List>[], patience: number): Promise<{ list?
       );
   });
   clearTimeout(timer);
+  clearTimeout(limit);
   return results;
 }
 

@@ -2,11 +2,14 @@
 import type { Session } from "../accounts/account";
 import type { ConfigStore } from "../config/store";
 import type { Dialect } from "../dialects/hub/conversation";
+import type { ProxyError } from "../errors";
+import type { CallResponse } from "../net/body";
+import type { CallLimits } from "../net/clock";
 import { callOut } from "../net/fetch";
 
 export interface Copilot {
   /** One call with one account's session. @throws ProxyError `upstream`, `timeout`, or what the session could not be had for. */
-  call(session: Session, call: CopilotCall): Promise<Response>;
+  call(session: Session, call: CopilotCall): Promise<CallResponse>;
 }
 
 export interface CopilotCall {
@@ -23,9 +26,10 @@ export interface CopilotCall {
   /** Headers only this dialect has. */
   headers?: Record<string, string>;
   signal?: AbortSignal;
-  /** Milliseconds. */
-  headersWithin: number;
+  limits: CallLimits;
   retried?: (why: string) => void;
+  /** Told what came of the first try when a request is sent a second time, as an agent's; without it, it is sent once. */
+  resent?: (error: ProxyError) => void;
 }
 
 /** Only the messages path carries a version. */
@@ -69,9 +73,16 @@ export function openCopilot(config: Pick<ConfigStore, "current">, version: strin
         headers,
         body: call.body,
         signal: call.signal,
-        headersWithin: call.headersWithin,
+        limits: call.limits,
         who: "GitHub Copilot",
         retried: call.retried,
+        resent:
+          call.resent &&
+          ((error) => {
+            call.resent!(error);
+            // The person's turn was announced by the first try.
+            return { ...headers, ...(call.initiator ? { "x-initiator": "agent" } : {}) };
+          }),
       });
     },
   };

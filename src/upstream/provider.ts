@@ -2,6 +2,8 @@
 import type { Config } from "../config/schema";
 import type { ConfigStore } from "../config/store";
 import { ProxyError } from "../errors";
+import type { CallResponse } from "../net/body";
+import type { CallLimits } from "../net/clock";
 import { callOut } from "../net/fetch";
 
 export interface Providers {
@@ -16,7 +18,7 @@ export interface Provider {
   /** For sentences: `The provider deepseek`. */
   who: string;
   /** @throws ProxyError `upstream`, `timeout`, naming the provider; `loop`. */
-  call(call: ProviderCall): Promise<Response>;
+  call(call: ProviderCall): Promise<CallResponse>;
   /** The provider's words without our key, which some repeat. */
   withoutKey(text: string): string;
 }
@@ -29,9 +31,10 @@ export interface ProviderCall {
   body?: string | Uint8Array;
   /** Ends the call; the request's own when missing. */
   signal?: AbortSignal;
-  /** Milliseconds. */
-  headersWithin: number;
+  limits: CallLimits;
   retried?: (why: string) => void;
+  /** Told what came of the first try when a request is sent a second time; without it, it is sent once. */
+  resent?: (error: ProxyError) => void;
 }
 
 /** Processes a call went through, newest last: a chain of proxies is fine, a circle is not. */
@@ -64,25 +67,32 @@ function providerOf(
   return {
     name,
     who,
-    async call({ path, request, body, signal = request.signal, headersWithin, retried }) {
+    async call({ path, request, body, signal = request.signal, limits, retried, resent }) {
       const hops = hopsOf(request.headers);
       if (hops.length >= mostHops) throw new ProxyError("loop", `${who} was to be asked over too many proxies.`);
+      const headers = {
+        ...passedHeaders(request.headers),
+        ...(auth === "bearer" ? { authorization: `Bearer ${apiKey}` } : { "x-api-key": apiKey }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        // A compressed answer saves nothing on a stream of small events, and could unfold to any size.
+        "accept-encoding": "identity",
+        "user-agent": `dragoman/${version}`,
+        [hopHeader]: [...hops, ownId].join(","),
+      };
       return callOut(baseUrl.replace(/\/v1$/, "") + path + passedQuery(request.url), {
         method: body === undefined ? "GET" : "POST",
-        headers: {
-          ...passedHeaders(request.headers),
-          ...(auth === "bearer" ? { authorization: `Bearer ${apiKey}` } : { "x-api-key": apiKey }),
-          ...(body === undefined ? {} : { "content-type": "application/json" }),
-          // A compressed answer saves nothing on a stream of small events, and could unfold to any size.
-          "accept-encoding": "identity",
-          "user-agent": `dragoman/${version}`,
-          [hopHeader]: [...hops, ownId].join(","),
-        },
+        headers,
         body,
         signal,
-        headersWithin,
+        limits,
         who,
         retried,
+        resent:
+          resent &&
+          ((error) => {
+            resent(error);
+            return headers;
+          }),
       });
     },
     withoutKey: (text) => text.replaceAll(apiKey, "[secret]"),

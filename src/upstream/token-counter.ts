@@ -4,7 +4,9 @@ import type { JsonObject } from "../dialects/hub/conversation";
 import { countIn } from "../dialects/hub/json";
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
-import { callOut, readBody } from "../net/fetch";
+import { readText } from "../net/body";
+import { within } from "../net/clock";
+import { callOut } from "../net/fetch";
 
 /** Milliseconds: a client waits for the estimate behind it. */
 const patience = 900;
@@ -23,11 +25,10 @@ export async function countExactly(url: string, key: string, model: string, body
     method: "POST",
     headers: { "content-type": "application/json", "x-api-key": key, "anthropic-version": "2023-06-01" },
     body: JSON.stringify({ model: model.replaceAll(".", "-"), ...members }),
-    headersWithin: patience,
-    signal: AbortSignal.timeout(patience),
+    limits: within(patience),
     who: "Anthropic's token counter",
   });
-  const text = Buffer.from(await readBody(response, 1024 * 1024, "Anthropic's token counter")).toString();
+  const text = await readText(response, 1024 * 1024);
   if (!response.ok)
     throw new ProxyError("upstream", `Anthropic's token counter answered with status ${response.status}.`);
   const answer = parseJson(text);

@@ -126,7 +126,7 @@ describe("with a key", () => {
     counter.intercept(path, () => new Promise(() => {}));
     const { status, how, took } = await count(exact, ask("Hello"));
     expect([status, how]).toEqual([200, "estimate"]);
-    expect(took).toBeLessThan(1900);
+    expect(took).toBeLessThan(5000);
   });
 
   test("K4: when its answer trickles in for ever, too", async () => {
@@ -144,7 +144,7 @@ describe("with a key", () => {
     );
     const { status, how, took } = await count(exact, ask("Hello"));
     expect([status, how]).toEqual([200, "estimate"]);
-    expect(took).toBeLessThan(1900);
+    expect(took).toBeLessThan(5000);
   });
 
   test("K4: when the key is wrong or nobody is there, an estimate comes and the key is in no log line", async () => {

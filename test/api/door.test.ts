@@ -341,8 +341,7 @@ describe("bodies", () => {
     expect(await chunked.json()).toMatchObject({ error: { message: expect.stringContaining("32 MiB") } });
   });
 
-  test("BO07, HD14: compressed and UTF-16 bodies are 415", async () => {
-    expect((await send(Bun.gzipSync(JSON.stringify(hello)), { "content-encoding": "gzip" })).status).toBe(415);
+  test("HD14: a UTF-16 body is 415", async () => {
     expect((await send(JSON.stringify(hello), { "content-type": "application/json; charset=utf-16" })).status).toBe(
       415,
     );

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
+import { offerOnly } from "../support/catalogue";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 let proxy: RunningProxy;
@@ -80,11 +81,77 @@ describe("the list", () => {
   });
 });
 
-describe("the list is cached", () => {
-  test("asked once for many requests", async () => {
-    await using fresh = await startProxy();
-    await Promise.all(Array.from({ length: 20 }, () => fetch(`${fresh.url}/v1/models`)));
-    expect(fresh.demo.journal.filter(({ path }) => path === "/models")).toHaveLength(1);
+describe("the list is the upstream's own, now", () => {
+  const asked = ({ demo }: RunningProxy) => demo.journal.filter(({ path }) => path === "/models").length;
+  const listOf = async ({ url }: RunningProxy) => {
+    const response = await fetch(`${url}/v1/models`);
+    const { data } = (await response.json()) as List;
+    return {
+      count: data.length,
+      told: response.headers.get("x-model-list"),
+      age: Number(response.headers.get("age")),
+    };
+  };
+
+  test("asked once for many callers at a time, and once in 10 s", async () => {
+    let now = Date.now();
+    await using fresh = await startProxy({ clock: { now: () => now } });
+    await Promise.all(Array.from({ length: 20 }, () => listOf(fresh)));
+    now += 9_000;
+    expect(await listOf(fresh)).toMatchObject({ told: "current", age: 9 });
+    expect(asked(fresh)).toBe(1);
+    now += 2_000;
+    await Promise.all(Array.from({ length: 20 }, () => listOf(fresh)));
+    expect(asked(fresh)).toBe(2);
+  });
+
+  test("a model that came or went is seen after 10 s at most, by a clock set back too", async () => {
+    let now = Date.now();
+    await using fresh = await startProxy({ clock: { now: () => now } });
+    expect((await listOf(fresh)).count).toBeGreaterThan(3);
+    for (const [step, models] of [
+      [11_000, ["gpt-5-mini"]],
+      [11_000, ["gpt-5-mini", "gpt-4o"]],
+      [-3_600_000, ["gpt-5-mini"]],
+    ] as const) {
+      now += step;
+      const offers = Object.fromEntries(models.map((id) => [id, ["/chat/completions" as const]]));
+      offerOnly(fresh.demo, offers, 2);
+      expect(await listOf(fresh)).toEqual({ count: models.length, told: "current", age: 0 });
+    }
+  });
+
+  test("an upstream that fails or stalls leaves the last list, which says so and how old it is, until it answers", async () => {
+    let now = Date.now();
+    const env = { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "1000" };
+    await using fresh = await startProxy({ fronted: true, env, clock: { now: () => now } });
+    const { count } = await listOf(fresh);
+    now += 60_000;
+    fresh.demo.intercept("/models", () => new Response("outage", { status: 500 }));
+    expect(await listOf(fresh)).toEqual({ count, told: "stale", age: 60 });
+    fresh.front!.stall("/models", "in the middle of the body");
+    expect(await listOf(fresh)).toEqual({ count, told: "stale", age: 60 });
+    expect(await listOf(fresh)).toEqual({ count, told: "current", age: 0 });
+  });
+
+  test("of accounts that a person must mend nothing is listed, where another one serves", async () => {
+    let now = Date.now();
+    await using both = await startProxy({ accounts: ["octo-demo", "plus-demo"], clock: { now: () => now } });
+    expect((await listOf(both)).told).toBe("current");
+    now += 11_000;
+    both.app.accounts[1]!.mark({ name: "failed", reason: "It was revoked." });
+    expect((await listOf(both)).told).toBe("current");
+  });
+
+  test("requests do not wait for it: a remembered list serves them at once", async () => {
+    let now = Date.now();
+    await using fresh = await startProxy({ fronted: true, clock: { now: () => now } });
+    await listOf(fresh);
+    now += 11 * 60_000;
+    // For ever: the request below would wait as long.
+    fresh.front!.stall("/models", "before the headers", Number.POSITIVE_INFINITY);
+    const asks = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };
+    expect((await fresh.post("/v1/chat/completions", asks)).status).toBe(200);
   });
 
   test("a failing refresh keeps the old one", async () => {
@@ -93,7 +160,6 @@ describe("the list is cached", () => {
     fresh.app.catalogue.expire();
     fresh.demo.intercept("/models", () => new Response("outage", { status: 500 }), 5);
     for (let turn = 0; turn < 3; turn++) expect(await (await fetch(`${fresh.url}/v1/models`)).json()).toEqual(before);
-    await Bun.sleep(20);
     expect(fresh.lines.join("")).toContain("model list of octo-demo could not be fetched");
   });
 

@@ -413,7 +413,7 @@ export const shownByPages: Readonly<Record<string, string>> = {
 /** Reports that are shown by tests of other names: `file: the beginning of the name, or a word of it`. */
 export const shownBy: Readonly<Record<string, string>> = {
   S1: "relay/stream.test.ts: of 40 s is survived",
-  S2: "net/fetch.test.ts: U06: a reset at once is tried once more",
+  S2: "faults/transport.test.ts: U06: a reset at once on a connection that was kept",
   S3: "attacks/upstream.test.ts: U08: a reset in the middle",
   S5: "attacks/upstream.test.ts: SS07, U09",
   S8: "dialects/chat.test.ts: is understood, whatever the size of the chunks",

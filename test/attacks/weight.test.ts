@@ -1,5 +1,6 @@
 /** What an upstream or a client sends too much of: it is given up at its limit, and weighs little on a process of its own. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import * as zlib from "node:zlib";
 import { type Github, scriptedGithub } from "../cli/bench";
 import { type Command, run } from "../support/command";
 import { forgetPeak, memoryOf } from "../support/machine";
@@ -108,6 +109,31 @@ describe.each(clients)("$path from $endpoint", (client) => {
     expect(taken()).toBeLessThan(50 * mebibyte);
   });
 });
+
+test.each([
+  ["gzip", zlib.gzipSync],
+  ["deflate", zlib.deflateSync],
+  [
+    "br",
+    (plain: Uint8Array) => zlib.brotliCompressSync(plain, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } }),
+  ],
+  ["zstd", zlib.zstdCompressSync],
+] as const)(
+  "BO07: a request in %s that would unfold to 400 MB is 413, and never unfolds",
+  async (encoding, compress) => {
+    const bomb = compress(new Uint8Array(400 * mebibyte));
+    expect(bomb.length).toBeLessThan(mebibyte);
+    const weight = await weightOf(async () => {
+      for (let turn = 0; turn < 3; turn++) {
+        const headers = { "content-encoding": encoding };
+        const response = await fetch(url + clients[0].path, { method: "POST", headers, body: new Uint8Array(bomb) });
+        expect(response.status).toBe(413);
+      }
+    });
+    expect(weight).toBeLessThan(128);
+  },
+  30_000,
+);
 
 test("SS03: five million events flow, and memory is what it was after the first of them", async () => {
   const [client] = clients;

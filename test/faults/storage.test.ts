@@ -20,6 +20,7 @@ import { openHistory } from "../../src/history/history";
 import { createLogger } from "../../src/logger";
 import { type Command, run } from "../support/command";
 import { entry } from "../support/entries";
+import { idleServer, waitOf } from "../support/idle";
 import { testWith } from "../support/machine";
 
 const asRoot = process.getuid?.() === 0;
@@ -247,14 +248,18 @@ test("S07: while another program holds the history for seconds, requests wait fo
   const { url } = await command.ready();
   await waitsWhile(url, Bun.sleep(200));
   const before = await rowsIn(url);
+  using idle = idleServer();
+  const idleUrl = await idle.url;
   const locker = new Database(join(command.home, "data", "demo", "admin.sqlite"));
   locker.run("PRAGMA busy_timeout = 1000");
   locker.run("BEGIN EXCLUSIVE");
   const held = Bun.sleep(2500).then(() => locker.run("ROLLBACK"));
   const waits = await waitsWhile(url, held);
   locker.close();
-  expect(waits[Math.floor(waits.length * 0.95)]!).toBeLessThan(100);
-  expect(waits.at(-1)!).toBeLessThan(400);
+  // Where neighbours have this machine, an idle server keeps its callers waiting too.
+  const others = await waitOf(idleUrl);
+  expect(waits[Math.floor(waits.length * 0.95)]!).toBeLessThan(100 + 5 * others);
+  expect(waits.at(-1)!).toBeLessThan(400 + 20 * others);
   const deadline = performance.now() + 5000;
   while ((await rowsIn(url)) < before + waits.length && performance.now() < deadline) await Bun.sleep(50);
   expect(await rowsIn(url)).toBeGreaterThanOrEqual(before + waits.length);
@@ -313,7 +318,8 @@ test("S09: of 250,000 rows those beyond the cap go while requests are served as 
     }
     await gone;
     waits.sort((one, other) => one - other);
-    expect(waits[Math.floor(waits.length * 0.95)]!).toBeLessThan(100);
+    using idle = idleServer();
+    expect(waits[Math.floor(waits.length * 0.95)]!).toBeLessThan(100 + 5 * (await waitOf(await idle.url)));
     expect(await rowsIn(url)).toBe(190_000);
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -1,15 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import { ProxyError } from "../../src/errors";
+import { openBody } from "../../src/net/body";
+import { startClock } from "../../src/net/clock";
 import { type Chain, pump } from "../../src/net/pump";
 
 const text = (value: string) => new TextEncoder().encode(value);
-const limits = { beat: 60, idle: 300, total: 5_000 };
+const limits = { beat: 60, headers: 5_000, idle: 300, total: 5_000 };
 
 /** An upstream that says what it is told to, a chain that passes bytes on, and what became of both. */
 function scene({
   given = limits,
   gone = new AbortController(),
   stopping = new AbortController(),
+  cancelled = new AbortController(),
   throws = false,
 } = {}) {
   let upstream!: ReadableStreamDefaultController<Uint8Array>;
@@ -33,7 +36,7 @@ function scene({
     feed: {
       push(bytes) {
         if (throws) throw new ProxyError("upstream", "unreadable");
-        out.push(bytes);
+        if (!Buffer.from(bytes).includes("PING")) out.push(bytes);
         over ||= Buffer.from(bytes).includes("LAST");
       },
       end: () => void out.push(text("[end]")),
@@ -44,7 +47,10 @@ function scene({
     fail: (error) => void out.push(text(`[${error.kind}]`)),
     ended: (how) => void outcomes.push(how),
   };
-  const pumped = pump(source, chain, given, gone.signal, [stopping.signal]);
+  const clock = startClock(given, "The upstream", "http://127.0.0.1/", cancelled.signal);
+  clock.answered();
+  const upstreamBody = openBody(source, clock, "The upstream", "http://127.0.0.1/");
+  const pumped = pump(upstreamBody, chain, given.beat, gone.signal, stopping.signal);
   return { ...pumped, upstream, outcomes, gone, stopping, released: () => released, pulled: () => pulled };
 }
 
@@ -68,9 +74,11 @@ describe("a stream ends once, and truthfully", () => {
   test("when the upstream breaks", async () => {
     const { body, upstream, outcomes } = scene();
     upstream.enqueue(text("one "));
-    await Bun.sleep(5);
+    const reader = body.getReader();
+    expect(Buffer.from((await reader.read()).value!).toString()).toBe("one ");
     upstream.error(new Error("reset"));
-    expect(await new Response(body).text()).toBe("one [upstream]");
+    expect(Buffer.from((await reader.read()).value!).toString()).toBe("[upstream]");
+    expect((await reader.read()).done).toBe(true);
     expect(outcomes).toEqual(["failed"]);
   });
 
@@ -93,10 +101,24 @@ describe("a stream ends once, and truthfully", () => {
   test("when the process stops", async () => {
     const { body, upstream, outcomes, stopping, released } = scene();
     upstream.enqueue(text("one "));
-    setTimeout(() => stopping.abort(), 20);
-    expect(await new Response(body).text()).toBe("one [no_account]");
+    const reader = body.getReader();
+    expect(Buffer.from((await reader.read()).value!).toString()).toBe("one ");
+    stopping.abort();
+    expect(Buffer.from((await reader.read()).value!).toString()).toBe("[no_account]");
+    expect((await reader.read()).done).toBe(true);
     expect(outcomes).toEqual(["failed"]);
     expect(released()).toBe(true);
+  });
+
+  test("when its call was cancelled, with the reason", async () => {
+    const cancelled = new AbortController();
+    const { body, upstream, outcomes, released } = scene({ cancelled });
+    upstream.enqueue(text("one "));
+    const reader = body.getReader();
+    expect(Buffer.from((await reader.read()).value!).toString()).toBe("one ");
+    cancelled.abort(new ProxyError("permission", "The owner has cancelled it."));
+    expect(Buffer.from((await reader.read()).value!).toString()).toBe("[permission]");
+    expect([outcomes, released()]).toEqual([["failed"], true]);
   });
 
   test("when the client leaves, the upstream is let go at once", async () => {
@@ -112,11 +134,22 @@ describe("a stream ends once, and truthfully", () => {
 
 describe("silence", () => {
   test("gets a sign of life again and again, then the upstream is given up", async () => {
-    const { body, upstream, outcomes } = scene();
+    const { body, upstream, outcomes } = scene({ given: { ...limits, beat: 20, idle: 600 } });
     upstream.enqueue(text("one "));
     const all = await new Response(body).text();
-    expect(all).toMatch(/^one (\[beat\]){2,5}\[timeout\]$/);
+    expect(all).toMatch(/^one (\[beat\]){2,}\[timeout\]$/);
     expect(outcomes).toEqual(["failed"]);
+  });
+
+  test("is what the upstream does not send, not what the client is not sent: one that pings is heard", async () => {
+    const given = { ...limits, beat: 20, idle: 1_000 };
+    const { body, upstream, outcomes } = scene({ given });
+    const until = performance.now() + 2.2 * given.idle;
+    for await (const piece of body) {
+      expect(Buffer.from(piece).toString()).toMatch(/^(\[beat\]|LAST)+$/);
+      if (outcomes.length === 0) upstream.enqueue(text(performance.now() < until ? "PING" : "LAST"));
+    }
+    expect(outcomes).toEqual(["complete"]);
   });
 
   test("before the first byte settles `begun`, so that the client's connection can be kept alive", async () => {
@@ -139,7 +172,7 @@ describe("silence", () => {
   });
 
   test("SS24: and a stream that never ends is ended at its total limit", async () => {
-    const { body, upstream, outcomes } = scene({ given: { beat: 40, idle: 5_000, total: 100 } });
+    const { body, upstream, outcomes } = scene({ given: { ...limits, beat: 40, idle: 5_000, total: 100 } });
     upstream.enqueue(text("one "));
     expect(await new Response(body).text()).toMatch(/\[timeout\]$/);
     expect(outcomes).toEqual(["failed"]);

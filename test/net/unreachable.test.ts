@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { ProxyError } from "../../src/errors";
 import { describeCause } from "../../src/logger";
+import { within } from "../../src/net/clock";
 import { callOut } from "../../src/net/fetch";
 import { companyRoot, declining, startCompany } from "../support/company";
 
@@ -17,10 +18,10 @@ afterEach(() => {
   for (const [name, value] of before) if (value !== undefined) process.env[name] = value;
 });
 
-async function failure(url = "https://copilot.test/models", headersWithin = 5000): Promise<ProxyError> {
-  const call = { method: "GET", headers: {}, headersWithin, who: "GitHub Copilot" };
+async function failure(url = "https://copilot.test/models", ms = 5000): Promise<ProxyError> {
+  const call = { method: "GET" as const, headers: {}, limits: within(ms), who: "GitHub Copilot" };
   const answered = await callOut(url, call).catch((thrown) => thrown as ProxyError);
-  if (answered instanceof Response) throw new Error(`Answered with ${answered.status}`);
+  if (!(answered instanceof Error)) throw new Error(`Answered with ${answered.status}`);
   expect(`${answered.message} ${describeCause(answered)}`).not.toMatch(/secret|opensesame/);
   return answered;
 }
@@ -79,7 +80,7 @@ describe("U20: the hop that failed is named", () => {
     process.env.HTTPS_PROXY = company.url;
     expect(await failure(undefined, 300)).toMatchObject({
       status: 504,
-      message: `GitHub Copilot did not answer within 1 s through the proxy ${company.url} (HTTPS_PROXY): one of the two is silent, and \`dragoman doctor\` says which.`,
+      message: `GitHub Copilot did not answer within 0.3 s through the proxy ${company.url} (HTTPS_PROXY): one of the two is silent, and \`dragoman doctor\` says which.`,
     });
   });
 
@@ -130,9 +131,12 @@ describe("U03: behind the proxy, the certificate is judged, and never waved thro
     ],
   ] as const)("U03: with the company's root in NODE_EXTRA_CA_CERTS: %s", async (certificate, host, said) => {
     await using company = await startCompany({ certificate });
-    const script = `import { callOut } from ${JSON.stringify(join(import.meta.dir, "../../src/net/fetch.ts"))};
-      const call = { method: "GET", headers: {}, headersWithin: 5000, who: "GitHub Copilot" };
-      console.log(await callOut("https://${host}/", call).then(async (r) => r.status + " " + (await r.text()), (e) => e.message));`;
+    const source = (name: string) => JSON.stringify(join(import.meta.dir, "../../src/net", name));
+    const script = `import { readText } from ${source("body.ts")};
+      import { within } from ${source("clock.ts")};
+      import { callOut } from ${source("fetch.ts")};
+      const call = { method: "GET", headers: {}, limits: within(5000), who: "GitHub Copilot" };
+      console.log(await callOut("https://${host}/", call).then(async (r) => r.status + " " + (await readText(r, 1000)), (e) => e.message));`;
     for (const variable of ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"]) {
       // Read when the first connection is made, so each needs a process of its own.
       const child = Bun.spawn([process.execPath, "--no-env-file", "-e", script], {

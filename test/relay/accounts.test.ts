@@ -256,7 +256,7 @@ describe("a limit is hit", () => {
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "2" }));
     const startedAt = performance.now();
     expect((await post(proxy)).status).toBe(200);
-    expect(performance.now() - startedAt).toBeWithin(1500, 4000);
+    expect(performance.now() - startedAt).toBeWithin(1500, 10_000);
     expect(tries(proxy)).toEqual(["octo 429", "octo 200"]);
     expect(proxy.demo.journal.filter(({ path }) => path === chat).map(({ headers }) => headers["x-initiator"])).toEqual(
       ["user", "agent"],
@@ -268,12 +268,12 @@ describe("a limit is hit", () => {
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "1" }), 2);
     const twice = await post(proxy);
     expect([twice.status, twice.headers.get("retry-after")]).toEqual([429, "1"]);
-    await Bun.sleep(1000);
+    await until(() => proxy.app.accounts[0]!.state.name === "ready");
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "5" }));
     const startedAt = performance.now();
     const longer = await post(proxy);
     expect([longer.status, longer.headers.get("retry-after")]).toEqual([429, "5"]);
-    expect(performance.now() - startedAt).toBeLessThan(1000);
+    expect(performance.now() - startedAt).toBeLessThan(4000);
     expect(asked(proxy).length).toBe(3);
   });
 
@@ -515,9 +515,9 @@ describe("GitHub cannot be asked", () => {
     );
     const startedAt = performance.now();
     await proxy.app.catalogue.models();
-    expect(performance.now() - startedAt).toBeWithin(2900, 6000);
+    expect(performance.now() - startedAt).toBeWithin(2900, 12_000);
     expect((await post(proxy)).status).toBe(200);
-    expect(performance.now() - startedAt).toBeLessThan(10_000);
+    expect(performance.now() - startedAt).toBeLessThan(14_000);
     expect(asked(proxy)).toEqual(["work"]);
   }, 30_000);
 

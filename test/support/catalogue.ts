@@ -4,8 +4,11 @@ import type { Demo } from "../../src/upstream/demo/demo";
 /** Which endpoints a model is listed with; models that are not named are not listed. */
 export type Offers = Record<string, ("/chat/completions" | "/responses" | "/v1/messages")[]>;
 
-/** From now on every account's list holds these models alone, each at these endpoints. */
-export function offerOnly(demo: Demo, offers: Offers): void {
+/**
+ * From now on every account's list holds these models alone, each at these endpoints.
+ * @param times How many requests for a list; each of ours makes two.
+ */
+export function offerOnly(demo: Demo, offers: Offers, times = Number.POSITIVE_INFINITY): void {
   demo.intercept(
     "/models",
     async ({ headers }) => {
@@ -17,6 +20,6 @@ export function offerOnly(demo: Demo, offers: Offers): void {
       );
       return Response.json({ ...list, data: offered });
     },
-    Number.POSITIVE_INFINITY,
+    times,
   );
 }

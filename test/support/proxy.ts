@@ -8,11 +8,14 @@ import type { Row } from "../../src/history/history";
 import { type Binding, handler, listen } from "../../src/server";
 import { type DemoAccount, demoAccounts } from "../../src/upstream/demo/accounts";
 import { type Demo, type DemoOptions, startDemo } from "../../src/upstream/demo/demo";
+import { type Front, startFront } from "./front";
 
 export interface RunningProxy extends AsyncDisposable {
   url: string;
   app: App;
   demo: Demo;
+  /** Present where something stands before the scripted upstream. */
+  front: Front | undefined;
   home: string;
   /** Every line the log got. */
   lines: string[];
@@ -35,6 +38,8 @@ export interface ProxyOptions {
   adminAuth?: AppOptions["adminAuth"];
   /** Other clocks than this machine's. */
   clock?: AppOptions["clock"];
+  /** Something stands before the scripted upstream. */
+  fronted?: boolean;
 }
 
 export async function startProxy(options: ProxyOptions = {}): Promise<RunningProxy> {
@@ -43,11 +48,15 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
   const logins = options.accounts ?? ["octo-demo"];
   const accounts: DemoAccount[] = options.demo?.accounts ?? demoAccounts();
   const demo = startDemo({ pace: 0, ...options.demo, accounts });
+  const front = options.fronted ? await startFront(demo.url) : undefined;
   const lines: string[] = [];
   const app = openApp({
     environment: readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...options.env }),
     version: "0.0.0-test",
-    demo: { url: demo.url, accounts: accounts.filter(({ login }) => options.demo?.accounts || logins.includes(login)) },
+    demo: {
+      url: front?.url ?? demo.url,
+      accounts: accounts.filter(({ login }) => options.demo?.accounts || logins.includes(login)),
+    },
     write: (line) => void lines.push(line),
     clock: options.clock,
     adminAuth: options.adminAuth,
@@ -57,6 +66,7 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
     url: listening.url,
     app,
     demo,
+    front,
     home,
     lines,
     post: (path, body, init = {}) =>
@@ -73,6 +83,7 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
     async [Symbol.asyncDispose]() {
       listening.close();
       app.close();
+      await front?.[Symbol.asyncDispose]();
       await demo.stop();
       rmSync(home, { recursive: true, force: true });
     },
@@ -85,10 +96,22 @@ function listenAsExposed(app: App) {
 }
 
 /** Waits until a claim holds; fails after `within` milliseconds. */
-export async function until(claim: () => boolean, within = 2000): Promise<void> {
+export async function until(claim: () => boolean, within = 10_000): Promise<void> {
   const deadline = performance.now() + within;
   while (!claim()) {
     if (performance.now() > deadline) throw new Error(`Still not so after ${within} ms: ${claim}`);
     await Bun.sleep(5);
+  }
+}
+
+/** Waits until a number has not changed for a while; fails when it never rests. */
+export async function untilStill(read: () => number, quiet = 400, within = 15_000): Promise<void> {
+  const deadline = performance.now() + within;
+  let last = read();
+  for (let since = performance.now(); performance.now() - since < quiet; await Bun.sleep(20)) {
+    if (performance.now() > deadline) throw new Error(`Still growing after ${within} ms: ${last}`);
+    if (read() === last) continue;
+    last = read();
+    since = performance.now();
   }
 }

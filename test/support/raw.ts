@@ -55,6 +55,8 @@ export interface RawServer extends AsyncDisposable {
   /** Connections so far. */
   readonly connections: number;
   readonly open: number;
+  /** Closes its half of every connection. */
+  end(): void;
 }
 
 /** A server that does whatever the test says once a request has begun to arrive. */
@@ -79,6 +81,9 @@ export async function startRaw(onRequest: (socket: Socket, head: string) => void
     },
     get open() {
       return sockets.size;
+    },
+    end() {
+      for (const socket of sockets) socket.end();
     },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();

@@ -1,6 +1,7 @@
 /** Who is let in, and what has to be set before a reverse proxy or a tunnel stands in front. */
 import { lookAtConfig } from "../../config/store";
-import { callOut, discard } from "../../net/fetch";
+import { within } from "../../net/clock";
+import { callOut } from "../../net/fetch";
 import { about, type Finding, type Subject } from "./check";
 import { notedIn } from "./port";
 
@@ -51,9 +52,9 @@ function clientKeysOf({ configFile, clientKey }: Subject["environment"]): readon
 
 async function asksForToken(url: string): Promise<boolean> {
   try {
-    const asked = { method: "GET", headers: {}, headersWithin: 2000, who: "The server" };
+    const asked = { method: "GET" as const, headers: {}, limits: within(2000), who: "The server" };
     const response = await callOut(`${url}/api/admin/meta`, asked);
-    discard(response.body);
+    response.body.cancel();
     return response.status === 401;
   } catch {
     return false; // the check of the port says that it does not answer

@@ -8,6 +8,7 @@ import { usageOf } from "../../api/usage";
 import { parseConfig } from "../../config/schema";
 import { lookAtConfig } from "../../config/store";
 import { asProxyError } from "../../errors";
+import { within } from "../../net/clock";
 import { openCatalogue } from "../../upstream/catalogue";
 import { openCopilot } from "../../upstream/copilot";
 import type { Model } from "../../upstream/model";
@@ -96,7 +97,7 @@ function modelsOf(account: Account, { environment, version, logger }: Subject): 
   const accounts = () => [account];
   const copilot = openCopilot({ current: readConfig(environment.configFile) }, version);
   const pool = openPool({ accounts, freeInOrder: () => true, now: Date.now });
-  return openCatalogue(accounts, pool, copilot, logger, patience).models();
+  return openCatalogue(accounts, pool, copilot, logger, within(patience)).models();
 }
 
 function readConfig(path: string) {

@@ -1,7 +1,9 @@
 /** The way to GitHub: proxy, trusted certificates, each host, and the clock by what they answer. */
 import { type Hosts, hostsFor } from "../../accounts/hosts";
 import { asProxyError, type ProxyError } from "../../errors";
-import { callOut, discard } from "../../net/fetch";
+import type { CallResponse } from "../../net/body";
+import { within } from "../../net/clock";
+import { callOut } from "../../net/fetch";
 import { followWay } from "../../net/hops";
 import { ignoredProxy, proxyFor, sparedBy } from "../../net/proxy";
 import { sayTrustFault, trustFiles } from "../../net/trust";
@@ -83,9 +85,9 @@ async function ask({ name, url }: Service, { version }: Subject): Promise<Answer
   const began = Date.now();
   try {
     const headers = { "user-agent": `dragoman/${version}`, accept: "*/*" };
-    const response = await callOut(url, { method: "GET", headers, headersWithin: patience, who: host });
+    const response = await callOut(url, { method: "GET", headers, limits: within(patience), who: host });
     const took = Date.now() - began;
-    discard(response.body);
+    response.body.cancel();
     return { finding: reach.ok(`${host} answers in ${took} ms.`), drift: driftOf(response, began + took / 2) };
   } catch (thrown) {
     const error = asProxyError(thrown);
@@ -108,7 +110,7 @@ const todoOf = (url: string) =>
   proxyFor(url) ? undefined : "Check the network. If it can only be left through a proxy, name that in HTTPS_PROXY.";
 
 /** Undefined when the answer has no date. */
-function driftOf(response: Response, at: number): number | undefined {
+function driftOf(response: Pick<CallResponse, "headers">, at: number): number | undefined {
   const said = Date.parse(response.headers.get("date") ?? "");
   // It is cut to whole seconds.
   return Number.isNaN(said) ? undefined : at - (said + 500);

@@ -2,7 +2,9 @@
 import { createServer } from "node:net";
 import { z } from "zod";
 import { besideTheReal, type Environment } from "../../config/environment";
-import { callOut, readBody } from "../../net/fetch";
+import { readText } from "../../net/body";
+import { within } from "../../net/clock";
+import { callOut } from "../../net/fetch";
 import { holderOf, nameHolder } from "../holder";
 import { findRunning, type Running } from "../running";
 import { about, type Finding, type Subject } from "./check";
@@ -72,8 +74,8 @@ function describe(url: string, pid: number | undefined, told: Health | undefined
 async function askHealth(url: string): Promise<Health | undefined> {
   try {
     const who = "The server";
-    const response = await callOut(`${url}/health`, { method: "GET", headers: {}, headersWithin: 2000, who });
-    return health.parse(JSON.parse(Buffer.from(await readBody(response, 65_536, who)).toString()));
+    const response = await callOut(`${url}/health`, { method: "GET", headers: {}, limits: within(2000), who });
+    return health.parse(JSON.parse(await readText(response, 65_536)));
   } catch {
     return undefined; // whoever it is, it is none of ours
   }

@@ -1,0 +1,11 @@
+import { lookup } from "node:dns/promises";
+import { Elysia } from "elysia";
+const s = Bun.serve({hostname:"runsc", port:0, fetch: r=>new Response(r.url)});
+console.log(s.hostname, s.address, s.url.href);
+console.log(await (await fetch(`http://127.0.0.1:${s.port}/a`,{headers:{host:"ai_dragoman_1:4141"}})).text());
+console.log(await (await fetch(`http://127.0.0.1:${s.port}/a`,{headers:{host:"a..b"}})).text());
+s.stop(true);
+console.log(await lookup("runsc",{all:true}), await lookup("localhost",{all:true}));
+await lookup("nope.invalid").catch(e=>console.log(e.code));
+const e = new Elysia({strictPath:true}).get("/m/:id", ({params})=>JSON.stringify([params, Object.keys(params)]), {parse:"none"});
+for (const p of ["%E0%A4%A","a%2fb","%zz","%00", "x"]) console.log(p, await (await e.handle(new Request("http://h/m/"+p))).text());
