@@ -1,18 +1,18 @@
 /** Every long-lived part, built once and handed on: nothing reaches for another by itself. */
-import { type Account, type Waking, wakeAccount } from "./accounts/account";
+import { type Account, type AccountOptions, openAccount } from "./accounts/account";
+import { openAccountStore, type SavedAccount } from "./accounts/account-store";
+import { openActiveAccounts } from "./accounts/active-accounts";
+import { type Affinity, openAffinity } from "./accounts/affinity";
 import { type Breaker, openBreaker } from "./accounts/breaker";
 import { type Hosts, hostsFor } from "./accounts/hosts";
-import { type Owners, openOwners } from "./accounts/owners";
 import { openPool, type Pool } from "./accounts/pool";
-import { openRegistry, type SavedAccount } from "./accounts/registry";
-import { openRoster } from "./accounts/roster";
 import type { Environment } from "./config/environment";
 import { ensurePrivateFolder, removeLeftovers } from "./config/files";
-import { secretsIn } from "./config/marks";
+import { secretsIn } from "./config/secrets";
 import { type ConfigStore, openConfig } from "./config/store";
 import { openTokenizer, type Tokenizer } from "./dialects/tokenizer";
 import { type History, openHistory } from "./history/history";
-import { type Live, openLive } from "./history/live";
+import { type InFlight, openInFlight } from "./history/in-flight";
 import { createLogger, type Logger } from "./logger";
 import type { CallLimits } from "./net/clock";
 import { type Catalogue, openCatalogue } from "./upstream/catalogue";
@@ -34,13 +34,13 @@ export interface App {
   /** In the order of `/usage`: a temporary one first, then as registered. Read it at use: it changes when somebody signs in or out. */
   readonly accounts: Account[];
   pool: Pool;
-  owners: Owners;
+  affinity: Affinity;
   breaker: Breaker;
   copilot: Copilot;
   providers: Providers;
   catalogue: Catalogue;
   history: History;
-  live: Live;
+  inFlight: InFlight;
   tokenizer: Tokenizer;
   unsupportedParams: UnsupportedParams;
   limits: Limits;
@@ -61,7 +61,7 @@ export interface Limits {
   /** Until the headers of a full answer, which come when the model is done. */
   fullHeaders: number;
   /** Without a byte for the client of a stream, until it gets a sign of life. */
-  beat: number;
+  keepAlive: number;
   /** Without a byte from an upstream whose answer has begun, until it is given up. */
   idle: number;
   /** A whole call, its answer included. */
@@ -89,7 +89,7 @@ export interface AppOptions {
   /** Where log lines go, instead of stderr. */
   write?: (line: string) => void;
   /** Other clocks than this machine's, and other chance. */
-  clock?: Pick<Waking, "now" | "monotonic" | "random">;
+  clock?: Pick<AccountOptions, "now" | "monotonic" | "random">;
 }
 
 /** @throws ProxyError when the data folder or the config cannot be used, in a sentence for the owner. */
@@ -121,18 +121,18 @@ export function openApp(options: AppOptions): App {
     demo
       ? { ...hostsFor(name, { githubUrl: demo.url, githubApiUrl: demo.url }), copilot: demo.url }
       : hostsFor(name, environment);
-  const waking = { ...clock, version, logger, within: environment.upstreamTimeoutMs, stopped: () => pool.stopped() };
-  const roster = openRoster({
-    registry: demo
+  const waking = { ...clock, version, logger, timeoutMs: environment.upstreamTimeoutMs, stopped: () => pool.stopped() };
+  const activeAccounts = openActiveAccounts({
+    store: demo
       ? { load: () => demo.accounts.map(asSaved), stamp: () => "" }
-      : openRegistry(environment.accountsFolder, logger),
+      : openAccountStore(environment.accountsFolder, logger),
     temporary: temporaryToken
-      ? wakeAccount({ temporary: true, githubToken: temporaryToken }, { ...waking, hosts: hosts(enterpriseHost) })
+      ? openAccount({ temporary: true, githubToken: temporaryToken }, { ...waking, hosts: hosts(enterpriseHost) })
       : undefined,
-    wake: (saved) => wakeAccount(saved, { ...waking, hosts: hosts(saved.host) }),
+    open: (saved) => openAccount(saved, { ...waking, hosts: hosts(saved.host) }),
     logger,
   });
-  const accounts = () => roster.accounts;
+  const accounts = () => activeAccounts.accounts;
 
   const stopping = new AbortController();
   const pool = openPool({ accounts, freeInOrder: () => config.current.freeModelRouting === "in-order", now });
@@ -165,16 +165,16 @@ export function openApp(options: AppOptions): App {
     adminAuth,
     logger,
     get accounts() {
-      return roster.accounts;
+      return activeAccounts.accounts;
     },
     pool,
-    owners: openOwners(),
+    affinity: openAffinity(),
     breaker: openBreaker(accounts, now),
     copilot,
     providers: openProviders(config, version),
     catalogue: openCatalogue(accounts, pool, copilot, logger, listLimits(limits), now),
     history,
-    live: openLive(),
+    inFlight: openInFlight(),
     tokenizer,
     unsupportedParams: openUnsupportedParams(now),
     limits,
@@ -183,7 +183,7 @@ export function openApp(options: AppOptions): App {
     close() {
       stopping.abort();
       config.close();
-      roster.close();
+      activeAccounts.close();
       history.close();
       tokenizer.close();
     },
@@ -209,7 +209,7 @@ function limitsFor(upstreamSilence: number | undefined): Limits {
   return {
     streamHeaders: upstreamSilence ?? 120_000,
     fullHeaders: upstreamSilence ?? 600_000,
-    beat: 15_000,
+    keepAlive: 15_000,
     idle: upstreamSilence ?? 300_000,
     total: 3_600_000,
   };

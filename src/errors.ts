@@ -48,7 +48,7 @@ export const kinds = {
   unable: { status: 424, openai: "upstream_error", anthropic: "api_error", again: "never" },
 } as const satisfies Record<string, { status: number; openai: string; anthropic: string; again: Again }>;
 
-export type Kind = keyof typeof kinds;
+export type ErrorKind = keyof typeof kinds;
 
 export interface ErrorDetails {
   /** For the logger only; it never reaches a client. */
@@ -68,7 +68,7 @@ export class ProxyError extends Error {
   override readonly name = "ProxyError";
 
   constructor(
-    readonly kind: Kind,
+    readonly kind: ErrorKind,
     message: string,
     readonly details: ErrorDetails = {},
   ) {

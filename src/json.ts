@@ -95,8 +95,8 @@ function hasOddNumber(text: string): boolean {
     if (code === quote) at = stringEnd(text, at) - 1;
     else if (code === minus || isDigit(code)) {
       const end = numberEnd(text, at);
-      const spelt = text.slice(at, end);
-      if (String(Number(spelt)) !== spelt) return true;
+      const serialized = text.slice(at, end);
+      if (String(Number(serialized)) !== serialized) return true;
       at = end - 1;
     }
   }

@@ -13,17 +13,17 @@ export interface Logger {
   /** From now on this value is never printed, whoever puts it into a line. */
   conceal(secret: string): void;
   /** The text as it may be shown: secrets replaced, control characters escaped, cut at 512 characters or as said. */
-  scrub(text: string, most?: number): string;
+  scrub(text: string, max?: number): string;
 }
 
 /** @param level Read at each line, so that a changed config counts at once. */
 export function createLogger(level: () => Level, write: (line: string) => void = writeToStderr): Logger {
   const secrets = new Set<string>();
-  const scrub = (text: string, most = 512) => {
+  const scrub = (text: string, max = 512) => {
     let shown = text;
     for (const secret of secrets) shown = shown.replaceAll(secret, "[secret]");
     shown = printable(hideShapes(shown));
-    return shown.length > most ? `${shown.slice(0, most - 1)}…` : shown;
+    return shown.length > max ? `${shown.slice(0, max - 1)}…` : shown;
   };
   const troubles = floodgate((left) =>
     write(`${new Date().toISOString()} warn  ${left} more lines of trouble were left out.\n`),
@@ -48,7 +48,7 @@ export function createLogger(level: () => Level, write: (line: string) => void =
   };
 }
 
-const mostTroubles = 500;
+const maxTroubles = 500;
 
 /** Lets 500 lines a second through; how many it kept back is told when the next one comes. */
 function floodgate(tell: (left: number) => void) {
@@ -58,12 +58,12 @@ function floodgate(tell: (left: number) => void) {
     open(): boolean {
       const now = Math.floor(performance.now() / 1000);
       if (now !== second) {
-        const left = lines - mostTroubles;
+        const left = lines - maxTroubles;
         [second, lines] = [now, 0];
         if (left > 0) tell(left);
       }
       lines++;
-      return lines <= mostTroubles;
+      return lines <= maxTroubles;
     },
   };
 }

@@ -1,7 +1,7 @@
 /** One door: the gate, the routes behind it, request ids, and errors spoken in the words of whoever asked. */
 import { hostname } from "node:os";
 import { Elysia } from "elysia";
-import { adminWing, encodeAdminError, isAdminPath } from "./admin/routes";
+import { adminPlugin, encodeAdminError, isAdminPath } from "./admin/api/routes";
 import { clientRoutes, methodsByPath } from "./api/routes";
 import type { App } from "./app";
 import type { Config } from "./config/schema";
@@ -80,7 +80,7 @@ export function listen(app: App, port: number, binding: Binding = { address: "12
     warning,
     drain: async () => {
       // Pages that watch would never end by themselves.
-      app.live.close();
+      app.inFlight.close();
       await Promise.all(servers.map((server) => server.stop()));
     },
     close: () => servers.forEach((server) => void server.stop(true)),
@@ -113,7 +113,7 @@ export function handler(app: App, exposed: boolean, bound?: string) {
       speak(app, code === "NOT_FOUND" ? notFound(request) : error, request, callers.get(request)?.requestId ?? ""),
     )
     .use(clientRoutes(app, callerOf))
-    .use(adminWing(app, callerOf, exposed));
+    .use(adminPlugin(app, callerOf, exposed));
 
   return async (request: Request, server: Bun.Server<unknown>): Promise<Response> => {
     const lists = currentLists();

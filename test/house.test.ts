@@ -1,6 +1,7 @@
 /** The house: imports run downward, and no file's imports lead back to it. */
 import { expect, test } from "bun:test";
-import { dirname, join, normalize, relative } from "node:path";
+import { basename, dirname, join, normalize, relative } from "node:path";
+import { codecs } from "../src/dialects/codecs";
 
 const source = join(import.meta.dir, "../src");
 
@@ -61,7 +62,7 @@ test("the scripted upstream shares no code with what it tests", () => {
 test("the relay knows no dialect's words: members are spelt as the wire spells them in dialects/ alone", async () => {
   const spoken = /\/\*[\s\S]*?\*\/|\/\/.*|"[^"\n]*"|'[^'\n]*'|`[^`]*`/g;
   // The history's columns are spelt so too, and `exchange.ts` fills them in.
-  const own = files.filter((file) => file.startsWith("relay/") && file !== "relay/exchange.ts");
+  const own = files.filter((file) => file.startsWith("relay/") && file !== "relay/request-record.ts");
   const wire = await Promise.all(
     own.map(async (file) => {
       const code = (await Bun.file(join(source, file)).text()).replace(spoken, "");
@@ -69,6 +70,43 @@ test("the relay knows no dialect's words: members are spelt as the wire spells t
     }),
   );
   expect(wire.flat()).toEqual([]);
+});
+
+test("an exported name means one thing in the whole of src", async () => {
+  const declared = new Map<string, string[]>();
+  for (const file of files.filter((each) => !/^upstream\/demo\/|\/jsx\//.test(each))) {
+    const text = await Bun.file(join(source, file)).text();
+    const exported = /^export (?:async )?(?:function\*?|const|interface|type|class) (\w+)/gm;
+    for (const [, name] of text.matchAll(exported)) declared.set(name!, [...(declared.get(name!) ?? []), file]);
+  }
+  const several = [...declared].filter(([name, places]) => places.length > 1 && !isContract(name, places));
+  expect(several.map(([name, places]) => `${name}: ${places.join(", ")}`)).toEqual([]);
+});
+
+/** What each dialect gives under the same name: a member of `Codec`, or its part in a file of the same name. */
+const isContract = (name: string, places: string[]) =>
+  places.every((place) => place.startsWith("dialects/")) &&
+  (Object.hasOwn(codecs.chat, name) ||
+    Object.hasOwn(codecs.messages, name) ||
+    new Set(places.map((place) => basename(place))).size === 1);
+
+/** What was once called by a word of our own. */
+const retired = new Set(
+  "attention bag brain company door ending errands feed figures frames holder hops immaterial journal kits marks mend mends once opaque outlook owner owners pending raw refusals registry repeats roster slow soundness standing tally told trust unharmed unreachable visit walk welcome when words-apart".split(
+    " ",
+  ),
+);
+
+test("no file bears a retired name, and none is longer than it should be", async () => {
+  const tests = [...new Bun.Glob("**/*.ts").scanSync(import.meta.dir)].filter((file) => !file.startsWith("fixtures/"));
+  const bare = (file: string) => basename(file).replace(/(?:\.test)?\.tsx?$/, "");
+  expect([...files, ...tests].filter((file) => retired.has(bare(file)))).toEqual([]);
+
+  const lines = await Promise.all(
+    files.map(async (file) => (await Bun.file(join(source, file)).text()).split("\n").length),
+  );
+  const isFold = (file: string) => /^dialects\/\w+\/reply\.ts$/.test(file);
+  expect(files.filter((file, at) => lines[at]! > 400 && !isFold(file))).toEqual([]);
 });
 
 test("no file's imports lead back to it", () => {

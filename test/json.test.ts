@@ -6,21 +6,29 @@ import { isObject, numberIn, parseSpelt, SpeltNumber } from "../src/json";
 const odd = ["1e3", "1E+2", "-0", "1.0", "-0.0", "0.10", "9007199254740993", "12345678901234567890", "1e400", "0e0"];
 
 describe("numbers", () => {
-  test.each(odd)("%s keeps its spelling", (spelt) => {
-    for (const text of [spelt, `[${spelt}]`, `{"a":${spelt},"b":["1.0",${spelt}]}`, `[0,{"a\\\\":[ ${spelt}\n]}]`]) {
+  test.each(odd)("%s keeps its spelling", (serialized) => {
+    for (const text of [
+      serialized,
+      `[${serialized}]`,
+      `{"a":${serialized},"b":["1.0",${serialized}]}`,
+      `[0,{"a\\\\":[ ${serialized}\n]}]`,
+    ]) {
       const json = parseSpelt(text);
       expect(JSON.stringify(json)).toBe(text.replace(/\s/g, ""));
     }
-    const read = parseSpelt(spelt);
+    const read = parseSpelt(serialized);
     expect(read).toBeInstanceOf(SpeltNumber);
     expect(isObject(read)).toBe(false);
-    expect(numberIn(read)).toBe(Number(spelt));
-    expect(`${read}`).toBe(spelt);
+    expect(numberIn(read)).toBe(Number(serialized));
+    expect(`${read}`).toBe(serialized);
   });
 
-  test.each(["0", "-1", "1.5", "0.1", "123456789012", "1e+21", "9007199254740992"])("%s is a plain one", (spelt) => {
-    expect(parseSpelt(`[${spelt},"1.0"]`)).toEqual([Number(spelt), "1.0"]);
-  });
+  test.each(["0", "-1", "1.5", "0.1", "123456789012", "1e+21", "9007199254740992"])(
+    "%s is a plain one",
+    (serialized) => {
+      expect(parseSpelt(`[${serialized},"1.0"]`)).toEqual([Number(serialized), "1.0"]);
+    },
+  );
 
   test("a text in which only strings look odd is read as JSON.parse reads it", () => {
     fc.assert(

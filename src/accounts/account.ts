@@ -1,17 +1,17 @@
 /** One account awake: its sessions, what is left of its quota, and whether it can serve. Nothing is asked before it is needed. */
 import { asProxyError, ProxyError } from "../errors";
 import type { Logger } from "../logger";
-import { type Caller, fetchCopilotUser, fetchLogin } from "./github";
+import type { SavedAccount } from "./account-store";
+import { fetchCopilotUser, fetchLogin, type GithubCaller } from "./github";
 import type { Hosts, Mode } from "./hosts";
 import { learnFromHeaders, learnFromStream, type Quota, readQuota } from "./quota";
-import type { SavedAccount } from "./registry";
-import { keepSession, type Session, type SessionKeeper } from "./session";
-import { type AccountState, openStanding } from "./standing";
+import { type AccountState, openAccountStatus } from "./status";
+import { openTokenManager, type Session, type TokenManager } from "./token-manager";
 
 // The two types an account's face is made of.
 export type { AccountState, Session };
 
-export interface Account extends Pick<SessionKeeper, "session" | "refresh" | "relearnHost"> {
+export interface Account extends Pick<TokenManager, "session" | "refresh" | "relearnHost"> {
   /** The login; `temporary` until the login of a temporary account is known. */
   readonly id: string;
   /**
@@ -50,7 +50,7 @@ export interface TemporaryAccount {
   githubToken: string;
 }
 
-export interface Waking {
+export interface AccountOptions {
   hosts: Hosts;
   version: string;
   logger: Logger;
@@ -63,17 +63,17 @@ export interface Waking {
   /** Why no account may be used at all now, where one of them is blocked. */
   stopped?: () => ProxyError | undefined;
   /** Milliseconds one call to GitHub may take; 15 s. */
-  within?: number;
+  timeoutMs?: number;
 }
 
 /** Asks nobody anything yet. */
-export function wakeAccount(saved: SavedAccount | TemporaryAccount, waking: Waking): Account {
-  const { hosts, version, logger, now = Date.now, monotonic = () => performance.now(), random = Math.random } = waking;
+export function openAccount(saved: SavedAccount | TemporaryAccount, options: AccountOptions): Account {
+  const { hosts, version, logger, now = Date.now, monotonic = () => performance.now(), random = Math.random } = options;
   const { githubToken } = saved;
   const temporary = "temporary" in saved;
   // A token of unknown origin is offered for exchange; where GitHub declines, it is used as it is.
   const mode: Mode = temporary ? "exchange" : saved.mode;
-  const caller: Caller = { hosts, version, within: waking.within };
+  const caller: GithubCaller = { hosts, version, timeoutMs: options.timeoutMs };
   logger.conceal(githubToken);
 
   let login: string | undefined = temporary ? undefined : saved.login;
@@ -82,13 +82,24 @@ export function wakeAccount(saved: SavedAccount | TemporaryAccount, waking: Waki
   let asked: { at: number; answer: Promise<void> } | undefined;
 
   const id = () => login ?? "temporary";
-  const standing = openStanding({ id, logger, now, afterRest: () => quotaState(quota) });
-  const stopped = waking.stopped ?? (() => undefined);
-  const keeper = keepSession({ githubToken, mode, caller, standing, stopped, id, logger, now, monotonic, random });
+  const status = openAccountStatus({ id, logger, now, afterCooldown: () => quotaState(quota) });
+  const stopped = options.stopped ?? (() => undefined);
+  const tokenManager = openTokenManager({
+    githubToken,
+    mode,
+    caller,
+    status: status,
+    stopped,
+    id,
+    logger,
+    now,
+    monotonic,
+    random,
+  });
 
   function session(): Promise<Session> {
     if (login === undefined && monotonic() >= nextNaming) void learnLogin();
-    return keeper.session();
+    return tokenManager.session();
   }
 
   /** Beside the first exchange, which does not wait for it. */
@@ -98,14 +109,14 @@ export function wakeAccount(saved: SavedAccount | TemporaryAccount, waking: Waki
       login ??= await fetchLogin(caller, githubToken, mode);
       logger.info(`The temporary account is ${login}.`);
     } catch (thrown) {
-      standing.heard(thrown);
+      status.heard(thrown);
       logger.debug(`The login of the temporary account is not known yet. ${asProxyError(thrown).message}`);
     }
   }
 
   async function currentQuota(): Promise<Quota> {
-    if (standing.resting && quota) return { ...quota, stale: true };
-    if (standing.resting) throw standing.unusable();
+    if (status.isBackingOff && quota) return { ...quota, stale: true };
+    if (status.isBackingOff) throw status.unusableError();
     if (!asked || Math.abs(now() - asked.at) >= 45_000) asked = { at: now(), answer: askQuota() };
     try {
       await asked.answer;
@@ -113,30 +124,29 @@ export function wakeAccount(saved: SavedAccount | TemporaryAccount, waking: Waki
     } catch (thrown) {
       asked = undefined;
       const error = asProxyError(thrown);
-      standing.heard(error);
+      status.heard(error);
       if (quota) return { ...quota, stale: true };
       throw new ProxyError(error.kind, `${id()}: ${error.message}`, error.details);
     }
   }
 
   async function askQuota(): Promise<void> {
-    const user = await fetchCopilotUser(caller, githubToken, keeper.mode);
+    const user = await fetchCopilotUser(caller, githubToken, tokenManager.mode);
     login ??= user.login;
     learn(readQuota(user.answer, now()), true);
   }
 
   function learn(fresh: Quota | undefined, authoritative = false): void {
     if (!fresh) return;
-    const { state } = standing;
+    const { state } = status;
     const before = quotaState(quota);
     const next = quotaState(fresh);
     quota = fresh;
-    if (state.name === "ready" && next.name === "exhausted") standing.enter(next);
+    if (state.name === "ready" && next.name === "exhausted") status.enter(next);
     // Only the quota endpoint overrules what a refusal said, and only when it counts something.
     const counted = fresh.unlimited || fresh.overage || (fresh.remaining ?? 0) > 0;
-    if (state.name === "exhausted" && counted && (authoritative || state.reason === before.reason))
-      standing.enter(next);
-    if (state.name === "cooling" && state.doubtful && authoritative) standing.enter(next);
+    if (state.name === "exhausted" && counted && (authoritative || state.reason === before.reason)) status.enter(next);
+    if (state.name === "cooling" && state.doubtful && authoritative) status.enter(next);
   }
 
   /** What the quota alone makes of the account. */
@@ -153,11 +163,11 @@ export function wakeAccount(saved: SavedAccount | TemporaryAccount, waking: Waki
 
   function mark(next: AccountState, model?: string): void {
     // A late answer to an earlier request does not heal what a person must mend.
-    if (standing.resting && (next.name !== "failed" || standing.state.suspended)) return;
+    if (status.isBackingOff && (next.name !== "failed" || status.state.suspended)) return;
     const reset = next.name === "exhausted" && quota?.resetAt && quota.resetAt > now() ? quota.resetAt : undefined;
-    if (model !== undefined && next.name === "cooling") standing.rest(model, next);
+    if (model !== undefined && next.name === "cooling") status.coolDownModel(model, next);
     // A quota is whole again at its reset, whatever an answer said.
-    else standing.enter({ ...next, until: reset === undefined ? next.until : Math.min(next.until ?? reset, reset) });
+    else status.enter({ ...next, until: reset === undefined ? next.until : Math.min(next.until ?? reset, reset) });
   }
 
   return {
@@ -168,12 +178,12 @@ export function wakeAccount(saved: SavedAccount | TemporaryAccount, waking: Waki
     host: hosts.name,
     temporary,
     get state() {
-      return standing.state;
+      return status.state;
     },
-    stateFor: standing.stateFor,
+    stateFor: status.stateFor,
     session,
-    refresh: keeper.refresh,
-    relearnHost: keeper.relearnHost,
+    refresh: tokenManager.refresh,
+    relearnHost: tokenManager.relearnHost,
     quota: currentQuota,
     get knownQuota() {
       return quota;

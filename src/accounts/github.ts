@@ -9,17 +9,17 @@ import { callOut } from "../net/fetch";
 import { allowedModelHost, type Hosts, type Mode } from "./hosts";
 import { blockedBecause, speaksOfSuspension, suspensionError } from "./suspension";
 
-export interface Caller {
+export interface GithubCaller {
   hosts: Hosts;
   /** Ours, for the headers that say who asks. */
   version: string;
   /** Milliseconds one call may take, its body included; 15 s. */
-  within?: number;
+  timeoutMs?: number;
   signal?: AbortSignal;
 }
 
 /** The login a GitHub token belongs to. @throws ProxyError `no_account` (revoked), `permission` (blocked), `upstream`, `timeout`. */
-export async function fetchLogin(caller: Caller, githubToken: string, mode: Mode): Promise<string> {
+export async function fetchLogin(caller: GithubCaller, githubToken: string, mode: Mode): Promise<string> {
   const answer = await getFromGithub(caller, "/user", githubToken, mode, "2022-11-28");
   const read = userSchema.safeParse(answer.json);
   if (answer.status === 200 && read.success) return read.data.login;
@@ -35,7 +35,7 @@ export interface CopilotUser {
 }
 
 /** Plan, quota and model host. @throws ProxyError `no_account` (revoked), `permission` (blocked), `upstream`, `timeout`. */
-export async function fetchCopilotUser(caller: Caller, githubToken: string, mode: Mode): Promise<CopilotUser> {
+export async function fetchCopilotUser(caller: GithubCaller, githubToken: string, mode: Mode): Promise<CopilotUser> {
   const answer = await getFromGithub(caller, "/copilot_internal/user", githubToken, mode, copilotVersion);
   const read = copilotUserSchema.safeParse(answer.json);
   if (answer.status !== 200 || !read.success) throw unanswered(answer, "what is left of its Copilot quota");
@@ -49,7 +49,7 @@ export const copilotVersion = "2025-04-01";
 export const revoked =
   "GitHub no longer accepts its sign-in: it expired or was revoked. Run `dragoman auth` to sign in again.";
 
-function unanswered({ status, json }: Answer, what: string): ProxyError {
+function unanswered({ status, json }: GithubAnswer, what: string): ProxyError {
   const { message, code } = messageSchema.parse(json);
   if (speaksOfSuspension(status, `${code} ${message}`))
     return suspensionError(blockedBecause(message.slice(0, 300) || code));
@@ -58,7 +58,7 @@ function unanswered({ status, json }: Answer, what: string): ProxyError {
   return new ProxyError("upstream", `GitHub did not say ${what} (status ${status}${told}).`);
 }
 
-export interface Answer {
+export interface GithubAnswer {
   status: number;
   headers: Headers;
   /** undefined when the body is not JSON, whatever its label says. */
@@ -67,12 +67,12 @@ export interface Answer {
 
 /** A call to the REST host in an account's name. @throws ProxyError `upstream`, `timeout`. */
 export const getFromGithub = (
-  caller: Caller,
+  caller: GithubCaller,
   path: string,
   githubToken: string,
   mode: Mode,
   apiVersion: string,
-): Promise<Answer> =>
+): Promise<GithubAnswer> =>
   ask(caller, caller.hosts.api + path, {
     method: "GET",
     headers: {
@@ -84,7 +84,7 @@ export const getFromGithub = (
   });
 
 /** A call to the web host, in nobody's name yet. @throws ProxyError `upstream`, `timeout`, or the signal's reason. */
-export const postToGithub = (caller: Caller, path: string, body: Record<string, string>): Promise<Answer> =>
+export const postToGithub = (caller: GithubCaller, path: string, body: Record<string, string>): Promise<GithubAnswer> =>
   ask(caller, caller.hosts.web + path, {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -92,10 +92,10 @@ export const postToGithub = (caller: Caller, path: string, body: Record<string, 
   });
 
 async function ask(
-  { version, signal, within = 15_000 }: Caller,
+  { version, signal, timeoutMs: within = 15_000 }: GithubCaller,
   url: string,
   call: { method: "GET" | "POST"; headers: Record<string, string>; body?: string },
-): Promise<Answer> {
+): Promise<GithubAnswer> {
   const response = await callOut(url, {
     ...call,
     headers: { accept: "application/json", "user-agent": `dragoman/${version}`, ...call.headers },

@@ -47,13 +47,13 @@ export function readQuota(answer: unknown, now: number): Quota {
 
 /** What the `x-quota-snapshot-*` headers of a model's answer change; undefined when they say nothing. */
 export function learnFromHeaders(known: Quota | undefined, headers: Headers, now: number): Quota | undefined {
-  const spelled = (name: string) => {
+  const serialized = (name: string) => {
     const value = headers.get(`x-quota-snapshot-${name}`);
     return value === null ? undefined : Object.fromEntries(new URLSearchParams(value));
   };
   // A query string, e.g. `ent=300&ov=0.0&ovPerm=false&rem=72.4&rst=2026-08-01T00%3A00%3A00Z`; `rem` is a percentage.
   return learn(known, now, (name) => {
-    const { ent, rem, ov, ovPerm, rst } = spelled(name) ?? {};
+    const { ent, rem, ov, ovPerm, rst } = serialized(name) ?? {};
     return ent === undefined
       ? undefined
       : {

@@ -4,7 +4,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import { ProxyError } from "../errors";
 import { entryOf } from "../json";
-import { type Caller, postToGithub } from "./github";
+import { type GithubCaller, postToGithub } from "./github";
 import type { Hosts, SignInApp } from "./hosts";
 
 /** What a person needs to see. */
@@ -20,7 +20,7 @@ export interface ShownCode {
   expiresIn: number;
 }
 
-export interface SigningIn extends Caller {
+export interface SignInSteps extends GithubCaller {
   app: SignInApp;
   show(code: ShownCode): void;
   /** Milliseconds; rejects when the signal aborts. */
@@ -32,7 +32,7 @@ export interface SigningIn extends Caller {
  * code expires.
  * @throws ProxyError `authentication` with what ended it (declined, expired …), or the signal's reason.
  */
-export async function signIn(signing: SigningIn): Promise<string> {
+export async function signIn(signing: SignInSteps): Promise<string> {
   const { app, show, signal, sleep = (milliseconds) => wait(milliseconds, undefined, { signal }) } = signing;
   const code = await requestDeviceCode(signing, app);
   show(shown(code, signing.hosts));
@@ -64,7 +64,7 @@ interface DeviceCode {
 }
 
 /** @throws ProxyError `authentication` when GitHub declines, `upstream` or `timeout` when it cannot be reached. */
-async function requestDeviceCode(caller: Caller, app: SignInApp): Promise<DeviceCode> {
+async function requestDeviceCode(caller: GithubCaller, app: SignInApp): Promise<DeviceCode> {
   const answer = await postToGithub(caller, "/login/device/code", { client_id: app.clientId, scope: "read:user" });
   const read = deviceCodeSchema.safeParse(answer.json);
   if (read.success)
@@ -94,7 +94,7 @@ type Poll = { token: string } | "pending" | { slower: number | undefined };
  * One poll. The body decides, never the status: pending polls arrive as 200, and are said to come as 400 too.
  * @throws ProxyError `authentication` with what ended the sign-in; `upstream` or `timeout` when GitHub could not be asked.
  */
-async function pollSignIn(caller: Caller, app: SignInApp, code: DeviceCode): Promise<Poll> {
+async function pollSignIn(caller: GithubCaller, app: SignInApp, code: DeviceCode): Promise<Poll> {
   const answer = await postToGithub(caller, "/login/oauth/access_token", {
     client_id: app.clientId,
     device_code: code.deviceCode,
@@ -125,7 +125,7 @@ function shown({ userCode, verificationUri, expiresIn }: DeviceCode, { web }: Ho
   return { userCode, address: verificationUri, mayOpen, expiresIn, ...(mayOpen ? {} : { warning }) };
 }
 
-const clamp = (value: number, least: number, most: number) => Math.min(Math.max(value, least), most);
+const clamp = (value: number, least: number, max: number) => Math.min(Math.max(value, least), max);
 
 /** Printable and without spaces: these go to a terminal, or into a header. */
 const printable = z.string().regex(/^[\x21-\x7e]{1,1024}$/);

@@ -5,7 +5,7 @@ import { includesSecret, sentSecrets } from "../net/credentials";
 import { type Caller, refuseStrangers } from "../net/guard";
 
 /** @throws ProxyError `authentication`, `permission`. */
-export function admitClient(app: App, request: Request, caller: Caller): void {
+export function requireClientKey(app: App, request: Request, caller: Caller): void {
   if (app.clientKeys.length > 0) requireKey(app, request);
   else refuseStrangers(caller, new Set(app.config.current.allowedOrigins));
 }
@@ -14,7 +14,7 @@ export function admitClient(app: App, request: Request, caller: Caller): void {
  * The upstream token is handed out to whoever holds a key; without configured keys, to this machine only, and to nobody
  * where its own users are not trusted either.
  */
-export function admitToToken(app: App, request: Request, caller: Caller): void {
+export function requireTokenAccess(app: App, request: Request, caller: Caller): void {
   if (caller.foreign)
     throw new ProxyError("permission", "A web page may not read the token.", { code: "origin_not_allowed" });
   if (app.clientKeys.length > 0) requireKey(app, request);

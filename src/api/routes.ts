@@ -7,10 +7,10 @@ import { decodedParams } from "../net/params";
 import { embed } from "../relay/embed";
 import { relayToProvider } from "../relay/provider";
 import { relay } from "../relay/relay";
-import { admitClient, admitToToken } from "./access";
+import { requireClientKey, requireTokenAccess } from "./access";
 import { countForProvider, countTokens } from "./count-tokens";
 import { getModel, listModels, listProviderModels } from "./models";
-import { front, health } from "./status";
+import { frontPage, health } from "./status";
 import { accountUsage, listUsage, token } from "./usage";
 
 interface Visit {
@@ -42,36 +42,36 @@ function declineUpgrade({ request }: Visit): Response {
 
 // biome-ignore format: a table
 export const routes: Route[] = [
-  { method: "POST", path: "/v1/chat/completions", admit: admitClient, about: "Chat completions, full or streamed.",
+  { method: "POST", path: "/v1/chat/completions", admit: requireClientKey, about: "Chat completions, full or streamed.",
     handle: ({ app, request, caller }) => relay(app, request, caller, "chat") },
-  { method: "POST", path: "/v1/responses", admit: admitClient, about: "Responses, full or streamed.",
+  { method: "POST", path: "/v1/responses", admit: requireClientKey, about: "Responses, full or streamed.",
     handle: ({ app, request, caller }) => relay(app, request, caller, "responses") },
-  { method: "GET", path: "/v1/responses", admit: admitClient, about: "A WebSocket is declined with 426, so that clients fall back to POST at once.",
+  { method: "GET", path: "/v1/responses", admit: requireClientKey, about: "A WebSocket is declined with 426, so that clients fall back to POST at once.",
     handle: declineUpgrade },
-  { method: "POST", path: "/v1/messages", admit: admitClient, about: "Messages, full or streamed.",
+  { method: "POST", path: "/v1/messages", admit: requireClientKey, about: "Messages, full or streamed.",
     handle: ({ app, request, caller }) => relay(app, request, caller, "messages") },
-  { method: "POST", path: "/v1/messages/count_tokens", admit: admitClient, about: "Input tokens of a messages request: exact with an Anthropic key, else an estimate.",
+  { method: "POST", path: "/v1/messages/count_tokens", admit: requireClientKey, about: "Input tokens of a messages request: exact with an Anthropic key, else an estimate.",
     handle: ({ app, request, caller }) => countTokens(app, request, caller) },
-  { method: "POST", path: "/v1/embeddings", admit: admitClient, about: "Embeddings of a text or an array of texts, as floats or base64.",
+  { method: "POST", path: "/v1/embeddings", admit: requireClientKey, about: "Embeddings of a text or an array of texts, as floats or base64.",
     handle: ({ app, request, caller }) => embed(app, request, caller) },
-  { method: "GET", path: "/v1/models", admit: admitClient, about: "The models your accounts can use now, with limits and endpoints; `x-model-list: stale` when the upstream does not answer and this is its last list.",
+  { method: "GET", path: "/v1/models", admit: requireClientKey, about: "The models your accounts can use now, with limits and endpoints; `x-model-list: stale` when the upstream does not answer and this is its last list.",
     handle: ({ app, request }) => listModels(app, request) },
-  { method: "GET", path: "/v1/models/:id", admit: admitClient, about: "One model, in any spelling of its id.",
+  { method: "GET", path: "/v1/models/:id", admit: requireClientKey, about: "One model, in any spelling of its id.",
     handle: ({ app, params }) => getModel(app, params.id ?? "") },
-  { method: "POST", path: "/:provider/v1/messages", admit: admitClient, about: "Messages of a configured provider, full or streamed, passed through as they are.",
+  { method: "POST", path: "/:provider/v1/messages", admit: requireClientKey, about: "Messages of a configured provider, full or streamed, passed through as they are.",
     handle: ({ app, request, caller, params }) => relayToProvider(app, request, caller, params.provider ?? "") },
-  { method: "POST", path: "/:provider/v1/messages/count_tokens", admit: admitClient, about: "Input tokens of a messages request, always estimated here.",
+  { method: "POST", path: "/:provider/v1/messages/count_tokens", admit: requireClientKey, about: "Input tokens of a messages request, always estimated here.",
     handle: ({ app, request, caller, params }) => countForProvider(app, request, caller, params.provider ?? "") },
-  { method: "GET", path: "/:provider/v1/models", admit: admitClient, about: "The provider's own model list.",
+  { method: "GET", path: "/:provider/v1/models", admit: requireClientKey, about: "The provider's own model list.",
     handle: ({ app, request, params }) => listProviderModels(app, request, params.provider ?? "") },
-  { method: "GET", path: "/usage", admit: admitClient, about: "What is left of each account's quota, and how each account is.",
+  { method: "GET", path: "/usage", admit: requireClientKey, about: "What is left of each account's quota, and how each account is.",
     handle: ({ app }) => listUsage(app) },
-  { method: "GET", path: "/usage/:accountIndex", admit: admitClient, about: "One account, counted from 0, with GitHub's own `quota_snapshots`.",
+  { method: "GET", path: "/usage/:accountIndex", admit: requireClientKey, about: "One account, counted from 0, with GitHub's own `quota_snapshots`.",
     handle: ({ app, params }) => accountUsage(app, params.accountIndex ?? "") },
-  { method: "GET", path: "/token", admit: admitToToken, about: "The upstream token now in use and when it expires (seconds since 1970); `?account=<index>` for another account's. A GitHub token that is used directly is never shown: 409.",
+  { method: "GET", path: "/token", admit: requireTokenAccess, about: "The upstream token now in use and when it expires (seconds since 1970); `?account=<index>` for another account's. A GitHub token that is used directly is never shown: 409.",
     handle: ({ app, request }) => token(app, request) },
   { method: "GET", path: "/", admit: everyone, about: "Name, version and endpoints.",
-    handle: ({ app }) => front(app, [...methodsByPath().keys()]) },
+    handle: ({ app }) => frontPage(app, [...methodsByPath().keys()]) },
   { method: "GET", path: "/health", admit: everyone, about: "Whether requests are taken, and the state of accounts and history.",
     handle: ({ app }) => health(app) },
 ];

@@ -1,7 +1,7 @@
 /** What says that we are here: a front page for people and health for machines. */
 import type { App } from "../app";
 
-export function front(app: App, endpoints: readonly string[]): Response {
+export function frontPage(app: App, endpoints: readonly string[]): Response {
   return Response.json({
     name: "dragoman",
     version: app.version,

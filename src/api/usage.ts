@@ -5,7 +5,7 @@ import type { App } from "../app";
 import { asProxyError, ProxyError } from "../errors";
 
 /** One account of `GET /usage`. Times are ISO, in UTC. */
-export interface Usage {
+export interface UsageItem {
   id: string;
   /** Of `unit`: premium requests, AI credits (`credits`), chat messages (`chat`), or nobody said (`unknown`). */
   entitlement: number | null;
@@ -32,10 +32,10 @@ export interface Usage {
 
 /** `GET /usage` */
 export async function listUsage(app: App): Promise<Response> {
-  return Response.json(await usageOf(app.accounts));
+  return Response.json(await accountUsageItem(app.accounts));
 }
 
-export async function usageOf(accounts: readonly Account[]): Promise<{ accounts: Usage[] }> {
+export async function accountUsageItem(accounts: readonly Account[]): Promise<{ accounts: UsageItem[] }> {
   return { accounts: await Promise.all(accounts.map(async (account) => (await look(account)).usage)) };
 }
 
@@ -88,7 +88,7 @@ function accountAt(app: App, index: string, param: string): Account {
 }
 
 /** Whatever cannot be had now is shown as it was known last. */
-async function look(account: Account): Promise<{ usage: Usage; quota: Quota | undefined }> {
+async function look(account: Account): Promise<{ usage: UsageItem; quota: Quota | undefined }> {
   let quota: Quota | undefined;
   let error: ProxyError | undefined;
   try {

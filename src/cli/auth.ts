@@ -1,15 +1,16 @@
 /** `dragoman auth`: sign in, see who is signed in, and sign out. */
+
+import { openAccountStore } from "../accounts/account-store";
 import { revocationPage, type SignInApp } from "../accounts/hosts";
-import { openRegistry } from "../accounts/registry";
 import type { Environment } from "../config/environment";
 import { ensurePrivateFolder } from "../config/files";
 import { ProxyError } from "../errors";
 import { createLogger } from "../logger";
+import { usageLines } from "./format-usage";
 import { signInPerson } from "./sign-in";
 import { table } from "./table";
 import { atTerminal, confirm, interrupted, print, say } from "./terminal";
 import { askGithub } from "./usage";
-import { usageLines } from "./usage-words";
 
 export interface AuthOptions {
   version: string;
@@ -25,13 +26,13 @@ export interface SignInChoice extends AuthOptions {
 
 /** `auth`, `auth add` */
 export async function authSignIn({ another, ...options }: SignInChoice): Promise<number> {
-  const registry = saved(options);
-  const names = registry.load().map(({ login }) => login);
+  const store = saved(options);
+  const names = store.load().map(({ login }) => login);
   if (names.length > 0 && !another)
     say(`Signed in already: ${names.join(", ")}. The same person again renews it; somebody else is one more account.`);
   const signal = interrupted();
   try {
-    await signInPerson({ ...options, registry }, signal);
+    await signInPerson({ ...options, store: store }, signal);
   } catch (thrown) {
     if (!signal.aborted) throw thrown;
     say("Nothing was saved.");
@@ -57,8 +58,8 @@ export async function authList({ quota, ...options }: AuthOptions & { quota: boo
 
 /** `auth rm`: asks where somebody is there to answer. @throws ProxyError when there is no such account, or not only one. */
 export async function authRemove(options: AuthOptions & { which: string; force: boolean }): Promise<number> {
-  const registry = saved(options);
-  const { found, namesake } = registry.find(options.which);
+  const store = saved(options);
+  const { found, namesake } = store.find(options.which);
   const name = `${found.login} at ${found.host}`;
   if (namesake) say(`${options.which} is taken for an index, not for the account of that name at ${namesake.host}.`);
   if (!options.force && atTerminal()) {
@@ -66,11 +67,11 @@ export async function authRemove(options: AuthOptions & { which: string; force: 
       say("Nothing was removed.");
       return 1;
     }
-    const { login, host } = registry.find(options.which).found;
+    const { login, host } = store.find(options.which).found;
     if (login !== found.login || host !== found.host)
       throw new ProxyError("invalid_request", "The accounts have changed meanwhile; nothing was removed.");
   }
-  registry.remove(options.which);
+  store.remove(options.which);
   say(
     `Removed ${name}; a server that runs lets it go within two seconds.`,
     `Its token is deleted here. GitHub forgets it when you revoke the app at ${revocationPage(found)}.`,
@@ -81,5 +82,5 @@ export async function authRemove(options: AuthOptions & { which: string; force: 
 function saved({ environment }: AuthOptions) {
   const logger = createLogger(() => "warn");
   ensurePrivateFolder(environment.home, (sentence) => logger.warn(sentence));
-  return openRegistry(environment.accountsFolder, logger);
+  return openAccountStore(environment.accountsFolder, logger);
 }

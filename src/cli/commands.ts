@@ -93,7 +93,7 @@ export function commandLine(argv: string[], version: string): CAC {
     .example("  dragoman start --demo")
     .action(async (options: { json?: boolean; demo?: boolean; allowOpen?: boolean; stdinLifetime?: boolean }) => {
       const from = environment();
-      const { start } = await import("./start");
+      const { start } = await import("./start/start");
       return start({
         version,
         environment: from,

@@ -1,8 +1,8 @@
 /** `dragoman completion <shell>`: a script that completes commands, options and their values, made from the commands themselves. */
 import type { CAC } from "cac";
 import { signInApps } from "../accounts/hosts";
+import { clientIds } from "../clients/index";
 import { shellNames } from "../clients/shells";
-import { clientIds } from "../clients/table";
 import { UsageError } from "./usage-error";
 
 /** @throws UsageError for another shell. */

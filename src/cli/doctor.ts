@@ -1,13 +1,13 @@
 /** `dragoman doctor`: looks at everything that has to be right, changes nothing, and says what to do. */
 import { homedir } from "node:os";
 import type { Environment } from "../config/environment";
-import { secretsIn } from "../config/marks";
+import { secretsIn } from "../config/secrets";
 import { lookAtConfig } from "../config/store";
 import { asProxyError } from "../errors";
 import { createLogger, type Logger } from "../logger";
 import { checkAccess } from "./checks/access";
 import { checkAccounts } from "./checks/accounts";
-import { about, type Check, counted, type Finding, type Subject } from "./checks/check";
+import { about, type Check, type CheckContext, counted, type Finding } from "./checks/check";
 import { checkClients } from "./checks/clients";
 import { checkConfig, checkFolder, checkHistory } from "./checks/files";
 import { checkProxy, checkReach, checkTrust } from "./checks/network";
@@ -42,14 +42,14 @@ const checks: [string, Check][] = [
 ];
 
 /** Milliseconds for all of them together. */
-const patience = 10_000;
+const timeoutMs = 10_000;
 
 /** @returns The exit code: 1 when something failed. */
 export async function doctor(options: DoctorOptions): Promise<number> {
   const { version, environment, port, json, enterpriseHost } = options;
   const logger = quietLogger(environment);
   const home = homedir();
-  const subject: Subject = { version, environment, env: process.env, home, port, enterpriseHost, logger };
+  const subject: CheckContext = { version, environment, env: process.env, home, port, enterpriseHost, logger };
   const shown = redaction(home, logger);
   const platform = `${process.platform} ${process.arch}, Bun ${Bun.version}`;
   const began = performance.now();
@@ -67,9 +67,12 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   return failed > 0 ? 1 : 0;
 }
 
-async function within(name: string, check: Check, subject: Subject): Promise<Finding[]> {
-  const late = Bun.sleep(patience).then(() => [
-    about(name).fail(`This was not known after ${patience / 1000} s.`, "Try again; something on the way is very slow."),
+async function within(name: string, check: Check, subject: CheckContext): Promise<Finding[]> {
+  const late = Bun.sleep(timeoutMs).then(() => [
+    about(name).fail(
+      `This was not known after ${timeoutMs / 1000} s.`,
+      "Try again; something on the way is very slow.",
+    ),
   ]);
   // Each is a task of its own: one that cannot be done must not keep the others from being told.
   const done = Promise.resolve()

@@ -1,7 +1,7 @@
 /** `dragoman models`: what the running server can serve, with its limits and what it costs. */
 import { z } from "zod";
 import type { Environment } from "../config/environment";
-import { ask, demoNotice, readAs, theServer } from "./server";
+import { ask, demoNotice, readAs, requireServer } from "./running-server";
 import { table } from "./table";
 import { print, printJson, say } from "./terminal";
 
@@ -34,7 +34,7 @@ export interface ModelsOptions {
 }
 
 export async function models({ environment, json }: ModelsOptions): Promise<number> {
-  const server = theServer(environment);
+  const server = requireServer(environment);
   const { adminToken } = server;
   const headers: Record<string, string> = adminToken === undefined ? {} : { "x-admin-token": adminToken };
   const answer = await ask(server, { path: "/api/admin/models", headers });

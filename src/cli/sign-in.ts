@@ -1,25 +1,25 @@
 /** Signing in, as a person at a terminal meets it: which page comes, the code, the waiting, and who they are now. */
 
 import { setTimeout as wait } from "node:timers/promises";
-import { wakeAccount } from "../accounts/account";
+import { openAccount } from "../accounts/account";
+import type { AccountStore, SavedAccount } from "../accounts/account-store";
 import { fetchLogin } from "../accounts/github";
 import { type Hosts, hostsFor, type SignInApp } from "../accounts/hosts";
-import type { Registry, SavedAccount } from "../accounts/registry";
 import { type ShownCode, signIn } from "../accounts/sign-in";
-import { usageOf } from "../api/usage";
+import { accountUsageItem } from "../api/usage";
 import type { Environment } from "../config/environment";
 import { asProxyError, ProxyError } from "../errors";
 import { entryOf } from "../json";
 import { createLogger } from "../logger";
 import { copyToClipboard, openBrowser } from "./desktop";
+import { remainingInWords, resetInWords, unitNames } from "./format-usage";
 import { large } from "./large";
 import { atTerminal, bold, confirm, countdown, interrupted, say } from "./terminal";
-import { leftOf, resetOf, units } from "./usage-words";
 
 export interface SignInOptions {
   version: string;
   environment: Environment;
-  registry: Registry;
+  store: AccountStore;
   app: SignInApp;
   /** An enterprise's own GitHub. */
   enterpriseHost?: string;
@@ -30,10 +30,10 @@ export interface SignInOptions {
  * @throws ProxyError with what ended it, or the signal's reason.
  */
 export async function signInPerson(options: SignInOptions, signal: AbortSignal): Promise<void> {
-  const { app, version, registry } = options;
+  const { app, version, store } = options;
   const hosts = hostsFor(options.enterpriseHost, options.environment);
-  registry.prepare(hosts.name);
-  const others = registry.load();
+  store.prepare(hosts.name);
+  const others = store.load();
   if (others.length > 0)
     say(
       "Use only accounts that are your own, each with a Copilot plan of its own: GitHub's terms allow no shared accounts, and one free account a person.",
@@ -52,7 +52,7 @@ export async function signInPerson(options: SignInOptions, signal: AbortSignal):
     const login = await patiently(() => fetchLogin(caller, githubToken, app.mode), signal);
     stop();
     const saved = { login, host: hosts.name, app: app.name, mode: app.mode, githubToken, addedAt: Date.now() };
-    const outcome = registry.add(saved);
+    const outcome = store.add(saved);
     say(`Signed in as ${bold(login)}${outcome === "replaced" ? ", who was here before: the sign-in is renewed" : ""}.`);
     say(await whatItMay(saved, hosts, options));
   } finally {
@@ -100,16 +100,16 @@ async function whatItMay(saved: SavedAccount, hosts: Hosts, { version }: SignInO
     () => "error",
     () => {},
   );
-  const account = wakeAccount(saved, { hosts, version, logger });
+  const account = openAccount(saved, { hosts, version, logger });
   try {
     await account.session();
   } catch (thrown) {
     return `It is saved, but cannot be used yet. ${asProxyError(thrown).message}`;
   }
-  const [usage] = (await usageOf([account])).accounts;
+  const [usage] = (await accountUsageItem([account])).accounts;
   if (!usage || usage.unit === "unknown")
     return "It is saved and ready; GitHub does not say what is left of its quota.";
-  const left = `Left of its ${units[usage.unit]}: ${leftOf(usage)}; they start again on ${resetOf(usage)}`;
+  const left = `Left of its ${unitNames[usage.unit]}: ${remainingInWords(usage)}; they start again on ${resetInWords(usage)}`;
   return `It is saved and ready. Plan ${usage.plan ?? "unknown"}. ${left}.`;
 }
 

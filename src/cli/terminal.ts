@@ -30,7 +30,7 @@ const shown = (text: string): string =>
     .join("");
 
 /** A path as people write it: what lies in their own folder begins with `~`. */
-export function inShort(path: string): string {
+export function shortened(path: string): string {
   const own = homedir();
   return path === own || path.startsWith(own + sep) ? `~${path.slice(own.length)}` : path;
 }

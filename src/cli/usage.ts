@@ -1,14 +1,14 @@
 /** `dragoman usage`: what is left, asked of the running server; where none runs, of GitHub. */
-import { type Account, wakeAccount } from "../accounts/account";
+import { type Account, openAccount } from "../accounts/account";
+import { openAccountStore } from "../accounts/account-store";
 import { hostsFor } from "../accounts/hosts";
-import { openRegistry } from "../accounts/registry";
-import { type Usage, usageOf } from "../api/usage";
+import { accountUsageItem, type UsageItem } from "../api/usage";
 import type { Environment } from "../config/environment";
 import { asProxyError } from "../errors";
 import { createLogger } from "../logger";
-import { ask, demoNotice, demoOf, type RunningServer, serverOf } from "./server";
+import { usageLines } from "./format-usage";
+import { ask, demoNotice, demoOf, type RunningServer, serverOf } from "./running-server";
 import { print, printJson, say } from "./terminal";
-import { usageLines } from "./usage-words";
 
 export interface UsageOptions {
   version: string;
@@ -19,7 +19,7 @@ export interface UsageOptions {
 
 /** As `GET /usage` gives it. */
 interface Report {
-  accounts: Usage[];
+  accounts: UsageItem[];
 }
 
 export async function usage(options: UsageOptions): Promise<number> {
@@ -49,14 +49,14 @@ export async function askGithub(options: Omit<UsageOptions, "json">, savedOnly =
     () => {},
   );
   const waking = (host?: string) => ({ hosts: hostsFor(host, environment), version, logger });
-  const accounts: Account[] = openRegistry(environment.accountsFolder, warnings)
+  const accounts: Account[] = openAccountStore(environment.accountsFolder, warnings)
     .load()
-    .map((saved) => wakeAccount(saved, waking(saved.host)));
+    .map((saved) => openAccount(saved, waking(saved.host)));
   if (environment.githubToken && !savedOnly)
     accounts.unshift(
-      wakeAccount({ temporary: true, githubToken: environment.githubToken }, waking(options.enterpriseHost)),
+      openAccount({ temporary: true, githubToken: environment.githubToken }, waking(options.enterpriseHost)),
     );
-  return usageOf(accounts);
+  return accountUsageItem(accounts);
 }
 
 /** @throws ProxyError when it does not answer us; undefined when it is not there, or not any more. */

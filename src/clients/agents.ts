@@ -1,10 +1,10 @@
 /** Coding agents of the terminal: each with a file of its own. */
 import { isObject } from "../json";
 import { codexName, opencodeName } from "./agent-names";
-import { valueAt } from "./formats";
+import { type Client, each, known, noKey, nothing, windowOf } from "./client";
+import { settingAt } from "./formats";
 import { locations } from "./locate";
-import { type Model, serves, withModel } from "./models";
-import { type Client, each, known, noKey, nothing, windowOf } from "./setup";
+import { type ClientModel, serves, withModel } from "./models";
 
 /** What sends Claude Code to a cloud, whatever its address says. (Claude Code's documentation, “Environment variables”.) */
 const clouds: Record<string, string> = {
@@ -19,7 +19,7 @@ const clouds: Record<string, string> = {
 export const cloudsIn = (env: unknown): { name: string; cloud: string }[] =>
   Object.entries(clouds)
     .map(([name, cloud]) => ({ name, cloud }))
-    .filter(({ name }) => /^(?:1|true|yes|on)$/i.test(String(valueAt(env, [name])).trim()));
+    .filter(({ name }) => /^(?:1|true|yes|on)$/i.test(String(settingAt(env, [name])).trim()));
 
 const claudeCode: Client = {
   name: "Claude Code",
@@ -29,7 +29,7 @@ const claudeCode: Client = {
   file: {
     format: "json",
     locate: locations["claude-code"],
-    addresses: (settings) => [valueAt(settings, ["env", "ANTHROPIC_BASE_URL"])],
+    addresses: (settings) => [settingAt(settings, ["env", "ANTHROPIC_BASE_URL"])],
     caveats: ({ env }) =>
       cloudsIn(env).map(({ name, cloud }) => ({
         says: `${name} in it sends Claude Code to ${cloud}`,
@@ -66,7 +66,7 @@ function addressOfCodex({
   openai_base_url,
 }: Record<string, unknown>): unknown {
   return (
-    valueAt(model_providers, [String(model_provider), "base_url"]) ??
+    settingAt(model_providers, [String(model_provider), "base_url"]) ??
     (model_provider === "openai" ? openai_base_url : undefined)
   );
 }
@@ -83,10 +83,10 @@ const codex: Client = {
     caveats: (settings, isHere) => {
       const { profile } = settings;
       if (typeof profile !== "string") return [];
-      const own = valueAt(settings, ["profiles", profile]);
+      const own = settingAt(settings, ["profiles", profile]);
       const says = `\`profile = ${JSON.stringify(profile)}\` in it goes before: Codex 0.134 and later does not start with that key`;
       const isOurs = !isObject(own) || isHere(addressOfCodex({ ...settings, ...own }));
-      const older = `, and an older one goes to the provider ${String(valueAt(own, ["model_provider"]))}`;
+      const older = `, and an older one goes to the provider ${String(settingAt(own, ["model_provider"]))}`;
       return [{ says: isOurs ? says : says + older, overrides: true }];
     },
   },
@@ -119,7 +119,7 @@ const opencodePackages = {
   chat: "@ai-sdk/openai-compatible",
 };
 
-function opencodeModel(model: Model): object {
+function opencodeModel(model: ClientModel): object {
   const dialect = serves(model, "messages") ? "messages" : serves(model, "responses") ? "responses" : "chat";
   const limit = known({ context: model.context, input: model.prompt, output: model.output });
   return known({
@@ -138,9 +138,9 @@ const opencode: Client = {
   file: {
     format: "json",
     locate: locations.opencode,
-    addresses: ({ provider }) => each(provider).map((one) => valueAt(one, ["options", "baseURL"])),
+    addresses: ({ provider }) => each(provider).map((one) => settingAt(one, ["options", "baseURL"])),
     caveats: ({ model, provider }, isHere) => {
-      if (typeof model !== "string" || isHere(valueAt(provider, [model.split("/")[0]!, "options", "baseURL"])))
+      if (typeof model !== "string" || isHere(settingAt(provider, [model.split("/")[0]!, "options", "baseURL"])))
         return [];
       return [{ says: `its \`model\` is ${model}, of another provider`, overrides: true }];
     },
@@ -204,7 +204,7 @@ const piProviders = [
 ] as const;
 
 /** A model that is served in several dialects stands where it keeps most: Claude's proofs of thinking, then OpenAI's. */
-const piProviderOf = (model: Model) =>
+const piProviderOf = (model: ClientModel) =>
   piProviders.find(
     ({ dialect }) =>
       dialect === (serves(model, "messages") ? "messages" : serves(model, "responses") ? "responses" : "chat"),
@@ -218,7 +218,7 @@ const pi: Client = {
   file: {
     format: "json",
     locate: locations.pi,
-    addresses: ({ providers }) => each(providers).map((one) => valueAt(one, ["baseUrl"])),
+    addresses: ({ providers }) => each(providers).map((one) => settingAt(one, ["baseUrl"])),
   },
   setUp({ url, key = noKey, models, model = models.claude }) {
     const listed = piProviders.map((provider) => ({

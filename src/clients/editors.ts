@@ -1,10 +1,10 @@
 /** Agents that live in editors, and editors: each with a file of its own. */
 import { isObject } from "../json";
+import { type Client, type Connection, each, known, noKey, nothing, windowOf } from "./client";
 import type { Edit } from "./edit";
-import { valueAt } from "./formats";
+import { settingAt } from "./formats";
 import { locations } from "./locate";
-import { type Model, serves, withModel } from "./models";
-import { type Client, each, known, noKey, nothing, type Place, windowOf } from "./setup";
+import { type ClientModel, serves, withModel } from "./models";
 
 const cline: Client = {
   name: "Cline",
@@ -15,10 +15,10 @@ const cline: Client = {
     format: "json",
     locate: locations.cline,
     addresses: (settings) => [
-      valueAt(settings, ["providers", String(settings.lastUsedProvider), "settings", "baseUrl"]),
+      settingAt(settings, ["providers", String(settings.lastUsedProvider), "settings", "baseUrl"]),
     ],
     bookkeeping: ({ modes, ...settings }) => {
-      const mine = valueAt(settings, ["providers", "openai-compatible"]);
+      const mine = settingAt(settings, ["providers", "openai-compatible"]);
       if (isObject(mine)) delete mine.updatedAt;
       return each(modes).length > 0 ? { modes, ...settings } : settings;
     },
@@ -52,7 +52,7 @@ const cline: Client = {
   },
 };
 
-function continueModel(name: string, model: Model, { url, key = noKey }: Place): Edit {
+function continueModel(name: string, model: ClientModel, { url, key = noKey }: Connection): Edit {
   return {
     path: ["models", { name }],
     value: known({
@@ -77,11 +77,11 @@ const continueDev: Client = {
   file: {
     format: "yaml",
     locate: locations.continue,
-    addresses: ({ models }) => each(models).map((one) => valueAt(one, ["apiBase"])),
+    addresses: ({ models }) => each(models).map((one) => settingAt(one, ["apiBase"])),
     caveats: ({ models }, isHere) => {
       const [first] = each(models);
-      if (first === undefined || isHere(valueAt(first, ["apiBase"]))) return [];
-      const name = String(valueAt(first, ["name"]) ?? "without a name");
+      if (first === undefined || isHere(settingAt(first, ["apiBase"]))) return [];
+      const name = String(settingAt(first, ["name"]) ?? "without a name");
       const says = `\`cn\` takes the first model in it, which is “${name}”: choose “dragoman” there with /model, or put it first`;
       return [{ says, overrides: false }];
     },
@@ -113,14 +113,14 @@ const zed: Client = {
     format: "json",
     locate: locations.zed,
     addresses: ({ language_models: providers }) => [
-      ...each(providers).map((one) => valueAt(one, ["api_url"])),
-      ...each(valueAt(providers, ["openai_compatible"])).map((one) => valueAt(one, ["api_url"])),
+      ...each(providers).map((one) => settingAt(one, ["api_url"])),
+      ...each(settingAt(providers, ["openai_compatible"])).map((one) => settingAt(one, ["api_url"])),
     ],
     caveats: ({ agent, language_models: providers }, isHere) => {
-      const named = valueAt(agent, ["default_model", "provider"]);
+      const named = settingAt(agent, ["default_model", "provider"]);
       if (typeof named !== "string") return [];
-      const settings = valueAt(providers, ["openai_compatible", named]) ?? valueAt(providers, [named]);
-      if (isHere(valueAt(settings, ["api_url"]))) return [];
+      const settings = settingAt(providers, ["openai_compatible", named]) ?? settingAt(providers, [named]);
+      if (isHere(settingAt(settings, ["api_url"]))) return [];
       return [{ says: `its agent's \`default_model\` is of another provider, ${named}`, overrides: true }];
     },
   },

@@ -3,11 +3,11 @@
 import { ProxyError } from "../errors";
 import { isObject } from "../json";
 import { type Edit, type Path, SettingsFault } from "./edit";
-import { editJson, parseJson } from "./json-text";
+import { editJson, parseJsonc } from "./json-text";
 import { editToml, parseToml } from "./toml-text";
 import { editYaml, parseYaml } from "./yaml-text";
 
-export type Format = keyof typeof formats;
+export type SettingsFormat = keyof typeof formats;
 
 interface Language {
   /** @throws SettingsFault */
@@ -17,7 +17,7 @@ interface Language {
 }
 
 const formats = {
-  json: { parse: parseJson, edit: editJson },
+  json: { parse: parseJsonc, edit: editJson },
   toml: { parse: parseToml, edit: editToml },
   yaml: { parse: parseYaml, edit: editYaml },
 } satisfies Record<string, Language>;
@@ -25,10 +25,10 @@ const formats = {
 const byteOrderMark = "\uFEFF";
 
 /** Bytes: far more than anybody's settings. */
-export const mostBytes = 4 * 1024 * 1024;
+export const maxBytes = 4 * 1024 * 1024;
 
 /** What the settings say; an empty text says `{}`. @throws SettingsFault */
-export function readSettings(format: Format, text: string): Record<string, unknown> {
+export function readSettings(format: SettingsFormat, text: string): Record<string, unknown> {
   const value = formats[format].parse(text.replace(byteOrderMark, "")) ?? {};
   if (!isObject(value)) throw new SettingsFault("it holds no settings by name", 1);
   return value;
@@ -39,13 +39,13 @@ export function readSettings(format: Format, text: string): Record<string, unkno
  * @throws SettingsFault when the text does not read; ProxyError `conflict` when it is written in a way that cannot be
  * edited without touching more.
  */
-export function edited(format: Format, text: string, edits: readonly Edit[]): string {
+export function editSettings(format: SettingsFormat, text: string, edits: readonly Edit[]): string {
   const before = readSettings(format, text);
-  const due = edits.filter(({ path, unlessSet }) => !unlessSet || valueAt(before, path) === undefined);
+  const due = edits.filter(({ path, unlessSet }) => !unlessSet || settingAt(before, path) === undefined);
   const wanted = withEdits(before, due);
   if (Bun.deepEquals(wanted, before)) return text;
   const [mark, body] = text.startsWith(byteOrderMark) ? [byteOrderMark, text.slice(1)] : ["", text];
-  const changed = due.filter(({ path, value }) => !Bun.deepEquals(valueAt(before, path), value));
+  const changed = due.filter(({ path, value }) => !Bun.deepEquals(settingAt(before, path), value));
   const after = mark + formats[format].edit(body, changed, wanted);
   if (!saysSame(format, after, wanted))
     throw new ProxyError(
@@ -55,7 +55,7 @@ export function edited(format: Format, text: string, edits: readonly Edit[]): st
   return after;
 }
 
-function saysSame(format: Format, text: string, wanted: object): boolean {
+function saysSame(format: SettingsFormat, text: string, wanted: object): boolean {
   try {
     return Bun.deepEquals(readSettings(format, text), wanted);
   } catch (thrown) {
@@ -65,7 +65,7 @@ function saysSame(format: Format, text: string, wanted: object): boolean {
 }
 
 /** Undefined where nothing stands. */
-export function valueAt(value: unknown, path: Path): unknown {
+export function settingAt(value: unknown, path: Path): unknown {
   return path.reduce<unknown>((inner, step) => {
     if (typeof step !== "string") return Array.isArray(inner) ? inner.find((item) => isNamed(item, step)) : undefined;
     return isObject(inner) && Object.hasOwn(inner, step) ? inner[step] : undefined;
@@ -83,7 +83,7 @@ export const withEdits = (settings: Record<string, unknown>, edits: readonly Edi
 function withoutValue<T>(value: T, [step, ...rest]: Path): T {
   const isList = Array.isArray(value);
   if (step === undefined || (!isList && !isObject(value))) return value;
-  const inner = valueAt(value, [step]);
+  const inner = settingAt(value, [step]);
   if (inner === undefined) return value;
   const kept = rest.length > 0 ? withoutValue(inner, rest) : undefined;
   if (isList) {

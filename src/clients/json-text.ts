@@ -1,7 +1,7 @@
 /** JSON as editors read it, with comments and commas at the end: where its members stand, and how one is put there. */
 import { isObject } from "../json";
 import { type Edit, SettingsFault } from "./edit";
-import { type Change, ended, lineAt, lineEnding, withChanges } from "./lines";
+import { applyEdits, ended, lineAt, lineEnding, type TextEdit } from "./text-edits";
 
 interface Node {
   start: number;
@@ -18,7 +18,7 @@ interface Member {
 }
 
 /** @returns Undefined for a text of comments and space. @throws SettingsFault */
-export const parseJson = (text: string): unknown => read(text)?.value;
+export const parseJsonc = (text: string): unknown => read(text)?.value;
 
 /**
  * @param whole What the whole says then.
@@ -30,7 +30,7 @@ export function editJson(text: string, edits: readonly Edit[], whole: object): s
   // One after the other: two new members of one object would stand at the same place.
   return edits.reduce((now, { path }) => {
     const unit = /^(?:\t|( +))(?=\S)/m.exec(now)?.[0] ?? "  ";
-    return withChanges(now, put(now, read(now)!, path as string[], whole, { unit, eol }));
+    return applyEdits(now, put(now, read(now)!, path as string[], whole, { unit, eol }));
   }, text);
 }
 
@@ -40,7 +40,7 @@ interface Style {
 }
 
 /** @param whole What this object says then; of a member that is missing here, all at once. */
-function put(text: string, node: Node, [name = "", ...rest]: string[], whole: object, style: Style): Change[] {
+function put(text: string, node: Node, [name = "", ...rest]: string[], whole: object, style: Style): TextEdit[] {
   const wanted = (whole as Record<string, unknown>)[name];
   const found = node.members?.findLast((member) => member.name === name);
   if (wanted === undefined) return found ? remove(text, node, found) : [];
@@ -55,7 +55,7 @@ function put(text: string, node: Node, [name = "", ...rest]: string[], whole: ob
 const remarkBehind = /^[ \t]*(?:\/\/[^\r\n]*|\/\*(?:(?!\*\/)[^\r\n])*\*\/[ \t]*(?=[\r\n]))?/;
 
 /** A new last member, in the manner of those before it. */
-function insert(text: string, node: Node, name: string, value: unknown, { unit, eol }: Style): Change[] {
+function insert(text: string, node: Node, name: string, value: unknown, { unit, eol }: Style): TextEdit[] {
   const member = (indent: string) => `${JSON.stringify(name)}: ${print(value, indent, unit, eol)}`;
   const last = node.members?.at(-1);
   if (!last) {
@@ -68,7 +68,7 @@ function insert(text: string, node: Node, name: string, value: unknown, { unit, 
   const comma = skip(text, last.node.end);
   const hasComma = text[comma] === ",";
   const behind = hasComma ? comma + 1 : last.node.end;
-  const first: Change[] = hasComma ? [] : [{ start: last.node.end, end: last.node.end, text: "," }];
+  const first: TextEdit[] = hasComma ? [] : [{ start: last.node.end, end: last.node.end, text: "," }];
   const onOwnLine = /^[ \t]*$/.test(text.slice(text.lastIndexOf("\n", last.start - 1) + 1, last.start));
   const closing = hasComma ? "," : "";
   if (!onOwnLine || !text.slice(node.start, last.start).includes("\n"))
@@ -79,13 +79,13 @@ function insert(text: string, node: Node, name: string, value: unknown, { unit, 
 }
 
 /** A member with its comma, and with its lines where it stands on lines of its own. */
-function remove(text: string, { members = [] }: Node, member: Member): Change[] {
+function remove(text: string, { members = [] }: Node, member: Member): TextEdit[] {
   const comma = skip(text, member.node.end);
   const hasComma = text[comma] === ",";
   const [start, end] = [member.start, hasComma ? comma + 1 : member.node.end];
   const before = members[members.indexOf(member) - 1];
   const at = before && !hasComma ? skip(text, before.node.end) : -1;
-  const separator: Change[] = at < 0 ? [] : [{ start: at, end: at + 1, text: "" }];
+  const separator: TextEdit[] = at < 0 ? [] : [{ start: at, end: at + 1, text: "" }];
   const lineStart = text.lastIndexOf("\n", start - 1) + 1;
   const behind = /^[ \t]*(?:\r?\n)?/.exec(text.slice(end))![0];
   if (/^[ \t]*$/.test(text.slice(lineStart, start)) && behind.endsWith("\n"))

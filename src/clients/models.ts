@@ -1,6 +1,6 @@
 /** The models a set-up can name: what clients must know of each, and which one a person most likely wants. */
 
-export interface Model {
+export interface ClientModel {
   id: string;
   name: string;
   /** Where the upstream serves it natively; any client's dialect reaches it all the same. */
@@ -21,39 +21,40 @@ export interface Model {
   output?: number;
 }
 
-export type Dialect = "messages" | "responses" | "chat";
+export type ClientDialect = "messages" | "responses" | "chat";
 
 /** The upstream's paths. */
-export const endpointFor: Record<Dialect, string> = {
+export const endpointFor: Record<ClientDialect, string> = {
   messages: "/v1/messages",
   responses: "/responses",
   chat: "/chat/completions",
 };
 
-export const serves = ({ endpoints }: Model, dialect: Dialect): boolean => endpoints.includes(endpointFor[dialect]);
+export const serves = ({ endpoints }: ClientModel, dialect: ClientDialect): boolean =>
+  endpoints.includes(endpointFor[dialect]);
 
-export const withModel = (all: readonly Model[], model: Model): readonly Model[] =>
+export const withModel = (all: readonly ClientModel[], model: ClientModel): readonly ClientModel[] =>
   all.includes(model) ? all : [...all, model];
 
 export interface Choice {
   /** The newest Claude Sonnet. */
-  claude: Model;
-  opus: Model;
-  haiku: Model;
+  claude: ClientModel;
+  opus: ClientModel;
+  haiku: ClientModel;
   /** The newest GPT; of one version the one for code. */
-  gpt: Model;
-  gemini?: Model;
+  gpt: ClientModel;
+  gemini?: ClientModel;
   /** For titles and the like: it costs no quota where there is such a model. */
-  small: Model;
+  small: ClientModel;
   /** All that an agent can use, as the upstream lists them. */
-  all: readonly Model[];
+  all: readonly ClientModel[];
 }
 
 /** Whether its id can stand in any file and in any shell as it is. */
 export const isPlain = ({ id }: { id: string }): boolean => /^[\w.:/-]+$/.test(id);
 
 /** @returns Undefined when no model can serve an agent. What a family lacks, the next best one stands in for. */
-export function chooseModels(offered: readonly Model[]): Choice | undefined {
+export function chooseModels(offered: readonly ClientModel[]): Choice | undefined {
   const served = offered.filter((model) => model.endpoints.length > 0 && isPlain(model));
   const able = preferred(served, ({ tools }) => tools);
   const shown = preferred(able, ({ picked }) => picked);
@@ -66,7 +67,7 @@ export function chooseModels(offered: readonly Model[]): Choice | undefined {
   const claude = claudeOf("sonnet") ?? newest(/^claude-/, endpointFor.messages);
   const any = claude ?? gpt ?? shown[0];
   if (!any) return undefined;
-  const light = (models: readonly Model[]) =>
+  const light = (models: readonly ClientModel[]) =>
     models.filter(({ id }) => /mini|flash|haiku|nano/.test(id)).toSorted(newestFirst)[0];
   const free = shown.filter(({ premium }) => !premium);
   const small = light(free) ?? free.toSorted(newestFirst)[0] ?? light(shown) ?? any;
@@ -82,13 +83,13 @@ export function chooseModels(offered: readonly Model[]): Choice | undefined {
 }
 
 /** Those that have it, or all where none has. */
-function preferred(models: readonly Model[], has: (model: Model) => boolean): readonly Model[] {
+function preferred(models: readonly ClientModel[], has: (model: ClientModel) => boolean): readonly ClientModel[] {
   const those = models.filter(has);
   return those.length > 0 ? those : models;
 }
 
 /** What is finished before what is a preview, then by the numbers in the name, then the one for code. */
-function newestFirst(a: Model, b: Model): number {
+function newestFirst(a: ClientModel, b: ClientModel): number {
   const [one, other] = [versionOf(a.id), versionOf(b.id)];
   const digits = Array.from(
     { length: Math.max(one.length, other.length) },
@@ -97,7 +98,7 @@ function newestFirst(a: Model, b: Model): number {
   return Number(a.preview) - Number(b.preview) || digits.find((each) => each !== 0) || codeFirst(a) - codeFirst(b);
 }
 
-const codeFirst = ({ id }: Model) => (id.includes("codex") ? 0 : 1);
+const codeFirst = ({ id }: ClientModel) => (id.includes("codex") ? 0 : 1);
 
 /** `gpt-5.3-codex` is 5.3; a date is no version. */
 function versionOf(id: string): number[] {
@@ -105,7 +106,7 @@ function versionOf(id: string): number[] {
   return /\d+(?:\.\d+)*/.exec(undated)?.[0].split(".").map(Number) ?? [];
 }
 
-const placeholder: Model = {
+const placeholder: ClientModel = {
   id: "MODEL",
   name: "MODEL",
   endpoints: [],

@@ -3,9 +3,9 @@
 import { readFileSync, statSync } from "node:fs";
 import { codeOf } from "../errors";
 import { SettingsFault } from "./edit";
-import { mostBytes, readSettings } from "./formats";
+import { maxBytes, readSettings } from "./formats";
+import { type ClientId, clientOf } from "./index";
 import type { Surroundings } from "./locate";
-import { type ClientId, clientOf } from "./table";
 
 export interface ClientStatus {
   /** Undefined for what has no file of its own. */
@@ -30,7 +30,7 @@ export function clientStatus(client: ClientId, { url, ...around }: Surroundings 
     const found = statSync(file);
     // To read a pipe would wait for whoever writes into it.
     if (!found.isFile()) return { file, state: "unreadable", fault: "it is not a file" };
-    if (found.size > mostBytes) return { file, state: "unreadable", fault: "it is larger than any settings are" };
+    if (found.size > maxBytes) return { file, state: "unreadable", fault: "it is larger than any settings are" };
     const text = new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
     const said = readSettings(settings.format, text);
     const isHere = (address: unknown) => leadsTo(address, url);

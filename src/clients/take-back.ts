@@ -2,7 +2,7 @@
 import { ProxyError } from "../errors";
 import { isObject } from "../json";
 import { type Edit, type Path, SettingsFault } from "./edit";
-import { edited, type Format, readSettings, valueAt, withEdits } from "./formats";
+import { editSettings, readSettings, type SettingsFormat, settingAt, withEdits } from "./formats";
 
 export interface Versions {
   /** What stood there before us; empty when there was no file. */
@@ -12,7 +12,7 @@ export interface Versions {
 }
 
 export interface Ours {
-  format: Format;
+  format: SettingsFormat;
   /** Where we have put something. */
   paths: readonly Path[];
   /** The settings without what the client notes there for itself. */
@@ -37,12 +37,12 @@ export function takeBack(
     const [was, is] = [read(before), read(now)];
     const [told, ours, found] = [before, written, now].map((text) => bookkeeping(read(text)));
     const differ = (one: unknown, other: unknown, path: Path) =>
-      !Bun.deepEquals(valueAt(one, path), valueAt(other, path));
+      !Bun.deepEquals(settingAt(one, path), settingAt(other, path));
     const due = paths.filter((path) => differ(ours, told, path) && differ(found, told, path));
-    const changed = due.filter((path) => valueAt(found, path) !== undefined && differ(found, ours, path));
-    if (changed.length > 0 && !force) return { changed: changed.map(spelled) };
-    const edits = due.map((path): Edit => ({ path, value: valueAt(was, path) }));
-    const text = edited(format, now, [...edits, ...emptied(withEdits(is, edits), was, due)]);
+    const changed = due.filter((path) => settingAt(found, path) !== undefined && differ(found, ours, path));
+    if (changed.length > 0 && !force) return { changed: changed.map(serialized) };
+    const edits = due.map((path): Edit => ({ path, value: settingAt(was, path) }));
+    const text = editSettings(format, now, [...edits, ...emptied(withEdits(is, edits), was, due)]);
     return { text: isNothing(text) && before === "" ? "" : text };
   } catch (thrown) {
     if (thrown instanceof SettingsFault || thrown instanceof ProxyError) return undefined;
@@ -57,8 +57,8 @@ function emptied(left: Settings, was: Settings, paths: readonly Path[]): Edit[] 
   const above = paths.flatMap((path) => path.slice(1).map((_, at) => path.slice(0, at + 1)));
   const edits: Edit[] = [];
   for (const path of above.toSorted((a, b) => b.length - a.length))
-    if (isEmpty(valueAt(withEdits(left, edits), path))) {
-      const value = valueAt(was, path);
+    if (isEmpty(settingAt(withEdits(left, edits), path))) {
+      const value = settingAt(was, path);
       edits.push({ path, value: value === null || isEmpty(value) ? value : undefined });
     }
   return edits;
@@ -69,4 +69,4 @@ const isEmpty = (value: unknown): boolean =>
 
 const isNothing = (text: string) => /^\s*(?:\{\s*\})?\s*$/.test(text);
 
-const spelled = (path: Path): string => path.map((step) => (typeof step === "string" ? step : step.name)).join(".");
+const serialized = (path: Path): string => path.map((step) => (typeof step === "string" ? step : step.name)).join(".");

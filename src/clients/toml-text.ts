@@ -1,7 +1,7 @@
 /** TOML: where its keys and tables stand, and how one is put there. Bun reads it; this knows only where a statement ends. */
 import { isObject } from "../json";
 import { type Edit, SettingsFault } from "./edit";
-import { type Change, ended, faultLine, lineEnding, withChanges } from "./lines";
+import { applyEdits, ended, faultLine, lineEnding, type TextEdit } from "./text-edits";
 
 /** Integers beyond 2^53 are read as texts of their digits. @throws SettingsFault */
 export function parseToml(text: string): unknown {
@@ -29,7 +29,7 @@ function withoutLargeIntegers(text: string): string {
       const shown = value.replace(pieces, (found) => (/^["'#]/.test(found) ? found : found.replace(integer, asText)));
       return shown === value ? [] : [{ start: valueStart, end: valueEnd, text: shown }];
     });
-  return withChanges(text, changes);
+  return applyEdits(text, changes);
 }
 
 function asText(digits: string): string {
@@ -78,7 +78,7 @@ const keyOf = (statements: Statement[], path: string[]) =>
   statements.find((statement) => statement.kind === "key" && isSame(statement.path, path));
 
 const withValue = (text: string, { valueStart, valueEnd }: Statement, value: unknown) =>
-  withChanges(text, [{ start: valueStart, end: valueEnd, text: print(value) }]);
+  applyEdits(text, [{ start: valueStart, end: valueEnd, text: print(value) }]);
 
 /** Also takes away what such a table, or one below it, had before: it is replaced whole. */
 function putTable(text: string, path: string[], value: Record<string, unknown>): string {
@@ -93,11 +93,11 @@ function putTable(text: string, path: string[], value: Record<string, unknown>):
   const old = tablesIn(text).filter(({ path: own }) => isSame(own.slice(0, path.length), path));
   if (old.length === 0) return `${ended(text)}${text.trim() === "" ? "" : eol}${table}`;
   const [first, ...others] = old;
-  const changes: Change[] = [
+  const changes: TextEdit[] = [
     { start: first!.start, end: first!.end, text: table },
     ...others.map(({ start, end }) => ({ start, end, text: "" })),
   ];
-  return withChanges(text, changes);
+  return applyEdits(text, changes);
 }
 
 /** Also what stands below it. */
@@ -106,7 +106,7 @@ function takeOut(text: string, path: string[]): string {
   const tables = tablesIn(text).filter(isBelow);
   const keys = read(text).filter((statement) => statement.kind === "key" && isBelow(statement));
   const apart = keys.filter(({ start }) => !tables.some((table) => table.start <= start && start < table.end));
-  return withChanges(text, [
+  return applyEdits(text, [
     ...tables.map(({ start, end }) => ({ start: withBlankLine(text, start), end, text: "" })),
     ...apart.map(({ start, end }) => ({ start, end, text: "" })),
   ]);

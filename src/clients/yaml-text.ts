@@ -1,7 +1,7 @@
 /** YAML: where its outermost keys stand, and how one of them, or an item of its list, is put there. Bun reads it. */
 import { isObject } from "../json";
 import { type Edit, type Path, SettingsFault } from "./edit";
-import { ended, faultLine, lineEnding } from "./lines";
+import { ended, faultLine, lineEnding } from "./text-edits";
 
 /** @throws SettingsFault */
 export function parseYaml(text: string): unknown {

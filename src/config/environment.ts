@@ -101,7 +101,7 @@ export function readEnvironment(
 }
 
 /** The demo keeps its books in a folder of its own: they must not mix with the real ones. */
-export const besideTheReal = (environment: Environment): Environment => ({
+export const demoEnvironment = (environment: Environment): Environment => ({
   ...environment,
   ...placesIn(join(environment.home, "demo"), join),
 });

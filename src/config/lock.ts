@@ -7,7 +7,7 @@ import { closeSync, openSync } from "node:fs";
 import { ProxyError } from "../errors";
 
 /** Milliseconds. The work under the lock takes a few. */
-const patience = 5_000;
+const timeoutMs = 5_000;
 
 /**
  * Does the work while no other process does work under the same lock. It must be done when it returns: to open and close
@@ -15,9 +15,9 @@ const patience = 5_000;
  * @param path A file for the lock alone; made where it is missing, and never removed.
  * @throws ProxyError `conflict` when another process holds it for too long; the system's own error when there can be none.
  */
-export async function alone<T>(path: string, work: () => T): Promise<T> {
+export async function withLock<T>(path: string, work: () => T): Promise<T> {
   closeSync(openSync(path, "a", 0o600));
-  const deadline = performance.now() + patience;
+  const deadline = performance.now() + timeoutMs;
   for (;;) {
     const lock = take(path);
     if (!lock) {

@@ -2,8 +2,8 @@
 
 import { ProxyError } from "../errors";
 import { isObject } from "../json";
-import { isMask, unmasked } from "./marks";
 import { configSchema, parseConfig, refuseInherited } from "./schema";
+import { isMask, unmasked } from "./secrets";
 
 /** What the owner set, as the file has it: no defaults, every key as it was spelled. */
 export type Stored = Readonly<Record<string, unknown>>;

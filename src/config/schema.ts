@@ -65,7 +65,7 @@ const provider = z.strictObject({
     .describe("How the key is sent: in `x-api-key`, or as `Authorization: Bearer`."),
 });
 
-const atMost = (most: number) => (record: object) => Object.keys(record).length <= most;
+const atMost = (max: number) => (record: object) => Object.keys(record).length <= max;
 
 /** Each key bears a description; `secret` values (`secretByName`: those of such names) are never shown, `restart` keys are read from the file at start only. */
 export const configSchema = z

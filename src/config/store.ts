@@ -5,11 +5,11 @@ import { basename, dirname } from "node:path";
 import { ProxyError } from "../errors";
 import { openApplied } from "./applied";
 import { readPrivate, writePrivate } from "./files";
-import { jsonFault, type Place, placeOf } from "./json-fault";
-import { alone } from "./lock";
-import { configKeys, valueAt } from "./marks";
+import { findJsonError, positionOf, type TextPosition } from "./json-position";
+import { withLock } from "./lock";
 import { patched, type Stored } from "./patch";
 import { type Config, parseConfig, spell } from "./schema";
+import { configKeys, valueAt } from "./secrets";
 
 export type { Stored } from "./patch";
 
@@ -41,7 +41,7 @@ export interface ConfigStore {
    */
   change(patch: Stored, options?: ChangeOptions): Promise<void>;
   /** Looks at the file now. */
-  look(): void;
+  reload(): void;
   /** Looks at the file twice a second from now on. */
   follow(listener: Listener): void;
   close(): void;
@@ -171,12 +171,12 @@ export function openConfig(path: string): ConfigStore {
       plan(patch, options);
       try {
         mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-        await alone(`${path}.lock`, () => change(patch, options));
+        await withLock(`${path}.lock`, () => change(patch, options));
       } catch (thrown) {
         throw asWriteFailure(thrown);
       }
     },
-    look,
+    reload: look,
     follow(given) {
       listener = given;
       timer ??= setInterval(look, lookEvery).unref();
@@ -217,7 +217,7 @@ function parseText(path: string, text: string): Stored {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new ProxyError("invalid_request", `${path} is not valid JSON at ${inWords(jsonFault(text))}.`, { cause });
+    throw new ProxyError("invalid_request", `${path} is not valid JSON at ${inWords(findJsonError(text))}.`, { cause });
   }
 }
 
@@ -227,7 +227,7 @@ function parseStored(path: string, text: string, stored: unknown): Config {
   } catch (thrown) {
     if (!(thrown instanceof ProxyError)) throw thrown;
     const { param } = thrown.details;
-    const place = param === undefined ? "" : ` at ${inWords(placeOf(text, param, spell))}`;
+    const place = param === undefined ? "" : ` at ${inWords(positionOf(text, param, spell))}`;
     throw new ProxyError(thrown.kind, `${path} was not accepted${place}: ${thrown.message}`, {
       ...thrown.details,
       cause: thrown,
@@ -235,7 +235,7 @@ function parseStored(path: string, text: string, stored: unknown): Config {
   }
 }
 
-const inWords = ({ line, column }: Place) => `line ${line}, column ${column}`;
+const inWords = ({ line, column }: TextPosition) => `line ${line}, column ${column}`;
 
 /** A file that somebody is mending is not overwritten. */
 function readForChange(path: string, read: () => Reading): Reading {

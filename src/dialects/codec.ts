@@ -25,13 +25,13 @@ export interface Codec {
   encodeRequest(
     conversation: Conversation,
     model: ModelFacts,
-    wishes?: Wishes,
+    options?: TranslationOptions,
   ): { body: JsonObject; dropped: string[] };
   /**
    * Headers that only this dialect has, for a body as it goes up.
    * @param client What the client sent; null when it spoke another dialect.
    */
-  requestHeaders?(client: Headers | null, body: JsonObject, model: ModelFacts): HeaderMend;
+  requestHeaders?(client: Headers | null, body: JsonObject, model: ModelFacts): HeaderFixup;
   /** The request without what only the account could read that made it; for a retry when the upstream says so. */
   repairRequest?(body: JsonObject): JsonObject;
   /** The request with tool schemas that are not refused; for a retry when one was. Undefined where there is nothing to mend. */
@@ -39,28 +39,28 @@ export interface Codec {
   /** What the client calls its session, where the dialect has a word for it; read as it was sent. */
   session?(body: JsonObject): unknown;
   /** What a passthrough must know of the request to mend its reply. */
-  asked(body: JsonObject): Asked;
+  replyContext(body: JsonObject): ReplyContext;
   /** The few edits a request of this dialect may need on its way to an upstream of the same dialect. */
-  mendRequest(body: JsonObject, model: ModelFacts, wishes?: Wishes): RequestMend;
+  fixRequest(body: JsonObject, model: ModelFacts, wishes?: TranslationOptions): RequestFixup;
 
   /** A full reply. Never throws: what cannot be read ends in an `error` event. */
   decodeReply(body: unknown): ReplyEvent[];
   /** The events as one body, for the conversation that asked. Not for events that end in `error`: the caller looks first. */
   encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): JsonObject;
-  /** The same body, or a mended copy, and the names of the mends. */
-  mendReply(body: JsonObject, asked: Asked): { body: JsonObject; mends: string[] };
+  /** The same body, or a mended copy, and the names of the fixups. */
+  fixReply(body: JsonObject, asked: ReplyContext): { body: JsonObject; fixups: string[] };
 
   /** Frames to events, of the first of several replies if more than one was asked for. Keeps the grammar whatever the frames are; frames after the terminal one are ignored. */
-  decodeStream(asked?: Pick<Asked, "replies">): Stage<SseFrame, ReplyEvent>;
+  decodeStream(context?: Pick<ReplyContext, "replies">): Stage<SseFrame, ReplyEvent>;
   /** Events to frames, for the conversation that asked; the terminal frames follow `finish` or `error`. */
   encodeStream(asked: Conversation): ToClient<ReplyEvent>;
-  /** Frames to the same frames, but for the mends; `mended` is told each mend's name once. */
-  mendStream(asked: Asked, mended: (name: string) => void): ToClient<SseFrame>;
+  /** Frames to the same frames, but for the fixups; `mended` is told each mend's name once. */
+  fixStream(asked: ReplyContext, mended: (name: string) => void): ToClient<SseFrame>;
   /**
    * Gathers the frames of a stream, up to its end, into what a full reply of the same words would be.
    * @param tell The names of what had to be mended for it.
    */
-  collectStream(tell: (mend: string) => void): Collector;
+  collectStream(tell: (fixup: string) => void): Collector;
   /** How a frame ends the stream, judged by itself: for frames that a decoder cannot follow. Undefined when it does not. */
   endIn?(frame: SseFrame): ReplyEvent | undefined;
 
@@ -76,7 +76,7 @@ export interface Collector {
 }
 
 /** What a passthrough knows of the request it answers. */
-export interface Asked {
+export interface ReplyContext {
   /** The model id the client used: replies carry it. */
   model: string;
   /** The client asked for the usage chunk of a chat stream. */
@@ -86,23 +86,23 @@ export interface Asked {
 }
 
 /** What the owner of the proxy decides about requests. */
-export interface Wishes {
+export interface TranslationOptions {
   /** Tools that search the web are sent to an upstream that has them. */
   webSearch: boolean;
 }
 
-export interface HeaderMend {
+export interface HeaderFixup {
   headers: Record<string, string>;
   /** What we added of our own, for the history. */
-  mends: string[];
+  fixups: string[];
 }
 
 /** Top-level members of the client's JSON to set and to remove; every other byte stays as it is. */
-export interface RequestMend {
+export interface RequestFixup {
   set: JsonObject;
   remove: string[];
-  /** The mends' names, for the history. */
-  mends: string[];
+  /** The fixups' names, for the history. */
+  fixups: string[];
   /** What was taken from who asked, or added; missing where nothing was. */
   dropped?: string[];
 }
@@ -112,7 +112,7 @@ export type ToClient<In> = (next: Sink<SseFrame>) => ClientSink<In>;
 
 export interface ClientSink<In> extends Sink<In> {
   /** The upstream was silent for a while: say something the dialect's clients count as life and nothing else. */
-  beat(): void;
+  keepAlive(): void;
   /** The stream broke: end it with an error in the dialect's own words. After the terminal frame it does nothing. */
   fail(error: ReplyError): void;
 }

@@ -1,14 +1,14 @@
 /** The tokens an image costs, by its width and height, which stand near the beginning of its file. */
 
 /** What an image costs at most, and when its size cannot be read: larger ones are scaled down. */
-const mostTokens = 1600;
+const maxTokens = 1600;
 const pixelsPerToken = 750;
 
 /** @param base64 The image's bytes; undefined for one that is only linked to. */
 export function imageTokens(base64: string | undefined): number {
   const size = base64 === undefined ? undefined : imageSize(Buffer.from(base64.slice(0, 64 * 1024), "base64"));
-  if (!size) return mostTokens;
-  return Math.min(mostTokens, Math.max(1, Math.ceil((size.width * size.height) / pixelsPerToken)));
+  if (!size) return maxTokens;
+  return Math.min(maxTokens, Math.max(1, Math.ceil((size.width * size.height) / pixelsPerToken)));
 }
 
 interface Size {

@@ -1,6 +1,6 @@
 /** What OpenAI's two dialects, chat and responses, spell alike. */
 import { kinds, type ProxyError } from "../errors";
-import type { Bag, JsonObject, Turn } from "./hub/conversation";
+import type { JsonObject, Turn, WithExtras } from "./hub/conversation";
 
 /** Who speaks, by the word of the wire. */
 export const roles: Record<string, Turn["role"]> = {
@@ -11,8 +11,8 @@ export const roles: Record<string, Turn["role"]> = {
 };
 
 /** What only this family has words for; nothing at all where there is nothing. */
-export function bagOf(members: JsonObject | undefined): Bag {
-  return members && Object.keys(members).length > 0 ? { extra: { openai: members } } : {};
+export function extrasOf(members: JsonObject | undefined): WithExtras {
+  return members && Object.keys(members).length > 0 ? { extras: { openai: members } } : {};
 }
 
 /** What the client calls its session. */

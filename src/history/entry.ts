@@ -45,7 +45,7 @@ const columns = {
   nano_credits: "INTEGER",
   premium_units: "REAL",
   /** JSON array of names. */
-  mends: "TEXT NOT NULL",
+  fixups: "TEXT NOT NULL",
   /** JSON array of names. */
   dropped: "TEXT NOT NULL",
 } as const;
@@ -73,10 +73,10 @@ export type Row = Entry & { id: number };
 const limits: Partial<Record<keyof Entry, number>> = {
   error_message: 1_000,
   attempts: 4_000,
-  mends: 4_000,
+  fixups: 4_000,
   dropped: 4_000,
 };
-const lists: Set<string> = new Set<keyof Entry>(["attempts", "mends", "dropped"]);
+const lists: Set<string> = new Set<keyof Entry>(["attempts", "fixups", "dropped"]);
 
 /** With texts that fit, as a copy where one did not: a text loses its end, a JSON array its last members. */
 export function cut<Told extends Partial<Entry>>(entry: Told): Told {
@@ -120,7 +120,7 @@ const indexed: (keyof Entry)[] = [
   "http_status",
 ];
 
-const hasColumn = (database: Database, name: keyof Entry) =>
+const hasColumn = (database: Database, name: string) =>
   database.query("SELECT 1 FROM pragma_table_info('requests') WHERE name = ?").get(name) !== null;
 
 /** Step 1 makes the table with every column of today; a later step must find its column there or add it. */
@@ -139,5 +139,8 @@ export const migrations: Migration[] = [
   (database) => {
     if (!hasColumn(database, "account_key")) database.run("ALTER TABLE requests ADD COLUMN account_key TEXT");
     database.run("CREATE INDEX requests_account_key ON requests (account_key)");
+  },
+  (database) => {
+    if (hasColumn(database, "mends")) database.run("ALTER TABLE requests RENAME COLUMN mends TO fixups");
   },
 ];

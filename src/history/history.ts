@@ -2,20 +2,20 @@
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { ProxyError } from "../errors";
-import { openColumns } from "./columns";
+import { openAggregate, type Totals } from "./aggregate";
+import { openColumnCache } from "./column-cache";
 import { fileIdentity, isBusy, isDamage, mayPass, moveAside, openDatabase, sqliteCode } from "./database";
 import { cut, type Entry, insertEntry, migrations, type Row } from "./entry";
-import { type Filters, type Page, readPage } from "./page";
+import { type Filters, type HistoryPage, readPage } from "./page";
 import { countRows, pruneRows } from "./prune";
-import { openQueue } from "./queue";
 import { type Dimension, type Statistics, statisticsOf } from "./statistics";
 import { openSteadyClock } from "./steady-clock";
-import { openTally, type Totals } from "./tally";
+import { openWriteBehind } from "./write-behind";
 
+export type { Totals } from "./aggregate";
 export type { Entry, Row } from "./entry";
-export type { Filters, Page } from "./page";
+export type { Filters, HistoryPage as Page } from "./page";
 export type { Dimension, Group, Statistics } from "./statistics";
-export type { Totals } from "./tally";
 
 /** What is remembered of exchanges. Its troubles are its own: only questions may throw, an `internal`. */
 export interface History {
@@ -24,7 +24,7 @@ export interface History {
   /** Writes what waits, now; true when all of it is on disk. */
   flush(): boolean;
   /** @param cursor A page's `next_cursor_id`; the newest rows when missing. */
-  list(filters: Filters, limit: number, cursor?: number): Page;
+  list(filters: Filters, limit: number, cursor?: number): HistoryPage;
   get(requestId: string): Row | undefined;
   count(): number;
   /** When the oldest exchange that is remembered started, Unix ms. */
@@ -131,10 +131,10 @@ export function openHistory(path: string, options: HistoryOptions): History {
     }
   };
 
-  const columns = openColumns(ask);
+  const columns = openColumnCache(ask);
 
   let written = 0;
-  const queue = openQueue<Entry>({
+  const queue = openWriteBehind<Entry>({
     warn,
     now,
     write(entries) {
@@ -209,8 +209,8 @@ function noHistory(error: unknown, warn: (sentence: string) => void): History {
     count: () => 0,
     oldest: () => undefined,
     lastOf: () => undefined,
-    totals: async () => openTally().totals(),
-    statistics: async (_filters, by) => ({ by, totals: openTally().totals(), groups: [], others: null }),
+    totals: async () => openAggregate().totals(),
+    statistics: async (_filters, by) => ({ by, totals: openAggregate().totals(), groups: [], others: null }),
     prune: async () => {},
     degraded: true,
     close() {},

@@ -22,7 +22,7 @@ export interface Filters {
 }
 
 /** The newest first. */
-export interface Page {
+export interface HistoryPage {
   items: Row[];
   /** Asks for the rows after these; null on the last page. */
   next_cursor_id: number | null;
@@ -43,7 +43,7 @@ export const nameColumns = [
 export type NameColumn = (typeof nameColumns)[number];
 
 /** @param cursor The id before which the page begins; the newest row when missing. */
-export function readPage(database: Database, filters: Filters, limit: number, cursor?: number): Page {
+export function readPage(database: Database, filters: Filters, limit: number, cursor?: number): HistoryPage {
   const { sql, values } = pageQuery(database, filters, limit + 1, cursor);
   const rows = database.query(sql).all(values) as Row[];
   const items = rows.slice(0, limit);

@@ -17,7 +17,7 @@ export interface PruneParts {
 const atOnce = 100;
 const busyPauseMs = 50;
 /** Another program may hold the file for some seconds: then it is the next time's turn. */
-const mostBusy = 100;
+const maxBusy = 100;
 
 /** @throws SQLite's own error. */
 export async function pruneRows(parts: PruneParts): Promise<void> {
@@ -36,7 +36,7 @@ async function removeSteps({ use, closed }: PruneParts, which: string, bound: nu
         return;
       await wait(0);
     } catch (error) {
-      if (!isBusy(error) || ++busy === mostBusy) throw error;
+      if (!isBusy(error) || ++busy === maxBusy) throw error;
       await wait(busyPauseMs);
     }
   }

@@ -1,7 +1,8 @@
 /** What many exchanges come to together: totals, and groups of them. Unknown stays unknown: null, and counted apart. */
-import type { Block, Columns } from "./columns";
+
+import { type Aggregate, openAggregate, type Totals } from "./aggregate";
+import type { ColumnBlock, ColumnCache } from "./column-cache";
 import { type Filters, type NameColumn, nameColumns } from "./page";
-import { openTally, type Tally, type Totals } from "./tally";
 
 /** What groups may be made by. Hours and days are those of this machine's clock. */
 export const dimensions = ["hour", "day", "status_class", ...nameColumns] as const;
@@ -24,17 +25,17 @@ export interface Statistics {
 }
 
 /** Of more groups the newest are kept apart. */
-const mostGroups = 5_000;
+const maxGroups = 5_000;
 /** Other work has its turn after the groups of so many exchanges are told. */
 const rowsInOneTurn = 50_000;
 
 /** @param by Two dimensions at most. */
-export async function statisticsOf(columns: Columns, filters: Filters, by: Dimension[]): Promise<Statistics> {
+export async function statisticsOf(columns: ColumnCache, filters: Filters, by: Dimension[]): Promise<Statistics> {
   const narrowed = nameColumns.filter((name) => filters[name] !== undefined);
   const names = [...new Set([...narrowed, ...by.filter(isName)])];
-  const groups = new Map<string, { values: Value[]; tally: Tally }>();
-  const total = openTally();
-  const others = openTally();
+  const groups = new Map<string, { values: Value[]; aggregate: Aggregate }>();
+  const total = openAggregate();
+  const others = openAggregate();
   for await (const block of columns.read(names, filters)) {
     const matches = matcher(block, filters);
     if (!matches) continue;
@@ -62,26 +63,26 @@ export async function statisticsOf(columns: Columns, filters: Filters, by: Dimen
   await new Promise(setImmediate);
   return { by, totals, groups: await tellGroups(), others: others.count > 0 ? others.totals() : null };
 
-  function tallyFor(values: Value[]): Tally {
+  function tallyFor(values: Value[]): Aggregate {
     const key = JSON.stringify(values.map(({ told, from }) => [told, from]));
     const known = groups.get(key);
-    if (known) return known.tally;
-    if (groups.size >= mostGroups) return others;
-    const tally = openTally();
-    groups.set(key, { values, tally });
-    return tally;
+    if (known) return known.aggregate;
+    if (groups.size >= maxGroups) return others;
+    const aggregate = openAggregate();
+    groups.set(key, { values, aggregate: aggregate });
+    return aggregate;
   }
 
   async function tellGroups(): Promise<Group[]> {
     const start = (values: Value[]) => values.find(({ from }) => from !== undefined)?.from ?? 0;
     const inOrder = [...groups.values()].sort(
-      (a, b) => start(b.values) - start(a.values) || b.tally.count - a.tally.count,
+      (a, b) => start(b.values) - start(a.values) || b.aggregate.count - a.aggregate.count,
     );
     const told: Group[] = [];
     let inThisTurn = 0;
-    for (const { values, tally } of inOrder) {
-      told.push({ key: keyOf(values), filters: narrow(filters, values), ...tally.totals() });
-      inThisTurn += 100 + tally.count;
+    for (const { values, aggregate } of inOrder) {
+      told.push({ key: keyOf(values), filters: narrow(filters, values), ...aggregate.totals() });
+      inThisTurn += 100 + aggregate.count;
       if (inThisTurn < rowsInOneTurn) continue;
       inThisTurn = 0;
       await new Promise(setImmediate);
@@ -93,7 +94,7 @@ export async function statisticsOf(columns: Columns, filters: Filters, by: Dimen
 const isName = (dimension: Dimension): dimension is NameColumn => nameColumns.some((name) => name === dimension);
 
 /** Whether a row of the block passes the filters; undefined when none can. The same as the conditions of a page. */
-function matcher(block: Block, filters: Filters): ((row: number) => boolean) | undefined {
+function matcher(block: ColumnBlock, filters: Filters): ((row: number) => boolean) | undefined {
   const { stream, status, status_class, has_error, from_ms, to_ms } = filters;
   const tests: ((row: number) => boolean)[] = [];
   for (const name of nameColumns) {
@@ -133,7 +134,7 @@ interface Coder {
   value(code: number): Value;
 }
 
-function coder(block: Block, dimension: Dimension): Coder {
+function coder(block: ColumnBlock, dimension: Dimension): Coder {
   if (isName(dimension)) {
     const { codes, values } = block.names[dimension]!;
     return { code: (row) => codes[row]!, value: (code) => ({ dimension, told: values[code]! }) };

@@ -1,7 +1,7 @@
 /** The body of an answer, read under the clock of its call: nobody reads one in another way. */
 import { ProxyError } from "../errors";
 import type { CallClock } from "./clock";
-import { unreachable } from "./unreachable";
+import { networkError } from "./network-errors";
 
 /** What came back from a call out. */
 export interface CallResponse {
@@ -62,7 +62,7 @@ export function openBody(
         return undefined;
       } catch (thrown) {
         end();
-        throw clock.signal.aborted ? clock.signal.reason : unreachable(thrown, url, who);
+        throw clock.signal.aborted ? clock.signal.reason : networkError(thrown, url, who);
       } finally {
         clock.heard();
       }
@@ -77,16 +77,16 @@ export function openBody(
 
 /**
  * A body piece by piece, unless it is larger than it may be; who stops reading lets it go.
- * @param most Bytes.
+ * @param max Bytes.
  * @throws As {@link ResponseBody.read}, and ProxyError `upstream` when it is larger.
  */
-export async function* piecesOf(body: ResponseBody, most: number): AsyncGenerator<Uint8Array, void> {
+export async function* piecesOf(body: ResponseBody, max: number): AsyncGenerator<Uint8Array, void> {
   let size = 0;
   try {
     for (let piece = await body.read(); piece; piece = await body.read()) {
       size += piece.length;
-      if (size > most)
-        throw new ProxyError("upstream", `${body.who} sent an answer of over ${Math.round(most / 1024 / 1024)} MiB.`);
+      if (size > max)
+        throw new ProxyError("upstream", `${body.who} sent an answer of over ${Math.round(max / 1024 / 1024)} MiB.`);
       yield piece;
     }
   } finally {
@@ -96,30 +96,30 @@ export async function* piecesOf(body: ResponseBody, most: number): AsyncGenerato
 
 /**
  * A whole body, unless it is larger than it may be.
- * @param most Bytes.
+ * @param max Bytes.
  * @throws As {@link piecesOf}.
  */
-export async function readBody({ body }: Pick<CallResponse, "body">, most: number): Promise<Uint8Array> {
-  const pieces = await Array.fromAsync(piecesOf(body, most));
+export async function readBody({ body }: Pick<CallResponse, "body">, max: number): Promise<Uint8Array> {
+  const pieces = await Array.fromAsync(piecesOf(body, max));
   return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
 }
 
 /** The same as text. */
-export async function readText(response: Pick<CallResponse, "body">, most: number): Promise<string> {
-  return Buffer.from(await readBody(response, most)).toString();
+export async function readText(response: Pick<CallResponse, "body">, max: number): Promise<string> {
+  return Buffer.from(await readBody(response, max)).toString();
 }
 
 /**
  * The first bytes of an answer as text: enough for an error's message, however much is sent and however slowly.
- * @param most Bytes.
- * @param within Milliseconds; what is there by then is what counts.
+ * @param max Bytes.
+ * @param timeoutMs Milliseconds; what is there by then is what counts.
  */
-export async function readStart({ body }: Pick<CallResponse, "body">, most: number, within = 5000): Promise<string> {
+export async function readStart({ body }: Pick<CallResponse, "body">, max: number, timeoutMs = 5000): Promise<string> {
   const pieces: Uint8Array[] = [];
   let size = 0;
-  const timer = setTimeout(body.cancel, within);
+  const timer = setTimeout(body.cancel, timeoutMs);
   try {
-    for (let piece = await body.read(); piece && size < most; piece = await body.read()) {
+    for (let piece = await body.read(); piece && size < max; piece = await body.read()) {
       pieces.push(piece);
       size += piece.length;
     }
@@ -129,5 +129,5 @@ export async function readStart({ body }: Pick<CallResponse, "body">, most: numb
     clearTimeout(timer);
     body.cancel();
   }
-  return Buffer.concat(pieces).subarray(0, most).toString();
+  return Buffer.concat(pieces).subarray(0, max).toString();
 }

@@ -1,6 +1,6 @@
 /** How long a call out may take: every wait for an upstream, for its headers and for each piece of its body, is measured here. */
 import { ProxyError } from "../errors";
-import { inSeconds, silent } from "./unreachable";
+import { inSeconds, silenceError } from "./network-errors";
 
 /** Milliseconds. */
 export interface CallLimits {
@@ -58,7 +58,7 @@ export function startClock(limits: CallLimits, who: string, url: string, caller?
     const passed = now - startedAt;
     const left = Math.min(limits[stage] - silence, limits.total - passed);
     if (left > 0) timer = setTimeout(judge, Math.ceil(left));
-    else if (stage === "headers") end(silent(url, who, Math.min(limits.headers, limits.total)));
+    else if (stage === "headers") end(silenceError(url, who, Math.min(limits.headers, limits.total)));
     else end(new ProxyError("timeout", passed < limits.total ? mute(who, limits.idle) : endless(who, limits.total)));
   };
 

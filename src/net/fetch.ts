@@ -2,9 +2,9 @@
 import { codeOf, ProxyError } from "../errors";
 import { type CallResponse, openBody } from "./body";
 import { type CallLimits, startClock } from "./clock";
+import { networkError, tunnelStatus } from "./network-errors";
 import { isLoopbackUrl } from "./proxy";
 import { watchConnection } from "./reuse";
-import { tunnelStatus, unreachable } from "./unreachable";
 
 export interface OutgoingCall {
   method: "GET" | "POST";
@@ -44,7 +44,7 @@ export async function callOut(url: string, call: OutgoingCall): Promise<CallResp
     const brokeAtOnce = codeOf(thrown) === "ECONNRESET" && performance.now() - sentAt < 250;
     // A proxy that declines will decline again, and may count wrong passwords.
     const declined = (tunnelStatus(thrown) ?? 500) < 500;
-    const error = unreachable(thrown, url, call.who);
+    const error = networkError(thrown, url, call.who);
     let { headers } = call;
     if (brokeAtOnce && call.method === "POST") {
       if (!call.resent || !connection.wasKept()) throw error;
@@ -62,7 +62,7 @@ async function callAgain(url: string, call: OutgoingCall): Promise<CallResponse>
     return await callOnce(url, call, false);
   } catch (thrown) {
     if (call.signal?.aborted || thrown instanceof ProxyError) throw thrown;
-    throw unreachable(thrown, url, call.who);
+    throw networkError(thrown, url, call.who);
   }
 }
 

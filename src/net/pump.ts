@@ -14,7 +14,7 @@ export interface Chain {
   /** The reply's terminal event is out: whatever the upstream still sends is of no use. */
   isOver(): boolean;
   /** Nothing has gone to the client for a while: put something harmless into the output. */
-  beat(): void;
+  keepAlive(): void;
   /** Something broke: put the error into the output. Does nothing when the terminal event is out. */
   fail(error: ProxyError): void;
   /** Called once, when nothing more will be sent. */
@@ -114,7 +114,7 @@ export function pump(upstream: ResponseBody, chain: Chain, beat: number, gone: A
     sentAt = now;
     begun.resolve();
     if ((controller.desiredSize ?? 0) <= 0) return;
-    chain.beat();
+    chain.keepAlive();
     const output = chain.take();
     if (output) controller.enqueue(output);
   }

@@ -15,7 +15,7 @@ export interface SseFrame {
   /** As it arrived, with its blank line; missing on frames of our own making. */
   bytes?: Uint8Array;
   /** On a frame without data that stands for many, each like the one before them: the data of the last. */
-  repeats?: string;
+  template?: string;
 }
 
 /** Where frames go. */
@@ -24,14 +24,14 @@ export interface FrameSink extends Sink<SseFrame> {
    * What a next frame looks like that would be to nobody's concern: it is told in one with those behind it, neither
    * decoded nor parsed. Asked after each frame and before each chunk.
    */
-  repeat?(): Repeat | undefined;
+  pushDelta?(): DeltaTemplate | undefined;
 }
 
 /**
  * The pieces of a frame's text that must be there again, all ASCII. Between two of them stands anything that JSON allows
  * in a string where the first ends in a quote, else a whole number.
  */
-export type Repeat = readonly string[];
+export type DeltaTemplate = readonly string[];
 
 /** What one frame may weigh before the stream is given up, in bytes. */
 export const frameLimit = 16 * 1024 * 1024;
@@ -53,19 +53,19 @@ export function readSse(next: FrameSink): Sink<Uint8Array> {
       const text = latin1(buffer);
       const ascii = isAscii(buffer);
       const frameEnd = text.includes("\r") ? anyFrameEnd : lineFeedFrameEnd;
-      let repeat = next.repeat?.();
+      let repeat = next.pushDelta?.();
       let start = 0;
       for (;;) {
         const last = repeat && lastRepeat(text, start, repeat);
         if (last) {
-          next.push({ bytes: part(buffer, start, last.end), repeats: last.data });
+          next.push({ bytes: part(buffer, start, last.end), template: last.data });
           start = last.end;
         }
         const end = frameEnd(text, start);
         if (end === -1) break;
         const bytes = part(buffer, start, end);
         next.push(readFrame(ascii ? text.slice(start, end) : decoder.decode(bytes), bytes));
-        repeat = next.repeat?.();
+        repeat = next.pushDelta?.();
         start = end;
       }
       held.keep(buffer, start);
@@ -90,7 +90,7 @@ const part = (buffer: Uint8Array, start: number, end: number): Uint8Array =>
   start === 0 && end === buffer.length ? buffer : buffer.subarray(start, end);
 
 /** The end of the repeats that stand at the start, and the data of the last of them. */
-function lastRepeat(text: string, start: number, repeat: Repeat): { end: number; data: string } | undefined {
+function lastRepeat(text: string, start: number, repeat: DeltaTemplate): { end: number; data: string } | undefined {
   let at = start;
   let end = start;
   for (let found = repeatEnd(text, start, repeat); found !== -1; found = repeatEnd(text, end, repeat)) {
@@ -100,7 +100,7 @@ function lastRepeat(text: string, start: number, repeat: Repeat): { end: number;
   return end === start ? undefined : { end, data: text.slice(text.indexOf("data: ", at) + 6, end - 2) };
 }
 
-function repeatEnd(text: string, start: number, repeat: Repeat): number {
+function repeatEnd(text: string, start: number, repeat: DeltaTemplate): number {
   let at = start;
   for (let number = 0; number < repeat.length; number++) {
     const piece = repeat[number]!;

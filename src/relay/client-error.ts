@@ -1,7 +1,7 @@
 /** A failure as a client is told of it, so that it repeats the request where that helps and shows the sentence where not. */
 import { sleepsThroughRests } from "../clients/agent-names";
 import type { Dialect } from "../dialects/hub/conversation";
-import { againOf, type Kind, ProxyError } from "../errors";
+import { againOf, type ErrorKind, ProxyError } from "../errors";
 
 /**
  * The status that this dialect's clients show at once, with our sentence and after one request. Measured by
@@ -12,7 +12,7 @@ import { againOf, type Kind, ProxyError } from "../errors";
 const shownAtOnce: Record<Dialect, number> = { messages: 424, responses: 400, chat: 424 };
 
 /** The request itself is at fault, or its sender: the status says which, as the dialects' own services say it. */
-const requestFaults: ReadonlySet<Kind> = new Set([
+const requestFaults: ReadonlySet<ErrorKind> = new Set([
   "invalid_request",
   "authentication",
   "permission",

@@ -9,9 +9,9 @@ import {
 } from "../dialects/embeddings";
 import { readText } from "../net/body";
 import type { Visitor } from "../net/guard";
-import { beginExchange, type Exchange } from "./exchange";
+import { sendWithFailover } from "./failover";
 import { readIncoming } from "./incoming";
-import { send } from "./send";
+import { openRequestRecord, type RequestRecord } from "./request-record";
 import { chooseEmbeddingsTarget, type Target } from "./target";
 
 /** Texts of one upstream call, where the catalogue does not say how many a model takes. */
@@ -21,26 +21,26 @@ const answerLimit = 64 * 1024 * 1024;
 
 /** @throws ProxyError for the door to speak; its row is written. */
 export async function embed(app: App, request: Request, caller: Visitor): Promise<Response> {
-  const exchange = beginExchange(app, request, caller, "embeddings");
+  const record = openRequestRecord(app, request, caller, "embeddings");
   try {
     const incoming = await readIncoming(request);
     caller.keepOpen();
-    exchange.asked(incoming);
+    record.setRequest(incoming);
     const { texts, base64, dimensions } = decodeEmbeddingsRequest(incoming.body);
     const target = await chooseEmbeddingsTarget(app, incoming.model);
-    exchange.routed(target, { initiator: "agent", reason: "embeddings are nobody's turn", vision: false });
+    record.setTarget(target, { initiator: "agent", reason: "embeddings are nobody's turn", vision: false });
 
     const all: Embeddings = { vectors: [], tokens: 0 };
     for (const batch of inBatches(texts, target.model.limits.inputs ?? usualInputs)) {
-      const { vectors, tokens } = await embedBatch(app, target, batch, dimensions, exchange);
+      const { vectors, tokens } = await embedBatch(app, target, batch, dimensions, record);
       all.vectors.push(...vectors);
       all.tokens += tokens;
     }
-    exchange.usage({ input: all.tokens, output: 0 });
-    exchange.end(200);
+    record.addUsage({ input: all.tokens, output: 0 });
+    record.end(200);
     return Response.json(encodeEmbeddings(incoming.model, all, base64));
   } catch (thrown) {
-    throw exchange.failed(thrown);
+    throw record.fail(thrown);
   }
 }
 
@@ -53,9 +53,9 @@ async function embedBatch(
   target: Target,
   texts: string[],
   dimensions: unknown,
-  exchange: Exchange,
+  exchange: RequestRecord,
 ): Promise<Embeddings> {
-  return send(
+  return sendWithFailover(
     app,
     target,
     {
@@ -67,7 +67,7 @@ async function embedBatch(
     },
     exchange,
     async (response) => {
-      exchange.firstByte();
+      exchange.markFirstByte();
       return decodeEmbeddings(await readText(response, answerLimit), texts.length);
     },
   );

@@ -38,20 +38,20 @@ export async function readIncoming(request: Request): Promise<Incoming> {
 
 /**
  * The request's body as a JSON object, whatever content type it claims, decompressed where it is compressed.
- * @param most Bytes, compressed or plain.
+ * @param max Bytes, compressed or plain.
  * @param parse Gives undefined for what is no JSON.
  */
 export async function readJson(
   request: Request,
-  most = bodyLimit,
+  max = bodyLimit,
   parse: (text: string) => unknown = parseJson,
 ): Promise<Pick<Incoming, "bytes" | "body">> {
   refuseCharsets(request.headers);
-  const sent = await readBytes(request, most);
+  const sent = await readBytes(request, max);
   // No JSON begins with a byte order mark.
   const bytes = sent[0] === 0xef && sent[1] === 0xbb && sent[2] === 0xbf ? sent.subarray(3) : sent;
   if (!isUtf8(bytes)) throw new ProxyError("invalid_request", "The request body is not valid UTF-8.");
-  const body = parse(textOf(bytes));
+  const body = parse(bodyText(bytes));
   if (body === undefined) throw new ProxyError("invalid_request", "The request body is not valid JSON.");
   if (!isObject(body)) throw new ProxyError("invalid_request", "The request body must be a JSON object.");
   if (isDeeperThan(body, depthLimit))
@@ -83,34 +83,34 @@ function refuseCharsets(headers: Headers): void {
     throw new ProxyError("unsupported_media", `The request body must be UTF-8, not ${charset}.`);
 }
 
-async function readBytes(request: Request, most: number): Promise<Uint8Array> {
+async function readBytes(request: Request, max: number): Promise<Uint8Array> {
   const tooLarge = () =>
-    new ProxyError("too_large", `The request body is over ${most / 1024 / 1024} MiB.`, {
+    new ProxyError("too_large", `The request body is over ${max / 1024 / 1024} MiB.`, {
       headers: { connection: "close" },
     });
-  if (Number(request.headers.get("content-length") ?? 0) > most) throw tooLarge();
+  if (Number(request.headers.get("content-length") ?? 0) > max) throw tooLarge();
   const encoding = encodingOf(request.headers);
   if (encoding === undefined && request.headers.has("content-length")) return request.bytes();
-  const sent = upTo(most, request.body ?? [], tooLarge);
-  const plain = encoding === undefined ? sent : upTo(most, decompress(sent, encoding), tooLarge);
+  const sent = upTo(max, request.body ?? [], tooLarge);
+  const plain = encoding === undefined ? sent : upTo(max, decompress(sent, encoding), tooLarge);
   return Buffer.concat(await Array.fromAsync(plain));
 }
 
 async function* upTo(
-  most: number,
+  max: number,
   pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   tooLarge: () => ProxyError,
 ): AsyncGenerator<Uint8Array, void> {
   let size = 0;
   for await (const piece of pieces) {
     size += piece.length;
-    if (size > most) throw tooLarge();
+    if (size > max) throw tooLarge();
     yield piece;
   }
 }
 
 /** Of a body's bytes, which are UTF-8. A TextDecoder takes longer, which counts where a prompt has megabytes. */
-export const textOf = (body: string | Uint8Array): string =>
+export const bodyText = (body: string | Uint8Array): string =>
   typeof body === "string" ? body : Buffer.prototype.utf8Slice.call(body, 0, body.length);
 
 function isDeeperThan(value: unknown, levels: number): boolean {

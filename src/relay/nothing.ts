@@ -6,8 +6,8 @@ import { codecs } from "../dialects/codecs";
 import type { Conversation, Dialect } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
 import { gatherFrames } from "../net/sse";
-import type { Exchange } from "./exchange";
 import type { Facts } from "./incoming";
+import type { RequestRecord } from "./request-record";
 import type { Target } from "./target";
 
 /** Whether the request asks for no answer, of a model whose upstream is not Anthropic's. */
@@ -22,14 +22,14 @@ export const nothingSent: Facts = {
 };
 
 /** The empty answer, in the client's dialect. */
-export function answerNothing(conversation: Conversation, client: Dialect, exchange: Exchange): Response {
+export function answerNothing(conversation: Conversation, client: Dialect, exchange: RequestRecord): Response {
   const events: ReplyEvent[] = [
     { type: "start", id: "", model: conversation.model },
     { type: "usage", usage: { input: 0, output: 0 } },
     { type: "finish", reason: "length" },
   ];
-  for (const event of events) exchange.see(event);
-  exchange.firstByte();
+  for (const event of events) exchange.addEvent(event);
+  exchange.markFirstByte();
   exchange.end(200);
   if (!conversation.stream) return Response.json(codecs[client].encodeReply(events, conversation));
   const out = gatherFrames();

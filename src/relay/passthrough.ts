@@ -1,19 +1,19 @@
-/** Same dialect: the client's bytes go up and the upstream's bytes come down, but for the named mends. */
+/** Same dialect: the client's bytes go up and the upstream's bytes come down, but for the named fixups. */
 
-import { codecs, type Wishes } from "../dialects/codecs";
+import { codecs, type TranslationOptions } from "../dialects/codecs";
+import { cutReply, invalidEventCode } from "../dialects/hub/block-lifecycle";
 import type { Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
-import { rest } from "../dialects/hub/json";
+import { deltaTemplate } from "../dialects/hub/delta-template";
+import { omit } from "../dialects/hub/json";
 import type { Block, ReplyError, ReplyEvent } from "../dialects/hub/reply";
-import { wordsApart } from "../dialects/hub/words-apart";
-import { badEventCode, cutReply } from "../dialects/hub/writer";
 import { isObject, parseSpelt } from "../json";
 import { editedTo, editMembers } from "../net/json-edit";
-import { jsonOf, type Repeat, type SseFrame } from "../net/sse";
-import { BrokenReply } from "./answer";
-import type { Call } from "./call";
-import type { Exchange } from "./exchange";
-import { type Incoming, textOf } from "./incoming";
+import { type DeltaTemplate, jsonOf, type SseFrame } from "../net/sse";
+import { bodyText, type Incoming } from "./incoming";
+import type { RequestRecord } from "./request-record";
+import { BrokenReply } from "./respond";
 import { needsStream, type Target } from "./target";
+import type { UpstreamCall } from "./upstream-call";
 
 /**
  * A full reply that the model gives as a stream only is asked for as one, and gathered.
@@ -24,38 +24,38 @@ export function passthrough(
   incoming: Incoming,
   dialect: Dialect,
   target: Target,
-  exchange: Exchange,
-  wishes: Wishes,
+  exchange: RequestRecord,
+  options: TranslationOptions,
   clientHeaders: Headers,
   conversation?: Conversation,
-): Call {
+): UpstreamCall {
   const codec = codecs[dialect];
   const gathers = !incoming.stream && conversation !== undefined && needsStream(conversation, target);
   const wanted = gathers ? { ...incoming.body, stream: true } : incoming.body;
-  const { set, remove, mends, dropped } = codec.mendRequest(wanted, target.model, wishes);
-  if (dropped) exchange.dropped(dropped);
+  const { set, remove, fixups, dropped } = codec.fixRequest(wanted, target.model, options);
+  if (dropped) exchange.addDropped(dropped);
   if (gathers) {
     set.stream = true;
-    mends.push("stream-gathered");
+    fixups.push("stream-gathered");
   }
-  const sent = mends.length === 0 ? incoming.bytes : editMembers(textOf(incoming.bytes), set, remove);
-  const body = mends.length === 0 ? incoming.body : { ...rest(incoming.body, new Set(remove)), ...set };
+  const sent = fixups.length === 0 ? incoming.bytes : editMembers(bodyText(incoming.bytes), set, remove);
+  const body = fixups.length === 0 ? incoming.body : { ...omit(incoming.body, new Set(remove)), ...set };
   const own = codec.requestHeaders?.(clientHeaders, body, target.model);
-  for (const mend of [...mends, ...(own?.mends ?? [])]) exchange.mended(mend);
-  const asked = codec.asked(incoming.body);
+  for (const fixup of [...fixups, ...(own?.fixups ?? [])]) exchange.addFixup(fixup);
+  const context = codec.replyContext(incoming.body);
   /** The very same body where nothing had to change. */
-  const mendReply = (json: JsonObject): JsonObject => {
-    const mended = codec.mendReply(json, asked);
-    for (const mend of mended.mends) exchange.mended(mend);
-    return mended.mends.length === 0 ? json : mended.body;
+  const fixReply = (json: JsonObject): JsonObject => {
+    const mended = codec.fixReply(json, context);
+    for (const fixup of mended.fixups) exchange.addFixup(fixup);
+    return mended.fixups.length === 0 ? json : mended.body;
   };
   const gather = () => {
-    const collector = codec.collectStream(exchange.mended);
+    const collector = codec.collectStream(exchange.addFixup);
     let last: ReplyEvent | undefined;
-    const watch = codec.decodeStream(asked)({
+    const watch = codec.decodeStream(context)({
       push(event) {
         last = event;
-        exchange.see(event);
+        exchange.addEvent(event);
       },
       end() {},
     });
@@ -69,8 +69,8 @@ export function passthrough(
         end: () => watch.end(),
       },
       text() {
-        if (last?.type === "error") throw new BrokenReply(last, exchange.brokenAtOnce === undefined);
-        return JSON.stringify(mendReply(collector.body()));
+        if (last?.type === "error") throw new BrokenReply(last, exchange.earlyError === undefined);
+        return JSON.stringify(fixReply(collector.body()));
       },
     };
   };
@@ -79,25 +79,25 @@ export function passthrough(
     body: sent,
     stream: incoming.stream || gathers,
     headers: own?.headers ?? {},
-    repaired: codec.repairRequest && (() => repairedText(codec.repairRequest!, textOf(sent))),
+    repaired: codec.repairRequest && (() => repairedText(codec.repairRequest!, bodyText(sent))),
     fitTools(text) {
       const parsed = parseSpelt(text);
       const fitted = isObject(parsed) ? codec.repairTools(parsed) : undefined;
-      for (const mend of fitted?.mends ?? []) exchange.mended(mend);
-      exchange.dropped(fitted?.dropped ?? []);
+      for (const fixup of fitted?.fixups ?? []) exchange.addFixup(fixup);
+      exchange.addDropped(fitted?.dropped ?? []);
       return fitted && editMembers(text, fitted.set, []);
     },
     full(text, json) {
-      for (const event of codec.decodeReply(json)) exchange.see(event);
-      const mended = mendReply(json);
+      for (const event of codec.decodeReply(json)) exchange.addEvent(event);
+      const mended = fixReply(json);
       return mended === json ? text : editedTo(text, json, mended);
     },
     collect: gather,
     stages(out) {
       let last: SseFrame | undefined;
-      const client = codec.mendStream(
-        asked,
-        exchange.mended,
+      const client = codec.fixStream(
+        context,
+        exchange.addFixup,
       )({
         push(frame) {
           last = frame;
@@ -110,39 +110,39 @@ export function passthrough(
       let block: Block | undefined;
       let events = 0;
       let words: string | undefined;
-      const watch = codec.decodeStream(asked)({
+      const watch = codec.decodeStream(context)({
         push(event) {
           events++;
           if (event.type === "block-delta") words = event.text;
           else if (event.type === "block-start") block = event.block;
           else if (event.type === "error") broken = event;
-          exchange.see(event);
+          exchange.addEvent(event);
         },
         end() {},
       });
-      let repeat: Repeat | undefined;
+      let repeat: DeltaTemplate | undefined;
       return {
         client: {
-          beat() {
+          keepAlive() {
             // What is said between may change what must be mended.
             repeat = undefined;
-            client.beat();
+            client.keepAlive();
           },
           fail: client.fail,
         },
         feed: {
           push(frame) {
-            if (frame.repeats !== undefined) return client.push(frame);
+            if (frame.template !== undefined) return client.push(frame);
             events = 0;
             words = undefined;
             watch.push(frame);
-            if (broken?.code === badEventCode) client.fail(broken);
+            if (broken?.code === invalidEventCode) client.fail(broken);
             else client.push(frame);
             // More of the same words change nothing in the books and need no mend. A call's are watched until it is whole.
             const isPlain = events === 1 && words !== undefined && block?.kind !== "tool-call" && last === frame;
-            repeat = isPlain ? wordsApart(frame, words!) : undefined;
+            repeat = isPlain ? deltaTemplate(frame, words!) : undefined;
           },
-          repeat: () => repeat,
+          pushDelta: () => repeat,
           end() {
             watch.end();
             client.end();
@@ -157,7 +157,7 @@ export function passthrough(
  * For an upstream that speaks the messages dialect in its own way: every byte as it came, both ways. The decoder only
  * watches; what it does not know is none of its business. A stream that is cut or is no JSON ends with an error.
  */
-export function untouched(incoming: Incoming, exchange: Exchange, who: string): Call {
+export function untouched(incoming: Incoming, exchange: RequestRecord, who: string): UpstreamCall {
   const codec = codecs.messages;
   return {
     who,
@@ -165,16 +165,16 @@ export function untouched(incoming: Incoming, exchange: Exchange, who: string): 
     stream: incoming.stream,
     headers: {},
     full(text, json) {
-      for (const event of codec.decodeReply(json)) if (event.type !== "error") exchange.see(event);
+      for (const event of codec.decodeReply(json)) if (event.type !== "error") exchange.addEvent(event);
       return text;
     },
     stages(out) {
-      const own = codec.mendStream(codec.asked(incoming.body), exchange.mended)(out);
+      const own = codec.fixStream(codec.replyContext(incoming.body), exchange.addFixup)(out);
       /** How the frame that is being read ends the stream, if it does. */
       let end: ReplyEvent | undefined;
       const watch = codec.decodeStream()({
         push(event) {
-          if (event.type !== "error" || end?.type === "error") exchange.see(event);
+          if (event.type !== "error" || end?.type === "error") exchange.addEvent(event);
         },
         end() {},
       });
@@ -182,17 +182,17 @@ export function untouched(incoming: Incoming, exchange: Exchange, who: string): 
         if (exchange.isOver) return;
         const told = { type: "error" as const, ...error };
         own.fail(told);
-        exchange.see(told);
+        exchange.addEvent(told);
       };
       return {
-        client: { beat: own.beat, fail: breakOff },
+        client: { keepAlive: own.keepAlive, fail: breakOff },
         feed: {
           push(frame) {
             if (frame.data && frame.data !== "[DONE]" && !isObject(jsonOf(frame))) return breakOff(notJson(who));
             end = codec.endIn?.(frame);
             watch.push(frame);
             // For the books, where the decoder had lost the thread.
-            if (end && !exchange.isOver) exchange.see(end);
+            if (end && !exchange.isOver) exchange.addEvent(end);
             out.push(frame);
           },
           end: () => breakOff(cutReply),

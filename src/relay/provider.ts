@@ -9,25 +9,25 @@ import type { Visitor } from "../net/guard";
 import { kindOf } from "../upstream/failure";
 import { statusOf } from "../upstream/failure-rows";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/provider";
-import { answerFull, answerStream, BrokenReply } from "./answer";
-import { beginExchange, type Exchange } from "./exchange";
 import { readFacts, readIncoming } from "./incoming";
 import { untouched } from "./passthrough";
+import { openRequestRecord, type RequestRecord } from "./request-record";
+import { BrokenReply, respondFull, respondStream } from "./respond";
 import { providerTarget } from "./target";
 
 /** @throws ProxyError for the door to speak; but for an unknown provider its row is written. */
 export async function relayToProvider(app: App, request: Request, caller: Visitor, name: string): Promise<Response> {
   const provider = app.providers.find(name);
-  const exchange = beginExchange(app, request, caller, "messages");
+  const record = openRequestRecord(app, request, caller, "messages");
   try {
     const incoming = await readIncoming(request);
     caller.keepOpen();
-    exchange.asked(incoming);
-    exchange.routed(
+    record.setRequest(incoming);
+    record.setTarget(
       providerTarget(provider, incoming.model),
       readFacts(codecs.messages, incoming.body, request.headers),
     );
-    const call = untouched(incoming, exchange, provider.who);
+    const call = untouched(incoming, record, provider.who);
     const response = await ask(
       app,
       provider,
@@ -35,18 +35,18 @@ export async function relayToProvider(app: App, request: Request, caller: Visito
         path: "/v1/messages",
         request,
         body: call.body,
-        signal: exchange.signal,
+        signal: record.signal,
         limits: callLimits(app.limits, call.stream),
       },
-      exchange,
+      record,
     );
-    if (!response.ok) return await answerRefusal(provider, response, exchange);
+    if (!response.ok) return await answerRefusal(provider, response, record);
     const answer = incoming.stream
-      ? await answerStream(app, response, call, exchange, request.signal)
-      : await answerFull(response, call, exchange);
+      ? await respondStream(app, response, call, record, request.signal)
+      : await respondFull(response, call, record);
     return withHeaders(answer, response);
   } catch (thrown) {
-    throw exchange.failed(thrown instanceof BrokenReply ? errorOf(thrown) : thrown);
+    throw record.fail(thrown instanceof BrokenReply ? errorOf(thrown) : thrown);
   }
 }
 
@@ -58,7 +58,7 @@ function errorOf({ told: { code, message } }: BrokenReply): ProxyError {
   return new ProxyError(kindOf(status), message, { code, status });
 }
 
-async function ask(app: App, provider: Provider, call: ProviderCall, exchange: Exchange): Promise<CallResponse> {
+async function ask(app: App, provider: Provider, call: ProviderCall, exchange: RequestRecord): Promise<CallResponse> {
   let sentAt = performance.now();
   const took = () => Math.round(performance.now() - sentAt);
   try {
@@ -66,23 +66,23 @@ async function ask(app: App, provider: Provider, call: ProviderCall, exchange: E
       ...call,
       retried: (why) => app.logger.debug(`Connection to ${provider.name} made a second time: ${why}.`),
       resent(error) {
-        exchange.attempted(null, error, took());
+        exchange.addAttempt(null, error, took());
         sentAt = performance.now();
       },
     });
-    exchange.attempted(null, response.status, took());
+    exchange.addAttempt(null, response.status, took());
     return response;
   } catch (thrown) {
-    exchange.attempted(null, asProxyError(thrown), took());
+    exchange.addAttempt(null, asProxyError(thrown), took());
     throw thrown;
   }
 }
 
 /** The provider's own words, where they are JSON; the exchange has failed either way. */
-async function answerRefusal(provider: Provider, response: CallResponse, exchange: Exchange): Promise<Response> {
+async function answerRefusal(provider: Provider, response: CallResponse, exchange: RequestRecord): Promise<Response> {
   const { error, text } = await readRefusal(provider, response);
   if (text === undefined) throw error;
-  exchange.failed(error);
+  exchange.fail(error);
   return withHeaders(
     new Response(text, { status: response.status, headers: { "content-type": "application/json" } }),
     response,

@@ -6,7 +6,7 @@ import type { JsonObject } from "../dialects/hub/conversation";
 import { plainWords } from "../dialects/plain-words";
 
 /** Characters of an error's message that are looked at; the rest is cut. */
-const most = 1000;
+const max = 1000;
 /** Plain words in a row that make a repetition when a request has the very same ones; fewer between quotes. */
 const longRun = 5;
 const quotedRun = 2;
@@ -18,7 +18,7 @@ const quotedRun = 2;
  * @param names What is kept besides: ids of models.
  */
 export function redact(text: string, request: JsonObject, names: readonly string[]): string {
-  const shown = decode(text).slice(0, most);
+  const shown = decode(text).slice(0, max);
   const words = wordsOf(shown);
   if (words.length === 0) return shown;
   const said = contentOf(request);
@@ -94,13 +94,13 @@ function withoutPieces({ word, start, end }: Word, text: string, said: string): 
 /** As it was before it was put into JSON, a page or an address; what stood for white space is white space. */
 function decode(text: string): string {
   return text
-    .slice(0, 4 * most)
+    .slice(0, 4 * max)
     .replace(/\\u([0-9a-f]{4})/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
     .replace(/\\[nrt]|%[0-9a-f]{2}|&(?:#\d+|#x[0-9a-f]+|[a-z]+);/gi, " ");
 }
 
 /** Characters of a value without spaces, a picture for example, that are looked at on either side. */
-const mostOfData = 4000;
+const maxOfData = 4000;
 
 /** The string values of a request, as words with one space between them; and the words of its members' names. */
 function contentOf(request: JsonObject): { text: string; keys: Set<string> } {
@@ -128,5 +128,5 @@ function contentOf(request: JsonObject): { text: string; keys: Set<string> } {
   };
 }
 
-const isData = (value: string) => value.length > 2 * mostOfData && !/\s/.test(value.slice(0, mostOfData));
-const ends = (value: string) => `${value.slice(0, mostOfData)} ${value.slice(-mostOfData)}`;
+const isData = (value: string) => value.length > 2 * maxOfData && !/\s/.test(value.slice(0, maxOfData));
+const ends = (value: string) => `${value.slice(0, maxOfData)} ${value.slice(-maxOfData)}`;

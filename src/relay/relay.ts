@@ -3,37 +3,37 @@ import { type App, callLimits } from "../app";
 import { codecs } from "../dialects/codecs";
 import type { Dialect } from "../dialects/hub/conversation";
 import type { Visitor } from "../net/guard";
-import { answerFull, answerStream } from "./answer";
-import { beginExchange } from "./exchange";
+import { affinityOf } from "./affinity-keys";
+import { sendWithFailover } from "./failover";
 import { readFacts, readIncoming } from "./incoming";
 import { answerNothing, asksNothing, nothingSent } from "./nothing";
-import { ownership } from "./owner";
 import { passthrough } from "./passthrough";
-import { send } from "./send";
+import { openRequestRecord } from "./request-record";
+import { respondFull, respondStream } from "./respond";
 import { chooseTarget } from "./target";
 import { translation } from "./translation";
 
 /** @throws ProxyError for the door to speak in the client's dialect; its row is written. */
 export async function relay(app: App, request: Request, caller: Visitor, dialect: Dialect): Promise<Response> {
-  const exchange = beginExchange(app, request, caller, dialect);
+  const record = openRequestRecord(app, request, caller, dialect);
   try {
     const incoming = await readIncoming(request);
     caller.keepOpen();
-    exchange.asked(incoming);
+    record.setRequest(incoming);
     const codec = codecs[dialect];
     codec.checkRequest(incoming.body);
     const target = await chooseTarget(app, incoming.model, dialect);
     const facts = readFacts(codec, incoming.body, request.headers);
     if (asksNothing(facts.conversation, target)) {
-      exchange.routed(target, nothingSent);
-      return answerNothing(facts.conversation, dialect, exchange);
+      record.setTarget(target, nothingSent);
+      return answerNothing(facts.conversation, dialect, record);
     }
-    exchange.routed(target, facts);
-    const wishes = { webSearch: app.config.current.useResponsesApiWebSearch };
+    record.setTarget(target, facts);
+    const options = { webSearch: app.config.current.useResponsesApiWebSearch };
     const call =
       dialect === target.dialect
-        ? passthrough(incoming, dialect, target, exchange, wishes, request.headers, facts.conversation)
-        : translation(facts.conversation ?? codec.decodeRequest(incoming.body), dialect, target, exchange, wishes);
+        ? passthrough(incoming, dialect, target, record, options, request.headers, facts.conversation)
+        : translation(facts.conversation ?? codec.decodeRequest(incoming.body), dialect, target, record, options);
 
     const outgoing = {
       path: target.endpoint,
@@ -45,14 +45,14 @@ export async function relay(app: App, request: Request, caller: Visitor, dialect
       limits: callLimits(app.limits, call.stream),
       repaired: call.repaired,
       fitTools: call.fitTools,
-      ...ownership(app, request.headers, codec.session?.(incoming.body), facts.conversation),
+      ...affinityOf(app, request.headers, codec.session?.(incoming.body), facts.conversation),
     };
-    return await send(app, target, outgoing, exchange, (response) =>
+    return await sendWithFailover(app, target, outgoing, record, (response) =>
       incoming.stream
-        ? answerStream(app, response, call, exchange, request.signal)
-        : answerFull(response, call, exchange),
+        ? respondStream(app, response, call, record, request.signal)
+        : respondFull(response, call, record),
     );
   } catch (thrown) {
-    throw exchange.failed(thrown);
+    throw record.fail(thrown);
   }
 }

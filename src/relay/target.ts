@@ -37,8 +37,8 @@ const preference: Record<Dialect, Dialect[]> = {
 /** Some models give long answers only as a stream; the messages dialect always says how long an answer may be. */
 export function needsStream({ maxTokens }: Conversation, { model, dialect }: Target): boolean {
   const { fullOutput, output } = model.limits;
-  const most = maxTokens ?? (dialect === "messages" ? output : undefined);
-  return fullOutput !== undefined && most !== undefined && most > fullOutput;
+  const max = maxTokens ?? (dialect === "messages" ? output : undefined);
+  return fullOutput !== undefined && max !== undefined && max > fullOutput;
 }
 
 /** @throws ProxyError `not_found`, `invalid_request` for a model that does not exist or cannot hold a conversation. */

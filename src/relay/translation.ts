@@ -1,47 +1,47 @@
 /** Another dialect: through the hub and back. */
-import { codecs, type Wishes } from "../dialects/codecs";
+import { codecs, type TranslationOptions } from "../dialects/codecs";
 import { adapt } from "../dialects/hub/adapt";
 import type { Conversation, Dialect } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
 import { collect, run, type Sink } from "../net/stream";
-import { BrokenReply } from "./answer";
-import type { Call } from "./call";
-import type { Exchange } from "./exchange";
+import type { RequestRecord } from "./request-record";
+import { BrokenReply } from "./respond";
 import { needsStream, type Target } from "./target";
+import type { UpstreamCall } from "./upstream-call";
 
 /** @throws ProxyError `invalid_request` where leaving something out would change the meaning. */
 export function translation(
   conversation: Conversation,
   client: Dialect,
   target: Target,
-  exchange: Exchange,
-  wishes: Wishes,
-): Call {
+  exchange: RequestRecord,
+  options: TranslationOptions,
+): UpstreamCall {
   const upstream = target.dialect!;
   // A stream that the client did not ask for is collected into the full reply it wants.
   const stream = conversation.stream || needsStream(conversation, target);
   const adapted = adapt(conversation, upstream);
-  for (const mend of adapted.mends) exchange.mended(mend);
-  exchange.dropped(adapted.dropped);
+  for (const fixup of adapted.fixups) exchange.addFixup(fixup);
+  exchange.addDropped(adapted.dropped);
 
-  const encoded = codecs[upstream].encodeRequest({ ...adapted.conversation, stream }, target.model, wishes);
-  exchange.dropped(encoded.dropped);
+  const encoded = codecs[upstream].encodeRequest({ ...adapted.conversation, stream }, target.model, options);
+  exchange.addDropped(encoded.dropped);
   const own = codecs[upstream].requestHeaders?.(null, encoded.body, target.model);
-  for (const mend of own?.mends ?? []) exchange.mended(mend);
+  for (const mend of own?.fixups ?? []) exchange.addFixup(mend);
   const { repairRequest } = codecs[upstream];
 
   /** Events as the client's conversation knows them, seen by the books on the way. */
   const seen = (next: Sink<ReplyEvent>): Sink<ReplyEvent> =>
     adapted.restore({
       push(event) {
-        exchange.see(event);
+        exchange.addEvent(event);
         next.push(event);
       },
       end: () => next.end(),
     });
   const fold = (events: ReplyEvent[]): string => {
     const failure = events.find((event) => event.type === "error");
-    if (failure) throw new BrokenReply(failure, exchange.brokenAtOnce === undefined);
+    if (failure) throw new BrokenReply(failure, exchange.earlyError === undefined);
     return JSON.stringify(codecs[client].encodeReply(events, conversation));
   };
 

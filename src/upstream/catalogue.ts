@@ -48,7 +48,7 @@ const freshFor = 10 * 60_000;
 const usableFor = 24 * 3600_000;
 const retryAfter = 30_000;
 /** How long the lists that are there wait for the others: an account that cannot be asked must not hold up the rest. */
-const patience = 3_000;
+const othersTimeoutMs = 3_000;
 
 interface List {
   models: Model[];
@@ -167,7 +167,7 @@ export function openCatalogue(
       if (known.every((list) => list && ageOf(list) < freshFor)) return unite(known);
       const since = accounts().map((account) => (loading.has(account) ? loadingSince.get(account)! : Infinity));
       const waited = Math.max(0, performance.now() - Math.min(...since));
-      const results = await mostOf(accounts().map(listOf), Math.max(0, patience - waited));
+      const results = await settledWithin(accounts().map(listOf), Math.max(0, othersTimeoutMs - waited));
       const models = unite(results.map(({ list }) => list));
       const failure = results.find(({ thrown }) => thrown !== undefined);
       if (models.length === 0 && failure) throw failure.thrown;
@@ -180,7 +180,7 @@ export function openCatalogue(
       const asked = accounts();
       if (asked.length === 0) throw pool.whyNone();
       const within = asked.some((account) => lists.has(account)) ? currentWithin : undefined;
-      const results = await mostOf(asked.map(currentListOf), patience, within);
+      const results = await settledWithin(asked.map(currentListOf), othersTimeoutMs, within);
       const all = asked.map((account, at) => ({ account, ...results[at] }));
       // An account that a person must mend has no models, as long as there is another one.
       const usable = all.filter(({ account, list }) => list || account.state.name !== "failed");
@@ -212,9 +212,9 @@ export function openCatalogue(
  * What became of each; neither, for those that are still awaited a while after the first list was there.
  * @param within Milliseconds for all of them, where something is known already.
  */
-async function mostOf(
+async function settledWithin(
   loads: Promise<List>[],
-  patience: number,
+  timeoutMs: number,
   within?: number,
 ): Promise<{ list?: List; thrown?: unknown }[]> {
   const results: { list?: List; thrown?: unknown }[] = loads.map(() => ({}));
@@ -227,7 +227,7 @@ async function mostOf(
       results[at] = result;
       awaited -= 1;
       if (awaited === 0) enough();
-      else if (result.list) timer ??= setTimeout(enough, patience);
+      else if (result.list) timer ??= setTimeout(enough, timeoutMs);
     };
     for (const [at, load] of loads.entries())
       load.then(

@@ -1,7 +1,7 @@
 /** What each failure of GitHub Copilot's means, as a table: its code decides, its words where it has no code we know. */
-import type { Kind } from "../errors";
+import type { ErrorKind } from "../errors";
 
-export interface Row {
+export interface FailureRow {
   status: number[];
   /** Of the answer's code. GitHub adds `:plan` to some: they are compared by their beginning. */
   code?: RegExp;
@@ -19,7 +19,7 @@ export interface Row {
   longest?: number;
   /** All accounts stop until a person has read why. */
   suspended?: boolean;
-  kind?: Kind;
+  kind?: ErrorKind;
   /** The status the client gets, where it is not the upstream's. */
   answer?: number;
   /** The code the client gets, where it is not the upstream's. */
@@ -37,7 +37,7 @@ interface Told {
 }
 
 /** The row of a failure: by its code, else by its words, else by its status alone. */
-export function rowOf(status: number, { code, message, param = "" }: Told): Row | undefined {
+export function rowOf(status: number, { code, message, param = "" }: Told): FailureRow | undefined {
   const all = rows.filter((row) => row.status.includes(status));
   return (
     all.find((row) => row.code?.test(code) && (row.param?.test(param) ?? true)) ??
@@ -47,7 +47,7 @@ export function rowOf(status: number, { code, message, param = "" }: Told): Row 
 }
 
 /** Seconds. */
-export const day = 86_400;
+export const daySeconds = 86_400;
 
 /** A quota that is used up; not the wish that somebody ask for more of it, as some rate limits end. */
 const quotaWords =
@@ -58,11 +58,11 @@ const freeMayWork = "Models that cost no quota may still work.";
 const usedUp = {
   state: "exhausted",
   remedy: "next-account",
-  longest: 31 * day,
+  longest: 31 * daySeconds,
   kind: "quota",
   answer: 429,
   says: "quota_exceeded",
-} as const satisfies Partial<Row>;
+} as const satisfies Partial<FailureRow>;
 
 const quotaIsUsedUp = {
   ...usedUp,
@@ -78,7 +78,7 @@ const limited = {
   scope: "premium",
   sentence: "The account rests{until}.",
   hint: freeMayWork,
-} as const satisfies Partial<Row>;
+} as const satisfies Partial<FailureRow>;
 
 const replayed = { remedy: "repair", kind: "invalid_request", answer: 400 } as const;
 /** OpenAI's words for a tool's schema that it does not take, and Anthropic's. */
@@ -93,7 +93,7 @@ const suspended = {
   sentence: "Nothing was retried and no other account was tried: please read GitHub's message before going on.",
 } as const;
 
-export const rows: readonly Row[] = [
+export const rows: readonly FailureRow[] = [
   // Items made under another account: no sign that this account's own token is bad, though the status may say so.
   { status: [400, 401], words: /does not belong to this connection/i, ...replayed },
   { status: [400], code: /^invalid_encrypted_content/, ...replayed },
@@ -187,7 +187,7 @@ export const rows: readonly Row[] = [
     status: [429],
     code: /^user_weekly/,
     ...slowDown,
-    longest: 7 * day,
+    longest: 7 * daySeconds,
     sentence: "This limit holds for the whole account, whatever the model{until}.",
   },
   {

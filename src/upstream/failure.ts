@@ -1,21 +1,21 @@
 /** What an upstream's error answer means: whose fault it is, what helps, and how to say it to a person. */
 
 import type { AccountState } from "../accounts/account";
-import { inWords } from "../accounts/when";
-import { type Kind, ProxyError, retryHeaders } from "../errors";
+import { timeInWords } from "../accounts/time-in-words";
+import { type ErrorKind, ProxyError, retryHeaders } from "../errors";
 import { isObject, parseJson } from "../json";
-import { day, type Row, rowOf, statusOf } from "./failure-rows";
+import { daySeconds, type FailureRow, rowOf, statusOf } from "./failure-rows";
 import { patternOf, refusedParam } from "./unsupported-params";
 
 export interface Failure {
   /** What may help, before any byte went to the client. */
-  remedy: NonNullable<Row["remedy"]> | "drop-param" | "none";
+  remedy: NonNullable<FailureRow["remedy"]> | "drop-param" | "none";
   /** With `drop-param`: the pattern of what is refused. */
   param?: string;
   /** What it says about the account that was used; undefined when it says nothing. Its reason holds the upstream's words. */
   account?: AccountState;
   /** What that holds for; the whole account when missing. */
-  scope?: Row["scope"];
+  scope?: FailureRow["scope"];
   /** What the client is told when nothing helped. */
   error: ProxyError;
 }
@@ -37,7 +37,7 @@ export function readBrokenReply(told: { code: string; message: string }, headers
  * The error in the body of a good answer that should have been a stream; undefined when it holds none.
  * @param body As {@link readFailure}.
  */
-export function errorIn(body: string): { code: string; message: string } | undefined {
+export function upstreamErrorIn(body: string): { code: string; message: string } | undefined {
   const json = parseJson(body);
   return isObject(json) && (json.error || json.type === "error") ? readWords(body) : undefined;
 }
@@ -47,19 +47,19 @@ function judge(status: number, headers: Headers, told: Words, now: number): Fail
   const refused = row || status !== 400 ? undefined : refusedParam(told);
   const param = refused === undefined ? undefined : patternOf(refused);
   const asked = readRetryAfter(headers, now);
-  const longest = row?.longest ?? day;
+  const longest = row?.longest ?? daySeconds;
   const wait = asked === undefined ? undefined : Math.min(asked, longest);
   const until = wait === undefined ? undefined : now + wait * 1000;
   const spoken = told.message || `GitHub Copilot answered with status ${status}.`;
   const why = (end: string) => row?.sentence?.replace("{until}", end);
   const error = new ProxyError(
     row?.kind ?? kindOf(status),
-    together(spoken, why(until === undefined ? "" : ` until ${inWords(until, now)}`), row?.hint),
+    together(spoken, why(until === undefined ? "" : ` until ${timeInWords(until, now)}`), row?.hint),
     {
       status: row?.answer ?? status,
       code: row?.says ?? (told.code || undefined),
       param: told.param,
-      headers: wait === undefined ? {} : retryHeaders(Math.min(wait, day)),
+      headers: wait === undefined ? {} : retryHeaders(Math.min(wait, daySeconds)),
     },
   );
   return {
@@ -87,10 +87,10 @@ function together(words: string, ...ours: (string | undefined)[]): string {
 }
 
 /** What a status means by itself, whoever answered with it. */
-export const kindOf = (status: number): Kind =>
+export const kindOf = (status: number): ErrorKind =>
   kindsByStatus[status] ?? (status < 500 ? "invalid_request" : "upstream");
 
-const kindsByStatus: Record<number, Kind> = {
+const kindsByStatus: Record<number, ErrorKind> = {
   404: "not_found",
   408: "timeout",
   413: "too_large",
@@ -122,9 +122,12 @@ function readWords(body: string): Words {
 
 /** Seconds, from a number or a date, not below 0. What does not read is not said. */
 function readRetryAfter(headers: Headers, now: number): number | undefined {
+  // As OpenAI's SDKs read it too, and before the other.
+  const milliseconds = headers.get("retry-after-ms") ?? "";
+  if (/^\d+(?:\.\d+)?$/.test(milliseconds)) return Math.ceil(Number(milliseconds) / 1000);
   const value = headers.get("retry-after") ?? headers.get("x-ratelimit-user-retry-after");
   if (value === null) return undefined;
   const date = /^[A-Z][a-z]+, /.test(value) ? Date.parse(value) : Number.NaN;
-  const seconds = /^\d+$/.test(value) ? Number(value) : (date - now) / 1000;
+  const seconds = /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : (date - now) / 1000;
   return Number.isNaN(seconds) ? undefined : Math.max(0, Math.ceil(seconds));
 }

@@ -39,7 +39,7 @@ export interface ProviderCall {
 
 /** Processes a call went through, newest last: a chain of proxies is fine, a circle is not. */
 const hopHeader = "x-dragoman-hops";
-const mostHops = 8;
+const maxHops = 8;
 
 export function openProviders(config: Pick<ConfigStore, "current">, version: string): Providers {
   const ownId = crypto.randomUUID();
@@ -69,7 +69,7 @@ function providerOf(
     who,
     async call({ path, request, body, signal = request.signal, limits, retried, resent }) {
       const hops = hopsOf(request.headers);
-      if (hops.length >= mostHops) throw new ProxyError("loop", `${who} was to be asked over too many proxies.`);
+      if (hops.length >= maxHops) throw new ProxyError("loop", `${who} was to be asked over too many proxies.`);
       const headers = {
         ...passedHeaders(request.headers),
         ...(auth === "bearer" ? { authorization: `Bearer ${apiKey}` } : { "x-api-key": apiKey }),

@@ -9,7 +9,7 @@ import { within } from "../net/clock";
 import { callOut } from "../net/fetch";
 
 /** Milliseconds: a client waits for the estimate behind it. */
-const patience = 900;
+const timeoutMs = 900;
 
 /** The only members the counter takes; it refuses a request that has others (`max_tokens`, `stream`). */
 const counted = ["messages", "system", "tools", "tool_choice", "thinking"];
@@ -25,7 +25,7 @@ export async function countExactly(url: string, key: string, model: string, body
     method: "POST",
     headers: { "content-type": "application/json", "x-api-key": key, "anthropic-version": "2023-06-01" },
     body: JSON.stringify({ model: model.replaceAll(".", "-"), ...members }),
-    limits: within(patience),
+    limits: within(timeoutMs),
     who: "Anthropic's token counter",
   });
   const text = await readText(response, 1024 * 1024);

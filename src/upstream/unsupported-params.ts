@@ -21,7 +21,7 @@ export interface UnsupportedParams {
 /** Milliseconds. */
 const rememberFor = 3600_000;
 /** A client may invent a name with each request: the oldest pattern makes room. */
-const mostPatterns = 500;
+const maxPatterns = 500;
 
 export function openUnsupportedParams(now: () => number = Date.now): UnsupportedParams {
   const until = new Map<string, { model: string; pattern: string; until: number }>();
@@ -36,7 +36,7 @@ export function openUnsupportedParams(now: () => number = Date.now): Unsupported
     learn(model, pattern) {
       const key = `${model} ${pattern}`;
       until.delete(key);
-      if (until.size >= mostPatterns) until.delete(until.keys().next().value!);
+      if (until.size >= maxPatterns) until.delete(until.keys().next().value!);
       until.set(key, { model, pattern, until: now() + rememberFor });
     },
     forget(model, pattern) {
@@ -143,14 +143,14 @@ export function refusedParam({
   param?: string;
 }): string | undefined {
   if (param !== undefined && /^un(?:known|supported|recognized)_(?:parameter|argument)/.test(code)) return param;
-  for (const pattern of refusals) {
+  for (const pattern of unsupportedParams) {
     const found = pattern.exec(message)?.[1]?.replace(/\.+$/, "");
     if (found) return found;
   }
   return undefined;
 }
 
-const refusals = [
+const unsupportedParams = [
   /(?:^|[\s'"`])([\w.[\]-]+)['"`]?: Extra inputs are not permitted/,
   /(?:Unknown|Unsupported|Unrecognized) (?:request )?(?:parameter|argument)(?: supplied)?: ['"`]?([\w.[\]-]+)/i,
   /^Function tools with ([\w.]+) are not supported\b/,

@@ -1,8 +1,8 @@
 /** What the tests of this room share: clocks that are set by hand, a log that is kept, and the demo seen from its accounts. */
-import { type Account, type Waking, wakeAccount } from "../../src/accounts/account";
+import { type Account, type AccountOptions, openAccount } from "../../src/accounts/account";
+import type { SavedAccount } from "../../src/accounts/account-store";
 import { type Hosts, hostsFor } from "../../src/accounts/hosts";
-import type { SavedAccount } from "../../src/accounts/registry";
-import type { Session } from "../../src/accounts/session";
+import type { Session } from "../../src/accounts/token-manager";
 import { ProxyError } from "../../src/errors";
 import { createLogger } from "../../src/logger";
 import type { DemoAccount } from "../../src/upstream/demo/accounts";
@@ -53,18 +53,18 @@ export const savedFrom = ({ login, githubToken }: DemoAccount, addedAt = 1): Sav
 });
 
 /** An account of the demo, awake, with a clock and a log at hand. */
-export function awake(demo: Demo, login = "octo-demo", waking: Partial<Waking> = {}) {
+export function awake(demo: Demo, login = "octo-demo", options: Partial<AccountOptions> = {}) {
   const clock = handClock();
   const log = keptLog();
   const saved = savedFrom(demo.accounts.find((account) => account.login === login)!);
-  const account: Account = wakeAccount(saved, {
+  const account: Account = openAccount(saved, {
     hosts: hostsOf(demo),
     version: "1.2.3",
     logger: log.logger,
     now: clock.now,
     monotonic: clock.monotonic,
     random: () => 0.5, // no jitter
-    ...waking,
+    ...options,
   });
   return { account, clock, lines: log.lines };
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { type Account, wakeAccount } from "../../src/accounts/account";
+import { type Account, openAccount } from "../../src/accounts/account";
 import { openPool } from "../../src/accounts/pool";
-import { inWords } from "../../src/accounts/when";
+import { timeInWords } from "../../src/accounts/time-in-words";
 import { quotas } from "../../src/upstream/demo/accounts";
 import { type Demo, startDemo } from "../../src/upstream/demo/demo";
 import { exchangePath, handClock, hostsOf, keptLog, minute, savedFrom, second } from "./bench";
@@ -17,7 +17,7 @@ function threeAccounts() {
   const clock = handClock();
   const { logger } = keptLog();
   const wake = { hosts: hostsOf(demo), version: "1", logger, ...clock, random: () => 0.5 };
-  const accounts = demo.accounts.map((account, place) => wakeAccount(savedFrom(account, place), wake));
+  const accounts = demo.accounts.map((account, place) => openAccount(savedFrom(account, place), wake));
   const [octo, work, plus] = accounts as [Account, Account, Account];
   return { accounts, octo, work, plus, clock, pool: openPool({ accounts: () => accounts, now: clock.now }) };
 }
@@ -114,7 +114,7 @@ describe("why nobody can serve", () => {
     work.mark({ name: "exhausted", until: first, reason: "You have no quota." });
     plus.mark({ name: "failed", reason: "Its sign-in was revoked." });
     const error = pool.whyNone();
-    const at = (time: number) => inWords(time, clock.now());
+    const at = (time: number) => timeInWords(time, clock.now());
     expect([error.kind, error.status]).toEqual(["quota", 429]);
     expect(error.details.headers).toEqual({
       "retry-after": String((first - clock.now()) / second),
@@ -134,7 +134,7 @@ describe("why nobody can serve", () => {
     const error = pool.whyNone();
     expect([error.kind, error.status]).toEqual(["rate_limit", 429]);
     expect(error.details.headers).toEqual({ "retry-after": "20" });
-    expect(error.message).toContain(`before ${inWords(clock.now() + 20 * second, clock.now())}`);
+    expect(error.message).toContain(`before ${timeInWords(clock.now() + 20 * second, clock.now())}`);
   });
 
   test("A6, T11: GitHub is down for all: 503 with retry-after, and the next request after it is served", async () => {

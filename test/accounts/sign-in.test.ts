@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { fetchLogin } from "../../src/accounts/github";
 import { allowedModelHost, hostsFor, signInApp, signInApps } from "../../src/accounts/hosts";
-import { type ShownCode, type SigningIn, signIn } from "../../src/accounts/sign-in";
+import { type ShownCode, type SignInSteps, signIn } from "../../src/accounts/sign-in";
 import { type Demo, startDemo } from "../../src/upstream/demo/demo";
 import { callsTo, failureOf, handClock, hostsOf } from "./bench";
 
@@ -16,7 +16,7 @@ beforeEach(() => {
 afterEach(() => demo.stop());
 
 /** A sign-in whose waiting takes no time: the demo's clock moves on instead. */
-function begin(changes: Partial<SigningIn> = {}) {
+function begin(changes: Partial<SignInSteps> = {}) {
   const shown: ShownCode[] = [];
   const pauses: number[] = [];
   const result = signIn({
@@ -133,7 +133,7 @@ describe("signing in by code", () => {
     demo.intercept(pollPath, () => new Response("", { status: 200 }));
     demo.intercept(pollPath, () => Response.redirect("https://portal.example/login", 302));
     demo.intercept(pollPath, () => new Promise(() => {}));
-    expect(await begin({ within: 100 }).result).toBe(demo.accounts[0]!.githubToken);
+    expect(await begin({ timeoutMs: 100 }).result).toBe(demo.accounts[0]!.githubToken);
     expect(callsTo(demo, pollPath)).toBe(6);
   });
 

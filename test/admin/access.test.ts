@@ -1,13 +1,13 @@
 /** Who gets into the owner's wing. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { connect } from "node:net";
-import { adminDoor } from "../../src/admin/access";
+import { adminGuard } from "../../src/admin/access/authorize";
 import { ProxyError } from "../../src/errors";
 import type { Caller } from "../../src/net/guard";
 import { run } from "../support/command";
-import { describeWith, testWith } from "../support/machine";
 import { addresses, type Networked, startNetworked } from "../support/networks";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { describeWith, testWith } from "../support/sandbox";
 
 // Some start programs in networks of their own, on a machine that may be busy.
 setDefaultTimeout(30_000);
@@ -371,7 +371,7 @@ describe("the count of wrong tokens", () => {
     forwardedBy: undefined,
     local: false,
   });
-  const attempt = (door: ReturnType<typeof adminDoor>, peer: string, sent = "wrong") => {
+  const attempt = (door: ReturnType<typeof adminGuard>, peer: string, sent = "wrong") => {
     try {
       door(new Request("http://localhost", { headers: sent === "" ? {} : { "x-admin-token": sent } }), caller(peer));
       return 200;
@@ -381,8 +381,8 @@ describe("the count of wrong tokens", () => {
     }
   };
   const doorAt = (clock: { now: number }) =>
-    adminDoor({ ...guarded.app, adminAuth: "remote", now: () => clock.now } as typeof guarded.app);
-  const fill = (door: ReturnType<typeof adminDoor>, peer: string) => {
+    adminGuard({ ...guarded.app, adminAuth: "remote", now: () => clock.now } as typeof guarded.app);
+  const fill = (door: ReturnType<typeof adminGuard>, peer: string) => {
     for (let time = 0; time < 10; time++) expect(attempt(door, peer)).toBe(401);
   };
 

@@ -1,10 +1,10 @@
 /** The admin API: what it answers, and what it makes of odd questions. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { queries, readQuery, writeFilters } from "../../src/admin/query";
-import { adminRoutes } from "../../src/admin/routes";
+import { queries, readQuery, writeFilters } from "../../src/admin/api/query";
+import { adminRoutes } from "../../src/admin/api/routes";
 import type { Entry, Filters } from "../../src/history/history";
-import { entry } from "../support/entries";
+import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const now = Date.now();
@@ -295,7 +295,7 @@ describe("requests", () => {
       stream: false,
       tokens_estimated: false,
       attempts: [{ account: "ada", status: 200, ms: 300 }],
-      mends: ["missing-created"],
+      fixups: ["missing-created"],
       dropped: [],
       cached_tokens: null,
       account_id: null,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import type { Entry } from "../../src/history/history";
 import { openBrowser } from "../support/browser";
-import { entry } from "../support/entries";
+import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const { browser, why } = await openBrowser();
@@ -290,7 +290,7 @@ inBrowser("an attacker", () => {
         request_id: "evil",
         started_at_ms: now,
         ...texts,
-        mends: JSON.stringify([evil]),
+        fixups: JSON.stringify([evil]),
         dropped: JSON.stringify([evil]),
         attempts: JSON.stringify([{ account: evil, error: evil, ms: 1 }]),
       }),

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { configKeys } from "../../src/config/marks";
 import type { Stored } from "../../src/config/patch";
+import { configKeys } from "../../src/config/secrets";
 import { startProvider, type TestProvider } from "../support/provider";
 import { type RunningProxy, startProxy, until } from "../support/proxy";
 

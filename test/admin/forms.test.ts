@@ -1,8 +1,8 @@
 /** What a form or an address says is read back as the same, whatever is in it. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { formOf, patchFrom, shownConfig } from "../../src/admin/config-form";
-import { queries, readQuery, writeFilters } from "../../src/admin/query";
+import { queries, readQuery, writeFilters } from "../../src/admin/api/query";
+import { formOf, patchFrom, shownConfig } from "../../src/admin/pages/config/form";
 import { parseConfig } from "../../src/config/schema";
 import { ProxyError } from "../../src/errors";
 

@@ -1,9 +1,9 @@
 /** What runs now: seen as it happens, found by its id, and cancelled so that its client hears the truth. */
 import { describe, expect, test } from "bun:test";
-import { openLive } from "../../src/history/live";
+import { openInFlight } from "../../src/history/in-flight";
 import { readSse } from "../../src/net/sse";
 import { run } from "../../src/net/stream";
-import { entry } from "../support/entries";
+import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy, until } from "../support/proxy";
 
 const sample = entry();
@@ -60,8 +60,8 @@ async function watch(proxy: RunningProxy, path = "/api/admin/live", headers: Rec
 const cancel = (proxy: RunningProxy, id: string, init: RequestInit = {}) =>
   proxy.post(`/api/admin/live/${id}/cancel`, "{}", init);
 const oneRunning = async (proxy: RunningProxy) => {
-  await until(() => proxy.app.live.running().length === 1);
-  return proxy.app.live.running()[0]!.request_id;
+  await until(() => proxy.app.inFlight.running().length === 1);
+  return proxy.app.inFlight.running()[0]!.request_id;
 };
 
 describe("the feed of somebody who has signed in", () => {
@@ -178,7 +178,7 @@ describe("the feed", () => {
       data: { request_id: id, http_status: 200, stream: true, error_type: null, output_tokens: expect.any(Number) },
     });
     expect(feed.text).not.toContain("CANARY");
-    expect(proxy.app.live.count).toBe(0);
+    expect(proxy.app.inFlight.count).toBe(0);
     await feed.leave();
     await late.leave();
   });
@@ -201,10 +201,10 @@ describe("the feed", () => {
     await reader.read();
     for (let round = 0; round < 60; round++) {
       for (let count = 0; count < 100; count++)
-        proxy.app.live.ended({ ...sample, request_id: `${round}-${count}`, error_message: "x".repeat(1_000) });
+        proxy.app.inFlight.end({ ...sample, request_id: `${round}-${count}`, error_message: "x".repeat(1_000) });
       if (round % 6 === 0) await Bun.sleep(210);
     }
-    for (let count = 0; count < 1_000; count++) proxy.app.live.ended({ ...sample, request_id: `late-${count}` });
+    for (let count = 0; count < 1_000; count++) proxy.app.inFlight.end({ ...sample, request_id: `late-${count}` });
     let text = "";
     while (!text.includes('"missed":true')) text += Buffer.from((await reader.read()).value!).toString();
     await reader.cancel();
@@ -214,7 +214,7 @@ describe("the feed", () => {
     await using proxy = await startProxy();
     const feed = await watch(proxy);
     await until(() => feed.heard.length === 1);
-    proxy.app.live.close();
+    proxy.app.inFlight.close();
     await until(() => feed.ended);
     const after = await watch(proxy);
     await until(() => after.ended);
@@ -238,13 +238,13 @@ describe("the feed", () => {
   });
 
   test("asks nothing of exchanges while nobody watches", () => {
-    const live = openLive();
+    const inFlight = openInFlight();
     let told = 0;
-    live.begun("a", { tell: () => ({ ...sample, told: told++ }) as never, stop() {} });
-    live.changed("a");
-    expect([told, live.count]).toEqual([0, 1]);
-    live.ended({ ...sample, request_id: "a" });
-    expect(live.count).toBe(0);
+    inFlight.begin("a", { tell: () => ({ ...sample, told: told++ }) as never, stop() {} });
+    inFlight.notify("a");
+    expect([told, inFlight.count]).toEqual([0, 1]);
+    inFlight.end({ ...sample, request_id: "a" });
+    expect(inFlight.count).toBe(0);
   });
 });
 

@@ -4,15 +4,24 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AccountItem } from "../../src/admin/accounts";
-import { niceTop } from "../../src/admin/chart";
-import { compact, credits, dollars, duration, percent, shorten, significant, span } from "../../src/admin/figures";
-import { mendInWords } from "../../src/admin/mends";
-import { outlookOf } from "../../src/admin/outlook";
+import type { AccountItem } from "../../src/admin/api/accounts";
+import { forecastOf } from "../../src/admin/pages/forecast";
+import { fixupInWords } from "../../src/admin/pages/request/fixups";
+import { niceTop } from "../../src/admin/ui/chart";
+import {
+  compact,
+  dollars,
+  duration,
+  formatCredits,
+  percent,
+  shorten,
+  significant,
+  span,
+} from "../../src/admin/ui/format";
 import type { Entry } from "../../src/history/history";
 import { handler } from "../../src/server";
 import { run } from "../support/command";
-import { entry } from "../support/entries";
+import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const now = Date.now();
@@ -71,7 +80,7 @@ beforeAll(async () => {
   const more = { initiator_reason: evil, stop_reason: evil, client_dialect: evil, upstream_dialect: evil };
   const lists = {
     attempts: JSON.stringify([{ account: evil, error: evil, ms: 3 }]),
-    mends: JSON.stringify([evil, `refused:${evil}`]),
+    fixups: JSON.stringify([evil, `refused:${evil}`]),
     dropped: JSON.stringify([evil]),
   };
   const failure = { http_status: 400, error_type: evil, error_message: evil };
@@ -678,7 +687,7 @@ describe("one request", () => {
         request_id: "one",
         started_at_ms: now - minute,
         attempts: '[{"account":"octo-demo","status":429,"ms":200},{"account":"work-demo","status":200,"ms":300}]',
-        mends: '["model-name","refused:tools.*.strict"]',
+        fixups: '["model-name","refused:tools.*.strict"]',
         dropped: '["store"]',
         cached_tokens: 4,
       }),
@@ -705,7 +714,7 @@ describe("one request", () => {
     await using proxy = await startProxy({ demo: { pace: 200 } });
     const messages = [{ role: "user", content: "Tell me a long story." }];
     const answer = await proxy.post("/v1/chat/completions", { model: "claude-sonnet-4.6", stream: true, messages });
-    const [running] = proxy.app.live.running();
+    const [running] = proxy.app.inFlight.running();
     const path = `/admin/requests/${running!.request_id}`;
     expect(wordsOf(await textOf(proxy, "/admin/requests"))).toContain("1 request running");
     const page = await textOf(proxy, path);
@@ -723,7 +732,7 @@ describe("200,000 requests", () => {
     const proxy = await startProxy();
     const database = new Database(proxy.app.environment.historyFile, { strict: true });
     const [columns, values] = [Object.keys(entry()), Object.values(entry())];
-    const spelled = columns.map((name, at) => {
+    const serialized = columns.map((name, at) => {
       if (name === "request_id") return "'row-' || n";
       if (name === "started_at_ms") return `${now - 13 * 86_400_000} + n * 5600`;
       if (name === "upstream_model") return "'model-' || (n % 7)";
@@ -731,7 +740,7 @@ describe("200,000 requests", () => {
       return value === null ? "NULL" : typeof value === "number" ? String(value) : `'${value!.replaceAll("'", "''")}'`;
     });
     database.run(
-      `INSERT INTO requests (${columns}) WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 200000) SELECT ${spelled} FROM counted`,
+      `INSERT INTO requests (${columns}) WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 200000) SELECT ${serialized} FROM counted`,
     );
     database.close();
     const times: number[] = [];
@@ -768,7 +777,7 @@ describe("words and numbers", () => {
       "0.000004",
     ]);
     expect([9_999, 12_345, 1_234_567, 999_999_999].map(compact)).toEqual(["9,999", "12.3k", "1.23M", "1B"]);
-    expect([credits(1_250_000_000), dollars(1_250_000_000), dollars(57e9), dollars(5e13)]).toEqual([
+    expect([formatCredits(1_250_000_000), dollars(1_250_000_000), dollars(57e9), dollars(5e13)]).toEqual([
       "1.25",
       "$0.013",
       "$0.57",
@@ -796,14 +805,14 @@ describe("words and numbers", () => {
     const named = new Set<string>();
     for (const file of new Bun.Glob("src/dialects/*/*.ts").scanSync(`${import.meta.dir}/../..`)) {
       const text = await Bun.file(`${import.meta.dir}/../../${file}`).text();
-      for (const [, name] of text.matchAll(/(?:tell|mends\.add|mended)\("([\w-]+)"\)/g)) named.add(name!);
+      for (const [, name] of text.matchAll(/(?:tell|fixups\.add|mended)\("([\w-]+)"\)/g)) named.add(name!);
       for (const [, rules] of text.matchAll(/const rules: Record<string, .*> = \{\n([\s\S]*?)\n\};/g))
         for (const [, quoted, bare] of rules!.matchAll(/^ {2}(?:"([\w-]+)"|(\w+))[:,]/gm)) named.add((quoted ?? bare)!);
     }
     expect(named.size).toBeGreaterThan(50);
     // It refuses, and changes nothing.
     named.delete("one-answer");
-    expect([...named].filter((name) => mendInWords(name) === undefined)).toEqual([]);
+    expect([...named].filter((name) => fixupInWords(name) === undefined)).toEqual([]);
   });
 
   test("a forecast carries on what was used since the last reset", () => {
@@ -818,17 +827,17 @@ describe("words and numbers", () => {
         reset_at_ms: reset,
       }) as AccountItem;
     const at = Date.UTC(2026, 10, 15);
-    expect(outlookOf(account(225), at)).toMatchObject({ kind: "lasts" });
-    const ends = outlookOf(account(100), at);
+    expect(forecastOf(account(225), at)).toMatchObject({ kind: "lasts" });
+    const ends = forecastOf(account(100), at);
     expect(ends).toMatchObject({ kind: "ends" });
     expect(ends.kind === "ends" && Math.round((ends.at - at) / day)).toBe(8);
-    expect(outlookOf(account(300), at)).toEqual({ kind: "lasts", left: 300 });
-    expect(outlookOf(account(0), at)).toEqual({ kind: "used-up" });
-    expect(outlookOf(account(null), at)).toMatchObject({ kind: "unknown" });
-    expect(outlookOf(account(200, {}, null), at)).toMatchObject({ kind: "unknown" });
-    expect(outlookOf(account(200), Date.UTC(2026, 9, 30, 5))).toEqual({ kind: "unknown", why: "too early to tell" });
-    expect(outlookOf(account(null, { unlimited: true }), at)).toEqual({ kind: "unlimited" });
-    expect(outlookOf({ ...account(0, { entitlement: 0 }), unit: "credits" }, at)).toMatchObject({ kind: "unknown" });
+    expect(forecastOf(account(300), at)).toEqual({ kind: "lasts", left: 300 });
+    expect(forecastOf(account(0), at)).toEqual({ kind: "used-up" });
+    expect(forecastOf(account(null), at)).toMatchObject({ kind: "unknown" });
+    expect(forecastOf(account(200, {}, null), at)).toMatchObject({ kind: "unknown" });
+    expect(forecastOf(account(200), Date.UTC(2026, 9, 30, 5))).toEqual({ kind: "unknown", why: "too early to tell" });
+    expect(forecastOf(account(null, { unlimited: true }), at)).toEqual({ kind: "unlimited" });
+    expect(forecastOf({ ...account(0, { entitlement: 0 }), unit: "credits" }, at)).toMatchObject({ kind: "unknown" });
   });
 
   test.each([
@@ -848,8 +857,8 @@ describe("words and numbers", () => {
           unit: "premium",
           reset_at_ms: Date.parse(reset),
         } as AccountItem;
-        const outlook = outlookOf(account, Date.parse(now));
-        expect(outlook.kind === "ends" && new Date(outlook.at).toISOString().slice(0, 10)).toBe(expected);
+        const forecast = forecastOf(account, Date.parse(now));
+        expect(forecast.kind === "ends" && new Date(forecast.at).toISOString().slice(0, 10)).toBe(expected);
       }
     } finally {
       process.env.TZ = before ?? "UTC";

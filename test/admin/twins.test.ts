@@ -3,14 +3,14 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openRegistry } from "../../src/accounts/registry";
-import { type AccountItem, listAccounts } from "../../src/admin/accounts";
+import { openAccountStore } from "../../src/accounts/account-store";
+import { type AccountItem, listAccounts } from "../../src/admin/api/accounts";
 import { type App, openApp } from "../../src/app";
 import { readEnvironment } from "../../src/config/environment";
 import { handler } from "../../src/server";
 import { type Demo, startDemo } from "../../src/upstream/demo/demo";
 import { keptLog, savedFrom } from "../accounts/bench";
-import { entry } from "../support/entries";
+import { entry } from "../support/history-rows";
 
 interface World extends AsyncDisposable {
   app: App;
@@ -30,8 +30,8 @@ async function world(hosts: string[], temporaryToken?: (demo: Demo) => string): 
     DRAGOMAN_GITHUB_URL: demo.url,
     DRAGOMAN_GITHUB_API_URL: demo.url,
   });
-  const registry = openRegistry(environment.accountsFolder, keptLog().logger);
-  for (const host of hosts) registry.add({ ...savedFrom(demo.accounts[0]!), host });
+  const store = openAccountStore(environment.accountsFolder, keptLog().logger);
+  for (const host of hosts) store.add({ ...savedFrom(demo.accounts[0]!), host });
   const app = openApp({ environment, version: "1", temporaryToken: temporaryToken?.(demo), write() {} });
   const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handler(app, false) });
   return {

@@ -264,5 +264,5 @@ test("T5: a proof of thinking that another model made is left out, and the reque
   expect(response.status).toBe(200);
   expect(JSON.stringify(proxy.demo.journal.at(-1)!.body)).not.toContain("c29tZW9uZSBlbHNl");
   expect(JSON.parse(proxy.rows()[0]!.attempts)).toHaveLength(2);
-  expect(proxy.rows()[0]!.mends).toContain("foreign-items");
+  expect(proxy.rows()[0]!.fixups).toContain("foreign-items");
 });

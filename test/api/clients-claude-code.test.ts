@@ -33,7 +33,7 @@ for (const stream of [true, false])
     expect(answer.status).toBe(200);
     expect(await answer.text()).toContain('"model":"claude-sonnet-4-6"');
     expect(proxy.demo.journal.at(-1)?.body).toMatchObject({ model: "claude-sonnet-4.6" });
-    expect(JSON.parse(proxy.rows()[0]!.mends)).toContain("model-name");
+    expect(JSON.parse(proxy.rows()[0]!.fixups)).toContain("model-name");
   });
 
 test("a base URL that ends in /v1 is as good as one that does not", async () => {

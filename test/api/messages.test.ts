@@ -95,7 +95,7 @@ describe("the beta header", () => {
   test("interleaved thinking is added to a budget, where no header came and the model is not adaptive", async () => {
     const thinking = { thinking: { type: "enabled", budget_tokens: 2000 } };
     expect(await betaOf({}, "claude-sonnet-4.5", thinking)).toBe("interleaved-thinking-2025-05-14");
-    expect(JSON.parse(row().mends)).toContain("beta:interleaved-thinking-2025-05-14");
+    expect(JSON.parse(row().fixups)).toContain("beta:interleaved-thinking-2025-05-14");
     expect(await betaOf({}, "claude-sonnet-4.6", thinking)).toBeUndefined();
     expect(await betaOf({}, "claude-sonnet-4.5")).toBeUndefined();
     expect(await betaOf({ "anthropic-beta": "other-2025-01-01" }, "claude-sonnet-4.5", thinking)).toBeUndefined();
@@ -343,7 +343,7 @@ describe("a proof of thinking the upstream does not take", () => {
     expect([status, text.includes("Hello!")]).toEqual([200, true]);
     expect(sent().messages[1]).toEqual({ role: "assistant", content: [{ type: "text", text: "Done." }] });
     expect(JSON.parse(row().attempts)).toHaveLength(2);
-    expect(JSON.parse(row().mends)).toContain("foreign-items");
+    expect(JSON.parse(row().fixups)).toContain("foreign-items");
   });
 });
 

@@ -1,7 +1,7 @@
 /** Other upstreams under paths of their own: bytes through, credentials kept apart, failures their own. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
-import { adminRoutes } from "../../src/admin/routes";
+import { adminRoutes } from "../../src/admin/api/routes";
 import { routes } from "../../src/api/routes";
 import { ownSegments } from "../../src/config/schema";
 import {

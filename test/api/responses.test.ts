@@ -195,7 +195,7 @@ describe.each(models)("on %s", (model) => {
   test("an effort the model does not know is lowered to one it does, and said", async () => {
     const { status } = await post({ model, input: "Hi", reasoning: { effort: "xhigh" } });
     expect(status).toBe(200);
-    expect(`${row().dropped}${row().mends}`).toMatch(/effort/);
+    expect(`${row().dropped}${row().fixups}`).toMatch(/effort/);
   });
 
   test("a client that leaves right after the last event has not hung up", async () => {
@@ -236,7 +236,7 @@ describe("the web search of the upstream", () => {
     const f = { type: "function", name: "f", parameters: { type: "object", properties: {} }, strict: false };
     expect((await post({ model: "gpt-5.3-codex", input: prompt, tools: [...tools, f] }, without)).status).toBe(200);
     expect((without.demo.journal.at(-1)!.body as Json).tools).toEqual([f]);
-    expect(without.rows()[0]!.mends).toContain("web-search");
+    expect(without.rows()[0]!.fixups).toContain("web-search");
     expect((await post({ model: "gpt-5.3-codex", input: prompt, tools }, without)).status).toBe(200);
     expect(without.demo.journal.at(-1)!.body).not.toHaveProperty("tools");
   });
@@ -265,7 +265,7 @@ describe("the endpoint", () => {
     expect((await fetch(proxy.url + path)).status).toBe(405);
   });
 
-  test("a model that offers its own endpoint gets the request as it came, but for named mends", async () => {
+  test("a model that offers its own endpoint gets the request as it came, but for named fixups", async () => {
     const body = {
       model: "gpt-5.3-codex",
       store: false,
@@ -276,7 +276,7 @@ describe("the endpoint", () => {
     const text = JSON.stringify(body).replace('"x_brand_new":1', '"x_brand_new":1.0e0');
     expect((await proxy.post(path, text)).status).toBe(200);
     expect(Buffer.from(proxy.demo.journal.at(-1)!.bytes).toString()).toBe(text);
-    expect(JSON.parse(row().mends)).not.toContain("store");
+    expect(JSON.parse(row().fixups)).not.toContain("store");
   });
 
   test("fact 18: the ids of an item are the same in all its events, though the upstream's differ in each", async () => {
@@ -290,7 +290,7 @@ describe("the endpoint", () => {
       if (id) ids.set(event.output_index, (ids.get(event.output_index) ?? new Set()).add(id));
     }
     expect([...ids.values()].map(({ size }) => size)).toEqual([...ids.values()].map(() => 1));
-    expect(row().mends).toContain("item-ids");
+    expect(row().fixups).toContain("item-ids");
   });
 
   test("fact 16: a failure within the stream is `response.failed` with its code, which Codex shows", async () => {

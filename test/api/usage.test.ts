@@ -3,9 +3,9 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { adminRoutes } from "../../src/admin/routes";
+import { adminRoutes } from "../../src/admin/api/routes";
 import { routes } from "../../src/api/routes";
-import type { Usage } from "../../src/api/usage";
+import type { UsageItem } from "../../src/api/usage";
 import { openApp } from "../../src/app";
 import { readEnvironment } from "../../src/config/environment";
 import { listen } from "../../src/server";
@@ -16,8 +16,8 @@ import { startProxy } from "../support/proxy";
 const quotaPath = "/copilot_internal/user";
 const all = ["octo-demo", "work-demo", "plus-demo"];
 
-type Body = Usage & {
-  accounts: Usage[];
+type Body = UsageItem & {
+  accounts: UsageItem[];
   token: string;
   quota_snapshots: { premium_interactions: object };
   error: { message: string };
@@ -27,7 +27,7 @@ async function get(url: string, headers: Record<string, string> = {}): Promise<{
   const response = await fetch(url, { headers });
   return { status: response.status, body: (await response.json()) as Body };
 }
-const usages = async (url: string): Promise<Usage[]> => (await get(`${url}/usage`)).body.accounts;
+const usages = async (url: string): Promise<UsageItem[]> => (await get(`${url}/usage`)).body.accounts;
 
 describe("who may ask", () => {
   test.each(["/usage", "/usage/0", "/token", "/token?account=0"])(
@@ -278,7 +278,7 @@ test("A16, T18: a temporary account is /usage/0, the saved ones follow, its toke
   const server = listen(app, 0);
   try {
     const { body } = await get(`${server.url}/usage`);
-    expect(body.accounts.map(({ id }: Usage) => id)).toEqual(["work-demo", "octo-demo"]);
+    expect(body.accounts.map(({ id }: UsageItem) => id)).toEqual(["work-demo", "octo-demo"]);
     const zero = (await get(`${server.url}/usage/0`)).body;
     expect(zero).toMatchObject({ id: "work-demo", temporary: true });
     expect((await get(`${server.url}/usage/1`)).body).toMatchObject({ id: "octo-demo", temporary: false });

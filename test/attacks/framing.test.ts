@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { methodsByPath } from "../../src/api/routes";
 import { run } from "../support/command";
-import { memoryOf } from "../support/machine";
 import { type RunningProxy, startProxy } from "../support/proxy";
-import { sendRaw } from "../support/raw";
+import { sendRaw } from "../support/raw-socket";
+import { memoryOf } from "../support/sandbox";
 
 const key = "k-alpha-0123456789";
 let open: RunningProxy;

@@ -71,13 +71,13 @@ describe.each([...dialects])("a request of %s with something wrong in it", (dial
       fc.property(requests, (body) => {
         for (const model of models) {
           const text = JSON.stringify(body);
-          const mend = only(() => codec.mendRequest(body, model));
+          const fixup = only(() => codec.fixRequest(body, model));
           // The client's own body is not written to.
           expect(JSON.stringify(body)).toBe(text);
-          if (!mend) continue;
-          const edited = JSON.parse(editMembers(text, mend.set, mend.remove));
-          const touched = new Set([...Object.keys(mend.set), ...mend.remove]);
-          if (mend.mends.length === 0) expect(touched.size).toBe(0);
+          if (!fixup) continue;
+          const edited = JSON.parse(editMembers(text, fixup.set, fixup.remove));
+          const touched = new Set([...Object.keys(fixup.set), ...fixup.remove]);
+          if (fixup.fixups.length === 0) expect(touched.size).toBe(0);
           for (const key of new Set([...Object.keys(body), ...Object.keys(edited)]))
             if (!touched.has(key)) expect(edited[key]).toEqual(body[key]);
           only(() => codec.requestHeaders?.(new Headers({ "anthropic-beta": "x,y" }), edited, model));
@@ -91,7 +91,7 @@ describe.each([...dialects])("a request of %s with something wrong in it", (dial
     fc.assert(
       fc.property(requests, (body) => {
         if (codec.repairRequest) expect(copied(only(() => codec.repairRequest!(copied(body))) ?? {})).toBeObject();
-        expect(typeof codec.asked(body).model).toBe("string");
+        expect(typeof codec.replyContext(body).model).toBe("string");
       }),
       runs,
     );
@@ -231,7 +231,7 @@ describe("an upstream", () => {
     const now = 1_700_000_000_000;
     let known = 0;
     fc.assert(
-      fc.property(fc.oneof(odd, answer), snapshots, header, (given, told, spelled) => {
+      fc.property(fc.oneof(odd, answer), snapshots, header, (given, told, serialized) => {
         let quota: Quota | undefined;
         try {
           const { snapshots: _, ...numbers } = readQuota(copied({ given }).given, now);
@@ -243,7 +243,7 @@ describe("an upstream", () => {
           expect((thrown as Error).name).toBe("ZodError");
         }
         expect(finite(learnFromStream(quota, copied(told), now))).toBe(true);
-        const headers = new Headers({ "x-quota-snapshot-premium_models": String(new URLSearchParams(spelled)) });
+        const headers = new Headers({ "x-quota-snapshot-premium_models": String(new URLSearchParams(serialized)) });
         expect(finite(learnFromHeaders(quota, headers, now))).toBe(true);
       }),
       {

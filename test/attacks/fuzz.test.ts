@@ -91,7 +91,7 @@ describe.each([...dialects])("%s", (dialect) => {
     fc.assert(
       fc.property(almostStream(dialect), (bytes) => {
         const out = gatherFrames();
-        const client = codec.mendStream(asked, () => {})(out);
+        const client = codec.fixStream(asked, () => {})(out);
         for (const frame of run(readSse, [bytes])) client.push(frame);
         client.end();
         out.take();
@@ -104,7 +104,7 @@ describe.each([...dialects])("%s", (dialect) => {
     fc.assert(
       fc.property(stream, (bytes) => {
         const out = gatherFrames();
-        const client = codec.mendStream(asked, () => {})(out);
+        const client = codec.fixStream(asked, () => {})(out);
         for (const frame of run(readSse, [bytes])) client.push(frame);
         client.end();
         out.take();
@@ -117,7 +117,7 @@ describe.each([...dialects])("%s", (dialect) => {
     fc.assert(
       fc.property(fc.array(object, { maxLength: 6 }), (events) => {
         const out = gatherFrames();
-        const client = codec.mendStream(asked, () => {})(out);
+        const client = codec.fixStream(asked, () => {})(out);
         for (const frame of run(readSse, [
           encode(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")),
         ]))
@@ -137,7 +137,7 @@ describe.each([...dialects])("%s", (dialect) => {
         const conversation = { model: "m", turns: [], tools: [], stream: false } as unknown as Conversation;
         if (events.at(-1)?.type === "finish")
           for (const client of dialects) JSON.stringify(codecs[client].encodeReply(events, conversation));
-        JSON.stringify(codec.mendReply(JSON.parse(JSON.stringify(body)), asked).body);
+        JSON.stringify(codec.fixReply(JSON.parse(JSON.stringify(body)), asked).body);
       }),
       runs,
     );
@@ -149,7 +149,7 @@ describe.each([...dialects])("%s", (dialect) => {
         const safe = JSON.parse(JSON.stringify(body));
         const read = only(() => codec.decodeReply(safe));
         if (read) expectOneEnd(read);
-        only(() => codec.mendReply(JSON.parse(JSON.stringify(body)), asked));
+        only(() => codec.fixReply(JSON.parse(JSON.stringify(body)), asked));
       }),
       runs,
     );
@@ -182,7 +182,7 @@ test("ids that hold quotes and backslashes stay what they are", () => {
       event("response.completed", { sequence_number: 4, response: { id: "r", status: "completed", output: [] } }),
     ].join("");
     const out: SseFrame[] = [];
-    const client = codecs.responses.mendStream(asked, () => {})(collect(out));
+    const client = codecs.responses.fixStream(asked, () => {})(collect(out));
     for (const frame of run(readSse, [encode(stream)])) client.push(frame);
     client.end();
     const events = out.map(({ data = "" }) => JSON.parse(data));

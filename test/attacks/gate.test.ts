@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { routes } from "../../src/api/routes";
 import { type RunningProxy, startProxy } from "../support/proxy";
-import { sendRaw } from "../support/raw";
-import { attack, errorOf } from "./unharmed";
+import { sendRaw } from "../support/raw-socket";
+import { attack, errorOf } from "./assert-healthy";
 
 const key = "k-alpha-0123456789";
 const token = "t-admin-0123456789";

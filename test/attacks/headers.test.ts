@@ -1,7 +1,7 @@
 /** Of a client's headers few go up, of an upstream's few come down. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type RunningProxy, startProxy } from "../support/proxy";
-import { sendRaw, startRaw } from "../support/raw";
+import { sendRaw, startRaw } from "../support/raw-socket";
 
 let proxy: RunningProxy;
 beforeAll(async () => {

@@ -15,8 +15,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { scriptedGithub } from "../cli/bench";
 import { run } from "../support/command";
-import { testWith } from "../support/machine";
-import { startRaw } from "../support/raw";
+import { startRaw } from "../support/raw-socket";
+import { testWith } from "../support/sandbox";
 
 // Each test starts processes, and the machine may be busy.
 setDefaultTimeout(20_000);

@@ -7,7 +7,7 @@ import { demoAccounts } from "../../src/upstream/demo/accounts";
 import { run } from "../support/command";
 import { startProvider } from "../support/provider";
 import { startProxy } from "../support/proxy";
-import { sendRaw } from "../support/raw";
+import { sendRaw } from "../support/raw-socket";
 
 /** Each of a shape that no pattern knows, so that only the rule itself can keep it in. */
 const canaries = {

@@ -1,7 +1,7 @@
 /** Paths that try to leave the house. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type RunningProxy, startProxy } from "../support/proxy";
-import { sendRaw } from "../support/raw";
+import { sendRaw } from "../support/raw-socket";
 
 let proxy: RunningProxy;
 beforeAll(async () => {

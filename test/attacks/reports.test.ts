@@ -72,11 +72,11 @@ describe("a refused field is mended, with its name in the history", () => {
       ...(hasFixture(folder, "facts.json") ? jsonAt(folder, "facts.json") : {}),
     };
     const request = jsonAt(folder, "request.json");
-    const { set, remove, mends } = codecs.messages.mendRequest(request, facts);
-    expect(mends).not.toEqual([]);
+    const { set, remove, fixups } = codecs.messages.fixRequest(request, facts);
+    expect(fixups).not.toEqual([]);
     const sent = JSON.parse(editMembers(JSON.stringify(request), set, remove));
     expect(sent).not.toEqual(request);
-    expect(codecs.messages.mendRequest(sent, facts).mends).toEqual([]);
+    expect(codecs.messages.fixRequest(sent, facts).fixups).toEqual([]);
   });
 
   test("T23: two turns of a person in a row, blank ones among them, are answered by every upstream", async () => {

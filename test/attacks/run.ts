@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { attacks, faults, notHere, shownByPages } from "./ledger";
+import { attacks, faults, notHere, shownByPages } from "./cases";
 import { idsOf, namesInTests, placeOf } from "./read";
 
 const which = process.argv[2] === "faults" ? "faults" : "attacks";

@@ -5,7 +5,7 @@ import { run } from "../../src/net/stream";
 import { offerOnly } from "../support/catalogue";
 import { cutOnce, startCut } from "../support/cut";
 import { type RunningProxy, startProxy, until } from "../support/proxy";
-import { startRaw } from "../support/raw";
+import { startRaw } from "../support/raw-socket";
 
 let proxy: RunningProxy;
 beforeAll(async () => {
@@ -244,7 +244,7 @@ describe.each(clients)("$path from $endpoint", (client) => {
 
 test("SS24: bytes that never become an event are no silence; the whole may take no longer than its limit", async () => {
   await using other = await startProxy({ env: { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "1000" } });
-  Object.assign(other.app.limits, { beat: 200, total: 3000 });
+  Object.assign(other.app.limits, { keepAlive: 200, total: 3000 });
   let timer: Timer | undefined;
   let let_go = false;
   other.demo.intercept("/chat/completions", () =>
@@ -276,6 +276,7 @@ test.each([
   ["31", "31", "false"],
   ["30", "30", null],
   ["0", "0", null],
+  ["1.5", "2", null],
   ["-1", "60", "false"],
   ["abc", "60", "false"],
   ["1e9", "60", "false"],

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import * as zlib from "node:zlib";
 import { type Github, scriptedGithub } from "../cli/bench";
 import { type Command, run } from "../support/command";
-import { forgetPeak, memoryOf } from "../support/machine";
+import { forgetPeak, memoryOf } from "../support/sandbox";
 
 let github: Github;
 let command: Command;

@@ -1,6 +1,6 @@
 /** The clients, in a process of their own: does one job, given as JSON, and prints its result. */
 import { connect } from "node:net";
-import { quantile } from "./figures";
+import { quantile } from "./statistics";
 
 export type Job = { url: string; body: string } /** Requests by a number of connections; a full answer each. */ & (
   | { kind: "requests"; connections: number; count: number }

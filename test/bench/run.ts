@@ -5,9 +5,8 @@
  */
 import { join } from "node:path";
 import { openHistory } from "../../src/history/history";
-import { entry } from "../support/entries";
+import { entry } from "../support/history-rows";
 import { clientPath, type Dialect, dialects, modelOf, requestBody, upstreamPath } from "./dialects";
-import { cpuOf, growthOf, machine, quantile, rssOf } from "./figures";
 import type { StreamsResult, Times } from "./load";
 import {
   load,
@@ -19,6 +18,7 @@ import {
   startUpstream,
   subjects,
 } from "./processes";
+import { cpuOf, growthOf, machine, quantile, rssOf } from "./statistics";
 import type { Script } from "./upstream";
 
 interface Row {
@@ -186,7 +186,7 @@ async function measurePrompts(): Promise<void> {
       ["messages", "messages", 60],
       ["messages", "chat", 150],
     ];
-    for (const [client, served, most] of pairs) {
+    for (const [client, served, max] of pairs) {
       const body = requestBody(client, modelOf(served), false, megabytes * 1e6);
       const same = client === served;
       const times: Record<string, Times> = {};
@@ -200,8 +200,8 @@ async function measurePrompts(): Promise<void> {
       }
       const values = added(times, "p50", 1);
       const what = `${megabytes} MB ${client} request, ${same ? "passed on" : `to ${served}`}`;
-      const met = megabytes === 10 ? values.dragoman! <= most : undefined;
-      add({ figure: `${what}, added p50, ms`, values }, met === undefined ? undefined : `≤ ${most}`, met);
+      const met = megabytes === 10 ? values.dragoman! <= max : undefined;
+      add({ figure: `${what}, added p50, ms`, values }, met === undefined ? undefined : `≤ ${max}`, met);
       const wanted = 8 * megabytes;
       if (megabytes === 10)
         add(
@@ -341,8 +341,8 @@ function without<T>(values: Record<string, T>, name: string): Record<string, T> 
   return others;
 }
 
-function ratioRow(figure: string, values: Record<string, number>, floor: string, most: number): void {
-  add({ figure, values }, `≤ ${most} × ${floor}`, values.dragoman! <= most * values[floor]!);
+function ratioRow(figure: string, values: Record<string, number>, floor: string, max: number): void {
+  add({ figure, values }, `≤ ${max} × ${floor}`, values.dragoman! <= max * values[floor]!);
 }
 
 function add(row: Row, goal?: string, met?: boolean): void {

@@ -2,7 +2,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { awaken } from "../../src/cli/awaken";
+import { awaken } from "../../src/cli/start/awaken";
 import { callsTo } from "../accounts/bench";
 import { run } from "../support/command";
 import { startProxy, until } from "../support/proxy";
@@ -92,7 +92,7 @@ describe("the awakening", () => {
     proxy.demo.intercept(exchange, () => answered.promise);
     const awakening = awaken(proxy.app);
     const early = serving(proxy.url);
-    await until(() => callsTo(proxy.demo, exchange) === 1 && proxy.app.live.count === 1);
+    await until(() => callsTo(proxy.demo, exchange) === 1 && proxy.app.inFlight.count === 1);
     answered.resolve(undefined);
     expect((await early).status).toBe(200);
     await awakening;

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openRegistry } from "../../src/accounts/registry";
+import { openAccountStore } from "../../src/accounts/account-store";
 import { type Demo, type DemoOptions, startDemo } from "../../src/upstream/demo/demo";
 import { keptLog, savedFrom } from "../accounts/bench";
 
@@ -23,7 +23,7 @@ export function scriptedGithub(options: DemoOptions = {}): Github {
   const demo = startDemo({ pace: 0, device: { interval: 1, pending: 0 }, ...options });
   const home = mkdtempSync(join(tmpdir(), "dragoman-"));
   const data = join(home, ".local", "share", "dragoman");
-  const registry = openRegistry(join(data, "accounts"), keptLog().logger);
+  const store = openAccountStore(join(data, "accounts"), keptLog().logger);
   const env = { HOME: home, DRAGOMAN_HOME: data, DRAGOMAN_GITHUB_URL: demo.url, DRAGOMAN_GITHUB_API_URL: demo.url };
   return {
     demo,
@@ -32,9 +32,9 @@ export function scriptedGithub(options: DemoOptions = {}): Github {
     env,
     signIn(...logins) {
       for (const [at, login] of logins.entries())
-        registry.add(savedFrom(demo.accounts.find((account) => account.login === login)!, at + 1));
+        store.add(savedFrom(demo.accounts.find((account) => account.login === login)!, at + 1));
     },
-    logins: () => registry.load().map(({ login }) => login),
+    logins: () => store.load().map(({ login }) => login),
     async [Symbol.asyncDispose]() {
       await demo.stop();
       rmSync(home, { recursive: true, force: true });

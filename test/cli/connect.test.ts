@@ -15,10 +15,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { announceRunning } from "../../src/cli/running";
-import { type Format, readSettings } from "../../src/clients/formats";
+import { writeInstanceFile } from "../../src/cli/start/instance-file";
+import { readSettings, type SettingsFormat } from "../../src/clients/formats";
+import { type ClientId, clientIds, clientOf } from "../../src/clients/index";
 import { clientStatus } from "../../src/clients/status";
-import { type ClientId, clientIds, clientOf } from "../../src/clients/table";
 import { type Command, run } from "../support/command";
 import { startProxy } from "../support/proxy";
 import { scriptedGithub } from "./bench";
@@ -38,7 +38,7 @@ function person(data?: string) {
   const home = mkdtempSync(join(tmpdir(), "dragoman-home-"));
   const own = mkdtempSync(join(tmpdir(), "dragoman-data-"));
   mkdirSync(join(own, "demo"));
-  announceRunning(join(own, "demo"), url);
+  writeInstanceFile(join(own, "demo"), url);
   const env: Record<string, string> = {
     HOME: home,
     DRAGOMAN_HOME: data ?? own,
@@ -249,7 +249,7 @@ describe("what is refused", () => {
         hostname: "127.0.0.1",
         fetch: () => Response.json({ data: [{ id: "gpt-5.2", kind: "chat" }] }),
       });
-      const leave = announceRunning(own.env.DRAGOMAN_HOME!, other.url.href.slice(0, -1));
+      const leave = writeInstanceFile(own.env.DRAGOMAN_HOME!, other.url.href.slice(0, -1));
       await using command = run(args, { env: own.env });
       const code = await command.exited;
       leave();
@@ -472,7 +472,7 @@ describe("the way back", () => {
   });
 
   /** As each format's clients put a setting of their own in. */
-  const putIn: Record<Format, ((now: string) => string)[]> = {
+  const putIn: Record<SettingsFormat, ((now: string) => string)[]> = {
     json: [
       (now) => JSON.stringify({ ...(readSettings("json", now) as object), theirs: { own: ["stays"] } }),
       (now) => JSON.stringify({ theirs: { own: ["stays"] }, ...(readSettings("json", now) as object) }, null, 2),
@@ -606,7 +606,7 @@ describe("the call that tries it", () => {
   /** A server in this process, known in a data folder of its own. */
   async function serving() {
     const proxy = await startProxy({ demo: { generation: "B" } });
-    const leave = announceRunning(proxy.home, proxy.url);
+    const leave = writeInstanceFile(proxy.home, proxy.url);
     return { proxy, leave };
   }
 

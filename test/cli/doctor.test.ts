@@ -6,9 +6,9 @@ import { version } from "../../package.json";
 import type { Finding } from "../../src/cli/checks/check";
 import { judgeDisk } from "../../src/cli/checks/files";
 import { judgeClock } from "../../src/cli/checks/network";
-import { lookAtHistory } from "../../src/history/soundness";
+import { checkIntegrity } from "../../src/history/integrity-check";
 import { run } from "../support/command";
-import { companyRoot, declining, startCompany } from "../support/company";
+import { companyRoot, declining, startCompany } from "../support/corporate-proxy";
 import { startProxy, until } from "../support/proxy";
 import { type Github, scriptedGithub } from "./bench";
 
@@ -200,12 +200,12 @@ describe("files", () => {
       ).text();
     expect(proxy.rows()).toHaveLength(3);
     const path = join(proxy.home, "admin.sqlite");
-    expect(lookAtHistory(path)).toMatchObject({ rows: 3 });
+    expect(checkIntegrity(path)).toMatchObject({ rows: 3 });
     await (
       await proxy.post("/v1/chat/completions", { model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] })
     ).text();
     expect(proxy.rows()).toHaveLength(4);
-    expect(lookAtHistory(join(proxy.home, "none.sqlite"))).toBe(undefined);
+    expect(checkIntegrity(join(proxy.home, "none.sqlite"))).toBe(undefined);
   });
 
   test("P03: the history that a killed server left, write-ahead log and all, is read and left as it is", async () => {
@@ -215,12 +215,12 @@ describe("files", () => {
     const { url } = await served.ready();
     const body = JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hi" }] });
     await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body })).text();
-    await until(() => lookAtHistory(join(github.data, "admin.sqlite"))?.rows === 1);
+    await until(() => checkIntegrity(join(github.data, "admin.sqlite"))?.rows === 1);
     served.process.kill("SIGKILL");
     await served.exited;
     const before = traces(github.data).filter(({ name }) => !name.endsWith("-shm"));
     expect(before.map(({ name }) => name)).toContain("admin.sqlite-wal");
-    expect(lookAtHistory(join(github.data, "admin.sqlite"))).toMatchObject({ rows: 1 });
+    expect(checkIntegrity(join(github.data, "admin.sqlite"))).toMatchObject({ rows: 1 });
     expect(traces(github.data).filter(({ name }) => !name.endsWith("-shm"))).toEqual(before);
   });
 

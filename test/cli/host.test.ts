@@ -3,11 +3,11 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bindingFor } from "../../src/cli/address";
+import { bindingFor } from "../../src/cli/start/listen";
 import { UsageError } from "../../src/cli/usage-error";
 import { type Command, run } from "../support/command";
-import { testWith } from "../support/machine";
 import { addresses, startNetworked } from "../support/networks";
+import { testWith } from "../support/sandbox";
 
 // Some start programs in networks of their own, on a machine that may be busy.
 setDefaultTimeout(30_000);

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { unifiedDiff } from "../../src/cli/connect/diff";
-import { maskSecrets } from "../../src/cli/connect/mask";
 import { mergeTexts } from "../../src/cli/connect/merge";
+import { maskSecrets } from "../../src/cli/connect/redact";
 
 const lines = fc.array(fc.constantFrom("a", "b", "c", "d", "e"), { maxLength: 30 });
 const asText = (each: string[]) => each.map((line) => `${line}\n`).join("");

@@ -3,7 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../support/command";
-import { companyRoot, startCompany } from "../support/company";
+import { companyRoot, startCompany } from "../support/corporate-proxy";
 import { scriptedGithub } from "./bench";
 
 // Each test starts programs, on a machine that may be busy.

@@ -3,9 +3,9 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { announceRunning, findNeighbour } from "../../src/cli/running";
+import { findNeighbour, writeInstanceFile } from "../../src/cli/start/instance-file";
 import { run } from "../support/command";
-import { testWith } from "../support/machine";
+import { testWith } from "../support/sandbox";
 import { atTerminal } from "../support/terminal";
 import { scriptedGithub } from "./bench";
 
@@ -82,7 +82,7 @@ describe("the note of where it listens", () => {
       ] as const) {
         leave(home, url, pid);
         expect(findNeighbour(home, here)).toEqual(neighbour ? { url, pid } : undefined);
-        const withdraw = announceRunning(home, here);
+        const withdraw = writeInstanceFile(home, here);
         expect(JSON.parse(readFileSync(noteIn(home), "utf8"))).toEqual({ url: here, pid: process.pid });
         withdraw();
         expect(existsSync(noteIn(home))).toBe(neighbour);

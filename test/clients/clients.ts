@@ -2,16 +2,17 @@
  * The tools that `bun run test:clients` runs, and the models they are tried with. How each is pointed at dragoman is
  * `dragoman connect`'s to say: the runs use what it writes, and README's passage shows the same.
  */
-import { chooseModels, type Dialect, endpointFor, type Model } from "../../src/clients/models";
-import type { Client } from "../../src/clients/setup";
+
+import type { Client } from "../../src/clients/client";
+import { type ClientId, clientIds, clientOf, freshFile } from "../../src/clients/index";
+import { type ClientDialect, type ClientModel, chooseModels, endpointFor } from "../../src/clients/models";
 import { setVariables } from "../../src/clients/shells";
-import { type ClientId, clientIds, clientOf, freshFile } from "../../src/clients/table";
 
 export interface Tool {
   id: ClientId;
   npm: string;
   /** Gives the tool a task without a person at the terminal. */
-  command(task: string, model: Model): string[];
+  command(task: string, model: ClientModel): string[];
   /** What runs without a person add, so that nothing but dragoman is called. */
   quiet: { env: Record<string, string>; args: string[] };
   /** A person's settings from before, with comments and other things that must stay. */
@@ -21,10 +22,10 @@ export interface Tool {
 const example = (
   id: string,
   name: string,
-  dialects: Dialect[],
+  dialects: ClientDialect[],
   [context, prompt, output]: [number, number, number],
   premium = true,
-): Model => ({
+): ClientModel => ({
   id,
   name,
   endpoints: dialects.map((dialect) => endpointFor[dialect]),
@@ -47,7 +48,7 @@ export const models = {
   small: example("gpt-5-mini", "GPT-5 mini", ["responses", "chat"], [264_000, 128_000, 64_000], false),
   opus: example("claude-opus-4.6", "Claude Opus 4.6", ["messages", "chat"], [200_000, 168_000, 32_000]),
   haiku: example("claude-haiku-4.5", "Claude Haiku 4.5", ["messages", "chat"], [200_000, 136_000, 64_000]),
-} satisfies Record<string, Model>;
+} satisfies Record<string, ClientModel>;
 
 const claudeCode: Tool = {
   id: "claude-code",

@@ -3,9 +3,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { SettingsFault } from "../../src/clients/edit";
-import { edited, readSettings } from "../../src/clients/formats";
+import { editSettings, readSettings } from "../../src/clients/formats";
+import { clientOf } from "../../src/clients/index";
 import { chooseModels } from "../../src/clients/models";
-import { clientOf } from "../../src/clients/table";
 import { takeBack } from "../../src/clients/take-back";
 import { isObject } from "../../src/json";
 import { models } from "./clients";
@@ -14,7 +14,7 @@ const place = { url: "http://127.0.0.1:4141", key: "k-0123456789abcdef", models:
 const agents = { json: "claude-code", toml: "codex", yaml: "continue" } as const;
 type Format = keyof typeof agents;
 const editsFor = (format: Format) => clientOf(agents[format]).setUp(place).edits;
-const put = (format: Format, text: string) => edited(format, text, editsFor(format));
+const put = (format: Format, text: string) => editSettings(format, text, editsFor(format));
 
 /** What must hold for whatever a person wrote. */
 function check(format: Format, text: string): void {
@@ -40,7 +40,7 @@ function checkBack(format: Format, before: string, written: string): void {
   const paths = editsFor(format).map(({ path }) => path);
   const was = readSettings(format, before);
   const own = { path: ["theirs"], value: "stays" };
-  for (const now of [written, edited(format, written, [own]), ...(format === "json" ? reprinted(written) : [])]) {
+  for (const now of [written, editSettings(format, written, [own]), ...(format === "json" ? reprinted(written) : [])]) {
     const left = takeBack({ format, paths }, { before, written, now }, false);
     if (!left || "changed" in left) throw new Error(`not taken back: ${JSON.stringify({ left, before, now })}`);
     const is = readSettings(format, left.text);

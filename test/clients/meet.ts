@@ -2,8 +2,8 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { clientOf, freshFile } from "../../src/clients/index";
 import { chooseModels } from "../../src/clients/models";
-import { clientOf, freshFile } from "../../src/clients/table";
 import { models, type Tool } from "./clients";
 import type { Installed } from "./install";
 
@@ -14,7 +14,7 @@ export interface Meeting {
   /** What is waited for, in all that the client says. */
   words: RegExp;
   /** Milliseconds after which it is ended. */
-  within: number;
+  timeoutMs: number;
 }
 
 export interface Seen {
@@ -25,7 +25,7 @@ export interface Seen {
   said: string;
 }
 
-export async function meet({ tool, model: name, url, words, within }: Meeting, installed: Installed): Promise<Seen> {
+export async function meet({ tool, model: name, url, words, timeoutMs }: Meeting, installed: Installed): Promise<Seen> {
   const startedAt = performance.now();
   const elapsed = () => (performance.now() - startedAt) / 1000;
   const home = mkdtempSync(join(tmpdir(), "dragoman-meet-"));
@@ -53,7 +53,7 @@ export async function meet({ tool, model: name, url, words, within }: Meeting, i
     const timer = setTimeout(() => {
       late = true;
       process.kill(-child.pid, "SIGKILL");
-    }, within);
+    }, timeoutMs);
     const listen = async (stream: ReadableStream<Uint8Array>) => {
       const decoder = new TextDecoder();
       for await (const chunk of stream) {

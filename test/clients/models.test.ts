@@ -4,14 +4,18 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
-import { chooseModels, type Model } from "../../src/clients/models";
+import { clientOf } from "../../src/clients/index";
+import { type ClientModel, chooseModels } from "../../src/clients/models";
 import { setVariables, usualShell } from "../../src/clients/shells";
 import { clientStatus } from "../../src/clients/status";
-import { clientOf } from "../../src/clients/table";
 import { models } from "./clients";
 
 const { claude, gpt, gemini, small, opus } = models;
-const like = (model: Model, id: string, more: Partial<Model> = {}): Model => ({ ...model, id, ...more });
+const like = (model: ClientModel, id: string, more: Partial<ClientModel> = {}): ClientModel => ({
+  ...model,
+  id,
+  ...more,
+});
 
 describe("the choice", () => {
   test("is the newest of each family, finished before preview, code before talk", () => {

@@ -66,7 +66,7 @@ async function refused(tool: Tool, model: keyof typeof models, answer: Answer, i
     },
   });
   const url = `http://127.0.0.1:${server.port}`;
-  return { requests, ...(await meet({ tool, model, url, words: new RegExp(sentence), within }, installed)) };
+  return { requests, ...(await meet({ tool, model, url, words: new RegExp(sentence), timeoutMs: within }, installed)) };
 }
 
 const wanted = process.argv.slice(2);

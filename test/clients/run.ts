@@ -3,12 +3,12 @@
  * Gemini model; once each with a client key, and once where a person has settings already. `--undo` ends each run. Then what cannot
  * be served must be told at once. Needs npm and its registry; not part of the tests, because the clients are large.
  */
-import { clientOf } from "../../src/clients/table";
+import { clientOf } from "../../src/clients/index";
 import type { Dialect } from "../../src/dialects/hub/conversation";
-import { type Attempt, endAll, type Outcome, tryOut } from "./attempt";
 import { models, type Tool, tools } from "./clients";
+import { tellings } from "./error-cases";
 import { install } from "./install";
-import { tellings } from "./told";
+import { type Attempt, endAll, type Outcome, tryOut } from "./try-client";
 
 /** How many run side by side. */
 const atOnce = 3;

@@ -34,31 +34,31 @@ describe("two stores of one file", () => {
 
   test("a key that a call sets at the one holds at the other, and is called no edit", async () => {
     await one.change(keys(second));
-    other.look();
+    other.reload();
     expect([heldBy(other), other.waiting, told]).toEqual([[second!], [], [[["auth"], false]]]);
   });
 
   test("one that a hand sets holds at neither until the next start", async () => {
     await one.change(keys(second));
-    other.look();
+    other.reload();
     edit(keys(third));
     for (const store of [one, other]) {
-      store.look();
+      store.reload();
       expect([heldBy(store), store.waiting]).toEqual([[second!], ["auth.apiKeys"]]);
     }
     expect(told.at(-1)).toEqual([[], true]);
     // A change of something else carries it along in the file, and does not make it hold.
     await one.change({ maxRows: 5 });
-    other.look();
+    other.reload();
     expect([heldBy(one), heldBy(other), other.current.maxRows]).toEqual([[second!], [second!], 5]);
     expect(heldBy(openConfig(path))).toEqual([third!]);
   });
 
   test("a call that sets what a hand has written already makes it hold everywhere", async () => {
     edit(keys(second));
-    for (const store of [one, other]) store.look();
+    for (const store of [one, other]) store.reload();
     await one.change(keys(second));
-    other.look();
+    other.reload();
     expect([heldBy(one), heldBy(other), other.waiting]).toEqual([[second!], [second!], []]);
   });
 
@@ -68,14 +68,14 @@ describe("two stores of one file", () => {
     await other.change({ retentionDays: 3 });
     expect(heldBy(other)).toEqual([second!]);
     await other.change(keys(third));
-    one.look();
+    one.reload();
     expect([heldBy(one), one.current.retentionDays]).toEqual([[third!], 3]);
   });
 
   test("a hand that came after the call has the last word, from the next start", async () => {
     await one.change(keys(second));
     edit(keys(third));
-    other.look();
+    other.reload();
     expect([heldBy(other), other.waiting]).toEqual([[first!], ["auth.apiKeys"]]);
   });
 
@@ -84,14 +84,14 @@ describe("two stores of one file", () => {
     const note = `${path}.applied`;
     expect(readFileSync(note, "utf8")).not.toContain("k-");
     if (process.platform !== "win32") expect(statSync(note).mode & 0o777).toBe(0o600);
-    other.look();
+    other.reload();
     for (const broken of ["", "{", "null", '{"salt": 1}']) {
       writeFileSync(note, broken);
-      other.look();
+      other.reload();
       expect(heldBy(other)).toEqual([second!]);
     }
     await one.change(keys(third));
-    other.look();
+    other.reload();
     expect(heldBy(other)).toEqual([third!]);
   });
 });

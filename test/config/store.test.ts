@@ -11,10 +11,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { jsonFault, placeOf } from "../../src/config/json-fault";
-import { masked } from "../../src/config/marks";
+import { findJsonError, positionOf } from "../../src/config/json-position";
 import { patched } from "../../src/config/patch";
 import { parseConfig, spell } from "../../src/config/schema";
+import { masked } from "../../src/config/secrets";
 import { openConfig } from "../../src/config/store";
 import { ProxyError } from "../../src/errors";
 
@@ -141,8 +141,8 @@ describe("a change", () => {
     const holder = Bun.spawn([
       process.execPath,
       "-e",
-      `import { alone } from ${JSON.stringify(join(import.meta.dir, "../../src/config/lock.ts"))};
-       await alone(${JSON.stringify(`${path}.lock`)}, () => { console.log("held"); Bun.sleepSync(60_000); });`,
+      `import { withLock } from ${JSON.stringify(join(import.meta.dir, "../../src/config/lock.ts"))};
+       await withLock(${JSON.stringify(`${path}.lock`)}, () => { console.log("held"); Bun.sleepSync(60_000); });`,
     ]);
     await holder.stdout.getReader().read();
     const store = openConfig(path);
@@ -208,7 +208,7 @@ describe("what is put into what is stored", () => {
 test("a value that is not accepted is named with its place in the file", () => {
   const text =
     '{\n  "auth": { "apiKeys": ["a", "b",\n     7] },\n  "providers": { "x": { "n": [[1, 2], []] } },\n  "foo": 2,\n  "foo": 3\n}';
-  const place = (of: string) => Object.values(placeOf(text, of, spell));
+  const place = (of: string) => Object.values(positionOf(text, of, spell));
   expect(place("auth.apiKeys[2]")).toEqual([3, 6]);
   expect(place("auth.apiKeys[0]")).toEqual([2, 25]);
   expect(place("providers.x.n[0][1]")).toEqual([4, 35]);
@@ -231,12 +231,12 @@ test("the place of a fault is found wherever JSON can break", () => {
     } catch {
       valid = false;
     }
-    const { line, column } = jsonFault(broken);
+    const { line, column } = findJsonError(broken);
     expect(line).toBe(1);
     // Inside a text an @ is no fault, and inside any other token the token's start is the place.
     if (valid) expect(column).toBe(broken.length + 1);
     else expect(broken.slice(column - 1, end + 1)).toMatch(/^("[^"]*|[\w.-]*)@$/);
   }
   for (const text of ["{}{}", "[1 2]", '{"a" 1}', "[,]", "[1,]", "01", "1.", "+1", "nul", "truex", '"\t"', "{]"])
-    expect(jsonFault(text).column).toBeLessThanOrEqual(text.length);
+    expect(findJsonError(text).column).toBeLessThanOrEqual(text.length);
 });

@@ -172,8 +172,8 @@ describe("what OpenAI takes and Anthropic refuses", () => {
     ["image/jpg", "image/jpeg"],
     ["image/png;name=a.png", "image/png"],
     ["IMAGE/PNG", "image/png"],
-  ])("a picture of %s is one of %s", (spelt, media_type) => {
-    const picture = { type: "image_url", image_url: { url: `data:${spelt};base64,iVBO` } };
+  ])("a picture of %s is one of %s", (serialized, media_type) => {
+    const picture = { type: "image_url", image_url: { url: `data:${serialized};base64,iVBO` } };
     const { body } = toClaude({ messages: [{ role: "user", content: [picture] }] });
     expect(body.messages).toEqual([
       { role: "user", content: [{ type: "image", source: { type: "base64", media_type, data: "iVBO" } }] },
@@ -197,10 +197,10 @@ test("a tool that is built into Anthropic's API is named, whoever is asked", () 
   const request = { max_tokens: 99, messages: [{ role: "user", content: "Hi" }], tools };
   for (const upstream of others)
     expect(translated("messages", request, upstream).dropped).toEqual(["bash_20250124", "text_editor_20250728"]);
-  const own = codecs.messages.mendRequest({ model: "m", ...request }, models.messages);
+  const own = codecs.messages.fixRequest({ model: "m", ...request }, models.messages);
   expect(own.dropped).toEqual(["bash_20250124", "text_editor_20250728"]);
   const alone = { model: "m", ...request, tools: tools.slice(0, 1) };
-  expect(() => codecs.messages.mendRequest(alone, models.messages)).toThrow(/built into Anthropic's own API/);
+  expect(() => codecs.messages.fixRequest(alone, models.messages)).toThrow(/built into Anthropic's own API/);
 });
 
 describe("two thinking blocks with a proof each, in one turn", () => {

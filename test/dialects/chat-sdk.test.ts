@@ -21,7 +21,7 @@ async function readBySdk(bytes: Uint8Array) {
 test.each(["chat-no-role", "chat-empty-object"])("%s is read by OpenAI's helper once it is mended", async (folder) => {
   const stream = bytesAt(folder, "chat.stream.txt");
   const mended = written(
-    chat.mendStream({ model: "gpt-5-mini", usage: true, replies: 1 }, () => {}),
+    chat.fixStream({ model: "gpt-5-mini", usage: true, replies: 1 }, () => {}),
     run(readSse, [stream]),
   );
   const { object, choices } = await readBySdk(wire(mended));

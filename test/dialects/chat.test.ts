@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import fc from "fast-check";
 import { chat } from "../../src/dialects/chat/codec";
-import type { Asked } from "../../src/dialects/codec";
+import type { ReplyContext } from "../../src/dialects/codec";
 import type { Conversation, JsonObject, Part, Turn } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
@@ -66,10 +66,10 @@ const sent = (given: Conversation, model = gpt) => encode(given, model).body.mes
 describe("what Copilot's streams and replies are like", () => {
   const quirks = readdirSync(fixtures).filter((name) => name.startsWith("chat-"));
   const meant = (folder: string) => {
-    const { asked, mends, loose, ...meaning } = jsonAt(folder, "expected.json");
-    return { asked, mends, loose, meaning };
+    const { asked, fixups, loose, ...meaning } = jsonAt(folder, "expected.json");
+    return { asked, fixups: fixups, loose, meaning };
   };
-  const askedOf = (folder: string, model: string): Asked => ({
+  const askedOf = (folder: string, model: string): ReplyContext => ({
     model,
     usage: true,
     replies: 1,
@@ -78,9 +78,9 @@ describe("what Copilot's streams and replies are like", () => {
 
   describe.each(quirks.filter((folder) => hasFixture(folder, "chat.stream.txt")))("%s", (folder) => {
     const stream = bytesAt(folder, "chat.stream.txt");
-    const { mends, meaning, loose } = meant(folder);
+    const { fixups, meaning, loose } = meant(folder);
     const whole = decode(chat, [stream]);
-    const asked = askedOf(folder, modelIn(stream));
+    const context = askedOf(folder, modelIn(stream));
     const ends = meaning.end.type === "finish";
 
     test("is understood, whatever the size of the chunks", () => {
@@ -88,26 +88,26 @@ describe("what Copilot's streams and replies are like", () => {
       for (let size = 1; size < 60; size++) expect(decode(chat, chunksOf(stream, size))).toEqual(whole);
     });
 
-    test("passes through with its mends only, and reads the same", () => {
+    test("passes through with its fixups only, and reads the same", () => {
       const told: string[] = [];
       const out = written(
-        chat.mendStream(asked, (name) => told.push(name)),
+        chat.fixStream(context, (name) => told.push(name)),
         run(readSse, [stream]),
       );
-      expect(told.sort()).toEqual(mends.stream);
+      expect(told.sort()).toEqual(fixups.stream);
       if (told.length === 0 && ends) expect(wire(out)).toEqual(stream);
       if (ends && hasDone(stream) && !loose) checkChatStream(overWire(out), conversation());
-      const usage = asked.usage ? { ...meaning.usage } : {};
+      const usage = context.usage ? { ...meaning.usage } : {};
       if (told.includes("bill-chunk")) delete usage.nanoCredits;
       expect(meaningOf(decodeFrames(chat, out))).toEqual({ ...meaning, usage });
     });
 
     test("needs no second mend", () => {
-      const mend = () => chat.mendStream(asked, (name) => told.push(name));
+      const fixup = () => chat.fixStream(context, (name) => told.push(name));
       const told: string[] = [];
-      const once = overWire(written(mend(), run(readSse, [stream])));
+      const once = overWire(written(fixup(), run(readSse, [stream])));
       told.length = 0;
-      const twice = written(mend(), once);
+      const twice = written(fixup(), once);
       expect(told).toEqual([]);
       expect(wire(twice)).toEqual(wire(once));
     });
@@ -117,7 +117,7 @@ describe("what Copilot's streams and replies are like", () => {
         const arrived = decodeFrames(
           chat,
           written(
-            chat.mendStream(asked, () => {}),
+            chat.fixStream(context, () => {}),
             frames,
           ),
         );
@@ -129,14 +129,14 @@ describe("what Copilot's streams and replies are like", () => {
 
   test.each(quirks.filter((folder) => hasFixture(folder, "chat.reply.json")))("%s as a full reply", (folder) => {
     const reply = jsonAt(folder, "chat.reply.json");
-    const { mends, meaning } = meant(folder);
+    const { fixups, meaning } = meant(folder);
     expect(meaningOf(chat.decodeReply(reply))).toEqual(meaning);
-    const asked = askedOf(folder, reply.model);
-    const mended = chat.mendReply(reply, asked);
-    expect(mended.mends.sort()).toEqual(mends.reply);
+    const context = askedOf(folder, reply.model);
+    const mended = chat.fixReply(reply, context);
+    expect(mended.fixups.sort()).toEqual(fixups.reply);
     expect(meaningOf(chat.decodeReply(mended.body))).toEqual(meaning);
-    expect(mended.body).toMatchObject({ object: "chat.completion", model: asked.model, choices: [{ index: 0 }] });
-    expect(chat.mendReply(mended.body, asked)).toEqual({ body: mended.body, mends: [] });
+    expect(mended.body).toMatchObject({ object: "chat.completion", model: context.model, choices: [{ index: 0 }] });
+    expect(chat.fixReply(mended.body, context)).toEqual({ body: mended.body, fixups: [] });
   });
 
   function modelIn(stream: Uint8Array): string {
@@ -152,7 +152,7 @@ describe("what Copilot's streams and replies are like", () => {
 test("the bill keeps the model it names, the chunk around it gets the client's name for it", () => {
   const frames = run(readSse, [bytesAt("chat-bill-with-model", "chat.stream.txt")]);
   const out = written(
-    chat.mendStream({ model: "gpt-4o-mini", usage: true, replies: 1 }, () => {}),
+    chat.fixStream({ model: "gpt-4o-mini", usage: true, replies: 1 }, () => {}),
     frames,
   );
   const bill = { token_details: [{ model: "gpt-4o-mini-2024-07-18" }], total_nano_aiu: 5 };
@@ -163,7 +163,7 @@ test("split choices finish with tool_calls when one of them says so", () => {
   const choice = (finish_reason: string) => ({ finish_reason, message: { role: "assistant", content: "a" } });
   const reply = { choices: [choice("tool_calls"), choice("stop")] };
   expect(chat.decodeReply(reply).at(-1)).toMatchObject({ raw: "tool_calls" });
-  expect(chat.mendReply(reply, { model: "", usage: true, replies: 1 }).body).toMatchObject({
+  expect(chat.fixReply(reply, { model: "", usage: true, replies: 1 }).body).toMatchObject({
     choices: [{ finish_reason: "tool_calls" }],
   });
 });
@@ -198,7 +198,7 @@ describe("errors in a stream", () => {
       const frames = run(readSse, [bytesAt(folder, "chat.stream.txt")]);
       const out = overWire(
         written(
-          chat.mendStream({ model: "gpt-4o-mini-2024-07-18", usage: true, replies: 1 }, () => {}),
+          chat.fixStream({ model: "gpt-4o-mini-2024-07-18", usage: true, replies: 1 }, () => {}),
           frames,
         ),
       );
@@ -208,13 +208,13 @@ describe("errors in a stream", () => {
   });
 
   test("leave no trace after the end: later frames, beats and failures are nothing", () => {
-    const asked: Asked = { model: "", usage: true, replies: 1 };
+    const asked: ReplyContext = { model: "", usage: true, replies: 1 };
     const late = { data: '{"choices":[{"index":0,"delta":{"content":"late"}}]}' };
     const out = written(
-      chat.mendStream(asked, () => {}),
+      chat.fixStream(asked, () => {}),
       [{ data: '{"error":{"message":"gone"}}' }, late, { data: "[DONE]" }],
       (client) => {
-        client.beat();
+        client.keepAlive();
         client.fail({ type: "error", code: "x", message: "y" });
       },
     );
@@ -285,11 +285,11 @@ describe("errors in a stream", () => {
     fc.assert(
       fc.property(fc.array(frame, { maxLength: 8 }), (frames) => {
         const booked = meaningOf(run(chat.decodeStream(), frames)).end.type;
-        const asked: Asked = { model: "m", usage: true, replies: 1 };
+        const asked: ReplyContext = { model: "m", usage: true, replies: 1 };
         const arrived = decodeFrames(
           chat,
           written(
-            chat.mendStream(asked, () => {}),
+            chat.fixStream(asked, () => {}),
             frames,
           ),
         );
@@ -339,7 +339,7 @@ describe("several replies to one request", () => {
     const frames = [...stream, { data: "[DONE]" }];
     expect(
       written(
-        chat.mendStream({ model: "m", usage: true, replies: 2 }, () => {}),
+        chat.fixStream({ model: "m", usage: true, replies: 2 }, () => {}),
         frames,
       ),
     ).toEqual(frames);
@@ -349,7 +349,7 @@ describe("several replies to one request", () => {
       model: "m",
       choices: [0, 1].map((index) => ({ index, finish_reason: "stop", message: { role: "assistant", content: "a" } })),
     };
-    expect(chat.mendReply(reply, { model: "m", usage: true, replies: 2 })).toEqual({ body: reply, mends: [] });
+    expect(chat.fixReply(reply, { model: "m", usage: true, replies: 2 })).toEqual({ body: reply, fixups: [] });
   });
 
   test("cannot be translated", () => {
@@ -656,19 +656,19 @@ describe("a request through the hub and back", () => {
     );
   });
 
-  test("needs none of the mends that a request straight through would get, and a mended one needs no more", () => {
+  test("needs none of the fixups that a request straight through would get, and a mended one needs no more", () => {
     fc.assert(
       fc.property(request, fc.constantFrom(gpt, gpt5, claude, gemini), (given, model) => {
-        const mend = (body: JsonObject) => {
-          const { set, remove } = chat.mendRequest(body, model);
+        const fixup = (body: JsonObject) => {
+          const { set, remove } = chat.fixRequest(body, model);
           const mended: JsonObject = { ...body, ...set };
           for (const field of remove) if (!(field in set)) delete mended[field];
           return mended;
         };
-        const once = mend(JSON.parse(JSON.stringify(given)));
-        expect(chat.mendRequest(once, model).mends).toEqual([]);
+        const once = fixup(JSON.parse(JSON.stringify(given)));
+        expect(chat.fixRequest(once, model).fixups).toEqual([]);
         try {
-          expect(chat.mendRequest(encode(chat.decodeRequest(given), model).body, model).mends).toEqual([]);
+          expect(chat.fixRequest(encode(chat.decodeRequest(given), model).body, model).fixups).toEqual([]);
         } catch (thrown) {
           if (!(thrown instanceof ProxyError)) throw thrown;
         }
@@ -718,7 +718,7 @@ describe("a request through the hub and back", () => {
       fc.property(body, (given) => {
         refusal(() => void encode(chat.decodeRequest(given)));
         if (typeof given === "object" && given !== null && !Array.isArray(given))
-          chat.mendRequest(given as JsonObject, claude);
+          chat.fixRequest(given as JsonObject, claude);
       }),
       { numRuns: 1000 },
     );
@@ -809,7 +809,7 @@ describe("a request for a chat upstream", () => {
 
   test("speaks of the stream's options only when it streams", () => {
     const extra = { openai: { stream_options: { include_usage: true } } };
-    expect(encode({ ...conversation(turn("user", text("?"))), stream: false, extra }).body).not.toHaveProperty(
+    expect(encode({ ...conversation(turn("user", text("?"))), stream: false, extras: extra }).body).not.toHaveProperty(
       "stream_options",
     );
   });
@@ -952,13 +952,13 @@ describe("a request for a chat upstream", () => {
       ...conversation(
         turn(
           "user",
-          { kind: "text", text: "?", cache: true, extra: { anthropic: { citations: {} } } },
+          { kind: "text", text: "?", cache: true, extras: { anthropic: { citations: {} } } },
           { kind: "foreign", dialect: "messages", value: { type: "container_upload" } },
         ),
       ),
       tools: [{ kind: "foreign", dialect: "responses", value: { type: "web_search" } }],
       toolChoice: "auto",
-      extra: { anthropic: { top_k: 5 }, openai: { truncation: "auto", store: false, include: [] } },
+      extras: { anthropic: { top_k: 5 }, openai: { truncation: "auto", store: false, include: [] } },
     };
     const { body, dropped } = encode(foreign);
     expect(body).toEqual({
@@ -987,7 +987,7 @@ describe("a request for a chat upstream", () => {
       "`tool_choice` asks for `web_search`",
     );
     expect(() => encode({ ...demanded, toolChoice: "required" })).toThrow("`tool_choice`");
-    expect(() => encode({ ...demanded, extra: { openai: { tool_choice: { type: "web_search" } } } })).toThrow(
+    expect(() => encode({ ...demanded, extras: { openai: { tool_choice: { type: "web_search" } } } })).toThrow(
       "`tool_choice`",
     );
     const file: Part = { kind: "file", name: "a.pdf", mediaType: "application/pdf", base64: "AA==" };
@@ -1017,15 +1017,15 @@ describe("a request for a chat upstream", () => {
 
 describe("a request passed through", () => {
   const hi = { model: "gpt-4.1", messages: [user("Hi")] };
-  const mend = (body: JsonObject, model = gpt) => chat.mendRequest({ model: model.id, ...body }, model);
+  const fixup = (body: JsonObject, model = gpt) => chat.fixRequest({ model: model.id, ...body }, model);
 
   test("needs nothing when nothing is wrong", () => {
-    expect(chat.mendRequest({ ...hi, max_tokens: 10, temperature: 0, seed: 1 }, gpt)).toEqual({
+    expect(chat.fixRequest({ ...hi, max_tokens: 10, temperature: 0, seed: 1 }, gpt)).toEqual({
       set: {},
       remove: [],
-      mends: [],
+      fixups: [],
     });
-    expect(chat.mendRequest({ ...hi, stream: true, stream_options: { include_usage: true } }, gpt).mends).toEqual([]);
+    expect(chat.fixRequest({ ...hi, stream: true, stream_options: { include_usage: true } }, gpt).fixups).toEqual([]);
   });
 
   test.each([
@@ -1171,21 +1171,21 @@ describe("a request passed through", () => {
       [],
     ],
   ] as const)("%s", (name, body, model, set, remove) => {
-    const { dropped, ...mended } = mend(body as unknown as JsonObject, model);
-    expect(mended).toEqual({ set, remove: [...remove], mends: [name] } as never);
+    const { dropped, ...mended } = fixup(body as unknown as JsonObject, model);
+    expect(mended).toEqual({ set, remove: [...remove], fixups: [name] } as never);
     expect(dropped).not.toEqual([]);
   });
 
   test("names what was taken from who asked", () => {
-    expect(mend({ messages: [user("Hi")], metadata: { a: "b" }, service_tier: null }).dropped).toEqual(["metadata"]);
+    expect(fixup({ messages: [user("Hi")], metadata: { a: "b" }, service_tier: null }).dropped).toEqual(["metadata"]);
   });
 
   test("takes the newer of two names for one limit", () => {
     const both = { messages: [user("Hi")], max_tokens: 5, max_completion_tokens: 10 };
-    expect(mend(both, gpt5)).toEqual({
+    expect(fixup(both, gpt5)).toEqual({
       set: { max_completion_tokens: 10 },
       remove: ["max_tokens"],
-      mends: ["max-tokens-name"],
+      fixups: ["max-tokens-name"],
     });
   });
 
@@ -1193,7 +1193,7 @@ describe("a request passed through", () => {
     const mark = { cache_control: { type: "ephemeral" } };
     const system = (content: string) => ({ role: "system", content: [{ type: "text", text: content, ...mark }] });
     const messages = [system("a"), system("b"), system("c"), { ...user("d"), ...mark }, user("e")];
-    const { messages: marked } = mend({ messages }, claude).set;
+    const { messages: marked } = fixup({ messages }, claude).set;
     expect((marked as JsonObject[]).map((message) => "copilot_cache_control" in message)).toEqual([
       false,
       true,
@@ -1206,7 +1206,7 @@ describe("a request passed through", () => {
 
   test("a prefill, both samplings and an empty text are nobody's business but Claude's", () => {
     expect(
-      mend({ messages: [user(""), { role: "assistant", content: "He" }], temperature: 1, top_p: 1 }, gpt).mends,
+      fixup({ messages: [user(""), { role: "assistant", content: "He" }], temperature: 1, top_p: 1 }, gpt).fixups,
     ).toEqual([]);
   });
 
@@ -1217,11 +1217,11 @@ describe("a request passed through", () => {
   });
 
   test("knows what its reply must be mended to", () => {
-    expect(chat.asked({ model: "m", stream_options: { include_usage: true }, n: 3 })).toEqual({
+    expect(chat.replyContext({ model: "m", stream_options: { include_usage: true }, n: 3 })).toEqual({
       model: "m",
       usage: true,
       replies: 3,
     });
-    expect(chat.asked({ model: "m" })).toEqual({ model: "m", usage: false, replies: 1 });
+    expect(chat.replyContext({ model: "m" })).toEqual({ model: "m", usage: false, replies: 1 });
   });
 });

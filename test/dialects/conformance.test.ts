@@ -1,16 +1,16 @@
 /**
  * What every dialect promises, shown on the same scenarios: `test/fixtures/<scenario>/` holds what is meant
  * (`hub.request.json`, `hub.events.json`) and how each dialect spells it (`<dialect>.request.json`,
- * `<dialect>.reply.json`, `<dialect>.stream.txt`; `<dialect>.mends.json` where its passthrough has something to mend).
+ * `<dialect>.reply.json`, `<dialect>.stream.txt`; `<dialect>.fixups.json` where its passthrough has something to mend).
  * A dialect of the table below without its file fails.
  */
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { chat } from "../../src/dialects/chat/codec";
-import type { Asked, Codec } from "../../src/dialects/codec";
+import type { Codec, ReplyContext } from "../../src/dialects/codec";
+import { cutReply } from "../../src/dialects/hub/block-lifecycle";
 import { type Conversation, type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { cutReply } from "../../src/dialects/hub/writer";
 import { messages } from "../../src/dialects/messages/codec";
 import { responses } from "../../src/dialects/responses/codec";
 import { readSse, type SseFrame } from "../../src/net/sse";
@@ -135,7 +135,7 @@ for (const [dialect, { codec, lacks, checkStream }] of Object.entries(subjects))
     });
 
     test("a beat between any two events changes nothing", () => {
-      const beaten = written(codec.encodeStream(conversation()), events, (client) => client.beat());
+      const beaten = written(codec.encodeStream(conversation()), events, (client) => client.keepAlive());
       checkStream(overWire(beaten), conversation());
       expectSameReply(decodeFrames(codec, beaten), events, lacks);
     });
@@ -160,28 +160,28 @@ for (const [dialect, { codec, lacks, checkStream }] of Object.entries(subjects))
 
     describe("passed through", () => {
       /** Asked for the very model that answers, so that its name needs no mend. */
-      const asked = (): Asked => {
+      const context = (): ReplyContext => {
         const start = decode(codec, [stream]).find((event) => event.type === "start");
         return { model: start?.model ?? "", usage: true, replies: 1 };
       };
-      const mend = () => codec.mendStream(asked(), () => {});
+      const fixup = () => codec.fixStream(context(), () => {});
 
-      test("a stream arrives byte for byte, but for its mends", () => {
-        const mends: string[] = [];
+      test("a stream arrives byte for byte, but for its fixups", () => {
+        const fixups: string[] = [];
         const out = written(
-          codec.mendStream(asked(), (name) => mends.push(name)),
+          codec.fixStream(context(), (name) => fixups.push(name)),
           frames(),
         );
-        const listed = hasFixture(scenario, `${dialect}.mends.json`);
-        expect(mends.sort()).toEqual(listed ? jsonAt(scenario, `${dialect}.mends.json`) : []);
-        if (mends.length === 0) expect(wire(out)).toEqual(stream);
+        const listed = hasFixture(scenario, `${dialect}.fixups.json`);
+        expect(fixups.sort()).toEqual(listed ? jsonAt(scenario, `${dialect}.fixups.json`) : []);
+        if (fixups.length === 0) expect(wire(out)).toEqual(stream);
         checkStream(overWire(out), conversation());
         expectSameReply(decodeFrames(codec, out), events, lacks);
       });
 
       test("a stream cut at any byte ends in one error or is whole", () => {
         for (const cut of cutsOf(stream)) {
-          const out = written(mend(), cut);
+          const out = written(fixup(), cut);
           expectSameReply(decodeFrames(codec, out), run(codec.decodeStream(), cut), lacks);
           if (meaningOf(run(codec.decodeStream(), cut)).end.type === "error")
             expect([cut, terminalFrame(codec, out)]).toEqual([cut, out.length - 1]);
@@ -189,7 +189,7 @@ for (const [dialect, { codec, lacks, checkStream }] of Object.entries(subjects))
       });
 
       test("a beat between any two frames changes nothing", () => {
-        const beaten = written(mend(), frames(), (client) => client.beat());
+        const beaten = written(fixup(), frames(), (client) => client.keepAlive());
         checkStream(overWire(beaten), conversation());
         expectSameReply(decodeFrames(codec, beaten), events, lacks);
       });
@@ -197,7 +197,7 @@ for (const [dialect, { codec, lacks, checkStream }] of Object.entries(subjects))
       test("a failure after any frame ends the stream as an error, unless it had ended", () => {
         const terminal = terminalFrame(codec, frames());
         for (let at = 0; at < frames().length; at++) {
-          const failed = written(mend(), frames(), (client, index) => {
+          const failed = written(fixup(), frames(), (client, index) => {
             if (index === at) client.fail({ type: "error", ...cutReply });
           });
           const end = at < terminal ? "error" : "finish";
@@ -205,9 +205,9 @@ for (const [dialect, { codec, lacks, checkStream }] of Object.entries(subjects))
         }
       });
 
-      test("a full reply arrives as it is, but for its mends", () => {
-        const { body, mends } = codec.mendReply(reply, { ...asked(), model: String(reply.model) });
-        if (mends.length === 0) expect(body).toBe(reply);
+      test("a full reply arrives as it is, but for its fixups", () => {
+        const { body, fixups } = codec.fixReply(reply, { ...context(), model: String(reply.model) });
+        if (fixups.length === 0) expect(body).toBe(reply);
         expectSameReply(codec.decodeReply(body), events, lacks);
       });
     });

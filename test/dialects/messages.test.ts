@@ -2,11 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import type { Asked } from "../../src/dialects/codec";
+import type { ReplyContext } from "../../src/dialects/codec";
+import { cutReply } from "../../src/dialects/hub/block-lifecycle";
 import type { Conversation, JsonObject } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { cutReply } from "../../src/dialects/hub/writer";
 import { betasFor } from "../../src/dialects/messages/betas";
 import { messages } from "../../src/dialects/messages/codec";
 import { rules } from "../../src/dialects/messages/rules";
@@ -56,14 +56,14 @@ const factsOf = (quirk: string): ModelFacts => {
   };
 };
 
-/** The mends a folder shows: the one it is named after, unless it says otherwise. */
+/** The fixups a folder shows: the one it is named after, unless it says otherwise. */
 const mendsOf = (quirk: string): string[] =>
-  holds(quirk, "mends.json") ? jsonAt(quirk, "mends.json") : [quirk.slice("messages-".length)];
+  holds(quirk, "fixups.json") ? jsonAt(quirk, "fixups.json") : [quirk.slice("messages-".length)];
 
-function mended(body: JsonObject, model: ModelFacts): { body: JsonObject; mends: string[] } {
-  const { set, remove, mends } = messages.mendRequest(body, model);
+function mended(body: JsonObject, model: ModelFacts): { body: JsonObject; fixups: string[] } {
+  const { set, remove, fixups } = messages.fixRequest(body, model);
   const kept = Object.entries(body).filter(([key]) => !remove.includes(key));
-  return { body: { ...Object.fromEntries(kept), ...set }, mends };
+  return { body: { ...Object.fromEntries(kept), ...set }, fixups: fixups };
 }
 
 const throughHub = (body: JsonObject, model: ModelFacts) =>
@@ -71,7 +71,7 @@ const throughHub = (body: JsonObject, model: ModelFacts) =>
 
 /** The request without its choices of spelling: strings for blocks, neighbours of one voice, members that say the default. */
 function meaning(body: JsonObject): JsonObject {
-  const spelt: JsonObject = { ...body, model: "" };
+  const serialized: JsonObject = { ...body, model: "" };
   const spoken: JsonObject[] = [];
   for (const { role, content, ...rest } of body.messages as JsonObject[]) {
     const last = spoken.at(-1);
@@ -80,12 +80,12 @@ function meaning(body: JsonObject): JsonObject {
     if (!alone && last?.role === role && !last?.alone) last!.content = [...blocksOf(last!.content), ...blocks];
     else spoken.push({ role, content: blocks, ...rest, ...(alone ? { alone } : {}) });
   }
-  spelt.messages = spoken.map((each) => ({ ...each, content: resultsInOrder(each.content as JsonObject[]) }));
-  spelt.system = blocksOf(body.system);
-  if (body.stream === false) delete spelt.stream;
-  if (Array.isArray(body.tools) && body.tools.length === 0) delete spelt.tools;
-  for (const key of Object.keys(spelt)) if (spelt[key] === undefined) delete spelt[key];
-  return spelt;
+  serialized.messages = spoken.map((each) => ({ ...each, content: resultsInOrder(each.content as JsonObject[]) }));
+  serialized.system = blocksOf(body.system);
+  if (body.stream === false) delete serialized.stream;
+  if (Array.isArray(body.tools) && body.tools.length === 0) delete serialized.tools;
+  for (const key of Object.keys(serialized)) if (serialized[key] === undefined) delete serialized[key];
+  return serialized;
 }
 
 /** Results of parallel calls may come in any order. */
@@ -105,21 +105,21 @@ function blocksOf(content: unknown): unknown[] {
 describe("what the upstream refuses of a request", () => {
   const requests = quirks.filter((quirk) => holds(quirk, "request.json"));
 
-  test.each(requests.filter((quirk) => holds(quirk, "mended.json")))("is mended: %s", (quirk) => {
+  test.each(requests.filter((quirk) => holds(quirk, "fixed.json")))("is mended: %s", (quirk) => {
     const request = jsonAt(quirk, "request.json");
     const before = structuredClone(request);
     const result = mended(request, factsOf(quirk));
-    expect(meaning(result.body)).toEqual(meaning(jsonAt(quirk, "mended.json")));
-    expect(result.mends).toEqual(mendsOf(quirk));
+    expect(meaning(result.body)).toEqual(meaning(jsonAt(quirk, "fixed.json")));
+    expect(result.fixups).toEqual(mendsOf(quirk));
     expect(request).toEqual(before);
-    expect(mended(result.body, factsOf(quirk)).mends).toEqual([]);
+    expect(mended(result.body, factsOf(quirk)).fixups).toEqual([]);
   });
 
-  test.each(requests.filter((quirk) => holds(quirk, "mended.json")))(
+  test.each(requests.filter((quirk) => holds(quirk, "fixed.json")))(
     "is mended the same through the hub: %s",
     (quirk) => {
       const body = throughHub(jsonAt(quirk, "request.json"), factsOf(quirk));
-      expect(meaning(body)).toEqual(meaning(jsonAt(quirk, "mended.json")));
+      expect(meaning(body)).toEqual(meaning(jsonAt(quirk, "fixed.json")));
     },
   );
 
@@ -134,7 +134,7 @@ describe("what the upstream refuses of a request", () => {
   });
 
   test("has a folder for each rule", () => {
-    const shown = new Set(requests.flatMap((quirk) => (holds(quirk, "mended.json") ? mendsOf(quirk) : [])));
+    const shown = new Set(requests.flatMap((quirk) => (holds(quirk, "fixed.json") ? mendsOf(quirk) : [])));
     expect(Object.keys(rules).filter((name) => !shown.has(name))).toEqual([]);
   });
 });
@@ -142,21 +142,21 @@ describe("what the upstream refuses of a request", () => {
 describe("a client's own request", () => {
   test("goes up as it is when nothing is wrong with it", () => {
     const body = jsonAt("messages-accepted", "request.json");
-    expect(messages.mendRequest(body, facts)).toEqual({ set: {}, remove: [], mends: [] });
+    expect(messages.fixRequest(body, facts)).toEqual({ set: {}, remove: [], fixups: [] });
   });
 
   test("has only the members changed that a mend is about", () => {
     const body = jsonAt("messages-system-role", "request.json");
-    expect(Object.keys(messages.mendRequest(body, facts).set).sort()).toEqual(["messages", "system"]);
+    expect(Object.keys(messages.fixRequest(body, facts).set).sort()).toEqual(["messages", "system"]);
     const fields = jsonAt("messages-unsupported-fields", "request.json");
-    expect(messages.mendRequest(fields, facts)).toMatchObject({ set: {}, mends: ["unsupported-fields"] });
+    expect(messages.fixRequest(fields, facts)).toMatchObject({ set: {}, fixups: ["unsupported-fields"] });
   });
 
   test("is left to the upstream to refuse when it is malformed", () => {
     const odd = [5, null, "x", [null], [1], [{}], [{ role: 1, content: 5 }], [{ role: "user", content: [null] }]];
     for (const value of odd)
       for (const key of ["messages", "system", "tools", "tool_choice", "thinking", "output_config", "max_tokens"])
-        expect(() => messages.mendRequest({ model: "m", messages: [], [key]: value }, facts)).not.toThrow();
+        expect(() => messages.fixRequest({ model: "m", messages: [], [key]: value }, facts)).not.toThrow();
   });
 
   test("of thirty thousand messages is read and mended at once, whatever is wrong with them", () => {
@@ -189,11 +189,11 @@ describe("a client's own request", () => {
       content: [{ type: "tool_result", tool_use_id: "t1", content }],
     });
     const wait = { role: "user", content: "Wait." };
-    const { body, mends } = mended(
+    const { body, fixups } = mended(
       { model: "claude", max_tokens: 5, messages: [wait, use, wait, use, result("mine")] },
       facts,
     );
-    expect(mends).toEqual(["missing-tool-result"]);
+    expect(fixups).toEqual(["missing-tool-result"]);
     expect((body.messages as JsonObject[]).at(-1)).toEqual(result("mine"));
   });
 
@@ -206,10 +206,10 @@ describe("a client's own request", () => {
     );
   });
 
-  test("is sound after its mends, so that they find nothing more to do", () => {
+  test("is sound after its fixups, so that they find nothing more to do", () => {
     fc.assert(
       fc.property(request, models, (body, model) => {
-        expect(mended(mended(body, model).body, model).mends).toEqual([]);
+        expect(mended(mended(body, model).body, model).fixups).toEqual([]);
       }),
       { numRuns: 300 },
     );
@@ -290,13 +290,13 @@ describe("what a client asks, in the hub", () => {
     expect(turns).toEqual([
       {
         role: "system",
-        parts: [{ kind: "text", text: "Be brief.", cache: true, extra: { anthropic: { "cache_control.ttl": "1h" } } }],
+        parts: [{ kind: "text", text: "Be brief.", cache: true, extras: { anthropic: { "cache_control.ttl": "1h" } } }],
       },
       { role: "user", parts: [{ kind: "text", text: "Hi." }] },
       {
         role: "system",
         parts: [{ kind: "text", text: "Be kind." }],
-        extra: { anthropic: { output_config: { effort: "low" } } },
+        extras: { anthropic: { output_config: { effort: "low" } } },
       },
     ]);
   });
@@ -308,7 +308,7 @@ describe("what a client asks, in the hub", () => {
     ];
     const conversation = ask({ system, messages: [{ role: "user", content: "Hi." }] });
     expect(conversation.turns[0]).toEqual({ role: "system", parts: [{ kind: "text", text: "Be brief." }] });
-    expect(Object.keys(conversation.extra?.anthropic ?? {})).toEqual(["billing header"]);
+    expect(Object.keys(conversation.extras?.anthropic ?? {})).toEqual(["billing header"]);
     expect(messages.encodeRequest(conversation, facts).body.system).toEqual(system);
   });
 
@@ -327,7 +327,7 @@ describe("what a client asks, in the hub", () => {
         kind: "thinking",
         text: "",
         signature: { dialect: "messages", value: "ZGF0YQ==" },
-        extra: { anthropic: { type: "redacted_thinking" } },
+        extras: { anthropic: { type: "redacted_thinking" } },
       },
       { kind: "thinking", text: "Ho.", signature: { dialect: "chat", value: "b3A=" } },
       { kind: "thinking", text: "", signature: { dialect: "responses", value: "ZW5j", id: "rs_1" } },
@@ -352,9 +352,9 @@ describe("what a client asks, in the hub", () => {
         name: "A",
         mediaType: "application/pdf",
         base64: "JVBERi0=",
-        extra: { anthropic: { context: "c" } },
+        extras: { anthropic: { context: "c" } },
       },
-      { kind: "text", text: "Words.", extra: { anthropic: { type: "document" } } },
+      { kind: "text", text: "Words.", extras: { anthropic: { type: "document" } } },
       {
         kind: "foreign",
         dialect: "messages",
@@ -448,7 +448,7 @@ describe("what a client asks, in the hub", () => {
   test("takes a tool of type custom for what it is, and keeps what it does not know of tools", () => {
     const tool = { type: "custom", name: "look", description: "Looks.", defer_loading: true };
     expect(ask({ tools: [tool] }).tools).toEqual([
-      { kind: "function", name: "look", description: "Looks.", extra: { anthropic: { defer_loading: true } } },
+      { kind: "function", name: "look", description: "Looks.", extras: { anthropic: { defer_loading: true } } },
     ]);
     expect(
       mended({ model: "m", max_tokens: 5, messages: [], tools: [{ type: "custom", name: "look" }] }, facts).body.tools,
@@ -591,12 +591,12 @@ describe("what another dialect's client asks, for this upstream", () => {
         {
           role: "user",
           parts: [
-            { kind: "text", text: "Hi.", extra: { openai: { id: "msg_1", detail: "auto", phase: "x", name: "Ann" } } },
+            { kind: "text", text: "Hi.", extras: { openai: { id: "msg_1", detail: "auto", phase: "x", name: "Ann" } } },
             { kind: "foreign", dialect: "responses", value: { type: "item_reference" } },
           ],
         },
       ],
-      extra: { openai: { seed: 1, user: null, store: false, stream_options: {}, n: 1, background: false } },
+      extras: { openai: { seed: 1, user: null, store: false, stream_options: {}, n: 1, background: false } },
       tools: [
         { kind: "function", name: "look" },
         { kind: "foreign", dialect: "responses", value: { type: "web_search" } },
@@ -606,9 +606,9 @@ describe("what another dialect's client asks, for this upstream", () => {
   });
 
   test.each<[string, Partial<Conversation>]>([
-    ["n", { extra: { openai: { n: 2 } } }],
-    ["background", { extra: { openai: { background: true } } }],
-    ["previous_response_id", { extra: { openai: { previous_response_id: "r" } } }],
+    ["n", { extras: { openai: { n: 2 } } }],
+    ["background", { extras: { openai: { background: true } } }],
+    ["previous_response_id", { extras: { openai: { previous_response_id: "r" } } }],
     [
       "tool_choice",
       {
@@ -690,19 +690,19 @@ describe("what another dialect's client asks, for this upstream", () => {
   });
 });
 
-const asked: Asked = { model: "asked-model", usage: true, replies: 1 };
+const asked: ReplyContext = { model: "asked-model", usage: true, replies: 1 };
 const conversation: Conversation = { model: "asked-model", turns: [], tools: [], stream: true };
 const decode = (frames: SseFrame[]) => decodeFrames(messages, frames);
 const frame = (json: JsonObject): SseFrame => ({ event: String(json.type), data: JSON.stringify(json) });
 
-function passed(frames: SseFrame[]): { out: SseFrame[]; mends: string[] } {
-  const mends: string[] = [];
+function passed(frames: SseFrame[]): { out: SseFrame[]; fixups: string[] } {
+  const fixups: string[] = [];
   return {
     out: written(
-      messages.mendStream(asked, (name) => mends.push(name)),
+      messages.fixStream(asked, (name) => fixups.push(name)),
       frames,
     ),
-    mends,
+    fixups: fixups,
   };
 }
 
@@ -710,9 +710,9 @@ describe("a reply that is passed through", () => {
   test.each(quirks.filter((quirk) => holds(quirk, "stream.txt")))("is mended as it streams: %s", (quirk) => {
     const stream = bytesAt(quirk, "stream.txt");
     for (let size = 1; size < 60; size++) {
-      const { out, mends } = passed(run(readSse, chunksOf(stream, size)));
+      const { out, fixups } = passed(run(readSse, chunksOf(stream, size)));
       expect(Buffer.from(wire(out)).toString()).toBe(textAt(quirk, "mended.txt"));
-      expect(mends.sort()).toEqual(mendsOf(quirk).sort());
+      expect(fixups.sort()).toEqual(mendsOf(quirk).sort());
     }
   });
 
@@ -725,7 +725,7 @@ describe("a reply that is passed through", () => {
     const frames = run(readSse, [bytesAt("messages-model-name", "mended.txt")]);
     const text = 'größe "x"\n'.repeat(10_000);
     const large = frame({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } });
-    expect(passed(frames.toSpliced(3, 0, large))).toMatchObject({ mends: [] });
+    expect(passed(frames.toSpliced(3, 0, large))).toMatchObject({ fixups: [] });
     expect(passed(frames.toSpliced(3, 0, large)).out[3]).toBe(large);
   });
 
@@ -776,9 +776,9 @@ describe("a reply that is passed through", () => {
     { type: "error", error: "Gone." },
     { error: { message: "Gone." } },
   ])("brings an error into Anthropic's form: %j", (error) => {
-    const { out, mends } = passed([{ event: "error", data: JSON.stringify(error) }]);
+    const { out, fixups } = passed([{ event: "error", data: JSON.stringify(error) }]);
     expect(jsonOf(out[0]!)).toEqual({ type: "error", error: { type: "api_error", message: "Gone." } });
-    expect(mends).toEqual(["error-event"]);
+    expect(fixups).toEqual(["error-event"]);
   });
 
   test("keeps an error of the upstream, as it is", () => {
@@ -787,18 +787,18 @@ describe("a reply that is passed through", () => {
       error: { type: "overloaded_error", message: "Overloaded" },
       request_id: "req_1",
     });
-    expect(passed([error])).toEqual({ out: [error], mends: [] });
+    expect(passed([error])).toEqual({ out: [error], fixups: [] });
   });
 
   test("in full has the asked model's name, its usage, and nothing of Copilot's", () => {
     const content = [{ type: "text", text: "Hi." }];
     const body = { type: "message", model: "claude-sonnet-4-20250514", content, copilot_usage: {} };
-    expect(messages.mendReply(body, asked)).toEqual({
+    expect(messages.fixReply(body, asked)).toEqual({
       body: { type: "message", model: "asked-model", content, usage: { input_tokens: 0, output_tokens: 0 } },
-      mends: ["copilot-fields", "usage-field", "model-name"],
+      fixups: ["copilot-fields", "usage-field", "model-name"],
     });
     const sound = { model: "asked-model", usage: {}, content };
-    expect(messages.mendReply(sound, asked).body).toBe(sound);
+    expect(messages.fixReply(sound, asked).body).toBe(sound);
   });
 });
 
@@ -887,11 +887,11 @@ describe("what the upstream answers, in the hub", () => {
       usage: { input_tokens: 1, output_tokens: 1 },
     };
     const expected = [
-      { type: "block-start", block: { kind: "thinking", extra: { anthropic: { type: "redacted_thinking" } } } },
+      { type: "block-start", block: { kind: "thinking", extras: { anthropic: { type: "redacted_thinking" } } } },
       { type: "block-end", signature: { dialect: "messages", value: "ZGF0YQ==" } },
       { type: "block-start", block: { kind: "text" } },
       { type: "block-delta", text: "Yes." },
-      { type: "block-end", extra: { anthropic: { citations: [citation] } } },
+      { type: "block-end", extras: { anthropic: { citations: [citation] } } },
       { type: "block-start", block: { kind: "foreign", dialect: "messages", value: search } },
       { type: "block-end" },
     ];
@@ -1085,7 +1085,7 @@ describe("what a client is told", () => {
   });
 
   test("silence is filled with a ping, and nothing follows the end", () => {
-    const frames = written(messages.encodeStream(conversation), [start, finish], (client) => client.beat());
+    const frames = written(messages.encodeStream(conversation), [start, finish], (client) => client.keepAlive());
     expect(types(frames)).toEqual(["message_start", "ping", "message_delta", "message_stop"]);
   });
 

@@ -36,7 +36,7 @@ const read = (frames: SseFrame[]) => meaningOf(run(responses.decodeStream(), fra
 const passed = (frames: SseFrame[]): JsonObject[] => {
   const last = jsonOf(
     written(
-      responses.mendStream({ model: "m", usage: true, replies: 1 }, () => {}),
+      responses.fixStream({ model: "m", usage: true, replies: 1 }, () => {}),
       frames,
     ).at(-1)!,
   );

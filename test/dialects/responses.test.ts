@@ -3,12 +3,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import OpenAI from "openai";
-import type { Asked } from "../../src/dialects/codec";
+import type { ReplyContext } from "../../src/dialects/codec";
 import { adapt } from "../../src/dialects/hub/adapt";
+import { cutReply } from "../../src/dialects/hub/block-lifecycle";
 import type { Conversation, JsonObject, Part } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
-import { cutReply } from "../../src/dialects/hub/writer";
 import { responses } from "../../src/dialects/responses/codec";
 import { repairForeignItems } from "../../src/dialects/responses/rules";
 import { ProxyError } from "../../src/errors";
@@ -38,7 +38,7 @@ const boundless: ModelFacts = {
   limits: {},
   supports: { ...model.supports, efforts: ["none", "low", "max"] },
 };
-const asked: Asked = { model: "gpt-5.1-2025-11-13", usage: true, replies: 1 };
+const asked: ReplyContext = { model: "gpt-5.1-2025-11-13", usage: true, replies: 1 };
 
 const textAt = (folder: string, file: string) => readFileSync(join(fixtures, folder, file), "utf8");
 const withFile = (file: string) =>
@@ -56,8 +56,8 @@ const call: JsonObject = { type: "function_call", call_id: "call_1", name: "read
 const output: JsonObject = { type: "function_call_output", call_id: "call_1", output: "contents" };
 
 /** The client's request as it goes up when the dialects match. */
-function passed(body: JsonObject, facts = model, wishes?: { webSearch: boolean }): JsonObject {
-  const { set, remove } = responses.mendRequest(body, facts, wishes);
+function passed(body: JsonObject, facts = model, options?: { webSearch: boolean }): JsonObject {
+  const { set, remove } = responses.fixRequest(body, facts, options);
   const result: JsonObject = { ...body, ...set };
   for (const key of remove) delete result[key];
   return result;
@@ -75,11 +75,11 @@ function refusal(act: () => unknown): ProxyError {
 describe("a request passed through", () => {
   test.each(withFile("request.json"))("%s", (folder) => {
     const before = jsonAt(folder, "request.json");
-    const wishes = { webSearch: folder !== "responses-web-search" };
-    const { mends } = responses.mendRequest(before, model, wishes);
-    expect(passed(before, model, wishes)).toEqual(jsonAt(folder, "mended.json"));
-    expect(mends).toEqual([folder.replace("responses-", "")]);
-    expect(responses.mendRequest(passed(before, model, wishes), model, wishes).mends).toEqual([]);
+    const options = { webSearch: folder !== "responses-web-search" };
+    const { fixups } = responses.fixRequest(before, model, options);
+    expect(passed(before, model, options)).toEqual(jsonAt(folder, "fixed.json"));
+    expect(fixups).toEqual([folder.replace("responses-", "")]);
+    expect(responses.fixRequest(passed(before, model, options), model, options).fixups).toEqual([]);
   });
 
   test("every mend has a folder that proves its need", () => {
@@ -96,7 +96,7 @@ describe("a request passed through", () => {
 
   test("a good one is not touched", () => {
     const body = request({ input: [message("user", "Hi.")], store: false, include: ["reasoning.encrypted_content"] });
-    expect(responses.mendRequest(body, model)).toEqual({ set: {}, remove: [], mends: [] });
+    expect(responses.fixRequest(body, model)).toEqual({ set: {}, remove: [], fixups: [] });
   });
 
   test("a limit of a few tokens is raised to what OpenAI takes", () => {
@@ -116,7 +116,7 @@ describe("a request passed through", () => {
     ["prompt", { prompt: { id: "pmpt_1" } }, "unsupported_value"],
     ["background", { background: true }, "unsupported_value"],
   ])("%s is refused, because nothing is stored", (param, members, code) => {
-    for (const act of [() => decode(members), () => responses.mendRequest(request(members), model)]) {
+    for (const act of [() => decode(members), () => responses.fixRequest(request(members), model)]) {
       const { status, details } = refusal(act);
       expect({ status, param: details.param, code: details.code }).toEqual({ status: 400, param, code });
     }
@@ -357,13 +357,13 @@ describe("a request written", () => {
           {
             role: "user",
             parts: [
-              { kind: "text", text: "Hi.", extra: { anthropic: { citations: {} } } },
+              { kind: "text", text: "Hi.", extras: { anthropic: { citations: {} } } },
               { kind: "foreign", dialect: "messages", value: { type: "search_result" } },
             ],
           },
           { role: "assistant", parts: [{ kind: "thinking", text: "Hm", signature: { dialect: "chat", value: "x" } }] },
         ],
-        extra: { anthropic: { top_k: 5, "billing header": "x" }, openai: { seed: 1, n: 1, user: "me" } },
+        extras: { anthropic: { top_k: 5, "billing header": "x" }, openai: { seed: 1, n: 1, user: "me" } },
       }),
       model,
     );
@@ -384,7 +384,7 @@ describe("a request written", () => {
 
   test("several answers, and a tool that is not there, are refused", () => {
     expect(
-      refusal(() => responses.encodeRequest(conversation({ extra: { openai: { n: 2 } } }), model)).details.param,
+      refusal(() => responses.encodeRequest(conversation({ extras: { openai: { n: 2 } } }), model)).details.param,
     ).toBe("n");
     const value = { type: "web_search_20250305", name: "web_search" };
     const forced = conversation({
@@ -845,7 +845,7 @@ describe("a stream read", () => {
     expect(read(...start, textDelta(0, 0, "!"), completed).end).toEqual({ type: "error" });
     expect(decodeEvents(...start)).toContainEqual({
       type: "block-start",
-      block: { kind: "text", extra: { openai: { phase: "commentary" } } },
+      block: { kind: "text", extras: { openai: { phase: "commentary" } } },
     });
   });
 
@@ -854,7 +854,7 @@ describe("a stream read", () => {
     const part = { type: "output_text", text: "A", annotations };
     const item = { type: "message", id: "m", content: [part] };
     const partDone = { type: "response.content_part.done", output_index: 0, content_index: 0, part };
-    const end = { type: "block-end", extra: { openai: { annotations } } } as ReplyEvent;
+    const end = { type: "block-end", extras: { openai: { annotations } } } as ReplyEvent;
     expect(
       decodeEvents(created, added(0, item), textDelta(0, 0, "A"), partDone, done(0, item), completed),
     ).toContainEqual(end);
@@ -1093,7 +1093,7 @@ describe("a stream written", () => {
   test("a proof and its id stay the pair they are; another maker's proof is packed", () => {
     const thinking = (dialect: "responses" | "messages", extra?: JsonObject): ReplyEvent[] => [
       start,
-      { type: "block-start", block: { kind: "thinking", ...(extra ? { extra: { openai: extra } } : {}) } },
+      { type: "block-start", block: { kind: "thinking", ...(extra ? { extras: { openai: extra } } : {}) } },
       { type: "block-end", signature: { dialect, value: "cHJvb2Y=", id: "opaque" } },
       finish("stop"),
     ];
@@ -1176,11 +1176,11 @@ describe("a stream written", () => {
   test("a beat is a comment before the response began, then a repetition, and nothing after its end", () => {
     const frames: SseFrame[] = [];
     const client = responses.encodeStream(decode({}))(collect(frames));
-    client.beat();
+    client.keepAlive();
     client.push(start);
-    client.beat();
+    client.keepAlive();
     client.push(finish("stop"));
-    client.beat();
+    client.keepAlive();
     client.end();
     expect(frames.map(({ event, data }) => event ?? data ?? "comment")).toEqual([
       ...["comment", "response.created", "response.in_progress", "response.in_progress", "response.completed"],
@@ -1190,17 +1190,17 @@ describe("a stream written", () => {
 });
 
 describe("a stream passed through", () => {
-  const mend = (frames: SseFrame[], mends: string[] = []) =>
+  const fixup = (frames: SseFrame[], fixups: string[] = []) =>
     written(
-      responses.mendStream(asked, (name) => mends.push(name)),
+      responses.fixStream(asked, (name) => fixups.push(name)),
       frames,
     );
 
   test.each(withFile("stream.txt"))("%s", async (folder) => {
-    const mends: string[] = [];
-    const out = mend(framesOf(bytesAt(folder, "stream.txt")), mends);
+    const fixups: string[] = [];
+    const out = fixup(framesOf(bytesAt(folder, "stream.txt")), fixups);
     expect(new TextDecoder().decode(wire(out))).toBe(textAt(folder, "mended.txt"));
-    expect(mends).toEqual([folder.replace("responses-", "")]);
+    expect(fixups).toEqual([folder.replace("responses-", "")]);
     checkResponsesStream(overWire(out));
     await sdkReads(wire(out));
   });
@@ -1213,7 +1213,7 @@ describe("a stream passed through", () => {
   );
 
   test("nothing follows the terminal event", () => {
-    expect(mend([...sse(created, completed), { data: "[DONE]" }, ...sse(created)]).map(({ event }) => event)).toEqual([
+    expect(fixup([...sse(created, completed), { data: "[DONE]" }, ...sse(created)]).map(({ event }) => event)).toEqual([
       "response.created",
       "response.completed",
     ]);
@@ -1221,34 +1221,34 @@ describe("a stream passed through", () => {
 
   test("one that breaks off fails in its own words, with what was done", () => {
     const item = { id: "a", ...callItem("c", "{}") };
-    expect(jsonOf(mend(sse(created, added(0, item), done(0, item))).at(-1) ?? {})).toMatchObject({
+    expect(jsonOf(fixup(sse(created, added(0, item), done(0, item))).at(-1) ?? {})).toMatchObject({
       type: "response.failed",
       response: { id: "r1", status: "failed", error: cutReply, output: [item] },
     });
-    expect(jsonOf(mend([]).at(-1) ?? {})).toMatchObject({ type: "error", ...cutReply });
+    expect(jsonOf(fixup([]).at(-1) ?? {})).toMatchObject({ type: "error", ...cutReply });
   });
 
   test.each(["{oops}", '{"a":', "<html>", '{"type":"response.completed",}'])("%s is not forwarded", (data) => {
-    const out = mend([...sse(created), { data }, ...sse(completed)]);
+    const out = fixup([...sse(created), { data }, ...sse(completed)]);
     expect(out.map(({ event }) => event)).toEqual(["response.created", "response.failed"]);
     expect(jsonOf(out[1] ?? {})).toMatchObject({ response: { error: { code: "upstream_bad_event" } } });
   });
 
   test("an error before the response began arrives as it is", () => {
     const frames = sse({ type: "error", code: "x", message: "y", param: null, sequence_number: 0 });
-    expect(mend(frames)).toEqual(frames);
+    expect(fixup(frames)).toEqual(frames);
   });
 
   test("beats are numbered in line, and so is what follows them", () => {
     const frames = framesOf(bytesAt("responses-item-ids", "stream.txt"));
-    const mends: string[] = [];
+    const fixups: string[] = [];
     const out = written(
-      responses.mendStream(asked, (name) => mends.push(name)),
+      responses.fixStream(asked, (name) => fixups.push(name)),
       frames,
-      (client) => client.beat(),
+      (client) => client.keepAlive(),
     );
     checkResponsesStream(overWire(out));
-    expect(mends.sort()).toEqual(["item-ids", "sequence-number"]);
+    expect(fixups.sort()).toEqual(["item-ids", "sequence-number"]);
     expect(out.filter(({ event }) => event === "response.in_progress")).toHaveLength(frames.length);
   });
 
@@ -1263,7 +1263,7 @@ describe("a stream passed through", () => {
       content_index: 0,
       sequence_number: 5,
     };
-    const out = mend(sse(created, added(0, item), delta));
+    const out = fixup(sse(created, added(0, item), delta));
     expect(jsonOf(out[2] ?? {})).toEqual({ ...delta, item_id: "first" });
   });
 
@@ -1279,8 +1279,8 @@ describe("a stream passed through", () => {
     const spaced = [created, added(0, item), delta].map((event) => ({
       data: JSON.stringify(event, null, 1).replaceAll("\n", " "),
     }));
-    expect(jsonOf(mend(spaced)[2] ?? {})).toMatchObject({ item_id: "first" });
-    expect(jsonOf(mend(sse(created, added(0, item), delta).map(({ data }) => ({ data })))[2] ?? {})).toMatchObject({
+    expect(jsonOf(fixup(spaced)[2] ?? {})).toMatchObject({ item_id: "first" });
+    expect(jsonOf(fixup(sse(created, added(0, item), delta).map(({ data }) => ({ data })))[2] ?? {})).toMatchObject({
       item_id: "first",
     });
   });
@@ -1293,11 +1293,11 @@ describe("the OpenAI SDK's helper, the strictest reader there is", () => {
     const stream = framesOf(bytesAt(scenario, "responses.stream.txt"));
     const events = run(responses.decodeStream(), stream);
     const conversation = responses.decodeRequest(jsonAt(scenario, "responses.request.json"));
-    const out = written(responses.encodeStream(conversation), events, (client) => client.beat());
+    const out = written(responses.encodeStream(conversation), events, (client) => client.keepAlive());
     const mended = written(
-      responses.mendStream(asked, () => {}),
+      responses.fixStream(asked, () => {}),
       stream,
-      (client) => client.beat(),
+      (client) => client.keepAlive(),
     );
     expectSameReply(responses.decodeReply(await sdkReads(wire(out))), events);
     expectSameReply(responses.decodeReply(await sdkReads(wire(mended))), events);
@@ -1313,9 +1313,9 @@ test("an error answer has OpenAI's shape", () => {
 
 test("a full reply passed through keeps all but Copilot's members and the model's date", () => {
   const body = { id: "r", model: "gpt-5.1-2025-11-13", output: [], copilot_usage: { total_nano_aiu: 1 } };
-  const { body: mended, mends } = responses.mendReply(body, { ...asked, model: "gpt-5.1" });
+  const { body: mended, fixups } = responses.fixReply(body, { ...asked, model: "gpt-5.1" });
   expect(mended).toEqual({ id: "r", model: "gpt-5.1", output: [] });
-  expect(mends).toEqual(["copilot-fields", "model-name"]);
+  expect(fixups).toEqual(["copilot-fields", "model-name"]);
   expect(body.model).toBe("gpt-5.1-2025-11-13");
 });
 

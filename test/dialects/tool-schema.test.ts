@@ -130,7 +130,7 @@ test.each(pairs)("%s → %s sends none of them, and names what it did", (client,
   expect(sent).not.toContain("anyOf");
   expect(sent).toContain('"type":"object"');
   expect(sent.includes("\\\\p{")).toBe(upstream === "messages");
-  expect(adapted.mends).toContain("schema-union");
+  expect(adapted.fixups).toContain("schema-union");
   expect(adapted.dropped).toEqual(upstream === "messages" ? ["schema union"] : ["pattern", "schema union"]);
 });
 
@@ -151,12 +151,12 @@ test("schemas that differ in a number's digits alone are two", () => {
 
 test("a tool that is said twice word for word is one", () => {
   const tool = { type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } };
-  const { conversation, mends } = adapt(
+  const { conversation, fixups } = adapt(
     codecs.chat.decodeRequest({ ...requests.chat, tools: [tool, tool] }),
     "messages",
   );
   expect(conversation.tools).toHaveLength(1);
-  expect(mends).toEqual(["tool-repeated"]);
+  expect(fixups).toEqual(["tool-repeated"]);
 });
 
 test("a tool that an item of the input repeats word for word is one for others, under its own name", () => {
@@ -171,7 +171,7 @@ test("a tool that an item of the input repeats word for word is one for others, 
   for (const upstream of ["chat", "messages"] as const) {
     const adapted = adapt(conversation, upstream);
     expect(adapted.conversation.tools).toMatchObject([{ name: "exec" }]);
-    expect(adapted.mends).toEqual(["tool-repeated"]);
+    expect(adapted.fixups).toEqual(["tool-repeated"]);
     expect(JSON.stringify(adapted.conversation)).not.toContain("exec_2");
   }
   const { body } = codecs.responses.encodeRequest(conversation, models.responses);

@@ -9,7 +9,7 @@ import { type RunningProxy, startProxy } from "../support/proxy";
 
 /** Milliseconds: what an upstream may be silent here, and what a client waits at most for being told so. */
 const limit = 1000;
-const patience = 10_000;
+const timeoutMs = 10_000;
 
 const points: StallPoint[] = ["before the headers", "after the headers", "in the middle of the body"];
 const words = [{ role: "user", content: "Hello" }];
@@ -103,7 +103,7 @@ test.each(points)(
     const caller = {
       hosts: hostsFor("github.com", { githubUrl: github.url, githubApiUrl: github.url }),
       version: "0",
-      within: limit,
+      timeoutMs: limit,
     };
     const said =
       point === "before the headers"
@@ -150,7 +150,7 @@ describe.each(Object.entries(walks))("%s", (_name, { path, asks, instead, stream
       const startedAt = performance.now();
       const response = await ask(proxy, asks);
       const text = await response.text();
-      expect(performance.now() - startedAt).toBeLessThan(patience);
+      expect(performance.now() - startedAt).toBeLessThan(timeoutMs);
       const begun = streamed && point === "in the middle of the body";
       const { status, says } = instead ?? { status: begun ? 200 : 504, says: /timeout/ };
       expect([response.status, text]).toEqual([status, expect.stringMatching(says)]);

@@ -2,14 +2,14 @@
 import { expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { type Command, run } from "../support/command";
-import { processorTimeOf, testWith } from "../support/machine";
+import { processorTimeOf, testWith } from "../support/sandbox";
 
 const demo = ["start", "--demo", "--json", "--port", "0"];
-const post = (url: string, content: string, within = 5000) =>
+const post = (url: string, content: string, timeoutMs = 5000) =>
   fetch(`${url}/v1/chat/completions`, {
     method: "POST",
     body: JSON.stringify({ model: "gpt-5-mini", stream: true, messages: [{ role: "user", content }] }),
-    signal: AbortSignal.timeout(within),
+    signal: AbortSignal.timeout(timeoutMs),
   });
 
 testWith(

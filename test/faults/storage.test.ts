@@ -15,13 +15,13 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openRegistry } from "../../src/accounts/registry";
+import { openAccountStore } from "../../src/accounts/account-store";
 import { openHistory } from "../../src/history/history";
 import { createLogger } from "../../src/logger";
 import { type Command, run } from "../support/command";
-import { entry } from "../support/entries";
+import { entry } from "../support/history-rows";
 import { idleServer, waitOf } from "../support/idle";
-import { testWith } from "../support/machine";
+import { testWith } from "../support/sandbox";
 
 const asRoot = process.getuid?.() === 0;
 const folderFor = () => mkdtempSync(join(tmpdir(), "dragoman-"));
@@ -149,7 +149,7 @@ test.if(process.platform !== "win32")(
     const lines: string[] = [];
     try {
       mkdirSync(join(folder, "accounts"), { mode: 0o700 });
-      const registry = openRegistry(
+      const store = openAccountStore(
         join(folder, "accounts"),
         createLogger(
           () => "info",
@@ -165,13 +165,13 @@ test.if(process.platform !== "win32")(
           githubToken: `ghu_${login}_0123456789abcdef`,
           addedAt,
         }) as const;
-      registry.add(saved("one", 1));
-      registry.add(saved("two", 2));
+      store.add(saved("one", 1));
+      store.add(saved("two", 2));
       const [name] = [...new Bun.Glob("**/one*").scanSync(join(folder, "accounts"))];
       const file = join(folder, "accounts", name!);
       if (asRoot) chownSync(file, 12_345, 12_345);
       else chmodSync(file, 0);
-      for (let turn = 0; turn < 3; turn++) expect(registry.load().map(({ login }) => login)).toEqual(["two"]);
+      for (let turn = 0; turn < 3; turn++) expect(store.load().map(({ login }) => login)).toEqual(["two"]);
       expect(lines).toHaveLength(1);
       expect(lines[0]).not.toContain("ghu_");
     } finally {

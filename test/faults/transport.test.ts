@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { cutOnce } from "../support/cut";
 import { type RunningProxy, startProxy, until, untilStill } from "../support/proxy";
-import { type RawServer, sendRaw, startRaw } from "../support/raw";
+import { type RawServer, sendRaw, startRaw } from "../support/raw-socket";
 
 const messages = [{ role: "user", content: "Hello" }];
 const ask = { model: "m", max_tokens: 9, messages };
@@ -123,7 +123,7 @@ test("U08: a reset before the first event of a stream is an answer of its own, w
 
 test("U11, U12: a gap within the limit arrives intact with signs of life before it, one beyond it is a timeout", async () => {
   await using own = await startProxy({ env: { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "3000" } });
-  own.app.limits.beat = 100;
+  own.app.limits.keepAlive = 100;
   const send = (seconds: number) =>
     own.post("/v1/messages", {
       model: "claude-sonnet-4.6",

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Entry, type Filters, type History, openHistory } from "../../src/history/history";
-import { entry, noon } from "../support/entries";
+import { entry, noon } from "../support/history-rows";
 
 const posix = process.platform !== "win32";
 const day = 86_400_000;

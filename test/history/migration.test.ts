@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { columnNames, migrations } from "../../src/history/entry";
 import { openHistory } from "../../src/history/history";
-import { entry, noon } from "../support/entries";
+import { entry, noon } from "../support/history-rows";
 
 test("a history from before accounts had keys goes on with all its rows, their key unknown", async () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-"));
@@ -15,9 +15,10 @@ test("a history from before accounts had keys goes on with all its rows, their k
   const database = new Database(path, { strict: true });
   for (const migrate of migrations.slice(0, 2)) migrate(database);
   // The first step makes the columns of today.
-  database.run("ALTER TABLE requests DROP COLUMN account_key; PRAGMA user_version = 2");
+  database.run("ALTER TABLE requests DROP COLUMN account_key");
   const names = columnNames.filter((name) => name !== "account_key");
   database.query(`INSERT INTO requests (${names}) VALUES (${names.map((name) => `$${name}`)})`).run(older);
+  database.run("ALTER TABLE requests RENAME COLUMN fixups TO mends; PRAGMA user_version = 2");
   database.close();
 
   const warnings: string[] = [];
@@ -26,7 +27,7 @@ test("a history from before accounts had keys goes on with all its rows, their k
   try {
     history.add(entry({ request_id: "after", account_id: "octo" }));
     history.flush();
-    expect(history.get("before")).toMatchObject({ account_id: "octo", account_key: null });
+    expect(history.get("before")).toMatchObject({ account_id: "octo", account_key: null, fixups: older.fixups });
     expect(history.list({ account_key: "github.com/octo" }, 10).items.map((row) => row.request_id)).toEqual(["after"]);
     expect(history.list({ account_id: "octo" }, 10).items).toHaveLength(2);
     const { groups } = await history.statistics({}, ["account_key"]);

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { namesQuery, numbersQuery } from "../../src/history/columns";
+import { namesQuery, numbersQuery } from "../../src/history/column-cache";
 import {
   type Dimension,
   type Entry,
@@ -14,7 +14,7 @@ import {
   openHistory,
 } from "../../src/history/history";
 import { nameColumns, pageQuery } from "../../src/history/page";
-import { entry, noon } from "../support/entries";
+import { entry, noon } from "../support/history-rows";
 
 const hour = 3_600_000;
 const day = 24 * hour;

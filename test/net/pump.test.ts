@@ -5,7 +5,7 @@ import { startClock } from "../../src/net/clock";
 import { type Chain, pump } from "../../src/net/pump";
 
 const text = (value: string) => new TextEncoder().encode(value);
-const limits = { beat: 60, headers: 5_000, idle: 300, total: 5_000 };
+const limits = { keepAlive: 60, headers: 5_000, idle: 300, total: 5_000 };
 
 /** An upstream that says what it is told to, a chain that passes bytes on, and what became of both. */
 function scene({
@@ -43,14 +43,14 @@ function scene({
     },
     take: () => (out.length > 0 ? Buffer.concat(out.splice(0)) : undefined),
     isOver: () => over,
-    beat: () => void out.push(text("[beat]")),
+    keepAlive: () => void out.push(text("[beat]")),
     fail: (error) => void out.push(text(`[${error.kind}]`)),
     ended: (how) => void outcomes.push(how),
   };
   const clock = startClock(given, "The upstream", "http://127.0.0.1/", cancelled.signal);
   clock.answered();
   const upstreamBody = openBody(source, clock, "The upstream", "http://127.0.0.1/");
-  const pumped = pump(upstreamBody, chain, given.beat, gone.signal, stopping.signal);
+  const pumped = pump(upstreamBody, chain, given.keepAlive, gone.signal, stopping.signal);
   return { ...pumped, upstream, outcomes, gone, stopping, released: () => released, pulled: () => pulled };
 }
 
@@ -134,7 +134,7 @@ describe("a stream ends once, and truthfully", () => {
 
 describe("silence", () => {
   test("gets a sign of life again and again, then the upstream is given up", async () => {
-    const { body, upstream, outcomes } = scene({ given: { ...limits, beat: 20, idle: 600 } });
+    const { body, upstream, outcomes } = scene({ given: { ...limits, keepAlive: 20, idle: 600 } });
     upstream.enqueue(text("one "));
     const all = await new Response(body).text();
     expect(all).toMatch(/^one (\[beat\]){2,}\[timeout\]$/);
@@ -142,7 +142,7 @@ describe("silence", () => {
   });
 
   test("is what the upstream does not send, not what the client is not sent: one that pings is heard", async () => {
-    const given = { ...limits, beat: 20, idle: 1_000 };
+    const given = { ...limits, keepAlive: 20, idle: 1_000 };
     const { body, upstream, outcomes } = scene({ given });
     const until = performance.now() + 2.2 * given.idle;
     for await (const piece of body) {
@@ -172,7 +172,7 @@ describe("silence", () => {
   });
 
   test("SS24: and a stream that never ends is ended at its total limit", async () => {
-    const { body, upstream, outcomes } = scene({ given: { ...limits, beat: 40, idle: 5_000, total: 100 } });
+    const { body, upstream, outcomes } = scene({ given: { ...limits, keepAlive: 40, idle: 5_000, total: 100 } });
     upstream.enqueue(text("one "));
     expect(await new Response(body).text()).toMatch(/\[timeout\]$/);
     expect(outcomes).toEqual(["failed"]);

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import { offerOnly } from "../support/catalogue";
+import { dialectAt } from "../support/log-capture";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { replyOf, requestOf, streamOf } from "../support/spelt";
-import { dialectAt } from "../support/told";
 
 const models: Record<Dialect, string> = {
   chat: "gpt-4.1",
@@ -44,9 +44,9 @@ afterAll(() => proxy[Symbol.asyncDispose]());
 
 // ── Numbers that JavaScript would spell otherwise ──
 
-const digits = (least: number, most: number) =>
+const digits = (least: number, max: number) =>
   fc
-    .array(fc.integer({ min: 0, max: 9 }), { minLength: least, maxLength: most })
+    .array(fc.integer({ min: 0, max: 9 }), { minLength: least, maxLength: max })
     .map((each) => each.join("").replace(/^0+(?=\d)/, ""));
 const fraction = fc
   .array(fc.integer({ min: 0, max: 9 }), { minLength: 1, maxLength: 25 })

@@ -39,14 +39,14 @@ test("a list of tools without any is left out, with what says how to use them", 
       (await proxy.post(path, { tools: [], tool_choice: "auto", parallel_tool_calls: true, ...body })).status,
     ).toBe(200);
     const { body: seen } = proxy.demo.journal.findLast(({ method }) => method === "POST")!;
-    return { members: Object.keys(seen as object), mends: JSON.parse(proxy.rows()[0]!.mends) };
+    return { members: Object.keys(seen as object), fixups: JSON.parse(proxy.rows()[0]!.fixups) };
   };
   for (const model of ["gpt-5-mini", "gemini-3.1-pro-preview"]) {
-    const { members, mends } = await sent("/v1/chat/completions", { model, messages: [user] });
+    const { members, fixups } = await sent("/v1/chat/completions", { model, messages: [user] });
     for (const member of ["tools", "tool_choice", "parallel_tool_calls"]) expect(members).not.toContain(member);
-    expect(mends).toContain("empty-tools");
+    expect(fixups).toContain("empty-tools");
   }
   const codex = await sent("/v1/responses", { model: "gpt-5.3-codex", input: "Hi" });
   expect(codex.members).not.toContain("tools");
-  expect(codex.mends).toContain("empty-tools");
+  expect(codex.fixups).toContain("empty-tools");
 });

@@ -227,7 +227,7 @@ describe("silence of the upstream", () => {
 
   test("fact 3: is filled with what each client counts as life, and disturbs the strictest reader of none", async () => {
     await using quiet = await start();
-    quiet.app.limits.beat = 60;
+    quiet.app.limits.keepAlive = 60;
     await Promise.all(
       combinations.map(async ([client, upstream]) => {
         const response = await post(client, upstream, "[demo: silence 0.3] Say hello.", true, quiet);

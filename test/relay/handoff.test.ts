@@ -7,9 +7,9 @@ import { dialects } from "../../src/dialects/hub/conversation";
 import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
 import { offerOnly } from "../support/catalogue";
 import { type Client, clients, type Question, type Turn } from "../support/clients";
+import { type Tap, tap } from "../support/log-capture";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { weather } from "../support/scenarios";
-import { type Tap, tap } from "../support/told";
 
 const makers = {
   chat: ["claude-opus-4.6", "/chat/completions"],
@@ -58,9 +58,9 @@ describe.each([...dialects])("a client of %s", (dialect) => {
       const two = await say(makers[second][0], { results });
       expect(two.answer.text).toContain("18 degrees, sunny");
       expect(two.sent).toEqual([]);
-      const { mends, dropped } = proxy.rows()[0]!;
+      const { fixups, dropped } = proxy.rows()[0]!;
       // To an upstream of the client's own dialect it is a mend, otherwise a word that dialect does not have.
-      if (second === dialect) expect(JSON.parse(mends)).toContain("foreign-thinking");
+      if (second === dialect) expect(JSON.parse(fixups)).toContain("foreign-thinking");
       else expect(JSON.parse(dropped)).toContain("thinking");
 
       const three = await say(makers[first][0], { user: "And what is the weather in Paris now?" });

@@ -8,9 +8,9 @@ import { type Answer, type Client, clients } from "../support/clients";
 import { checkChatStream } from "../support/grammar-chat";
 import { checkMessagesStream } from "../support/grammar-messages";
 import { checkResponsesStream } from "../support/grammar-responses";
+import { dialectAt, type Tap, tap, usageFor } from "../support/log-capture";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { type End, scenarios, stopWord } from "../support/scenarios";
-import { dialectAt, type Tap, tap, usageFor } from "../support/told";
 
 /** One model for each upstream dialect; chat is spoken in two manners. */
 const upstreams = [

@@ -1,8 +1,8 @@
 /** A passthrough lets like frames pass unread, until something comes between them. */
 import { expect, test } from "bun:test";
 import { gatherFrames, readSse } from "../../src/net/sse";
-import type { Exchange } from "../../src/relay/exchange";
 import { passthrough } from "../../src/relay/passthrough";
+import type { RequestRecord } from "../../src/relay/request-record";
 import { readModel } from "../../src/upstream/model";
 
 const named = (event: { type: string; [key: string]: unknown }) =>
@@ -27,10 +27,10 @@ test("after a sign of life of our own, the numbers of like frames are still mend
   const body = { model: "gpt", stream: true, store: false, input: "hi" };
   const text = JSON.stringify(body);
   const incoming = { text, bytes: new TextEncoder().encode(text), body, model: "gpt", stream: true };
-  const mends: string[] = [];
-  const exchange = { mended: (name: string) => void mends.push(name), see() {} } as unknown as Exchange;
+  const fixups: string[] = [];
+  const record = { mended: (name: string) => void fixups.push(name), see() {} } as unknown as RequestRecord;
   const target = { model, dialect: "responses", endpoint: "/responses" } as const;
-  const call = passthrough(incoming, "responses", target, exchange, { webSearch: true }, new Headers());
+  const call = passthrough(incoming, "responses", target, record, { webSearch: true }, new Headers());
   const out = gatherFrames();
   const { feed, client } = call.stages(out);
   const source = readSse(feed);
@@ -40,12 +40,12 @@ test("after a sign of life of our own, the numbers of like frames are still mend
   const item = { id: "m", type: "message", role: "assistant", content: [] };
   source.push(named({ type: "response.output_item.added", sequence_number: 1, output_index: 0, item }));
   for (const number of [2, 3, 4]) source.push(words(number));
-  client.beat();
+  client.keepAlive();
   for (const number of [5, 6]) source.push(words(number));
 
   const sent = Buffer.from(out.take()!).toString();
   const numbers = [...sent.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number));
   expect(numbers).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
   expect(sent).toContain('"delta":"word 6"');
-  expect(mends).toContain("sequence-number");
+  expect(fixups).toContain("sequence-number");
 });

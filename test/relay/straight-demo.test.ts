@@ -1,13 +1,13 @@
-/** Whole conversations in each dialect's own pair: what the client sent and got is what the upstream got and sent, but for the mends. */
+/** Whole conversations in each dialect's own pair: what the client sent and got is what the upstream got and sent, but for the fixups. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { dialects } from "../../src/dialects/hub/conversation";
 import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
 import { offerOnly } from "../support/catalogue";
 import { clients } from "../support/clients";
+import { type Tap, tap } from "../support/log-capture";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { scenarios } from "../support/scenarios";
 import { differences, readEvents, readSpelt, streamDifferences, unexplained } from "../support/straight";
-import { type Tap, tap } from "../support/told";
 
 const upstreams = [
   ["chat", "gemini-3.1-pro-preview", "/chat/completions"],
@@ -59,7 +59,7 @@ async function compare(stream: boolean): Promise<void> {
   const isGathered = !stream && !told.startsWith("{");
   if (stream) found.push(...streamDifferences(readEvents(told), readEvents(got)));
   else if (!isGathered) found.push(...differences(readSpelt(told), readSpelt(got), "reply"));
-  const { unnamed, idle } = unexplained(found, JSON.parse(row.mends));
+  const { unnamed, idle } = unexplained(found, JSON.parse(row.fixups));
   expect({ unnamed, idle: isGathered ? [] : idle }).toEqual({ unnamed: [], idle: [] });
 }
 

@@ -90,7 +90,7 @@ const strangers = fc.array(stranger, { minLength: 1, maxLength: 3 });
 
 describe.each([...dialects])("%s", (dialect) => {
   const model = models[dialect];
-  const mends = () => JSON.parse(proxy.rows()[0]!.mends) as string[];
+  const fixups = () => JSON.parse(proxy.rows()[0]!.fixups) as string[];
 
   test.each([false, true])("a request, streamed: %p", async (stream) => {
     await fc.assert(
@@ -100,7 +100,7 @@ describe.each([...dialects])("%s", (dialect) => {
         const response = await proxy.post(wires[dialect][0], body);
         await response.text();
         expect(response.status).toBe(200);
-        expect(unexplained(differences(readSpelt(body), readSpelt(sent), "request"), mends())).toEqual(clean);
+        expect(unexplained(differences(readSpelt(body), readSpelt(sent), "request"), fixups())).toEqual(clean);
       }),
       { numRuns: 60 },
     );
@@ -113,7 +113,7 @@ describe.each([...dialects])("%s", (dialect) => {
         const response = await proxy.post(wires[dialect][0], requestOf(dialect, model, "{}", false, false));
         const text = await response.text();
         expect(response.status).toBe(200);
-        expect(unexplained(differences(readSpelt(answer), readSpelt(text), "reply"), mends())).toEqual(clean);
+        expect(unexplained(differences(readSpelt(answer), readSpelt(text), "reply"), fixups())).toEqual(clean);
       }),
       { numRuns: 60 },
     );
@@ -135,7 +135,7 @@ describe.each([...dialects])("%s", (dialect) => {
         expect(
           unexplained(
             found,
-            mends().filter((mend) => mend !== "usage-asked"),
+            fixups().filter((fixup) => fixup !== "usage-asked"),
           ),
         ).toEqual(clean);
       }),

@@ -1,4 +1,4 @@
-/** Through the proxy as straight at the upstream: in each dialect's own pair the differences are the mends, by name. */
+/** Through the proxy as straight at the upstream: in each dialect's own pair the differences are the fixups, by name. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -81,7 +81,7 @@ interface Listed {
 
 interface Told {
   text: string;
-  mends: string[];
+  fixups: string[];
   /** It ended well. */
   isGood: boolean;
 }
@@ -90,7 +90,7 @@ async function ask(dialect: Dialect, body: string): Promise<Told> {
   const response = await proxy.post(wires[dialect].client, body);
   const text = await response.text();
   const row = proxy.rows()[0]!;
-  return { text, mends: JSON.parse(row.mends), isGood: response.status === 200 && row.error_type === null };
+  return { text, fixups: JSON.parse(row.fixups), isGood: response.status === 200 && row.error_type === null };
 }
 
 const clean = { unnamed: [], idle: [] };
@@ -122,10 +122,10 @@ describe("a request", () => {
           stream: streamOf(dialect, models[dialect], ["{}"]),
         };
         sent = "";
-        const { mends, text } = await ask(dialect, body);
+        const { fixups, text } = await ask(dialect, body);
         // Refused here, and never sent.
         if (sent === "") return expect(text).toContain('"error"');
-        expect(unexplained(differences(readSpelt(body), readSpelt(sent), "request"), mends)).toEqual(clean);
+        expect(unexplained(differences(readSpelt(body), readSpelt(sent), "request"), fixups)).toEqual(clean);
       });
     },
   );
@@ -144,8 +144,8 @@ describe("a full reply", () => {
       const more = dialect === "chat" ? { stream_options: undefined } : {};
       const told = await ask(dialect, plainBody(dialect, more));
       if (!told.isGood) continue;
-      expect(unexplained(differences(readSpelt(text), readSpelt(told.text), "reply"), told.mends)).toEqual(clean);
-      if (told.mends.length === 0) expect(told.text).toBe(text);
+      expect(unexplained(differences(readSpelt(text), readSpelt(told.text), "reply"), told.fixups)).toEqual(clean);
+      if (told.fixups.length === 0) expect(told.text).toBe(text);
     }
   });
 });
@@ -159,7 +159,7 @@ describe("a stream", () => {
       const told = await ask(dialect, plainBody(dialect, { stream: true }));
       if (!told.isGood) continue;
       const found = streamDifferences(readEvents(text), readEvents(told.text));
-      expect(unexplained(found, told.mends)).toEqual(clean);
+      expect(unexplained(found, told.fixups)).toEqual(clean);
     }
   });
 });
@@ -171,14 +171,14 @@ describe("a stream, put together", () => {
     const more = dialect === "chat" ? { stream_options: undefined } : {};
     const told = await ask(dialect, plainBody(dialect, { ...more, ...wires[dialect].long }));
     if (!told.isGood) return;
-    expect(told.mends).toContain("stream-gathered");
+    expect(told.fixups).toContain("stream-gathered");
     const judged = await together[dialect](text);
     if (judged === undefined) return;
     // The packages leave out what they do not know.
     const unseen = new Set(text.includes('"copilot_') ? [...ofRequest, "copilot-fields"] : ofRequest);
     const found = differences(readSpelt(JSON.stringify(judged)), readSpelt(told.text), "reply");
-    const { unnamed, idle } = unexplained(found, told.mends);
-    expect({ unnamed, idle: idle.filter((mend) => !unseen.has(mend)) }).toEqual(clean);
+    const { unnamed, idle } = unexplained(found, told.fixups);
+    expect({ unnamed, idle: idle.filter((fixup) => !unseen.has(fixup)) }).toEqual(clean);
   });
 });
 
@@ -283,7 +283,7 @@ test("a long message keeps what only its end tells, and its digits", async () =>
     event("message_stop", ""),
   ].join("");
   const told = await ask("messages", plainBody("messages", wires.messages.long));
-  expect(told.mends).toEqual(["stream-gathered"]);
+  expect(told.fixups).toEqual(["stream-gathered"]);
   const { id, ...judged } = (await together.messages(answer)) as Json;
   const got = JSON.parse(told.text);
   expect(got).toEqual({ id, ...judged, content: got.content });

@@ -62,8 +62,8 @@ describe("bytes", () => {
       proxy
         .rows()
         .every(
-          ({ mends, input_tokens, cached_tokens, output_tokens, stop_reason }) =>
-            mends === "[]" &&
+          ({ fixups, input_tokens, cached_tokens, output_tokens, stop_reason }) =>
+            fixups === "[]" &&
             input_tokens === 15 &&
             cached_tokens === 3 &&
             output_tokens === 7 &&
@@ -175,6 +175,21 @@ describe("a stream that breaks", () => {
     expect(await reply(proxy, () => inPieces(bytes(`${sound}data: {"late":true}\n\n`), 50))).toBe(sound);
   });
 });
+
+test.each([
+  ["the same dialect", "/v1/messages", { max_tokens: 30_000, messages: ask.messages }],
+  ["another dialect", "/v1/responses", { max_output_tokens: 30_000, input: "Hello" }],
+] as const)(
+  "a full reply gathered from a stream of %s is there with its last event, though the connection stays open",
+  async (_, path, given) => {
+    await using proxy = await startProxy();
+    startCut(proxy.demo, "/v1/messages", Number.POSITIVE_INFINITY);
+    const response = await proxy.post(path, { model: "claude-sonnet-4.6", ...given });
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining("output_tokens")]);
+    await until(() => proxy.demo.open === 0);
+    expect(proxy.rows()[0]).toMatchObject({ http_status: 200, error_type: null, stop_reason: expect.any(String) });
+  },
+);
 
 describe("the client's hang-up closes the upstream within a second", () => {
   const hangUp = async (

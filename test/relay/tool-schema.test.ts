@@ -11,7 +11,7 @@ interface Case {
   endpoint: Offers[string][number];
   refusal: string;
   body: JsonObject & { model: string };
-  mends: string[];
+  fixups: string[];
   dropped: string[];
 }
 
@@ -29,7 +29,7 @@ const cases: Case[] = [
       input: "Hi",
       tools: [{ type: "function", name: "f", parameters: union, strict: false }],
     },
-    mends: ["schema-pattern", "schema-union"],
+    fixups: ["schema-pattern", "schema-union"],
     dropped: ["pattern", "schema union"],
   },
   {
@@ -47,7 +47,7 @@ const cases: Case[] = [
         },
       ],
     },
-    mends: ["schema-pattern"],
+    fixups: ["schema-pattern"],
     dropped: ["pattern"],
   },
   {
@@ -61,12 +61,12 @@ const cases: Case[] = [
       messages: [{ role: "user", content: "Hi" }],
       tools: [{ name: "f", input_schema: { type: "object", ...union } }],
     },
-    mends: ["schema-union"],
+    fixups: ["schema-union"],
     dropped: ["schema union"],
   },
 ];
 
-test.each(cases)("$name", async ({ path, endpoint, refusal, body, mends, dropped }) => {
+test.each(cases)("$name", async ({ path, endpoint, refusal, body, fixups, dropped }) => {
   const [account] = demoAccounts();
   await using proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] } });
   offerOnly(proxy.demo, { [body.model]: [endpoint] });
@@ -88,7 +88,7 @@ test.each(cases)("$name", async ({ path, endpoint, refusal, body, mends, dropped
   expect(answer.status).toBe(200);
   expect(sent).toHaveLength(2);
   const [row] = proxy.rows();
-  expect(JSON.parse(row!.mends)).toEqual(expect.arrayContaining(mends));
+  expect(JSON.parse(row!.fixups)).toEqual(expect.arrayContaining(fixups));
   expect(JSON.parse(row!.dropped)).toEqual(dropped);
   expect(JSON.parse(row!.attempts)).toHaveLength(2);
 

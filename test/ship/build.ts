@@ -4,7 +4,7 @@
  */
 import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
-import { anatomyOf } from "./anatomy";
+import { anatomyOf } from "./binary-layout";
 import { signAdHoc, signatureOf } from "./mach-o";
 import { embedded, fileName, type Target, targets } from "./targets";
 
@@ -16,7 +16,7 @@ const options = [
   ["--compile", "--production", "--splitting", "--format=esm", "--bytecode"],
   ["--no-compile-autoload-dotenv", "--no-compile-autoload-bunfig"],
   ["--no-compile-autoload-tsconfig", "--no-compile-autoload-package-json"],
-  ["--entry-naming", "[name].[ext]", "--asset", "src/admin/static"],
+  ["--entry-naming", "[name].[ext]", "--asset", "src/admin/pages/static"],
   ["src/main.ts", "src/dialects/tokenizer-worker.ts"],
 ].flat();
 

@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symli
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../../package.json";
-import { drive } from "./drive";
+import { drive } from "./smoke";
 
 const root = join(import.meta.dir, "../..");
 let folder: string;

@@ -32,7 +32,7 @@ async function prepack(): Promise<void> {
     { cwd: root, stdin: "ignore", stdout: "ignore", stderr: "inherit", timeout: 300_000 },
   );
   if ((await bundler.exited) !== 0) throw new Error("bun build failed.");
-  cpSync(join(root, "src/admin/static"), join(dist, "static"), { recursive: true });
+  cpSync(join(root, "src/admin/pages/static"), join(dist, "static"), { recursive: true });
   writeFileSync(join(dist, "LICENSES.txt"), licencesIn(JSON.parse(readFileSync(metafile, "utf8")), root));
 
   const manifest = JSON.parse(readFileSync(ours, "utf8")) as Record<string, unknown>;

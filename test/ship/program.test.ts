@@ -13,9 +13,9 @@ import { type Command, program, run } from "../support/command";
 import { checkChatStream } from "../support/grammar-chat";
 import { checkMessagesStream } from "../support/grammar-messages";
 import { checkResponsesStream } from "../support/grammar-responses";
+import { dialectAt, type Tap, tap } from "../support/log-capture";
 import { scenarios, stopWord } from "../support/scenarios";
-import { dialectAt, type Tap, tap } from "../support/told";
-import { drive } from "./drive";
+import { drive } from "./smoke";
 
 // Each test starts processes, and the machine may be busy.
 setDefaultTimeout(20_000);

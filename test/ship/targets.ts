@@ -1,6 +1,6 @@
 /** The machines an executable is made for, and what must be found in it. */
 import { version } from "../../package.json";
-import type { Anatomy } from "./anatomy";
+import type { Anatomy } from "./binary-layout";
 
 export interface Target extends Anatomy {
   /** As in the file's name. */

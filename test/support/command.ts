@@ -14,7 +14,7 @@ export interface Command extends AsyncDisposable {
   stdout(): string;
   stderr(): string;
   /** The parsed ready line of `--json`, within so many ms. */
-  ready(within?: number): Promise<{ event: string; url: string; port: number; pid: number; version: string }>;
+  ready(timeoutMs?: number): Promise<{ event: string; url: string; port: number; pid: number; version: string }>;
   exited: Promise<number>;
 }
 
@@ -40,8 +40,8 @@ export function run(args: string[], { env = {}, cwd, within = [] }: Surroundings
     home,
     stdout: () => out.text,
     stderr: () => err.text,
-    async ready(within = 10_000) {
-      const deadline = performance.now() + within;
+    async ready(timeoutMs = 10_000) {
+      const deadline = performance.now() + timeoutMs;
       while (!out.text.includes("\n")) {
         if (child.exitCode !== null || performance.now() > deadline) throw new Error(`Not ready: ${err.text}`);
         await Bun.sleep(5);

@@ -60,7 +60,7 @@ export function checkChatStream(frames: SseFrame[], asked: Conversation): void {
   for (const call of calls) if (call.input !== "") JSON.parse(call.input);
   const reasons = ["stop", "length", "tool_calls", "content_filter"];
   if (!reasons.includes(String(finished))) throw new Error(`no finish reason: ${finished}`);
-  const options = asked.extra?.openai?.stream_options;
+  const options = asked.extras?.openai?.stream_options;
   const isUsage = (frame: SseFrame) => {
     const chunk = jsonOf(frame);
     return isObject(chunk) && isObject(chunk.usage);

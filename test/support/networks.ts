@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Command, run } from "./command";
 import { until } from "./proxy";
-import { sendRaw } from "./raw";
+import { sendRaw } from "./raw-socket";
 
 /** Where the program's machine is on the wire, and the other one. */
 export const addresses = { here: "10.77.0.1", there: "10.77.0.2" };

@@ -96,20 +96,20 @@ function listenAsExposed(app: App) {
 }
 
 /** Waits until a claim holds; fails after `within` milliseconds. */
-export async function until(claim: () => boolean, within = 10_000): Promise<void> {
-  const deadline = performance.now() + within;
+export async function until(claim: () => boolean, timeoutMs = 10_000): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
   while (!claim()) {
-    if (performance.now() > deadline) throw new Error(`Still not so after ${within} ms: ${claim}`);
+    if (performance.now() > deadline) throw new Error(`Still not so after ${timeoutMs} ms: ${claim}`);
     await Bun.sleep(5);
   }
 }
 
 /** Waits until a number has not changed for a while; fails when it never rests. */
-export async function untilStill(read: () => number, quiet = 400, within = 15_000): Promise<void> {
-  const deadline = performance.now() + within;
+export async function untilStill(read: () => number, quiet = 400, timeoutMs = 15_000): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
   let last = read();
   for (let since = performance.now(); performance.now() - since < quiet; await Bun.sleep(20)) {
-    if (performance.now() > deadline) throw new Error(`Still growing after ${within} ms: ${last}`);
+    if (performance.now() > deadline) throw new Error(`Still growing after ${timeoutMs} ms: ${last}`);
     if (read() === last) continue;
     last = read();
     since = performance.now();

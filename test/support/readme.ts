@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { adminRoutes } from "../../src/admin/routes";
+import { adminRoutes } from "../../src/admin/api/routes";
 import { routes } from "../../src/api/routes";
 import { commandLine } from "../../src/cli/commands";
 import { variables } from "../../src/config/environment";

@@ -62,7 +62,7 @@ export function meaningOf(events: ReplyEvent[], lacks: ReadonlySet<Lack> = new S
 
 function plain(block: Block, lacks: ReadonlySet<Lack>): JsonObject {
   const kept: JsonObject = { ...block };
-  delete kept.extra;
+  delete kept.extras;
   if (lacks.has("refusal-mark")) delete kept.refusal;
   return kept;
 }
@@ -91,7 +91,7 @@ export function plainConversation(conversation: Conversation, lacks: ReadonlySet
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(
       Object.entries(value)
-        .filter(([key, member]) => key !== "extra" && member !== undefined)
+        .filter(([key, member]) => key !== "extras" && member !== undefined)
         .map(([key, member]) => [key, key === "signature" ? plainSignature(member) : plainValue(member)]),
     );
   };

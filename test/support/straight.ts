@@ -203,11 +203,11 @@ const places: Record<string, RegExp> = {
 };
 
 /** What differs and is not named, and what is named and does not differ. Betas are headers, which are not compared. */
-export function unexplained(told: readonly Difference[], mends: readonly string[]) {
-  const named = mends.filter((mend) => !mend.startsWith("beta:"));
-  const explains = (mend: string, difference: Difference) => places[mend]?.test(difference) ?? false;
+export function unexplained(told: readonly Difference[], fixups: readonly string[]) {
+  const named = fixups.filter((fixup) => !fixup.startsWith("beta:"));
+  const explains = (fixup: string, difference: Difference) => places[fixup]?.test(difference) ?? false;
   return {
-    unnamed: told.filter((difference) => !named.some((mend) => explains(mend, difference))),
-    idle: named.filter((mend) => !told.some((difference) => explains(mend, difference))),
+    unnamed: told.filter((difference) => !named.some((fixup) => explains(fixup, difference))),
+    idle: named.filter((fixup) => !told.some((difference) => explains(fixup, difference))),
   };
 }

@@ -12,7 +12,7 @@ export interface AtTerminal extends AsyncDisposable {
   /** The same without colours and cursor movements. */
   screen(): string;
   type(keys: string): void;
-  shows(text: string | RegExp, within?: number): Promise<void>;
+  shows(text: string | RegExp, timeoutMs?: number): Promise<void>;
   exited: Promise<number>;
 }
 
@@ -38,8 +38,8 @@ export function atTerminal(args: string[], env: Record<string, string> = {}, hom
     written: () => written,
     screen,
     type: (keys) => void child.terminal!.write(keys),
-    shows: (text, within = 10_000) =>
-      until(() => (typeof text === "string" ? screen().includes(text) : text.test(screen())), within).catch(() => {
+    shows: (text, timeoutMs = 10_000) =>
+      until(() => (typeof text === "string" ? screen().includes(text) : text.test(screen())), timeoutMs).catch(() => {
         throw new Error(`It never showed ${text}:\n${screen()}`);
       }),
     exited: child.exited,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { errorIn, readBrokenReply, readFailure } from "../../src/upstream/failure";
+import { readBrokenReply, readFailure, upstreamErrorIn } from "../../src/upstream/failure";
 import { rowOf, rows, statuses, statusOf } from "../../src/upstream/failure-rows";
 
 const now = Date.parse("2026-07-20T10:00:00Z");
@@ -188,17 +188,17 @@ describe("an error told with status 200", () => {
   });
 
   test("in a body that should have been a stream", () => {
-    expect(errorIn('{"error":{"code":"model_overloaded","message":"Busy."}}')).toEqual({
+    expect(upstreamErrorIn('{"error":{"code":"model_overloaded","message":"Busy."}}')).toEqual({
       code: "model_overloaded",
       message: "Busy.",
       param: undefined,
     } as never);
-    expect(errorIn('{"type":"error","error":{"type":"overloaded_error","message":"Busy."}}')?.code).toBe(
+    expect(upstreamErrorIn('{"type":"error","error":{"type":"overloaded_error","message":"Busy."}}')?.code).toBe(
       "overloaded_error",
     );
-    expect(errorIn('{"error":"Busy."}')?.message).toBe("Busy.");
+    expect(upstreamErrorIn('{"error":"Busy."}')?.message).toBe("Busy.");
     for (const body of ['{"error":null,"id":"x"}', "<html>", "", "[]", '{"choices":[]}'])
-      expect(errorIn(body)).toBeUndefined();
+      expect(upstreamErrorIn(body)).toBeUndefined();
   });
 });
 
@@ -262,5 +262,13 @@ describe("retry-after, in seconds, as a date, and beyond sense", () => {
 
   test("it is until when the account rests", () => {
     expect(read(429, coded("rate_limited"), { "retry-after": "90" }).account?.until).toBe(now + 90_000);
+  });
+
+  test("in milliseconds, which go before, and in parts of a second: never sooner than said", () => {
+    const told = (headers: Record<string, string>) =>
+      read(429, coded("rate_limited"), headers).error.details.headers?.["retry-after"];
+    expect(told({ "retry-after": "1.5" })).toBe("2");
+    expect(told({ "retry-after-ms": "1200", "retry-after": "9" })).toBe("2");
+    expect(told({ "retry-after-ms": "soon", "retry-after": "9" })).toBe("9");
   });
 });

@@ -175,7 +175,11 @@ test("a refused parameter costs one more try the first time, and none after that
   const ask = { model: "gpt-5-mini", new_field: 1, messages: hello };
   for (let turn = 0; turn < 3; turn++) expect((await proxy.post("/v1/chat/completions", ask)).status).toBe(200);
   expect(sent.length).toBe(4);
-  expect(proxy.rows().map(({ mends }) => JSON.parse(mends).includes("refused:new_field"))).toEqual([true, true, true]);
+  expect(proxy.rows().map(({ fixups }) => JSON.parse(fixups).includes("refused:new_field"))).toEqual([
+    true,
+    true,
+    true,
+  ]);
   expect(proxy.rows().map(({ attempts }) => JSON.parse(attempts).length)).toEqual([1, 1, 2]);
 });
 

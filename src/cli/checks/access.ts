@@ -2,7 +2,7 @@
 import { lookAtConfig } from "../../config/store";
 import { within } from "../../net/clock";
 import { callOut } from "../../net/fetch";
-import { about, type Finding, type Subject } from "./check";
+import { about, type CheckContext, type Finding } from "./check";
 import { notedIn } from "./port";
 
 const access = about("access");
@@ -10,7 +10,7 @@ const access = about("access");
 const behindProxy =
   "A reverse proxy or tunnel on this machine (nginx, Caddy, cloudflared, ssh -R) makes its callers look like this machine's own. Before one stands in front: set auth.apiKeys and ADMIN_TOKEN, start with --admin-auth=always, and let it pass the Host header on.";
 
-export async function checkAccess({ environment }: Subject): Promise<Finding[]> {
+export async function checkAccess({ environment }: CheckContext): Promise<Finding[]> {
   const keys = clientKeysOf(environment);
   // The check of the config says why it does not read.
   if (keys === undefined) return [];
@@ -41,7 +41,7 @@ export function judgeAccess({ hasKeys, hasToken, asksHere }: Found): Finding {
 }
 
 /** Undefined when the config does not read. */
-function clientKeysOf({ configFile, clientKey }: Subject["environment"]): readonly string[] | undefined {
+function clientKeysOf({ configFile, clientKey }: CheckContext["environment"]): readonly string[] | undefined {
   try {
     const keys = lookAtConfig(configFile)?.config.auth.apiKeys ?? [];
     return keys.length > 0 || clientKey === undefined ? keys : [clientKey];

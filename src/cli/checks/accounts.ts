@@ -1,10 +1,10 @@
 /** Each account as GitHub sees it now: its sign-in, its quota, its models and those its policy has off. Nothing paid is asked. */
-import { type Account, wakeAccount } from "../../accounts/account";
+import { type Account, openAccount } from "../../accounts/account";
+import { openAccountStore, type SavedAccount } from "../../accounts/account-store";
 import { fetchLogin } from "../../accounts/github";
 import { hostsFor } from "../../accounts/hosts";
 import { openPool } from "../../accounts/pool";
-import { openRegistry, type SavedAccount } from "../../accounts/registry";
-import { usageOf } from "../../api/usage";
+import { accountUsageItem } from "../../api/usage";
 import { parseConfig } from "../../config/schema";
 import { lookAtConfig } from "../../config/store";
 import { asProxyError } from "../../errors";
@@ -12,24 +12,24 @@ import { within } from "../../net/clock";
 import { openCatalogue } from "../../upstream/catalogue";
 import { openCopilot } from "../../upstream/copilot";
 import type { Model } from "../../upstream/model";
-import { leftOf, resetOf, units } from "../usage-words";
-import { about, counted, type Finding, type Subject } from "./check";
+import { remainingInWords, resetInWords, unitNames } from "../format-usage";
+import { about, type CheckContext, counted, type Finding } from "./check";
 
 /** Milliseconds that one call may take: exchange and model list come one after the other. */
-const patience = 4_000;
+const timeoutMs = 4_000;
 
 const policyPage = "https://github.com/settings/copilot/features";
 
 /** With a sentence for each file that does not read. */
-export function savedAccounts({ environment, logger }: Subject): { accounts: SavedAccount[]; faults: string[] } {
+export function savedAccounts({ environment, logger }: CheckContext): { accounts: SavedAccount[]; faults: string[] } {
   const faults: string[] = [];
   const listening = { ...logger, warn: (line: string) => void faults.push(line) };
-  const accounts = openRegistry(environment.accountsFolder, listening, { tighten: false }).load();
+  const accounts = openAccountStore(environment.accountsFolder, listening, { tighten: false }).load();
   for (const { githubToken } of accounts) logger.conceal(githubToken);
   return { accounts, faults };
 }
 
-export async function checkAccounts(subject: Subject): Promise<Finding[]> {
+export async function checkAccounts(subject: CheckContext): Promise<Finding[]> {
   const { environment, enterpriseHost } = subject;
   const accounts = about("accounts");
   const saved = (() => {
@@ -50,15 +50,15 @@ export async function checkAccounts(subject: Subject): Promise<Finding[]> {
 
 type Known = SavedAccount | { temporary: true; githubToken: string };
 
-async function examine(known: Known, host: string | undefined, subject: Subject): Promise<Finding> {
+async function examine(known: Known, host: string | undefined, subject: CheckContext): Promise<Finding> {
   const { environment, version, logger } = subject;
   const hosts = hostsFor(host, environment);
-  const account = wakeAccount(known, { hosts, version, logger, within: patience });
+  const account = openAccount(known, { hosts, version, logger, timeoutMs: timeoutMs });
   const named = "temporary" in known ? "account of DRAGOMAN_GITHUB_TOKEN" : `account ${known.login}`;
   const finding = about(hosts.name === "github.com" ? named : `${named} at ${hosts.name}`);
   try {
     const session = await account.session();
-    const caller = { hosts, version, within: patience };
+    const caller = { hosts, version, timeoutMs };
     const [login, quota, models] = await Promise.all([
       fetchLogin(caller, known.githubToken, session.mode),
       quotaOf(account),
@@ -86,18 +86,18 @@ async function examine(known: Known, host: string | undefined, subject: Subject)
 }
 
 async function quotaOf(account: Account): Promise<{ told: string; doubtful: boolean }> {
-  const usage = (await usageOf([account])).accounts[0]!;
+  const usage = (await accountUsageItem([account])).accounts[0]!;
   if (usage.quota_error !== null) return { told: `its quota is unknown (${usage.quota_error})`, doubtful: true };
-  const left = `${leftOf(usage)} ${units[usage.unit]} left, reset ${resetOf(usage)}`;
+  const left = `${remainingInWords(usage)} ${unitNames[usage.unit]} left, reset ${resetInWords(usage)}`;
   return { told: left, doubtful: usage.state !== "ready" };
 }
 
 /** As the server would ask, with the config's own headers where the config reads. */
-function modelsOf(account: Account, { environment, version, logger }: Subject): Promise<Model[]> {
+function modelsOf(account: Account, { environment, version, logger }: CheckContext): Promise<Model[]> {
   const accounts = () => [account];
   const copilot = openCopilot({ current: readConfig(environment.configFile) }, version);
   const pool = openPool({ accounts, freeInOrder: () => true, now: Date.now });
-  return openCatalogue(accounts, pool, copilot, logger, within(patience)).models();
+  return openCatalogue(accounts, pool, copilot, logger, within(timeoutMs)).models();
 }
 
 function readConfig(path: string) {

@@ -12,7 +12,7 @@ export interface Finding {
   todo?: string;
 }
 
-export interface Subject {
+export interface CheckContext {
   version: string;
   environment: Environment;
   /** Every variable, ours or not. */
@@ -27,7 +27,7 @@ export interface Subject {
   logger: Logger;
 }
 
-export type Check = (subject: Subject) => Finding[] | Promise<Finding[]>;
+export type Check = (subject: CheckContext) => Finding[] | Promise<Finding[]>;
 
 /** What is said of one thing. */
 export const about = (name: string) => ({

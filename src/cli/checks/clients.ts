@@ -1,11 +1,12 @@
 /** Which of the clients we know are set up to call us. */
+
+import { clientIds, clientOf } from "../../clients/index";
 import { clientStatus } from "../../clients/status";
-import { clientIds, clientOf } from "../../clients/table";
-import { about, type Finding, type Subject } from "./check";
+import { about, type CheckContext, type Finding } from "./check";
 import { addressOf } from "./port";
 
 /** Those that have a file; of the others nobody can tell. Only what is there is spoken of. */
-export function checkClients(subject: Subject): Finding[] {
+export function checkClients(subject: CheckContext): Finding[] {
   const url = addressOf(subject);
   const { home, env } = subject;
   const found = clientIds.flatMap((id) => {

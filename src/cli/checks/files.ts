@@ -3,10 +3,10 @@ import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } 
 import { dirname, join, relative } from "node:path";
 import { lookAtConfig } from "../../config/store";
 import { asProxyError } from "../../errors";
-import { lookAtHistory } from "../../history/soundness";
-import { about, counted, type Finding, inSize, type Subject } from "./check";
+import { checkIntegrity } from "../../history/integrity-check";
+import { about, type CheckContext, counted, type Finding, inSize } from "./check";
 
-export function checkFolder({ environment: { home } }: Subject): Finding[] {
+export function checkFolder({ environment: { home } }: CheckContext): Finding[] {
   const folder = about("data folder");
   if (!existsSync(home)) {
     const above = nearestAbove(home);
@@ -61,7 +61,7 @@ export function judgeDisk(free: number): Finding {
   return disk.ok(`${left}.`);
 }
 
-export function checkConfig({ environment: { configFile } }: Subject): Finding[] {
+export function checkConfig({ environment: { configFile } }: CheckContext): Finding[] {
   const config = about("config");
   try {
     const read = lookAtConfig(configFile);
@@ -75,10 +75,10 @@ export function checkConfig({ environment: { configFile } }: Subject): Finding[]
   }
 }
 
-export function checkHistory({ environment: { historyFile } }: Subject): Finding[] {
+export function checkHistory({ environment: { historyFile } }: CheckContext): Finding[] {
   const history = about("history");
   try {
-    const sound = lookAtHistory(historyFile);
+    const sound = checkIntegrity(historyFile);
     if (!sound) return [history.ok("There is none yet; it begins with the first request.")];
     return [history.ok(`${historyFile} is sound: ${counted(sound.rows, "request")}, ${inSize(sound.bytes)}.`)];
   } catch (thrown) {

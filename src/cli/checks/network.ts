@@ -2,19 +2,19 @@
 import { type Hosts, hostsFor } from "../../accounts/hosts";
 import { asProxyError, type ProxyError } from "../../errors";
 import type { CallResponse } from "../../net/body";
+import { certificateFiles, warnOfCertificateFault } from "../../net/ca-certificates";
 import { within } from "../../net/clock";
+import { probeConnection } from "../../net/connectivity-probe";
 import { callOut } from "../../net/fetch";
-import { followWay } from "../../net/hops";
 import { ignoredProxy, proxyFor, sparedBy } from "../../net/proxy";
-import { sayTrustFault, trustFiles } from "../../net/trust";
 import { savedAccounts } from "./accounts";
-import { about, counted, type Finding, type Subject } from "./check";
+import { about, type CheckContext, counted, type Finding } from "./check";
 
 /** Milliseconds: one call, and each hop that is looked at after it. */
-const patience = 4_000;
-const hopPatience = 1_200;
+const timeoutMs = 4_000;
+const hopTimeoutMs = 1_200;
 
-export function checkProxy({ environment, enterpriseHost, env }: Subject): Finding[] {
+export function checkProxy({ environment, enterpriseHost, env }: CheckContext): Finding[] {
   const proxy = about("proxy");
   const { api } = hostsFor(enterpriseHost, environment);
   const ignored = ignoredProxy(api, env);
@@ -33,13 +33,13 @@ export function checkProxy({ environment, enterpriseHost, env }: Subject): Findi
   return [proxy.ok(`${address} (${variable}), not for: ${spared}.`)];
 }
 
-export function checkTrust({ env }: Subject): Finding[] {
+export function checkTrust({ env }: CheckContext): Finding[] {
   const trust = about("CA file");
-  const files = trustFiles(env);
+  const files = certificateFiles(env);
   if (files.length === 0) return [trust.ok("None is named: only the usual authorities are trusted.")];
   return files.map((file) =>
     file.fault
-      ? trust.fail(sayTrustFault(file), `Mend the file, or point ${file.variable} to another one.`)
+      ? trust.fail(warnOfCertificateFault(file), `Mend the file, or point ${file.variable} to another one.`)
       : trust.ok(`${file.variable} adds ${counted(file.count, "certificate")} of ${file.path}.`),
   );
 }
@@ -51,7 +51,7 @@ interface Answer {
 }
 
 /** Every host that the accounts need, at once; and the clock. */
-export async function checkReach(subject: Subject): Promise<Finding[]> {
+export async function checkReach(subject: CheckContext): Promise<Finding[]> {
   const answers = await Promise.all(
     hostsNeeded(subject)
       .flatMap(servicesOf)
@@ -61,7 +61,7 @@ export async function checkReach(subject: Subject): Promise<Finding[]> {
   return [...answers.map(({ finding }) => finding), judgeClock(drifts)];
 }
 
-function hostsNeeded(subject: Subject): Hosts[] {
+function hostsNeeded(subject: CheckContext): Hosts[] {
   const { environment, enterpriseHost } = subject;
   const saved = savedAccounts(subject).accounts.map(({ host }) => host);
   const names = new Set(saved.length > 0 ? saved : [enterpriseHost ?? "github.com"]);
@@ -79,13 +79,13 @@ const servicesOf = ({ web, api, copilot, copilotOverride }: Hosts): Service[] =>
   { name: "Copilot API", url: `${copilotOverride ?? copilot}/_ping` },
 ];
 
-async function ask({ name, url }: Service, { version }: Subject): Promise<Answer> {
+async function ask({ name, url }: Service, { version }: CheckContext): Promise<Answer> {
   const { host } = new URL(url);
   const reach = about(name);
   const began = Date.now();
   try {
     const headers = { "user-agent": `dragoman/${version}`, accept: "*/*" };
-    const response = await callOut(url, { method: "GET", headers, limits: within(patience), who: host });
+    const response = await callOut(url, { method: "GET", headers, limits: within(timeoutMs), who: host });
     const took = Date.now() - began;
     response.body.cancel();
     return { finding: reach.ok(`${host} answers in ${took} ms.`), drift: driftOf(response, began + took / 2) };
@@ -100,9 +100,9 @@ async function ask({ name, url }: Service, { version }: Subject): Promise<Answer
 
 /** What only a look at the hops can tell: who is silent, or who signed. */
 async function moreOf({ kind, message }: ProxyError, url: string): Promise<string> {
-  if (kind === "timeout") return ` Looked at hop by hop: ${(await followWay(url, hopPatience)).told}.`;
+  if (kind === "timeout") return ` Looked at hop by hop: ${(await probeConnection(url, hopTimeoutMs)).message}.`;
   if (!/ certificate/.test(message)) return "";
-  const { signer } = await followWay(url, hopPatience);
+  const { signer } = await probeConnection(url, hopTimeoutMs);
   return signer ? ` It is signed by "${signer}".` : "";
 }
 

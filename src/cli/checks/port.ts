@@ -1,13 +1,13 @@
 /** Whether a server runs, which one, and whether the port is free for one. */
 import { createServer } from "node:net";
 import { z } from "zod";
-import { besideTheReal, type Environment } from "../../config/environment";
+import { demoEnvironment, type Environment } from "../../config/environment";
 import { readText } from "../../net/body";
 import { within } from "../../net/clock";
 import { callOut } from "../../net/fetch";
-import { holderOf, nameHolder } from "../holder";
-import { findRunning, type Running } from "../running";
-import { about, type Finding, type Subject } from "./check";
+import { findInstance, type Instance } from "../start/instance-file";
+import { describePortOwner, portOwnerOf } from "../start/port-owner";
+import { about, type CheckContext, type Finding } from "./check";
 
 const health = z.object({
   version: z.string().max(50),
@@ -17,14 +17,14 @@ const health = z.object({
 type Health = z.infer<typeof health>;
 
 /** Where the clients are to call: the running server, else the demo, else the one that `start` would be. */
-export const addressOf = ({ environment, port }: Subject): string =>
+export const addressOf = ({ environment, port }: CheckContext): string =>
   notedIn(environment)[0]?.url ?? `http://127.0.0.1:${port}`;
 
 /** The servers that run: the real one, then the demo. */
-export const notedIn = (environment: Environment): Running[] =>
-  [environment, besideTheReal(environment)].flatMap(({ home }) => findRunning(home, { tighten: false }) ?? []);
+export const notedIn = (environment: Environment): Instance[] =>
+  [environment, demoEnvironment(environment)].flatMap(({ home }) => findInstance(home, { tighten: false }) ?? []);
 
-export async function checkPort(subject: Subject): Promise<Finding[]> {
+export async function checkPort(subject: CheckContext): Promise<Finding[]> {
   const { environment, port, version } = subject;
   const here = `http://127.0.0.1:${port}`;
   const noted = notedIn(environment);
@@ -32,7 +32,7 @@ export async function checkPort(subject: Subject): Promise<Finding[]> {
     noted.map(async ({ url, pid }) => describe(url, pid, await askHealth(url), version)),
   );
   // It may listen by another name or address than `here`, and hold the port all the same.
-  const holder = holderOf(port)?.pid;
+  const holder = portOwnerOf(port)?.pid;
   const isTold = noted.some(({ url, pid }) => url === here || pid === holder);
   return isTold ? servers : [...servers, ...(await checkFree(port, here, version))];
 }
@@ -43,12 +43,12 @@ async function checkFree(port: number, here: string, version: string): Promise<F
   if (fault === undefined) return [named.ok(`Port ${port} is free.`)];
   if (fault === "EACCES")
     return [named.fail(`Port ${port} may not be used by this account.`, "Choose one above 1023 with --port.")];
-  const holder = holderOf(port);
+  const holder = portOwnerOf(port);
   const told = await askHealth(here);
   if (told) return [describe(here, holder?.pid, told, version)];
   return [
     named.fail(
-      `Port ${port} is taken by ${nameHolder(holder)}.`,
+      `Port ${port} is taken by ${describePortOwner(holder)}.`,
       "Stop that program, or start dragoman with another --port.",
     ),
   ];

@@ -1,8 +1,8 @@
 /** What runs here, and on what. */
 import { engines } from "../../../package.json";
-import { about, type Finding, type Subject } from "./check";
+import { about, type CheckContext, type Finding } from "./check";
 
-export function checkProgram({ version, env }: Subject): Finding[] {
+export function checkProgram({ version, env }: CheckContext): Finding[] {
   const program = about("program");
   const form = Bun.isStandaloneExecutable ? "an executable with Bun" : "Bun";
   const told = `dragoman ${version}, ${form} ${Bun.version}, ${process.platform} ${process.arch}`;

@@ -1,7 +1,7 @@
 /** Variables that lead clients, or us, elsewhere than the person means. */
 import { cloudsIn } from "../../clients/agents";
 import { sparedBy } from "../../net/proxy";
-import { about, type Finding, type Subject } from "./check";
+import { about, type CheckContext, type Finding } from "./check";
 import { addressOf } from "./port";
 
 const variables = about("variables");
@@ -9,7 +9,7 @@ const variables = about("variables");
 /** What clients read their address from. */
 const addresses = ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_BASE"];
 
-export function checkVariables(subject: Subject): Finding[] {
+export function checkVariables(subject: CheckContext): Finding[] {
   const { env } = subject;
   const found = [
     ...addresses.flatMap((name) => elsewhere(name, env[name]?.trim(), addressOf(subject))),
@@ -39,7 +39,7 @@ function hostOf(address: string): string | undefined {
   return URL.parse(address)?.host.replace(/^(?:localhost|\[::1\])(?=:|$)/, "127.0.0.1");
 }
 
-function bothKeys({ ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN }: Subject["env"]): Finding[] {
+function bothKeys({ ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN }: CheckContext["env"]): Finding[] {
   if (!ANTHROPIC_API_KEY?.trim() || !ANTHROPIC_AUTH_TOKEN?.trim()) return [];
   return [
     variables.warn(
@@ -50,7 +50,7 @@ function bothKeys({ ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN }: Subject["env"]): 
 }
 
 /** Many clients look for this machine through the proxy too. */
-function proxiedLoopback(env: Subject["env"]): Finding[] {
+function proxiedLoopback(env: CheckContext["env"]): Finding[] {
   const named = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"].find((name) => env[name]);
   if (!named || sparedBy(env).some((entry) => /^(?:\*|127\.0\.0\.1|127\.0\.0\.0\/8)$/.test(entry))) return [];
   return [
@@ -61,7 +61,7 @@ function proxiedLoopback(env: Subject["env"]): Finding[] {
   ];
 }
 
-function uncheckedTls({ NODE_TLS_REJECT_UNAUTHORIZED }: Subject["env"]): Finding[] {
+function uncheckedTls({ NODE_TLS_REJECT_UNAUTHORIZED }: CheckContext["env"]): Finding[] {
   if (NODE_TLS_REJECT_UNAUTHORIZED !== "0") return [];
   return [
     variables.warn(

@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import type { ClientId } from "../../clients/table";
+import type { ClientId } from "../../clients/index";
 import { ensurePrivateFolder, followLink, readPrivate, removeLeftovers, writePrivate } from "../../config/files";
-import { alone } from "../../config/lock";
+import { withLock } from "../../config/lock";
 import { codeOf, ProxyError } from "../../errors";
 import { say } from "../terminal";
 
@@ -98,7 +98,7 @@ export async function inBackups<T>(home: string, work: (folder: string) => T): P
   ensurePrivateFolder(home, (sentence) => say(sentence));
   const folder = join(home, "connect");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  return alone(join(folder, "lock"), () => {
+  return withLock(join(folder, "lock"), () => {
     removeLeftovers(folder);
     return work(folder);
   });

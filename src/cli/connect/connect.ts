@@ -1,20 +1,20 @@
 /** `dragoman connect`: a client's settings for the server that runs, to read, to write into its file, or to take back. */
 import { homedir } from "node:os";
-import type { Setup } from "../../clients/setup";
+import type { ClientSetup } from "../../clients/client";
+import { type ClientId, clientIds, clientOf, freshFile, isClientId } from "../../clients/index";
 import { isShell, type Shell, setVariables, shellNames, shells, usualShell } from "../../clients/shells";
 import { clientStatus } from "../../clients/status";
-import { type ClientId, clientIds, clientOf, freshFile, isClientId } from "../../clients/table";
 import type { Environment } from "../../config/environment";
 import { ProxyError } from "../../errors";
-import { demoNotice, findServer, type RunningServer, theServer } from "../server";
+import { demoNotice, findServer, type RunningServer, requireServer } from "../running-server";
 import { table } from "../table";
-import { inShort, print, say } from "../terminal";
+import { print, say, shortened } from "../terminal";
 import { UsageError } from "../usage-error";
 import { unifiedDiff } from "./diff";
-import { type Place, writeSettings } from "./file";
-import { maskSecrets } from "./mask";
-import { modelsOf, type Offer, pick } from "./offered";
-import { costOf, freeModel, tryCall } from "./trial";
+import { type SettingsFile, writeSettings } from "./file";
+import { modelsOf, type Offer, pick } from "./models";
+import { freeModel, probe, probeCost } from "./probe";
+import { maskSecrets } from "./redact";
 import { undoSettings } from "./undo";
 
 /** As the command line has them. */
@@ -67,7 +67,7 @@ function listClients(environment: Environment): number {
   const url = findServer(environment)?.url ?? "http://127.0.0.1:4141";
   const rows = clientIds.map((id) => {
     const { file, state } = clientStatus(id, { ...person(), url });
-    return [id, clientOf(id).name, file ? inShort(file) : "–", file ? states[state] : "settings are printed only"];
+    return [id, clientOf(id).name, file ? shortened(file) : "–", file ? states[state] : "settings are printed only"];
   });
   print(...table([["client", "name", "its own file", "now"], ...rows]));
   say("", "`dragoman connect <client>` prints its settings, --write puts them into its file, --undo takes them back.");
@@ -84,7 +84,7 @@ const states = {
 
 async function point(options: ConnectOptions, action: "print" | "write"): Promise<number> {
   const client = clientOf(options.client);
-  const server = theServer(options.environment);
+  const server = requireServer(options.environment);
   if (server.demo) say(demoNotice, "");
   const models = await modelsOf(server);
   sayRotation(server);
@@ -111,11 +111,11 @@ function sayRotation({ keys: [taken, ...others] }: RunningServer): void {
   );
 }
 
-function printSetup({ client: id, shell }: ConnectOptions, setup: Setup, server: RunningServer): void {
+function printSetup({ client: id, shell }: ConnectOptions, setup: ClientSetup, server: RunningServer): void {
   const client = clientOf(id);
   const lines = [`${client.name} → ${server.url}${server.demo ? " (DEMO)" : ""}, model ${setup.model.id}`, ""];
   if (client.file) {
-    const place = inShort(client.file.locate(person()));
+    const place = shortened(client.file.locate(person()));
     lines.push(`In ${place} (\`dragoman connect ${id} --write\` puts it there, \`--undo\` takes it back):`);
     lines.push("", freshFile(client, setup));
   }
@@ -133,29 +133,33 @@ function printSetup({ client: id, shell }: ConnectOptions, setup: Setup, server:
 }
 
 /** Variables that the file cannot stand in for. */
-function notInFile({ variables, edits }: Setup): string[] {
+function notInFile({ variables, edits }: ClientSetup): string[] {
   const names = new Set(edits.map(({ path }) => path.at(-1)));
   return Object.keys(variables).filter((name) => !names.has(name));
 }
 
-async function write({ client: id, environment }: ConnectOptions, setup: Setup, server: RunningServer): Promise<void> {
+async function write(
+  { client: id, environment }: ConnectOptions,
+  setup: ClientSetup,
+  server: RunningServer,
+): Promise<void> {
   const { file, before, after, kept, open } = await writeSettings(placeOf(id, environment), setup.edits);
-  if (before === after) say(`${inShort(file)} says all of it already; nothing was changed.`);
+  if (before === after) say(`${shortened(file)} says all of it already; nothing was changed.`);
   const key = server.keys[0]?.value;
   const secrets = server.keys.map(({ value }) => value);
-  for (const line of unifiedDiff(before, after, inShort(file))) print(maskSecrets(line, secrets));
+  for (const line of unifiedDiff(before, after, shortened(file))) print(maskSecrets(line, secrets));
   if (open && key !== undefined && JSON.stringify(setup.edits).includes(JSON.stringify(key)))
     say(
-      `Others on this machine can read ${inShort(file)}, and the client key stands in it now. Run: chmod 600 ${JSON.stringify(file)}`,
+      `Others on this machine can read ${shortened(file)}, and the client key stands in it now. Run: chmod 600 ${JSON.stringify(file)}`,
     );
   const kind = before === "" ? "takes this away again" : "puts back what it was before";
   if (kept) say(`\`dragoman connect ${id} --undo\` ${kind}.`);
 }
 
 /** After the file is written: what else it says, what it cannot hold, and what to run. */
-function sayWhatIsLeft({ client: id }: ConnectOptions, setup: Setup, { url }: RunningServer): void {
+function sayWhatIsLeft({ client: id }: ConnectOptions, setup: ClientSetup, { url }: RunningServer): void {
   const { file = "", caveats = [] } = clientStatus(id, { ...person(), url });
-  for (const caveat of caveats) say(`${inShort(file)} leads here now, but ${caveat}.`);
+  for (const caveat of caveats) say(`${shortened(file)} leads here now, but ${caveat}.`);
   const missing = notInFile(setup);
   if (setup.note && missing.length > 0)
     say(setup.note, `\`dragoman connect ${id}\` prints the line that sets ${missing.join(", ")}.`);
@@ -170,7 +174,7 @@ async function undo({ client: id, environment, force }: ConnectOptions): Promise
     say(`Nothing to take back: dragoman has written nothing into ${name}'s settings.`);
     return 0;
   }
-  const path = inShort(undone.file);
+  const path = shortened(undone.file);
   say(
     {
       restored: `${path} is again what it was before dragoman wrote into it.`,
@@ -179,27 +183,27 @@ async function undo({ client: id, environment, force }: ConnectOptions): Promise
       "as it was": `${path} is what it was before dragoman wrote into it.`,
     }[undone.state],
   );
-  if (undone.kept) say(`The changed one is kept in ${inShort(undone.kept)}.`);
+  if (undone.kept) say(`The changed one is kept in ${shortened(undone.kept)}.`);
   return 0;
 }
 
 async function test(
   { client: id, test: asked }: ConnectOptions,
   server: RunningServer,
-  setup: Setup,
+  setup: ClientSetup,
   { offered, choice }: Offer,
 ): Promise<number> {
   const { dialect } = clientOf(id);
   const model = freeModel(dialect, setup.model, [...choice.all, ...offered]) ?? (asked ? setup.model : undefined);
   if (!model) {
     say(
-      `Not tried: no model is free of charge. \`dragoman connect ${id} --test\` tries ${setup.model.id}; ${costOf(setup.model)}.`,
+      `Not tried: no model is free of charge. \`dragoman connect ${id} --test\` tries ${setup.model.id}; ${probeCost(setup.model)}.`,
     );
     return 0;
   }
-  say(`One small call in the client's own dialect (${dialect}), with ${model.id}; ${costOf(model)}.`);
+  say(`One small call in the client's own dialect (${dialect}), with ${model.id}; ${probeCost(model)}.`);
   try {
-    const { took, said } = await tryCall(server, dialect, model);
+    const { took, said } = await probe(server, dialect, model);
     say(`Answered in ${(took / 1000).toFixed(1)} s: ${said === "" ? "(no text)" : said}`);
     return 0;
   } catch (thrown) {
@@ -211,7 +215,7 @@ async function test(
 
 const person = () => ({ home: homedir(), env: process.env });
 
-function placeOf(id: ClientId, { home }: Environment): Place {
+function placeOf(id: ClientId, { home }: Environment): SettingsFile {
   const settings = clientOf(id).file!;
   return { id, settings, file: settings.locate(person()), home };
 }

@@ -43,7 +43,7 @@ function header(lines: Line[], old: number, fresh: number): string {
 const split = (text: string) => (text === "" ? [] : text.replace(/\r?\n$/, "").split(/\r?\n/));
 
 /** Beyond so many pairs of lines, what differs is shown as replaced whole. */
-const mostPairs = 4_000_000;
+const maxPairs = 4_000_000;
 
 /** Every line of both texts, in order. */
 export function compareLines(before: readonly string[], after: readonly string[]): Line[] {
@@ -63,7 +63,7 @@ export function compareLines(before: readonly string[], after: readonly string[]
 function compareMiddle(before: readonly string[], after: readonly string[]): Line[] {
   const removed = (text: string): Line => ({ mark: "-", text });
   const added = (text: string): Line => ({ mark: "+", text });
-  if (before.length * after.length > mostPairs) return [...before.map(removed), ...after.map(added)];
+  if (before.length * after.length > maxPairs) return [...before.map(removed), ...after.map(added)];
   const width = after.length + 1;
   const lengths = new Uint32Array((before.length + 1) * width);
   for (let i = before.length - 1; i >= 0; i--)

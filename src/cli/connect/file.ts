@@ -1,18 +1,18 @@
 /** A client's own file with our settings in it: written so that everything else stays, and so that there is a way back. */
 import { lstatSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
+import type { Client } from "../../clients/client";
 import { type Edit, SettingsFault } from "../../clients/edit";
-import { edited, mostBytes } from "../../clients/formats";
-import type { Client } from "../../clients/setup";
-import type { ClientId } from "../../clients/table";
+import { editSettings, maxBytes } from "../../clients/formats";
+import type { ClientId } from "../../clients/index";
 import type { TakenBack } from "../../clients/take-back";
 import { removeLeftovers, replaceFile } from "../../config/files";
 import { codeOf, ProxyError } from "../../errors";
 import { type Backup, backupPath, inBackups, readBackup, targetOf, writeBackup } from "./backup";
-import { withoutOurs } from "./without";
+import { revertEdits } from "./revert";
 
 /** The client's file, and where what it was before is kept. */
-export interface Place {
+export interface SettingsFile {
   id: ClientId;
   settings: NonNullable<Client["file"]>;
   file: string;
@@ -32,16 +32,16 @@ export interface Written {
 }
 
 /** @throws ProxyError with a sentence when the file cannot be read, edited or written; it is then as it was. */
-export async function writeSettings(place: Place, edits: readonly Edit[]): Promise<Written> {
+export async function writeSettings(place: SettingsFile, edits: readonly Edit[]): Promise<Written> {
   return inBackups(place.home, (folder) => {
     const { file } = place;
     const target = targetOf(file);
     const path = backupPath(folder, place.id, target);
     const now = readFile(file, target);
-    const before = textOf(file, now?.bytes);
+    const before = settingsText(file, now?.bytes);
     const earlier = readBackup(path);
     const start = whereToStart(place, earlier, now);
-    const after = editedText(place, textOf(file, start.base), edits);
+    const after = editedText(place, settingsText(file, start.base), edits);
     const open = process.platform !== "win32" && ((now?.mode ?? 0) & 0o077) !== 0;
     if (now && before === after) return { file, before, after, kept: earlier !== undefined, open };
     const fresh = { mode: now?.mode ?? 0o600, folders: missing(target), at: new Date().toISOString() };
@@ -75,14 +75,14 @@ interface Start {
 }
 
 /** What we wrote earlier is written anew from what was there without it, so that nothing of it stays behind. */
-function whereToStart(place: Place, earlier: Backup | undefined, now: Found | undefined): Start {
+function whereToStart(place: SettingsFile, earlier: Backup | undefined, now: Found | undefined): Start {
   const bytes = now?.bytes;
   if (!earlier || isSame(bytes, earlier.content ?? undefined))
     return { base: bytes, original: bytes ?? null, mixed: false };
   const { content, mixed } = earlier;
   if (isSame(bytes, earlier.written))
     return { base: mixed ? bytes : (content ?? undefined), original: content, mixed, earlier };
-  const theirs = mixed || !bytes ? undefined : theirsIn(place, earlier, bytes, false);
+  const theirs = mixed || !bytes ? undefined : withoutOurEdits(place, earlier, bytes, false);
   if (!theirs || "changed" in theirs) return { base: bytes, original: content, mixed: true, earlier };
   const { text } = theirs;
   if (text.trim() === "" && content === null) return { base: undefined, original: null, mixed, earlier };
@@ -93,19 +93,19 @@ function whereToStart(place: Place, earlier: Backup | undefined, now: Found | un
  * @param force Also what is ours and was changed since.
  * @returns Undefined when theirs cannot be told from ours.
  */
-export function theirsIn(
-  { settings }: Place,
+export function withoutOurEdits(
+  { settings }: SettingsFile,
   { file, content, written, paths }: Backup,
   now: Uint8Array,
   force: boolean,
 ): TakenBack | undefined {
   const { format, bookkeeping } = settings;
   const versions = {
-    before: textOf(file, content ?? undefined),
-    written: textOf(file, written),
-    now: textOf(file, now),
+    before: settingsText(file, content ?? undefined),
+    written: settingsText(file, written),
+    now: settingsText(file, now),
   };
-  return withoutOurs({ format, paths, bookkeeping }, versions, force);
+  return revertEdits({ format, paths, bookkeeping }, versions, force);
 }
 
 export interface Found {
@@ -123,7 +123,7 @@ export function readFile(file: string, target: string): Found | undefined {
   const found = statSync(target, { throwIfNoEntry: false });
   if (!found) return undefined;
   if (!found.isFile()) return refuse("is not a file");
-  if (found.size > mostBytes) return refuse("is larger than any settings are");
+  if (found.size > maxBytes) return refuse("is larger than any settings are");
   if (process.getuid && found.uid !== process.getuid()) return refuse("belongs to another user");
   if (process.platform !== "win32" && (found.mode & 0o200) === 0)
     return refuse(
@@ -137,7 +137,7 @@ export function readFile(file: string, target: string): Found | undefined {
 }
 
 /** Nothing reads as an empty text. */
-export function textOf(file: string, bytes: Uint8Array | undefined): string {
+export function settingsText(file: string, bytes: Uint8Array | undefined): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
@@ -148,9 +148,9 @@ export function textOf(file: string, bytes: Uint8Array | undefined): string {
 export const isSame = (one: Uint8Array | undefined, other: Uint8Array | undefined): boolean =>
   one === undefined || other === undefined ? one === other : Buffer.compare(one, other) === 0;
 
-function editedText({ file, settings }: Place, text: string, edits: readonly Edit[]): string {
+function editedText({ file, settings }: SettingsFile, text: string, edits: readonly Edit[]): string {
   try {
-    return edited(settings.format, text, edits);
+    return editSettings(settings.format, text, edits);
   } catch (thrown) {
     if (thrown instanceof SettingsFault) {
       const where = thrown.line === undefined ? "" : ` at line ${thrown.line}`;

@@ -3,12 +3,12 @@ import { mkdirSync, rmdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { SettingsFault } from "../../clients/edit";
 import { readSettings } from "../../clients/formats";
-import type { ClientId } from "../../clients/table";
+import type { ClientId } from "../../clients/index";
 import type { TakenBack } from "../../clients/take-back";
 import { replaceFile } from "../../config/files";
 import { codeOf, ProxyError } from "../../errors";
 import { type Backup, findBackup, inBackups, writeBackup } from "./backup";
-import { type Found, isSame, type Place, readFile, textOf, theirsIn } from "./file";
+import { type Found, isSame, readFile, type SettingsFile, settingsText, withoutOurEdits } from "./file";
 
 export interface Undone {
   state: "restored" | "removed" | "taken out" | "as it was";
@@ -24,7 +24,7 @@ export interface Undone {
  * @returns Undefined when we have written nothing.
  * @throws ProxyError `conflict` when it must be forced, or when it is not clear which file is meant.
  */
-export async function undoSettings(place: Place, force: boolean): Promise<Undone | undefined> {
+export async function undoSettings(place: SettingsFile, force: boolean): Promise<Undone | undefined> {
   return inBackups(place.home, (folder): Undone | undefined => {
     const found = findBackup(folder, place.id, place.file);
     if (!found) return undefined;
@@ -42,12 +42,12 @@ export async function undoSettings(place: Place, force: boolean): Promise<Undone
       return done(content === null ? "removed" : "restored", kept);
     };
     if (!now || (!backup.mixed && isOurs(place, backup, now))) return putBack();
-    const apart = backup.mixed ? undefined : theirsIn(place, backup, now.bytes, false);
+    const apart = backup.mixed ? undefined : withoutOurEdits(place, backup, now.bytes, false);
     const theirs = apart && "text" in apart ? apart.text : undefined;
     if (theirs === undefined && !force) throw changedSince(place.id, backup, apart);
     const kept = theirs === undefined ? path.replace(/\.json$/, `.changed-${Date.now()}`) : undefined;
     if (kept) replaceFile(kept, now.bytes, 0o600);
-    const forced = theirs === undefined ? theirsIn(place, backup, now.bytes, true) : undefined;
+    const forced = theirs === undefined ? withoutOurEdits(place, backup, now.bytes, true) : undefined;
     const left = theirs ?? (forced && "text" in forced ? forced.text : undefined);
     const isBlank = content === null && left?.trim() === "";
     if (left === undefined || isBlank || (content && isSame(Buffer.from(left), content))) return putBack(kept);
@@ -57,11 +57,11 @@ export async function undoSettings(place: Place, force: boolean): Promise<Undone
 }
 
 /** As we wrote it, or with nothing else in it than the client's own bookkeeping. */
-function isOurs({ settings }: Place, { file, written }: Backup, { bytes }: Found): boolean {
+function isOurs({ settings }: SettingsFile, { file, written }: Backup, { bytes }: Found): boolean {
   if (isSame(bytes, written)) return true;
   const { bookkeeping, format } = settings;
   if (!bookkeeping) return false;
-  const said = (content: Uint8Array) => bookkeeping(readSettings(format, textOf(file, content)));
+  const said = (content: Uint8Array) => bookkeeping(readSettings(format, settingsText(file, content)));
   try {
     return Bun.deepEquals(said(bytes), said(written));
   } catch (thrown) {

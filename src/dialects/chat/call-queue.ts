@@ -1,6 +1,6 @@
 /** Calls one after the other, in whatever order their pieces come: each piece bears its call's index, and calls may grow side by side. */
 import { isObject } from "../../json";
-import type { ReplyWriter } from "../hub/writer";
+import type { ReplyWriter } from "../hub/block-lifecycle";
 import { callLimit, callPieceIn, continues, inventedCallId, isCallIndex, isJson } from "./calls";
 
 interface Call {

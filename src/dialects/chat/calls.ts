@@ -37,12 +37,12 @@ export function inventedCallId(replyId: unknown, number: number): string {
 }
 
 /** Gives parallel calls the numbers 0, 1, 2 … where the upstream calls them all 0, and an id to those without. */
-export function callNumbers(tell: (mend: string) => void) {
+export function callNumbers(tell: (fixup: string) => void) {
   const calls: Call[] = [];
   /** The latest call of each of the upstream's numbers. */
   const latest = new Map<number, Call>();
 
-  const mendPiece = (piece: unknown, replyId: unknown): unknown => {
+  const fixPiece = (piece: unknown, replyId: unknown): unknown => {
     if (!isObject(piece)) return undefined;
     const { id, name, input, index = calls.at(-1)?.index ?? 0 } = callPieceIn(piece);
     if (!isCallIndex(index) || calls.length === callLimit) return undefined;
@@ -74,7 +74,7 @@ export function callNumbers(tell: (mend: string) => void) {
     },
     /** The pieces of a delta; undefined when they are none. */
     mend(pieces: unknown[], replyId: unknown): unknown[] | undefined {
-      const better = pieces.map((piece) => mendPiece(piece, replyId));
+      const better = pieces.map((piece) => fixPiece(piece, replyId));
       if (better.includes(undefined)) return undefined;
       return better.some((piece, at) => piece !== pieces[at]) ? better : pieces;
     },

@@ -1,14 +1,14 @@
 /** What a reply's words cite: the responses dialect has a citation's members one level higher. */
 import { isObject } from "../../json";
-import type { Bag, JsonObject } from "../hub/conversation";
+import type { JsonObject, WithExtras } from "../hub/conversation";
 
 /**
  * The citations of a block as a message's `annotations`: only those of pages, for which chat has a word.
  * @param end How the block ended.
  * @param before Characters of the message before the block: citations count from its start.
  */
-export function annotationsOf(end: Bag, before: number): JsonObject[] {
-  const listed = end.extra?.openai?.annotations;
+export function annotationsOf(end: WithExtras, before: number): JsonObject[] {
+  const listed = end.extras?.openai?.annotations;
   const annotations: unknown[] = Array.isArray(listed) ? listed : [];
   return annotations.flatMap((annotation) => {
     if (!isObject(annotation) || annotation.type !== "url_citation") return [];

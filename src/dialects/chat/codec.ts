@@ -2,7 +2,7 @@
 import type { Codec } from "../codec";
 import { encodeError, sessionOf } from "../openai";
 import { collectStream } from "./collect";
-import { asked, mendReply, mendRequest, mendStream } from "./mend";
+import { fixReply, fixRequest, fixStream, replyContext } from "./fixups";
 import { overview } from "./overview";
 import { decodeReply, decodeStream, encodeReply, encodeStream } from "./reply";
 import { checkRequest, decodeRequest, encodeRequest } from "./request";
@@ -16,14 +16,14 @@ export const chat: Codec = {
   repairRequest,
   repairTools,
   session: sessionOf,
-  asked,
-  mendRequest,
+  replyContext: replyContext,
+  fixRequest: fixRequest,
   decodeReply,
   encodeReply,
-  mendReply,
+  fixReply: fixReply,
   decodeStream,
   encodeStream,
-  mendStream,
+  fixStream: fixStream,
   collectStream,
   encodeError,
 };

@@ -3,12 +3,12 @@ import { isObject, numberIn } from "../../json";
 import { jsonOf } from "../../net/sse";
 import type { Collector } from "../codec";
 import type { JsonObject } from "../hub/conversation";
-import { rest } from "../hub/json";
+import { omit } from "../hub/json";
 import { type CallNumbers, callNumbers, callPieceIn } from "./calls";
 import { spokenKeys } from "./reply";
 
 /** Every member of every chunk gets to its place: words are joined, lists too, of all others the last one counts. */
-export function collectStream(tell: (mend: string) => void): Collector {
+export function collectStream(tell: (fixup: string) => void): Collector {
   const choices = new Map<number, Choice>();
   let members: JsonObject = {};
   return {
@@ -44,7 +44,7 @@ function addTo(
   choices: Map<number, Choice>,
   { delta, ...members }: JsonObject,
   replyId: unknown,
-  tell: (mend: string) => void,
+  tell: (fixup: string) => void,
 ): void {
   const index = numberIn(members.index) ?? 0;
   const choice = choices.get(index) ?? begun(tell);
@@ -53,7 +53,7 @@ function addTo(
   const told = Object.entries(members).filter(([key, value]) => value != null || !(key in choice.members));
   choice.members = { ...choice.members, ...Object.fromEntries(told), ...(logprobs === undefined ? {} : { logprobs }) };
   if (!isObject(delta)) return;
-  for (const [key, piece] of Object.entries(rest(delta, callsOnly) ?? {})) {
+  for (const [key, piece] of Object.entries(omit(delta, callsOnly) ?? {})) {
     const before = choice.message[key];
     const joins = typeof before === "string" && typeof piece === "string" && spokenKeys.includes(key);
     if (joins) choice.message[key] = before + piece;
@@ -67,10 +67,10 @@ function addTo(
 const callsOnly = new Set(["tool_calls"]);
 
 /** In a full reply, calls stand in their order and have no numbers: only an id of our making is a mend of it. */
-const begun = (tell: (mend: string) => void): Choice => ({
+const begun = (tell: (fixup: string) => void): Choice => ({
   members: {},
   message: {},
-  numbers: callNumbers((mend) => void (mend === "tool-id" && tell(mend))),
+  numbers: callNumbers((fixup) => void (fixup === "tool-id" && tell(fixup))),
   calls: new Map(),
 });
 

@@ -1,18 +1,18 @@
 /** How replies of the chat dialect fail: what an upstream tells of it, and what a client is told. */
 import { isObject } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/sse";
+import { invalidEventCode } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import type { ReplyError } from "../hub/reply";
-import { badEventCode } from "../hub/writer";
 
 /** What to say of a chunk that cannot be followed. */
-export const badEvent = {
-  code: badEventCode,
+export const invalidEvent = {
+  code: invalidEventCode,
   message: "The upstream sent something in its stream that is not what a chat completion is made of.",
 } as const;
 
 /** What to say of a full reply that is none. */
-export const badReply = {
+export const invalidReply = {
   code: "upstream_bad_reply",
   message: "The upstream's answer is not a chat completion.",
 } as const;

@@ -3,7 +3,7 @@ import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { isPacked } from "../hub/signature";
 
-export function eachObject(messages: unknown[], change: (message: JsonObject) => JsonObject): unknown[] {
+export function mapObjects(messages: unknown[], change: (message: JsonObject) => JsonObject): unknown[] {
   let changed = false;
   const result = messages.map((message) => {
     const after = isObject(message) ? change(message) : message;
@@ -15,7 +15,7 @@ export function eachObject(messages: unknown[], change: (message: JsonObject) =>
 
 /** Thinking of another maker's, with its proof in the form we gave it; of a turn of nothing else nothing is left to say. */
 export function withoutForeignThinking(messages: unknown[]): unknown[] {
-  const own = eachObject(messages, (message) => {
+  const own = mapObjects(messages, (message) => {
     if (message.role !== "assistant" || !isPacked(message.reasoning_opaque)) return message;
     const { reasoning_text, reasoning_opaque, ...spoken } = message;
     return spoken;
@@ -28,7 +28,7 @@ const saysSomething = ({ content, refusal, tool_calls }: JsonObject): boolean =>
   (content != null && content !== "") || !!refusal || (Array.isArray(tool_calls) && tool_calls.length > 0);
 
 /** Every call is answered directly after its message; a result that answers no call is left out. */
-export function answered(messages: unknown[]): unknown[] {
+export function withToolResults(messages: unknown[]): unknown[] {
   if (isAnswered(messages)) return messages;
   const results = new Map<unknown, JsonObject[]>();
   for (const message of messages)
@@ -94,7 +94,7 @@ const hasMoreThanText = (content: unknown): content is unknown[] =>
   Array.isArray(content) && content.some((part) => !isText(part));
 
 /** The client's marks as Copilot's, which are few: two on system messages, one on the last of the others. */
-export function marked(messages: unknown[]): unknown[] {
+export function withCacheMarks(messages: unknown[]): unknown[] {
   const markedAt = messages.flatMap((message, at) => (isObject(message) && isMarked(message) ? [at] : []));
   if (markedAt.length === 0) return messages;
   const isSystem = (message: unknown) => isObject(message) && message.role === "system";

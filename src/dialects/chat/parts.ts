@@ -5,11 +5,11 @@ import { isObject } from "../../json";
 import { apart } from "../hub/chat-words";
 import type { JsonObject, Part, ThinkingPart, ToolCallPart, ToolResultPart } from "../hub/conversation";
 import { nameOf } from "../hub/foreign";
-import { arrayAt, objectAt, rest, said, textAt } from "../hub/json";
+import { arrayAt, objectAt, omit, omitUndefined, textAt } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { unpackSignature } from "../hub/signature";
-import { bagOf, dataOf, dataUrl } from "../openai";
-import { cacheOf, nested, ownBag } from "./bag";
+import { dataOf, dataUrl, extrasOf } from "../openai";
+import { cacheOf, nested, ownExtras } from "./extras";
 import { isClaude, isOpenAi } from "./rules";
 import { thoughtIn } from "./thinking";
 
@@ -47,7 +47,7 @@ export function decodeCall(call: JsonObject, path: string): ToolCallPart {
     name: textAt(words.name, `${path}.${kind}.name`),
     input: textAt(words[input] ?? "", `${path}.${kind}.${input}`),
     ...(kind === "custom" ? ({ freeform: true } as const) : {}),
-    ...bagOf(apart({ ...rest(call, known.call), ...nested(kind, rest(words, known.callWords)) })),
+    ...extrasOf(apart({ ...omit(call, known.call), ...nested(kind, omit(words, known.callWords)) })),
   };
 }
 
@@ -58,7 +58,7 @@ export function decodeResult(message: JsonObject, path: string): ToolResultPart 
     id: textAt(message.tool_call_id, `${path}.tool_call_id`),
     parts: decodeContent(message.content, `${path}.content`),
     ...cacheOf(message),
-    ...bagOf(apart(rest(message, known.result))),
+    ...extrasOf(apart(omit(message, known.result))),
   };
 }
 
@@ -71,11 +71,11 @@ export function decodeContent(content: unknown, path: string): Part[] {
 
 /** A part that is not as expected stays what it is: the upstream may know it. */
 function decodePart(part: JsonObject): Part {
-  const bag = apart(rest(part, known.part));
+  const extras = apart(omit(part, known.part));
   if (part.type === "text" && typeof part.text === "string")
-    return { kind: "text", text: part.text, ...cacheOf(part), ...bagOf(bag) };
+    return { kind: "text", text: part.text, ...cacheOf(part), ...extrasOf(extras) };
   if (part.type === "refusal" && typeof part.refusal === "string")
-    return { kind: "text", text: part.refusal, refusal: true, ...bagOf(bag) };
+    return { kind: "text", text: part.refusal, refusal: true, ...extrasOf(extras) };
   if (part.type === "image_url") {
     const image = isObject(part.image_url) ? part.image_url : { url: part.image_url };
     const { url, detail } = image;
@@ -84,10 +84,10 @@ function decodePart(part: JsonObject): Part {
         kind: "image",
         source: dataOf(url) ?? { url },
         ...cacheOf(part),
-        ...bagOf(
-          said({
+        ...extrasOf(
+          omitUndefined({
             detail,
-            ...apart({ ...rest(part, known.part), ...nested("image_url", rest(image, known.image)) }),
+            ...apart({ ...omit(part, known.part), ...nested("image_url", omit(image, known.image)) }),
           }),
         ),
       };
@@ -101,7 +101,7 @@ function decodePart(part: JsonObject): Part {
         ...name,
         ...data,
         ...cacheOf(part),
-        ...bagOf(apart({ ...rest(part, known.part), ...nested("file", rest(part.file, known.file)) })),
+        ...extrasOf(apart({ ...omit(part, known.part), ...nested("file", omit(part.file, known.file)) })),
       };
   }
   return { kind: "foreign", dialect: "chat", value: part };
@@ -111,21 +111,26 @@ function decodePart(part: JsonObject): Part {
 
 /** A call as it stands in `tool_calls`. */
 export function encodeCall({ id, name, input, freeform, ...part }: ToolCallPart, dropped: Set<string>): JsonObject {
-  const { function: ofFunction, custom: ofCustom, name: _, ...bag } = ownBag(part, dropped);
+  const { function: ofFunction, custom: ofCustom, name: _, ...extras } = ownExtras(part, dropped);
   if (freeform)
-    return { ...bag, id: wireId(id), type: "custom", custom: { ...(isObject(ofCustom) ? ofCustom : {}), name, input } };
+    return {
+      ...extras,
+      id: wireId(id),
+      type: "custom",
+      custom: { ...(isObject(ofCustom) ? ofCustom : {}), name, input },
+    };
   const words = { ...(isObject(ofFunction) ? ofFunction : {}), name, arguments: input };
-  return { ...bag, id: wireId(id), type: "function", function: words };
+  return { ...extras, id: wireId(id), type: "function", function: words };
 }
 
 /** A message of the role `tool`. */
 export function encodeResult(part: ToolResultPart, model: ModelFacts, dropped: Set<string>): JsonObject {
   if (part.failed) dropped.add("is_error");
   return {
-    ...ownBag(part, dropped),
+    ...ownExtras(part, dropped),
     role: "tool",
     tool_call_id: wireId(part.id),
-    content: spelt(encodeContent(part.parts, model, dropped), model),
+    content: serialized(encodeContent(part.parts, model, dropped), model),
     ...encodeCache([part, ...part.parts], model, dropped),
   };
 }
@@ -139,10 +144,10 @@ export function encodeContent(parts: Part[], model: ModelFacts, dropped: Set<str
 }
 
 function encodePart(part: Part, model: ModelFacts, dropped: Set<string>): JsonObject | undefined {
-  const bag = ownBag(part, dropped);
-  if (part.kind === "text") return part.text === "" ? undefined : { ...bag, type: "text", text: part.text };
+  const extras = ownExtras(part, dropped);
+  if (part.kind === "text") return part.text === "" ? undefined : { ...extras, type: "text", text: part.text };
   if (part.kind === "image") {
-    const { detail, image_url: unread, ...others } = bag;
+    const { detail, image_url: unread, ...others } = extras;
     if (!model.supports.vision) {
       dropped.add("image");
       return { type: "text", text: "[An image, which this model cannot see.]" };
@@ -152,11 +157,11 @@ function encodePart(part: Part, model: ModelFacts, dropped: Set<string>): JsonOb
     return {
       ...others,
       type: "image_url",
-      image_url: said({ ...(isObject(unread) ? unread : {}), url, detail: detail ?? undefined }),
+      image_url: omitUndefined({ ...(isObject(unread) ? unread : {}), url, detail: detail ?? undefined }),
     };
   }
   if (part.kind === "file") {
-    const { file: unread, ...others } = bag;
+    const { file: unread, ...others } = extras;
     if (!isOpenAi(model))
       throw new ProxyError(
         "invalid_request",
@@ -169,7 +174,7 @@ function encodePart(part: Part, model: ModelFacts, dropped: Set<string>): JsonOb
     return {
       ...others,
       type: "file",
-      file: said({ ...(isObject(unread) ? unread : {}), filename: part.name, file_data }),
+      file: omitUndefined({ ...(isObject(unread) ? unread : {}), filename: part.name, file_data }),
     };
   }
   if (part.kind === "file-link") {
@@ -183,7 +188,7 @@ function encodePart(part: Part, model: ModelFacts, dropped: Set<string>): JsonOb
 }
 
 /** One plain text, or none, as a string; several as one where the model may not take a list. */
-export function spelt(content: JsonObject[], model: ModelFacts): unknown {
+export function serialized(content: JsonObject[], model: ModelFacts): unknown {
   const isPlain = content.every((part) => part.type === "text" && Object.keys(part).length === 2);
   if (!isPlain || (content.length > 1 && (isOpenAi(model) || isClaude(model)))) return content;
   return content.map((part) => part.text).join("\n\n");

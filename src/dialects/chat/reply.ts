@@ -4,16 +4,16 @@ import { randomUUID } from "node:crypto";
 import { isObject, numberIn } from "../../json";
 import { commentFrame, jsonFrame, type SseFrame } from "../../net/sse";
 import { collect, type Sink, type Stage } from "../../net/stream";
-import type { Asked, ToClient } from "../codec";
-import type { Bag, Conversation, JsonObject, Signature } from "../hub/conversation";
-import { said } from "../hub/json";
-import { type Leaf, repeatReader } from "../hub/repeats";
+import type { ReplyContext, ToClient } from "../codec";
+import { cutReply, replyWriter } from "../hub/block-lifecycle";
+import type { Conversation, JsonObject, Signature, WithExtras } from "../hub/conversation";
+import { omitUndefined } from "../hub/json";
 import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
 import { packSignature } from "../hub/signature";
-import { cutReply, replyWriter } from "../hub/writer";
+import { deltaReader, type TextLeaf } from "../hub/text-delta";
 import { callQueue } from "./call-queue";
 import { annotationsOf } from "./citations";
-import { badEvent, badReply, errorFrame, errorIn, gaveUp } from "./errors";
+import { errorFrame, errorIn, gaveUp, invalidEvent, invalidReply } from "./errors";
 import { thinkingSpellings, thoughtIn } from "./thinking";
 import { decodeUsage, encodeUsage } from "./usage";
 
@@ -43,16 +43,16 @@ const finishReasons: Record<StopReason, string> = {
 // ── Decode ──
 
 /** Chunks to events. `finish` waits for the end, because usage may come after the finish reason. */
-export function decodeStream(asked?: Pick<Asked, "replies">): Stage<SseFrame, ReplyEvent> {
+export function decodeStream(context?: Pick<ReplyContext, "replies">): Stage<SseFrame, ReplyEvent> {
   return (next) => {
-    const reply = replyReader(next, asked?.replies);
-    const readJson = repeatReader(wordsOf);
+    const reply = replyReader(next, context?.replies);
+    const readJson = deltaReader(deltaText);
     return {
       push(frame) {
         if (!frame.data || reply.ended) return;
         if (frame.data === "[DONE]") return reply.done();
         const chunk = readJson(frame);
-        if (!isObject(chunk)) return reply.fail(badEvent);
+        if (!isObject(chunk)) return reply.fail(invalidEvent);
         reply.chunk(chunk, "delta");
       },
       end() {
@@ -68,7 +68,7 @@ export function decodeReply(body: unknown): ReplyEvent[] {
   const events: ReplyEvent[] = [];
   const reply = replyReader(collect(events));
   if (!isObject(body) || (!body.error && (!Array.isArray(body.choices) || body.choices.length === 0)))
-    reply.fail(badReply);
+    reply.fail(invalidReply);
   else {
     reply.chunk(body, "message");
     reply.done();
@@ -204,7 +204,7 @@ function replyReader(next: Sink<ReplyEvent>, replies = 1) {
       if (opaque !== undefined) writeProof();
       spoke = true;
     },
-    fail: () => fail(badEvent),
+    fail: () => fail(invalidEvent),
   });
 
   return {
@@ -236,7 +236,7 @@ function reasonOf(raw: string, called: boolean, refused: boolean): StopReason {
 }
 
 /** The words of a chunk: what alone changes from one chunk to the next. */
-export function wordsOf(chunk: unknown): Leaf | undefined {
+export function deltaText(chunk: unknown): TextLeaf | undefined {
   if (!isObject(chunk) || !Array.isArray(chunk.choices) || chunk.choices.length !== 1) return undefined;
   const delta = chunk.choices[0]?.delta;
   if (!isObject(delta)) return undefined;
@@ -245,7 +245,7 @@ export function wordsOf(chunk: unknown): Leaf | undefined {
   return isObject(calls[0]?.function) ? leafIn(calls[0].function, ["arguments"]) : undefined;
 }
 
-function leafIn(holder: JsonObject, keys: readonly string[]): Leaf | undefined {
+function leafIn(holder: JsonObject, keys: readonly string[]): TextLeaf | undefined {
   const key = keys.find((each) => typeof holder[each] === "string" && holder[each] !== "");
   return key === undefined ? undefined : [holder, key];
 }
@@ -299,7 +299,7 @@ export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
       else if (block?.kind === "tool-call") write({ tool_calls: [{ index: calls, ...inputOf(block, text) }] });
     };
 
-    const closeBlock = (end: { signature?: Signature } & Bag) => {
+    const closeBlock = (end: { signature?: Signature } & WithExtras) => {
       const { signature } = end;
       const annotations = block?.kind === "text" ? annotationsOf(end, before) : [];
       if (annotations.length > 0) write({ annotations });
@@ -342,7 +342,7 @@ export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
         fail(cutReply);
         next.end();
       },
-      beat() {
+      keepAlive() {
         if (!ended) next.push(commentFrame("keep-alive"));
       },
       fail,
@@ -381,7 +381,7 @@ export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): 
       if (event.signature) opaque = packSignature(event.signature, "chat");
     }
   }
-  const message = said({
+  const message = omitUndefined({
     role: "assistant",
     content: texts.content || (calls.length === 0 && texts.refusal === "" ? "" : null),
     refusal: texts.refusal || explanation || null,
@@ -390,7 +390,7 @@ export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): 
     reasoning_opaque: opaque,
     tool_calls: calls.length > 0 ? calls : undefined,
   });
-  return said({
+  return omitUndefined({
     id: id || `chatcmpl-${randomUUID()}`,
     object: "chat.completion",
     created: now(),
@@ -421,7 +421,7 @@ function inputOf(block: CallBlock, input: string): JsonObject {
 }
 
 function wantsUsage(asked: Conversation): boolean {
-  const options = asked.extra?.openai?.stream_options;
+  const options = asked.extras?.openai?.stream_options;
   return isObject(options) && options.include_usage === true;
 }
 

@@ -2,25 +2,25 @@
 import { ProxyError } from "../../errors";
 import { numberIn } from "../../json";
 import { apart } from "../hub/chat-words";
-import type { Conversation, Format, JsonObject, Part, Reasoning, Turn } from "../hub/conversation";
-import { immaterial } from "../hub/immaterial";
+import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
+import { ignorableFields } from "../hub/ignorable-fields";
 import {
   arrayAt,
   filledAt,
   listAt,
   objectAt,
+  omit,
+  omitUndefined,
   optionalBoolean,
   optionalCount,
   optionalNumber,
   optionalText,
-  rest,
-  said,
   textAt,
 } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { onlyAllowed } from "../hub/tools";
-import { bagOf, roles } from "../openai";
-import { cacheOf, ownBag, responsesOnly } from "./bag";
+import { extrasOf, roles } from "../openai";
+import { cacheOf, ownExtras, responsesOnly } from "./extras";
 import {
   decodeCall,
   decodeContent,
@@ -30,7 +30,7 @@ import {
   encodeCall,
   encodeContent,
   encodeResult,
-  spelt,
+  serialized,
 } from "./parts";
 import { applyRules, isOpenAi } from "./rules";
 import { thinkingSpellings } from "./thinking";
@@ -69,7 +69,7 @@ export function decodeRequest(body: unknown): Conversation {
   const maxTokens = request.max_completion_tokens == null ? "max_tokens" : "max_completion_tokens";
   const choice = decodeChoice(request.tool_choice);
   const format = decodeFormat(request.response_format);
-  return said({
+  return omitUndefined({
     model: textAt(request.model, "model"),
     turns: decodeMessages(arrayAt(request.messages, "messages")),
     tools: listAt(request.tools, "tools").map(decodeTool),
@@ -83,7 +83,7 @@ export function decodeRequest(body: unknown): Conversation {
     reasoning: decodeReasoning(request),
     format: format.format,
     stream: optionalBoolean(request.stream, "stream") ?? false,
-    ...bagOf({ ...rest(request, known.request), ...choice.extra, ...format.extra }),
+    ...extrasOf({ ...omit(request, known.request), ...choice.extra, ...format.extra }),
   });
 }
 
@@ -125,8 +125,8 @@ function decodeMessage(message: JsonObject, path: string): Turn {
   }
   const last = parts.at(-1);
   if (last) Object.assign(last, cacheOf(message));
-  const bag = rest(message, role === "assistant" ? known.assistant : known.message);
-  return { role, parts, ...bagOf({ ...apart(bag), ...(word === "developer" ? { role: word } : {}) }) };
+  const extras = omit(message, role === "assistant" ? known.assistant : known.message);
+  return { role, parts, ...extrasOf({ ...apart(extras), ...(word === "developer" ? { role: word } : {}) }) };
 }
 
 function decodeStop(stop: unknown): string[] | undefined {
@@ -137,11 +137,11 @@ function decodeStop(stop: unknown): string[] | undefined {
 function decodeReasoning({ reasoning_effort, thinking_budget }: JsonObject): Reasoning | undefined {
   const effort = optionalText(reasoning_effort, "reasoning_effort");
   const budget = optionalCount(thinking_budget, "thinking_budget");
-  return effort === undefined && budget === undefined ? undefined : said({ effort, budget });
+  return effort === undefined && budget === undefined ? undefined : omitUndefined({ effort, budget });
 }
 
 /** `text` is what every reply is; a format nobody knows is for the upstream to judge. */
-function decodeFormat(value: unknown): { format?: Format; extra?: JsonObject } {
+function decodeFormat(value: unknown): { format?: ResponseFormat; extra?: JsonObject } {
   if (value == null) return {};
   const wire = objectAt(value, "response_format");
   if (wire.type === "text") return {};
@@ -149,7 +149,7 @@ function decodeFormat(value: unknown): { format?: Format; extra?: JsonObject } {
   if (wire.type !== "json_schema") return { extra: { response_format: wire } };
   const path = "response_format.json_schema";
   const words = objectAt(wire.json_schema, path);
-  const format: Format = said({
+  const format: ResponseFormat = omitUndefined({
     name: optionalText(words.name, `${path}.name`),
     description: optionalText(words.description, `${path}.description`),
     schema: words.schema ?? {},
@@ -167,7 +167,7 @@ export function encodeRequest(asked: Conversation, model: ModelFacts): { body: J
   const conversation = isOpenAi(model) ? asked : onlyAllowed(asked);
   const { maxTokens, stop, temperature, topP, stream } = conversation;
   const tools = encodeTools(conversation.tools, dropped);
-  const body = said({
+  const body = omitUndefined({
     ...encodeExtra(conversation, dropped),
     model: model.id,
     messages: conversation.turns.flatMap((turn) => encodeTurn(turn, model, dropped)),
@@ -187,8 +187,8 @@ export function encodeRequest(asked: Conversation, model: ModelFacts): { body: J
 }
 
 /** The conversation's bag, as far as this dialect has the words. */
-function encodeExtra({ extra, stream }: Conversation, dropped: Set<string>): JsonObject {
-  for (const key of Object.keys(extra?.anthropic ?? {})) if (!immaterial.anthropic.has(key)) dropped.add(key);
+function encodeExtra({ extras: extra, stream }: Conversation, dropped: Set<string>): JsonObject {
+  for (const key of Object.keys(extra?.anthropic ?? {})) if (!ignorableFields.anthropic.has(key)) dropped.add(key);
   const { stream_options, tool_choice: _, n, ...wire } = extra?.openai ?? {};
   if ((numberIn(n) ?? 1) > 1)
     throw new ProxyError("invalid_request", "`n` must be 1: only one answer at a time can be translated.", {
@@ -196,7 +196,7 @@ function encodeExtra({ extra, stream }: Conversation, dropped: Set<string>): Jso
     });
   for (const key of Object.keys(wire))
     if (responsesOnly.request.has(key)) {
-      if (!immaterial.openai.has(key)) dropped.add(key);
+      if (!ignorableFields.openai.has(key)) dropped.add(key);
       delete wire[key];
     }
   // Refused without the other.
@@ -207,11 +207,11 @@ function encodeExtra({ extra, stream }: Conversation, dropped: Set<string>): Jso
   return stream && stream_options !== undefined ? { ...wire, stream_options } : wire;
 }
 
-function encodeFormat({ format, extra }: Conversation): unknown {
+function encodeFormat({ format, extras: extra }: Conversation): unknown {
   if (!format) return extra?.openai?.response_format;
   const { name, description, schema, strict } = format;
   if (schema === undefined) return { type: "json_object" };
-  return { type: "json_schema", json_schema: said({ name: name ?? "reply", description, schema, strict }) };
+  return { type: "json_schema", json_schema: omitUndefined({ name: name ?? "reply", description, schema, strict }) };
 }
 
 /** As it was said: what the model makes of it is a rule's business. */
@@ -226,13 +226,13 @@ function encodeTurn(turn: Turn, model: ModelFacts, dropped: Set<string>): JsonOb
 }
 
 function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): JsonObject[] {
-  const refusals: string[] = [];
+  const unsupportedParams: string[] = [];
   let thoughts: string[] = [];
   const calls: JsonObject[] = [];
   const spoken: Part[] = [];
   let opaque: string | undefined;
   for (const part of turn.parts) {
-    if (part.kind === "text" && part.refusal) refusals.push(part.text);
+    if (part.kind === "text" && part.refusal) unsupportedParams.push(part.text);
     else if (part.kind === "tool-call") calls.push(encodeCall(part, dropped));
     else if (part.kind !== "thinking") spoken.push(part);
     else if (part.signature && part.signature.dialect !== "chat") dropped.add("thinking");
@@ -244,18 +244,18 @@ function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): J
     } else dropped.add("thinking");
   }
   const content = encodeContent(spoken, model, dropped);
-  const message = said({
-    ...ownBag(turn, dropped),
+  const message = omitUndefined({
+    ...ownExtras(turn, dropped),
     role: "assistant",
-    content: content.length === 0 ? null : spelt(content, model),
-    refusal: refusals.length > 0 ? refusals.join("") : undefined,
+    content: content.length === 0 ? null : serialized(content, model),
+    refusal: unsupportedParams.length > 0 ? unsupportedParams.join("") : undefined,
     reasoning_text: thoughts.join("") || undefined,
     reasoning_opaque: opaque,
     tool_calls: calls.length > 0 ? calls : undefined,
     ...encodeCache(turn.parts, model, dropped),
   });
   // Of a turn of another maker's thinking alone nothing is left to say.
-  const isEmpty = content.length + refusals.length + thoughts.length + calls.length === 0;
+  const isEmpty = content.length + unsupportedParams.length + thoughts.length + calls.length === 0;
   return isEmpty && turn.parts.length > 0 ? [] : [message];
 }
 
@@ -268,11 +268,11 @@ function encodeOther(turn: Turn, model: ModelFacts, dropped: Set<string>): JsonO
   const content = encodeContent(spoken, model, dropped);
   // A turn whose parts were all left out is left out; one that never had any is the client's own.
   if (content.length === 0 && turn.parts.length > 0) return messages;
-  const isDeveloper = turn.role === "system" && turn.extra?.openai?.role === "developer";
+  const isDeveloper = turn.role === "system" && turn.extras?.openai?.role === "developer";
   const message = {
-    ...ownBag(turn, dropped),
+    ...ownExtras(turn, dropped),
     role: isDeveloper ? "developer" : turn.role,
-    content: spelt(content, model),
+    content: serialized(content, model),
     ...encodeCache(spoken, model, dropped),
   };
   return [...messages, message];

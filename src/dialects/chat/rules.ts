@@ -6,12 +6,12 @@
 import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { said } from "../hub/json";
+import { omitUndefined } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
-import { inOrder, type Rule } from "../hub/rules";
+import { applyInOrder, type Rule } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
-import { answered, eachObject, marked, moveToUser, withoutForeignThinking, withWords } from "./messages";
+import { mapObjects, moveToUser, withCacheMarks, withoutForeignThinking, withToolResults, withWords } from "./messages";
 
 type ModelRule = Rule<[model: ModelFacts]>;
 
@@ -29,13 +29,13 @@ const rules: Record<string, ModelRule> = {
   "tool-schema": toolSchema,
   "structured-output": structuredOutput,
   "developer-role": onMessages((messages) =>
-    eachObject(messages, (message) => (message.role === "developer" ? { ...message, role: "system" } : message)),
+    mapObjects(messages, (message) => (message.role === "developer" ? { ...message, role: "system" } : message)),
   ),
   "foreign-thinking": onMessages(withoutForeignThinking),
-  "tool-results": onMessages(answered),
+  "tool-results": onMessages(withToolResults),
   "tool-images": onMessages((messages, model) => (isClaude(model) ? messages : moveToUser(messages))),
-  "cache-marks": onMessages((messages, model) => (isClaude(model) ? marked(messages) : messages)),
-  "empty-text": onMessages((messages, model) => (isClaude(model) ? eachObject(messages, withWords) : messages)),
+  "cache-marks": onMessages((messages, model) => (isClaude(model) ? withCacheMarks(messages) : messages)),
+  "empty-text": onMessages((messages, model) => (isClaude(model) ? mapObjects(messages, withWords) : messages)),
   "no-prefill": onMessages(noPrefill),
 };
 
@@ -52,12 +52,12 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
   "foreign-thinking": () => ["thinking"],
 };
 
-export const applyRules = inOrder(rules, notes);
+export const applyRules = applyInOrder(rules, notes);
 
 /** The request without thinking, which may be bound to the account it was done for. */
 export function repairRequest(body: JsonObject): JsonObject {
   if (!Array.isArray(body.messages)) return body;
-  const messages = eachObject(body.messages, ({ reasoning_text, reasoning_opaque, ...message }) => message);
+  const messages = mapObjects(body.messages, ({ reasoning_text, reasoning_opaque, ...message }) => message);
   return { ...body, messages };
 }
 
@@ -65,7 +65,7 @@ export function repairRequest(body: JsonObject): JsonObject {
 export const repairTools = (body: JsonObject): FittedWire | undefined =>
   fitWire("chat", (fit) => {
     if (!Array.isArray(body.tools)) return undefined;
-    const tools = eachObject(body.tools, (tool) => {
+    const tools = mapObjects(body.tools, (tool) => {
       const words = isObject(tool.function) ? tool.function : {};
       const parameters = fit(words.parameters);
       return parameters === words.parameters ? tool : { ...tool, function: { ...words, parameters } };
@@ -105,7 +105,7 @@ function maxTokensLimit(body: JsonObject, model: ModelFacts): JsonObject | undef
 function reasoning(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const { reasoning_effort: effort, thinking_budget: budget } = body;
   if (effort === undefined && budget === undefined) return undefined;
-  const wanted = said({
+  const wanted = omitUndefined({
     effort: typeof effort === "string" ? effort : undefined,
     budget: numberIn(budget),
   });
@@ -170,7 +170,7 @@ function emptyTools({ tools, tool_choice: choice, parallel_tool_calls }: JsonObj
 /** OpenAI refuses an object's schema that names no properties. */
 function toolSchema(body: JsonObject): JsonObject | undefined {
   if (!Array.isArray(body.tools)) return undefined;
-  const tools = eachObject(body.tools, (tool) => {
+  const tools = mapObjects(body.tools, (tool) => {
     const words = tool.function;
     if (tool.type !== "function" || !isObject(words)) return tool;
     const schema = words.parameters ?? { type: "object" };

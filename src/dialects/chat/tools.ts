@@ -5,9 +5,9 @@ import { isObject } from "../../json";
 import { apart } from "../hub/chat-words";
 import type { Conversation, JsonObject, Tool } from "../hub/conversation";
 import { nameOf } from "../hub/foreign";
-import { arrayAt, objectAt, optionalBoolean, optionalText, rest, said, textAt } from "../hub/json";
-import { bagOf } from "../openai";
-import { cacheOf, nested, ownBag } from "./bag";
+import { arrayAt, objectAt, omit, omitUndefined, optionalBoolean, optionalText, textAt } from "../hub/json";
+import { extrasOf } from "../openai";
+import { cacheOf, nested, ownExtras } from "./extras";
 
 // ── Wire facts ──
 
@@ -27,12 +27,12 @@ export function decodeTool(value: unknown, index: number): Tool {
   const words = objectAt(tool[tool.type], path);
   const name = textAt(words.name, `${path}.name`);
   const description = optionalText(words.description, `${path}.description`);
-  const unread = rest(words, tool.type === "custom" ? known.customWords : known.functionWords);
-  const { cache_control: _, ...bag } = rest(tool, known.tool) ?? {};
-  const both = { name, description, ...cacheOf(tool), ...bagOf(apart({ ...bag, ...nested(tool.type, unread) })) };
-  if (tool.type === "custom") return said({ kind: "freeform", ...both, grammar: words.format ?? undefined });
+  const unread = omit(words, tool.type === "custom" ? known.customWords : known.functionWords);
+  const { cache_control: _, ...extras } = omit(tool, known.tool) ?? {};
+  const both = { name, description, ...cacheOf(tool), ...extrasOf(apart({ ...extras, ...nested(tool.type, unread) })) };
+  if (tool.type === "custom") return omitUndefined({ kind: "freeform", ...both, grammar: words.format ?? undefined });
   const strict = optionalBoolean(words.strict, `${path}.strict`);
-  return said({ kind: "function", ...both, schema: words.parameters ?? undefined, strict });
+  return omitUndefined({ kind: "function", ...both, schema: words.parameters ?? undefined, strict });
 }
 
 /** A choice the hub has no word for rides in the bag. */
@@ -77,11 +77,15 @@ export function encodeTools(tools: Tool[], dropped: Set<string>): JsonObject[] {
 
 function encodeTool(tool: Tool, dropped: Set<string>): JsonObject | undefined {
   if (tool.kind === "foreign") return tool.dialect === "chat" && isObject(tool.value) ? tool.value : undefined;
-  const { function: ofFunction, custom: ofCustom, name: _, ...bag } = ownBag(tool, dropped);
+  const { function: ofFunction, custom: ofCustom, name: _, ...extras } = ownExtras(tool, dropped);
   const words = { name: tool.name, description: tool.description };
   if (tool.kind === "freeform") {
     const format = nestedGrammar(tool.grammar);
-    return { ...bag, type: "custom", custom: said({ ...(isObject(ofCustom) ? ofCustom : {}), ...words, format }) };
+    return {
+      ...extras,
+      type: "custom",
+      custom: omitUndefined({ ...(isObject(ofCustom) ? ofCustom : {}), ...words, format }),
+    };
   }
   if (tool.cache) dropped.add("cache_control");
   const members = {
@@ -90,7 +94,7 @@ function encodeTool(tool: Tool, dropped: Set<string>): JsonObject | undefined {
     parameters: tool.schema,
     strict: tool.strict,
   };
-  return { ...bag, type: "function", function: said(members) };
+  return { ...extras, type: "function", function: omitUndefined(members) };
 }
 
 /** The responses dialect has a grammar's members one level higher. */
@@ -114,7 +118,7 @@ export function encodeChoice(conversation: Conversation, wireTools: JsonObject[]
   return {};
 }
 
-function choiceOf({ toolChoice, allowedTools, tools, extra }: Conversation): unknown {
+function choiceOf({ toolChoice, allowedTools, tools, extras: extra }: Conversation): unknown {
   const isCustom = (name: string) => tools.some((each) => each.kind === "freeform" && each.name === name);
   const named = (name: string) =>
     isCustom(name) ? { type: "custom", custom: { name } } : { type: "function", function: { name } };

@@ -1,7 +1,7 @@
 /** What a reply of the chat dialect used. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { countIn, said } from "../hub/json";
+import { countIn, omitUndefined } from "../hub/json";
 import type { Usage } from "../hub/reply";
 
 /**
@@ -50,14 +50,14 @@ export function encodeUsage({
 }: Partial<Usage>): JsonObject | undefined {
   if (input === undefined && output === undefined) return undefined;
   const [prompt_tokens, completion_tokens] = [input ?? 0, output ?? 0];
-  return said({
+  return omitUndefined({
     prompt_tokens,
     completion_tokens,
     total_tokens: prompt_tokens + completion_tokens,
     prompt_tokens_details:
       cachedInput === undefined && cacheWrite === undefined
         ? undefined
-        : said({ cached_tokens: cachedInput, cache_creation_input_tokens: cacheWrite }),
+        : omitUndefined({ cached_tokens: cachedInput, cache_creation_input_tokens: cacheWrite }),
     completion_tokens_details: reasoning === undefined ? undefined : { reasoning_tokens: reasoning },
   });
 }

@@ -18,7 +18,7 @@ export interface Adapted {
   /** Gives the reply's calls the names, and the freeform inputs, the client knows. */
   restore: Stage<ReplyEvent, ReplyEvent>;
   /** The names of what was mended. */
-  mends: string[];
+  fixups: string[];
   dropped: string[];
 }
 
@@ -34,7 +34,7 @@ export function adapt(asked: Conversation, target: Dialect): Adapted {
   const shown = showForeign(asked.turns, target);
   const isSame = fitted.tools === asked.tools && shown.turns === asked.turns;
   const conversation = isSame ? asked : { ...asked, tools: fitted.tools, turns: shown.turns };
-  const told = { mends: fitted.mends, dropped: [...fitted.dropped, ...shown.dropped] };
+  const told = { fixups: fitted.fixups, dropped: [...fitted.dropped, ...shown.dropped] };
   refuseTooMany(conversation, target);
   const isFreeform = (tool: Tool): tool is FreeformTool => tool.kind === "freeform" && target !== "responses";
   const freeform = new Set(conversation.tools.filter(isFreeform).map((tool) => tool.name));
@@ -62,7 +62,7 @@ export function adapt(asked: Conversation, target: Dialect): Adapted {
       })),
     },
     restore: restoreCalls(new Map([...names].map(([name, short]) => [short, name])), freeform),
-    mends: told.mends,
+    fixups: told.fixups,
     dropped: [
       ...told.dropped,
       ...conversation.tools.flatMap((tool, index) =>
@@ -120,7 +120,7 @@ const hasPlainIds = (turn: Turn): boolean =>
 const isFreeformPart = (part: Part): boolean =>
   (part.kind === "tool-call" || part.kind === "tool-result") && !!part.freeform;
 
-function asFunction({ name, description, extra, ...tool }: FreeformTool): FunctionTool {
+function asFunction({ name, description, extras: extra, ...tool }: FreeformTool): FunctionTool {
   const grammar = grammarOf(tool);
   const explained = [
     description,
@@ -137,7 +137,7 @@ function asFunction({ name, description, extra, ...tool }: FreeformTool): Functi
       required: ["input"],
       additionalProperties: false,
     },
-    ...(extra ? { extra } : {}),
+    ...(extra ? { extras: extra } : {}),
   };
 }
 

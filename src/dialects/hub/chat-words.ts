@@ -12,8 +12,8 @@ export const apart = (members: JsonObject | undefined): JsonObject =>
   members && Object.keys(members).length > 0 ? { [key]: members } : {};
 
 /** What was put apart. */
-export function chatWords(bag: JsonObject): JsonObject {
-  const members = bag[key];
+export function chatWords(extras: JsonObject): JsonObject {
+  const members = extras[key];
   return typeof members === "object" && members !== null ? (members as JsonObject) : {};
 }
 

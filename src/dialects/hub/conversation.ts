@@ -17,8 +17,8 @@ export const familyOf: Record<Dialect, Family> = { chat: "openai", responses: "o
 export type JsonObject = Record<string, unknown>;
 
 /** Fields only one family has a word for, under that word. */
-export interface Bag {
-  extra?: Partial<Record<Family, JsonObject>>;
+export interface WithExtras {
+  extras?: Partial<Record<Family, JsonObject>>;
 }
 
 /** A proof only its maker can read: a thinking signature, an opaque, an encrypted content (with the id it is bound to). */
@@ -28,7 +28,7 @@ export interface Signature {
   id?: string;
 }
 
-export interface Conversation extends Bag {
+export interface Conversation extends WithExtras {
   model: string;
   turns: Turn[];
   tools: Tool[];
@@ -42,7 +42,7 @@ export interface Conversation extends Bag {
   temperature?: number;
   topP?: number;
   reasoning?: Reasoning;
-  format?: Format;
+  format?: ResponseFormat;
   stream: boolean;
 }
 
@@ -61,7 +61,7 @@ export interface Reasoning {
 }
 
 /** The reply must be JSON: of this schema, or of any shape when there is none. */
-export interface Format {
+export interface ResponseFormat {
   name?: string;
   description?: string;
   schema?: unknown;
@@ -69,7 +69,7 @@ export interface Format {
 }
 
 /** One voice's uninterrupted say. System turns keep their place among the others. */
-export interface Turn extends Bag {
+export interface Turn extends WithExtras {
   role: "system" | "user" | "assistant";
   parts: Part[];
 }
@@ -84,7 +84,7 @@ export type Part =
   | ToolResultPart
   | ForeignPart;
 
-interface PartBase extends Bag {
+interface PartBase extends WithExtras {
   /** The prompt up to here is worth caching. */
   cache?: boolean;
 }
@@ -153,7 +153,7 @@ export interface ForeignPart extends PartBase {
 
 export type Tool = FunctionTool | FreeformTool | ForeignTool;
 
-export interface FunctionTool extends Bag {
+export interface FunctionTool extends WithExtras {
   kind: "function";
   /** Unique in its conversation. */
   name: string;
@@ -167,7 +167,7 @@ export interface FunctionTool extends Bag {
 }
 
 /** A tool whose input is text of a grammar instead of JSON. */
-export interface FreeformTool extends Bag {
+export interface FreeformTool extends WithExtras {
   kind: "freeform";
   name: string;
   description?: string;
@@ -178,7 +178,7 @@ export interface FreeformTool extends Bag {
 }
 
 /** A tool the service itself runs (web search, code execution), in its dialect's own JSON. */
-export interface ForeignTool extends Bag {
+export interface ForeignTool extends WithExtras {
   kind: "foreign";
   dialect: Dialect;
   value: unknown;

@@ -64,7 +64,7 @@ export function countIn(value: unknown): number | undefined {
 }
 
 /** The object without the named members; undefined when nothing is left. */
-export function rest(object: JsonObject, known: ReadonlySet<string>): JsonObject | undefined {
+export function omit(object: JsonObject, known: ReadonlySet<string>): JsonObject | undefined {
   let left: JsonObject | undefined;
   for (const key of Object.keys(object)) {
     if (known.has(key)) continue;
@@ -75,7 +75,7 @@ export function rest(object: JsonObject, known: ReadonlySet<string>): JsonObject
 }
 
 /** The object without its undefined members: what was not said is not written. */
-export function said<T extends object>(object: T): T {
+export function omitUndefined<T extends object>(object: T): T {
   const told: JsonObject = {};
   // A copy, for an object that members were deleted from is slow ever after.
   for (const [key, value] of Object.entries(object)) if (value !== undefined) put(told, key, value);

@@ -5,14 +5,14 @@
  *
  * One block is open at a time. A full reply is the same events, come at once.
  */
-import type { Bag, Dialect, Signature } from "./conversation";
+import type { Dialect, Signature, WithExtras } from "./conversation";
 
 export type ReplyEvent =
   | { type: "start"; id: string; model: string }
   | { type: "block-start"; block: Block }
   /** In all three dialects a delta is a piece of text: words, thinking, JSON of a call. */
   | { type: "block-delta"; text: string }
-  | ({ type: "block-end"; signature?: Signature } & Bag)
+  | ({ type: "block-end"; signature?: Signature } & WithExtras)
   /** Later numbers replace earlier ones. */
   | { type: "usage"; usage: Partial<Usage> }
   | {
@@ -32,9 +32,9 @@ export interface ReplyError {
 }
 
 export type Block =
-  | ({ kind: "text"; refusal?: true } & Bag)
-  | ({ kind: "thinking" } & Bag)
-  | ({ kind: "tool-call"; id: string; name: string; freeform?: true } & Bag)
+  | ({ kind: "text"; refusal?: true } & WithExtras)
+  | ({ kind: "thinking" } & WithExtras)
+  | ({ kind: "tool-call"; id: string; name: string; freeform?: true } & WithExtras)
   | { kind: "foreign"; dialect: Dialect; value: unknown };
 
 export type StopReason = "stop" | "stop-sequence" | "length" | "tool-call" | "refusal" | "pause";

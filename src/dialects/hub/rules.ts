@@ -1,18 +1,18 @@
 /** What an upstream refuses of a request, as a list of rules: each one a refusal, and what is sent instead. */
-import type { RequestMend } from "../codec";
+import type { RequestFixup } from "../codec";
 import type { JsonObject } from "./conversation";
-import { said } from "./json";
+import { omitUndefined } from "./json";
 
 /** The top-level members to set, undefined for those to remove; no answer when the request is well as it is. */
 export type Rule<Given extends unknown[]> = (body: JsonObject, ...given: Given) => JsonObject | undefined;
 
-export interface Ruled {
+export interface RuleResult {
   /** As the upstream takes it. */
   body: JsonObject;
   /** What that changed: undefined members are those to remove. */
   changes: JsonObject;
   /** The names of the rules that had something to do. */
-  mends: string[];
+  fixups: string[];
   /** What was taken from who asked, or added. */
   notes: string[];
 }
@@ -21,20 +21,20 @@ export interface Ruled {
  * Rules as one step, in the order of the table: each sees what those before it left.
  * @param notes What a rule took from who asked, or added; those that are missing change nothing for him.
  */
-export function inOrder<Given extends unknown[]>(
+export function applyInOrder<Given extends unknown[]>(
   rules: Record<string, Rule<Given>>,
   notes: Record<string, (before: JsonObject, after: JsonObject) => string[]> = {},
-): (body: JsonObject, ...given: Given) => Ruled {
+): (body: JsonObject, ...given: Given) => RuleResult {
   const named = Object.entries(rules);
   return (body, ...given) => {
-    const ruled: Ruled = { body, changes: {}, mends: [], notes: [] };
+    const ruled: RuleResult = { body, changes: {}, fixups: [], notes: [] };
     for (const [name, rule] of named) {
       const changes = rule(ruled.body, ...given);
       if (!changes) continue;
       const before = ruled.body;
-      ruled.body = said({ ...before, ...changes });
+      ruled.body = omitUndefined({ ...before, ...changes });
       Object.assign(ruled.changes, changes);
-      ruled.mends.push(name);
+      ruled.fixups.push(name);
       ruled.notes.push(...(notes[name]?.(before, ruled.body) ?? []));
     }
     return ruled;
@@ -42,7 +42,7 @@ export function inOrder<Given extends unknown[]>(
 }
 
 /** The same as the edits of a client's own text. */
-export function asMend(before: JsonObject, { changes, mends, notes }: Ruled): RequestMend {
+export function asFixup(before: JsonObject, { changes, fixups, notes }: RuleResult): RequestFixup {
   const remove = Object.keys(changes).filter((key) => changes[key] === undefined && key in before);
-  return { set: said(changes), remove, mends, ...(notes.length > 0 ? { dropped: notes } : {}) };
+  return { set: omitUndefined(changes), remove, fixups: fixups, ...(notes.length > 0 ? { dropped: notes } : {}) };
 }

@@ -10,7 +10,7 @@
  */
 import { isObject, isSameJson } from "../../json";
 import type { JsonObject } from "./conversation";
-import { rest } from "./json";
+import { omit } from "./json";
 
 /** Each leaves the very same schema where it has nothing to do. */
 const fixups: Record<SchemaFixup, (schema: JsonObject) => JsonObject> = {
@@ -75,7 +75,7 @@ function withoutUnicodePatterns(schema: JsonObject): JsonObject {
     const after = Object.fromEntries(kept.map(([pattern, each]) => [pattern, visit(each)]));
     if (Object.entries(patterns).some(([pattern, each]) => after[pattern] !== each)) changed.patternProperties = after;
   }
-  const plain = isUnicode(schema.pattern) ? (rest(schema, patternAlone) ?? {}) : schema;
+  const plain = isUnicode(schema.pattern) ? (omit(schema, patternAlone) ?? {}) : schema;
   return Object.keys(changed).length > 0 ? { ...plain, ...changed } : plain;
 }
 
@@ -111,7 +111,7 @@ function mergeRootUnion(schema: JsonObject): JsonObject {
     for (const name of new Set(demands.flatMap((names) => [...names])))
       if (key === "allOf" || demands.every((names) => names.has(name))) required.add(name);
   }
-  const { required: _, ...plain } = rest(schema, notAtRoot) ?? {};
+  const { required: _, ...plain } = omit(schema, notAtRoot) ?? {};
   return { ...plain, type: "object", properties, ...(required.size > 0 ? { required: [...required] } : {}) };
 }
 

@@ -12,23 +12,23 @@ const schemaFixups: Record<Dialect, readonly SchemaFixup[]> = {
 };
 
 /** @returns The very same tools where nothing had to change. */
-export function fitTools(tools: Tool[], target: Dialect): { tools: Tool[]; mends: string[]; dropped: string[] } {
-  const mends = new Set<string>();
+export function fitTools(tools: Tool[], target: Dialect): { tools: Tool[]; fixups: string[]; dropped: string[] } {
+  const fixups = new Set<string>();
   const dropped = new Set<string>();
-  const fitted = oneEach(tools, target, mends).map((tool): Tool => {
+  const fitted = oneEach(tools, target, fixups).map((tool): Tool => {
     if (tool.kind !== "function" || !isObject(tool.schema)) return tool;
-    const { schema, fixups, dropped: lost } = fitSchema(tool.schema, schemaFixups[target]);
-    if (fixups.length === 0) return tool;
-    for (const name of fixups) mends.add(name);
+    const { schema, fixups: applied, dropped: lost } = fitSchema(tool.schema, schemaFixups[target]);
+    if (applied.length === 0) return tool;
+    for (const name of applied) fixups.add(name);
     for (const name of lost) dropped.add(name);
     const { strict, ...plain } = tool;
     // What a schema is held to, its merged form may not allow.
-    const isLooser = strict && fixups.includes("schema-union");
+    const isLooser = strict && applied.includes("schema-union");
     if (isLooser) dropped.add("strict");
     return isLooser || strict === undefined ? { ...plain, schema } : { ...plain, schema, strict };
   });
   const isSame = fitted.length === tools.length && fitted.every((tool, at) => tool === tools[at]);
-  return { tools: isSame ? tools : fitted, mends: [...mends], dropped: [...dropped] };
+  return { tools: isSame ? tools : fitted, fixups: [...fixups], dropped: [...dropped] };
 }
 
 /**
@@ -60,7 +60,7 @@ function isMeant({ value }: ForeignTool, tool: Tool): boolean {
 export interface FittedWire {
   /** Top-level members to set. */
   set: JsonObject;
-  mends: string[];
+  fixups: string[];
   dropped: string[];
 }
 
@@ -73,20 +73,20 @@ export function fitWire(
   target: Dialect,
   each: (fit: (schema: unknown) => unknown) => JsonObject | undefined,
 ): FittedWire | undefined {
-  const mends = new Set<string>();
+  const fixups = new Set<string>();
   const dropped = new Set<string>();
   const set = each((schema) => {
     if (!isObject(schema)) return schema;
     const fitted = fitSchema(schema, schemaFixups[target]);
-    for (const name of fitted.fixups) mends.add(name);
+    for (const name of fitted.fixups) fixups.add(name);
     for (const name of fitted.dropped) dropped.add(name);
     return fitted.schema;
   });
-  return set && { set, mends: [...mends], dropped: [...dropped] };
+  return set && { set, fixups: [...fixups], dropped: [...dropped] };
 }
 
 /** A tool that is said again word for word is one tool: "Tool names must be unique." */
-function oneEach(tools: Tool[], target: Dialect, mends: Set<string>): Tool[] {
+function oneEach(tools: Tool[], target: Dialect, fixups: Set<string>): Tool[] {
   const known = new Map<string, Tool>();
   const isAgain = (tool: Tool): boolean => {
     if (tool.kind === "foreign") return false;
@@ -97,7 +97,7 @@ function oneEach(tools: Tool[], target: Dialect, mends: Set<string>): Tool[] {
   };
   return tools.filter((tool) => {
     const again = isAgain(tool);
-    if (again) mends.add("tool-repeated");
+    if (again) fixups.add("tool-repeated");
     return !again;
   });
 }

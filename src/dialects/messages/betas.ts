@@ -1,6 +1,6 @@
 /** The `anthropic-beta` header: which of the client's wishes the upstream knows, and which the body needs beside them. */
 import { isObject } from "../../json";
-import type { HeaderMend } from "../codec";
+import type { HeaderFixup } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import type { ModelFacts } from "../hub/model";
 
@@ -14,11 +14,11 @@ const beta = {
 const supported: ReadonlySet<string> = new Set(Object.values(beta));
 
 /** The header for a body as it goes up; none when no beta is left. */
-export function requestHeaders(client: Headers | null, body: JsonObject, model: ModelFacts): HeaderMend {
+export function requestHeaders(client: Headers | null, body: JsonObject, model: ModelFacts): HeaderFixup {
   const header = client?.get("anthropic-beta") ?? client?.get("vendorx-beta") ?? null;
   const { betas, added } = betasFor(header, body, model);
   const headers: Record<string, string> = betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") };
-  return { headers, mends: added.map((name) => `beta:${name}`) };
+  return { headers, fixups: added.map((name) => `beta:${name}`) };
 }
 
 /**

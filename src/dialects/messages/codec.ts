@@ -3,7 +3,7 @@ import type { Codec } from "../codec";
 import { requestHeaders } from "./betas";
 import { collectStream } from "./collect";
 import { encodeError } from "./errors";
-import { asked, endIn, mendReply, mendRequest, mendStream, repairRequest } from "./mend";
+import { endIn, fixReply, fixRequest, fixStream, repairRequest, replyContext } from "./fixups";
 import { overview } from "./overview";
 import { decodeReply, decodeStream, encodeReply, encodeStream } from "./reply";
 import { checkRequest, decodeRequest, encodeRequest } from "./request";
@@ -17,14 +17,14 @@ export const messages: Codec = {
   requestHeaders,
   repairRequest,
   repairTools,
-  asked,
-  mendRequest,
+  replyContext: replyContext,
+  fixRequest: fixRequest,
   decodeReply,
   encodeReply,
-  mendReply,
+  fixReply: fixReply,
   decodeStream,
   encodeStream,
-  mendStream,
+  fixStream: fixStream,
   endIn,
   collectStream,
   encodeError,

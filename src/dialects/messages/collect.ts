@@ -3,7 +3,7 @@ import { isObject, numberIn } from "../../json";
 import { jsonOf } from "../../net/sse";
 import type { Collector } from "../codec";
 import type { JsonObject } from "../hub/conversation";
-import { rest, textIn } from "../hub/json";
+import { omit, textIn } from "../hub/json";
 import { inputObject } from "./parts";
 
 /**
@@ -36,7 +36,7 @@ export function collectStream(): Collector {
         case "message_delta": {
           const usage = merged(message.usage, event.usage);
           const ending = isObject(event.delta) ? event.delta : {};
-          message = { ...message, ...rest(event, deltaOnly), ...ending, ...(usage ? { usage } : {}) };
+          message = { ...message, ...omit(event, deltaOnly), ...ending, ...(usage ? { usage } : {}) };
         }
       }
     },

@@ -3,20 +3,20 @@
 import { kinds, type ProxyError } from "../../errors";
 import { isObject } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/sse";
+import { invalidEventCode } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { ReplyError } from "../hub/reply";
-import { badEventCode } from "../hub/writer";
 
 /** What to say of an event that cannot be read. */
-export const badEvent = {
+export const invalidEvent = {
   type: "error",
-  code: badEventCode,
+  code: invalidEventCode,
   message: "The upstream sent an event that cannot be read; nothing after this point is known.",
 } as const;
 
 /** What to say of a full reply that is none. */
-export const badReply = {
+export const invalidReply = {
   code: "upstream_bad_reply",
   message: "The upstream's answer is not a Messages reply.",
 } as const;

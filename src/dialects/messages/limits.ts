@@ -1,10 +1,10 @@
 /** Rules about how much: cache marks, tokens, thinking, effort, and what a model can be held to. */
 import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { said } from "../hub/json";
+import { omitUndefined } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
-import { blocksOf, eachBlock, eachMark, filled, isThinking, objectsIn, textBlock, without } from "./walk";
+import { blocksOf, eachBlock, eachMark, filled, isThinking, objectsIn, textBlock, without } from "./traverse";
 
 /** A mark on the whole request means its last block. */
 export function cacheTopLevel(body: JsonObject): JsonObject | undefined {
@@ -128,7 +128,7 @@ export function effort(body: JsonObject, model: ModelFacts): JsonObject | undefi
   if (!isObject(config) || typeof config.effort !== "string") return undefined;
   const word = effortOf({ effort: config.effort }, model);
   if (word === config.effort) return undefined;
-  return { output_config: filled(said({ ...config, effort: word })) };
+  return { output_config: filled(omitUndefined({ ...config, effort: word })) };
 }
 
 /** JSON of a schema where the model can be held to it; else it is asked for in words. */

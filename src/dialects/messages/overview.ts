@@ -1,7 +1,7 @@
 /** Who speaks in a request of the messages dialect, and whether it shows an image. */
 import type { JsonObject } from "../hub/conversation";
 import { type Overview, overviewOf, type Said } from "../overview";
-import { objectsIn } from "./walk";
+import { objectsIn } from "./traverse";
 
 const speakers = new Map<unknown, Said["by"]>([
   ["system", "system"],

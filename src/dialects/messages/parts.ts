@@ -12,23 +12,23 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../hub/conversation";
-import { listAt, objectAt, optionalBoolean, optionalText, said, textAt } from "../hub/json";
+import { listAt, objectAt, omitUndefined, optionalBoolean, optionalText, textAt } from "../hub/json";
 import { unpackSignature } from "../hub/signature";
 import { dataOf } from "../openai";
-import { dropBag, marked, typeOf, unmarked, within, words } from "./bag";
+import { dropExtras, keySet, kindOfPart, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
 
 // ── Wire facts ──
 
 const known = {
-  text: words("type text cache_control"),
-  source: words("type media_type data url"),
-  image: words("type source cache_control"),
-  file: words("type source title cache_control"),
-  textDocument: words("source cache_control"),
-  thinkingBlock: words("type thinking signature cache_control"),
-  redactedBlock: words("data cache_control"),
-  toolUse: words("type id name input cache_control"),
-  toolResult: words("type tool_use_id content is_error cache_control"),
+  text: keySet("type text cache_control"),
+  source: keySet("type media_type data url"),
+  image: keySet("type source cache_control"),
+  file: keySet("type source title cache_control"),
+  textDocument: keySet("source cache_control"),
+  thinkingBlock: keySet("type thinking signature cache_control"),
+  redactedBlock: keySet("data cache_control"),
+  toolUse: keySet("type id name input cache_control"),
+  toolResult: keySet("type tool_use_id content is_error cache_control"),
 };
 
 // ── Decode ──
@@ -63,12 +63,12 @@ const partDecoders = new Map<string, (block: JsonObject, path: string) => Part |
 ]);
 
 function decodeText(block: JsonObject, path: string): TextPart {
-  return { kind: "text", text: textAt(block.text, `${path}.text`), ...marked(block, known.text) };
+  return { kind: "text", text: textAt(block.text, `${path}.text`), ...withCacheMark(block, known.text) };
 }
 
 function decodeImage(block: JsonObject, path: string): ImagePart | undefined {
   const source = objectAt(block.source, `${path}.source`);
-  const meta = marked(block, known.image, within("source", source, known.source));
+  const meta = withCacheMark(block, known.image, nestedExtras("source", source, known.source));
   if (source.type === "url")
     return { kind: "image", source: { url: textAt(source.url, `${path}.source.url`) }, ...meta };
   if (source.type !== "base64") return undefined;
@@ -78,13 +78,13 @@ function decodeImage(block: JsonObject, path: string): ImagePart | undefined {
 /** A PDF is a file; a document of plain text is a text, one with a title or of blocks is said in words elsewhere. */
 function decodeDocument(block: JsonObject, path: string): FilePart | FileLinkPart | TextPart | ForeignPart | undefined {
   const source = objectAt(block.source, `${path}.source`);
-  const inner = within("source", source, known.source);
+  const inner = nestedExtras("source", source, known.source);
   const title = optionalText(block.title, `${path}.title`);
   const heading = [title && `Document: ${title}`, optionalText(block.context, `${path}.context`)];
   if (source.type === "text") {
     const text = textAt(source.data, `${path}.source.data`);
     if (heading.some((line) => line)) return inWords(block, heading, [{ kind: "text", text }]);
-    return { kind: "text", text, ...marked(block, known.textDocument, inner) };
+    return { kind: "text", text, ...withCacheMark(block, known.textDocument, inner) };
   }
   if (source.type === "content")
     return inWords(block, heading, decodeContent(source.content, `${path}.source.content`));
@@ -94,11 +94,11 @@ function decodeDocument(block: JsonObject, path: string): FilePart | FileLinkPar
       kind: "file-link",
       ...(title === undefined ? {} : { name: title }),
       url,
-      ...marked(block, known.file, inner),
+      ...withCacheMark(block, known.file, inner),
     };
   }
   if (source.type !== "base64") return undefined;
-  return { kind: "file", name: title, ...base64Of(source, path), ...marked(block, known.file, inner) };
+  return { kind: "file", name: title, ...base64Of(source, path), ...withCacheMark(block, known.file, inner) };
 }
 
 /** What a search of the client's own found: its texts, and where they are from. */
@@ -137,7 +137,7 @@ function decodeThinking(block: JsonObject, path: string): ThinkingPart {
     kind: "thinking",
     text: optionalText(block.thinking, `${path}.thinking`) ?? "",
     ...(proof ? { signature: unpackSignature(proof, "messages") } : {}),
-    ...marked(block, known.thinkingBlock),
+    ...withCacheMark(block, known.thinkingBlock),
   };
 }
 
@@ -145,7 +145,7 @@ function decodeThinking(block: JsonObject, path: string): ThinkingPart {
 function decodeRedacted(block: JsonObject, path: string): ThinkingPart {
   const signature = unpackSignature(textAt(block.data, `${path}.data`), "messages");
   const own = signature.dialect === "messages";
-  return { kind: "thinking", text: "", signature, ...(own ? marked(block, known.redactedBlock) : {}) };
+  return { kind: "thinking", text: "", signature, ...(own ? withCacheMark(block, known.redactedBlock) : {}) };
 }
 
 function decodeToolUse(block: JsonObject, path: string): ToolCallPart {
@@ -154,7 +154,7 @@ function decodeToolUse(block: JsonObject, path: string): ToolCallPart {
     id: textAt(block.id, `${path}.id`),
     name: textAt(block.name, `${path}.name`),
     input: JSON.stringify(block.input ?? {}),
-    ...marked(block, known.toolUse),
+    ...withCacheMark(block, known.toolUse),
   };
 }
 
@@ -165,7 +165,7 @@ function decodeToolResult(block: JsonObject, path: string): ToolResultPart {
     id: textAt(block.tool_use_id, `${path}.tool_use_id`),
     parts: decodeContent(block.content, `${path}.content`),
     ...(failed ? { failed } : {}),
-    ...marked(block, known.toolResult),
+    ...withCacheMark(block, known.toolResult),
   };
 }
 
@@ -173,33 +173,36 @@ function decodeToolResult(block: JsonObject, path: string): ToolResultPart {
 
 /** Undefined for what the dialect has no word for; its name joins `dropped`. */
 export function encodePart(part: Part, dropped: Set<string>): JsonObject | undefined {
-  dropBag(part, dropped);
+  dropExtras(part, dropped);
   switch (part.kind) {
     case "text":
       return encodeText(part);
     case "image":
-      return unmarked({ type: "image", source: imageSource(part.source) }, part);
+      return restoreCacheMark({ type: "image", source: imageSource(part.source) }, part);
     case "file":
       return encodeFile(part, dropped);
     case "file-link":
-      return unmarked(said({ type: "document", source: { type: "url", url: part.url }, title: part.name }), part);
+      return restoreCacheMark(
+        omitUndefined({ type: "document", source: { type: "url", url: part.url }, title: part.name }),
+        part,
+      );
     case "thinking":
       return encodeThinking(part, dropped);
     case "tool-call":
-      return unmarked({ type: "tool_use", id: part.id, name: part.name, input: inputObject(part) }, part);
+      return restoreCacheMark({ type: "tool_use", id: part.id, name: part.name, input: inputObject(part) }, part);
     case "tool-result":
       return encodeToolResult(part, dropped);
     case "foreign": {
       if (part.dialect === "messages" && isObject(part.value)) return part.value;
-      dropped.add(typeOf(part.value));
+      dropped.add(kindOfPart(part.value));
     }
   }
 }
 
 function encodeText(part: TextPart): JsonObject {
-  if (part.extra?.anthropic?.type !== "document") return unmarked({ type: "text", text: part.text }, part);
+  if (part.extras?.anthropic?.type !== "document") return restoreCacheMark({ type: "text", text: part.text }, part);
   const source = { type: "text", media_type: "text/plain", data: part.text };
-  return unmarked({ type: "document", source }, part);
+  return restoreCacheMark({ type: "document", source }, part);
 }
 
 function imageSource(source: ImagePart["source"]): JsonObject {
@@ -220,11 +223,11 @@ function encodeFile(part: FilePart, dropped: Set<string>): JsonObject {
   const mediaType = plainType(part.mediaType);
   if (mediaType === "application/pdf") {
     const source = { type: "base64", media_type: mediaType, data: base64 };
-    return unmarked(said({ type: "document", source, title }), part);
+    return restoreCacheMark(omitUndefined({ type: "document", source, title }), part);
   }
   if (/^text\/|^application\/json$/.test(mediaType)) {
     const source = { type: "text", media_type: "text/plain", data: Buffer.from(base64, "base64").toString() };
-    return unmarked(said({ type: "document", source, title }), part);
+    return restoreCacheMark(omitUndefined({ type: "document", source, title }), part);
   }
   dropped.add(`file of type ${mediaType}`);
   const notice = `[The file ${title ?? ""} (${mediaType}) was left out: only PDF and text files can be read here.]`;
@@ -232,11 +235,11 @@ function encodeFile(part: FilePart, dropped: Set<string>): JsonObject {
 }
 
 function encodeThinking(part: ThinkingPart, dropped: Set<string>): JsonObject | undefined {
-  const { signature, text, extra } = part;
+  const { signature, text, extras: extra } = part;
   if (signature?.dialect === "messages") {
     return extra?.anthropic?.type === "redacted_thinking"
-      ? unmarked({ type: "redacted_thinking", data: signature.value }, part)
-      : unmarked({ type: "thinking", thinking: text, signature: signature.value }, part);
+      ? restoreCacheMark({ type: "redacted_thinking", data: signature.value }, part)
+      : restoreCacheMark({ type: "thinking", thinking: text, signature: signature.value }, part);
   }
   dropped.add("thinking");
 }
@@ -244,7 +247,10 @@ function encodeThinking(part: ThinkingPart, dropped: Set<string>): JsonObject | 
 function encodeToolResult(part: ToolResultPart, dropped: Set<string>): JsonObject {
   const blocks = part.parts.flatMap<JsonObject>((inner) => encodePart(inner, dropped) ?? []);
   const content = blocks.length === 0 ? undefined : plainest(blocks);
-  return unmarked(said({ type: "tool_result", tool_use_id: part.id, content, is_error: part.failed }), part);
+  return restoreCacheMark(
+    omitUndefined({ type: "tool_result", tool_use_id: part.id, content, is_error: part.failed }),
+    part,
+  );
 }
 
 /** A call's input as the object it must be here. What is none is kept under a name of its own. */

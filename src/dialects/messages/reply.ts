@@ -3,14 +3,14 @@ import { isObject, numberIn } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/sse";
 import type { Stage } from "../../net/stream";
 import type { ClientSink, ToClient } from "../codec";
-import type { Bag, Conversation, JsonObject, Signature } from "../hub/conversation";
-import { rest, textIn } from "../hub/json";
-import { repeatReader } from "../hub/repeats";
+import { cutReply, type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
+import type { Conversation, JsonObject, Signature, WithExtras } from "../hub/conversation";
+import { omit, textIn } from "../hub/json";
 import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
 import { packSignature } from "../hub/signature";
-import { cutReply, type ReplyWriter, replyWriter } from "../hub/writer";
-import { bagged, unbagged } from "./bag";
-import { badEvent, badReply, errorFrame, errorIn } from "./errors";
+import { deltaReader } from "../hub/text-delta";
+import { errorFrame, errorIn, invalidEvent, invalidReply } from "./errors";
+import { asExtras, restoreExtras } from "./extras";
 import { inputObject } from "./parts";
 import { decodeUsage, encodeUsage } from "./usage";
 
@@ -67,7 +67,7 @@ export function decodeReply(body: unknown): ReplyEvent[] {
   const failure = errorIn(body);
   if (failure) writer.error(failure.code, failure.message);
   else if (isObject(body) && Array.isArray(body.content)) decodeMessage(body, body.content, writer);
-  else writer.error(badReply.code, badReply.message);
+  else writer.error(invalidReply.code, invalidReply.message);
   return events;
 }
 
@@ -94,7 +94,7 @@ function finish({ stop_reason, stop_sequence, stop_details }: JsonObject, writer
 interface ReadBlock {
   block: Block;
   text: string;
-  end: { signature?: Signature } & Bag;
+  end: { signature?: Signature } & WithExtras;
 }
 
 /** A block as it stands in a full reply, or whatever its start in a stream already says. */
@@ -104,25 +104,25 @@ function readBlock(value: JsonObject): ReadBlock {
       const citations =
         Array.isArray(value.citations) && value.citations.length > 0 ? { citations: value.citations } : undefined;
       return {
-        block: { kind: "text", ...bagged(rest(value, known.text)) },
+        block: { kind: "text", ...asExtras(omit(value, known.text)) },
         text: textIn(value.text),
-        end: bagged(citations),
+        end: asExtras(citations),
       };
     }
     case "thinking":
       return {
-        block: { kind: "thinking", ...bagged(rest(value, known.thinking)) },
+        block: { kind: "thinking", ...asExtras(omit(value, known.thinking)) },
         text: textIn(value.thinking),
         end: signed(value.signature),
       };
     case "redacted_thinking":
       return {
-        block: { kind: "thinking", ...bagged(rest(value, known.redactedThinking)) },
+        block: { kind: "thinking", ...asExtras(omit(value, known.redactedThinking)) },
         text: "",
         end: signed(value.data),
       };
     case "tool_use": {
-      const call = { id: textIn(value.id), name: textIn(value.name), ...bagged(rest(value, known.toolUse)) };
+      const call = { id: textIn(value.id), name: textIn(value.name), ...asExtras(omit(value, known.toolUse)) };
       return { block: { kind: "tool-call", ...call }, text: JSON.stringify(value.input ?? {}), end: {} };
     }
     default:
@@ -145,7 +145,7 @@ interface OpenBlock extends ReadBlock {
 /** Reads a stream. */
 export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
   const writer = replyWriter(next);
-  const read = repeatReader(wordsIn);
+  const read = deltaReader(wordsIn);
   let open: OpenBlock | undefined;
   let usage: JsonObject | undefined;
   let ending: JsonObject = {};
@@ -155,7 +155,7 @@ export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
     if (open?.block.kind === "text" || open?.block.kind === "thinking") close();
     writer.error(code, message);
   };
-  const fail = () => breakOff(badEvent);
+  const fail = () => breakOff(invalidEvent);
 
   /** `message_delta` repeats and corrects the numbers of `message_start`. */
   const tellUsage = (told: unknown, extras: JsonObject) => {
@@ -257,8 +257,8 @@ function readOther(open: OpenBlock, delta: JsonObject): void {
   const { end, block } = open;
   if (delta.type === "signature_delta") Object.assign(end, signed(delta.signature));
   else if (delta.type === "citations_delta") {
-    const citations = end.extra?.anthropic?.citations;
-    end.extra = { anthropic: { citations: [...(Array.isArray(citations) ? citations : []), delta.citation] } };
+    const citations = end.extras?.anthropic?.citations;
+    end.extras = { anthropic: { citations: [...(Array.isArray(citations) ? citations : []), delta.citation] } };
   } else if (delta.type === "input_json_delta") open.text += textIn(delta.partial_json);
   else if (block.kind === "foreign" && isObject(block.value)) {
     const grown = { ...block.value };
@@ -298,12 +298,15 @@ export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): 
 }
 
 /** The block, or nothing where this dialect has none: a text without words would be refused when it comes back. */
-function writeBlock(block: Block, text: string, end: { signature?: Signature } & Bag): JsonObject[] {
+function writeBlock(block: Block, text: string, end: { signature?: Signature } & WithExtras): JsonObject[] {
   const { signature } = end;
   switch (block.kind) {
     case "text": {
-      const written = unbagged(unbagged({ type: "text", text }, block.extra?.anthropic), end.extra?.anthropic);
-      return text === "" && !end.extra?.anthropic ? [] : [written];
+      const written = restoreExtras(
+        restoreExtras({ type: "text", text }, block.extras?.anthropic),
+        end.extras?.anthropic,
+      );
+      return text === "" && !end.extras?.anthropic ? [] : [written];
     }
     case "thinking":
       if (text === "" && !signature) return [];
@@ -317,7 +320,7 @@ function writeBlock(block: Block, text: string, end: { signature?: Signature } &
 
 /** Thinking without words is what `redacted_thinking` was made for; only Anthropic's own may also be just unseen. */
 function isRedacted(block: Block & { kind: "thinking" }, text: string, signature: Signature): boolean {
-  return block.extra?.anthropic?.type === "redacted_thinking" || (text === "" && signature.dialect !== "messages");
+  return block.extras?.anthropic?.type === "redacted_thinking" || (text === "" && signature.dialect !== "messages");
 }
 
 const redacted = (signature: Signature): JsonObject => ({
@@ -325,16 +328,16 @@ const redacted = (signature: Signature): JsonObject => ({
   data: packSignature(signature, "messages"),
 });
 
-const thinking = (block: Block & Bag, text: string, signature: Signature | undefined): JsonObject =>
-  unbagged(
+const thinking = (block: Block & WithExtras, text: string, signature: Signature | undefined): JsonObject =>
+  restoreExtras(
     { type: "thinking", thinking: text, signature: signature ? packSignature(signature, "messages") : "" },
-    block.extra?.anthropic,
+    block.extras?.anthropic,
   );
 
 const toolUse = (block: Block & { kind: "tool-call" }): JsonObject =>
-  unbagged(
+  restoreExtras(
     { type: "tool_use", id: block.id || `toolu_${randomId()}`, name: block.name, input: {} },
-    block.extra?.anthropic,
+    block.extras?.anthropic,
   );
 
 const isToolUse = (block: JsonObject): boolean => block.type === "tool_use";
@@ -400,7 +403,7 @@ export const encodeStream =
       say(block.kind === "tool-call" && block.freeform ? JSON.stringify(text).slice(1, -1) : text);
     };
 
-    const endBlock = (end: { signature?: Signature } & Bag) => {
+    const endBlock = (end: { signature?: Signature } & WithExtras) => {
       if (!block) return;
       if (block.kind === "tool-call") {
         if (block.freeform || !worded) say(block.freeform ? '"}' : "{}");
@@ -412,7 +415,7 @@ export const encodeStream =
       if (whole) start(startOf(whole), block.kind);
       if (prefix === undefined) return;
       if (whole && isObject(whole.input)) say(JSON.stringify(whole.input));
-      const { citations } = end.extra?.anthropic ?? {};
+      const { citations } = end.extras?.anthropic ?? {};
       if (Array.isArray(citations)) for (const citation of citations) sayOther({ type: "citations_delta", citation });
       if (end.signature && whole?.type !== "redacted_thinking")
         sayOther({ type: "signature_delta", signature: packSignature(end.signature, "messages") });
@@ -464,7 +467,7 @@ export const encodeStream =
       end() {
         fail({ type: "error", ...cutReply });
       },
-      beat() {
+      keepAlive() {
         if (ended) return;
         if (heldStop) stop();
         next.push(pingFrame());
@@ -476,7 +479,7 @@ export const encodeStream =
 const emptyBlock = (block: Exclude<Block, { kind: "foreign" }>): JsonObject =>
   block.kind === "thinking"
     ? thinking(block, "", undefined)
-    : unbagged({ type: "text", text: "" }, block.extra?.anthropic);
+    : restoreExtras({ type: "text", text: "" }, block.extras?.anthropic);
 
 /** What the start of a whole block may hold: its input, citations and signature come as deltas. */
 function startOf(whole: JsonObject): JsonObject {

@@ -9,25 +9,25 @@
 
 import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
-import type { Conversation, Format, JsonObject, Reasoning, Turn } from "../hub/conversation";
+import type { Conversation, JsonObject, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
 import {
   arrayAt,
   filledAt,
   listAt,
   objectAt,
+  omit,
+  omitUndefined,
   optionalBoolean,
   optionalCount,
   optionalNumber,
   optionalText,
-  rest,
-  said,
   textAt,
 } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf } from "../hub/reasoning";
 import { isStrict } from "../hub/strict-schema";
 import { onlyAllowed } from "../hub/tools";
-import { bagged, dropBag, refuseEssential, unbagged, within, words } from "./bag";
+import { asExtras, dropExtras, keySet, nestedExtras, refuseEssential, restoreExtras } from "./extras";
 import { decodeContent, encodePart, plainest } from "./parts";
 import { applyRules } from "./rules";
 import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
@@ -36,13 +36,13 @@ import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
 
 /** What is read of each object; the rest goes into its bag. */
 const known = {
-  request: words(
+  request: keySet(
     "model max_tokens system messages tools tool_choice thinking output_config output_format stop_sequences temperature top_p stream",
   ),
-  outputConfig: words("effort format"),
-  format: words("type schema"),
-  thinking: { enabled: words("type budget_tokens"), adaptive: words("type"), disabled: words("type") },
-  turn: words("role content"),
+  outputConfig: keySet("effort format"),
+  format: keySet("type schema"),
+  thinking: { enabled: keySet("type budget_tokens"), adaptive: keySet("type"), disabled: keySet("type") },
+  turn: keySet("role content"),
 };
 
 /** Claude Code's first system block changes with every prompt: in another dialect it would only spoil the cache. */
@@ -59,9 +59,9 @@ export function checkRequest({ messages }: JsonObject): void {
 export function decodeRequest(body: unknown): Conversation {
   const request = objectAt(body, "body");
   const { header, system } = decodeSystem(request.system);
-  const { reasoning, bag: thinkingBag } = decodeReasoning(request);
-  const { format, bag: formatBag } = decodeFormat(request);
-  const { toolChoice, parallelTools, bag: choiceBag } = decodeChoice(request.tool_choice);
+  const { reasoning, extras: thinkingBag } = decodeReasoning(request);
+  const { format, extras: formatBag } = decodeFormat(request);
+  const { toolChoice, parallelTools, extras: choiceBag } = decodeChoice(request.tool_choice);
   return {
     model: textAt(request.model, "model"),
     turns: [...system, ...arrayAt(request.messages, "messages").map(decodeTurn)],
@@ -75,7 +75,7 @@ export function decodeRequest(body: unknown): Conversation {
     reasoning,
     format,
     stream: optionalBoolean(request.stream, "stream") ?? false,
-    ...bagged(rest(request, known.request), thinkingBag, formatBag, choiceBag, header),
+    ...asExtras(omit(request, known.request), thinkingBag, formatBag, choiceBag, header),
   };
 }
 
@@ -98,7 +98,7 @@ function decodeTurn(value: unknown, index: number): Turn {
     const sentence = `\`${path}.role\` must be \`user\`, \`assistant\` or \`system\`.`;
     throw new ProxyError("invalid_request", sentence, { param: `${path}.role` });
   }
-  return { role, parts: decodeContent(message.content, `${path}.content`), ...bagged(rest(message, known.turn)) };
+  return { role, parts: decodeContent(message.content, `${path}.content`), ...asExtras(omit(message, known.turn)) };
 }
 
 function decodeStop(value: unknown): string[] | undefined {
@@ -108,7 +108,7 @@ function decodeStop(value: unknown): string[] | undefined {
 }
 
 /** With an effort, `adaptive` goes without saying; an effort for the words alone, without any thinking, denies it. */
-function decodeReasoning(request: JsonObject): { reasoning?: Reasoning; bag?: JsonObject } {
+function decodeReasoning(request: JsonObject): { reasoning?: Reasoning; extras?: JsonObject } {
   const config = request.output_config == null ? {} : objectAt(request.output_config, "output_config");
   const effort = optionalText(config.effort, "output_config.effort");
   const asked = effort === undefined ? {} : { effort };
@@ -121,17 +121,20 @@ function decodeReasoning(request: JsonObject): { reasoning?: Reasoning; bag?: Js
   switch (thinking.type) {
     case "enabled": {
       const budget = readBudget(thinking.budget_tokens);
-      const bag = within("thinking", thinking, known.thinking.enabled);
-      return { reasoning: { ...asked, ...(budget === undefined ? {} : { budget }), ...summary }, bag };
+      const extras = nestedExtras("thinking", thinking, known.thinking.enabled);
+      return { reasoning: { ...asked, ...(budget === undefined ? {} : { budget }), ...summary }, extras };
     }
     case "adaptive": {
-      const bag = within("thinking", thinking, known.thinking.adaptive);
-      return { reasoning: { ...(effort === undefined ? { adaptive: true } : asked), ...summary }, bag };
+      const extras = nestedExtras("thinking", thinking, known.thinking.adaptive);
+      return { reasoning: { ...(effort === undefined ? { adaptive: true } : asked), ...summary }, extras };
     }
     case "disabled":
-      return { reasoning: { ...asked, disabled: true }, bag: within("thinking", thinking, known.thinking.disabled) };
+      return {
+        reasoning: { ...asked, disabled: true },
+        extras: nestedExtras("thinking", thinking, known.thinking.disabled),
+      };
     default:
-      return { ...(effort === undefined ? {} : { reasoning: asked }), bag: { thinking } };
+      return { ...(effort === undefined ? {} : { reasoning: asked }), extras: { thinking } };
   }
 }
 
@@ -144,18 +147,18 @@ function readBudget(tokens: unknown): number | undefined {
   return missed ? leastBudget : optionalCount(tokens, "thinking.budget_tokens");
 }
 
-function decodeFormat(request: JsonObject): { format?: Format; bag?: JsonObject } {
+function decodeFormat(request: JsonObject): { format?: ResponseFormat; extras?: JsonObject } {
   const config = isObject(request.output_config) ? request.output_config : {};
-  const outer = within("output_config", config, known.outputConfig);
+  const outer = nestedExtras("output_config", config, known.outputConfig);
   const value = config.format ?? request.output_format;
-  if (value == null) return { bag: outer };
+  if (value == null) return { extras: outer };
   const format = objectAt(value, "output_config.format");
-  if (format.type !== "json_schema") return { bag: { ...outer, "output_config.format": format } };
+  if (format.type !== "json_schema") return { extras: { ...outer, "output_config.format": format } };
   // Anthropic holds every reply to its schema; OpenAI where it is asked to, and the schema says all it must.
   const strict = isStrict(format.schema) ? { strict: true } : {};
   return {
     format: { schema: format.schema, ...strict },
-    bag: { ...outer, ...within("output_config.format", format, known.format) },
+    extras: { ...outer, ...nestedExtras("output_config.format", format, known.format) },
   };
 }
 
@@ -166,10 +169,10 @@ export function encodeRequest(asked: Conversation, model: ModelFacts): { body: J
   const dropped = new Set<string>();
   const conversation = onlyAllowed(asked);
   refuseEssential(conversation);
-  dropBag(conversation, dropped);
-  const { [billingHeader.key]: header, ...bag } = conversation.extra?.anthropic ?? {};
+  dropExtras(conversation, dropped);
+  const { [billingHeader.key]: header, ...extras } = conversation.extras?.anthropic ?? {};
   const maxTokens = conversation.maxTokens ?? model.limits.output;
-  const body = said({
+  const body = omitUndefined({
     model: model.id,
     max_tokens: maxTokens,
     ...encodeTurns(conversation.turns, header, dropped),
@@ -182,8 +185,8 @@ export function encodeRequest(asked: Conversation, model: ModelFacts): { body: J
     stream: conversation.stream || undefined,
   });
   encodeFormat(body, conversation.format, dropped);
-  const ruled = applyRules(unbagged(body, bag), model);
-  for (const note of [...ruled.mends.map((rule) => noteOf(rule, ruled.body)), ...ruled.notes]) dropped.add(note);
+  const ruled = applyRules(restoreExtras(body, extras), model);
+  for (const note of [...ruled.fixups.map((rule) => noteOf(rule, ruled.body)), ...ruled.notes]) dropped.add(note);
   return { body: ruled.body, dropped: [...dropped] };
 }
 
@@ -204,11 +207,11 @@ function encodeTurns(
   const messages: JsonObject[] = [];
   let previous: { turn: Turn; content: JsonObject[] } | undefined;
   for (const turn of turns) {
-    dropBag(turn, dropped);
+    dropExtras(turn, dropped);
     const blocks = turn.parts.flatMap<JsonObject>((part) => encodePart(part, dropped) ?? []);
     if (blocks.length === 0) continue;
     const started =
-      turn.role === "system" && messages.length === 0 && !turn.extra?.anthropic
+      turn.role === "system" && messages.length === 0 && !turn.extras?.anthropic
         ? system
         : previous && joins(previous.turn, turn)
           ? previous.content
@@ -216,7 +219,7 @@ function encodeTurns(
     if (started) for (const block of blocks) started.push(block);
     else {
       previous = { turn, content: blocks };
-      messages.push(unbagged({ role: turn.role, content: blocks }, turn.extra?.anthropic));
+      messages.push(restoreExtras({ role: turn.role, content: blocks }, turn.extras?.anthropic));
     }
   }
   for (const message of messages) message.content = plainest(message.content);
@@ -225,7 +228,7 @@ function encodeTurns(
 
 /** The results of parallel calls belong into one message, whatever the turns they came in. */
 const joins = (one: Turn, other: Turn): boolean =>
-  one.role === other.role && !one.extra?.anthropic && !other.extra?.anthropic;
+  one.role === other.role && !one.extras?.anthropic && !other.extras?.anthropic;
 
 function encodeReasoning(
   reasoning: Reasoning | undefined,
@@ -249,9 +252,10 @@ function encodeReasoning(
 }
 
 /** JSON of any shape has no word here: the rules put the wish into the system text. */
-function encodeFormat(body: JsonObject, format: Format | undefined, dropped: Set<string>): void {
+function encodeFormat(body: JsonObject, format: ResponseFormat | undefined, dropped: Set<string>): void {
   if (!format) return;
   if (format.description !== undefined) dropped.add("format description");
-  const spelt = format.schema === undefined ? { type: "json_object" } : { type: "json_schema", schema: format.schema };
-  body.output_config = { ...(isObject(body.output_config) ? body.output_config : {}), format: spelt };
+  const serialized =
+    format.schema === undefined ? { type: "json_object" } : { type: "json_schema", schema: format.schema };
+  body.output_config = { ...(isObject(body.output_config) ? body.output_config : {}), format: serialized };
 }

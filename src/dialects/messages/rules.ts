@@ -6,9 +6,9 @@
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { said } from "../hub/json";
+import { omitUndefined } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
-import { inOrder, type Rule } from "../hub/rules";
+import { applyInOrder, type Rule } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { usesToolSearch } from "./betas";
 import {
@@ -28,6 +28,7 @@ import {
   thinkingInToolLoop,
   toolChoiceWithThinking,
 } from "./limits";
+import { eachBlock, eachMark, eachResultBlock, eachTool, isThinking, objectsIn, without } from "./traverse";
 import {
   emptyText,
   foreignThinking,
@@ -40,7 +41,6 @@ import {
   toolIds,
   toolResultOrder,
 } from "./turns";
-import { eachBlock, eachMark, eachResultBlock, eachTool, isThinking, objectsIn, without } from "./walk";
 
 export const rules: Record<string, Rule<[model: ModelFacts]>> = {
   "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
@@ -88,13 +88,13 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
   "server-tools": (before) => objectsIn(before.tools).filter(isServerTool).map(nameOfTool),
 };
 
-export const applyRules = inOrder(rules, notes);
+export const applyRules = applyInOrder(rules, notes);
 
 /** The request without any thinking that was done before, and without more of it where that would be refused. */
 export function forgetThinking(body: JsonObject): JsonObject {
   const forgotten = { ...body, ...eachBlock(body, (block) => (isThinking(block) ? undefined : block)) };
-  const unasked = said({ ...forgotten, ...thinkingInToolLoop(forgotten) });
-  return said({ ...unasked, ...clearThinking(unasked) });
+  const unasked = omitUndefined({ ...forgotten, ...thinkingInToolLoop(forgotten) });
+  return omitUndefined({ ...unasked, ...clearThinking(unasked) });
 }
 
 /** Tools whose schemas are not refused. */

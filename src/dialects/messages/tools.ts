@@ -3,14 +3,14 @@
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
 import type { Conversation, FreeformTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
-import { objectAt, optionalBoolean, optionalText, said, textAt } from "../hub/json";
-import { dropBag, marked, typeOf, unmarked, within, words } from "./bag";
+import { objectAt, omitUndefined, optionalBoolean, optionalText, textAt } from "../hub/json";
+import { dropExtras, keySet, kindOfPart, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
 
 // ── Wire facts ──
 
 const known = {
-  tool: words("type name description input_schema strict cache_control"),
-  toolChoice: words("type name disable_parallel_tool_use"),
+  tool: keySet("type name description input_schema strict cache_control"),
+  toolChoice: keySet("type name disable_parallel_tool_use"),
 };
 
 // ── Tables ──
@@ -36,21 +36,24 @@ export function decodeTool(value: unknown, index: number): Tool {
     description: optionalText(tool.description, `${path}.description`),
     schema: tool.input_schema ?? undefined,
     ...(strict ? { strict } : {}),
-    ...marked(tool, known.tool),
+    ...withCacheMark(tool, known.tool),
   };
 }
 
 /** The choice also says whether calls may be parallel; what the hub has no word for goes into the bag. */
 export function decodeChoice(
   value: unknown,
-): Pick<Conversation, "toolChoice" | "parallelTools"> & { bag?: JsonObject } {
+): Pick<Conversation, "toolChoice" | "parallelTools"> & { extras?: JsonObject } {
   if (value == null) return {};
   const choice = objectAt(value, "tool_choice");
   const single = optionalBoolean(choice.disable_parallel_tool_use, "tool_choice.disable_parallel_tool_use");
-  const meta = { ...(single ? { parallelTools: false } : {}), bag: within("tool_choice", choice, known.toolChoice) };
+  const meta = {
+    ...(single ? { parallelTools: false } : {}),
+    extras: nestedExtras("tool_choice", choice, known.toolChoice),
+  };
   if (choice.type === "tool") return { toolChoice: { name: textAt(choice.name, "tool_choice.name") }, ...meta };
   for (const [word, toolChoice] of toolChoiceOf) if (word === choice.type) return { toolChoice, ...meta };
-  return { bag: { tool_choice: choice } };
+  return { extras: { tool_choice: choice } };
 }
 
 // ── Encode ──
@@ -61,12 +64,12 @@ export function decodeChoice(
  */
 export function encodeTools(conversation: Conversation, dropped: Set<string>): JsonObject[] | undefined {
   const tools = conversation.tools.flatMap<JsonObject>((tool) => {
-    dropBag(tool, dropped);
+    dropExtras(tool, dropped);
     if (tool.kind === "function") return encodeFunction(tool);
     if (tool.kind === "freeform") return freeformTool(tool, dropped);
     if (tool.dialect === "messages" && isObject(tool.value)) return tool.value;
     refuseForced(conversation, tool.value);
-    dropped.add(typeOf(tool.value));
+    dropped.add(kindOfPart(tool.value));
     return [];
   });
   return tools.length === 0 ? undefined : tools;
@@ -74,8 +77,8 @@ export function encodeTools(conversation: Conversation, dropped: Set<string>): J
 
 function encodeFunction(tool: FunctionTool): JsonObject {
   const { name, description, strict } = tool;
-  return unmarked(
-    said({ name, description, input_schema: tool.schema ?? emptySchema, strict: strict || undefined }),
+  return restoreCacheMark(
+    omitUndefined({ name, description, input_schema: tool.schema ?? emptySchema, strict: strict || undefined }),
     tool,
   );
 }
@@ -86,17 +89,17 @@ const emptySchema = { type: "object", properties: {} };
 function freeformTool({ name, description, grammar }: FreeformTool, dropped: Set<string>): JsonObject {
   if (grammar !== undefined) dropped.add("grammar");
   const schema = { type: "object", properties: { input: { type: "string" } }, required: ["input"] };
-  return said({ name, description, input_schema: schema });
+  return omitUndefined({ name, description, input_schema: schema });
 }
 
 /** A tool another service runs may be left out, but not when the answer has to be a call of it. */
-function refuseForced({ toolChoice, tools, extra }: Conversation, tool: unknown): void {
+function refuseForced({ toolChoice, tools, extras: extra }: Conversation, tool: unknown): void {
   const asked = extra?.openai?.tool_choice;
   const named =
     isObject(toolChoice) && isObject(tool) && (toolChoice.name === tool.name || toolChoice.name === tool.type);
   const alone = toolChoice === "required" && tools.length === 1;
-  if (!named && !alone && !(isObject(asked) && asked.type === typeOf(tool))) return;
-  const sentence = `The tool \`${typeOf(tool)}\` does not exist for this model, so \`tool_choice\` cannot force it.`;
+  if (!named && !alone && !(isObject(asked) && asked.type === kindOfPart(tool))) return;
+  const sentence = `The tool \`${kindOfPart(tool)}\` does not exist for this model, so \`tool_choice\` cannot force it.`;
   throw new ProxyError("invalid_request", sentence, { param: "tool_choice", code: "unsupported_value" });
 }
 

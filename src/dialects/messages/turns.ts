@@ -3,7 +3,7 @@ import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { isPacked } from "../hub/signature";
 import { plainest } from "./parts";
-import { blocksOf, changed, eachBlock, isThinking, mapped, objectsIn, without } from "./walk";
+import { blocksOf, changed, eachBlock, isThinking, mapped, objectsIn, without } from "./traverse";
 
 /**
  * Only `user` and `assistant` may speak in messages. What the system says before them joins the system; later words stay

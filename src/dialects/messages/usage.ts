@@ -1,7 +1,7 @@
 /** What a reply of the messages dialect used. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { countIn, said } from "../hub/json";
+import { countIn, omitUndefined } from "../hub/json";
 import type { Usage } from "../hub/reply";
 
 /** Anthropic counts what the cache took and gave beside `input_tokens`, the hub within. */
@@ -27,7 +27,7 @@ export function decodeUsage(usage: unknown, extras: JsonObject): Partial<Usage> 
 
 /** Strict clients refuse a message without these two numbers. */
 export function encodeUsage({ input, cachedInput, cacheWrite, output, reasoning }: Partial<Usage>): JsonObject {
-  return said({
+  return omitUndefined({
     input_tokens: Math.max(0, (input ?? 0) - (cachedInput ?? 0) - (cacheWrite ?? 0)),
     cache_creation_input_tokens: cacheWrite,
     cache_read_input_tokens: cachedInput,

@@ -4,16 +4,16 @@ import { jsonOf } from "../../net/sse";
 import type { Collector } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { countIn } from "../hub/json";
-import { terminalTypes, typeOf } from "./frames";
+import { eventType, terminalTypes } from "./raw-fields";
 
 /** The last event holds it whole; its output, where it is left out there, came item by item. */
-export function collectStream(tell: (mend: string) => void): Collector {
+export function collectStream(tell: (fixup: string) => void): Collector {
   const done = new Map<number, JsonObject>();
   let response: JsonObject = {};
   return {
     push(frame) {
       if (frame.data === undefined) return;
-      const type = typeOf(frame);
+      const type = eventType(frame);
       if (type !== "response.output_item.done" && !terminalTypes.has(type)) return;
       const event = jsonOf(frame);
       if (!isObject(event)) return;

@@ -1,18 +1,18 @@
 /** How replies of the responses dialect fail, as an upstream tells it. */
 import { isObject } from "../../json";
+import { invalidEventCode } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { ReplyError } from "../hub/reply";
-import { badEventCode } from "../hub/writer";
 
 /** What to say of an event that cannot be followed. */
-export const badEvent = {
-  code: badEventCode,
+export const invalidEvent = {
+  code: invalidEventCode,
   message: "The upstream sent something in its stream that is not what a response is made of.",
 } as const;
 
 /** What to say of a full reply that is none. */
-export const badReply = {
+export const invalidReply = {
   code: "upstream_bad_reply",
   message: "The upstream's answer is not a response.",
 } as const;

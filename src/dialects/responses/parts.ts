@@ -1,7 +1,6 @@
 /** What a request of the responses dialect is made of: the pieces of a message, and the items beside messages. */
 import { isObject } from "../../json";
 import type {
-  Bag,
   Conversation,
   FileLinkPart,
   FilePart,
@@ -11,12 +10,13 @@ import type {
   TextPart,
   ToolCallPart,
   ToolResultPart,
+  WithExtras,
 } from "../hub/conversation";
-import { arrayAt, objectAt, rest, said, textAt } from "../hub/json";
+import { arrayAt, objectAt, omit, omitUndefined, textAt } from "../hub/json";
 import { unpackSignature } from "../hub/signature";
-import { bagOf, dataOf, dataUrl } from "../openai";
-import { chatOnly, ownBag, ownValue } from "./bag";
-import { hubName, localName, type Toolbox, wireName } from "./tools";
+import { dataOf, dataUrl, extrasOf } from "../openai";
+import { chatOnly, ownExtras, ownValue } from "./extras";
+import { hubName, localName, type ToolNames, wireName } from "./tools";
 
 // ── Wire facts ──
 
@@ -44,33 +44,33 @@ export function decodeContent(content: unknown, path: string, textType: string):
 function decodePart(part: JsonObject, textType: string): Part {
   const { type } = part;
   if ((type === "input_text" || type === "output_text" || type === "text") && typeof part.text === "string")
-    return { kind: "text", text: part.text, ...textBag(part, textType) };
+    return { kind: "text", text: part.text, ...textExtras(part, textType) };
   if (type === "refusal" && typeof part.refusal === "string")
-    return { kind: "text", text: part.refusal, refusal: true, ...bagOf(rest(part, known.refusal)) };
+    return { kind: "text", text: part.refusal, refusal: true, ...extrasOf(omit(part, known.refusal)) };
   if (type === "input_image" && typeof part.image_url === "string")
     return {
       kind: "image",
       source: dataOf(part.image_url) ?? { url: part.image_url },
-      ...bagOf(rest(part, known.image)),
+      ...extrasOf(omit(part, known.image)),
     };
   const data = type === "input_file" && typeof part.file_data === "string" ? dataOf(part.file_data) : undefined;
   if (data) {
     const name = typeof part.filename === "string" ? { name: part.filename } : {};
-    return { kind: "file", ...name, ...data, ...bagOf(rest(part, known.file)) };
+    return { kind: "file", ...name, ...data, ...extrasOf(omit(part, known.file)) };
   }
   if (type === "input_file" && typeof part.file_url === "string" && part.file_data == null) {
     const name = typeof part.filename === "string" ? { name: part.filename } : {};
-    return { kind: "file-link", ...name, url: part.file_url, ...bagOf(rest(part, known.fileLink)) };
+    return { kind: "file-link", ...name, url: part.file_url, ...extrasOf(omit(part, known.fileLink)) };
   }
-  return { kind: "foreign", dialect: "responses", value: part, ...bagOf({ content: true }) };
+  return { kind: "foreign", dialect: "responses", value: part, ...extrasOf({ content: true }) };
 }
 
 /** Empty lists of annotations and logprobs say nothing. */
-function textBag(part: JsonObject, textType: string): Bag {
+function textExtras(part: JsonObject, textType: string): WithExtras {
   const isEmpty = (value: unknown) => Array.isArray(value) && value.length === 0;
-  const others: JsonObject = { ...rest(part, known.text) };
+  const others: JsonObject = { ...omit(part, known.text) };
   for (const key of ["annotations", "logprobs"]) if (isEmpty(others[key])) delete others[key];
-  return bagOf(part.type === textType ? others : { ...others, type: part.type });
+  return extrasOf(part.type === textType ? others : { ...others, type: part.type });
 }
 
 /** A `reasoning` item. */
@@ -79,12 +79,12 @@ export function decodeThinking(item: JsonObject): Part {
   const id = typeof item.id === "string" ? item.id : undefined;
   const proof = typeof item.encrypted_content === "string" ? item.encrypted_content : "";
   const isPlain = Bun.deepEquals(item.summary, summaryOf(text));
-  const bag = bagOf({ ...rest(item, known.reasoning), ...(isPlain ? {} : { summary: item.summary ?? [] }) });
+  const extras = extrasOf({ ...omit(item, known.reasoning), ...(isPlain ? {} : { summary: item.summary ?? [] }) });
   return {
     kind: "thinking",
     text,
     ...(proof === "" ? {} : { signature: unpackSignature(proof, "responses", id) }),
-    ...bag,
+    ...extras,
   };
 }
 
@@ -98,7 +98,7 @@ export function thinkingText(item: JsonObject): string {
 const summaryOf = (text: string): JsonObject[] => (text === "" ? [] : [{ type: "summary_text", text }]);
 
 /** A call of a function or freeform tool. @throws ProxyError `invalid_request` naming the member. */
-export function decodeCall(item: JsonObject, path: string, box: Toolbox): ToolCallPart {
+export function decodeCall(item: JsonObject, path: string, box: ToolNames): ToolCallPart {
   const field = item.type === "custom_tool_call" ? "input" : "arguments";
   const name = textAt(item.name, `${path}.name`);
   const local = typeof item.namespace === "string" ? { [localName]: name } : {};
@@ -107,7 +107,7 @@ export function decodeCall(item: JsonObject, path: string, box: Toolbox): ToolCa
     id: textAt(item.call_id, `${path}.call_id`),
     name: hubName(name, item.namespace, box),
     input: textAt(item[field], `${path}.${field}`),
-    ...bagOf({ ...rest(item, known.call), ...local }),
+    ...extrasOf({ ...omit(item, known.call), ...local }),
   };
 }
 
@@ -120,7 +120,7 @@ export function decodeResult(item: JsonObject, path: string): ToolResultPart {
     parts: decodeContent(output, `${path}.output`, "input_text"),
     // The dialect has no word for a tool's failure; `incomplete` is what other gateways write, and Copilot takes.
     ...(item.status === "incomplete" ? { failed: true } : {}),
-    ...bagOf(rest(item, known.output)),
+    ...extrasOf(omit(item, known.output)),
   };
 }
 
@@ -134,23 +134,23 @@ export const isContent = (part: Part): part is ContentPart =>
 
 /** @param textType How plain text is spelt where it stands. */
 export function encodeContent(part: ContentPart, textType: string, dropped: Set<string>): JsonObject {
-  const bag = ownBag(part, chatOnly.others, dropped);
+  const extras = ownExtras(part, chatOnly.others, dropped);
   switch (part.kind) {
     case "text":
       return part.refusal
-        ? { ...bag, type: "refusal", refusal: part.text }
-        : { type: textType, text: part.text, ...bag };
+        ? { ...extras, type: "refusal", refusal: part.text }
+        : { type: textType, text: part.text, ...extras };
     case "image": {
       const { source } = part;
       const url = "url" in source ? source.url : dataUrl(source);
-      return { ...bag, type: "input_image", image_url: url };
+      return { ...extras, type: "input_image", image_url: url };
     }
     case "file": {
       const file_data = dataUrl(part);
-      return said({ ...bag, type: "input_file", filename: part.name, file_data });
+      return omitUndefined({ ...extras, type: "input_file", filename: part.name, file_data });
     }
     case "file-link":
-      return said({ ...bag, type: "input_file", filename: part.name, file_url: part.url });
+      return omitUndefined({ ...extras, type: "input_file", filename: part.name, file_url: part.url });
   }
 }
 
@@ -165,7 +165,7 @@ export interface Writing {
 /** Undefined for what the dialect has no word for; its name joins `dropped`. */
 export function encodeItem(part: Exclude<Part, ContentPart>, writing: Writing): JsonObject | undefined {
   const { dropped, freeformCalls } = writing;
-  const { [localName]: _, ...bag } = ownBag(part, chatOnly.others, dropped);
+  const { [localName]: _, ...extras } = ownExtras(part, chatOnly.others, dropped);
   switch (part.kind) {
     case "foreign":
       return ownValue(part, dropped);
@@ -175,18 +175,24 @@ export function encodeItem(part: Exclude<Part, ContentPart>, writing: Writing): 
         return undefined;
       }
       const { value, id } = part.signature;
-      return said({ type: "reasoning", id, summary: summaryOf(part.text), encrypted_content: value, ...bag });
+      return omitUndefined({
+        type: "reasoning",
+        id,
+        summary: summaryOf(part.text),
+        encrypted_content: value,
+        ...extras,
+      });
     }
     case "tool-call": {
       if (part.freeform) freeformCalls.add(part.id);
       const input = part.freeform ? { input: part.input } : { arguments: part.input };
       const type = part.freeform ? "custom_tool_call" : "function_call";
-      return { ...bag, type, call_id: part.id, ...wireName(writing.conversation, part), ...input };
+      return { ...extras, type, call_id: part.id, ...wireName(writing.conversation, part), ...input };
     }
     case "tool-result": {
       const type = part.freeform || freeformCalls.has(part.id) ? "custom_tool_call_output" : "function_call_output";
       const status = part.failed ? { status: "incomplete" } : {};
-      return { ...bag, type, call_id: part.id, output: encodeOutput(part.parts, dropped), ...status };
+      return { ...extras, type, call_id: part.id, output: encodeOutput(part.parts, dropped), ...status };
     }
   }
 }

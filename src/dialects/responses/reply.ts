@@ -3,16 +3,16 @@ import { entryOf, isObject } from "../../json";
 import { commentFrame, jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
 import { collect, type Sink, type Stage } from "../../net/stream";
 import type { ToClient } from "../codec";
-import type { Bag, Conversation, JsonObject, Signature } from "../hub/conversation";
-import { countIn, rest, said, textIn } from "../hub/json";
+import { cutReply, type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
+import type { Conversation, JsonObject, Signature, WithExtras } from "../hub/conversation";
+import { countIn, omit, omitUndefined, textIn } from "../hub/json";
 import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
 import { packSignature } from "../hub/signature";
-import { cutReply, type ReplyWriter, replyWriter } from "../hub/writer";
-import { bagOf } from "../openai";
-import { badEvent, badReply, errorIn, gaveUp } from "./errors";
-import { deltaIn, typeOf } from "./frames";
+import { extrasOf } from "../openai";
+import { errorIn, gaveUp, invalidEvent, invalidReply } from "./errors";
 import { thinkingText } from "./parts";
 import { placesOf } from "./places";
+import { deltaIn, eventType } from "./raw-fields";
 import { echoOf } from "./request";
 import { flatName, wireName } from "./tools";
 import { decodeUsage, encodeUsage } from "./usage";
@@ -32,7 +32,7 @@ const incompleteReasons: Record<string, StopReason> = { max_output_tokens: "leng
 export function decodeReply(body: unknown): ReplyEvent[] {
   const events: ReplyEvent[] = [];
   const reader = itemReader(collect(events));
-  if (!isObject(body) || (!isObject(body.error) && !Array.isArray(body.output))) reader.fail(badReply);
+  if (!isObject(body) || (!isObject(body.error) && !Array.isArray(body.output))) reader.fail(invalidReply);
   else reader.terminate(isObject(body.error) ? "failed" : (body.status ?? "completed"), body, body);
   return events;
 }
@@ -44,10 +44,10 @@ export function decodeStream(): Stage<SseFrame, ReplyEvent> {
     return {
       push(frame) {
         if (frame.data === undefined || frame.data === "[DONE]" || reader.ended) return;
-        const type = typeOf(frame);
+        const type = eventType(frame);
         const event = (type.endsWith(".delta") && deltaIn(frame.data)) || jsonOf(frame);
         if (isObject(event)) reader.see(type, event);
-        else reader.fail(badEvent);
+        else reader.fail(invalidEvent);
       },
       end() {
         reader.fail(cutReply);
@@ -62,7 +62,7 @@ interface Progress {
   index: number;
   id: string;
   /** A message's own members, for its first block. */
-  bag: Bag;
+  extras: WithExtras;
   /** The message's content part, or the reasoning's part, that is being told; those before it are told whole. */
   part: string | number | undefined;
   /** Whether any of that part's text came. */
@@ -79,13 +79,13 @@ function itemReader(next: Sink<ReplyEvent>) {
   /** The items that were added or done. */
   const shown = new Map<number, JsonObject>();
   const told = new Set<number>();
-  let live: Progress | undefined;
+  let inFlight: Progress | undefined;
   let called = false;
   let refused = false;
 
   const see = (type: string, event: JsonObject) => {
     const index = countIn(event.output_index) ?? -1;
-    const progress = live?.index === index ? live : undefined;
+    const progress = inFlight?.index === index ? inFlight : undefined;
     if (isObject(event.item)) shown.set(index, event.item);
     switch (type) {
       case "response.output_text.delta":
@@ -105,7 +105,7 @@ function itemReader(next: Sink<ReplyEvent>) {
       case "response.in_progress":
         return isObject(event.response) && start(event.response);
       case "response.output_item.added":
-        return isObject(event.item) && !live && !told.has(index) && addItem(event.item, index);
+        return isObject(event.item) && !inFlight && !told.has(index) && addItem(event.item, index);
       case "response.output_item.done":
         return isObject(event.item) && !told.has(index) && endItem(event.item, index);
       case "response.completed":
@@ -126,7 +126,7 @@ function itemReader(next: Sink<ReplyEvent>) {
   const start = (response: JsonObject) => writer.start(textIn(response.id), textIn(response.model));
 
   const addItem = (item: JsonObject, index: number) => {
-    live = { ...fresh(index), id: textIn(item.id), bag: messageBag(item) };
+    inFlight = { ...fresh(index), id: textIn(item.id), extras: messageExtras(item) };
     if (!isCall(item)) return;
     called = true;
     writer.open(`${index}`, callBlock(item));
@@ -135,28 +135,28 @@ function itemReader(next: Sink<ReplyEvent>) {
   const textDelta = (progress: Progress, event: JsonObject, refusal: boolean) => {
     const at = countIn(event.content_index) ?? 0;
     const text = textIn(event.delta);
-    if (typeof progress.part === "number" && at < progress.part) return fail(badEvent);
+    if (typeof progress.part === "number" && at < progress.part) return fail(invalidEvent);
     if (progress.part !== at) progress.spoke = false;
     progress.part = at;
     if (text === "") return;
-    writer.open(partKey(progress, at), textBlock(refusal, progress.bag));
+    writer.open(partKey(progress, at), textBlock(refusal, progress.extras));
     writer.delta(text);
-    progress.bag = {};
+    progress.extras = {};
     progress.spoke = true;
     refused ||= refusal;
   };
 
   const endPart = (progress: Progress, part: JsonObject) => {
     if (!progress.spoke || typeof progress.part !== "number") return;
-    writer.close(annotationBag(part));
+    writer.close(annotationExtras(part));
     progress.part++;
     progress.spoke = false;
   };
 
   const endItem = (item: JsonObject, index: number) => {
-    if (live && live.index !== index) return void whole.set(index, item);
-    tell(item, live ?? fresh(index));
-    live = undefined;
+    if (inFlight && inFlight.index !== index) return void whole.set(index, item);
+    tell(item, inFlight ?? fresh(index));
+    inFlight = undefined;
     tellWaiting();
   };
 
@@ -194,7 +194,7 @@ function itemReader(next: Sink<ReplyEvent>) {
       if (isObject(item) && !told.has(index)) tell(item, progress ?? fresh(index));
     };
     // What has begun goes on first: no block is opened twice.
-    if (live) tellAt(places.indexOf(live.index), live);
+    if (inFlight) tellAt(places.indexOf(inFlight.index), inFlight);
     for (const at of output.keys()) tellAt(at);
     tellWaiting();
     tellUsage(response, event);
@@ -221,14 +221,14 @@ function itemReader(next: Sink<ReplyEvent>) {
   };
 }
 
-const fresh = (index: number): Progress => ({ index, id: "", bag: {}, part: undefined, spoke: false });
+const fresh = (index: number): Progress => ({ index, id: "", extras: {}, part: undefined, spoke: false });
 
 const isCall = ({ type }: JsonObject): boolean => type === "function_call" || type === "custom_tool_call";
 
 /** Says whether the message declines. */
 function tellMessage(writer: ReplyWriter, item: JsonObject, progress: Progress): boolean {
   const current = typeof progress.part === "number" ? progress.part : 0;
-  let bag = progress.id === "" ? messageBag(item) : progress.bag;
+  let extras = progress.id === "" ? messageExtras(item) : progress.extras;
   let refused = false;
   const parts: unknown[] = Array.isArray(item.content) ? item.content : [];
   parts.forEach((part, at) => {
@@ -236,10 +236,10 @@ function tellMessage(writer: ReplyWriter, item: JsonObject, progress: Progress):
     const refusal = part.type === "refusal";
     const text = textIn(refusal ? part.refusal : part.text);
     if (text === "") return;
-    writer.open(partKey(progress, at), textBlock(refusal, bag));
+    writer.open(partKey(progress, at), textBlock(refusal, extras));
     if (at > current || !progress.spoke) writer.delta(text);
-    writer.close(annotationBag(part));
-    bag = {};
+    writer.close(annotationExtras(part));
+    extras = {};
     refused ||= refusal;
   });
   return refused;
@@ -247,13 +247,17 @@ function tellMessage(writer: ReplyWriter, item: JsonObject, progress: Progress):
 
 const partKey = (progress: Progress, at: number) => `${progress.index}.${at}`;
 
-const textBlock = (refusal: boolean, bag: Bag): Block => ({ kind: "text", ...(refusal ? { refusal } : {}), ...bag });
+const textBlock = (refusal: boolean, extras: WithExtras): Block => ({
+  kind: "text",
+  ...(refusal ? { refusal } : {}),
+  ...extras,
+});
 
 /** Whether a message comments or answers: newer models do worse when it is not replayed to them. */
-const messageBag = ({ phase }: JsonObject): Bag => (phase == null ? {} : bagOf({ phase }));
+const messageExtras = ({ phase }: JsonObject): WithExtras => (phase == null ? {} : extrasOf({ phase }));
 
-const annotationBag = ({ annotations }: JsonObject): Bag =>
-  Array.isArray(annotations) && annotations.length > 0 ? bagOf({ annotations }) : {};
+const annotationExtras = ({ annotations }: JsonObject): WithExtras =>
+  Array.isArray(annotations) && annotations.length > 0 ? extrasOf({ annotations }) : {};
 
 /** Thinking is shown in parts; a blank line stands between them. */
 function thinkingDelta(writer: ReplyWriter, progress: Progress, event: JsonObject) {
@@ -285,7 +289,7 @@ function tellCall(writer: ReplyWriter, item: JsonObject, progress: Progress) {
 }
 
 /** The id is the other half of the proof that comes at the end. */
-const thinkingBlock = (id: string): Block => ({ kind: "thinking", ...bagOf(id === "" ? undefined : { id }) });
+const thinkingBlock = (id: string): Block => ({ kind: "thinking", ...extrasOf(id === "" ? undefined : { id }) });
 
 function callBlock(item: JsonObject): Block {
   return {
@@ -293,7 +297,7 @@ function callBlock(item: JsonObject): Block {
     id: textIn(item.call_id) || ownId("call"),
     name: flatName(textIn(item.name), item.namespace),
     ...(item.type === "custom_tool_call" ? { freeform: true } : {}),
-    ...bagOf(item.namespace == null ? rest(item, knownOfCall) : { ...rest(item, knownOfCall), name: item.name }),
+    ...extrasOf(item.namespace == null ? omit(item, knownOfCall) : { ...omit(item, knownOfCall), name: item.name }),
   };
 }
 
@@ -333,7 +337,7 @@ export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
         writer.write({ type: "error", ...cutReply });
         next.end();
       },
-      beat() {
+      keepAlive() {
         if (!writer.beat()) next.push(commentFrame("waiting"));
       },
       fail: writer.write,
@@ -355,7 +359,7 @@ interface OpenItem {
   /** As `output_item.done` will show it. */
   item: JsonObject;
   delta(text: string): void;
-  endBlock(end: { signature?: Signature } & Bag): void;
+  endBlock(end: { signature?: Signature } & WithExtras): void;
 }
 
 /** Events to the wire's events, in the full order its strictest reader asks for. */
@@ -405,21 +409,21 @@ function responseWriter(asked: Conversation, wire: Wire) {
     wire.tell("response.output_item.done", { output_index: index, item });
   };
   const openBlock = (block: Block): OpenItem | undefined => {
-    const bag = block.kind === "foreign" ? {} : (block.extra?.openai ?? {});
+    const extras = block.kind === "foreign" ? {} : (block.extras?.openai ?? {});
     if (block.kind === "text") {
       refused ||= block.refusal === true;
-      const { phase } = bag;
+      const { phase } = extras;
       const goesOn = open?.item.type === "message" && phase === undefined ? open : undefined;
       if (!goesOn) endItem("completed");
-      const item = said({ type: "message", status: "in_progress", role: "assistant", content: [], phase });
+      const item = omitUndefined({ type: "message", status: "in_progress", role: "assistant", content: [], phase });
       return textPart(goesOn ?? add("msg", item), block.refusal === true, wire);
     }
     endItem("completed");
-    if (block.kind === "thinking") return reasoningItem(add("rs", { type: "reasoning", summary: [] }, bag.id), wire);
+    if (block.kind === "thinking") return reasoningItem(add("rs", { type: "reasoning", summary: [] }, extras.id), wire);
     if (block.kind === "tool-call") {
       const { freeform } = block;
       const type = freeform ? "custom_tool_call" : "function_call";
-      const call = { ...bag, type, status: "in_progress", call_id: block.id, ...wireName(asked, block) };
+      const call = { ...extras, type, status: "in_progress", call_id: block.id, ...wireName(asked, block) };
       return callItem(add(freeform ? "ctc" : "fc", { ...call, [freeform ? "input" : "arguments"]: "" }), wire);
     }
     if (block.dialect !== "responses" || !isObject(block.value)) return undefined;
@@ -498,7 +502,7 @@ function textPart({ index, id, item }: Shown, refusal: boolean, wire: Wire): Ope
       tellPiece(piece);
     },
     endBlock(end) {
-      const listed = end.extra?.openai?.annotations;
+      const listed = end.extras?.openai?.annotations;
       const annotations: unknown[] = Array.isArray(listed) ? listed : [];
       for (const [annotation_index, annotation] of annotations.entries())
         wire.tell(`${events}.annotation.added`, { ...at, annotation_index, annotation });

@@ -2,25 +2,25 @@
 
 import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
-import type { Wishes } from "../codec";
-import type { Conversation, Format, JsonObject, Part, Reasoning, Turn } from "../hub/conversation";
+import type { TranslationOptions } from "../codec";
+import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
 import {
   arrayAt,
   filledAt,
   listAt,
   objectAt,
+  omit,
+  omitUndefined,
   optionalBoolean,
   optionalCount,
   optionalNumber,
   optionalText,
-  rest,
-  said,
   textAt,
 } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
-import { bagOf, roles } from "../openai";
-import { chatOnly, ownBag } from "./bag";
+import { extrasOf, roles } from "../openai";
+import { chatOnly, ownExtras } from "./extras";
 import {
   decodeCall,
   decodeContent,
@@ -32,7 +32,7 @@ import {
   type Writing,
 } from "./parts";
 import { applyRules, refuseStored } from "./rules";
-import { decodeChoice, decodeTools, encodeChoice, encodeTools, type Place, type Toolbox } from "./tools";
+import { decodeChoice, decodeTools, encodeChoice, encodeTools, type ToolNames, type ToolPlace } from "./tools";
 
 // ── Wire facts ──
 
@@ -70,14 +70,14 @@ export function checkRequest(body: JsonObject): void {
 export function decodeRequest(body: unknown): Conversation {
   const request = objectAt(body, "body");
   refuseStored(request);
-  const box: Toolbox = { tools: [], taken: new Set(), names: new Map(), said: new Map() };
+  const box: ToolNames = { tools: [], taken: new Set(), names: new Map(), said: new Map() };
   const draft: Draft = { turns: [], box, spoke: false, closed: false };
   const instructions = optionalText(request.instructions, "instructions");
   if (instructions !== undefined)
     draft.turns.push({
       role: "system",
       parts: [{ kind: "text", text: instructions }],
-      ...bagOf({ instructions: true }),
+      ...extrasOf({ instructions: true }),
     });
   decodeTools(listAt(request.tools, "tools"), "tools", box, {});
   decodeInput(request.input, draft);
@@ -98,12 +98,12 @@ export function decodeRequest(body: unknown): Conversation {
     reasoning: decodeReasoning(reasoning),
     format: words.format,
     stream: optionalBoolean(request.stream, "stream") ?? false,
-    ...bagOf(
-      said({
-        ...rest(request, known.request),
+    ...extrasOf(
+      omitUndefined({
+        ...omit(request, known.request),
         ...choice.extra,
         ...words.extra,
-        reasoning: rest(reasoning, known.effort),
+        reasoning: omit(reasoning, known.effort),
       }),
     ),
   };
@@ -111,7 +111,7 @@ export function decodeRequest(body: unknown): Conversation {
 
 interface Draft {
   turns: Turn[];
-  box: Toolbox;
+  box: ToolNames;
   /** The last turn holds a message: the next one begins a turn of its own. */
   spoke: boolean;
   /** Something stands behind the last turn: whatever comes next begins a new one. */
@@ -149,13 +149,15 @@ function decodeMessage(item: JsonObject, path: string, draft: Draft): void {
   }
   const content = typeof item.content === "string" ? [{ type: textTypes[role], text: item.content }] : item.content;
   const parts = content == null ? [] : decodeContent(content, `${path}.content`, textTypes[role]);
-  const bag = bagOf(said({ ...rest(item, known.message), role: item.role === "developer" ? item.role : undefined }));
+  const extras = extrasOf(
+    omitUndefined({ ...omit(item, known.message), role: item.role === "developer" ? item.role : undefined }),
+  );
   const last = draft.turns.at(-1);
   // What an assistant thought and called belongs to what it said; a turn holds one message, so that each keeps its bag.
   if (role === "assistant" && last?.role === role && !draft.spoke && !draft.closed) {
     last.parts.push(...parts);
-    Object.assign(last, bag);
-  } else draft.turns.push({ role, parts, ...bag });
+    Object.assign(last, extras);
+  } else draft.turns.push({ role, parts, ...extras });
   draft.spoke = true;
   draft.closed = false;
 }
@@ -185,7 +187,7 @@ function decodeAdditionalTools(item: JsonObject, path: string, draft: Draft): vo
     return;
   }
   decodeTools(tools, `${path}.tools`, draft.box, {
-    additional_tools: { at: draft.turns.length, item: rest(item, known.additionalTools) ?? {} } satisfies Place,
+    additional_tools: { at: draft.turns.length, item: omit(item, known.additionalTools) ?? {} } satisfies ToolPlace,
   });
   draft.closed = true;
 }
@@ -193,28 +195,28 @@ function decodeAdditionalTools(item: JsonObject, path: string, draft: Draft): vo
 function decodeReasoning(reasoning: JsonObject): Reasoning | undefined {
   const effort = optionalText(reasoning.effort, "reasoning.effort");
   const summary = optionalText(reasoning.summary, "reasoning.summary");
-  return effort === undefined && summary === undefined ? undefined : said({ effort, summary });
+  return effort === undefined && summary === undefined ? undefined : omitUndefined({ effort, summary });
 }
 
 /** `text`: the format goes to the hub, how many words to make has the same name in the chat dialect. */
-function decodeWords(text: JsonObject): { format?: Format; extra: JsonObject } {
+function decodeWords(text: JsonObject): { format?: ResponseFormat; extra: JsonObject } {
   const { format, verbosity } = text;
   const isSchema = isObject(format) && format.type === "json_schema" && isObject(format.schema);
   if (!isObject(format) || (!isSchema && format.type !== "json_object"))
-    return { extra: said({ verbosity: verbosity ?? undefined, text: restOf(text, format ?? undefined) }) };
+    return { extra: omitUndefined({ verbosity: verbosity ?? undefined, text: restOf(text, format ?? undefined) }) };
   return {
-    format: said({
+    format: omitUndefined({
       name: optionalText(format.name, "text.format.name"),
       description: optionalText(format.description, "text.format.description"),
       schema: isSchema ? format.schema : undefined,
       strict: optionalBoolean(format.strict, "text.format.strict"),
     }),
-    extra: said({ verbosity: verbosity ?? undefined, text: restOf(text, rest(format, known.format)) }),
+    extra: omitUndefined({ verbosity: verbosity ?? undefined, text: restOf(text, omit(format, known.format)) }),
   };
 }
 
 function restOf(text: JsonObject, format: unknown): JsonObject | undefined {
-  const others = rest(text, known.words);
+  const others = omit(text, known.words);
   return format === undefined ? others : { ...others, format };
 }
 
@@ -224,14 +226,14 @@ function restOf(text: JsonObject, format: unknown): JsonObject | undefined {
 export function encodeRequest(
   conversation: Conversation,
   model: ModelFacts,
-  wishes: Wishes = { webSearch: true },
+  options: TranslationOptions = { webSearch: true },
 ): { body: JsonObject; dropped: string[] } {
   const dropped = new Set<string>();
   const extra = encodeExtra(conversation, dropped);
   const tools = encodeTools(conversation, dropped);
   if (conversation.stop) dropped.add("stop");
 
-  const body = said({
+  const body = omitUndefined({
     ...extra,
     model: model.id,
     instructions: instructionsOf(conversation),
@@ -248,12 +250,12 @@ export function encodeRequest(
     stream: conversation.stream,
   });
 
-  const ruled = applyRules(body, model, wishes);
+  const ruled = applyRules(body, model, options);
   for (const note of ruled.notes) dropped.add(note);
   return { body: ruled.body, dropped: [...dropped] };
 }
 
-const isInstructions = (turn: Turn) => turn.extra?.openai?.instructions === true;
+const isInstructions = (turn: Turn) => turn.extras?.openai?.instructions === true;
 
 function instructionsOf({ turns }: Conversation): string | undefined {
   const parts = turns.find(isInstructions)?.parts;
@@ -261,27 +263,27 @@ function instructionsOf({ turns }: Conversation): string | undefined {
 }
 
 function encodeExtra(conversation: Conversation, dropped: Set<string>): JsonObject {
-  const n = conversation.extra?.openai?.n;
+  const n = conversation.extras?.openai?.n;
   if ((numberIn(n) ?? 1) > 1)
     throw new ProxyError("invalid_request", "`n` must be 1: this model gives one answer at a time.", { param: "n" });
-  const { verbosity, text, reasoning, tool_choice, stream_options, ...extra } = ownBag(
+  const { verbosity, text, reasoning, tool_choice, stream_options, ...extra } = ownExtras(
     conversation,
     chatOnly.request,
     dropped,
   );
   dropped.delete("n");
   // Usage is always told; the chat dialect's wish for it is granted.
-  const options = isObject(stream_options) ? rest(stream_options, new Set(["include_usage"])) : stream_options;
+  const options = isObject(stream_options) ? omit(stream_options, new Set(["include_usage"])) : stream_options;
   // A chat client's goes with its `logprobs`; here they are shown to who asks for them in this way.
   const { top_logprobs, ...others } = extra;
   const isShown = Array.isArray(extra.include) && extra.include.includes("message.output_text.logprobs");
   if (top_logprobs != null && !isShown) dropped.add("top_logprobs");
-  return said({ ...others, top_logprobs: isShown ? top_logprobs : undefined, stream_options: options });
+  return omitUndefined({ ...others, top_logprobs: isShown ? top_logprobs : undefined, stream_options: options });
 }
 
 function encodeInput(
   conversation: Conversation,
-  additional: Map<Place, JsonObject[]>,
+  additional: Map<ToolPlace, JsonObject[]>,
   dropped: Set<string>,
 ): JsonObject[] {
   const items: JsonObject[] = [];
@@ -298,11 +300,11 @@ function encodeInput(
 }
 
 function encodeTurn(turn: Turn, writing: Writing, items: JsonObject[]): void {
-  const { instructions, role, ...bag } = ownBag(turn, chatOnly.turn, writing.dropped);
+  const { instructions, role, ...extras } = ownExtras(turn, chatOnly.turn, writing.dropped);
   let content: JsonObject[] = [];
   const endMessage = () => {
     if (content.length > 0)
-      items.push({ ...bag, type: "message", role: role === "developer" ? role : turn.role, content });
+      items.push({ ...extras, type: "message", role: role === "developer" ? role : turn.role, content });
     content = [];
   };
   for (const part of turn.parts) {
@@ -310,7 +312,7 @@ function encodeTurn(turn: Turn, writing: Writing, items: JsonObject[]): void {
       content.push(encodeContent(part, textTypes[turn.role], writing.dropped));
       continue;
     }
-    const isPiece = part.kind === "foreign" && part.extra?.openai?.content === true;
+    const isPiece = part.kind === "foreign" && part.extras?.openai?.content === true;
     if (!isPiece) endMessage();
     const item = encodeItem(part, writing);
     if (item) (isPiece ? content : items).push(item);
@@ -320,31 +322,31 @@ function encodeTurn(turn: Turn, writing: Writing, items: JsonObject[]): void {
 
 function encodeReasoning(conversation: Conversation, model: ModelFacts): JsonObject | undefined {
   const { reasoning } = conversation;
-  const extra = conversation.extra?.openai?.reasoning;
+  const extra = conversation.extras?.openai?.reasoning;
   // A word that was said goes as it is: what the model makes of it is judged, and told, with the other limits.
   const effort = reasoning?.effort ?? effortOf(reasoning, model);
-  const wire = said({ ...(isObject(extra) ? extra : {}), effort, summary: reasoning?.summary });
+  const wire = omitUndefined({ ...(isObject(extra) ? extra : {}), effort, summary: reasoning?.summary });
   return Object.keys(wire).length > 0 ? wire : undefined;
 }
 
-function encodeWords({ format, extra }: Conversation): JsonObject | undefined {
+function encodeWords({ format, extras: extra }: Conversation): JsonObject | undefined {
   const text = isObject(extra?.openai?.text) ? extra.openai.text : {};
   const verbosity = extra?.openai?.verbosity;
-  const wire = said({ ...text, format: format ? encodeFormat(format, text.format) : text.format, verbosity });
+  const wire = omitUndefined({ ...text, format: format ? encodeFormat(format, text.format) : text.format, verbosity });
   return Object.keys(wire).length > 0 ? wire : undefined;
 }
 
-function encodeFormat({ name, description, schema, strict }: Format, extra: unknown): JsonObject {
+function encodeFormat({ name, description, schema, strict }: ResponseFormat, extra: unknown): JsonObject {
   const others = isObject(extra) ? extra : {};
   if (schema === undefined) return { ...others, type: "json_object" };
-  return said({ ...others, type: "json_schema", name: name ?? "reply", description, schema, strict });
+  return omitUndefined({ ...others, type: "json_schema", name: name ?? "reply", description, schema, strict });
 }
 
 // ── The request's echo in its reply ──
 
 /** The members of a reply that repeat what was asked. */
 export function echoOf(asked: Conversation): JsonObject {
-  const extra = asked.extra?.openai ?? {};
+  const extra = asked.extras?.openai ?? {};
   return {
     instructions: instructionsOf(asked) ?? null,
     max_output_tokens: asked.maxTokens ?? null,

@@ -5,23 +5,23 @@
 
 import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
-import type { Wishes } from "../codec";
+import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
-import { said } from "../hub/json";
+import { omitUndefined } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
-import { inOrder, type Rule } from "../hub/rules";
+import { applyInOrder, type Rule } from "../hub/rules";
 import { isPacked } from "../hub/signature";
 import { type FittedWire, fitWire } from "../hub/tools";
 
-const rules: Record<string, Rule<[model: ModelFacts, wishes: Wishes]>> = {
+const rules: Record<string, Rule<[model: ModelFacts, wishes: TranslationOptions]>> = {
   "model-name": (body, model) => (body.model === model.id ? undefined : { model: model.id }),
   store: (body) => (body.store === false ? undefined : { store: false }),
   "include-reasoning": includeReasoning,
   "service-tier": (body) => ("service_tier" in body ? { service_tier: undefined } : undefined),
   background: (body) => ("background" in body ? { background: undefined } : undefined),
   "image-generation": (body) => withoutTools(body, isImageGeneration),
-  "web-search": (body, _, wishes) => (wishes.webSearch ? undefined : withoutTools(body, isWebSearch)),
+  "web-search": (body, _, options) => (options.webSearch ? undefined : withoutTools(body, isWebSearch)),
   "empty-tools": ({ tools }) => (Array.isArray(tools) && tools.length === 0 ? { tools: undefined } : undefined),
   "strict-default": (body) => eachTool(body, strictSaid),
   "item-reference": (body) => eachItem(body, (item) => (item.type === "item_reference" ? undefined : item)),
@@ -50,7 +50,7 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
   ],
 };
 
-export const applyRules = inOrder(rules, notes);
+export const applyRules = applyInOrder(rules, notes);
 
 /** What would need a memory of earlier replies, or a reply that outlives its request. */
 export function refuseStored(body: JsonObject): void {
@@ -184,7 +184,7 @@ function effort(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   if (wanted === undefined || !isObject(body.reasoning)) return undefined;
   const able = effortOf({ effort: wanted }, model);
   if (able === wanted) return undefined;
-  const reasoning = said({ ...body.reasoning, effort: able });
+  const reasoning = omitUndefined({ ...body.reasoning, effort: able });
   return { reasoning: Object.keys(reasoning).length > 0 ? reasoning : undefined };
 }
 

@@ -1,10 +1,10 @@
 /** Tools in the responses dialect: flat, or nested in namespaces, or brought along by an item of the input. */
 import { isObject, isSameJson } from "../../json";
-import type { Bag, Conversation, FreeformTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
+import type { Conversation, FreeformTool, FunctionTool, JsonObject, Tool, WithExtras } from "../hub/conversation";
 import { nameOf } from "../hub/foreign";
-import { arrayAt, objectAt, optionalBoolean, optionalText, rest, said, textAt } from "../hub/json";
-import { bagOf } from "../openai";
-import { chatOnly, ownBag, ownValue } from "./bag";
+import { arrayAt, objectAt, omit, omitUndefined, optionalBoolean, optionalText, textAt } from "../hub/json";
+import { extrasOf } from "../openai";
+import { chatOnly, ownExtras, ownValue } from "./extras";
 import { refuseForced } from "./rules";
 
 // ── Wire facts ──
@@ -18,7 +18,7 @@ const known = {
 // ── Decode ──
 
 /** The tools read so far. */
-export interface Toolbox {
+export interface ToolNames {
   tools: Tool[];
   /** Names taken in the hub. */
   taken: Set<string>;
@@ -29,7 +29,7 @@ export interface Toolbox {
 }
 
 /** Where the tools of an `additional_tools` item stood: before which turn. */
-export interface Place {
+export interface ToolPlace {
   at: number;
   /** The item without its tools. */
   item: JsonObject;
@@ -39,18 +39,18 @@ export interface Place {
 export const localName = "local name";
 
 /** Tools of a list. Their bag tells the list they are of: the namespace, the place of an item. */
-export function decodeTools(list: unknown[], path: string, box: Toolbox, bag: JsonObject): void {
+export function decodeTools(list: unknown[], path: string, box: ToolNames, extras: JsonObject): void {
   for (const [index, value] of list.entries()) {
     const at = `${path}[${index}]`;
     const tool = objectAt(value, at);
     const nested: unknown[] = tool.type === "namespace" && Array.isArray(tool.tools) ? tool.tools : [];
-    if (nested.length === 0) box.tools.push(decodeTool(tool, at, box, bag));
-    else decodeTools(nested, `${at}.tools`, box, { ...bag, namespace: rest(tool, known.namespace) ?? {} });
+    if (nested.length === 0) box.tools.push(decodeTool(tool, at, box, extras));
+    else decodeTools(nested, `${at}.tools`, box, { ...extras, namespace: omit(tool, known.namespace) ?? {} });
   }
 }
 
 /** Whether the list says a tool word for word as an earlier one has, as an item of the input may. */
-function isSaidAgain(tool: JsonObject, key: string, box: Toolbox): boolean {
+function isSaidAgain(tool: JsonObject, key: string, box: ToolNames): boolean {
   const known = box.said.get(key) ?? [];
   box.said.set(key, [...known, tool]);
   return known.some((each) => isSameJson(each, tool));
@@ -58,30 +58,31 @@ function isSaidAgain(tool: JsonObject, key: string, box: Toolbox): boolean {
 
 const namespaceOf = ({ namespace }: JsonObject): unknown => (isObject(namespace) ? namespace.name : undefined);
 
-function decodeTool(tool: JsonObject, path: string, box: Toolbox, list: JsonObject): Tool {
+function decodeTool(tool: JsonObject, path: string, box: ToolNames, list: JsonObject): Tool {
   if (tool.type !== "function" && tool.type !== "custom")
-    return { kind: "foreign", dialect: "responses", value: tool, ...bagOf(list) };
+    return { kind: "foreign", dialect: "responses", value: tool, ...extrasOf(list) };
   const local = textAt(tool.name, `${path}.name`);
   const namespace = namespaceOf(list);
   const repeats = isSaidAgain(tool, nameKey(local, namespace), box);
   const name = takeName(local, namespace, box, repeats);
   const description = optionalText(tool.description, `${path}.description`);
-  const bag = {
+  const extras = {
     ...(repeats ? { repeats } : {}),
-    ...bagOf({
-      ...rest(tool, known[tool.type]),
+    ...extrasOf({
+      ...omit(tool, known[tool.type]),
       ...list,
       ...(name === local ? {} : { [localName]: local }),
     }),
   };
-  if (tool.type === "custom") return { kind: "freeform", name, description, grammar: tool.format ?? undefined, ...bag };
+  if (tool.type === "custom")
+    return { kind: "freeform", name, description, grammar: tool.format ?? undefined, ...extras };
   // Not to say it and to say no is the same: see the rule `strict-default`.
   const strict = optionalBoolean(tool.strict, `${path}.strict`) || undefined;
-  return { kind: "function", name, description, schema: tool.parameters ?? undefined, strict, ...bag };
+  return { kind: "function", name, description, schema: tool.parameters ?? undefined, strict, ...extras };
 }
 
 /** The hub's name for the tool, which no other has; one that is repeated is called by its first. */
-function takeName(local: string, namespace: unknown, box: Toolbox, repeats: boolean): string {
+function takeName(local: string, namespace: unknown, box: ToolNames, repeats: boolean): string {
   const wanted = flatName(local, namespace);
   let name = wanted;
   for (let count = 2; box.taken.has(name); count++) name = `${wanted}_${count}`;
@@ -97,13 +98,13 @@ export const flatName = (local: string, namespace: unknown): string =>
 const nameKey = (local: string, namespace: unknown): string => JSON.stringify([namespace ?? "", local]);
 
 /** What the hub calls the tool that is called. */
-export const hubName = (local: string, namespace: unknown, box: Toolbox): string =>
+export const hubName = (local: string, namespace: unknown, box: ToolNames): string =>
   box.names.get(nameKey(local, namespace)) ?? flatName(local, namespace);
 
 /** The choice of a tool; one the hub has no word for rides in the bag. */
 export function decodeChoice(
   choice: unknown,
-  box: Toolbox,
+  box: ToolNames,
 ): Pick<Conversation, "toolChoice" | "allowedTools"> & { extra?: JsonObject } {
   if (choice == null) return {};
   if (choice === "auto" || choice === "none" || choice === "required") return { toolChoice: choice };
@@ -114,7 +115,7 @@ export function decodeChoice(
 }
 
 /** @throws ProxyError `invalid_request` naming the member. */
-function decodeAllowed(choice: JsonObject, box: Toolbox): Pick<Conversation, "toolChoice" | "allowedTools"> {
+function decodeAllowed(choice: JsonObject, box: ToolNames): Pick<Conversation, "toolChoice" | "allowedTools"> {
   const path = "tool_choice.tools";
   return {
     toolChoice: choice.mode === "required" ? "required" : "auto",
@@ -133,17 +134,22 @@ function decodeAllowed(choice: JsonObject, box: Toolbox): Pick<Conversation, "to
 export function encodeTools(
   conversation: Conversation,
   dropped: Set<string>,
-): { list: JsonObject[]; additional: Map<Place, JsonObject[]> } {
+): { list: JsonObject[]; additional: Map<ToolPlace, JsonObject[]> } {
   const list: JsonObject[] = [];
-  const additional = new Map<Place, JsonObject[]>();
+  const additional = new Map<ToolPlace, JsonObject[]>();
   let nest: { namespace: JsonObject; tools: JsonObject[] } | undefined;
   for (const tool of conversation.tools) {
-    const { namespace, additional_tools: place, [localName]: name, ...bag } = ownBag(tool, chatOnly.others, dropped);
+    const {
+      namespace,
+      additional_tools: place,
+      [localName]: name,
+      ...extras
+    } = ownExtras(tool, chatOnly.others, dropped);
     if (tool.kind === "foreign" && tool.dialect !== "responses") {
       dropped.add(nameOf(tool));
       continue;
     }
-    const wire = tool.kind === "foreign" ? ownValue(tool, dropped) : encodeTool(tool, name, bag);
+    const wire = tool.kind === "foreign" ? ownValue(tool, dropped) : encodeTool(tool, name, extras);
     if (!wire) continue;
     const tools = isPlace(place) ? (additional.get(place) ?? []) : list;
     if (isPlace(place)) additional.set(place, tools);
@@ -159,16 +165,23 @@ export function encodeTools(
   return { list, additional };
 }
 
-const isPlace = (value: unknown): value is Place =>
+const isPlace = (value: unknown): value is ToolPlace =>
   isObject(value) && typeof value.at === "number" && isObject(value.item);
 
-function encodeTool(tool: FunctionTool | FreeformTool, local: unknown, bag: JsonObject): JsonObject {
+function encodeTool(tool: FunctionTool | FreeformTool, local: unknown, extras: JsonObject): JsonObject {
   const { description } = tool;
   const name = typeof local === "string" ? local : tool.name;
   if (tool.kind === "freeform")
-    return said({ ...bag, type: "custom", name, description, format: flatGrammar(tool.grammar) });
+    return omitUndefined({ ...extras, type: "custom", name, description, format: flatGrammar(tool.grammar) });
   const strict = tool.strict ?? false;
-  return said({ ...bag, type: "function", name, description, parameters: objectSchema(tool.schema), strict });
+  return omitUndefined({
+    ...extras,
+    type: "function",
+    name,
+    description,
+    parameters: objectSchema(tool.schema),
+    strict,
+  });
 }
 
 /** The chat dialect has a grammar's members one level deeper. */
@@ -185,12 +198,12 @@ function objectSchema(schema: unknown): unknown {
 }
 
 /** A tool's name as the wire knows it: local, with its namespace beside it. */
-export function wireName(conversation: Conversation, call: { name: string } & Bag): JsonObject {
+export function wireName(conversation: Conversation, call: { name: string } & WithExtras): JsonObject {
   const tool = conversation.tools.find((each) => each.kind !== "foreign" && each.name === call.name);
-  const bag = tool?.extra?.openai ?? call.extra?.openai ?? {};
-  const namespace = isObject(bag.namespace) ? bag.namespace.name : bag.namespace;
-  const local = bag[localName];
-  return said({ name: typeof local === "string" ? local : call.name, namespace });
+  const extras = tool?.extras?.openai ?? call.extras?.openai ?? {};
+  const namespace = isObject(extras.namespace) ? extras.namespace.name : extras.namespace;
+  const local = extras[localName];
+  return omitUndefined({ name: typeof local === "string" ? local : call.name, namespace });
 }
 
 /** The choice of a tool. */
@@ -203,7 +216,7 @@ export function encodeChoice(conversation: Conversation): unknown {
     });
     return { type: "allowed_tools", mode: toolChoice ?? "auto", tools };
   }
-  if (toolChoice === undefined) return conversation.extra?.openai?.tool_choice;
+  if (toolChoice === undefined) return conversation.extras?.openai?.tool_choice;
   return typeof toolChoice === "string" ? toolChoice : namedTool(conversation, toolChoice.name);
 }
 

@@ -1,7 +1,7 @@
 /** What a reply of the responses dialect used. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { countIn, said } from "../hub/json";
+import { countIn, omitUndefined } from "../hub/json";
 import type { Usage } from "../hub/reply";
 
 /**
@@ -14,7 +14,7 @@ export function decodeUsage(response: JsonObject, event: JsonObject): Partial<Us
   const outputDetails = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {};
   // The charge stands beside the response in a stream, inside it in a full reply.
   const charge = [event.copilot_usage, response.copilot_usage].find(isObject);
-  return said({
+  return omitUndefined({
     input: countIn(usage.input_tokens),
     cachedInput: countIn(inputDetails.cached_tokens),
     cacheWrite: countIn(inputDetails.cache_write_tokens),
@@ -36,7 +36,7 @@ export function encodeUsage(
   if (input === undefined && output === undefined) return null;
   return {
     input_tokens: input ?? 0,
-    input_tokens_details: said({ cached_tokens: cachedInput ?? 0, cache_write_tokens: cacheWrite }),
+    input_tokens_details: omitUndefined({ cached_tokens: cachedInput ?? 0, cache_write_tokens: cacheWrite }),
     output_tokens: output ?? 0,
     output_tokens_details: reasoning === undefined && thought ? null : { reasoning_tokens: reasoning ?? 0 },
     total_tokens: (input ?? 0) + (output ?? 0),

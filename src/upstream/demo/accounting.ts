@@ -1,7 +1,7 @@
 /** What a request costs, and the three spellings of what is left: quota endpoint, response headers, stream snapshots. */
 import { type Allowance, type DemoAccount, resetDate, type World } from "./accounts";
-import type { Usage } from "./ask";
 import type { Model } from "./models";
+import type { Usage } from "./parse-prompt";
 import { type Json, refusal } from "./wire";
 
 /**

@@ -1,8 +1,8 @@
 /** Anthropic's own token counter, which has nothing to do with a Copilot account: POST /v1/messages/count_tokens. */
 import type { World } from "./accounts";
-import { tokens } from "./brain";
 import { readOrders } from "./faults";
 import { messages } from "./messages";
+import { tokens } from "./scripted-replies";
 import { anthropicInvalid, type Json, plain, string } from "./wire";
 
 /** The one key it accepts. */

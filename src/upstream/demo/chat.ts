@@ -1,9 +1,10 @@
 /** POST /chat/completions: what it reads and what it refuses. chat-voices.ts renders the answer. */
-import type { Ask, Tool } from "./ask";
-import { newestWords, ownWords } from "./brain";
-import { chatFrames, wholeChat } from "./chat-voices";
+
 import { type Dialect, modelRules, type Rule } from "./model-call";
-import { proves } from "./opaque";
+import type { Ask, Tool } from "./parse-prompt";
+import { chatFrames, wholeChat } from "./reply-variants";
+import { newestWords, ownWords } from "./scripted-replies";
+import { proves } from "./signatures";
 import { entry, invalid, type Json, number, record, records, refusal, string, weigh } from "./wire";
 
 const stopped = `data: ${JSON.stringify({ error: { code: "server_error", message: "DEMO: the model stopped working" } })}\n\n`;

@@ -4,11 +4,11 @@
  */
 
 import { type DemoAccount, type DeviceScript, demoAccounts, type World } from "./accounts";
-import type { Desk, Interceptor, Seen } from "./journal";
-import { listen } from "./listen";
+import type { Desk, Interceptor, Seen } from "./request-log";
 import { githubRoutes, modelRoutes } from "./routes";
+import { listen } from "./server";
 
-export type { Interceptor, Seen } from "./journal";
+export type { Interceptor, Seen } from "./request-log";
 
 export interface DemoOptions {
   /** Milliseconds between the events of a stream; 15. 0 in tests. */

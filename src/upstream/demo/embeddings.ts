@@ -1,21 +1,21 @@
 /** POST /embeddings: vectors from a hash, so that the same text always has the same one. */
 import { quotaHeaders } from "./accounting";
 import type { World } from "./accounts";
-import { tokens } from "./brain";
 import type { ModelCall } from "./model-call";
 import { modelFor } from "./models";
+import { tokens } from "./scripted-replies";
 import { invalid, number, string } from "./wire";
 
 export function embeddings(world: World, { account, body }: ModelCall): Response {
   const model = modelFor(world, account, string(body.model), "/embeddings");
   const { input, dimensions, encoding_format } = body;
-  const most = Number(model.traits.get("inputs") ?? 512);
+  const max = Number(model.traits.get("inputs") ?? 512);
   if (!Array.isArray(input) || !input.every((text): text is string => typeof text === "string"))
     throw invalid("invalid_request_body", "input must be an array of strings", "input");
-  if (input.length === 0 || input.length > most)
+  if (input.length === 0 || input.length > max)
     throw invalid(
       "invalid_request_body",
-      `input must have between 1 and ${most} items, but has ${input.length}`,
+      `input must have between 1 and ${max} items, but has ${input.length}`,
       "input",
     );
   if (input.some((text) => tokens(text) > 8191))

@@ -1,10 +1,10 @@
 /** Answers of /v1/messages. */
 import { copilotUsage } from "./accounting";
-import type { Call, Plan, Usage } from "./ask";
-import { pieces } from "./brain";
 import type { Scene } from "./model-call";
 import type { Model } from "./models";
-import { sign } from "./opaque";
+import type { Call, Plan, Usage } from "./parse-prompt";
+import { pieces } from "./scripted-replies";
+import { sign } from "./signatures";
 import type { Frame, Interjections } from "./stream";
 import { type Json, randomId, record } from "./wire";
 

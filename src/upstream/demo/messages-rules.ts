@@ -1,7 +1,8 @@
 /** What /v1/messages refuses, in the upstream's own words: clients mend themselves by these texts. */
-import { tokens } from "./brain";
+
 import { firstObjection, modelRules, type Rule, type View } from "./model-call";
-import { proves } from "./opaque";
+import { tokens } from "./scripted-replies";
+import { proves } from "./signatures";
 import { anthropicInvalid, type Json, list, number, Refusal, record, records, refusal, string } from "./wire";
 
 const betas = ["interleaved-thinking-2025-05-14", "context-management-2025-06-27", "advanced-tool-use-2025-11-20"];

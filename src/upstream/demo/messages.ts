@@ -1,9 +1,10 @@
 /** POST /v1/messages: what it reads. messages-rules.ts says what it refuses, message-events.ts renders the answer. */
-import type { Ask, Tool } from "./ask";
-import { newestWords, ownWords } from "./brain";
+
 import { messageFrames, messageInterjections, wholeMessage } from "./message-events";
 import { blocksOf, cacheMarks, messagesRules } from "./messages-rules";
 import type { Dialect } from "./model-call";
+import type { Ask, Tool } from "./parse-prompt";
+import { newestWords, ownWords } from "./scripted-replies";
 import { type Json, list, number, record, records, string, weigh } from "./wire";
 
 export const messages: Dialect = {

@@ -1,10 +1,10 @@
 /** One request to a model, from its headers to the end of its answer: the same way for the three dialects. */
 import { chargeRequest, chargeTokens, quotaHeaders } from "./accounting";
 import type { DemoAccount, World } from "./accounts";
-import type { Ask, Plan } from "./ask";
-import { answer, tokens } from "./brain";
 import { type Orders, readOrders } from "./faults";
 import { type Model, modelFor } from "./models";
+import type { Ask, Plan } from "./parse-prompt";
+import { answer, tokens } from "./scripted-replies";
 import { deliver, type Frame, type Interjections, nap } from "./stream";
 import { invalid, type Json, plain, type Refusal, refusal } from "./wire";
 

@@ -2,10 +2,10 @@
  * Answers of /responses. Every event spells the id of its item anew; clients can match events by `output_index` only.
  */
 import { copilotUsage, streamSnapshots } from "./accounting";
-import type { Call } from "./ask";
-import { pieces } from "./brain";
 import type { Scene } from "./model-call";
-import { encrypt, seal } from "./opaque";
+import type { Call } from "./parse-prompt";
+import { pieces } from "./scripted-replies";
+import { encrypt, seal } from "./signatures";
 import type { Frame, Interjections } from "./stream";
 import { type Json, list, randomId, record, records } from "./wire";
 

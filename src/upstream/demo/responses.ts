@@ -1,9 +1,10 @@
 /** POST /responses: what it reads and what it refuses. response-events.ts renders the answer. */
-import type { Ask, Tool } from "./ask";
-import { newestWords, ownWords } from "./brain";
+
 import { type Dialect, firstObjection, modelRules, type Rule, type View } from "./model-call";
-import { decrypt, unseal } from "./opaque";
+import type { Ask, Tool } from "./parse-prompt";
 import { responseFrames, responseInterjections, wholeResponse } from "./response-events";
+import { newestWords, ownWords } from "./scripted-replies";
+import { decrypt, unseal } from "./signatures";
 import { entry, invalid, type Json, number, type Refusal, record, records, refusal, string, weigh } from "./wire";
 
 export const responses: Dialect = {

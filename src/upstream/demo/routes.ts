@@ -1,14 +1,14 @@
 /** Which path is answered by whom. */
 import type { DemoAccount, World } from "./accounts";
 import { countTokens } from "./anthropic";
+import { admit } from "./auth";
 import { chat } from "./chat";
-import { admit } from "./door";
 import { embeddings } from "./embeddings";
 import { copilotUser, devicePage, exchangeToken, pollDeviceFlow, startDeviceFlow, whoAmI } from "./github";
-import type { Seen } from "./journal";
 import { messages } from "./messages";
 import { answerModelCall, type ModelCall } from "./model-call";
 import { acceptTerms, visibleModels, wireModel } from "./models";
+import type { Seen } from "./request-log";
 import { responses } from "./responses";
 import { plain, record, refusal } from "./wire";
 

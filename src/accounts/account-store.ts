@@ -1,0 +1,203 @@
+/** The saved accounts: one private file each, `accounts/<host>/<login>.json`, so that removing one is one unlink. */
+import { readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { checkEnterpriseHost } from "../config/environment";
+import { ensurePrivateFolder, readPrivate, removeLeftovers, writePrivate } from "../config/files";
+import { asProxyError, codeOf, ProxyError } from "../errors";
+import type { Logger } from "../logger";
+
+const savedAccount = z.object({
+  /**
+   * GitHub's own rule, the dashes at either end that old logins have, and the underscore of managed users; nothing in it can
+   * leave the folder.
+   */
+  login: z.string().regex(/^[A-Za-z0-9_-]{1,39}$/),
+  /** `github.com`, or a tenant's domain. */
+  host: z.string().transform((host) => checkEnterpriseHost("host", host)),
+  /** The sign-in app it came from: a known name or a client id. */
+  app: z.string().min(1).max(100),
+  mode: z.enum(["exchange", "direct"]),
+  githubToken: z
+    .string()
+    .trim()
+    .regex(/^[!-~]{4,1024}$/),
+  /** The order of registration: a ms timestamp, or one more than the newest account's where the clock was set back. */
+  addedAt: z.number(),
+});
+
+export type SavedAccount = z.infer<typeof savedAccount>;
+
+export interface AccountStore {
+  /** In the order of registration. Cheap, and reads the files each time; a broken one is skipped with one warning. */
+  load(): SavedAccount[];
+  /**
+   * Finds out whether an account of this host could be saved now: before a person is asked to approve one.
+   * @throws ProxyError `permission` or `internal` with what is wrong with the folder
+   */
+  prepare(host: string): void;
+  /** Saves the account, behind all others. The same person again keeps the place in the order and gets the new token: `replaced`. */
+  add(account: SavedAccount): "added" | "replaced";
+  /**
+   * Finds by 1-based index as `load` orders them, else by username. A number is an index as long as there is such an
+   * index, even where somebody is called so: `namesake` is that other account then, to be mentioned.
+   * @throws ProxyError `not_found`, or `invalid_request` when several hosts know the name
+   */
+  find(indexOrUsername: string): { found: SavedAccount; namesake?: SavedAccount };
+  /** Removes what {@link find} finds. @throws as it does */
+  remove(indexOrUsername: string): { removed: SavedAccount; namesake?: SavedAccount };
+  /** Changes when a saved account may have changed; cheap, and reads no file. */
+  stamp(): string;
+}
+
+/**
+ * @param folder Made when the first account is added.
+ * @param tighten Whether reading a file that others could read makes it private.
+ */
+export function openAccountStore(folder: string, logger: Logger, { tighten = true } = {}): AccountStore {
+  const warned = new Set<string>();
+
+  const load = () =>
+    folders(folder)
+      .flatMap((host) => files(join(folder, host)).map((file) => read(host, file)))
+      .filter((account) => account !== undefined)
+      .sort((a, b) => a.addedAt - b.addedAt || (a.login < b.login ? -1 : 1));
+
+  function read(host: string, file: string): SavedAccount | undefined {
+    const path = join(folder, host, file);
+    try {
+      const account = savedAccount.parse(JSON.parse(readPrivate(path, 64 * 1024, { tighten }) ?? ""));
+      if (pathOf(account) !== path)
+        throw new ProxyError("invalid_request", "It names another account than its file name.");
+      return account;
+    } catch (thrown) {
+      if (!warned.has(path)) logger.warn(`The saved account ${path} does not read and is left out: ${faultOf(thrown)}`);
+      warned.add(path);
+      return undefined;
+    }
+  }
+
+  function find(which: string): { found: SavedAccount; namesake?: SavedAccount } {
+    const accounts = load();
+    const named = accounts.filter(({ login }) => login.toLowerCase() === which.toLowerCase());
+    const byIndex = /^\d{1,6}$/.test(which) ? accounts[Number(which) - 1] : undefined;
+    if (!byIndex && named.length > 1)
+      throw new ProxyError(
+        "invalid_request",
+        `Accounts on ${named.length} hosts are called ${which}; remove one by its index.`,
+      );
+    const found = byIndex ?? named[0];
+    if (!found)
+      throw new ProxyError("not_found", `There is no account ${which.slice(0, 60)}; \`dragoman auth ls\` shows them.`);
+    return { found, namesake: byIndex && named.find((account) => account !== byIndex) };
+  }
+
+  const pathOf = ({ host, login }: SavedAccount) => join(folder, host, fileOf(login));
+
+  function makeFolders(host: string): void {
+    const warn = (sentence: string) => logger.warn(sentence);
+    for (const needed of [folder, join(folder, host)]) ensurePrivateFolder(needed, warn);
+    removeLeftovers(join(folder, host));
+  }
+
+  return {
+    load,
+    prepare(host) {
+      makeFolders(host);
+      // Named as what a killed process leaves behind, which the next sign-in takes away.
+      const trial = join(folder, host, `trial.tmp-${process.pid}-0`);
+      attempt("saved", () => writePrivate(trial, ""));
+      rmSync(trial, { force: true });
+    },
+    add(given) {
+      const account = check(given);
+      const path = pathOf(account);
+      const others = load();
+      const before = others.find((other) => pathOf(other) === path);
+      makeFolders(account.host);
+      // The clock may have been set back since the others were added.
+      const next = Math.max(account.addedAt, ...others.map(({ addedAt }) => addedAt + 1));
+      const kept = { ...account, addedAt: before?.addedAt ?? next };
+      attempt("saved", () => writePrivate(path, `${JSON.stringify(kept, null, 2)}\n`));
+      return before ? "replaced" : "added";
+    },
+    find,
+    remove(which) {
+      const { found, namesake } = find(which);
+      attempt("removed", () => rmSync(pathOf(found)));
+      return { removed: found, namesake };
+    },
+    stamp: () =>
+      folders(folder)
+        .flatMap((host) => files(join(folder, host)).map((file) => stampOf(join(folder, host, file))))
+        .join("\n"),
+  };
+}
+
+/** What Windows takes for a device, whatever follows the dot: `con.json` cannot be made there. */
+const device = /^(?:con|prn|aux|nul|com\d|lpt\d)$/;
+
+/** GitHub logins differ by more than case, and some disks do not tell the cases apart. No login has an `@`. */
+function fileOf(login: string): string {
+  const name = login.toLowerCase();
+  return `${device.test(name) ? "@" : ""}${name}.json`;
+}
+
+/** A saved file is always a new one: `writePrivate` never writes into the old. */
+function stampOf(path: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return `${path} ${stats?.ino} ${stats?.mtimeMs} ${stats?.size}`;
+}
+
+function check(given: SavedAccount): SavedAccount {
+  const read = savedAccount.safeParse(given);
+  if (read.success) return read.data;
+  throw new ProxyError("invalid_request", `The account cannot be saved: ${faultOf(read.error)}`);
+}
+
+function attempt(done: string, work: () => void): void {
+  try {
+    work();
+  } catch (cause) {
+    const code = codeOf(cause) && ` (${codeOf(cause)})`;
+    throw new ProxyError("internal", `The account could not be ${done}${code}: is the data folder writable?`, {
+      cause,
+    });
+  }
+}
+
+/** Names the field at fault, never its value. */
+function faultOf(thrown: unknown): string {
+  if (thrown instanceof z.ZodError) return `its ${thrown.issues[0]?.path.join(".") || "text"} is not valid.`;
+  if (thrown instanceof SyntaxError) return "it is not JSON.";
+  return asProxyError(thrown).message;
+}
+
+/** Also behind links: a person may keep the folder elsewhere. */
+const folders = (path: string) =>
+  entries(path)
+    .filter((entry) => entry.isDirectory() || (entry.isSymbolicLink() && isFolder(join(path, entry.name))))
+    .map(({ name }) => name);
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false; // a link that leads nowhere
+  }
+}
+
+const files = (path: string) =>
+  entries(path)
+    .map(({ name }) => name)
+    .filter((name) => name.endsWith(".json"));
+
+function entries(path: string) {
+  try {
+    return readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+  } catch (cause) {
+    const code = codeOf(cause);
+    if (code === "ENOENT" || code === "ENOTDIR") return []; // nobody has signed in yet
+    throw new ProxyError("internal", `The folder ${path} cannot be read (${code}).`, { cause });
+  }
+}

@@ -1,0 +1,144 @@
+/** The accounts as the owner sees them: whether each can serve, what is left of its quota, and what it was used for. */
+import type { Account, AccountState } from "../../accounts/account";
+import type { Quota } from "../../accounts/quota";
+import type { App } from "../../app";
+import { asProxyError } from "../../errors";
+import type { Totals } from "../../history/history";
+
+/** What nobody said is null, never 0. */
+export interface AccountItem {
+  account_id: string;
+  /** Tells it from another one of the same name: on another host, or a temporary one. */
+  account_key: string;
+  /** GitHub's word for the plan. */
+  account_type: string | null;
+  /** `github.com`, or an enterprise's own. */
+  host: string;
+  /** Given at start, and never saved. */
+  temporary: boolean;
+  runtime: {
+    /** Of `unit`. */
+    entitlement: number | null;
+    /** May be negative: GitHub counts on after the end. */
+    remaining: number | null;
+    unlimited: boolean;
+    /** A person must act. */
+    failed: boolean;
+  };
+  state: AccountState["name"];
+  /** When the state ends by itself; null when it does not. */
+  until_ms: number | null;
+  reason: string | null;
+  unit: Quota["unit"];
+  reset_at_ms: number | null;
+  /** More than the entitlement may be used, and is paid for. */
+  overage: boolean;
+  overage_count: number;
+  /** GitHub could not be asked: these are the last known numbers, of `updated_at_ms`. */
+  stale: boolean;
+  updated_at_ms: number | null;
+  /** Why it could not be asked. */
+  quota_error: string | null;
+  stats?: AccountStats;
+}
+
+/** Of the exchanges since then. */
+export interface AccountStats {
+  since_ms: number;
+  request_count: number;
+  error_count: number;
+  /** Input and output, as far as they are known; null when none are. */
+  tokens_total: number | null;
+  avg_duration_ms: number | null;
+  /** Of the newest one that is remembered, also when it was before. */
+  last_request_at_ms: number | null;
+}
+
+/** @param since With statistics of each account since then (ms). */
+export async function listAccounts(app: App, since?: number): Promise<AccountItem[]> {
+  const [items, stats] = await Promise.all([
+    Promise.all(app.accounts.map(showAccount)),
+    since === undefined ? undefined : statsSince(app, since),
+  ]);
+  return stats ? items.map((item) => ({ ...item, stats: stats(item) })) : items;
+}
+
+/** Milliseconds that a page waits for GitHub. */
+const timeoutMs = 3000;
+
+async function showAccount(account: Account): Promise<AccountItem> {
+  const { quota, error } = await quotaSoon(account);
+  const { name, until, reason } = account.state;
+  return {
+    account_id: account.id,
+    account_key: account.key,
+    account_type: quota?.plan ?? null,
+    host: account.host,
+    temporary: account.temporary,
+    runtime: {
+      entitlement: quota?.entitlement ?? null,
+      remaining: quota?.remaining ?? null,
+      unlimited: quota?.unlimited ?? false,
+      failed: name === "failed",
+    },
+    state: name,
+    until_ms: name === "failed" ? null : (until ?? null),
+    reason: reason ?? null,
+    unit: quota?.unit ?? "unknown",
+    reset_at_ms: quota?.resetAt ?? null,
+    overage: quota?.overage ?? false,
+    overage_count: quota?.overageCount ?? 0,
+    stale: error !== null || (quota?.stale ?? false),
+    updated_at_ms: quota?.at ?? null,
+    quota_error: error,
+  };
+}
+
+async function quotaSoon(account: Account): Promise<{ quota: Quota | undefined; error: string | null }> {
+  const asked = account.quota().then(
+    (quota) => ({ quota, error: null }),
+    (thrown) => ({ quota: account.knownQuota, error: asProxyError(thrown).message }),
+  );
+  let timer: Timer | undefined;
+  const late = new Promise<{ quota: Quota | undefined; error: string }>((resolve) => {
+    const tell = () => resolve({ quota: account.knownQuota, error: "GitHub takes its time to answer." });
+    timer = setTimeout(tell, timeoutMs);
+  });
+  return Promise.race([asked, late]).finally(() => clearTimeout(timer));
+}
+
+async function statsSince({ history, accounts }: App, since: number): Promise<(item: AccountItem) => AccountStats> {
+  const { groups } = await history.statistics({ from_ms: since }, ["account_key", "account_id"]);
+  const namesakes = (id: string) => accounts.filter((account) => account.id === id).length;
+  return ({ account_id, account_key }) => {
+    // Rows of before the key was kept are this account's where nobody else is called so.
+    const oldRows = namesakes(account_id) < 2 ? account_id : undefined;
+    const used = groups.filter(
+      ({ key }) => key.account_key === account_key || (key.account_key === null && key.account_id === oldRows),
+    );
+    const count = sumOf(used, (each) => each.request_count) ?? 0;
+    return {
+      since_ms: since,
+      request_count: count,
+      error_count: sumOf(used, (each) => each.error_count) ?? 0,
+      tokens_total: count === 0 ? 0 : sumOf(used, tokensOf),
+      avg_duration_ms: average(used, count),
+      last_request_at_ms: history.lastOf(account_key) ?? used[0]?.last_at_ms ?? null,
+    };
+  };
+}
+
+/** Of what is known; null where nothing is. */
+function sumOf(groups: Totals[], read: (totals: Totals) => number | null): number | null {
+  const known = groups.map(read).filter((value) => value !== null);
+  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
+}
+
+function average(groups: Totals[], count: number): number | null {
+  const sum = sumOf(groups, (each) => each.request_count * (each.avg_duration_ms ?? 0));
+  return count === 0 || sum === null ? null : Math.round(sum / count);
+}
+
+function tokensOf({ input_tokens, output_tokens }: Totals): number | null {
+  return input_tokens === null && output_tokens === null ? null : (input_tokens ?? 0) + (output_tokens ?? 0);
+}

@@ -1,0 +1,63 @@
+/** The config as the owner sees and changes it: secrets go in and never come out. */
+import type { App } from "../../app";
+import { bothSpelled, type Stored } from "../../config/patch";
+import { type Config, parseConfig } from "../../config/schema";
+import { configKeys, masked, valueAt } from "../../config/secrets";
+import { ProxyError } from "../../errors";
+import { readJson } from "../../relay/incoming";
+
+/** Bytes. */
+const bodyLimit = 1024 * 1024;
+
+/** `GET /api/admin/config`: every key with its value, where it comes from, and what a change must be made for. */
+export function showConfig({ config }: App): Response {
+  config.reload();
+  const { stored, revision, waiting, fault } = config;
+  const parsed = parseConfig(stored);
+  const shown = masked({ ...parsed, anthropicApiKey: parsed.anthropicApiKey ?? null });
+  const written = bothSpelled(stored);
+  const sources = configKeys
+    .filter(({ path }) => valueAt(shown, path) !== undefined)
+    .map(({ path }) => [path.join("."), valueAt(written, path) === undefined ? "default" : "stored"]);
+  return Response.json(
+    { config: shown, sources: Object.fromEntries(sources), revision, waiting, fault: fault ?? null },
+    { headers: { "cache-control": "no-store", etag: `"${revision}"` } },
+  );
+}
+
+/**
+ * `POST /api/admin/config`: the keys to change, each with its new value; null takes it back to its default. All of them
+ * hold from now on, or none does.
+ * @param exposed Others than this machine can reach us.
+ */
+export async function changeConfig(app: App, request: Request, exposed: boolean): Promise<Response> {
+  if (!/^application\/json\s*(?:;|$)/i.test(request.headers.get("content-type") ?? ""))
+    throw new ProxyError("unsupported_media", "A change of the config must come as `Content-Type: application/json`.");
+  const { revision, ...patch } = (await readJson(request, bodyLimit)).body;
+  await app.config.change(patch, {
+    revision: revisionFrom(revision, request.headers),
+    check: (next) => refuseOpening(app, next, patch, exposed),
+  });
+  return showConfig(app);
+}
+
+/** Of the body, or of the header that HTTP has for it. */
+function revisionFrom(member: unknown, headers: Headers): string | undefined {
+  if (typeof member === "string") return member;
+  if (member !== undefined)
+    throw new ProxyError("invalid_request", "revision: expected string.", { param: "revision" });
+  const tag = headers.get("if-match");
+  return tag === null || tag === "*" ? undefined : tag.replace(/^(?:W\/)?"(.*)"$/, "$1");
+}
+
+/** Who listens beyond this machine must not find the door open because the last key was taken away. */
+function refuseOpening(app: App, next: Config, patch: Stored, exposed: boolean): void {
+  const guarded = app.clientKeys.length > 0;
+  const open = next.auth.apiKeys.length === 0 && app.environment.clientKey === undefined;
+  if (exposed && guarded && open && Object.hasOwn(patch, "auth"))
+    throw new ProxyError(
+      "invalid_request",
+      "auth.apiKeys: removing the last client key would open the instance to every machine that reaches it; listen on this machine only first.",
+      { param: "auth.apiKeys" },
+    );
+}

@@ -1,0 +1,126 @@
+/** The history as the owner reads it. */
+import type { App } from "../../app";
+import { columnNames } from "../../history/entry";
+import type { Entry, Filters, Row } from "../../history/history";
+import type { InFlightRequest } from "../../history/in-flight";
+
+/** One try with one account; of a provider's, null. */
+export interface Attempt {
+  account: string | null;
+  status?: number;
+  error?: string;
+  ms: number;
+}
+
+/** An exchange that runs: what is known of it so far. */
+export type ShownRunning = Omit<InFlightRequest, "stream" | "attempts"> & { stream: boolean; attempts: Attempt[] };
+
+/** An exchange that has ended; `id` as soon as it has its row. */
+export type ShownEntry = Omit<Entry, "stream" | "attempts" | "tokens_estimated" | "fixups" | "dropped"> & {
+  id?: number;
+  stream: boolean;
+  attempts: Attempt[];
+  tokens_estimated: boolean;
+  fixups: string[];
+  dropped: string[];
+};
+
+export interface ShownPage {
+  items: ShownEntry[];
+  next_cursor_id: number | null;
+  has_more: boolean;
+}
+
+export function listRequests({ history }: App, filters: Filters, limit: number, cursor?: number): ShownPage {
+  const { items, ...rest } = history.list(filters, limit, cursor);
+  return { items: items.map(showEntry), ...rest };
+}
+
+/** By its id, running or ended. */
+export function findRequest(
+  { history, inFlight: live }: App,
+  requestId: string,
+): { item: ShownEntry; running: false } | { item: ShownRunning; running: true } | undefined {
+  const running = live.find(requestId);
+  if (running) return { item: showRunning(running), running: true };
+  let row = history.get(requestId);
+  // One that has just ended may wait for the disk.
+  if (!row && history.flush()) row = history.get(requestId);
+  return row && { item: showEntry(row), running: false };
+}
+
+export function showRunning(running: InFlightRequest): ShownRunning {
+  return { ...running, stream: running.stream === 1, attempts: JSON.parse(running.attempts) };
+}
+
+export function showEntry(entry: Entry | Row): ShownEntry {
+  return {
+    ...entry,
+    stream: entry.stream === 1,
+    tokens_estimated: entry.tokens_estimated === 1,
+    attempts: JSON.parse(entry.attempts),
+    fixups: JSON.parse(entry.fixups),
+    dropped: JSON.parse(entry.dropped),
+  };
+}
+
+export type ExportFormat = "csv" | "json";
+
+/** All matching rows as one text, read from disk as fast as it is taken away; other work has its turn between. */
+export function exportRequests({ history }: App, filters: Filters, format: ExportFormat): ReadableStream<Uint8Array> {
+  const { head, row, tail } = writers[format];
+  const encoder = new TextEncoder();
+  let text = head;
+  let cursor: number | undefined;
+  let first = true;
+  return new ReadableStream({
+    async pull(controller) {
+      await new Promise(setImmediate);
+      const { items, next_cursor_id } = history.list(filters, rowsAtOnce, cursor);
+      for (const item of items) {
+        text += row(showEntry(item), first);
+        first = false;
+      }
+      if (next_cursor_id === null) text += tail;
+      controller.enqueue(encoder.encode(text));
+      text = "";
+      if (next_cursor_id === null) controller.close();
+      else cursor = next_cursor_id;
+    },
+  });
+}
+
+const rowsAtOnce = 500;
+
+const csvColumns: (keyof ShownEntry)[] = ["id", ...columnNames];
+
+const writers: Record<ExportFormat, { head: string; row(entry: ShownEntry, first: boolean): string; tail: string }> = {
+  csv: {
+    head: ["started_at", ...csvColumns].join(","),
+    row(entry) {
+      const cells = csvColumns.map((name) => csvCell(entry[name]));
+      return `\r\n${[new Date(entry.started_at_ms).toISOString(), ...cells].join(",")}`;
+    },
+    tail: "\r\n",
+  },
+  json: {
+    head: "[",
+    row: (entry, first) => `${first ? "" : ","}\n${JSON.stringify(entry)}`,
+    tail: "\n]\n",
+  },
+};
+
+function csvCell(value: ShownEntry[keyof ShownEntry]): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number") return String(value);
+  const harmless = withoutFormulas(typeof value === "object" ? JSON.stringify(value) : String(value));
+  return /[",;\t\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+}
+
+/**
+ * A text that begins like a formula would be run by a spreadsheet: a quote before it keeps it a text. The same after what
+ * a spreadsheet of another language parts cells at (a semicolon, a tab, the end of a line), as quotes do not hold there.
+ * The signs are those of OWASP's "CSV Injection", and their full-width twins.
+ */
+const withoutFormulas = (text: string): string =>
+  text.replace(/^[\t\r]/, "'$&").replace(/(^|[;\t\r\n])([ "']*)(?=[=+\-@＝＋－＠])/g, "$1$2'");

@@ -1,0 +1,102 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** A change of the config, shown before it is made: each key as it is now and as it would be. */
+
+import { parseConfig } from "../../../config/schema";
+import { configKeys, valueAt } from "../../../config/secrets";
+import type { Stored } from "../../../config/store";
+import { plural } from "../../ui/format";
+import type { Markup } from "../../ui/jsx/jsx-runtime";
+import { FormTokenInput, type Frame, Page } from "../../ui/layout";
+import { Head } from "../../ui/lists";
+import { shownConfig } from "./form";
+import { pairLine } from "./pairs";
+
+interface Line {
+  name: string;
+  before: string[];
+  after: string[];
+}
+
+/** What is different, key by key; secrets by their masks. */
+export function difference(stored: Stored, next: Stored): Line[] {
+  const [before, after] = [parseConfig(stored), parseConfig(next)];
+  const [shownBefore, shownAfter] = [shownConfig(stored), shownConfig(next)];
+  return configKeys.flatMap(({ path }): Line[] => {
+    if (Bun.deepEquals(valueAt(before, path), valueAt(after, path))) return [];
+    return [
+      {
+        name: path.join("."),
+        before: linesOf(valueAt(shownBefore, path)),
+        after: linesOf(valueAt(shownAfter, path)),
+      },
+    ];
+  });
+}
+
+function linesOf(value: unknown): string[] {
+  if (value === undefined || value === null) return [];
+  if (Array.isArray(value)) return value.map(String);
+  if (typeof value === "object")
+    return Object.entries(value).map(([name, inner]) =>
+      typeof inner === "object" && inner !== null
+        ? `${name}: ${Object.entries(inner)
+            .map(([member, each]) => `${member} ${String(each)}`)
+            .join(", ")}`
+        : pairLine(name, String(inner)),
+    );
+  return [typeof value === "boolean" ? (value ? "on" : "off") : String(value)];
+}
+
+/** @param id The change's, as it is kept until it is confirmed. */
+export function Confirm({ frame, id, lines }: { frame: Frame; id: string; lines: Line[] }): Markup {
+  return (
+    <Page frame={frame} title="Is this right?" current="/admin/config">
+      <p class="lead">{plural(lines.length, "key")} will change, at once and for good.</p>
+      <table class="diff">
+        <caption class="hidden">What changes</caption>
+        <Head columns={["Key", "Now", "Then"]} />
+        <tbody>
+          {lines.map((line) => (
+            <tr>
+              <th scope="row">
+                <code>{line.name}</code>
+              </th>
+              <td data-label="Now">
+                <Side lines={line.before} other={line.after} />
+              </td>
+              <td data-label="Then">
+                <Side lines={line.after} other={line.before} isNew />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <form method="post" action="/admin/config/save" class="actions">
+        <FormTokenInput frame={frame} />
+        <input type="hidden" name="change" value={id} />
+        <button type="submit" class="primary">
+          Save
+        </button>
+        <a href={`/admin/config?change=${id}`} class="button">
+          Go back and edit
+        </a>
+        <a href="/admin/config" class="button">
+          Discard
+        </a>
+      </form>
+    </Page>
+  );
+}
+
+function Side({ lines, other, isNew = false }: { lines: string[]; other: string[]; isNew?: boolean }): Markup {
+  if (lines.length === 0) return <span class="soft">none</span>;
+  return (
+    <ul class="plain-list">
+      {lines.map((line) => {
+        const shown = line.slice(0, 300);
+        if (other.includes(line)) return <li class="soft">{shown}</li>;
+        return <li>{isNew ? <ins>{shown}</ins> : <del>{shown}</del>}</li>;
+      })}
+    </ul>
+  );
+}

@@ -1,0 +1,194 @@
+/** The config as a form: each key as a field with a text, read back as the value it stands for. */
+import { z } from "zod";
+import { configSchema, parseConfig } from "../../../config/schema";
+import { masked, valueAt } from "../../../config/secrets";
+import type { Stored } from "../../../config/store";
+import { ProxyError } from "../../../errors";
+import { pairIn, pairLine } from "./pairs";
+
+export interface FieldSchema {
+  type?: string;
+  description?: string;
+  default?: unknown;
+  secret?: boolean;
+  restart?: boolean;
+  enum?: string[];
+  minimum?: number;
+  maximum?: number;
+  properties?: Record<string, FieldSchema>;
+  additionalProperties?: FieldSchema | boolean;
+  items?: FieldSchema;
+}
+
+/** How a key is filled in. `lines`: one value each; `pairs`: `name = value` each, in quotes where needed; `entries`: a group of fields each. */
+export type FieldKind = "switch" | "choice" | "number" | "text" | "lines" | "pairs" | "entries" | "json";
+
+export interface Field {
+  /** `auth.apiKeys` */
+  name: string;
+  path: readonly string[];
+  kind: FieldKind;
+  schema: FieldSchema;
+}
+
+/** `vendorxApiKey` is another spelling of a key that has a field. */
+const leftOut = new Set(["vendorxApiKey"]);
+
+export const fields: readonly Field[] = fieldsIn(z.toJSONSchema(configSchema, { io: "input" }) as FieldSchema, []);
+
+function fieldsIn({ properties = {} }: FieldSchema, path: readonly string[]): Field[] {
+  return Object.entries(properties).flatMap(([key, schema]) => {
+    const inner = [...path, key];
+    if (schema.properties) return fieldsIn(schema, inner);
+    return leftOut.has(key) ? [] : [{ name: inner.join("."), path: inner, kind: kindOf(schema), schema }];
+  });
+}
+
+function kindOf({ type, enum: choices, items, additionalProperties }: FieldSchema): FieldKind {
+  if (choices) return "choice";
+  if (type === "boolean") return "switch";
+  if (type === "integer" || type === "number") return "number";
+  if (type === "string") return "text";
+  if (type === "array" && items?.type === "string") return "lines";
+  if (typeof additionalProperties === "object")
+    return additionalProperties.type === "string" ? "pairs" : additionalProperties.properties ? "entries" : "json";
+  return "json";
+}
+
+/** The config as it may be shown: secrets by their masks. */
+export const shownConfig = (stored: Stored): object => masked(parseConfig(stored));
+
+/** The form as it stands for a config. */
+export function formOf(config: object): URLSearchParams {
+  const form = new URLSearchParams();
+  for (const { name, path, kind, schema } of fields) {
+    const value = valueAt(config, path);
+    if (kind === "entries") writeEntries(form, name, schema, value as Record<string, Record<string, unknown>>);
+    else form.set(name, textOf(kind, value));
+  }
+  return form;
+}
+
+function textOf(kind: FieldKind, value: unknown): string {
+  if (value === undefined || value === null) return "";
+  if (kind === "switch") return value === true ? "on" : "";
+  if (kind === "lines") return (value as string[]).join("\n");
+  if (kind === "pairs")
+    return Object.entries(value)
+      .map(([name, each]) => pairLine(name, String(each)))
+      .join("\n");
+  return kind === "json" ? JSON.stringify(value, null, 2) : String(value);
+}
+
+function writeEntries(
+  form: URLSearchParams,
+  name: string,
+  schema: FieldSchema,
+  value: Record<string, Record<string, unknown>>,
+) {
+  for (const [at, [entry, inner]] of Object.entries(value ?? {}).entries()) {
+    form.set(`${name}.${at}.name`, entry);
+    for (const member of Object.keys(membersOf(schema)))
+      form.set(`${name}.${at}.${member}`, String(inner[member] ?? ""));
+  }
+}
+
+/** What an entry is made of, besides its name. */
+export const membersOf = ({ additionalProperties }: FieldSchema): Record<string, FieldSchema> =>
+  (typeof additionalProperties === "object" ? additionalProperties.properties : undefined) ?? {};
+
+/** How many entries a form has fields for, filled in or not. */
+export function entriesIn(form: URLSearchParams, name: string): number {
+  const numbers = [...form.keys()].flatMap((key) => (key.startsWith(`${name}.`) ? Number(key.split(".")[1]) : []));
+  return Math.min(1_001, Math.max(-1, ...numbers.filter(Number.isInteger)) + 1);
+}
+
+/**
+ * What a form changes, as a patch: keys whose field says something else than the config, null for those that are back at
+ * their default.
+ * @throws ProxyError `invalid_request` for a text that stands for no value.
+ */
+export function patchFrom(form: URLSearchParams, config: object): Stored {
+  const patch: Record<string, unknown> = {};
+  for (const field of fields) {
+    const { path, name } = field;
+    const value = valueIn(form, field);
+    if (Bun.deepEquals(value, valueAt(config, path))) continue;
+    const isDefault = value === undefined || Bun.deepEquals(value, field.schema.default);
+    const [member, inner] = path;
+    if (inner === undefined) patch[name] = isDefault ? null : value;
+    // A key within a group: the group is sent as a whole.
+    else
+      patch[member!] = { ...(valueAt(config, [member!]) as object), [inner]: isDefault ? field.schema.default : value };
+  }
+  return patch;
+}
+
+function valueIn(form: URLSearchParams, { name, kind, schema }: Field): unknown {
+  const text = (form.get(name) ?? "").replaceAll("\r\n", "\n");
+  switch (kind) {
+    case "switch":
+      return text !== "";
+    case "number":
+      // Whatever is no number is left for the schema to name.
+      return text.trim() === "" ? undefined : Number.isNaN(Number(text)) ? text : Number(text);
+    case "lines":
+      return linesOf(text);
+    case "pairs":
+      return pairsOf(text, name);
+    case "entries":
+      return entriesOf(form, name, schema);
+    case "json":
+      return jsonOf(text, name);
+    default:
+      return text.trim() === "" ? undefined : text.trim();
+  }
+}
+
+const linesOf = (text: string) =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
+
+function pairsOf(text: string, param: string): Record<string, string> {
+  const pairs = linesOf(text).map((line) => {
+    const read = pairIn(line);
+    if (!read) throw unreadable(param, `each line must read \`name = value\`, unlike \`${line.slice(0, 60)}\``);
+    return [read.name, read.value] as const;
+  });
+  const twice = pairs.find(([name], at) => pairs.findIndex(([other]) => other === name) !== at);
+  if (twice) throw unreadable(param, `\`${twice[0].slice(0, 60)}\` is said twice`);
+  return Object.fromEntries(pairs);
+}
+
+function entriesOf(form: URLSearchParams, name: string, schema: FieldSchema): Record<string, Record<string, string>> {
+  const entries: Record<string, Record<string, string>> = Object.create(null);
+  const members = membersOf(schema);
+  for (let at = 0; at < entriesIn(form, name); at += 1) {
+    const field = (member: string) => (form.get(`${name}.${at}.${member}`) ?? "").trim();
+    const filled = Object.keys(members).filter((member) => field(member) !== "");
+    const isBlank = field("name") === "" && filled.every((member) => isPreset(members[member]!, field(member)));
+    if (isBlank || form.has(`${name}.${at}.remove`)) continue;
+    if (field("name") === "") throw unreadable(name, "one of them has no name");
+    if (Object.hasOwn(entries, field("name")))
+      throw unreadable(name, `\`${field("name").slice(0, 60)}\` is there twice`);
+    entries[field("name")] = Object.fromEntries(filled.map((member) => [member, field(member)]));
+  }
+  return { ...entries };
+}
+
+/** A choice always says something, also in a group nobody has filled in. */
+const isPreset = ({ enum: choices, default: preset }: FieldSchema, value: string): boolean =>
+  choices !== undefined && value === (preset ?? choices[0]);
+
+function jsonOf(text: string, param: string): unknown {
+  if (text.trim() === "") return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw unreadable(param, "is no JSON");
+  }
+}
+
+const unreadable = (param: string, why: string) => new ProxyError("invalid_request", `${param}: ${why}.`, { param });

@@ -1,0 +1,163 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** The config: every key with what it means; a change is shown before it is made, and made as by the admin API. */
+
+import { bothSpelled, patched } from "../../../config/patch";
+import { valueAt } from "../../../config/secrets";
+import { asProxyError, type ProxyError } from "../../../errors";
+import { changeConfig } from "../../api/config";
+import { Sentence } from "../../ui/format";
+import type { Markup } from "../../ui/jsx/jsx-runtime";
+import { FormTokenInput, Page } from "../../ui/layout";
+import { html, type PageContext, redirect } from "../../ui/page-context";
+import { Confirm, difference } from "./confirm";
+import { FieldRow } from "./fields";
+import { entriesIn, type Field, fields, formOf, membersOf, patchFrom, shownConfig } from "./form";
+
+export function configPage({ app, frame, url, changes }: PageContext): Markup {
+  const { config } = app;
+  config.reload();
+  const before = changes.get(url.searchParams.get("change"));
+  const saved = (url.searchParams.get("saved") ?? "")
+    .split(",")
+    .filter((name) => fields.some((field) => field.path[0] === name));
+  return (
+    <Form
+      context={{ app, frame }}
+      form={before ? withoutSecrets(before.form) : formOf(shownConfig(config.stored))}
+      saved={saved}
+      unchanged={url.searchParams.has("unchanged")}
+    />
+  );
+}
+
+/** The change as it would be, before it is made. */
+export function confirmConfig({ app, frame, form, changes }: PageContext): Response {
+  const { config } = app;
+  try {
+    config.reload();
+    const patch = patchFrom(form, shownConfig(config.stored));
+    if (Object.keys(patch).length === 0) return redirect("/admin/config?unchanged=1");
+    const next = patched(config.stored, patch);
+    const id = changes.put({ patch, revision: config.revision, form });
+    return html(<Confirm frame={frame} id={id} lines={difference(config.stored, next)} />);
+  } catch (thrown) {
+    return again(asProxyError(thrown), { app, frame }, form);
+  }
+}
+
+export async function saveConfig({ app, frame, request, form, exposed, changes }: PageContext): Promise<Response> {
+  const id = form.get("change") ?? "";
+  const change = changes.get(id);
+  if (!change) return redirect("/admin/config?unchanged=1");
+  const body = JSON.stringify({ ...change.patch, revision: change.revision });
+  const headers = { "content-type": "application/json" };
+  try {
+    await changeConfig(app, new Request(request.url, { method: "POST", headers, body }), exposed);
+  } catch (thrown) {
+    return again(asProxyError(thrown), { app, frame }, withoutSecrets(change.form));
+  }
+  changes.drop(id);
+  return redirect(`/admin/config?saved=${Object.keys(change.patch).join(",")}`);
+}
+
+const again = (fault: ProxyError, context: Pick<PageContext, "app" | "frame">, form: URLSearchParams) =>
+  html(<Form context={context} form={form} fault={fault} />, fault.status);
+
+/** A secret that was typed is typed again: it is not sent back to the browser. */
+function withoutSecrets(form: URLSearchParams): URLSearchParams {
+  const shown = new URLSearchParams(form);
+  const isMasked = (line: string) => line.trim() === "" || line.startsWith("…");
+  for (const { name, kind, schema } of fields) {
+    if (schema.secret) shown.set(name, (form.get(name) ?? "").split(/\r?\n/).filter(isMasked).join("\n"));
+    if (kind !== "entries") continue;
+    for (let at = 0; at < entriesIn(form, name); at += 1)
+      for (const [member, { secret }] of Object.entries(membersOf(schema)))
+        if (secret && !isMasked(form.get(`${name}.${at}.${member}`) ?? "")) shown.set(`${name}.${at}.${member}`, "");
+  }
+  return shown;
+}
+
+interface FormProps {
+  context: Pick<PageContext, "app" | "frame">;
+  form: URLSearchParams;
+  fault?: ProxyError;
+  saved?: string[];
+  unchanged?: boolean;
+}
+
+function Form({ context: { app, frame }, form, fault, saved = [], unchanged }: FormProps): Markup {
+  const { stored, waiting, fault: fileFault } = app.config;
+  const written = bothSpelled(stored);
+  return (
+    <Page frame={frame} title="Config" current="/admin/config">
+      <p class="lead">
+        Kept in <code>config.json</code>. A change is shown to you once more before it is made, and holds at once.
+      </p>
+      {saved.length > 0 && (
+        <p class="note good" role="status">
+          Saved: {saved.join(", ")}.
+        </p>
+      )}
+      {unchanged && (
+        <p class="note info" role="status">
+          Nothing was changed.
+        </p>
+      )}
+      {fault && (
+        <div class="note bad" role="alert">
+          <strong>Nothing was changed.</strong> <Sentence of={fault.message} />
+        </div>
+      )}
+      {fileFault && (
+        <p class="note bad">
+          <strong>The file does not hold.</strong> {fileFault} What held before goes on.
+        </p>
+      )}
+      {waiting.length > 0 && (
+        <p class="note info">{waiting.join(", ")} was edited in the file and counts from the next start.</p>
+      )}
+      <form method="post" action="/admin/config" class="config" autocomplete="off">
+        <FormTokenInput frame={frame} />
+        {groups.map(({ title, names }) => (
+          <fieldset class="card">
+            <legend>{title}</legend>
+            {fieldsOf(names).map((field) => (
+              <FieldRow
+                field={field}
+                form={form}
+                isSet={valueAt(written, field.path) !== undefined}
+                isWrong={fault !== undefined && isAbout(fault.details.param, field)}
+              />
+            ))}
+          </fieldset>
+        ))}
+        <div class="actions">
+          <button type="submit" class="primary">
+            Show what changes
+          </button>
+          <a href="/admin/config" class="button">
+            Start over
+          </a>
+        </div>
+      </form>
+    </Page>
+  );
+}
+
+/** Only an order for the eye: what is named nowhere stands in the last group. */
+const groups: { title: string; names: string[] | "others" }[] = [
+  { title: "Access", names: ["auth.apiKeys", "allowedHosts", "allowedOrigins"] },
+  { title: "Routing", names: ["modelAliases", "accountAffinity", "freeModelRouting", "useResponsesApiWebSearch"] },
+  { title: "Other upstreams", names: ["providers"] },
+  { title: "History and log", names: ["retentionDays", "maxRows", "logLevel"] },
+  { title: "More", names: "others" },
+];
+
+function fieldsOf(names: string[] | "others"): Field[] {
+  if (names !== "others") return names.flatMap((name) => fields.find((field) => field.name === name) ?? []);
+  const elsewhere = groups.flatMap((group) => (group.names === "others" ? [] : group.names));
+  return fields.filter(({ name }) => !elsewhere.includes(name));
+}
+
+const isAbout = (param: string | undefined, { name }: Field) =>
+  param !== undefined && (param === name || param.startsWith(`${name}.`) || param.startsWith(`${name}[`));

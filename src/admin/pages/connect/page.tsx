@@ -1,0 +1,172 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** How each client is pointed here, filled in with this address, and whether it was seen. */
+import type { App } from "../../../app";
+import type { Client, Connection, Snippet } from "../../../clients/client";
+import { type ClientId, clientIds, clientOf, snippetsOf } from "../../../clients/index";
+import { type Choice, chooseModels, unknownModels } from "../../../clients/models";
+import type { Group } from "../../../history/history";
+import { type ModelItem, modelItems } from "../../api/models";
+import { Ago, plural, Value } from "../../ui/format";
+import type { Markup } from "../../ui/jsx/jsx-runtime";
+import { Page } from "../../ui/layout";
+import { requestsPath } from "../../ui/links";
+import type { PageContext } from "../../ui/page-context";
+import { type StreamedPage, slot } from "../../ui/streamed-page";
+
+export function connectPage({ app, frame, url }: PageContext): StreamedPage {
+  const needsKey = app.clientKeys.length > 0;
+  return {
+    page: (
+      <Page frame={frame} title="Connect" current="/admin/connect">
+        <p class="lead">
+          Point a client at <code>{url.origin}</code>
+          {needsKey ? (
+            <>
+              , with one of your {plural(app.clientKeys.length, "client key")} in the place of <code>{keyPlace}</code>.
+            </>
+          ) : (
+            <>. No key is asked for on this machine; most clients want one all the same, so any word does.</>
+          )}
+        </p>
+        {slot}
+      </Page>
+    ),
+    parts: [() => cards(app, url.origin, needsKey ? keyPlace : undefined)],
+  };
+}
+
+const keyPlace = "YOUR_CLIENT_KEY";
+
+async function cards(app: App, url: string, key: string | undefined): Promise<Markup> {
+  const now = app.now();
+  const [models, { groups }] = await Promise.all([modelsSoon(app), app.history.statistics({}, ["client_name"])]);
+  const choice = choiceOf(models);
+  return (
+    <>
+      {!choice && (
+        <p class="note info">
+          The model list cannot be had now, so <code>MODEL</code> stands in its place.
+        </p>
+      )}
+      <div class="guides">
+        {clientIds.map((id) => (
+          <Guide
+            id={id}
+            client={clientOf(id)}
+            place={{ url, key, models: choice ?? unknownModels }}
+            seen={groups.filter(({ key: { client_name } }) => clientOf(id).known.test(client_name ?? ""))}
+            now={now}
+          />
+        ))}
+      </div>
+    </>
+  );
+}
+
+async function modelsSoon(app: App): Promise<ModelItem[]> {
+  let timer: Timer | undefined;
+  const late = new Promise<ModelItem[]>((resolve) => {
+    timer = setTimeout(resolve, 2_000, []);
+  });
+  return Promise.race([modelItems(app).catch(() => []), late]).finally(() => clearTimeout(timer));
+}
+
+function choiceOf(models: ModelItem[]): Choice | undefined {
+  const usable = models.filter(({ enabled, kind }) => enabled && kind === "chat");
+  return chooseModels(
+    usable.map(({ id, name, endpoints, price, preview, picked, supports, limits }) => ({
+      id,
+      name,
+      endpoints,
+      premium: price.premium,
+      units: price.units,
+      preview,
+      picked,
+      tools: supports.tools,
+      vision: supports.vision,
+      reasoning:
+        supports.adaptive_thinking || supports.thinking_budget !== null || supports.reasoning_efforts.length > 0,
+      context: limits.context ?? undefined,
+      prompt: limits.prompt ?? undefined,
+      output: limits.output ?? undefined,
+    })),
+  );
+}
+
+interface GuideProps {
+  id: ClientId;
+  client: Client;
+  place: Connection;
+  seen: Group[];
+  now: number;
+}
+
+function Guide({ id, client, place, seen, now }: GuideProps): Markup {
+  const { name, speaks } = client;
+  const { note } = client.setUp(place);
+  const last = Math.max(...seen.map(({ last_at_ms }) => last_at_ms ?? 0), 0);
+  const newest = seen.find(({ last_at_ms }) => last_at_ms === last);
+  return (
+    <article class="card guide" aria-labelledby={`guide-${id}`}>
+      <header>
+        <h2 id={`guide-${id}`}>{name}</h2>
+        {newest ? (
+          <a class="badge good" href={requestsPath({ client_name: newest.key.client_name ?? null })}>
+            seen <Ago at={last} now={now} />
+          </a>
+        ) : (
+          <span class="badge idle">not seen yet</span>
+        )}
+      </header>
+      <p class="soft">
+        speaks {speaks}
+        {newest && (
+          <>
+            {" "}
+            · last as <Value of={newest.key.client_name} max={30} />
+          </>
+        )}
+      </p>
+      {client.file && (
+        <p class="soft">
+          <code>dragoman connect {id} --write</code> puts this into its file and tries it; <code>--undo</code> takes it
+          back.
+        </p>
+      )}
+      {snippetsOf(client, place).map((snippet, at) => (
+        <SnippetBlock
+          id={`${id}-${at}`}
+          client={name}
+          snippet={snippet}
+          open={at === 0 && snippet.text.length < openBelow}
+        />
+      ))}
+      {note && <p class="soft">{note}</p>}
+    </article>
+  );
+}
+
+/** Characters; a longer one is opened by who wants it. */
+const openBelow = 1500;
+
+const SnippetBlock = ({
+  id,
+  client,
+  snippet,
+  open,
+}: {
+  id: string;
+  client: string;
+  snippet: Snippet;
+  open: boolean;
+}) => (
+  <details class="snippet" open={open}>
+    <summary>{snippet.name}</summary>
+    <div class="code">
+      <pre id={id}>{snippet.text}</pre>
+      <button type="button" class="quiet" data-copy={id} hidden aria-label={`Copy for ${client}, ${snippet.name}`}>
+        Copy
+      </button>
+    </div>
+  </details>
+);

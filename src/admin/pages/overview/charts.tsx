@@ -1,0 +1,193 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** The charts of the first page: what was used by day and model, by hour, and by client. */
+import type { Group, Statistics, Totals } from "../../../history/history";
+import { type Column, StackedBars } from "../../ui/chart";
+import { dayMs, hourMs, isoDay, startOfDay, startOfHour } from "../../ui/days";
+import {
+  clock,
+  compact,
+  day,
+  formatCount,
+  formatCredits,
+  percent,
+  plural,
+  significant,
+  Unknown,
+  Value,
+} from "../../ui/format";
+import type { Markup } from "../../ui/jsx/jsx-runtime";
+import { requestsPath } from "../../ui/links";
+import { Head } from "../../ui/lists";
+
+/** What a chart can show of its requests. */
+interface Measure {
+  label: string;
+  of(totals: Totals): number | null;
+  tell(value: number): string;
+  unit: string;
+}
+
+export const chartMeasures: Record<string, Measure> = {
+  credits: { label: "AI credits", unit: "credits", of: ({ nano_credits }) => nano_credits, tell: formatCredits },
+  premium: {
+    label: "Premium requests",
+    unit: "premium requests",
+    of: ({ premium_units }) => premium_units,
+    tell: significant,
+  },
+  tokens: {
+    label: "Tokens",
+    unit: "tokens",
+    of: ({ input_tokens, output_tokens }) =>
+      input_tokens === null && output_tokens === null ? null : (input_tokens ?? 0) + (output_tokens ?? 0),
+    tell: compact,
+  },
+  requests: { label: "Requests", unit: "requests", of: ({ request_count }) => request_count, tell: compact },
+};
+
+/** What was asked for, else the first that says something. */
+export function measureFor(asked: string | null, totals: Totals): string {
+  if (asked !== null && Object.hasOwn(chartMeasures, asked)) return asked;
+  return Object.keys(chartMeasures).find((name) => (chartMeasures[name]!.of(totals) ?? 0) > 0) ?? "requests";
+}
+
+/** Models that have a colour of their own. */
+const maxSeries = 6;
+
+interface ByDayProps {
+  statistics: Statistics;
+  measure: Measure;
+  /** When the first of the days began. */
+  first: number;
+  days: number;
+  now: number;
+}
+
+export function ByDay({ statistics, measure, first, days, now }: ByDayProps): Markup {
+  const sums = new Map<string | null, number>();
+  for (const { key, ...totals } of statistics.groups)
+    sums.set(key.upstream_model ?? null, (sums.get(key.upstream_model ?? null) ?? 0) + (measure.of(totals) ?? 0));
+  const ordered = [...sums].sort(([, a], [, b]) => b - a).filter(([, sum]) => sum > 0);
+  const named = ordered.slice(0, ordered.length > maxSeries ? maxSeries : undefined);
+  const left = ordered.slice(named.length);
+  const series = [
+    ...named.map(([model, sum]) => ({
+      name: model ?? "no model",
+      told: measure.tell(sum),
+      href: requestsPath({ upstream_model: model, from_ms: first }),
+    })),
+    ...(left.length > 0
+      ? [
+          {
+            name: plural(left.length, "other model"),
+            told: measure.tell(left.reduce((all, [, sum]) => all + sum, 0)),
+            rest: true,
+          },
+        ]
+      : []),
+  ];
+  const step = Math.ceil(days / 7);
+  const byDay = Map.groupBy(statistics.groups, ({ key }) => key.day ?? "");
+  const columns = Array.from({ length: days }, (_, at): Column => {
+    const from = startOfDay(now, days - 1 - at);
+    const groups = byDay.get(isoDay(from)) ?? [];
+    const sumOf = (models: readonly (string | null)[]) =>
+      groups
+        .filter(({ key }) => models.includes(key.upstream_model ?? null))
+        .reduce((sum, group) => sum + (measure.of(group) ?? 0), 0);
+    const values = [
+      ...named.map(([model]) => sumOf([model])),
+      ...(left.length > 0 ? [sumOf(left.map(([model]) => model))] : []),
+    ];
+    const requests = groups.reduce((sum, group) => sum + group.request_count, 0);
+    const sum = values.reduce((all, value) => all + value, 0);
+    return {
+      label: day(from, now),
+      short: (days - 1 - at) % step === 0 ? day(from, now) : "",
+      minor: (days - 1 - at) % (step * 3) !== 0,
+      href: requestsPath({ from_ms: from, to_ms: startOfDay(now, days - 2 - at) - 1 }),
+      values,
+      told: `${measure.tell(sum)} ${measure.unit}${measure.unit === "requests" ? "" : `, ${plural(requests, "request")}`}`,
+    };
+  });
+  return (
+    <StackedBars
+      caption={`${measure.label} by day and model, last ${days} days`}
+      series={series}
+      columns={columns}
+      format={measure.tell}
+      unit="All"
+    />
+  );
+}
+
+export function ByHour({ statistics, now }: { statistics: Statistics; now: number }): Markup {
+  const byHour = new Map(statistics.groups.map((group) => [group.filters.from_ms, group]));
+  const { request_count: all, error_count: failed } = statistics.totals;
+  const columns = Array.from({ length: 24 }, (_, at): Column => {
+    const from = startOfHour(now) - (23 - at) * hourMs;
+    const group = [...byHour].find(([start]) => start !== undefined && start >= from && start < from + hourMs)?.[1];
+    const errors = group?.error_count ?? 0;
+    const good = (group?.request_count ?? 0) - errors;
+    return {
+      label: `${clock(from)} to ${clock(from + hourMs)}`,
+      short: (23 - at) % 6 === 0 ? clock(from) : "",
+      href: requestsPath({ from_ms: from, to_ms: from + hourMs - 1 }),
+      values: [good, errors],
+      told: `${good} succeeded, ${errors} failed`,
+    };
+  });
+  return (
+    <StackedBars
+      caption="Requests by hour, last 24 hours"
+      series={[
+        { name: "succeeded", told: formatCount(all - failed), tone: "good" },
+        {
+          name: "failed",
+          told: formatCount(failed),
+          tone: "bad",
+          href: requestsPath({ has_error: true, from_ms: now - dayMs }),
+        },
+      ]}
+      columns={columns}
+      unit="All"
+    />
+  );
+}
+
+export function Shares({ title, groups, all }: { title: string; groups: Group[]; all: Totals }): Markup {
+  return (
+    <>
+      <h3>{title}</h3>
+      {groups.length === 0 ? (
+        <p class="soft">None.</p>
+      ) : (
+        <table class="shares">
+          <caption class="hidden">{title}</caption>
+          <Head columns={["Client"]} numbers={["Requests", "Credits", "Cached"]} />
+          <tbody>
+            {groups.slice(0, 7).map((group) => (
+              <tr>
+                <th scope="row">
+                  <a href={requestsPath(group.filters)}>
+                    <Value of={group.key.client_name ?? "no name"} max={28} />
+                  </a>
+                </th>
+                <td class="right num">{formatCount(group.request_count)}</td>
+                <td class="right num">
+                  {group.nano_credits === null ? <Unknown /> : formatCredits(group.nano_credits)}
+                </td>
+                <td class="right num">{group.cached_share === null ? <Unknown /> : percent(group.cached_share)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {groups.length > 7 && (
+        <p class="soft">
+          and {plural(groups.length - 7, "more", "more")}, of {plural(all.request_count, "request")} in all
+        </p>
+      )}
+    </>
+  );
+}

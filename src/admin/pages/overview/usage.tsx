@@ -1,0 +1,175 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** What was used, for the first page: sums of a day, a week and a month, and where they came from. */
+import type { App } from "../../../app";
+import type { Filters, Totals } from "../../../history/history";
+import { dayMs, hourMs, startOfDay, startOfHour } from "../../ui/days";
+import {
+  Count,
+  compact,
+  dollars,
+  duration,
+  formatCount,
+  formatCredits,
+  formatUnits,
+  percent,
+  plural,
+  Unknown,
+} from "../../ui/format";
+import type { Markup } from "../../ui/jsx/jsx-runtime";
+import { requestsPath, withQuery } from "../../ui/links";
+import { Pair } from "../../ui/lists";
+import { ByDay, ByHour, chartMeasures, measureFor, Shares } from "./charts";
+
+/** The last 30 days at the most: sums, charts and shares. */
+export async function usageSection(app: App, url: URL, now: number): Promise<Markup> {
+  const { history } = app;
+  const today = startOfDay(now);
+  const days = Math.min(30, Math.max(7, app.config.current.retentionDays));
+  const first = startOfDay(now, days - 1);
+  const [ofToday, ofWeek, ofMonth, byDay, byHour, byClient] = [
+    await history.totals({ from_ms: today }),
+    await history.totals({ from_ms: now - 7 * dayMs }),
+    await history.totals({ from_ms: now - 30 * dayMs }),
+    await history.statistics({ from_ms: first }, ["day", "upstream_model"]),
+    await history.statistics({ from_ms: startOfHour(now) - 23 * hourMs }, ["hour"]),
+    await history.statistics({ from_ms: now - 7 * dayMs }, ["client_name"]),
+  ];
+  if (ofMonth.request_count === 0) return <NothingUsed />;
+  const chosen = measureFor(url.searchParams.get("measure"), byDay.totals);
+  const kept = app.config.current.retentionDays;
+  return (
+    <>
+      <ul class="cards three">
+        <li>
+          <Period name="Today" totals={ofToday} filters={{ from_ms: today }} />
+        </li>
+        <li>
+          <Period name="Last 7 days" totals={ofWeek} filters={{ from_ms: now - 7 * dayMs }} />
+        </li>
+        <li>
+          <Period
+            name="Last 30 days"
+            note={kept < 30 ? `the history keeps ${plural(kept, "day")}` : undefined}
+            totals={ofMonth}
+            filters={{ from_ms: now - 30 * dayMs }}
+          />
+        </li>
+      </ul>
+      <div class="card wide">
+        <nav class="tabs" aria-label="What the chart shows">
+          <ul>
+            {Object.entries(chartMeasures).map(([name, { label }]) => (
+              <li>
+                <a href={withQuery("/admin", { measure: name })} aria-current={name === chosen ? "true" : undefined}>
+                  {label}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </nav>
+        <ByDay statistics={byDay} measure={chartMeasures[chosen]!} first={first} days={days} now={now} />
+      </div>
+      <div class="halves">
+        <div class="card">
+          <ByHour statistics={byHour} now={now} />
+        </div>
+        <div class="card">
+          <Shares title="Clients, last 7 days" groups={byClient.groups} all={byClient.totals} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+const NothingUsed = () => (
+  <div class="empty">
+    <h3>Nothing yet</h3>
+    <p>Once a client has asked for something, its use and its cost add up here.</p>
+    <p>
+      <a class="button primary" href="/admin/connect">
+        Connect a client
+      </a>
+    </p>
+  </div>
+);
+
+function Period({
+  name,
+  note,
+  totals,
+  filters,
+}: {
+  name: string;
+  note?: string;
+  totals: Totals;
+  filters: Filters;
+}): Markup {
+  const href = requestsPath(filters);
+  return (
+    <article class="card period">
+      <h3>
+        {name} {note && <span class="soft">· {note}</span>}
+      </h3>
+      <p class="big">
+        <a href={href}>
+          <Count of={totals.request_count} />
+          <span class="unit"> {totals.request_count === 1 ? "request" : "requests"}</span>
+        </a>
+      </p>
+      <dl class="pairs">
+        <Pair name="Succeeded">
+          {totals.success_rate === null ? (
+            <span class="soft">–</span>
+          ) : (
+            <span class="num">{percent(totals.success_rate)}</span>
+          )}
+          {totals.error_count > 0 && (
+            <a class="aside" href={requestsPath({ ...filters, has_error: true })}>
+              {formatCount(totals.error_count)} failed
+            </a>
+          )}
+        </Pair>
+        <Pair name="AI credits">
+          <Sum totals={totals} of="nano_credits" tell={formatCredits} href={href} />
+          {totals.nano_credits !== null && totals.nano_credits > 0 && (
+            <span class="aside soft">{dollars(totals.nano_credits)}</span>
+          )}
+        </Pair>
+        <Pair name="Premium requests">
+          <Sum totals={totals} of="premium_units" tell={formatUnits} href={href} />
+        </Pair>
+        <Pair name="Tokens in">
+          <Sum totals={totals} of="input_tokens" tell={compact} href={href} />
+          {totals.cached_share !== null && <span class="aside soft">{percent(totals.cached_share)} cached</span>}
+        </Pair>
+        <Pair name="Tokens out">
+          <Sum totals={totals} of="output_tokens" tell={compact} href={href} />
+        </Pair>
+        <Pair name="First byte">
+          <Sum totals={totals} of="p50_first_byte_ms" tell={duration} href={href} />
+          {totals.p95_first_byte_ms !== null && (
+            <span class="aside soft">95 % within {duration(totals.p95_first_byte_ms)}</span>
+          )}
+        </Pair>
+      </dl>
+    </article>
+  );
+}
+
+/** Nothing was used where nothing was asked; else what nobody knows is unknown. */
+function Sum({ totals, of, tell, href }: SumProps): Markup {
+  if (totals.request_count === 0) return <span class="soft">–</span>;
+  const value = totals[of];
+  return (
+    <a class="figure" href={href}>
+      {value === null ? <Unknown /> : <span class="num">{tell(value)}</span>}
+    </a>
+  );
+}
+
+interface SumProps {
+  totals: Totals;
+  of: "nano_credits" | "premium_units" | "input_tokens" | "output_tokens" | "p50_first_byte_ms";
+  tell: (value: number) => string;
+  href: string;
+}

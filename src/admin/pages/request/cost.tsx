@@ -1,0 +1,118 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** What one exchange used and cost, as the upstream says, beside what the list price of its model comes to. */
+import type { App } from "../../../app";
+import { type ModelItem, modelItems } from "../../api/models";
+import type { ShownEntry } from "../../api/requests";
+import { Count, dollars, formatCount, formatCredits, formatUnits, significant, Unknown } from "../../ui/format";
+import type { Markup } from "../../ui/jsx/jsx-runtime";
+import { Head } from "../../ui/lists";
+
+/** The model of this id, if it is soon known. The catalogue is asked of the upstream now and then: a page does not wait for that. */
+export async function modelWithin(app: App, id: string | null): Promise<ModelItem | undefined> {
+  if (id === null) return undefined;
+  let timer: Timer | undefined;
+  const late = new Promise<ModelItem[]>((resolve) => {
+    timer = setTimeout(resolve, 1_000, []);
+  });
+  const models = await Promise.race([modelItems(app).catch(() => []), late]).finally(() => clearTimeout(timer));
+  return models.find((model) => model.id === id);
+}
+
+interface Line {
+  name: string;
+  tokens: number | null;
+  /** AI credits for a million tokens. */
+  rate?: number;
+}
+
+/** @param model As the catalogue lists it now; prices are not kept with the request. */
+export function RequestCost({ item, model }: { item: ShownEntry; model: ModelItem | undefined }): Markup {
+  const { input_tokens, output_tokens, cached_tokens, cache_write_tokens, nano_credits, premium_units } = item;
+  const price = model?.price;
+  const long = price?.long && input_tokens !== null && input_tokens > price.long.above ? price.long : undefined;
+  const rate = price?.tokens ? (long ?? price.tokens) : undefined;
+  const million = price?.tokens ? 1_000_000 / price.tokens.per : 1;
+  const cached = cached_tokens ?? 0;
+  const written = cache_write_tokens ?? 0;
+  const lines: Line[] = [
+    {
+      name: "Input",
+      tokens: input_tokens === null ? null : Math.max(0, input_tokens - cached - written),
+      rate: rate?.input,
+    },
+    { name: "Input from the cache", tokens: cached_tokens, rate: rate?.cached_input },
+    { name: "Input written to the cache", tokens: cache_write_tokens, rate: rate?.cache_write },
+    { name: "Output", tokens: output_tokens, rate: rate?.output },
+  ].map((line) => ({ ...line, rate: line.rate === undefined ? undefined : line.rate * million }));
+  const sum = lines.reduce((total, { tokens, rate }) => total + ((tokens ?? 0) * (rate ?? 0)) / 1e6, 0);
+  const computed = Math.round(sum * 1e9);
+  const differs =
+    nano_credits !== null &&
+    rate !== undefined &&
+    rate !== null &&
+    Math.abs(nano_credits - computed) > Math.max(10, computed / 1_000);
+  return (
+    <>
+      <table class="bill">
+        <caption class="hidden">Tokens and what they cost</caption>
+        <Head columns={["Tokens"]} numbers={["Number", ...(rate ? ["Credits per 1M", "Credits"] : [])]} />
+        <tbody>
+          {lines.map(({ name, tokens, rate: each }) => (
+            <tr>
+              <th scope="row">{name}</th>
+              <td class="right">
+                <Count of={tokens} />
+              </td>
+              {each !== undefined && (
+                <>
+                  <td class="right num">{significant(each)}</td>
+                  <td class="right num">{tokens === null ? <Unknown /> : significant((tokens * each) / 1e6)}</td>
+                </>
+              )}
+            </tr>
+          ))}
+          {item.reasoning_tokens !== null && (
+            <tr>
+              <th scope="row">of the output, reasoning</th>
+              <td class="right">
+                <Count of={item.reasoning_tokens} />
+              </td>
+              {rate && <td colspan="2"></td>}
+            </tr>
+          )}
+        </tbody>
+        <tfoot>
+          <tr>
+            <th scope="row" colspan={rate ? 3 : 1}>
+              AI credits {nano_credits !== null && <span class="soft">about {dollars(nano_credits)}</span>}
+            </th>
+            <td class="right num">{nano_credits === null ? <Unknown /> : formatCredits(nano_credits)}</td>
+          </tr>
+          <tr>
+            <th scope="row" colspan={rate ? 3 : 1}>
+              Premium requests
+            </th>
+            <td class="right num">{premium_units === null ? <Unknown /> : formatUnits(premium_units)}</td>
+          </tr>
+        </tfoot>
+      </table>
+      {model && !rate && (
+        <p class="soft">
+          {nano_credits === null
+            ? "The upstream lists no price by tokens for this model."
+            : "The credits are what the upstream said with its answer; it lists no price by tokens for this model."}
+        </p>
+      )}
+      {long && <p class="soft">Priced as a long prompt: it has more than {formatCount(long.above)} tokens.</p>}
+      {differs && (
+        <p class="soft">
+          The upstream’s own figure stands; by today’s list price it would be {formatCredits(computed)} credits.
+        </p>
+      )}
+      {item.tokens_estimated && <p class="soft">The tokens are an estimate: the upstream did not count them.</p>}
+      {!model && item.upstream_model !== null && (
+        <p class="soft">The price of this model is not known now, so there is no sum to compare with.</p>
+      )}
+    </>
+  );
+}

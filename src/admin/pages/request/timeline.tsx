@@ -1,0 +1,129 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** The way of one exchange, step by step: from the client to an upstream and back. */
+
+import type { Attempt, ShownEntry } from "../../api/requests";
+import { Stretch } from "../../ui/chart";
+import { clock, duration, Value } from "../../ui/format";
+import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
+import { Status } from "../requests/rows";
+
+interface Step {
+  name: string;
+  at?: number;
+  from?: number;
+  to?: number;
+  tone?: string;
+  told: Child;
+}
+
+export function Timeline({ item }: { item: ShownEntry }): Markup {
+  const whole = Math.max(item.duration_ms, 1);
+  return (
+    <ol class="timeline">
+      {stepsOf(item).map(({ name, from = 0, to = from, at, tone, told }) => (
+        <li class={tone}>
+          <div class="step">
+            <strong>{name}</strong>
+            {at !== undefined && (
+              <span class="num soft">{at === 0 ? clock(item.started_at_ms, true) : `+ ${duration(at)}`}</span>
+            )}
+          </div>
+          {to > from && <Stretch from={from} to={to} whole={whole} tone={tone} />}
+          <div class="told">{told}</div>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function stepsOf(item: ShownEntry): Step[] {
+  const { duration_ms: whole, first_byte_ms: first } = item;
+  return [
+    {
+      name: "Received",
+      at: 0,
+      told: (
+        <>
+          <Value of={item.client_name} /> asked for <Value of={item.client_model} /> at{" "}
+          <code>{item.path.slice(0, 200)}</code>, {item.stream ? "as a stream" : "as one answer"}.
+        </>
+      ),
+    },
+    { name: "Routed", told: <Routing item={item} /> },
+    ...attemptsOf(item.attempts),
+    ...(first === null
+      ? []
+      : [
+          {
+            name: "First byte",
+            at: first,
+            from: first,
+            to: whole,
+            tone: "flow",
+            told: `The answer took ${duration(Math.max(0, whole - first))}.`,
+          },
+        ]),
+    {
+      name: "End",
+      at: whole,
+      from: whole,
+      tone: item.error_type === null ? "good" : "bad",
+      told: (
+        <>
+          <Status item={item} />
+          {item.error_type === null && item.stop_reason === null && " The upstream gave no reason for its end."}
+        </>
+      ),
+    },
+  ];
+}
+
+/** Each begins where the one before it ended; what lies between them is not known. */
+function attemptsOf(attempts: Attempt[]): Step[] {
+  let from = 0;
+  return attempts.map(({ account, status, error, ms }, at) => {
+    const step = {
+      name: attempts.length === 1 ? "Attempt" : `Attempt ${at + 1}`,
+      at: from === 0 ? undefined : from,
+      from,
+      to: from + ms,
+      tone: status !== undefined && status < 400 && error === undefined ? "good" : "bad",
+      told: (
+        <>
+          {account === null ? "the provider" : <Value of={account} />} answered{" "}
+          {status ?? <Value of={error ?? "nothing"} />}
+          {status !== undefined && error !== undefined && (
+            <>
+              {" "}
+              with <Value of={error} />
+            </>
+          )}{" "}
+          after {duration(ms)}.
+        </>
+      ),
+    };
+    from += ms;
+    return step;
+  });
+}
+
+function Routing({ item }: { item: ShownEntry }): Markup {
+  const { client_dialect, upstream_dialect, upstream_endpoint, upstream_model, initiator, initiator_reason } = item;
+  if (upstream_endpoint === null) return <>Nowhere: it ended before an upstream was chosen.</>;
+  const translated = upstream_dialect !== null && upstream_dialect !== client_dialect;
+  return (
+    <>
+      To <code>{upstream_endpoint}</code>, model <Value of={upstream_model} />;{" "}
+      {translated
+        ? `translated from ${client_dialect} to ${upstream_dialect}, as the model does not speak ${client_dialect}`
+        : "passed through in the client’s own dialect"}
+      .
+      {initiator !== null && (
+        <>
+          {" "}
+          Counted as <Value of={initiator} />: <Value of={initiator_reason ?? "no reason was kept"} max={120} />.
+        </>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,85 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** The history: what was asked, narrowed to what matters now, with what it comes to, and as it happens. */
+import type { Filters } from "../../../history/history";
+import { answerExport, answerLive } from "../../api/handlers";
+import { queries, readQuery } from "../../api/query";
+import { listRequests, type ShownRunning, showRunning } from "../../api/requests";
+import type { Markup } from "../../ui/jsx/jsx-runtime";
+import { Page } from "../../ui/layout";
+import { withQuery } from "../../ui/links";
+import type { PageContext } from "../../ui/page-context";
+import { type StreamedPage, slot } from "../../ui/streamed-page";
+import { FilterBar } from "./filters";
+import { Pager, RequestRows, RunningRows } from "./rows";
+import { TotalsLine } from "./totals";
+import { asAsked, type RequestsView } from "./view";
+
+export const exportFromPage = ({ app, request, url }: PageContext) =>
+  answerExport(app, new Request(asAsked(url, app.now()).toString(), { headers: request.headers }));
+
+export const streamRequests = ({ app, request, caller, session }: PageContext) =>
+  answerLive(app, request, caller, session);
+
+export function requestsPage({ app, frame, url }: PageContext): StreamedPage {
+  const now = app.now();
+  const asked = asAsked(url, now);
+  const { limit, cursor_id, ...filters } = readQuery(asked.toString(), queries.requests);
+  const list = listRequests(app, filters, limit, cursor_id);
+  const running = cursor_id === undefined ? app.inFlight.running().map(showRunning).filter(passes(filters)) : [];
+  const follows = url.searchParams.get("follow") === "1" && cursor_id === undefined;
+  const view: RequestsView = { filters, limit, follows, paged: cursor_id !== undefined, now, url };
+  return {
+    page: (
+      <Page
+        frame={frame}
+        title="Requests"
+        current="/admin/requests"
+        aside={view.paged ? undefined : <Follow view={view} />}
+      >
+        {follows && (
+          <noscript>
+            <meta http-equiv="refresh" content="5" />
+          </noscript>
+        )}
+        <FilterBar view={view} list={list} accounts={app.accounts.map(({ id }) => id)} />
+        <div id="live" data-follow={follows ? "/admin/requests/live" : undefined} class="list">
+          <RunningRows running={running} frame={frame} now={now} />
+          <RequestRows list={list} view={view} nothingYet={list.items.length === 0 && app.history.count() === 0} />
+          <section class="totals" aria-label="What these requests come to">
+            {slot}
+          </section>
+        </div>
+        <Pager list={list} view={view} />
+        <p class="hidden" id="told" role="status"></p>
+      </Page>
+    ),
+    parts: [async () => <TotalsLine totals={await app.history.totals(filters)} />],
+  };
+}
+
+/** Whether one that runs is among what is asked; what is not known yet does not rule it out. */
+const passes =
+  ({ status, status_class, has_error, stream, from_ms, to_ms, ...names }: Filters) =>
+  (running: ShownRunning): boolean =>
+    status === undefined &&
+    status_class === undefined &&
+    has_error !== true &&
+    (stream === undefined || running.stream === stream) &&
+    running.started_at_ms >= (from_ms ?? 0) &&
+    running.started_at_ms <= (to_ms ?? Number.POSITIVE_INFINITY) &&
+    Object.entries(names).every(([name, wanted]) => wanted === undefined || running[name as "path"] === wanted);
+
+function Follow({ view }: { view: RequestsView }): Markup {
+  const query = Object.fromEntries(
+    [...view.url.searchParams].filter(([name, value]) => value !== "" && name !== "follow"),
+  );
+  return view.follows ? (
+    <a class="button on" href={withQuery("/admin/requests", query)}>
+      <span class="pulse" aria-hidden="true"></span> Following · stop
+    </a>
+  ) : (
+    <a class="button" href={withQuery("/admin/requests", { ...query, follow: "1" })}>
+      Follow live
+    </a>
+  );
+}

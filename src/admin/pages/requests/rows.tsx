@@ -1,0 +1,264 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** The requests themselves, one to a row, and what runs now before what has ended. */
+
+import type { ShownEntry, ShownPage, ShownRunning } from "../../api/requests";
+import {
+  Duration,
+  formatCount,
+  formatCredits,
+  formatUnits,
+  Moment,
+  percent,
+  plural,
+  Tokens,
+  Unknown,
+  Value,
+} from "../../ui/format";
+import type { Markup } from "../../ui/jsx/jsx-runtime";
+import { FormTokenInput, type Frame } from "../../ui/layout";
+import { requestPath, requestsPath, withQuery } from "../../ui/links";
+import { Head } from "../../ui/lists";
+import { chipsOf, type RequestsView } from "./view";
+
+export function RunningRows({ running, frame, now }: { running: ShownRunning[]; frame: Frame; now: number }): Markup {
+  return (
+    <section class="running" aria-label="Running now" hidden={running.length === 0}>
+      <h2>{plural(running.length, "request")} running</h2>
+      <ul>
+        {running.map((each) => (
+          <li>
+            <a href={requestPath(each.request_id)}>
+              <Value of={each.upstream_model ?? each.client_model} />
+            </a>
+            <span class="soft">
+              <Value of={each.client_name} max={30} /> ·{" "}
+              {each.first_byte_ms === null ? "waiting for the first byte" : "answering"} ·{" "}
+              <Duration of={Math.max(0, now - each.started_at_ms)} />
+            </span>
+            <form method="post" action={`${requestPath(each.request_id)}/cancel`}>
+              <FormTokenInput frame={frame} />
+              <button
+                type="submit"
+                class="quiet"
+                aria-label={`Cancel the request for ${each.client_model ?? "a model"}`}
+              >
+                Cancel
+              </button>
+            </form>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function RequestRows({
+  list,
+  view,
+  nothingYet,
+}: {
+  list: ShownPage;
+  view: RequestsView;
+  nothingYet: boolean;
+}): Markup {
+  if (list.items.length === 0) return <Nothing view={view} nothingYet={nothingYet} />;
+  return (
+    <table class="rows">
+      <caption class="hidden">Requests, the newest first</caption>
+      <Head
+        columns={["Time", "Model", "Client", "Account", "Result"]}
+        numbers={["Tokens", "Cost", "First byte, total"]}
+      />
+      <tbody>
+        {list.items.map((item) => (
+          <RequestRow item={item} now={view.now} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function RequestRow({ item, now }: { item: ShownEntry; now: number }): Markup {
+  const { client_model, upstream_model } = item;
+  const notes = notesOf(item);
+  return (
+    <tr>
+      <th scope="row" class="c-time">
+        <a href={requestPath(item.request_id)}>
+          <Moment at={item.started_at_ms} now={now} seconds={true} />
+        </a>
+        <small>{wayOf(item)}</small>
+      </th>
+      <td class="c-model">
+        <Value of={upstream_model ?? client_model} max={40} />
+        {upstream_model !== null && client_model !== upstream_model && (
+          <small>
+            asked for <Value of={client_model} max={40} />
+          </small>
+        )}
+        {notes.length > 0 && <small>{notes.join(" · ")}</small>}
+      </td>
+      <td class="c-client">
+        <Value of={item.client_name} max={22} />
+      </td>
+      <td class="c-account">
+        {item.account_id === null ? <span class="soft">none</span> : <Value of={nameOf(item)} max={16} />}
+      </td>
+      <td class="c-result">
+        <Status item={item} />
+      </td>
+      <td class="right c-tokens">
+        <TokensOf item={item} />
+      </td>
+      <td class="right c-cost">
+        <Cost of={item} />
+      </td>
+      <td class="right c-took">
+        {item.first_byte_ms !== null && (
+          <>
+            <Duration of={item.first_byte_ms} />
+            <span class="soft">, </span>
+          </>
+        )}
+        <Duration of={item.duration_ms} />
+      </td>
+    </tr>
+  );
+}
+
+function TokensOf({ item: { input_tokens, output_tokens, cached_tokens } }: { item: ShownEntry }): Markup {
+  if (input_tokens === null && output_tokens === null) return <Unknown />;
+  return (
+    <>
+      <Tokens of={input_tokens} />
+      <span class="soft"> in, </span>
+      <Tokens of={output_tokens} />
+      <span class="soft"> out</span>
+      {cached_tokens !== null && cached_tokens > 0 && input_tokens !== null && (
+        <small>{percent(cached_tokens / input_tokens)} cached</small>
+      )}
+    </>
+  );
+}
+
+/** How it went through: `messages`, or `messages → chat`. */
+function wayOf({ client_dialect, upstream_dialect }: ShownEntry): string {
+  return upstream_dialect === null || upstream_dialect === client_dialect
+    ? client_dialect
+    : `${client_dialect} → ${upstream_dialect}`;
+}
+
+function notesOf({ attempts, fixups, dropped, tokens_estimated }: ShownEntry): string[] {
+  return [
+    attempts.length > 1 ? plural(attempts.length, "attempt") : "",
+    fixups.length > 0 ? plural(fixups.length, "mend") : "",
+    dropped.length > 0 ? `${formatCount(dropped.length)} left out` : "",
+    tokens_estimated ? "tokens estimated" : "",
+  ].filter(Boolean);
+}
+
+/** How an exchange ended, in a colour and in words. */
+export function Status({ item }: { item: ShownEntry }): Markup {
+  const tone = item.error_type === null ? "good" : item.error_type === "client_closed" ? "idle" : "bad";
+  return (
+    <>
+      <span class={`badge ${tone}`}>{item.http_status}</span>{" "}
+      {item.error_type === null ? (
+        item.stop_reason !== null && <Value of={item.stop_reason} max={24} />
+      ) : (
+        <span class={[tone === "bad" && "fault"]}>
+          <Value of={item.error_type} max={30} />
+        </span>
+      )}
+    </>
+  );
+}
+
+/** Credits and premium units side by side: they are never added together. */
+function Cost({
+  of: { nano_credits, premium_units },
+}: {
+  of: Pick<ShownEntry, "nano_credits" | "premium_units">;
+}): Markup {
+  if (nano_credits === null && premium_units === null) return <span class="unknown">unknown</span>;
+  const told = [
+    nano_credits === null ? "" : `${formatCredits(nano_credits)} cr`,
+    premium_units === null || (premium_units === 0 && nano_credits !== null) ? "" : `${formatUnits(premium_units)} pr`,
+  ].filter(Boolean);
+  return (
+    <span class="num" title="cr: AI credits, pr: premium requests">
+      {told.join(" + ")}
+    </span>
+  );
+}
+
+function Nothing({ view, nothingYet }: { view: RequestsView; nothingYet: boolean }): Markup {
+  if (nothingYet)
+    return (
+      <section class="empty">
+        <h2>No request yet</h2>
+        <p>As soon as a client asks for something, it is listed here: what it was, where it went, and what it cost.</p>
+        <p>
+          <a class="button primary" href="/admin/connect">
+            Connect a client
+          </a>
+        </p>
+      </section>
+    );
+  const filtered = chipsOf(view).length > 0;
+  return (
+    <section class="empty">
+      <h2>{view.paged ? "No older requests" : "Nothing matches"}</h2>
+      <p>
+        {filtered ? "No request that is remembered passes all of these filters." : "There is nothing further back."}
+      </p>
+      <p>
+        <a class="button" href="/admin/requests">
+          Show all requests
+        </a>
+      </p>
+    </section>
+  );
+}
+
+export function Pager({ list, view }: { list: ShownPage; view: RequestsView }): Markup | false {
+  const filters = requestsPath(view.filters, { limit: view.limit === 50 ? undefined : String(view.limit) });
+  const query = (more: Record<string, string | undefined>) =>
+    withQuery("/admin/requests", { ...Object.fromEntries(new URL(filters, "http://localhost").searchParams), ...more });
+  const exported = (format: string) =>
+    withQuery("/admin/requests/export", {
+      ...Object.fromEntries(new URL(requestsPath(view.filters), "http://localhost").searchParams),
+      format,
+    });
+  if (list.items.length === 0) return false;
+  return (
+    <div class="pager">
+      <nav aria-label="Pages of the list">
+        {view.paged && (
+          <a class="button" href={query({})} rel="first">
+            Newest
+          </a>
+        )}
+        {list.next_cursor_id !== null && (
+          <a class="button" href={query({ cursor_id: String(list.next_cursor_id) })} rel="next">
+            Older
+          </a>
+        )}
+      </nav>
+      <p class="soft">
+        All that match, as{" "}
+        <a href={exported("csv")} download="">
+          CSV
+        </a>{" "}
+        or{" "}
+        <a href={exported("json")} download="">
+          JSON
+        </a>
+      </p>
+    </div>
+  );
+}
+
+/** The login alone where it says everything: one of github.com's that is saved. */
+const nameOf = ({ account_id, account_key }: Pick<ShownEntry, "account_id" | "account_key">): string | null =>
+  account_key === null || account_key === `github.com/${account_id?.toLowerCase()}` ? account_id : account_key;

@@ -1,0 +1,86 @@
+/** What is asked of the history, as the address of the page says it. */
+
+import type { Filters } from "../../../history/history";
+import type { NameColumn } from "../../../history/page";
+import { entryOf } from "../../../json";
+import { dayMs, hourMs } from "../../ui/days";
+import { moment } from "../../ui/format";
+import { withQuery } from "../../ui/links";
+
+export interface RequestsView {
+  filters: Filters;
+  limit: number;
+  follows: boolean;
+  /** These are not the newest. */
+  paged: boolean;
+  now: number;
+  url: URL;
+}
+
+/** What a person may choose instead of two times. */
+export const periods: Record<string, [ms: number, name: string]> = {
+  "15m": [15 * 60_000, "Last 15 minutes"],
+  "1h": [hourMs, "Last hour"],
+  "24h": [dayMs, "Last 24 hours"],
+  "7d": [7 * dayMs, "Last 7 days"],
+  "30d": [30 * dayMs, "Last 30 days"],
+};
+
+/** The address as the API would have it: a form says times as people do. */
+export function asAsked(url: URL, now: number): URL {
+  const asked = new URL(url);
+  const query = asked.searchParams;
+  const [ms] = entryOf(periods, query.get("period") ?? "") ?? [];
+  if (ms !== undefined && !query.get("from_ms")) query.set("from_ms", String(now - ms));
+  for (const [name, target, seconds] of [
+    ["from", "from_ms", 0],
+    ["to", "to_ms", 59_999],
+  ] as const) {
+    const time = localTime(query.get(name));
+    if (time !== undefined && !query.get(target)) query.set(target, String(time + seconds));
+  }
+  return asked;
+}
+
+/** `2026-11-21T14:05`, by this machine's clock. */
+function localTime(text: string | null): number | undefined {
+  if (text === null || !/^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(text)) return undefined;
+  const time = new Date(text).getTime();
+  return Number.isNaN(time) ? undefined : time;
+}
+
+const chipNames: Record<NameColumn, string> = {
+  account_id: "Account",
+  account_key: "Account",
+  upstream_model: "Model",
+  client_model: "Asked for",
+  client_name: "Client",
+  upstream_endpoint: "Endpoint",
+  path: "Path",
+  initiator: "Counted as",
+};
+
+/** Each filter in use, and the address without it. */
+export function chipsOf({ filters, url, now }: RequestsView): { name: string; value: string; without: string }[] {
+  const chips: { name: string; value: string; without: string }[] = [];
+  const add = (name: string, value: string, ...params: string[]) => {
+    const query = new URLSearchParams(url.searchParams);
+    for (const param of [...params, "cursor_id"]) query.delete(param);
+    for (const [param, given] of [...query]) if (given === "") query.delete(param);
+    chips.push({ name, value, without: withQuery("/admin/requests", Object.fromEntries(query)) });
+  };
+  const period = periods[url.searchParams.get("period") ?? ""];
+  if (period) add("When", period[1], "period");
+  for (const [name, label] of Object.entries(chipNames)) {
+    const value = filters[name as NameColumn];
+    if (value !== undefined) add(label, value ?? "none", name);
+  }
+  const { has_error, stream, status, status_class, from_ms, to_ms } = filters;
+  if (has_error !== undefined) add("Result", has_error ? "failed" : "succeeded", "has_error");
+  if (stream !== undefined) add("Streamed", stream ? "yes" : "no", "stream");
+  if (status !== undefined) add("Status", String(status), "status");
+  if (status_class !== undefined) add("Status", `${status_class}xx`, "status_class");
+  if (from_ms !== undefined && !period) add("From", moment(from_ms, now), "from", "from_ms");
+  if (to_ms !== undefined) add("Until", moment(to_ms, now), "to", "to_ms");
+  return chips;
+}

@@ -1,0 +1,202 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** Charts as drawings made here: shapes in SVG, words beside them in HTML, so that they stay legible at every width. */
+
+import { compact } from "./format";
+import type { Markup } from "./jsx/jsx-runtime";
+import { Head } from "./lists";
+
+export interface Series {
+  name: string;
+  /** What stands behind its name in the legend. */
+  told: string;
+  href?: string;
+  /** What is left over from the others has no colour of its own. */
+  rest?: boolean;
+  /** A colour that means something, instead of the next one. */
+  tone?: "good" | "bad";
+}
+
+export interface Column {
+  /** In full, for whoever cannot see the chart. */
+  label: string;
+  /** Below the column; an empty one is left out. */
+  short: string;
+  /** Left out too where there is little room. */
+  minor?: boolean;
+  href: string;
+  /** One for each series; null is unknown. */
+  values: (number | null)[];
+  /** What it comes to, in words. */
+  told: string;
+}
+
+interface Bars {
+  caption: string;
+  series: Series[];
+  columns: Column[];
+  format?: (value: number) => string;
+  /** What is drawn, as the head of a column of numbers. */
+  unit: string;
+}
+
+const height = 100;
+const width = 12;
+const gap = 3;
+
+/** Columns of stacked parts, each a link to what it is made of; and the same as a table. */
+export function StackedBars({ caption, series, columns, format = compact, unit }: Bars): Markup {
+  const sums = columns.map(({ values }) => values.reduce<number>((sum, value) => sum + (value ?? 0), 0));
+  const top = niceTop(Math.max(...sums, 0));
+  const middle = format(top / 2);
+  return (
+    <figure class="chart">
+      <figcaption>{caption}</figcaption>
+      <Legend series={series} />
+      <div class="plot">
+        <ol class="scale" aria-hidden="true">
+          {[format(top), middle === format(top) ? "" : middle, format(0)].map((mark) => (
+            <li>{mark}</li>
+          ))}
+        </ol>
+        {/* biome-ignore lint/a11y/useSemanticElements: links in a drawing are no fieldset. */}
+        <svg
+          viewBox={`0 0 ${columns.length * width} ${height}`}
+          preserveAspectRatio="none"
+          class="bars"
+          role="group"
+          aria-label={caption}
+        >
+          {[0, 0.5, 1].map((share) => (
+            <line x1="0" x2={columns.length * width} y1={height * share} y2={height * share} class="grid" />
+          ))}
+          {columns.map((column, at) => (
+            <a href={column.href} aria-label={`${column.label}: ${column.told}`}>
+              <title>{`${column.label}: ${column.told}`}</title>
+              <rect class="hit" x={at * width} y="0" width={width} height={height} />
+              {stack(column.values, top).map(({ place, from, size }) => (
+                <rect
+                  class={classOf(series, place)}
+                  x={at * width + gap / 2}
+                  y={round(height - from - size)}
+                  width={width - gap}
+                  height={round(size)}
+                />
+              ))}
+            </a>
+          ))}
+        </svg>
+        <ol class="names" aria-hidden="true">
+          {columns.map(({ short, minor }) => (
+            <li class={[minor && "minor"]}>{short}</li>
+          ))}
+        </ol>
+      </div>
+      <details>
+        <summary>As a table</summary>
+        <section class="scroll" aria-label={`${caption}, as a table`} tabindex="0">
+          <table>
+            <caption class="hidden">{caption}</caption>
+            <Head columns={["When"]} numbers={[...series.map(({ name }) => name), unit]} />
+            <tbody>
+              {columns.toReversed().map(({ label, values, href }, at) => (
+                <tr>
+                  <th scope="row">
+                    <a href={href}>{label}</a>
+                  </th>
+                  {values.map((value) => (
+                    <td class="right">{value === null ? "unknown" : format(value)}</td>
+                  ))}
+                  <td class="right">{format(sums.at(-1 - at)!)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      </details>
+    </figure>
+  );
+}
+
+const Legend = ({ series }: { series: Series[] }) => (
+  <ul class="legend">
+    {series.map(({ name, told, href }, place) => (
+      <li>
+        <svg viewBox="0 0 10 10" width="10" height="10" aria-hidden="true">
+          <rect class={classOf(series, place)} width="10" height="10" rx="2" />
+        </svg>
+        {href ? <a href={href}>{name}</a> : name} <span class="num soft">{told}</span>
+      </li>
+    ))}
+  </ul>
+);
+
+function classOf(series: Series[], place: number): string {
+  const { rest, tone } = series[place]!;
+  return tone ? `tone-${tone}` : rest ? "rest" : `s${(place % 6) + 1}`;
+}
+
+function stack(values: (number | null)[], top: number) {
+  let from = 0;
+  return values.flatMap((value, place) => {
+    const size = ((value ?? 0) / top) * height;
+    if (size <= 0) return [];
+    const part = { place, from, size: Math.max(size, 0.6) };
+    from += size;
+    return [part];
+  });
+}
+
+/** The next number that reads well, as does its half: 1, 2, 4, 6 or 10 times a power of ten. */
+export function niceTop(max: number): number {
+  if (max <= 0) return 1;
+  const power = 10 ** Math.floor(Math.log10(max));
+  return [1, 2, 4, 6, 10].find((step) => step * power >= max)! * power;
+}
+
+/** How much of something is left, or done. @param share 0 … 1 */
+export function Meter({
+  share,
+  label,
+  tone,
+}: {
+  share: number;
+  label: string;
+  tone?: "good" | "warn" | "bad";
+}): Markup {
+  const filled = round(Math.min(1, Math.max(0, share)) * 100);
+  return (
+    <svg class="meter" viewBox="0 0 100 1" preserveAspectRatio="none" role="img" aria-label={label}>
+      <rect class="track" width="100" height="1" />
+      <rect class={`fill ${tone ?? ""}`} width={filled} height="1" />
+    </svg>
+  );
+}
+
+/** Where in a span of time something lay. All in the same unit. */
+export function Stretch({
+  from,
+  to,
+  whole,
+  tone = "",
+}: {
+  from: number;
+  to: number;
+  whole: number;
+  tone?: string;
+}): Markup {
+  const scale = whole > 0 ? 100 / whole : 0;
+  const start = Math.min(99.2, Math.max(0, from * scale));
+  return (
+    <svg class="stretch" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="track" width="100" height="1" />
+      <rect
+        class={`fill ${tone}`}
+        x={round(start)}
+        width={round(Math.min(100 - start, Math.max(0.8, (to - from) * scale)))}
+        height="1"
+      />
+    </svg>
+  );
+}
+
+const round = (value: number) => Math.round(value * 100) / 100;

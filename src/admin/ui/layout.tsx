@@ -1,0 +1,140 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** The frame around every page: what it is called, where one may go from here, and whether this is only the demo. */
+import type { Child, Markup } from "./jsx/jsx-runtime";
+
+/** What every page has to know about where it is shown. */
+export interface Frame {
+  version: string;
+  demo: boolean;
+  /** Came in by the admin token: may leave again. */
+  signedIn: boolean;
+  /** Changes with every build, so that browsers never mix two of them. */
+  assets: string;
+  /** What forms of ours must carry. */
+  formToken: string;
+}
+
+interface PageProps {
+  frame: Frame;
+  title: string;
+  /** The path of the entry of the menu this page belongs to. */
+  current?: string;
+  /** Beside the title. */
+  aside?: Child;
+  children?: Child;
+}
+
+const menu = [
+  ["/admin", "Overview"],
+  ["/admin/requests", "Requests"],
+  ["/admin/accounts", "Accounts"],
+  ["/admin/models", "Models"],
+  ["/admin/connect", "Connect"],
+  ["/admin/config", "Config"],
+  ["/admin/health", "Health"],
+] as const;
+
+export function Page({ frame, title, current, aside, children }: PageProps): Markup {
+  return (
+    <Document frame={frame} title={title}>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <header class="bar">
+        <Brand frame={frame} />
+        <nav aria-label="Pages">
+          <ul>
+            {menu.map(([path, name]) => (
+              <li>
+                <a href={path} aria-current={path === current ? "page" : undefined}>
+                  {name}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </nav>
+        {frame.signedIn && (
+          <form method="post" action="/admin/sign-out" class="leave">
+            <FormTokenInput frame={frame} />
+            <button type="submit" class="quiet">
+              Sign out
+            </button>
+          </form>
+        )}
+      </header>
+      <main id="main" tabindex="-1">
+        <div class="title">
+          <h1>{title}</h1>
+          {aside}
+        </div>
+        {children}
+      </main>
+      <footer class="foot">
+        <span>dragoman {frame.version}</span>
+        <span>Times are {zone()}</span>
+        <span>Kept here: times, models, tokens and cost. Never what was said.</span>
+      </footer>
+    </Document>
+  );
+}
+
+/** A page for whoever is not in: no menu, nothing of the owner's. */
+export function BarePage({ frame, title, children }: Omit<PageProps, "current" | "aside">): Markup {
+  return (
+    <Document frame={frame} title={title}>
+      <main id="main" class="plain" tabindex="-1">
+        <Brand frame={frame} />
+        <h1>{title}</h1>
+        {children}
+      </main>
+    </Document>
+  );
+}
+
+export const FormTokenInput = ({ frame }: { frame: Frame }) => (
+  <input type="hidden" name="form_token" value={frame.formToken} />
+);
+
+function Document({ frame, title, children }: Pick<PageProps, "frame" | "title" | "children">): Markup {
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <title>{`${frame.demo ? "DEMO · " : ""}${title} · dragoman`}</title>
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        {/* Towards others as the header says, none; towards ourselves browsers would else call a form's origin null. */}
+        <meta name="referrer" content="same-origin" />
+        <link rel="stylesheet" href={`/admin/assets/admin.css?${frame.assets}`} />
+        <link rel="icon" type="image/svg+xml" href={`/admin/assets/icon.svg?${frame.assets}`} />
+        <script type="module" src={`/admin/assets/admin.js?${frame.assets}`}></script>
+      </head>
+      <body>{children}</body>
+    </html>
+  );
+}
+
+const Brand = ({ frame }: { frame: Frame }) => (
+  <div class="brand">
+    <a href="/admin" class="name">
+      <svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true">
+        <path class="mark-one" d="M3 4h11a3 3 0 0 1 3 3v4a3 3 0 0 1-3 3H8l-5 4z" />
+        <path class="mark-two" d="M21 20.5l-4.2-3.5H11a2 2 0 0 1-2-2v0h5.5a3.5 3.5 0 0 0 3.5-3.5V9h1a2 2 0 0 1 2 2z" />
+      </svg>
+      dragoman
+    </a>
+    {frame.demo && (
+      <strong class="demo" title="A scripted upstream answers; no account is used, nothing is charged">
+        DEMO
+      </strong>
+    )}
+  </div>
+);
+
+/** `Europe/Berlin (GMT+1)` */
+function zone(): string {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  const minutes = -new Date().getTimezoneOffset();
+  const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
+  return `${timeZone} (UTC${minutes < 0 ? "−" : "+"}${hours}${rest ? `:${rest}` : ""})`;
+}

@@ -1,0 +1,15 @@
+/** Where on the admin pages something is to be found. */
+import type { Filters } from "../../history/history";
+import { writeFilters } from "../api/query";
+
+/** The requests behind a number. */
+export function requestsPath(filters: Filters = {}, more: Record<string, string | undefined> = {}): string {
+  return withQuery("/admin/requests", { ...Object.fromEntries(writeFilters(filters)), ...more });
+}
+
+export const requestPath = (requestId: string) => `/admin/requests/${encodeURIComponent(requestId)}`;
+
+export function withQuery(path: string, query: Record<string, string | undefined>): string {
+  const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
+}

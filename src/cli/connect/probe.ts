@@ -1,0 +1,76 @@
+/** One small call through the server, in the dialect a client speaks: whether it will be answered, and what that costs. */
+
+import type { ClientDialect, ClientModel } from "../../clients/models";
+import { endpointFor } from "../../clients/models";
+import { isObject } from "../../json";
+import { ask, type RunningServer } from "../running-server";
+
+const question = "Answer with one word: ready";
+
+interface Call {
+  path: string;
+  body(model: string): object;
+  headers?: Record<string, string>;
+  /** The text of the answer. */
+  read(answer: Record<string, unknown>): unknown[];
+}
+
+const messages = [{ role: "user", content: question }];
+
+const calls: Record<ClientDialect, Call> = {
+  chat: {
+    path: "/v1/chat/completions",
+    body: (model) => ({ model, messages }),
+    read: ({ choices }) => list(choices).map(({ message }) => (isObject(message) ? message.content : undefined)),
+  },
+  responses: {
+    path: "/v1/responses",
+    body: (model) => ({ model, input: question, store: false }),
+    read: ({ output }) => list(output).flatMap(({ content }) => list(content).map(({ text }) => text)),
+  },
+  messages: {
+    path: "/v1/messages",
+    body: (model) => ({ model, max_tokens: 1024, messages }),
+    headers: { "anthropic-version": "2023-06-01" },
+    read: ({ content }) => list(content).map(({ text }) => text),
+  },
+};
+
+const list = (value: unknown) => (Array.isArray(value) ? value.filter(isObject) : []);
+
+/**
+ * The model to try with: the client's own where it costs nothing, else one that costs nothing, best of the client's dialect.
+ * @returns Undefined when all cost something.
+ */
+export function freeModel(
+  dialect: ClientDialect,
+  own: ClientModel,
+  all: readonly ClientModel[],
+): ClientModel | undefined {
+  const free = [own, ...all].filter(({ premium, units }) => !premium && (units ?? 0) === 0);
+  return (
+    free.find((model) => model === own) ??
+    free.find(({ endpoints }) => endpoints.includes(endpointFor[dialect])) ??
+    free[0]
+  );
+}
+
+/** What one turn of it costs, as the end of a sentence. */
+export function probeCost({ premium, units }: ClientModel): string {
+  if (!premium) return "it costs nothing";
+  if (typeof units === "number") return `it costs ${units} premium ${units === 1 ? "request" : "requests"}`;
+  return "it costs a few tokens of your quota";
+}
+
+/**
+ * Milliseconds, and the beginning of what was answered.
+ * @throws ProxyError in words when there is no answer.
+ */
+export async function probe(server: RunningServer, dialect: ClientDialect, model: ClientModel) {
+  const { path, body, headers, read } = calls[dialect];
+  const since = performance.now();
+  const answer = await ask(server, { path, method: "POST", headers, body: body(model.id), timeoutMs: 120_000 });
+  const said = (isObject(answer) ? read(answer) : []).filter((text) => typeof text === "string").join("");
+  const line = said.replace(/[\p{C}\s]+/gu, " ").trim();
+  return { took: performance.now() - since, said: line.length > 60 ? `${line.slice(0, 60)}…` : line };
+}

@@ -1,0 +1,43 @@
+/** A settings file as others have changed it since we wrote into it, without what is ours. */
+
+import { SettingsFault } from "../../clients/edit";
+import { readSettings, type SettingsFormat } from "../../clients/formats";
+import { type Ours, type TakenBack, takeBack, type Versions } from "../../clients/take-back";
+import { isObject } from "../../json";
+import { mergeTexts } from "./merge";
+
+/**
+ * By lines where they differ by lines, which keeps every byte of both; else by what the settings say.
+ * @param force By what the settings say, and also what is ours and was changed since.
+ * @returns Undefined when the two cannot be told apart.
+ */
+export function revertEdits(ours: Ours, versions: Versions, force: boolean): TakenBack | undefined {
+  const text = force ? undefined : byLines(ours.format, versions);
+  return text === undefined ? takeBack(ours, versions, force) : { text };
+}
+
+/** @returns Undefined also when theirs would mean something else without ours. */
+function byLines(format: SettingsFormat, { before, written, now }: Versions): string | undefined {
+  const text = mergeTexts(written, before, now);
+  if (text === undefined) return undefined;
+  try {
+    const said = (each: string) => new Set(leavesOf(readSettings(format, each)));
+    const [left, was, is, wrote] = [said(text), said(before), said(now), said(written)];
+    const isSound =
+      left.isSubsetOf(is.union(was)) &&
+      is.difference(wrote).isSubsetOf(left) &&
+      left.isDisjointFrom(wrote.difference(was));
+    return isSound ? text : undefined;
+  } catch (thrown) {
+    if (thrown instanceof SettingsFault) return undefined;
+    throw thrown;
+  }
+}
+
+/** Each value with its path; the items of a list have no order. */
+function* leavesOf(value: unknown, path = ""): Generator<string> {
+  if (isObject(value))
+    for (const [name, each] of Object.entries(value)) yield* leavesOf(each, `${path}.${JSON.stringify(name)}`);
+  else if (Array.isArray(value)) for (const item of value) yield `${path}[] = ${JSON.stringify(item)}`;
+  else yield `${path} = ${JSON.stringify(value)}`;
+}

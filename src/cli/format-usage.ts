@@ -1,0 +1,66 @@
+/** Quota and state as a person reads them: the same words wherever the command line shows them. */
+import { isCounted } from "../accounts/quota";
+import { timeInWords } from "../accounts/time-in-words";
+import type { UsageItem } from "../api/usage";
+import { printable } from "../logger";
+import { table } from "./table";
+
+export const unitNames: Record<UsageItem["unit"], string> = {
+  premium: "premium requests",
+  credits: "AI credits",
+  chat: "chat messages",
+  unknown: "unknown",
+};
+
+/**
+ * One line for each account, and below it why it cannot serve.
+ * @param first What the accounts are counted from; not counted when missing.
+ */
+export function usageLines(usages: UsageItem[], first?: number): string[] {
+  const counted = first !== undefined;
+  const rows = usages.map((usage, at) => [
+    ...(counted ? [String(first + at)] : []),
+    usage.id,
+    usage.plan ?? "unknown",
+    unitNames[usage.unit],
+    remainingInWords(usage),
+    resetInWords(usage),
+    stateOf(usage),
+  ]);
+  const head = [...(counted ? ["#"] : []), "account", "plan", "unit", "left", "resets", "state"];
+  const [title, ...lines] = table([head, ...rows]);
+  return [
+    title!,
+    ...lines.flatMap((line, at) => [line, ...whyOf(usages[at]!).map((sentence) => `   ${printable(sentence)}`)]),
+  ];
+}
+
+/** `217.34 of 300`, `∞`, `unknown`; with its age when GitHub could not be asked. */
+export function remainingInWords(usage: UsageItem, now = Date.now()): string {
+  const { remaining, entitlement, unlimited, overage, overage_count } = usage;
+  const paid = overage ? ` (beyond that it is paid for: ${amount(overage_count)} so far)` : "";
+  const aged = usage.stale && usage.updated_at ? ` (stale: ${ageOf(now - Date.parse(usage.updated_at))} old)` : "";
+  if (unlimited) return `∞${aged}`;
+  if (remaining === null || !isCounted(usage)) return `unknown${paid}${aged}`;
+  return `${amount(remaining)}${entitlement === null ? "" : ` of ${amount(entitlement)}`}${paid}${aged}`;
+}
+
+export const resetInWords = ({ reset_at }: UsageItem, now = Date.now()): string =>
+  reset_at === null ? "unknown" : timeInWords(Date.parse(reset_at), now);
+
+function stateOf({ state, until }: UsageItem, now = Date.now()): string {
+  return until === null ? state : `${state} until ${timeInWords(Date.parse(until), now)}`;
+}
+
+function whyOf({ state, reason, quota_error }: UsageItem): string[] {
+  if (state !== "ready" && reason !== null) return [reason];
+  return quota_error === null ? [] : [quota_error];
+}
+
+const amount = (value: number) => String(Math.round(value * 100) / 100);
+
+function ageOf(milliseconds: number): string {
+  const minutes = Math.round(milliseconds / 60_000);
+  if (minutes < 1) return "less than a minute";
+  return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`;
+}

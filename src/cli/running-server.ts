@@ -1,0 +1,171 @@
+/** The server that runs on this machine, as a client of it: where it is, its key, and what it answers. */
+
+import type { z } from "zod";
+import { demoEnvironment, type Environment } from "../config/environment";
+import { lookAtConfig } from "../config/store";
+import { asProxyError, ProxyError } from "../errors";
+import { isObject, parseJson } from "../json";
+import { type CallResponse, readText } from "../net/body";
+import { within as limitedTo } from "../net/clock";
+import { callOut } from "../net/fetch";
+import { findInstance } from "./start/instance-file";
+
+export interface RunningServer {
+  url: string;
+  demo: boolean;
+  /** The client keys it may ask for, the likeliest first; `ask` puts the one that was taken there. */
+  keys: KnownKey[];
+  /** Why the keys of the config are not among them, in a sentence. */
+  configFault?: string;
+  adminToken?: string;
+}
+
+export interface KnownKey {
+  value: string;
+  from: "config.json" | "DRAGOMAN_API_KEY";
+}
+
+/** The one of this data folder, of which `environment` is. */
+export function serverOf(environment: Environment): RunningServer | undefined {
+  const { home, adminToken } = environment;
+  const running = findInstance(home);
+  return running && { url: running.url, demo: false, adminToken, ...keysIn(environment) };
+}
+
+/**
+ * What the file says, and what the environment says: a running server may still hold the key it started with, which the
+ * file has no more. A file that does not read is its owner's to mend, and no reason not to ask.
+ */
+function keysIn({ configFile, clientKey }: Environment): Pick<RunningServer, "keys" | "configFault"> {
+  const own: KnownKey[] = clientKey === undefined ? [] : [{ value: clientKey, from: "DRAGOMAN_API_KEY" }];
+  try {
+    const values = lookAtConfig(configFile)?.config.auth.apiKeys ?? [];
+    return { keys: [...values.map((value): KnownKey => ({ value, from: "config.json" })), ...own] };
+  } catch (thrown) {
+    return { keys: own, configFault: asProxyError(thrown).message };
+  }
+}
+
+/** The demo, which has a data folder of its own below the real one. */
+export function demoOf(environment: Environment): RunningServer | undefined {
+  const demo = serverOf(demoEnvironment(environment));
+  return demo && { ...demo, demo: true };
+}
+
+/** The real one, or else the demo. */
+export const findServer = (environment: Environment): RunningServer | undefined =>
+  serverOf(environment) ?? demoOf(environment);
+
+/** Said before what the demo answers. */
+export const demoNotice = "DEMO: a scripted upstream answers, and nothing is charged.";
+
+/** @throws ProxyError that says how to start one. */
+export function requireServer(environment: Environment): RunningServer {
+  const server = findServer(environment);
+  if (server) return server;
+  throw new ProxyError(
+    "internal",
+    "No dragoman runs on this machine. Start it with `dragoman start` (or `dragoman start --demo`), then try again.",
+  );
+}
+
+export interface ServerRequest {
+  path: string;
+  method?: "GET" | "POST";
+  headers?: Record<string, string>;
+  body?: object;
+  /** Milliseconds until the answer is here; half a minute unless told. */
+  timeoutMs?: number;
+}
+
+/** What it answers, as JSON. @throws ProxyError in words for the person, also for an answer that is an error. */
+export async function ask(server: RunningServer, question: ServerRequest): Promise<unknown> {
+  const who = `The server at ${server.url}`;
+  const { path } = question;
+  const response = await askWithKeys(server, question, who);
+  const text = await readText(response, 16 * 1024 * 1024);
+  const answer = parseJson(text);
+  if (response.ok && answer !== undefined) return answer;
+  throw new ProxyError("upstream", `${who} ${faultIn(server, path, response.status, answer)}`);
+}
+
+/** With each key that is known, until one is taken. */
+async function askWithKeys(server: RunningServer, question: ServerRequest, who: string): Promise<CallResponse> {
+  const [first, ...others] = server.keys;
+  const response = await askOnce(server.url, question, first?.value, who);
+  if (isAdmin(question.path)) return response;
+  for (const key of response.status === 401 ? others : []) {
+    const next = await askOnce(server.url, question, key.value, who);
+    if (next.status === 401) {
+      next.body.cancel();
+      continue;
+    }
+    response.body.cancel();
+    server.keys = [key, ...server.keys.filter((other) => other !== key)];
+    return next;
+  }
+  return response;
+}
+
+const isAdmin = (path: string) => path.startsWith("/api/admin");
+
+async function askOnce(
+  url: string,
+  question: ServerRequest,
+  key: string | undefined,
+  who: string,
+): Promise<CallResponse> {
+  const { path, method = "GET", headers = {}, body, timeoutMs: within = 30_000 } = question;
+  return callOut(url + path, {
+    method,
+    headers: {
+      "user-agent": "dragoman",
+      ...(key !== undefined && { "x-api-key": key }),
+      ...(body && { "content-type": "application/json" }),
+      ...headers,
+    },
+    body: body && JSON.stringify(body),
+    limits: limitedTo(within),
+    who,
+  }).catch((thrown) => {
+    const error = asProxyError(thrown);
+    if (error.details.code !== "upstream_unreachable") throw error;
+    throw new ProxyError(
+      "upstream",
+      `${who} does not answer. Is it stopping? \`dragoman start\` starts one.`,
+      error.details,
+    );
+  });
+}
+
+/** An answer of this shape. @throws ProxyError when it is another: the server may be older than the command. */
+export function readAs<Answer>(shape: z.ZodType<Answer>, answer: unknown, { url }: RunningServer): Answer {
+  const read = shape.safeParse(answer);
+  if (read.success) return read.data;
+  throw new ProxyError(
+    "upstream",
+    `The server at ${url} answered in a way that this version does not know. Start it again with this version.`,
+    { cause: read.error },
+  );
+}
+
+function faultIn(server: RunningServer, path: string, status: number, answer: unknown): string {
+  if (status === 401 && isAdmin(path)) return "asks for its admin token: set ADMIN_TOKEN here as where it was started.";
+  if (status === 401) return keyFault(server);
+  const error = isObject(answer) && isObject(answer.error) ? answer.error.message : undefined;
+  return typeof error === "string"
+    ? `answered ${status}: ${error.replace(/[\p{C}\s]+/gu, " ")}`
+    : `answered with status ${status}.`;
+}
+
+/** Which keys it did not take, and what helps: the one it asks for is the one it was started with. */
+function keyFault({ keys, configFault }: RunningServer): string {
+  const tried = [...new Set(keys.map(({ from }) => from))];
+  const refused = tried.length === 0 ? "that is not known here" : `other than that of ${tried.join(" and of ")}`;
+  const advice = "set DRAGOMAN_API_KEY here to the key it was started with";
+  if (configFault !== undefined)
+    return `asks for a client key ${refused}: mend the config or ${advice}. ${configFault}`;
+  return tried.includes("config.json")
+    ? `asks for a client key ${refused}: a key that is edited into the file counts from the next start. Start the server again, or ${advice}.`
+    : `asks for a client key ${refused}: ${advice}.`;
+}

@@ -1,0 +1,77 @@
+/** What a person reads when the server is up: where it is, whose quota it spends, how to try it. At most twenty lines. */
+import { hostsFor } from "../../accounts/hosts";
+import type { App } from "../../app";
+import { certificateFiles, warnOfCertificateFault } from "../../net/ca-certificates";
+import { ignoredProxy, isLoopbackUrl, proxyFor, sparedBy } from "../../net/proxy";
+import type { Listening } from "../../server";
+import { shortened } from "../terminal";
+
+export function printBanner(app: App, listening: Listening): string[] {
+  const { url } = listening;
+  return [
+    app.demo
+      ? `dragoman ${app.version} · DEMO: a scripted upstream answers, no account is used, nothing leaves this machine`
+      : `dragoman ${app.version}`,
+    "",
+    `  Address   ${url}`,
+    `  Accounts  ${accountsLine(app)}`,
+    `  Access    ${accessLine(app, listening)}`,
+    ...adminLines(app, listening),
+    `  Data      ${shortened(app.environment.home)}`,
+    ...(app.demo ? [] : networkLines(app)),
+    "",
+    app.accounts.length === 0 ? "Then try it:" : "Try it:",
+    ...curlFor(url, app),
+    "",
+  ];
+}
+
+function accountsLine({ accounts }: App): string {
+  if (accounts.length === 0) return "none yet: requests are refused until one is there. Sign in with `dragoman auth`";
+  return accounts.map(({ id, temporary }) => (temporary ? "a temporary one, for this run" : id)).join(", ");
+}
+
+function accessLine({ clientKeys }: App, { exposed }: Listening): string {
+  if (clientKeys.length > 0)
+    return `${clientKeys.length === 1 ? "a client key is" : "one of your client keys is"} needed`;
+  return exposed
+    ? "WARNING: no client key is needed, and other machines reach this address: they can spend your quota"
+    : "no client key needed: any program on this machine, no web page";
+}
+
+/** Where the pages are, who may open them, and what a proxy in front of them needs. */
+function adminLines({ adminAuth, clientKeys, environment }: App, { url, exposed }: Listening): string[] {
+  const { adminToken } = environment;
+  const line = (more: string) => [`  Admin     ${url}/admin${more}`];
+  // At any other address the machine's own calls do not come from loopback either.
+  const isOpenHere = adminAuth === "remote" && (!exposed || isLoopbackUrl(url));
+  if (!isOpenHere) return line(adminToken === undefined ? ", closed: set ADMIN_TOKEN to open it" : ", by ADMIN_TOKEN");
+  // Keys and a token are what an instance gets before others reach it.
+  if (clientKeys.length === 0 || adminToken === undefined) return line("");
+  return [
+    ...line(", without a token on this machine"),
+    "            A reverse proxy or tunnel on this machine needs --admin-auth=always: else its callers are the owner",
+  ];
+}
+
+/** What stands between this machine and GitHub, where something does. */
+function networkLines({ environment }: App): string[] {
+  const { api } = hostsFor(environment.enterpriseHost, environment);
+  const proxy = proxyFor(api);
+  const ignored = ignoredProxy(api);
+  const spared = ["this machine", ...sparedBy()].join(", ");
+  const faults = certificateFiles().filter(({ fault }) => fault);
+  return [
+    ...(ignored ? [`  Proxy     none is used: ${ignored.variable} ${ignored.fault}`] : []),
+    ...(proxy?.fault ? [`  Proxy     no call to GitHub can succeed: ${proxy.variable} ${proxy.fault}.`] : []),
+    ...(proxy && !proxy.fault ? [`  Proxy     ${proxy.address} (${proxy.variable}), not for: ${spared}`] : []),
+    ...faults.map((file) => `  CA file   ${warnOfCertificateFault(file)}`),
+  ];
+}
+
+function curlFor(url: string, app: App): string[] {
+  const model = app.demo ? "claude-sonnet-4.6" : "gpt-5-mini";
+  const key = app.clientKeys.length > 0 ? " -H 'x-api-key: <your key>'" : "";
+  const body = JSON.stringify({ model, stream: true, messages: [{ role: "user", content: "Hello! Who are you?" }] });
+  return [`  curl -N ${url}/v1/chat/completions -H 'content-type: application/json'${key} \\`, `    -d '${body}'`];
+}

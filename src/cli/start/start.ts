@@ -1,0 +1,152 @@
+/** `dragoman start`: options → parts → listening → a ready line → until a signal says stop, or nobody is left to serve. */
+
+import { openAccountStore } from "../../accounts/account-store";
+import type { SignInApp } from "../../accounts/hosts";
+import { type AdminAuth, type App, openApp } from "../../app";
+import { demoEnvironment, type Environment } from "../../config/environment";
+import { isLoopbackAddress } from "../../net/guard";
+import type { Binding, Listening } from "../../server";
+import { startDemo } from "../../upstream/demo/demo";
+import { offerSignIn } from "../sign-in";
+import { atTerminal, say } from "../terminal";
+import { UsageError } from "../usage-error";
+import { awaken } from "./awaken";
+import { printBanner } from "./banner";
+import { findNeighbour, type Instance, writeInstanceFile } from "./instance-file";
+import { bindingFor, listenOrExplain, nameOfBinding } from "./listen";
+import { type ShutdownSignals, watchShutdown } from "./shutdown";
+import { checkHeldOpen, readStdin, type Stdin } from "./stdin";
+
+export interface StartOptions {
+  version: string;
+  environment: Environment;
+  /** 0 picks a free one. */
+  port: number;
+  host?: string;
+  /** Stdout carries one line of JSON, and people read stderr. */
+  json: boolean;
+  demo: boolean;
+  /** Others may reach us although no client key guards us. */
+  allowOpen: boolean;
+  /** The end of stdin ends us. */
+  stdinLifetime: boolean;
+  /** The end of this process ends us. */
+  parentPid?: number;
+  adminAuth: AdminAuth;
+  /** A GitHub token for this run; `-` says that it is the first line of stdin. */
+  token?: string;
+  enterpriseHost?: string;
+  /** Whose sign-in is offered where there is no account yet. */
+  app: SignInApp;
+}
+
+/** Settles when the server has stopped, with the exit code. @throws ProxyError */
+export async function start(options: StartOptions): Promise<number> {
+  // Whoever reads our lines may go: that is no reason to stop.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+  const binding = await bindingFor(options.host);
+  if (options.adminAuth === "always" && options.environment.adminToken === undefined)
+    throw new UsageError("--admin-auth=always needs a token to ask for: set ADMIN_TOKEN.");
+  if (options.stdinLifetime) checkHeldOpen();
+  const stdin = options.stdinLifetime || options.token === "-" ? readStdin() : undefined;
+  const temporaryToken = await tokenFor(options, stdin);
+  if (!options.stdinLifetime) stdin?.letGo();
+  const endings = watchShutdown({
+    stdinEnded: options.stdinLifetime ? stdin?.ended : undefined,
+    parentPid: options.parentPid,
+  });
+  const demo = options.demo ? startDemo({ keep: 200 }) : undefined;
+  const app = openApp({
+    environment: demo ? demoEnvironment(options.environment) : options.environment,
+    version: options.version,
+    temporaryToken: demo ? undefined : temporaryToken,
+    enterpriseHost: options.enterpriseHost,
+    demo,
+    adminAuth: options.adminAuth,
+  });
+  let leave = () => {};
+  try {
+    if (!isLoopbackAddress(binding.address) && app.clientKeys.length === 0 && !options.allowOpen)
+      throw openToOthers(binding);
+    const listening = listenOrExplain(app, options, binding);
+    const neighbour = findNeighbour(app.environment.home, listening.url);
+    leave = writeInstanceFile(app.environment.home, listening.url);
+    announce(app, listening, options);
+    if (neighbour) void nameNeighbour(app, neighbour);
+    void awaken(app);
+    if (!options.json && !options.stdinLifetime && !demo && app.accounts.length === 0 && atTerminal())
+      void offerSignIn({ ...options, store: openAccountStore(app.environment.accountsFolder, app.logger) });
+    return await untilStopped(app, listening, endings);
+  } finally {
+    leave();
+    app.close();
+    await demo?.stop();
+  }
+}
+
+async function tokenFor({ token, environment }: StartOptions, stdin?: Stdin): Promise<string | undefined> {
+  if (token === undefined) return environment.githubToken;
+  const given = token === "-" && stdin ? (await stdin.firstLine).trim() : token;
+  if (/^[!-~]+$/.test(given)) return given;
+  throw new UsageError("--idp-token must be a GitHub token: printable characters without spaces.");
+}
+
+function openToOthers(binding: Binding): UsageError {
+  return new UsageError(
+    `Listening on ${nameOfBinding(binding)} lets other machines spend your quota, and no client key is configured. Either put a key into "auth": {"apiKeys": ["…"]} in config.json, or say --allow-open.`,
+  );
+}
+
+/** Two may share a data folder, but not without their owner knowing. */
+async function nameNeighbour({ logger, environment }: App, { url, pid }: Instance): Promise<void> {
+  // An id that a killed server left behind may be another program's by now.
+  const answer = await fetch(`${url}/health`, { signal: AbortSignal.timeout(1000), proxy: false }).catch(
+    () => undefined,
+  );
+  if (!answer) return;
+  logger.warn(
+    `The data folder ${environment.home} is already in use, by the dragoman at ${url} (process ${pid}): config, accounts and history are shared.`,
+  );
+}
+
+function announce(app: App, listening: Listening, { json }: StartOptions): void {
+  if (listening.warning) app.logger.warn(listening.warning);
+  say(...printBanner(app, listening));
+  if (!json) return;
+  const { url, port } = listening;
+  process.stdout.write(`${JSON.stringify({ event: "ready", url, port, pid: process.pid, version: app.version })}\n`);
+}
+
+/** Running exchanges may end, for as long as there may be somebody to read them; a second signal cuts them. */
+async function untilStopped(app: App, listening: Listening, endings: ShutdownSignals): Promise<number> {
+  const unforeseen = failureCount(app, () => process.exit(1));
+  process.on("unhandledRejection", unforeseen);
+  process.on("uncaughtException", unforeseen);
+
+  const { why, grace } = await endings.first;
+  app.logger.info(`${why}: running exchanges have ${grace / 1000} s to end; a second signal ends them now.`);
+  const drained = listening.drain();
+  const outcome = await Promise.race([drained.then(() => "drained" as const), endings.over]);
+  app.close();
+  if (outcome === "drained") return 0;
+  // The last words of each stream are on their way.
+  await Promise.race([drained, Bun.sleep(outcome === "late" ? 500 : 100)]);
+  listening.close();
+  return outcome === "late" ? 0 : 130;
+}
+
+const maxFailures = 10;
+
+/** What fails with nobody waiting for it is said and survived; more than ten times a minute, a fresh start is safer. */
+export function failureCount(app: Pick<App, "logger" | "close">, giveUp: () => void): (reason: unknown) => void {
+  const moments: number[] = [];
+  return (reason) => {
+    app.logger.error("Something failed that nobody waited for.", reason);
+    moments.push(performance.now());
+    if (moments.length <= maxFailures) return;
+    if (performance.now() - moments.shift()! > 60_000) return;
+    app.logger.error(`That was over ${maxFailures} times in a minute: dragoman stops, to be started anew.`);
+    app.close();
+    giveUp();
+  };
+}

@@ -1,0 +1,41 @@
+/**
+ * Every client that we know how to point here. The page of the admin, `dragoman connect`, README and the runs with the
+ * real tools are all made of this, so that what is said is what was tried.
+ */
+import { agents } from "./agents";
+import type { Client, ClientSetup, Connection, Snippet } from "./client";
+import { editors } from "./editors";
+import { editSettings } from "./formats";
+import { sdks } from "./sdks";
+import { setVariables, shellNames, shells } from "./shells";
+
+export type ClientId = keyof typeof clients;
+
+const { aider, pi, ...others } = agents;
+
+/** In the order in which they are shown. */
+export const clients = { ...others, ...editors, aider, pi, ...sdks } satisfies Record<string, Client>;
+
+export const clientIds = Object.keys(clients) as ClientId[];
+
+export const isClientId = (text: string): text is ClientId => Object.hasOwn(clients, text);
+
+export const clientOf = (id: ClientId): Client => clients[id];
+
+/** The client's file as it would be if there were none. */
+export const freshFile = ({ file }: Client, { edits }: ClientSetup): string =>
+  file ? editSettings(file.format, "", edits) : "";
+
+/** All a person could copy, of which one is enough: the file, the environment of each shell, lines of a program. */
+export function snippetsOf(client: Client, place: Connection): Snippet[] {
+  const setup = client.setUp(place);
+  const { file } = client;
+  const variables = Object.keys(setup.variables).length === 0 ? [] : shellNames;
+  return [
+    ...(file
+      ? [{ name: file.locate({ home: "~", env: {}, platform: "linux" }), text: freshFile(client, setup).trimEnd() }]
+      : []),
+    ...variables.map((shell) => ({ name: shells[shell].name, shell, text: setVariables(setup.variables, shell) })),
+    ...setup.programs,
+  ];
+}

@@ -1,0 +1,290 @@
+/** Chat completions passed through: the few edits without which clients or the upstream stumble. */
+import { isObject, numberIn, parseSpelt } from "../../json";
+import { editMembers } from "../../net/json-edit";
+import { commentFrame, type SseFrame } from "../../net/sse";
+import type { ReplyContext, RequestFixup, ToClient } from "../codec";
+import { cutReply } from "../hub/block-lifecycle";
+import type { JsonObject } from "../hub/conversation";
+import { dedupe } from "../hub/dedupe";
+import { omit } from "../hub/json";
+import type { ModelFacts } from "../hub/model";
+import type { ReplyError } from "../hub/reply";
+import { asFixup } from "../hub/rules";
+import { deltaReader } from "../hub/text-delta";
+import { type CallNumbers, callNumbers, inventedCallId } from "./calls";
+import { errorFrame, errorIn, gaveUp, invalidEvent } from "./errors";
+import { deltaText } from "./reply";
+import { applyRules } from "./rules";
+
+// ── Request ──
+
+/** What the reply to this request must be mended to. */
+export function replyContext(body: JsonObject): ReplyContext {
+  const { model, stream_options: options, n } = body;
+  return {
+    model: typeof model === "string" ? model : "",
+    usage: isObject(options) && options.include_usage === true,
+    replies: Math.max(1, numberIn(n) ?? 1),
+  };
+}
+
+/** What to change of a client's own request. */
+export function fixRequest(body: JsonObject, model: ModelFacts): RequestFixup {
+  return asFixup(body, applyRules(body, model));
+}
+
+// ── Full reply ──
+
+type Tell = (fixup: string) => void;
+
+/** The same body, or a copy with what clients need. */
+export function fixReply(body: JsonObject, asked: ReplyContext): { body: JsonObject; fixups: string[] } {
+  const fixups = new Set<string>();
+  const tell: Tell = (name) => void fixups.add(name);
+  const set: JsonObject = {};
+
+  if (!Array.isArray(body.choices)) return { body, fixups: [] };
+  if (body.object !== "chat.completion") {
+    tell("object-field");
+    set.object = "chat.completion";
+  }
+  if (!("created" in body)) {
+    tell("created-field");
+    set.created = now();
+  }
+  if (typeof body.model === "string" && body.model !== asked.model) {
+    tell("model-name");
+    set.model = asked.model;
+  }
+  let choices: unknown[] = body.choices;
+  if (asked.replies === 1 && choices.length > 1) {
+    tell("split-choices");
+    choices = [merged(choices.filter(isObject))];
+  }
+  set.choices = choices.map((choice, at) => (isObject(choice) ? fixFullChoice(choice, at, body.id, tell) : choice));
+  return fixups.size === 0 ? { body, fixups: [] } : { body: { ...body, ...set }, fixups: [...fixups] };
+}
+
+/** Claude's text and each of its calls come as choices of their own, though one was asked for. */
+function merged(choices: JsonObject[]): JsonObject {
+  const messages = choices.map(({ message }) => message).filter(isObject);
+  const join = (key: string) =>
+    messages.map((message) => (typeof message[key] === "string" ? message[key] : "")).join("");
+  const calls = messages.flatMap(({ tool_calls }) => (Array.isArray(tool_calls) ? tool_calls : []));
+  const message: JsonObject = Object.assign({}, ...messages.toReversed(), { content: join("content") || null });
+  for (const key of ["refusal", "reasoning_text"]) if (key in message) message[key] = join(key) || null;
+  if (calls.length > 0) message.tool_calls = calls;
+  const reasons = choices.map((choice) => choice.finish_reason).filter((reason) => typeof reason === "string");
+  const reason = reasons.includes("tool_calls") ? "tool_calls" : reasons.at(-1);
+  return { ...choices[0], index: 0, message, ...(reason === undefined ? {} : { finish_reason: reason }) };
+}
+
+function fixFullChoice(choice: JsonObject, at: number, replyId: unknown, tell: Tell): JsonObject {
+  const set: JsonObject = {};
+  if (numberIn(choice.index) === undefined) {
+    tell("choice-index");
+    set.index = at;
+  }
+  if (isObject(choice.message)) {
+    set.message = fixMessage(choice.message, replyId, tell);
+    if (choice.finish_reason == null) {
+      tell("finish-reason");
+      set.finish_reason = Array.isArray(choice.message.tool_calls) ? "tool_calls" : "stop";
+    }
+  }
+  return { ...choice, ...set };
+}
+
+function fixMessage(message: JsonObject, replyId: unknown, tell: Tell): JsonObject {
+  const { padding, ...better } = message;
+  if (padding !== undefined) tell("padding");
+  if (!hasRole(better)) {
+    tell("role");
+    better.role = "assistant";
+  }
+  if (!("content" in better)) {
+    tell("content-key");
+    better.content = null;
+  }
+  if (Array.isArray(better.tool_calls) && better.tool_calls.some((call) => isObject(call) && !call.id)) {
+    tell("tool-id");
+    better.tool_calls = better.tool_calls.map((call, number) =>
+      isObject(call) && !call.id ? { ...call, id: inventedCallId(replyId, number) } : call,
+    );
+  }
+  return better;
+}
+
+// ── Stream ──
+
+/** Frames as they came, but for the fixups. */
+export function fixStream(asked: ReplyContext, mended: (name: string) => void): ToClient<SseFrame> {
+  return (next) => {
+    const tell = dedupe(mended);
+    const readJson = deltaReader(deltaText);
+    const rename = modelRenamer(asked.model);
+    const calls = new Map<unknown, CallNumbers>();
+    let lastChunk: JsonObject = {};
+    let spoke = false;
+    /** The answers (of `n`) whose speaker was named, by their index. */
+    const voiced = new Set<unknown>();
+    /** The answers (of `n`) that have ended, by their index. */
+    const finished = new Set<unknown>();
+    let ended = false;
+
+    const push = (frame: SseFrame) => {
+      if (ended) return;
+      if (frame.data === undefined) return next.push(frame);
+      if (frame.data === "[DONE]") return done(frame);
+      // To the standard it is no event at all, but clients parse it, and fail.
+      if (frame.data === "") return tell("empty-data");
+      const chunk = readJson(frame);
+      if (!isObject(chunk)) return fail(invalidEvent);
+      if (chunk.error) return end(asEvent(frame, tell));
+      const failure = errorIn(chunk);
+      if (failure) return fail(failure);
+      if (isWordless(chunk)) {
+        if (isObject(chunk.usage) && !asked.usage) return tell("usage-chunk");
+        // OpenAI's own package takes the `usage: null` of such a chunk for the last word.
+        if (isObject(chunk.copilot_usage) && !isObject(chunk.usage)) return tell("bill-chunk");
+      }
+
+      lastChunk = chunk;
+      const choices = fixChoices(chunk);
+      if (ended) return;
+      const data = fixMembers(choices ? JSON.stringify({ ...chunk, choices }) : frame.data, chunk);
+      next.push(data === frame.data ? asEvent(frame, tell) : { data });
+    };
+
+    /** The choices, if one of them needs a mend. */
+    const fixChoices = ({ choices, id }: JsonObject): unknown[] | undefined => {
+      if (!Array.isArray(choices)) return undefined;
+      const better = choices.map((choice) => (isObject(choice) ? fixChoice(choice, id) : choice));
+      return better.some((choice, at) => choice !== choices[at]) ? better : undefined;
+    };
+
+    const fixChoice = (choice: JsonObject, replyId: unknown): JsonObject => {
+      let better = choice;
+      if (choice.finish_reason === "error") fail(gaveUp);
+      if (typeof choice.finish_reason === "string") finished.add(numberIn(choice.index));
+      const index = numberIn(choice.index);
+      if (index !== 0 && (asked.replies === 1 || index === undefined)) {
+        tell("split-choices");
+        better = { ...better, index: 0 };
+      }
+      if (!isObject(choice.delta)) return better;
+      const delta = withRole(choice.delta, better.index);
+      if (delta !== choice.delta) better = { ...better, delta };
+      spoke ||= deltaText({ choices: [choice] }) !== undefined;
+      if (!Array.isArray(delta.tool_calls) || delta.tool_calls.length === 0) return better;
+      spoke = true;
+      const numbers = calls.get(better.index) ?? callNumbers(tell);
+      calls.set(better.index, numbers);
+      const pieces = numbers.mend(delta.tool_calls, replyId);
+      if (!pieces) fail(invalidEvent);
+      return pieces === delta.tool_calls ? better : { ...better, delta: { ...delta, tool_calls: pieces } };
+    };
+
+    /** OpenAI's own package refuses an answer in which nobody is said to speak. */
+    const withRole = (delta: JsonObject, index: unknown): JsonObject => {
+      if (voiced.has(index)) return delta;
+      voiced.add(index);
+      if (hasRole(delta)) return delta;
+      tell("role");
+      return { role: "assistant", ...omit(delta, roleAlone) };
+    };
+
+    /** The chunk's own members are mended in its text, for a stream may need it in every chunk. */
+    const fixMembers = (data: string, chunk: JsonObject): string => {
+      let better = data;
+      const add = (name: string, member: string) => {
+        tell(name);
+        better = `{${member},${better.slice(better.indexOf("{") + 1)}`;
+      };
+      if (!Array.isArray(chunk.choices)) {
+        tell("choices-field");
+        better = JSON.stringify({ ...objectOf(better), choices: [] });
+      }
+      if (!("created" in chunk)) add("created-field", `"created":${now()}`);
+      if (!("object" in chunk)) add("object-field", '"object":"chat.completion.chunk"');
+      else if (chunk.object !== "chat.completion.chunk") {
+        // Azure's first chunk says "".
+        tell("object-field");
+        better = editMembers(better, { object: "chat.completion.chunk" }, []);
+      }
+      if (typeof chunk.model !== "string" || chunk.model === "" || chunk.model === asked.model) return better;
+      tell("model-name");
+      return rename(better, chunk.model);
+    };
+
+    const done = (frame: SseFrame) => {
+      if (finished.size === 0 && asked.replies === 1) {
+        const called = calls.get(0);
+        if (!spoke || called?.whole === false) return fail(cutReply);
+        tell("finish-reason");
+        const { usage: _, copilot_usage: __, ...chunk } = lastChunk;
+        const choices = [{ index: 0, delta: {}, finish_reason: called ? "tool_calls" : "stop" }];
+        next.push({ data: fixMembers(JSON.stringify({ ...chunk, choices }), chunk) });
+      }
+      end(frame);
+    };
+
+    const end = (frame: SseFrame) => {
+      ended = true;
+      next.push(frame);
+    };
+
+    const fail = (error: Pick<ReplyError, "code" | "message">) => {
+      if (!ended) end(errorFrame(error));
+    };
+
+    return {
+      push,
+      end() {
+        if (finished.size < asked.replies) fail(cutReply);
+        // The reply is whole, and some clients wait for its last line.
+        else if (!ended) {
+          tell("done-event");
+          end({ data: "[DONE]" });
+        }
+        next.end();
+      },
+      keepAlive() {
+        if (!ended) next.push(commentFrame("keep-alive"));
+      },
+      fail,
+    };
+  };
+}
+
+/** Copilot may end a stream with its error as bare JSON: with `data:` before it, clients read it. */
+function asEvent(frame: SseFrame, tell: Tell): SseFrame {
+  if (frame.bytes?.[0] !== 0x7b) return frame;
+  tell("data-field");
+  return { data: frame.data };
+}
+
+const roleAlone = new Set(["role"]);
+
+const hasRole = ({ role }: JsonObject): boolean => typeof role === "string" && role !== "";
+
+function isWordless({ choices }: JsonObject): boolean {
+  return Array.isArray(choices) && choices.length === 0;
+}
+
+/** Puts the asked model's name in place of the upstream's. The quotes of words are escaped: it cannot hit them. */
+function modelRenamer(asked: string): (data: string, model: string) => string {
+  const to = `"model":${JSON.stringify(asked)}`;
+  return (data, model) => {
+    const from = `"model":${JSON.stringify(model)}`;
+    const at = data.indexOf(from);
+    // Twice: the bill of `copilot_usage` names the model too. Never: it is spelt with spaces or escapes.
+    if (at === -1 || data.indexOf(from, at + 1) !== -1) return JSON.stringify({ ...objectOf(data), model: asked });
+    return data.slice(0, at) + to + data.slice(at + from.length);
+  };
+}
+
+/** Of a text that is known to be one. */
+const objectOf = (text: string): JsonObject => parseSpelt(text) as JsonObject;
+
+const now = () => Math.floor(Date.now() / 1000);

@@ -1,0 +1,118 @@
+/** Members only this family has a word for: into the bag under their path (`thinking.display`), and back to their place. */
+
+import { ProxyError } from "../../errors";
+import { isObject, numberIn } from "../../json";
+import { chatWords, sharedWords } from "../hub/chat-words";
+import type { Conversation, JsonObject, WithExtras } from "../hub/conversation";
+import { ignorableFields } from "../hub/ignorable-fields";
+import { omit } from "../hub/json";
+
+/** The names of members, written one behind the other. */
+export const keySet = (list: string): ReadonlySet<string> => new Set(list.split(" "));
+
+/** Objects whose members are read one by one; what is unknown of them goes into the bag of their owner. Inner ones first. */
+const nests = ["output_config.format", "output_config", "thinking", "tool_choice", "cache_control", "source"] as const;
+type Nest = (typeof nests)[number];
+
+/** The bags as one; nothing at all where they are empty. */
+export function asExtras(...extrasList: (JsonObject | undefined)[]): WithExtras {
+  const filled = extrasList.filter((extras) => extras !== undefined && Object.keys(extras).length > 0);
+  return filled.length === 0 ? {} : { extras: { anthropic: merged(filled) } };
+}
+
+/** The object's members the hub has no field for, under their path. */
+export function nestedExtras(nest: Nest, object: JsonObject, known: ReadonlySet<string>): JsonObject | undefined {
+  const left = omit(object, known);
+  return left && merged(Object.entries(left).map(([key, value]) => ({ [`${nest}.${key}`]: value })));
+}
+
+/** Cache mark and bag of a part or tool. */
+export function withCacheMark(
+  holder: JsonObject,
+  known: ReadonlySet<string>,
+  ...extrasList: (JsonObject | undefined)[]
+): WithExtras & { cache?: true } {
+  const control = holder.cache_control;
+  if (!isObject(control)) return asExtras(omit(holder, known), ...extrasList);
+  const plain = control.type === "ephemeral" ? ephemeralOnly : nothing;
+  return {
+    cache: true,
+    ...asExtras(omit(holder, known), ...extrasList, nestedExtras("cache_control", control, plain)),
+  };
+}
+
+const ephemeralOnly = new Set(["type"]);
+const nothing = new Set<string>();
+
+/** The object with its cache mark and with the members of its bag where they came from. */
+export function restoreCacheMark(object: JsonObject, owner: WithExtras & { cache?: boolean }): JsonObject {
+  if (owner.cache) object.cache_control = { type: "ephemeral" };
+  return restoreExtras(object, owner.extras?.anthropic);
+}
+
+/** The object with the members of its bag where they came from. It is changed in place. */
+export function restoreExtras(object: JsonObject, extras: JsonObject | undefined): JsonObject {
+  for (const [key, value] of Object.entries(extras ?? {})) {
+    const nest = nests.find((each) => key.startsWith(`${each}.`));
+    if (nest) place(object, nest.split("."), key.slice(nest.length + 1), value);
+    else set(object, key, value);
+  }
+  return object;
+}
+
+function place(object: JsonObject, path: string[], key: string, value: unknown): void {
+  const [step, ...further] = path;
+  if (step === undefined) {
+    set(object, key, value);
+    return;
+  }
+  // Thinking or a choice of tools that was not written has no place for its members any more.
+  if (!isObject(object[step]) && step !== "output_config") return;
+  const inner = isObject(object[step]) ? { ...object[step] } : {};
+  object[step] = inner;
+  place(inner, further, key, value);
+}
+
+function merged(extrasList: (JsonObject | undefined)[]): JsonObject {
+  const all: JsonObject = {};
+  for (const extras of extrasList) for (const [key, value] of Object.entries(extras ?? {})) set(all, key, value);
+  return all;
+}
+
+/** A plain assignment of `__proto__` would set the prototype instead of a member. */
+function set(object: JsonObject, key: string, value: unknown): void {
+  Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
+}
+
+// ── The other family's ──
+
+/** Members of OpenAI's bag without which the answer would be to another question: they are refused. */
+const essential: Record<string, (value: unknown) => boolean> = {
+  n: (value) => numberIn(value) !== 1,
+  background: (value) => value === true,
+  previous_response_id: () => true,
+  conversation: () => true,
+  prompt: () => true,
+};
+
+/** @throws ProxyError `invalid_request` naming the member. */
+export function refuseEssential(conversation: Conversation): void {
+  const extras = conversation.extras?.openai ?? {};
+  for (const [key, changes] of Object.entries(essential))
+    if (extras[key] != null && changes(extras[key])) {
+      const sentence = `\`${key}\` cannot be kept for this model: its upstream speaks the Messages API, which has nothing like it. Leave it out.`;
+      throw new ProxyError("invalid_request", sentence, { param: key, code: "unsupported_parameter" });
+    }
+}
+
+/** Names what of the other bag is lost. */
+export function dropExtras(owner: WithExtras, dropped: Set<string>): void {
+  const openai = owner.extras?.openai ?? {};
+  const extras = { ...sharedWords(openai), ...chatWords(openai) };
+  for (const key of Object.keys(extras))
+    if (extras[key] != null && !ignorableFields.openai.has(key) && !Object.hasOwn(essential, key)) dropped.add(key);
+}
+
+/** What a foreign part or tool calls itself. */
+export const kindOfPart = (value: unknown): string =>
+  isObject(value) && typeof value.type === "string" ? value.type : "foreign part";

@@ -1,0 +1,161 @@
+/** Messages passed through: the edits a request may need on its way up, and a reply on its way down. */
+import { isObject, parseSpelt } from "../../json";
+import { jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
+import type { ClientSink, ReplyContext, RequestFixup, ToClient } from "../codec";
+import { cutReply } from "../hub/block-lifecycle";
+import type { JsonObject } from "../hub/conversation";
+import { dedupe } from "../hub/dedupe";
+import { omit, textIn } from "../hub/json";
+import type { ModelFacts } from "../hub/model";
+import type { ReplyError, ReplyEvent } from "../hub/reply";
+import { asFixup } from "../hub/rules";
+import { errorFrame, errorIn, invalidEvent } from "./errors";
+import { pingFrame } from "./reply";
+import { applyRules, forgetThinking } from "./rules";
+
+/** All that Anthropic's clients know; another type is an error to some. */
+const eventTypes: ReadonlySet<unknown> = new Set([
+  "message_start",
+  "content_block_start",
+  "content_block_delta",
+  "content_block_stop",
+  "message_delta",
+  "message_stop",
+  "ping",
+  "error",
+]);
+
+export const replyContext = (body: JsonObject): ReplyContext => ({
+  model: textIn(body.model),
+  usage: true,
+  replies: 1,
+});
+
+export function fixRequest(body: JsonObject, model: ModelFacts): RequestFixup {
+  return asFixup(body, applyRules(body, model));
+}
+
+/** Thinking may be bound to the account that made it; the words and the calls are everybody's. */
+export const repairRequest = (body: JsonObject): JsonObject => forgetThinking(body);
+
+export function fixReply(body: JsonObject, asked: ReplyContext): { body: JsonObject; fixups: string[] } {
+  const fixups = new Set<string>();
+  const tell = (name: string) => void fixups.add(name);
+  const mended = fixMessage(withoutCopilot(body, tell), tell);
+  if (typeof mended.model !== "string" || mended.model === asked.model) return { body: mended, fixups: [...fixups] };
+  return { body: { ...mended, model: asked.model }, fixups: [...fixups, "model-name"] };
+}
+
+export const fixStream =
+  (asked: ReplyContext, mended: (name: string) => void): ToClient<SseFrame> =>
+  (next): ClientSink<SseFrame> => {
+    const tell = dedupe(mended);
+    let open: { index: unknown; isWords: boolean } | undefined;
+    let ended = false;
+
+    const fail = (error: ReplyError) => {
+      if (ended) return;
+      ended = true;
+      // Half a call must not look like a whole one.
+      if (open?.isWords) next.push(jsonFrame({ type: "content_block_stop", index: open.index }, "content_block_stop"));
+      next.push(errorFrame(error));
+    };
+
+    const pass = (frame: SseFrame, event: JsonObject) => {
+      const type = textIn(event.type ?? frame.event);
+      const whole = fixEvent(event.type === undefined ? { type, ...event } : event, tell);
+      const respelt = whole === event ? frame.data : JSON.stringify(whole);
+      const data = named(respelt ?? "", whole.message, asked, tell);
+      if (frame.event !== type) tell("event-name");
+      next.push(frame.event === type && data === frame.data ? frame : { event: type, data });
+    };
+
+    return {
+      push(frame) {
+        if (ended) return frame.data === undefined ? undefined : tell("foreign-event");
+        if (frame.data === undefined || isPlainDelta(frame)) return next.push(frame);
+        if (frame.data === "" || frame.data === "[DONE]") return tell("foreign-event");
+        const event = jsonOf(frame);
+        if (!isObject(event)) return fail(invalidEvent);
+        const failure = errorIn(event);
+        if (failure && !isProperError(event)) {
+          tell("error-event");
+          return fail(failure);
+        }
+        const type = event.type ?? frame.event;
+        if (!eventTypes.has(type)) return tell("foreign-event");
+        if (type === "content_block_start") open = { index: event.index, isWords: isWords(event.content_block) };
+        if (type === "content_block_stop") open = undefined;
+        pass(frame, event);
+        ended = type === "message_stop" || type === "error";
+      },
+      end() {
+        fail({ type: "error", ...cutReply });
+      },
+      keepAlive() {
+        if (!ended) next.push(pingFrame());
+      },
+      fail,
+    };
+  };
+
+/** The event alone says so, whatever stood before it. */
+export function endIn(frame: SseFrame): ReplyEvent | undefined {
+  const event = jsonOf(frame);
+  const type = isObject(event) ? (event.type ?? frame.event) : undefined;
+  if (type === "message_stop") return { type: "finish", reason: "stop" };
+  if (type !== "error") return undefined;
+  return { type, code: "upstream_error", message: "The stream ended with an error event." };
+}
+
+/**
+ * The frames a stream is made of, known to be sound without being parsed: the next words, in whole JSON, without another
+ * member. Not for large ones, where the expression would cost more than the parser.
+ */
+function isPlainDelta({ event, data }: SseFrame): boolean {
+  return event === "content_block_delta" && data !== undefined && data.length < 2048 && plainDelta.test(data);
+}
+
+const plainDelta =
+  /^\{"type":"content_block_delta","index":\d+,"delta":\{"type":"\w+","\w+":"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"\}\}\s*$/;
+
+function fixEvent(event: JsonObject, tell: (name: string) => void): JsonObject {
+  const plain = withoutCopilot(event, tell);
+  if (plain.type === "message_delta") return withUsage(plain, { output_tokens: 0 }, tell);
+  if (plain.type !== "message_start" || !isObject(plain.message)) return plain;
+  const message = fixMessage(withoutCopilot(plain.message, tell), tell);
+  return message === plain.message ? plain : { ...plain, message };
+}
+
+const fixMessage = (message: JsonObject, tell: (name: string) => void): JsonObject =>
+  withUsage(message, { input_tokens: 0, output_tokens: 0 }, tell);
+
+/** Strict clients die without the numbers, even if nobody knows them. */
+function withUsage(holder: JsonObject, unknown: JsonObject, tell: (name: string) => void): JsonObject {
+  if (isObject(holder.usage)) return holder;
+  tell("usage-field");
+  return { ...holder, usage: unknown };
+}
+
+/** Copilot's own members, which strict clients do not expect. */
+function withoutCopilot(object: JsonObject, tell: (name: string) => void): JsonObject {
+  const own = Object.keys(object).filter((key) => key.startsWith("copilot_"));
+  if (own.length === 0) return object;
+  tell("copilot-fields");
+  return omit(object, new Set(own)) ?? {};
+}
+
+/** The message with the model's name the client knows: in the text, where quotes in content are escaped and cannot match. */
+function named(data: string, message: unknown, asked: ReplyContext, tell: (name: string) => void): string {
+  if (!isObject(message) || typeof message.model !== "string" || message.model === asked.model) return data;
+  tell("model-name");
+  const serialized = `"model":${JSON.stringify(message.model)}`;
+  const text = data.includes(serialized) ? data : JSON.stringify(parseSpelt(data));
+  return text.replace(serialized, () => `"model":${JSON.stringify(asked.model)}`);
+}
+
+/** An error in Anthropic's form, which goes on as it is. */
+const isProperError = ({ type, error }: JsonObject): boolean =>
+  type === "error" && isObject(error) && typeof error.type === "string" && typeof error.message === "string";
+
+const isWords = (block: unknown): boolean => isObject(block) && (block.type === "text" || block.type === "thinking");

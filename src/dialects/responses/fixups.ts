@@ -1,0 +1,240 @@
+/** The responses dialect passed through: the few edits that clients or the upstream need, each proven by a fixture. */
+import { isObject, parseJson } from "../../json";
+import { commentFrame, jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
+import type { ReplyContext, RequestFixup, ToClient, TranslationOptions } from "../codec";
+import { cutReply } from "../hub/block-lifecycle";
+import type { JsonObject } from "../hub/conversation";
+import { dedupe } from "../hub/dedupe";
+import { countIn, omit } from "../hub/json";
+import type { ModelFacts } from "../hub/model";
+import type { ReplyError } from "../hub/reply";
+import { asFixup } from "../hub/rules";
+import { inOrder } from "./collect";
+import { errorIn, invalidEvent } from "./errors";
+import { placesOf } from "./places";
+import { eventType, looksWhole, numberAt, terminalTypes } from "./raw-fields";
+import { applyRules, refuseStored } from "./rules";
+
+// ── Request ──
+
+/** What to change of a client's request. */
+export function fixRequest(
+  body: JsonObject,
+  model: ModelFacts,
+  options: TranslationOptions = { webSearch: true },
+): RequestFixup {
+  refuseStored(body);
+  return asFixup(body, applyRules(body, model, options));
+}
+
+/** What a reply must know of its request. */
+export const replyContext = (body: JsonObject): ReplyContext => ({
+  model: String(body.model ?? ""),
+  usage: true,
+  replies: 1,
+});
+
+// ── Full reply ──
+
+/** The reply with the model's name as it was asked, without Copilot's own members. */
+export function fixReply(body: JsonObject, asked: ReplyContext): { body: JsonObject; fixups: string[] } {
+  const fixups = new Set<string>();
+  const mended = fixResponse(withoutCopilot(body, fixups), asked, fixups);
+  return { body: mended, fixups: [...fixups] };
+}
+
+const copilotFields = new Set(["copilot_usage", "copilot_quota_snapshots"]);
+
+function withoutCopilot(object: JsonObject, fixups: { add(name: string): void }): JsonObject {
+  if (!("copilot_usage" in object) && !("copilot_quota_snapshots" in object)) return object;
+  fixups.add("copilot-fields");
+  return omit(object, copilotFields) ?? {};
+}
+
+function fixResponse(response: JsonObject, asked: ReplyContext, fixups: { add(name: string): void }): JsonObject {
+  if (typeof response.model !== "string" || response.model === asked.model) return response;
+  fixups.add("model-name");
+  return { ...response, model: asked.model };
+}
+
+// ── Stream ──
+
+/** Events that show the response itself. */
+const lifecycleTypes = new Set([...terminalTypes, "response.created", "response.queued", "response.in_progress"]);
+
+/** Frames as they came, but for the fixups. */
+export function fixStream(asked: ReplyContext, mended: (name: string) => void): ToClient<SseFrame> {
+  return (next) => {
+    const fixups = { add: dedupe(mended) };
+    /** The first id of each output index, as JSON spells it between the quotes. */
+    const ids = new Map<number, string>();
+    const done = new Map<number, JsonObject>();
+    /** The items that were added or done. */
+    const shown = new Map<number, JsonObject>();
+    let created: JsonObject | undefined;
+    let last: SseFrame = {};
+    /** How many events of ours came between the upstream's. */
+    let inserted = 0;
+    let ended = false;
+
+    const nextNumber = () => {
+      const event = jsonOf(last);
+      return (isObject(event) ? (countIn(event.sequence_number) ?? -1) : -1) + inserted + 1;
+    };
+
+    const push = (frame: SseFrame) => {
+      if (ended || frame.data === "[DONE]") return;
+      if (frame.template !== undefined) last = { data: frame.template };
+      if (frame.data === undefined) return next.push(frame);
+      if (!looksWhole(frame.data) && !isObject(jsonOf(frame))) return fail(invalidEvent);
+      const type = eventType(frame);
+      if (type === "error" || !type.startsWith("response.")) return aside(frame, type);
+      last = frame;
+      const isShort = !lifecycleTypes.has(type) && !type.startsWith("response.output_item.");
+      const short = isShort ? fixShort(frame.data) : undefined;
+      if (short !== undefined) return next.push(short === frame.data ? frame : { event: frame.event, data: short });
+      const event = jsonOf(frame);
+      if (!isObject(event)) return fail(invalidEvent);
+      ended = terminalTypes.has(type);
+      const fixedEvent = fixEvent(event, type);
+      next.push(fixedEvent === event ? frame : jsonFrame(fixedEvent, frame.event));
+    };
+
+    /** What is no event of the response: an error, in one of its forms, or a word of Copilot's own. */
+    const aside = (frame: SseFrame, type: string) => {
+      const event = jsonOf(frame);
+      const error = isObject(event) ? errorIn(event) : undefined;
+      if (!error) return fixups.add("foreign-event");
+      // Codex does not hear an `error` event, opencode would ask again for ever: once begun, a response fails in its own words.
+      if (!created && type === "error" && isObject(event) && typeof event.message === "string") {
+        ended = true;
+        return next.push(frame);
+      }
+      fixups.add("error-event");
+      fail(error);
+    };
+
+    /**
+     * An event of a few members: its strings are replaced where they stand, because parsing each would cost more than
+     * all the rest. Inside a JSON string quotes are escaped, so no text can look like a member.
+     */
+    const fixShort = (data: string): string | undefined => {
+      const index = numberAt(data, '"output_index":');
+      const found = data.indexOf(itemId);
+      if (found === -1 && data.includes('"item_id"')) return undefined;
+      let whole = data;
+      if (index !== undefined && found !== -1) {
+        const start = found + itemId.length;
+        const end = data.indexOf('"', start);
+        const first = ids.get(index);
+        // An id that ends in an escape, or is none, is found by reading the whole as JSON.
+        if (data[end - 1] === "\\" || (!first && parseJson(data.slice(start - 1, end + 1)) === undefined))
+          return undefined;
+        if (first === undefined) ids.set(index, data.slice(start, end));
+        else if (end - start !== first.length || !data.startsWith(first, start)) {
+          fixups.add("item-ids");
+          whole = data.slice(0, start) + first + data.slice(end);
+        }
+      }
+      return inserted === 0 ? whole : renumbered(whole);
+    };
+
+    const renumbered = (data: string): string => {
+      const number = numberAt(data, sequenceNumber);
+      if (number === undefined) return data;
+      fixups.add("sequence-number");
+      const start = data.indexOf(sequenceNumber) + sequenceNumber.length;
+      return `${data.slice(0, start)}${number + inserted}${data.slice(start + String(number).length)}`;
+    };
+
+    const fixEvent = (event: JsonObject, type: string): JsonObject => {
+      let fixedEvent = withoutCopilot(event, fixups);
+      const set = (members: JsonObject) => {
+        fixedEvent = { ...fixedEvent, ...members };
+      };
+      const index = countIn(event.output_index);
+      if (isObject(event.response)) {
+        const response = fixLifecycle(event.response, type);
+        if (response !== event.response) set({ response });
+        created ??= response;
+      }
+      if (index !== undefined && isObject(event.item)) {
+        const item = withFirstId(event.item, "id", index);
+        if (item !== event.item) set({ item });
+        shown.set(index, item);
+        if (type === "response.output_item.done") done.set(index, item);
+      }
+      if (index !== undefined) fixedEvent = withFirstId(fixedEvent, "item_id", index);
+      const number = countIn(event.sequence_number);
+      if (inserted > 0 && number !== undefined) {
+        fixups.add("sequence-number");
+        set({ sequence_number: number + inserted });
+      }
+      return fixedEvent;
+    };
+
+    const fixLifecycle = (response: JsonObject, type: string): JsonObject => {
+      let fixedResponse = fixResponse(withoutCopilot(response, fixups), asked, fixups);
+      if (created && response.id !== created.id) {
+        fixups.add("response-id");
+        fixedResponse = { ...fixedResponse, id: created.id };
+      }
+      const output: unknown[] = Array.isArray(response.output) ? response.output : [];
+      if (output.length === 0 && done.size > 0 && terminalTypes.has(type)) {
+        fixups.add("empty-output");
+        return { ...fixedResponse, output: inOrder(done) };
+      }
+      const places = placesOf(output, shown);
+      const steady = output.map((item, at) => {
+        const index = places[at];
+        return isObject(item) && index !== undefined ? withFirstId(item, "id", index) : item;
+      });
+      return steady.some((item, index) => item !== output[index])
+        ? { ...fixedResponse, output: steady }
+        : fixedResponse;
+    };
+
+    /** Copilot gives each event of an item a new id; the strict correlate by the first. */
+    const withFirstId = (holder: JsonObject, key: "id" | "item_id", index: number): JsonObject => {
+      const id = holder[key];
+      if (typeof id !== "string") return holder;
+      const serialized = JSON.stringify(id).slice(1, -1);
+      const first = ids.get(index);
+      if (first === undefined) ids.set(index, serialized);
+      if (first === undefined || first === serialized) return holder;
+      fixups.add("item-ids");
+      return { ...holder, [key]: JSON.parse(`"${first}"`) };
+    };
+
+    const fail = ({ code, message }: Pick<ReplyError, "code" | "message">) => {
+      if (ended) return;
+      ended = true;
+      const sequence_number = nextNumber();
+      if (!created)
+        return next.push(jsonFrame({ type: "error", code, message, param: null, sequence_number }, "error"));
+      const response = { ...created, status: "failed", error: { code, message }, output: inOrder(done) };
+      next.push(jsonFrame({ type: "response.failed", sequence_number, response }, "response.failed"));
+    };
+
+    return {
+      push,
+      end() {
+        fail(cutReply);
+        next.end();
+      },
+      /** Codex counts nothing but events as life and the OpenAI SDK throws at a `ping`; a repetition suits both. */
+      keepAlive() {
+        if (ended) return;
+        if (!created) return next.push(commentFrame("waiting"));
+        const sequence_number = nextNumber();
+        inserted++;
+        const response = { ...created, status: "in_progress", output: [] };
+        next.push(jsonFrame({ type: "response.in_progress", sequence_number, response }, "response.in_progress"));
+      },
+      fail,
+    };
+  };
+}
+
+const itemId = '"item_id":"';
+const sequenceNumber = '"sequence_number":';

@@ -1,0 +1,46 @@
+/** What is read of a process, and numbers made of many. */
+import { readdirSync, readFileSync } from "node:fs";
+
+/** Seconds of CPU that all threads of a process took, those that have ended included. */
+export function cpuOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+    .replace(/^.*\) /s, "")
+    .split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+}
+
+// What Linux says to user space, whatever the kernel's own clock.
+const ticksPerSecond = 100;
+
+/** MiB. */
+export function rssOf(pid: number): number {
+  const [, kilobytes = "0"] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  return Number(kilobytes) / 1024;
+}
+
+/** The most memory a process has while the work is done, beyond what it had before: MiB. */
+export async function growthOf<T>(pid: number, work: () => Promise<T>): Promise<{ result: T; growth: number }> {
+  const before = rssOf(pid);
+  let max = before;
+  const timer = setInterval(() => {
+    max = Math.max(max, rssOf(pid));
+  }, 20);
+  try {
+    const result = await work();
+    return { result, growth: Math.max(max, rssOf(pid)) - before };
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+/** @param share 0.5 is the median. */
+export function quantile(numbers: number[], share: number): number {
+  const sorted = numbers.toSorted((one, other) => one - other);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+export function machine(): string {
+  const [, model = process.arch] = /^model name\s*:\s*(.+)$/m.exec(readFileSync("/proc/cpuinfo", "utf8")) ?? [];
+  const cores = readdirSync("/sys/devices/system/cpu").filter((name) => /^cpu\d+$/.test(name)).length;
+  return `${cores} × ${model}, Linux, Bun ${Bun.version}`;
+}

@@ -1,0 +1,56 @@
+/** What nobody can wait for, and whether real clients tell it to their person at once. */
+import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
+import { type ProxyOptions, startProxy } from "../support/proxy";
+import { type models, type Tool, tools } from "./clients";
+import type { Installed } from "./install";
+import { meet } from "./meet";
+
+interface Situation {
+  name: string;
+  options: ProxyOptions;
+  /** Of our sentence. */
+  words: RegExp;
+}
+
+const situations: Situation[] = [
+  { name: "nobody is signed in", options: { accounts: [] }, words: /dragoman auth/ },
+  {
+    name: "the client key is missing or wrong",
+    options: { config: { auth: { apiKeys: ["k-owner-0123456789"] } } },
+    words: /[Cc]lient key is (?:needed|not one)/,
+  },
+  {
+    name: "all quota is used up",
+    options: { demo: { accounts: [{ ...demoAccounts()[0]!, quota: quotas.exhausted() }] } },
+    words: /cost no quota/,
+  },
+];
+
+/** By the dialect that each speaks. */
+const clients: [Tool, keyof typeof models][] = [
+  [tools.claudeCode, "claude"],
+  [tools.codex, "gpt"],
+  [tools.opencode, "claude"],
+  [tools.opencode, "gpt"],
+  [tools.opencode, "gemini"],
+];
+
+/** Milliseconds. Codex repeats a 401 for seven seconds whatever it says; opencode takes three to start. */
+const within = 45_000;
+
+export interface Telling {
+  tool: Tool;
+  model: keyof typeof models;
+  name: string;
+  seconds?: number;
+  said: string;
+}
+
+export async function* tellings(installed: Installed): AsyncGenerator<Telling> {
+  for (const { name, options, words } of situations)
+    for (const [tool, model] of clients) {
+      await using proxy = await startProxy(options);
+      const { shown, said } = await meet({ tool, model, url: proxy.url, words, timeoutMs: within }, installed);
+      yield { tool, model, name, seconds: shown, said };
+    }
+}

@@ -1,0 +1,163 @@
+/**
+ * One client, one model, one task: `dragoman connect --write` in a home and a work folder that nothing else uses, the
+ * real client in front of the demo, and `--undo`.
+ */
+import { existsSync, mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { clientOf } from "../../src/clients/index";
+import type { Dialect } from "../../src/dialects/hub/conversation";
+import { type Command, program, run } from "../support/command";
+import { type models, type Tool, task } from "./clients";
+import type { Installed } from "./install";
+
+/** Milliseconds. */
+const within = 120_000;
+/** A title, the turn and the tool's result; a client that asks more often repeats itself. */
+const maxRequests = 3;
+
+export interface Attempt {
+  tool: Tool;
+  model: (typeof models)[keyof typeof models];
+  /** What the client speaks, and what the model is asked in. */
+  client_dialect: Dialect;
+  upstream_dialect: Dialect;
+  /** The client key that dragoman asks for, if it asks for one. */
+  key?: string;
+  /** The person has settings already. */
+  settled?: boolean;
+  /** Changes what was written, to try what the client can do besides. */
+  changed?(text: string): string;
+}
+
+export interface Outcome {
+  requests: number;
+  seconds: number;
+  /** What went wrong; nothing, when all is well. */
+  faults: string[];
+  /** What the client and the proxy said. */
+  said: string;
+}
+
+interface Row {
+  client_model: string;
+  client_dialect: string;
+  upstream_dialect: string | null;
+  http_status: number;
+  initiator: string | null;
+  error_type: string | null;
+}
+
+const running = new Set<number>();
+
+/** Ends the clients that are still at it. */
+export function endAll(): void {
+  for (const pid of running) endGroup(pid);
+}
+
+export async function tryOut(attempt: Attempt, installed: Installed): Promise<Outcome> {
+  const { tool, model, key, settled, changed } = attempt;
+  await using proxy = run(["start", "--demo", "--json", "--port", "0"], {
+    env: key === undefined ? {} : { DRAGOMAN_API_KEY: key },
+  });
+  const { url } = await proxy.ready();
+  const home = join(proxy.home, "home");
+  const work = join(proxy.home, "work");
+  for (const folder of [home, work]) mkdirSync(folder);
+  const path = clientOf(tool.id).file!.locate({ home, env: {} });
+  if (settled) {
+    mkdirSync(dirname(path), { recursive: true });
+    await Bun.write(path, tool.settings);
+  }
+
+  const connecting = await connect(proxy, home, [tool.id, "--write", "--model", model.id], key);
+  if (connecting.code !== 0)
+    return { requests: 0, seconds: 0, faults: [`connect ended with ${connecting.code}`], said: connecting.said };
+  const { size: asked } = await rowsOf(url);
+  if (changed) await Bun.write(path, changed(await Bun.file(path).text()));
+
+  const startedAt = performance.now();
+  const [name = "", ...args] = tool.command(task, model);
+  const child = Bun.spawn([installed.program(name), ...args.slice(0, -1), ...tool.quiet.args, ...args.slice(-1)], {
+    cwd: work,
+    env: { PATH: process.env.PATH, HOME: home, ...tool.quiet.env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    detached: true,
+  });
+  running.add(child.pid);
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    endGroup(child.pid);
+  }, within);
+  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  clearTimeout(timer);
+  running.delete(child.pid);
+  const seconds = (performance.now() - startedAt) / 1000;
+
+  const { newest } = await rowsOf(url);
+  const rows = newest(asked);
+  const faults = late ? [`it was not done after ${within / 1000} s`] : code === 0 ? [] : [`it ended with ${code}`];
+  const written = await Bun.file(join(work, "hello.txt"))
+    .text()
+    .catch(() => undefined);
+  if (written === undefined) faults.push("hello.txt was not written");
+  else if (written.trimEnd() !== "Hi there") faults.push(`hello.txt says ${JSON.stringify(written)}`);
+  faults.push(...faultsOf(rows, attempt));
+
+  const undoing = await connect(proxy, home, [tool.id, "--undo", ...(changed ? ["--force"] : [])], key);
+  const after = existsSync(path) ? await Bun.file(path).text() : undefined;
+  if (undoing.code !== 0 || after !== (settled ? tool.settings : undefined)) faults.push("it was not taken back");
+  const said = [out, err, proxy.stderr(), connecting.said, undoing.said].join("\n");
+  return { requests: rows.length, seconds, faults, said };
+}
+
+async function connect({ home: folder }: Command, home: string, args: string[], key: string | undefined) {
+  const env = { PATH: process.env.PATH ?? "", HOME: home, DRAGOMAN_HOME: join(folder, "data") };
+  const child = Bun.spawn([...program, "connect", ...args], {
+    cwd: folder,
+    env: { ...env, ...(key !== undefined && { DRAGOMAN_API_KEY: key }) },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    timeout: 30_000,
+  });
+  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { code, said: `${out}\n${err}` };
+}
+
+function faultsOf(rows: Row[], { model, client_dialect, upstream_dialect }: Attempt): string[] {
+  const faults: string[] = [];
+  const asked = rows.filter((row) => row.client_model === model.id);
+  const bad = rows.filter((row) => row.http_status !== 200 || row.error_type !== null);
+  if (asked.length === 0) faults.push("the model was not asked");
+  if (bad.length > 0)
+    faults.push(bad.map((row) => `a request ended with ${row.http_status} ${row.error_type}`).join(", "));
+  const wrong = asked.find((row) => row.client_dialect !== client_dialect || row.upstream_dialect !== upstream_dialect);
+  if (wrong) faults.push(`it went from ${wrong.client_dialect} to ${wrong.upstream_dialect}`);
+  if (!asked.some((row) => row.initiator === "agent")) faults.push("no tool's result came back");
+  if (rows.length > maxRequests) faults.push(`${rows.length} requests were made`);
+  return faults;
+}
+
+/** The whole history, once it no longer grows. */
+async function rowsOf(url: string): Promise<{ size: number; newest(after: number): Row[] }> {
+  let rows: Row[] = [];
+  for (let tries = 0; tries < 20; tries++) {
+    const before = rows.length;
+    const page = (await (await fetch(`${url}/api/admin/requests?limit=200`)).json()) as { items: Row[] };
+    rows = page.items;
+    if (rows.length > 0 && rows.length === before) break;
+    await Bun.sleep(250);
+  }
+  return { size: rows.length, newest: (after) => rows.slice(0, rows.length - after) };
+}
+
+function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
+  }
+}

@@ -1,0 +1,66 @@
+/** The scripted model at the tools and the prompts of real clients, as they arrive. */
+import { expect, test } from "bun:test";
+import type { Ask, Tool } from "../../src/upstream/demo/parse-prompt";
+import { ownWords } from "../../src/upstream/demo/scripted-replies";
+import { errand } from "../../src/upstream/demo/tool-scripts";
+
+const tool = (name: string, properties: object, kind: Tool["kind"] = "function"): Tool => ({
+  name,
+  kind,
+  description: "",
+  schema: kind === "custom" ? undefined : { type: "object", properties, required: Object.keys(properties) },
+});
+const text = { type: "string" };
+const ask = (prompt: string, tools: Tool[]): Ask => ({
+  model: "demo",
+  stream: true,
+  prompt,
+  results: [],
+  background: ["<cwd>/home/me/project</cwd>"],
+  tools,
+  choice: "auto",
+  thinks: undefined,
+  effort: undefined,
+  parallel: true,
+  schema: undefined,
+  maxTokens: undefined,
+  stops: [],
+  turns: 0,
+  images: 0,
+  marks: false,
+  weight: prompt.length,
+});
+
+const prompt = "write a file hello.txt with the text Hi there";
+const written = { path: "/home/me/project/hello.txt", content: "Hi there" };
+const write = tool("write", { path: text, content: text });
+
+test("opencode puts what it was told into quotes", () => {
+  expect(errand(ask(`"${prompt}"`, [write]))).toEqual([{ tool: write, input: written }]);
+  expect(errand(ask(`"${prompt}"\n`, [write]))).toEqual([{ tool: write, input: written }]);
+});
+
+test("quotes inside a prompt stay what they are", () => {
+  const [call] = errand(ask('write "Hi there" into "hello.txt"', [write]));
+  expect(call?.input).toEqual({ ...written, content: "Hi there" });
+});
+
+test("Codex's code mode: a program, as a free text or as an argument", () => {
+  const program =
+    "const result = await tools.exec_command({ cmd: \"printf '%s\\\\n' 'Hi there' > hello.txt\" });\ntext(typeof result === \"string\" ? result : JSON.stringify(result));\n";
+  const free = tool("exec", {}, "custom");
+  const wait = tool("wait", { cell_id: text });
+  expect(errand(ask(prompt, [wait, free]))).toEqual([{ tool: free, input: program }]);
+  const nested = tool("functions__exec", { input: text });
+  expect(errand(ask(prompt, [wait, nested]))).toEqual([{ tool: nested, input: { input: program } }]);
+});
+
+test("a person's own words stand outside the clients' tags, closed ones, however many are not", () => {
+  const reminder = "<system-reminder>be brief</system-reminder>";
+  expect(ownWords(`${reminder} write it ${reminder}down`)).toBe("write it down");
+  expect(ownWords("<system-reminder>open, <environment_context>x</environment_context>said")).toBe(
+    "<system-reminder>open, said",
+  );
+  const unclosed = "<system-reminder>".repeat(100_000);
+  expect(ownWords(unclosed)).toBe(unclosed);
+});
