@@ -56,7 +56,7 @@ function helpFor(argv: string[]): string {
   return `\`dragoman ${command ? `${command} ` : ""}--help\` says what it takes.`;
 }
 
-/** Every command with its options; README's table is drawn from here. Nothing is read or done yet. */
+/** Every command with its options; the table in cli/README.md is made from here. Nothing is read or done yet. */
 export function commandLine(argv: string[], version: string): CAC {
   const raw = parseArgs({ args: argv, strict: false, options: textOptions }).values;
   const text = (name: keyof typeof textOptions): string | undefined => {

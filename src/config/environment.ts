@@ -8,7 +8,7 @@ interface Variable {
   description: string;
 }
 
-/** Every environment variable we read, by its name in `Environment`; README's table is drawn from here. Blank means unset. */
+/** Every environment variable we read, by its name in `Environment`; the table in config/README.md is made from here. Blank means unset. */
 export const variables = {
   home: {
     names: ["DRAGOMAN_HOME"],

@@ -1,4 +1,4 @@
-/** The config, said once: types, defaults, checks, the admin form and README's table follow from `configSchema`. */
+/** The config, said once: types, defaults, checks, the admin form and the table in config/README.md follow from `configSchema`. */
 import { z } from "zod";
 import { ProxyError } from "../errors";
 import { hostNameSource, isOrigin, maxHostName, maxOrigin } from "../host-name";

@@ -48,7 +48,7 @@ test("without a command: the version alone, or the help", async () => {
 
 test("what a sentence tells a person to run is a command", async () => {
   const root = join(import.meta.dir, "../..");
-  const files = [...new Bun.Glob("src/**/*.{ts,tsx}").scanSync(root), "README.md"];
+  const files = [...new Bun.Glob("src/**/*.{ts,tsx,md}").scanSync(root), "README.md"];
   const texts = await Promise.all(files.map(async (file) => [file, await Bun.file(join(root, file)).text()] as const));
   const told = texts.flatMap(([file, text]) => {
     const spans = text.replace(/^```[\s\S]*?^```/gm, "").replaceAll("\\`", "`");

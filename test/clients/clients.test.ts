@@ -1,7 +1,7 @@
-/** What README says of the clients holds without running them: the example's models are the catalogue's. */
+/** What src/clients/README.md says of the clients holds without running them: the example's models are the catalogue's. */
 import { expect, test } from "bun:test";
 import { startProxy } from "../support/proxy";
-import { models, passage } from "./clients";
+import { clientSettings, models } from "./clients";
 
 test("the example's models, limits and dialects are those of the model list", async () => {
   await using proxy = await startProxy();
@@ -20,8 +20,8 @@ test("the example's models, limits and dialects are those of the model list", as
 });
 
 test("every client has a section that begins with the one command", () => {
-  const sections = passage().split(/^### /m).slice(1);
+  const sections = clientSettings().split(/^### /m).slice(1);
   expect(sections.length).toBeGreaterThan(9);
   for (const section of sections) expect(section).toMatch(/^.+\n\n```sh\ndragoman connect [a-z-]+/);
-  expect(passage()).toContain(`"input": ${models.claude.prompt}`);
+  expect(clientSettings()).toContain(`"input": ${models.claude.prompt}`);
 });

@@ -1,6 +1,6 @@
 /**
  * The tools that `bun run test:clients` runs, and the models they are tried with. How each is pointed at dragoman is
- * `dragoman connect`'s to say: the runs use what it writes, and README's passage shows the same.
+ * `dragoman connect`'s to say: the runs use what it writes, and src/clients/README.md shows the same.
  */
 
 import type { Client } from "../../src/clients/client";
@@ -119,10 +119,20 @@ export const tools = { claudeCode, codex, opencode, continueCli, pi };
 /** What the scripted model of `--demo` understands. */
 export const task = "write a file hello.txt with the text Hi there";
 
-/** README's passage. */
-export function passage(): string {
-  const sections = clientIds.map((id) => section(id, clientOf(id)));
-  return sections.join("\n\n");
+/** The settings of each client, for src/clients/README.md. */
+export function clientSettings(): string {
+  return clientIds.map((id) => section(id, clientOf(id))).join("\n\n");
+}
+
+/** Which command connects each client and which one starts it, for README.md. */
+export function clientsTable(): string {
+  const rows = clientIds.map((id) => {
+    const client = clientOf(id);
+    const { command } = client.setUp({ url: "http://127.0.0.1:4141", models: chooseModels(Object.values(models))! });
+    const connect = client.file ? `dragoman connect ${id} --write` : `dragoman connect ${id}`;
+    return `| ${client.name} | \`${connect}\` | ${command ? `\`${command}\`` : "copy the printed lines"} |`;
+  });
+  return ["| tool | connect it | then run |", "| --- | --- | --- |", ...rows].join("\n");
 }
 
 /** Whose file is shown; the others' would be as long again. */
@@ -138,7 +148,7 @@ function section(id: ClientId, client: Client): string {
     const lines = setVariables(setup.variables, "bash") || setup.programs[0]!.text;
     return [
       title,
-      block("sh", `dragoman connect ${id}    # prints, with your address and key:`),
+      block("sh", `dragoman connect ${id}    # prints this, with your address and key:`),
       block("sh", lines),
     ].join("\n\n");
   }
@@ -146,7 +156,7 @@ function section(id: ClientId, client: Client): string {
   const place = `\`${file.locate({ home: "~", env: {}, platform: "linux" })}\``;
   const settings = shownWhole.has(id)
     ? [`In ${place}:`, block(file.format, freshFile(client, setup))]
-    : [`In ${place}; \`dragoman connect ${id}\` shows what.`];
+    : [`The settings are in ${place}. \`dragoman connect ${id}\` prints them.`];
   return [title, block("sh", commands), ...settings, ...note].join("\n\n");
 }
 

@@ -1,4 +1,4 @@
-/** Nothing is lost in silence: what a dialect has no word for is carried, named or refused. The README shows the whole table. */
+/** Nothing is lost in silence: what a dialect has no word for is carried, named or refused. src/dialects/README.md shows the whole table. */
 import { expect, test } from "bun:test";
 import { pairs, replies, replyFate, requestFate, requests } from "../support/fidelity";
 

@@ -1,4 +1,4 @@
-/** README's example for editors, run by Node as it stands there. */
+/** The example for editors in src/cli/README.md, run by Node as it stands there. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,8 +10,8 @@ import { until } from "../support/proxy";
 setDefaultTimeout(20_000);
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-editor-"));
-const readme = await Bun.file(join(import.meta.dir, "../../README.md")).text();
-const example = /<!-- editor -->\n```js\n([\s\S]*?)```\n<!-- \/editor -->/.exec(readme)![1]!;
+const document = await Bun.file(join(import.meta.dir, "../../src/cli/README.md")).text();
+const example = /<!-- editor -->\n```js\n([\s\S]*?)```\n<!-- \/editor -->/.exec(document)![1]!;
 
 /** A folder with a `dragoman` in it, for the path. */
 function installed(name: string, script: string): string {

@@ -1,5 +1,8 @@
-/** README's generated passages: each stands between `<!-- name -->` and `<!-- /name -->`. Run directly, rewrites them. */
-import { readFileSync } from "node:fs";
+/**
+ * The generated passages of the documents: each stands between `<!-- name -->` and `<!-- /name -->` in one document.
+ * `bun run docs` rewrites them all.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { adminRoutes } from "../../src/admin/api/routes";
@@ -7,10 +10,19 @@ import { routes } from "../../src/api/routes";
 import { commandLine } from "../../src/cli/commands";
 import { variables } from "../../src/config/environment";
 import { configSchema } from "../../src/config/schema";
-import { passage as clientsPassage } from "../clients/clients";
+import { attacks, faults, type LedgerRow, notHere, reports, reportsNotHere } from "../attacks/cases";
+import { clientSettings, clientsTable } from "../clients/clients";
 import { fidelityTable } from "./fidelity";
 
-export const readmePath = join(import.meta.dir, "../../README.md");
+const root = join(import.meta.dir, "../..");
+
+/** Every document, by its path from the root. */
+export const documents = ["*.md", "{.github,src,test}/**/*.md"]
+  .flatMap((pattern) => [...new Bun.Glob(pattern).scanSync({ cwd: root, dot: true })])
+  .sort();
+
+export const textOfDocument = (document: string) => readFileSync(join(root, document), "utf8");
+
 const editorExample = join(import.meta.dir, "../ship/editor.mjs");
 
 const table = (head: string[], rows: string[][]) =>
@@ -19,14 +31,12 @@ const cellText = (cell: string) => cell.replaceAll("|", "\\|");
 const code = (text: string) => `\`${text}\``;
 
 export const passages: Record<string, () => string> = {
-  clients: clientsPassage,
+  clients: clientsTable,
+  "client-settings": clientSettings,
   fidelity: fidelityTable,
   editor: () => `\`\`\`js\n${readFileSync(editorExample, "utf8")}\`\`\``,
-  endpoints: () =>
-    table(
-      ["endpoint", "what it gives"],
-      [...routes, ...adminRoutes].map(({ method, path, about }) => [code(`${method} ${path}`), about]),
-    ),
+  endpoints: () => endpointTable(routes),
+  "admin-endpoints": () => endpointTable(adminRoutes),
   commands: () =>
     table(
       ["command", "what it does"],
@@ -46,10 +56,25 @@ export const passages: Record<string, () => string> = {
     ),
   config: () =>
     table(["key", "default", "meaning"], configRows("", z.toJSONSchema(configSchema, { io: "input" }) as Schema)),
+  attacks: () => caseTable(attacks, notHere),
+  faults: () => caseTable(faults, notHere),
+  reports: () => caseTable(reports, reportsNotHere),
 };
 
+const endpointTable = (rows: readonly { method: string; path: string; about: string }[]) =>
+  table(
+    ["endpoint", "what it does"],
+    rows.map(({ method, path, about }) => [code(`${method} ${path}`), about]),
+  );
+
+const caseTable = (rows: readonly LedgerRow[], untested: Readonly<Record<string, string>>) =>
+  table(
+    ["id", "case"],
+    rows.map(({ id, title }) => [id, untested[id] ? `${title} (not tested here: ${untested[id]})` : title]),
+  );
+
 const defaultOf = ({ config }: { config: { default?: unknown } }) =>
-  config.default === undefined ? "" : ` (${code(String(config.default))} unless told)`;
+  config.default === undefined ? "" : ` (default ${code(String(config.default))})`;
 
 interface Schema {
   properties?: Record<string, Schema>;
@@ -72,21 +97,24 @@ function configRows(prefix: string, { properties = {} }: Schema): string[][] {
 const configRow = (path: string, { default: unless, description, restart }: Schema) => [
   code(path),
   unless === undefined ? "" : code(JSON.stringify(unless)),
-  `${description}${restart ? " Edited in the file, it counts from the next start." : ""}`,
+  `${description}${restart ? " If you edit the file, restart to apply it." : ""}`,
 ];
 
-/** The text with each passage as the code says it now. */
+/** The text with each of its passages as the code has it now. */
 export function refresh(text: string): string {
-  let fresh = text;
-  for (const [name, write] of Object.entries(passages))
-    fresh = fresh.replace(
-      new RegExp(`(<!-- ${name} -->\n)[\\s\\S]*?(<!-- /${name} -->)`),
-      (_, open: string, close: string) => `${open}${write()}\n${close}`,
-    );
-  return fresh;
+  return text.replace(
+    /(<!-- ([\w-]+) -->\n)[\s\S]*?(<!-- \/\2 -->)/g,
+    (_, open: string, name: string, close: string) => {
+      const write = passages[name];
+      if (!write) throw new Error(`No passage is called ${name}.`);
+      return `${open}${write()}\n${close}`;
+    },
+  );
 }
 
-if (import.meta.main) {
-  const file = Bun.file(readmePath);
-  await Bun.write(file, refresh(await file.text()));
-}
+if (import.meta.main)
+  for (const document of documents) {
+    const text = textOfDocument(document);
+    const fresh = refresh(text);
+    if (fresh !== text) writeFileSync(join(root, document), fresh);
+  }
