@@ -152,7 +152,7 @@ function section(id: ClientId, client: Client): string {
       block("sh", lines),
     ].join("\n\n");
   }
-  const commands = [`dragoman connect ${id} --write    # --undo takes it back`, setup.command].join("\n");
+  const commands = [`dragoman connect ${id} --write    # --undo restores the file`, setup.command].join("\n");
   const place = `\`${file.locate({ home: "~", env: {}, platform: "linux" })}\``;
   const settings = shownWhole.has(id)
     ? [`In ${place}:`, block(file.format, freshFile(client, setup))]

@@ -1,9 +1,9 @@
-/** Nothing is lost in silence: what a dialect has no word for is carried, named or refused. src/dialects/README.md shows the whole table. */
+/** What a dialect has no field for is carried, named as dropped, or refused. src/dialects/README.md shows the whole table. */
 import { expect, test } from "bun:test";
 import { pairs, replies, replyFate, requestFate, requests } from "../support/fidelity";
 
 /** Their loss changes nothing for who asked. */
-const idle = ["marks of what to cache"];
+const idle = ["cache markers"];
 
 test.each(requests.map((idea) => [idea.name, idea] as const))("%s", (_, idea) => {
   for (const [client, upstream] of pairs) {
@@ -13,9 +13,9 @@ test.each(requests.map((idea) => [idea.name, idea] as const))("%s", (_, idea) =>
 });
 
 test("what both dialects have a word for is never dropped on a model that can do it", () => {
-  const excused = ["`metadata`", "another dialect's thinking and its proof", "members nobody knows", ...idle];
+  const excused = ["`metadata`", "signed reasoning of another dialect", "unknown fields", ...idle];
   // Copilot's messages endpoint runs no tools of its own.
-  excused.push("the upstream's own web search, beside other tools");
+  excused.push("the upstream's web search, with other tools");
   for (const idea of requests.filter(({ name }) => !excused.includes(name)))
     for (const [client, upstream] of pairs)
       if (idea.said[client] && idea.said[upstream])

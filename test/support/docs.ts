@@ -70,8 +70,14 @@ const endpointTable = (rows: readonly { method: string; path: string; about: str
 const caseTable = (rows: readonly LedgerRow[], untested: Readonly<Record<string, string>>) =>
   table(
     ["id", "case"],
-    rows.map(({ id, title }) => [id, untested[id] ? `${title} (not tested here: ${untested[id]})` : title]),
+    rows.map(({ id, title }) => [
+      id,
+      untested[id] ? `${plain(title)} (not tested here: ${untested[id]})` : plain(title),
+    ]),
   );
+
+/** Text that Markdown would read as markup, escaped. */
+const plain = (text: string) => text.replace(/[\\`*_<[\]]/g, "\\$&");
 
 const defaultOf = ({ config }: { config: { default?: unknown } }) =>
   config.default === undefined ? "" : ` (default ${code(String(config.default))})`;

@@ -47,7 +47,7 @@ const models: Record<Dialect, ModelFacts> = {
 
 export interface Idea {
   name: string;
-  /** How each dialect says it: members of the body beside a plain one's. A dialect that is missing has no word for it. */
+  /** How each dialect says it: members of the body beside a plain one's. A dialect without the feature is missing. */
   said: Partial<Record<Dialect, JsonObject | ((upstream: Dialect) => JsonObject)>>;
   /** A piece of it that must arrive for the idea to have arrived, where something else may be put in its place. */
   needle?: string | RegExp;
@@ -274,11 +274,11 @@ const format = { name: "answer", schema, strict: true };
 
 export const requests: Idea[] = [
   {
-    name: "text of all turns",
+    name: "text",
     said: each((dialect) => turnsOf(dialect, hello, { role: "assistant", content: "Hi." }, hello)),
   },
   {
-    name: "system text",
+    name: "system prompt",
     said: {
       chat: { messages: [{ role: "system", content: "Be brief." }, hello] },
       responses: { input: [{ role: "system", content: "Be brief." }, hello] },
@@ -286,14 +286,14 @@ export const requests: Idea[] = [
     },
   },
   {
-    name: "a system text in the middle",
+    name: "system prompt in the middle of the conversation",
     needle: "Be brief.",
     said: each((dialect) => turnsOf(dialect, hello, { role: "system", content: "Be brief." }, hello)),
   },
-  { name: "pictures", said: each((dialect) => userOf(dialect, images[dialect](url))) },
-  { name: "links to pictures", said: each((dialect) => userOf(dialect, images[dialect](link))) },
+  { name: "images", said: each((dialect) => userOf(dialect, images[dialect](url))) },
+  { name: "image URLs", said: each((dialect) => userOf(dialect, images[dialect](link))) },
   {
-    name: "links to files",
+    name: "file URLs",
     needle: fileLink,
     said: {
       responses: userOf("responses", { type: "input_file", file_url: fileLink }),
@@ -301,7 +301,7 @@ export const requests: Idea[] = [
     },
   },
   {
-    name: "documents of text blocks",
+    name: "documents made of text blocks",
     needle: "the document's words",
     said: {
       messages: userOf("messages", {
@@ -312,7 +312,7 @@ export const requests: Idea[] = [
     },
   },
   {
-    name: "search results of the client's own",
+    name: "search results from the client",
     needle: "what was found",
     said: {
       messages: userOf("messages", {
@@ -345,7 +345,7 @@ export const requests: Idea[] = [
   },
   { name: "tools", said: each((dialect) => withTools(dialect)) },
   {
-    name: "a tool that must be called",
+    name: "forced tool choice",
     said: {
       chat: withTools("chat", { tool_choice: { type: "function", function: { name } } }),
       responses: withTools("responses", { tool_choice: { type: "function", name } }),
@@ -353,7 +353,7 @@ export const requests: Idea[] = [
     },
   },
   {
-    name: "a choice among some of the tools",
+    name: "choice among some of the tools",
     said: {
       chat: withTools("chat", {
         tool_choice: {
@@ -367,28 +367,28 @@ export const requests: Idea[] = [
     },
   },
   {
-    name: "one call at a time",
+    name: "no parallel tool calls",
     said: {
       chat: withTools("chat", { parallel_tool_calls: false }),
       responses: withTools("responses", { parallel_tool_calls: false }),
       messages: withTools("messages", { tool_choice: { type: "auto", disable_parallel_tool_use: true } }),
     },
   },
-  { name: "tool calls and their results", said: each((dialect) => loop(dialect)) },
+  { name: "tool calls and results", said: each((dialect) => loop(dialect)) },
   {
-    name: "pictures in a result",
+    name: "images in a tool result",
     needle: pixel,
     said: each((dialect) => loop(dialect, { output: [images[dialect](url)] })),
   },
   {
-    name: "that a tool failed",
+    name: "error flag of a tool result",
     said: {
       responses: loop("responses", { more: { status: "incomplete" } }),
       messages: loop("messages", { more: { is_error: true } }),
     },
   },
   {
-    name: "tools of free text (`custom`)",
+    name: "free-text tools (`custom`)",
     needle: "apply_patch",
     said: {
       chat: { tools: [{ type: "custom", custom: { name: "apply_patch", description } }] },
@@ -396,19 +396,19 @@ export const requests: Idea[] = [
     },
   },
   {
-    name: "tools in namespaces",
+    name: "tool namespaces",
     needle: "agents",
     said: { responses: { tools: [{ type: "namespace", name: "agents", description, tools: [tools.responses] }] } },
   },
   {
-    name: "tools as an item of the input",
+    name: "tools as an input item",
     needle: name,
     said: {
       responses: { input: [{ type: "additional_tools", role: "developer", tools: [tools.responses] }, hello] },
     },
   },
   {
-    name: "the upstream's own web search, beside other tools",
+    name: "the upstream's web search, with other tools",
     needle: "web_search",
     said: {
       responses: { tools: [tools.responses, { type: "web_search" }] },
@@ -416,7 +416,7 @@ export const requests: Idea[] = [
     },
   },
   {
-    name: "effort",
+    name: "reasoning effort",
     said: {
       chat: { reasoning_effort: "low" },
       responses: { reasoning: { effort: "low" } },
@@ -424,14 +424,14 @@ export const requests: Idea[] = [
     },
   },
   {
-    name: "tokens of thinking",
+    name: "thinking budget",
     said: {
       chat: { thinking_budget: 8000 },
       messages: { thinking: { type: "enabled", budget_tokens: 8000 } },
     },
   },
   {
-    name: "the model's own thinking and its proof, come back",
+    name: "the model's own signed reasoning",
     said: {
       chat: (upstream) => thoughtful("chat", upstream),
       responses: (upstream) => thoughtful("responses", upstream),
@@ -439,7 +439,7 @@ export const requests: Idea[] = [
     },
   },
   {
-    name: "another dialect's thinking and its proof",
+    name: "signed reasoning of another dialect",
     needle: "cHJvb2Y=",
     said: {
       chat: (upstream) => thoughtful("chat", upstream === "chat" ? "messages" : "chat"),
@@ -448,7 +448,7 @@ export const requests: Idea[] = [
     },
   },
   {
-    name: "most tokens of the answer",
+    name: "output token limit",
     said: { chat: { max_tokens: 777 }, responses: { max_output_tokens: 777 }, messages: { max_tokens: 777 } },
   },
   { name: "stop sequences", said: { chat: { stop: ["END"] }, messages: { stop_sequences: ["END"] } } },
@@ -456,7 +456,7 @@ export const requests: Idea[] = [
   { name: "`top_p`", said: each(() => ({ top_p: 0.5 })) },
   { name: "`top_k`", said: { messages: { top_k: 5 } } },
   {
-    name: "JSON of a schema",
+    name: "JSON schema output",
     said: {
       chat: { response_format: { type: "json_schema", json_schema: format } },
       responses: { text: { format: { type: "json_schema", ...format } } },
@@ -464,7 +464,7 @@ export const requests: Idea[] = [
     },
   },
   {
-    name: "JSON of any shape",
+    name: "JSON output without a schema",
     needle: /json.object/i,
     said: {
       chat: { response_format: { type: "json_object" } },
@@ -473,7 +473,7 @@ export const requests: Idea[] = [
   },
   { name: "`verbosity`", said: { chat: { verbosity: "low" }, responses: { text: { verbosity: "low" } } } },
   {
-    name: "marks of what to cache",
+    name: "cache markers",
     said: {
       chat: userOf("chat", { type: "text", text: "Hello.", cache_control: { type: "ephemeral" } }),
       messages: userOf("messages", { type: "text", text: "Hello.", cache_control: { type: "ephemeral" } }),
@@ -492,10 +492,10 @@ export const requests: Idea[] = [
     name: "`context_management`",
     said: { messages: { context_management: { edits: [{ type: "clear_thinking_20251015" }] } } },
   },
-  { name: "several answers at once (`n`)", said: { chat: { n: 2 } } },
-  { name: "replies or items that were stored", said: { responses: { previous_response_id: "resp_1" } } },
-  { name: "work in the background", said: { responses: { background: true } } },
-  { name: "members nobody knows", said: each(() => ({ x_brand_new: "new" })) },
+  { name: "several answers (`n`)", said: { chat: { n: 2 } } },
+  { name: "stored replies or items", said: { responses: { previous_response_id: "resp_1" } } },
+  { name: "background mode", said: { responses: { background: true } } },
+  { name: "unknown fields", said: each(() => ({ x_brand_new: "new" })) },
 ];
 
 // ── Ideas of a reply ──
@@ -514,7 +514,7 @@ export const replies: Idea[] = [
     },
   },
   {
-    name: "thinking",
+    name: "reasoning",
     needle: thought,
     said: {
       chat: chatReply({ content: "Hi.", reasoning_text: thought }),
@@ -529,7 +529,7 @@ export const replies: Idea[] = [
     },
   },
   {
-    name: "the proof of thinking",
+    name: "reasoning signature",
     needle: proof,
     said: {
       chat: chatReply({ content: "Hi.", reasoning_text: thought, reasoning_opaque: proof }),
@@ -565,7 +565,7 @@ export const replies: Idea[] = [
     },
   },
   {
-    name: "that the model declined",
+    name: "refusal",
     said: {
       chat: chatReply({ refusal: "No." }),
       responses: responsesReply([
@@ -575,7 +575,7 @@ export const replies: Idea[] = [
     },
   },
   {
-    name: "that the answer was cut at the limit",
+    name: "output token limit reached",
     said: {
       chat: chatReply({ content: "Hi." }, "length"),
       responses: responsesReply([{ type: "message", id: "msg_1", role: "assistant", content: [outputText("Hi.")] }], {
@@ -586,7 +586,7 @@ export const replies: Idea[] = [
     },
   },
   {
-    name: "tokens read from the cache",
+    name: "cached tokens",
     said: {
       chat: chatReply({ content: "Hi." }, "stop", { prompt_tokens_details: { cached_tokens: 777 } }),
       responses: responsesReply(
@@ -598,7 +598,7 @@ export const replies: Idea[] = [
     },
   },
   {
-    name: "tokens of thinking",
+    name: "reasoning tokens",
     needle: "77",
     said: {
       chat: chatReply({ content: "Hi." }, "stop", { completion_tokens_details: { reasoning_tokens: 77 } }),
