@@ -1,34 +1,34 @@
-/** Adds up exchanges. Unknown stays unknown: null, and counted apart. */
+/** Adds up requests. An unknown number is null, and is counted. */
 import { type ColumnBlock, durations, measureColumns } from "./column-cache";
 
 type Measure = (typeof measureColumns)[number];
 
-/** A sum is of what is known; null when there are exchanges and nobody knows. */
+/** Sums of the known values; null when there are requests and no value is known. */
 export interface Totals extends Record<Measure, number | null> {
   request_count: number;
-  /** Those with an `error_type`; a client that hung up is one of them. */
+  /** Requests with an `error_type`, including those whose client disconnected. */
   error_count: number;
-  /** 0 … 1; null without exchanges. */
+  /** 0 … 1; null without requests. */
   success_rate: number | null;
-  /** How many exchanges do not know it. */
+  /** The number of requests without a known value. */
   unknown: Record<Measure, number>;
-  /** The cached part of the input, 0 … 1, where both are known; null where neither is. */
+  /** The cached part of the input, 0 … 1, of the requests where both are known; null where there are none. */
   cached_share: number | null;
   avg_duration_ms: number | null;
-  /** Half of them took no longer. */
+  /** The median. */
   p50_duration_ms: number | null;
   p95_duration_ms: number | null;
   avg_first_byte_ms: number | null;
   p50_first_byte_ms: number | null;
   p95_first_byte_ms: number | null;
-  /** When the first and the last of them started. */
+  /** When the first and the last request started, Unix ms. */
   first_at_ms: number | null;
   last_at_ms: number | null;
 }
 
 export interface Aggregate {
   add(block: ColumnBlock, rows: number[]): void;
-  /** Exchanges so far. */
+  /** The number of requests so far. */
   readonly count: number;
   totals(): Totals;
 }
@@ -47,7 +47,7 @@ export function openAggregate(): Aggregate {
     get count() {
       return count;
     },
-    // Column after column: each small loop runs at the speed of the machine.
+    // One column after the other: small loops over typed arrays are fast.
     add({ numbers, started, failed }, rows) {
       count += rows.length;
       for (const row of rows) {
@@ -65,9 +65,9 @@ export function openAggregate(): Aggregate {
       }
     },
     totals() {
-      const perMeasure = <T>(tell: (sum: Sum) => T) =>
-        Object.fromEntries(measureColumns.map((name, place) => [name, tell(sums[place]!)])) as Record<Measure, T>;
-      const [duration, firstByte] = spreads.map(tellSpread);
+      const perMeasure = <T>(read: (sum: Sum) => T) =>
+        Object.fromEntries(measureColumns.map((name, place) => [name, read(sums[place]!)])) as Record<Measure, T>;
+      const [duration, firstByte] = spreads.map(percentilesOf);
       return {
         request_count: count,
         error_count: errors,
@@ -122,14 +122,14 @@ function keepKnown(into: Spread, column: Float64Array, rows: number[]): void {
   into.sum = sum;
 }
 
-function tellSpread({ sum, values }: Spread): { average: number | null; p50: number | null; p95: number | null } {
+function percentilesOf({ sum, values }: Spread): { average: number | null; p50: number | null; p95: number | null } {
   if (values.length === 0) return { average: null, p50: null, p95: null };
   const copy = new Float64Array(values);
   const at = (share: number) => nthSmallest(copy, Math.ceil(share * copy.length) - 1);
   return { average: Math.round(sum / copy.length), p50: at(0.5), p95: at(0.95) };
 }
 
-/** Parts the values around the wanted place, again and again, without sorting what lies aside of it. */
+/** Quickselect: partitions the values around the wanted index without sorting the rest. */
 function nthSmallest(values: Float64Array, wanted: number): number {
   let from = 0;
   let to = values.length - 1;

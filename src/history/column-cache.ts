@@ -1,7 +1,7 @@
 /**
- * What statistics read of the rows, side by side in memory, block by block. SQLite takes a fifth of a second to walk
- * 200,000 rows and holds up every request meanwhile; a block is read in a few milliseconds, and never again: rows are
- * written once, and leave only when they are too old or too many.
+ * Keeps the columns that statistics need in memory, in blocks of neighbouring ids. SQLite takes a fifth of a second to
+ * read 200,000 rows, and blocks the event loop meanwhile. A block is read once, in a few milliseconds: rows never change,
+ * and are removed only when they are too old or too many.
  */
 import type { Database } from "bun:sqlite";
 import { type Filters, idsBetween, type NameColumn } from "./page";
@@ -17,12 +17,12 @@ export const measureColumns = [
   "premium_units",
 ] as const;
 
-/** The columns whose spread counts. */
+/** The columns whose percentiles are computed. */
 export const durations = ["duration_ms", "first_byte_ms"] as const;
 
 type NumberColumn = (typeof measureColumns)[number] | (typeof durations)[number];
 
-/** Rows of neighbouring ids, one index for all columns. */
+/** Rows of neighbouring ids; all columns share one index. */
 export interface ColumnBlock {
   rows: number;
   started: Float64Array;
@@ -31,29 +31,29 @@ export interface ColumnBlock {
   streamed: Uint8Array;
   /** NaN is unknown. */
   numbers: Record<NumberColumn, Float64Array>;
-  /** Those that were asked for so far. */
+  /** The columns that have been asked for so far. */
   names: Partial<Record<NameColumn, Names>>;
 }
 
 export interface Names {
-  /** Row → place in `values`. */
+  /** Row → index in `values`. */
   codes: Uint16Array;
   values: (string | null)[];
 }
 
 export interface ColumnCache {
-  /** The blocks that may hold rows of that time, the newest first, with these names; other work has its turn between. */
+  /** The blocks that may hold rows of that time, the newest first, with these name columns. Other work has its turn between. */
   read(names: NameColumn[], within: Pick<Filters, "from_ms" | "to_ms">): AsyncGenerator<ColumnBlock>;
-  /** Lets go of everything. */
+  /** Frees all blocks. */
   clear(): void;
 }
 
-/** Ids of a block. */
+/** How many ids a block spans. */
 const span = 4096;
-/** Blocks that are kept: half a million rows in some 50 MB. Of more rows only the newest are. */
+/** The most blocks kept: half a million rows in about 50 MB. The oldest are dropped first. */
 const maxKept = 128;
 const idleMs = 5 * 60_000;
-/** Blocks in memory that are gone through in one turn. */
+/** How many blocks in memory are read in one turn of the event loop. */
 const inOneTurn = 8;
 
 const numberColumns = [...measureColumns, ...durations];
@@ -65,7 +65,7 @@ interface Kept extends ColumnBlock {
   oldest: number;
 }
 
-/** @param ask Answers from the database the history has now, which may be another one next time. */
+/** @param ask Queries the database that the history uses now, which may be another one the next time. */
 export function openColumnCache(ask: <T>(question: (database: Database) => T) => T): ColumnCache {
   const kept = new Map<number, Kept>();
   let of: Database | undefined;
@@ -77,19 +77,19 @@ export function openColumnCache(ask: <T>(question: (database: Database) => T) =>
     of = undefined;
   };
 
-  /** Which ids there are, and nothing in memory that is not on disk any more. */
+  /** Finds the ids to read, and drops blocks with rows that are no longer on disk. */
   const begin = (database: Database, { from_ms, to_ms }: Pick<Filters, "from_ms" | "to_ms">) => {
     if (database !== of) kept.clear();
     of = database;
     const all = edges(database);
-    // What is pruned are the lowest ids, or whatever started first.
+    // Pruning removes the lowest ids, or the rows that started first.
     for (const [number, { firstId, oldest }] of kept)
       if (firstId < all.firstId || oldest < all.oldest) kept.delete(number);
     const timed = from_ms !== undefined || to_ms !== undefined;
     return { newestId: all.lastId, ids: timed ? idsBetween(database, from_ms, to_ms) : idsOf(all) };
   };
 
-  /** @returns Whether the disk was needed, and the block, unless it is empty. */
+  /** @returns The block, unless it is empty, and whether it was read from disk. */
   const blockAt = (database: Database, number: number, newestId: number, names: NameColumn[]) => {
     const lastId = Math.min(newestId, (number + 1) * span - 1);
     const known = kept.get(number);
@@ -144,7 +144,7 @@ function edges(database: Database) {
 const idsOf = ({ firstId, lastId }: { firstId: number; lastId: number }) =>
   lastId > 0 ? { first: firstId, last: lastId } : undefined;
 
-/** @param known The block as it is in memory, when only names are missing. */
+/** @param known The block in memory, if only names are missing. */
 function readBlock(
   database: Database,
   firstId: number,
@@ -179,7 +179,7 @@ function readNumbers(database: Database, firstId: number, lastId: number): Kept 
     firstId: rows[0]![0]!,
     lastId,
     started,
-    oldest: started.reduce((least, each) => Math.min(least, each)),
+    oldest: started.reduce((oldest, start) => Math.min(oldest, start)),
     status: fill(new Uint16Array(rows.length), 2),
     failed: fill(new Uint8Array(rows.length), 3),
     streamed: fill(new Uint8Array(rows.length), 4),

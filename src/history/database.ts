@@ -1,23 +1,24 @@
-/** An SQLite file of our own: private, brought to the newest schema, and moved aside where it is damaged. */
+/** Opens an SQLite file that only its owner can read, migrates it to the newest schema, and moves it aside if damaged. */
 import { Database } from "bun:sqlite";
 import { chmodSync, closeSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { ProxyError } from "../errors";
 
-/** One step of the schema: the database's `user_version` is how many of them it has been through. */
+/** One step of the schema; the database's `user_version` is the number of steps done. */
 export type Migration = (database: Database) => void;
 
 export interface OpenOptions {
-  /** Never changed once released, only added to. */
+  /** Released migrations never change; new ones are added at the end. */
   migrations: Migration[];
   warn(sentence: string): void;
-  /** How often a lock of another process is tried again, 50 ms apart and blocking; 20 unless told. */
+  /** How often to try while another process holds a lock, 50 ms apart and blocking; 20 by default. */
   tries?: number;
 }
 
 /**
- * Opens the file, 0600, made and migrated where needed; one that is not a sound database is moved aside, and a new one
- * made. Throws a ProxyError when a newer version wrote it (it stays untouched) or it is not a file, else SQLite's error.
+ * Opens the file with mode 0600, and creates and migrates it where needed. A damaged file is moved aside and replaced
+ * by a new one.
+ * @throws ProxyError when a newer version wrote the file (it stays unchanged) or the path is not a file, else SQLite's error.
  */
 export function openDatabase(path: string, options: OpenOptions): Database {
   makePrivate(path);
@@ -40,7 +41,7 @@ function makePrivate(path: string): void {
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
   }
-  // A pipe would be waited for.
+  // Opening a pipe would block.
   if (!statSync(path).isFile()) throw new ProxyError("internal", `${path} is not a file.`);
   for (const file of [path, ...companions(path)]) {
     const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0;
@@ -52,19 +53,19 @@ function openSound(path: string, { migrations, tries = 20 }: OpenOptions): Datab
   const database = new Database(path, { readwrite: true, create: true, strict: true });
   try {
     database.run("PRAGMA busy_timeout = 100");
-    // While another process makes the same file even this may have to wait longer than the timeout.
-    const version = insist(tries, () => versionOf(database));
+    // While another process creates the same file, even this read can take longer than the timeout.
+    const version = retryBusy(tries, () => versionOf(database));
     if (version > migrations.length)
       throw new ProxyError(
         "internal",
         `${path} was written by a newer dragoman (schema ${version}, this one knows ${migrations.length}).`,
       );
-    // The switch answers BUSY at once while another process opens the same file, whatever the timeout.
-    insist(tries, () => database.run("PRAGMA journal_mode = WAL"));
+    // While another process opens the same file, this fails with BUSY at once, whatever the timeout.
+    retryBusy(tries, () => database.run("PRAGMA journal_mode = WAL"));
     for (const pragma of ["synchronous = NORMAL", "trusted_schema = OFF", "foreign_keys = ON"])
       database.run(`PRAGMA ${pragma}`);
-    while (insist(tries, () => versionOf(database)) < migrations.length)
-      insist(tries, () => migrate(database, migrations));
+    while (retryBusy(tries, () => versionOf(database)) < migrations.length)
+      retryBusy(tries, () => migrate(database, migrations));
     return database;
   } catch (error) {
     database.close();
@@ -72,7 +73,7 @@ function openSound(path: string, { migrations, tries = 20 }: OpenOptions): Datab
   }
 }
 
-/** One step, whole or not at all. The version is read again inside, as another process may just have done it. */
+/** Does one step in a transaction. The version is read again inside, because another process may just have done the step. */
 function migrate(database: Database, migrations: Migration[]): void {
   database
     .transaction(() => {
@@ -84,12 +85,12 @@ function migrate(database: Database, migrations: Migration[]): void {
     .immediate();
 }
 
-/** How many steps of the schema it has been through. */
+/** The number of schema steps done. */
 export function versionOf(database: Database): number {
   return database.query<{ user_version: number }, []>("PRAGMA user_version").get()!.user_version;
 }
 
-function insist<T>(tries: number, work: () => T): T {
+function retryBusy<T>(tries: number, work: () => T): T {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return work();
@@ -101,27 +102,27 @@ function insist<T>(tries: number, work: () => T): T {
 }
 
 /**
- * Renames the file and its companions to `<name>.corrupt-<ms>`, unless another process has done so already: then the
- * path leads to another file than `identity`. Every connection of ours must be closed.
+ * Renames the file, its -wal and its -shm to `<name>.corrupt-<ms>`, unless another process has already done so: then the
+ * file at the path is not `identity` any more. All our connections to it must be closed.
  */
 export function moveAside(path: string, identity: string | undefined, warn: (sentence: string) => void): void {
   if (fileIdentity(path) !== identity) return;
   const aside = `${path}.corrupt-${Date.now()}`;
-  // The companions first: a write-ahead log beside a new file would be replayed into it.
+  // The -wal and -shm first: SQLite would replay an old log into a new file.
   for (const file of [...companions(path), path])
     if (fileIdentity(file))
       renameSync(
         file,
         file.replace(path, () => aside),
       );
-  warn(`The request history was damaged; it is kept as ${aside}, and a new one begins.`);
+  warn(`The request history was damaged. It was moved to ${aside}, and a new history was started.`);
 }
 
 function companions(path: string): string[] {
   return [`${path}-wal`, `${path}-shm`];
 }
 
-/** Which file a path leads to now, or undefined when none; SQLite goes on writing into one that was removed. */
+/** Identifies the file at a path, undefined if there is none. Needed because SQLite keeps writing into a removed file. */
 export function fileIdentity(path: string): string | undefined {
   const stats = statSync(path, { throwIfNoEntry: false, bigint: true });
   return stats && `${stats.dev}:${stats.ino}`;
@@ -131,7 +132,7 @@ export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(sqliteCode(error) ?? "");
 }
 
-/** Whether it is worth while to open the database again later. */
+/** Whether opening the database later may succeed. */
 export function mayPass(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED|FULL|IOERR)/.test(sqliteCode(error) ?? "");
 }
@@ -140,7 +141,7 @@ export function isDamage(error: unknown): boolean {
   return /^SQLITE_(CORRUPT|NOTADB)/.test(sqliteCode(error) ?? "");
 }
 
-/** SQLite's own name for what went wrong; undefined when it was not SQLite. */
+/** SQLite's code of the error; undefined when the error is not SQLite's. */
 export function sqliteCode(error: unknown): string | undefined {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   return typeof code === "string" && code.startsWith("SQLITE_") ? code : undefined;

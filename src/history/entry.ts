@@ -1,11 +1,11 @@
-/** One row of the history: its columns, how long its texts may be, and the table it stands in. */
+/** One row of the history: its columns, the limits of its texts, and the migrations of its table. */
 import type { Database } from "bun:sqlite";
 import type { Migration } from "./database";
 
 /**
- * What is remembered of one exchange, as metadata: name → SQL type. The table, its inserts, its answers and `Entry`
- * all follow from here, so a name here is a name on the wire of the admin API.
- * A later column: a line here, and a migration that adds it where it is missing (a new file has it from the first).
+ * The metadata kept of one request: name → SQL type. The table, its inserts, the answers of the admin API and `Entry`
+ * are all made from it, so a name here is a field of the admin API.
+ * To add a column, add a line here and a migration that adds the column where it is missing (a new file already has it).
  */
 const columns = {
   request_id: "TEXT NOT NULL UNIQUE",
@@ -19,19 +19,19 @@ const columns = {
   upstream_dialect: "TEXT",
   upstream_endpoint: "TEXT",
   account_id: "TEXT",
-  /** Which of the accounts of that name: its host and login, or its host and `(temporary)`; unknown in rows of before. */
+  /** The account's host and login, or its host and `(temporary)`; null in rows written before this column existed. */
   account_key: "TEXT",
   client_model: "TEXT",
   upstream_model: "TEXT",
   stream: "FLAG NOT NULL",
-  /** Who a turn is counted as: `user` or `agent`, and why. */
+  /** Whom the request is counted for: `user` or `agent`; the next column says why. */
   initiator: "TEXT",
   initiator_reason: "TEXT",
   /** JSON array of `{ account, status, error?, ms }`, one per try. */
   attempts: "TEXT NOT NULL",
   http_status: "INTEGER NOT NULL",
   stop_reason: "TEXT",
-  /** Set exactly when the exchange failed: `has_error` asks for it. */
+  /** Set exactly when the request failed; the filter `has_error` reads it. */
   error_type: "TEXT",
   error_message: "TEXT",
   client_name: "TEXT",
@@ -63,13 +63,14 @@ type ValueOf<Sql extends string> = Sql extends `${infer Type extends keyof Value
     ? Values[Sql] | null
     : never;
 
-/** One exchange. Null is "unknown" or "does not apply", never 0. */
+/** One request. Null means "unknown" or "does not apply", never 0. */
 export type Entry = { -readonly [Column in keyof typeof columns]: ValueOf<(typeof columns)[Column]> };
 
-/** As read back; `id` grows with every row and is the cursor. */
+/** An entry as stored; `id` grows with every row and is the cursor of pages. */
 export type Row = Entry & { id: number };
 
-/** How many characters of a text are kept, 256 unless said here. */
+const defaultLimit = 256;
+/** How many characters of a text are kept, where it is not `defaultLimit`. */
 const limits: Partial<Record<keyof Entry, number>> = {
   error_message: 1_000,
   attempts: 4_000,
@@ -78,21 +79,21 @@ const limits: Partial<Record<keyof Entry, number>> = {
 };
 const lists: Set<string> = new Set<keyof Entry>(["attempts", "fixups", "dropped"]);
 
-/** With texts that fit, as a copy where one did not: a text loses its end, a JSON array its last members. */
-export function cut<Told extends Partial<Entry>>(entry: Told): Told {
+/** The entry with its texts cut to their limits, as a copy if one was too long. A JSON array loses its last members. */
+export function cut<Fields extends Partial<Entry>>(entry: Fields): Fields {
   if (fits(entry)) return entry;
   const fitting = Object.entries(entry).map(([name, value]) => {
-    const limit = limits[name as keyof Entry] ?? 256;
+    const limit = limits[name as keyof Entry] ?? defaultLimit;
     if (typeof value !== "string" || value.length <= limit) return [name, value];
     return [name, lists.has(name) ? cutList(value, limit) : value.slice(0, limit).replace(/[\ud800-\udbff]$/, "")];
   });
-  return Object.fromEntries(fitting) as Told;
+  return Object.fromEntries(fitting) as Fields;
 }
 
 function fits(entry: Partial<Entry>): boolean {
   for (const name in entry) {
     const value = entry[name as keyof Entry];
-    if (typeof value === "string" && value.length > (limits[name as keyof Entry] ?? 256)) return false;
+    if (typeof value === "string" && value.length > (limits[name as keyof Entry] ?? defaultLimit)) return false;
   }
   return true;
 }
@@ -109,7 +110,7 @@ export const columnNames = Object.keys(columns) as (keyof Entry)[];
 export const insertEntry = `INSERT INTO requests (${columnNames.join(", ")}) VALUES (${columnNames.map((name) => `$${name}`).join(", ")})
   ON CONFLICT (request_id) DO NOTHING`;
 
-/** An index on a column holds the id too, in order: so a page with one equality filter reads only its own rows. */
+/** An index also holds the id, in order, so a page with one equality filter reads only matching rows. */
 const indexed: (keyof Entry)[] = [
   "started_at_ms",
   "account_id",
@@ -123,7 +124,7 @@ const indexed: (keyof Entry)[] = [
 const hasColumn = (database: Database, name: string) =>
   database.query("SELECT 1 FROM pragma_table_info('requests') WHERE name = ?").get(name) !== null;
 
-/** Step 1 makes the table with every column of today; a later step must find its column there or add it. */
+/** Step 1 creates the table with all present columns, so a later step adds its column only where it is missing. */
 export const migrations: Migration[] = [
   (database) => {
     const typed = Object.entries(columns).map(([name, type]) => `${name} ${type}`);

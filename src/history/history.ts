@@ -1,4 +1,4 @@
-/** The request history: rows written aside, questions, and pruning, on a file that may be locked, removed or damaged meanwhile. */
+/** The request history: writes, queries and pruning on a file that may be locked, removed or damaged at any time. */
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { ProxyError } from "../errors";
@@ -17,47 +17,47 @@ export type { Entry, Row } from "./entry";
 export type { Filters, HistoryPage as Page } from "./page";
 export type { Dimension, Group, Statistics } from "./statistics";
 
-/** What is remembered of exchanges. Its troubles are its own: only questions may throw, an `internal`. */
+/** The history of requests. Its errors affect no request: only queries throw, a ProxyError `internal`. */
 export interface History {
-  /** Remembers an exchange: at once for the caller, a moment later on disk. */
+  /** Queues an entry, which is written to disk a moment later. */
   add(entry: Entry): void;
-  /** Writes what waits, now; true when all of it is on disk. */
+  /** Writes all queued entries now; true when all are on disk. */
   flush(): boolean;
-  /** @param cursor A page's `next_cursor_id`; the newest rows when missing. */
+  /** @param cursor The `next_cursor_id` of the page before; without it, the newest rows. */
   list(filters: Filters, limit: number, cursor?: number): HistoryPage;
   get(requestId: string): Row | undefined;
   count(): number;
-  /** When the oldest exchange that is remembered started, Unix ms. */
+  /** When the oldest request in the history started, Unix ms. */
   oldest(): number | undefined;
-  /** When the newest exchange of the account started, Unix ms. */
+  /** When the newest request of the account started, Unix ms. */
   lastOf(accountKey: string): number | undefined;
-  /** What all matching exchanges come to. */
+  /** The totals of all matching requests. */
   totals(filters: Filters): Promise<Totals>;
   /** @param by Two dimensions at most. */
   statistics(filters: Filters, by: Dimension[]): Promise<Statistics>;
   /**
-   * Removes what is too old or too much, a little at a time; also done a second after the start and by a timer. A clock that
-   * has leapt ahead makes nothing too old before it has shown so for a day.
+   * Removes rows that are too old or too many, in small steps. Also runs a second after the start, and every hour. After
+   * the clock has jumped ahead, rows become too old only when the jump has lasted for a day.
    */
   prune(): Promise<void>;
-  /** Entries wait for the disk, or nothing is remembered at all. */
+  /** Entries could not be written yet, or no history is kept at all. */
   readonly degraded: boolean;
   close(): void;
 }
 
 export interface HistoryOptions {
-  /** Both read whenever it is pruned. */
+  /** Both are read at each prune. */
   retentionDays(): number;
   maxRows(): number;
   warn(sentence: string): void;
   /** Unix ms. */
   now?: () => number;
-  /** A clock that never leaps, ms. */
+  /** A monotonic clock, ms. */
   monotonic?: () => number;
 }
 
 const dayMs = 86_400_000;
-/** Soon, so that a process which lives for seconds prunes too. */
+/** Soon, so that a short-lived process prunes too. */
 const pruneAfterMs = 1_000;
 const pruneEveryMs = 3_600_000;
 /** A busy hour must not outgrow `maxRows` by more than this. */
@@ -65,7 +65,7 @@ const pruneEveryRows = 1_000;
 /** Bytes. */
 const walLimit = 64 * 1024 * 1024;
 
-/** Never throws: where no history can be kept, the answer is one that keeps none, and says so once. */
+/** Never throws. If no history can be kept, warns once and returns a history that keeps nothing. */
 export function openHistory(path: string, options: HistoryOptions): History {
   const { retentionDays, maxRows, warn, now = Date.now, monotonic = () => performance.now() } = options;
   const writtenAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
@@ -82,8 +82,8 @@ export function openHistory(path: string, options: HistoryOptions): History {
   };
 
   /**
-   * The newest row's time, if it is so long ago that a clock set wrong could make all rows look too old. Where the file was
-   * written lately by this clock, the clock is not in doubt.
+   * The newest row's time, if it is so long ago that a wrong clock could make all rows look too old. If this clock also
+   * dates the file's last change recently, the clock is trusted.
    */
   const doubtful = (newest: number | undefined): number | undefined => {
     const gap = (retentionDays() * dayMs) / 2;
@@ -94,11 +94,11 @@ export function openHistory(path: string, options: HistoryOptions): History {
   try {
     database = open();
   } catch (error) {
-    // What may pass (a lock, a full disk) is tried again by the next write.
+    // After a passing error (a lock, a full disk) the next write tries again.
     if (!mayPass(error)) return noHistory(error, warn);
   }
 
-  /** Works on the file the path leads to now: one that was removed or damaged is replaced. */
+  /** Works on the file that is at the path now. A file that was removed or damaged is replaced. */
   const use = <T>(work: (database: Database) => T): T => {
     if (closed) throw new Error("the history is closed");
     if (database && fileIdentity(path) !== identity) release();
@@ -121,11 +121,11 @@ export function openHistory(path: string, options: HistoryOptions): History {
 
   const ask = <T>(question: (database: Database) => T): T => {
     try {
-      // Who asks is told of everything there is.
+      // The answer includes entries that are still queued.
       if (queue.gathering) queue.flush();
       return use(question);
     } catch (error) {
-      throw new ProxyError("internal", "The request history cannot be read now; dragoman's log says why.", {
+      throw new ProxyError("internal", "The request history cannot be read now; see dragoman's log for the reason.", {
         cause: error,
       });
     }
@@ -155,7 +155,7 @@ export function openHistory(path: string, options: HistoryOptions): History {
 
   const pruneAll = async () => {
     try {
-      // Opened first: what stands in the file says whether the clock is in doubt.
+      // `use` opens the file first, because its newest row decides whether the clock is trusted.
       const oldest = use(() => steadyNow!()) - retentionDays() * dayMs;
       await pruneRows({ use, closed: () => closed, oldest, maxRows: maxRows() });
       const wal = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
@@ -221,7 +221,7 @@ function reasonOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).replace(/\.$/, "");
 }
 
-/** All or none, but for an entry the table itself refuses: it would stand in every other's way. */
+/** Inserts all entries or none, but skips an entry that the table rejects, since it would block all others. */
 function insert(database: Database, entries: Entry[], warn: (sentence: string) => void): void {
   const statement = database.query(insertEntry);
   database
@@ -230,7 +230,7 @@ function insert(database: Database, entries: Entry[], warn: (sentence: string) =
         try {
           statement.run(entry);
         } catch (error) {
-          if (!isEntrysFault(error)) throw error;
+          if (!isEntryError(error)) throw error;
           warnOfEntry(error, warn);
         }
       }
@@ -239,10 +239,10 @@ function insert(database: Database, entries: Entry[], warn: (sentence: string) =
 }
 
 function warnOfEntry(error: unknown, warn: (sentence: string) => void): void {
-  warn(`An exchange could not be remembered (${reasonOf(error)}).`);
+  warn(`A request could not be added to the history (${reasonOf(error)}).`);
 }
 
-function isEntrysFault(error: unknown): boolean {
+function isEntryError(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === undefined || /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE)/.test(code);
 }
@@ -264,7 +264,7 @@ function lastStart(database: Database, key: string): number | undefined {
   return database.query<{ at: number }, [{ key: string }]>(lastStartQuery).get({ key })?.at;
 }
 
-/** Undefined also where the file is damaged: the next use finds that out. */
+/** Undefined also if the file is damaged, which the next use finds out. */
 function newestStart(database: Database): number | undefined {
   try {
     const sql = "SELECT started_at_ms AS at FROM requests ORDER BY id DESC LIMIT 1";

@@ -1,8 +1,8 @@
-/** Exchanges while they run, and the moment they end: for whoever watches now. In memory only; never their content. */
+/** Requests in flight, and events for those who watch them. Kept in memory only, without any content. */
 import { ProxyError } from "../errors";
 import { cut, type Entry } from "./entry";
 
-/** What is known of an exchange before it has ended. */
+/** What is known of a request before it has ended. */
 export type InFlightRequest = Pick<
   Entry,
   | "request_id"
@@ -24,36 +24,36 @@ export type InFlightRequest = Pick<
 >;
 
 export interface InFlightHandle {
-  /** As it is now. */
+  /** The request's present state. */
   tell(): InFlightRequest;
-  /** Ends it at once; its client is told why. */
+  /** Ends the request at once; its client gets the error. */
   stop(why: ProxyError): void;
 }
 
 export type InFlightEvent =
   | { type: "running"; running: InFlightRequest }
   | { type: "finished"; entry: Entry }
-  /** Nothing will follow. */
+  /** The last event. */
   | { type: "closed" };
 
-/** Must not throw, and must not wait. */
+/** Must not throw or block. */
 export type Watcher = (event: InFlightEvent) => void;
 
 export interface InFlight {
   begin(requestId: string, exchange: InFlightHandle): void;
-  /** More is known of it. */
+  /** Reports that more is known of the request. */
   notify(requestId: string): void;
   end(entry: Entry): void;
-  /** How many run now. */
+  /** How many requests are in flight. */
   readonly count: number;
-  /** What runs now, the oldest first. */
+  /** The requests in flight, the oldest first. */
   running(): InFlightRequest[];
   find(requestId: string): InFlightRequest | undefined;
-  /** Ends it in the name of the owner; false when no such exchange runs. */
+  /** Cancels the request for the owner; false when no such request is in flight. */
   cancel(requestId: string): boolean;
-  /** @returns What ends the watch. @throws ProxyError `rate_limit` when too many watch. */
+  /** @returns A function that ends the watch. @throws ProxyError `rate_limit` when there are too many watchers. */
   watch(watcher: Watcher): () => void;
-  /** Nobody may watch any more. */
+  /** Ends all watches. */
   close(): void;
 }
 
@@ -64,23 +64,23 @@ export function openInFlight(): InFlight {
   const watchers = new Set<Watcher>();
   let closed = false;
 
-  const say = (event: InFlightEvent) => {
+  const emit = (event: InFlightEvent) => {
     for (const watcher of [...watchers]) watcher(event);
   };
-  const sayRunning = (requestId: string) => {
+  const emitRunning = (requestId: string) => {
     const exchange = exchanges.get(requestId);
-    if (exchange && watchers.size > 0) say({ type: "running", running: cut(exchange.tell()) });
+    if (exchange && watchers.size > 0) emit({ type: "running", running: cut(exchange.tell()) });
   };
 
   return {
     begin(requestId, exchange) {
       exchanges.set(requestId, exchange);
-      sayRunning(requestId);
+      emitRunning(requestId);
     },
-    notify: sayRunning,
+    notify: emitRunning,
     end(entry) {
       exchanges.delete(entry.request_id);
-      if (watchers.size > 0) say({ type: "finished", entry: cut(entry) });
+      if (watchers.size > 0) emit({ type: "finished", entry: cut(entry) });
     },
     get count() {
       return exchanges.size;
@@ -97,20 +97,23 @@ export function openInFlight(): InFlight {
     },
     watch(watcher) {
       if (watchers.size >= maxWatchers)
-        throw new ProxyError("rate_limit", `${maxWatchers} pages watch already; close one of them.`);
+        throw new ProxyError(
+          "rate_limit",
+          `${maxWatchers} pages already watch the requests in flight. Close one of them.`,
+        );
       if (closed) watcher({ type: "closed" });
       else watchers.add(watcher);
       return () => void watchers.delete(watcher);
     },
     close() {
       closed = true;
-      say({ type: "closed" });
+      emit({ type: "closed" });
       watchers.clear();
     },
   };
 }
 
-/** Clients would otherwise send it again by themselves. */
+/** `x-should-retry` keeps clients from sending the request again. */
 const cancelled = () =>
   new ProxyError("no_account", "The owner of this proxy cancelled the request.", {
     code: "cancelled",

@@ -1,8 +1,8 @@
-/** Rows of the history, narrowed by filters and a page at a time. */
+/** Reads rows of the history by filters, one page at a time. */
 import type { Database } from "bun:sqlite";
 import type { Row } from "./entry";
 
-/** What rows may be narrowed to; absent means any, null that none is known. Times are Unix ms, both ends included. */
+/** Filters for rows. Absent matches any value, null matches an unknown value. Times are Unix ms, both ends included. */
 export interface Filters {
   account_id?: string | null;
   account_key?: string | null;
@@ -24,12 +24,12 @@ export interface Filters {
 /** The newest first. */
 export interface HistoryPage {
   items: Row[];
-  /** Asks for the rows after these; null on the last page. */
+  /** The cursor of the next page; null on the last page. */
   next_cursor_id: number | null;
   has_more: boolean;
 }
 
-/** The columns that hold a name: each may narrow rows, and statistics may be grouped by it. */
+/** The columns that hold a name. Rows can be filtered by each, and statistics grouped by it. */
 export const nameColumns = [
   "account_id",
   "account_key",
@@ -53,12 +53,12 @@ export function readPage(database: Database, filters: Filters, limit: number, cu
 
 type Values = Record<string, string | number>;
 
-/** Rows are walked by id, newest first, through the one index that leads to the fewest. */
+/** Reads rows by id, newest first, through the index with the fewest matching entries. */
 export function pageQuery(database: Database, filters: Filters, limit: number, cursor?: number) {
   const { indexed, plain, values } = conditionsOf(filters);
   const lead = rarest(database, indexed, values);
-  // A `+` keeps SQLite from an index of its own choice: it does not know how often a value occurs.
-  const where = [...indexed.map((each) => (each === lead ? each : `+${each}`)), ...plain];
+  // A `+` keeps SQLite from choosing another index: it does not know how often a value occurs.
+  const where = [...indexed.map((condition) => (condition === lead ? condition : `+${condition}`)), ...plain];
   if (filters.from_ms !== undefined || filters.to_ms !== undefined) {
     const ids = idsBetween(database, filters.from_ms, filters.to_ms);
     where.push("id BETWEEN $first_id AND $last_id");
@@ -72,16 +72,16 @@ export function pageQuery(database: Database, filters: Filters, limit: number, c
   return { sql, values: { ...values, limit } };
 }
 
-/** Only the filters that are present are said, as a condition that may be absent defeats every index. */
+/** Only the filters that are present become conditions: a condition such as `$a IS NULL OR a = $a` would use no index. */
 function conditionsOf(filters: Filters): { indexed: string[]; plain: string[]; values: Values } {
   const indexed: string[] = [];
   const plain: string[] = [];
   const values: Values = {};
   for (const name of nameColumns) {
-    const wanted = filters[name];
-    if (wanted === undefined) continue;
-    indexed.push(wanted === null ? `${name} IS NULL` : `${name} = $${name}`);
-    if (wanted !== null) values[name] = wanted;
+    const value = filters[name];
+    if (value === undefined) continue;
+    indexed.push(value === null ? `${name} IS NULL` : `${name} = $${name}`);
+    if (value !== null) values[name] = value;
   }
   const { stream, status, status_class, has_error, from_ms, to_ms } = filters;
   if (stream !== undefined) indexed.push(`stream = ${stream ? 1 : 0}`);
@@ -106,17 +106,17 @@ function conditionsOf(filters: Filters): { indexed: string[]; plain: string[]; v
   return { indexed, plain, values };
 }
 
-/** Counting some entries of each index costs far less than walking a wrong one. */
+/** Counting up to 10,000 entries of each index costs far less than reading through the wrong one. */
 function rarest(database: Database, indexed: string[], values: Values): string | undefined {
   if (indexed.length < 2) return indexed[0];
   const counted = indexed.map((condition) => {
     const sql = `SELECT count(*) AS entries FROM (SELECT 1 FROM requests WHERE ${condition} LIMIT 10000)`;
     return { condition, entries: (database.query(sql).get(values) as { entries: number }).entries };
   });
-  return counted.reduce((least, each) => (each.entries < least.entries ? each : least)).condition;
+  return counted.reduce((fewest, item) => (item.entries < fewest.entries ? item : fewest)).condition;
 }
 
-/** The ids of all rows that started in between lie within these; clocks may go back, so ids are not in order of time. */
+/** The lowest and highest id of the rows that started in a time range. Clocks may go back, so rows of other times can lie between. */
 export function idsBetween(
   database: Database,
   from = 0,

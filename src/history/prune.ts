@@ -1,22 +1,22 @@
-/** Removes what is too old or too much, in steps so small that no request waits for them. */
+/** Removes rows that are too old or too many, in steps so small that no request waits for them. */
 import type { Database } from "bun:sqlite";
 import { setTimeout as wait } from "node:timers/promises";
 import { isBusy } from "./database";
 
 export interface PruneParts {
-  /** Works on the database the history has now. */
+  /** Works on the database that the history uses now. */
   use<T>(work: (database: Database) => T): T;
-  /** Nothing may be done any more. */
+  /** The history is closed; nothing may be done. */
   closed(): boolean;
-  /** Rows that started before it are too old, Unix ms. */
+  /** Requests that started before it are removed, Unix ms. */
   oldest: number;
   maxRows: number;
 }
 
-/** Rows of one step: a millisecond, and some more when SQLite moves its log into the file. */
+/** Rows removed in one step: about a millisecond, and longer when SQLite checkpoints its log. */
 const atOnce = 100;
 const busyPauseMs = 50;
-/** Another program may hold the file for some seconds: then it is the next time's turn. */
+/** Another program may lock the file for some seconds. After so many tries the next prune goes on. */
 const maxBusy = 100;
 
 /** @throws SQLite's own error. */
@@ -42,7 +42,7 @@ async function removeSteps({ use, closed }: PruneParts, which: string, bound: nu
   }
 }
 
-/** SQLite waits for a lock while everybody waits for us: here there is time to come again. */
+/** SQLite's own wait for a lock blocks the event loop; here it is better to try again later. */
 function withoutWaiting<T>(database: Database, work: () => T): T {
   const { timeout } = database.query<{ timeout: number }, []>("PRAGMA busy_timeout").get()!;
   database.run("PRAGMA busy_timeout = 0");
@@ -53,7 +53,7 @@ function withoutWaiting<T>(database: Database, work: () => T): T {
   }
 }
 
-/** The newest id of those beyond `maxRows`, counted from the oldest: few, while there are many to keep. */
+/** The newest id among the rows to remove. Counted from the oldest row, because few are removed and many kept. */
 function lastTooMany(database: Database, maxRows: number): number | undefined {
   const offset = countRows(database) - maxRows - 1;
   if (offset < 0) return undefined;

@@ -1,32 +1,31 @@
-/** What many exchanges come to together: totals, and groups of them. Unknown stays unknown: null, and counted apart. */
-
+/** Totals of many requests, and of groups of them. An unknown number is null, and is counted. */
 import { type Aggregate, openAggregate, type Totals } from "./aggregate";
 import type { ColumnBlock, ColumnCache } from "./column-cache";
 import { type Filters, type NameColumn, nameColumns } from "./page";
 
-/** What groups may be made by. Hours and days are those of this machine's clock. */
+/** What requests can be grouped by. Hours and days are those of this machine's clock. */
 export const dimensions = ["hour", "day", "status_class", ...nameColumns] as const;
 export type Dimension = (typeof dimensions)[number];
 
 export interface Group extends Totals {
-  /** Dimension → value, as a person reads it; null where none is known. */
+  /** Dimension → readable value; null where it is unknown. */
   key: Partial<Record<Dimension, string | null>>;
-  /** What narrows a list to exactly these exchanges. */
+  /** The filters that find exactly these requests. */
   filters: Filters;
 }
 
 export interface Statistics {
   by: Dimension[];
   totals: Totals;
-  /** By time, the newest first; else those with the most requests first. */
+  /** Groups by time: the newest first. Others: those with the most requests first. */
   groups: Group[];
-  /** What did not fit into `groups`, together. */
+  /** The totals of all groups beyond `maxGroups`. */
   others: Totals | null;
 }
 
-/** Of more groups the newest are kept apart. */
+/** Of more groups only those met first, which are the newest, are kept. */
 const maxGroups = 5_000;
-/** Other work has its turn after the groups of so many exchanges are told. */
+/** Other work has its turn after the groups of so many requests are listed. */
 const rowsInOneTurn = 50_000;
 
 /** @param by Two dimensions at most. */
@@ -55,45 +54,45 @@ export async function statisticsOf(columns: ColumnCache, filters: Filters, by: D
     total.add(block, all);
     for (const rows of apart.values()) {
       const values = [one, two].flatMap((coded) => (coded ? [coded.value(coded.code(rows[0]!))] : []));
-      tallyFor(values).add(block, rows);
+      aggregateFor(values).add(block, rows);
     }
   }
   await new Promise(setImmediate);
   const totals = total.totals();
   await new Promise(setImmediate);
-  return { by, totals, groups: await tellGroups(), others: others.count > 0 ? others.totals() : null };
+  return { by, totals, groups: await listGroups(), others: others.count > 0 ? others.totals() : null };
 
-  function tallyFor(values: Value[]): Aggregate {
-    const key = JSON.stringify(values.map(({ told, from }) => [told, from]));
+  function aggregateFor(values: Value[]): Aggregate {
+    const key = JSON.stringify(values.map(({ label, from }) => [label, from]));
     const known = groups.get(key);
     if (known) return known.aggregate;
     if (groups.size >= maxGroups) return others;
     const aggregate = openAggregate();
-    groups.set(key, { values, aggregate: aggregate });
+    groups.set(key, { values, aggregate });
     return aggregate;
   }
 
-  async function tellGroups(): Promise<Group[]> {
+  async function listGroups(): Promise<Group[]> {
     const start = (values: Value[]) => values.find(({ from }) => from !== undefined)?.from ?? 0;
-    const inOrder = [...groups.values()].sort(
+    const sorted = [...groups.values()].sort(
       (a, b) => start(b.values) - start(a.values) || b.aggregate.count - a.aggregate.count,
     );
-    const told: Group[] = [];
+    const listed: Group[] = [];
     let inThisTurn = 0;
-    for (const { values, aggregate } of inOrder) {
-      told.push({ key: keyOf(values), filters: narrow(filters, values), ...aggregate.totals() });
+    for (const { values, aggregate } of sorted) {
+      listed.push({ key: keyOf(values), filters: narrow(filters, values), ...aggregate.totals() });
       inThisTurn += 100 + aggregate.count;
       if (inThisTurn < rowsInOneTurn) continue;
       inThisTurn = 0;
       await new Promise(setImmediate);
     }
-    return told;
+    return listed;
   }
 }
 
 const isName = (dimension: Dimension): dimension is NameColumn => nameColumns.some((name) => name === dimension);
 
-/** Whether a row of the block passes the filters; undefined when none can. The same as the conditions of a page. */
+/** Whether a row of the block passes the filters; undefined when none can. The same conditions as `conditionsOf` in page.ts. */
 function matcher(block: ColumnBlock, filters: Filters): ((row: number) => boolean) | undefined {
   const { stream, status, status_class, has_error, from_ms, to_ms } = filters;
   const tests: ((row: number) => boolean)[] = [];
@@ -122,13 +121,13 @@ const classOf = (status: number) => Math.floor(status / 100);
 /** One value of one dimension. */
 interface Value {
   dimension: Dimension;
-  told: string | null;
-  /** For times: where they begin and end. */
+  label: string | null;
+  /** For times: the first and the last millisecond, Unix ms. */
   from?: number;
   to?: number;
 }
 
-/** Rows of a block as small numbers, the same for the same value, and what the numbers stand for. */
+/** Maps each row of a block to a small number, the same for the same value, and the number to the value. */
 interface Coder {
   code(row: number): number;
   value(code: number): Value;
@@ -137,14 +136,14 @@ interface Coder {
 function coder(block: ColumnBlock, dimension: Dimension): Coder {
   if (isName(dimension)) {
     const { codes, values } = block.names[dimension]!;
-    return { code: (row) => codes[row]!, value: (code) => ({ dimension, told: values[code]! }) };
+    return { code: (row) => codes[row]!, value: (code) => ({ dimension, label: values[code]! }) };
   }
   if (dimension === "status_class")
-    return { code: (row) => classOf(block.status[row]!), value: (code) => ({ dimension, told: `${code}xx` }) };
+    return { code: (row) => classOf(block.status[row]!), value: (code) => ({ dimension, label: `${code}xx` }) };
   return timeCoder(block.started, dimension);
 }
 
-/** No zone's clock is ever set by less than a quarter of an hour, so one quarter lies in one hour and one day. */
+/** Time zones differ by whole quarters of an hour, so a quarter lies in one hour and one day. */
 const quarterMs = 15 * 60_000;
 
 function timeCoder(started: Float64Array, dimension: "hour" | "day"): Coder {
@@ -170,23 +169,23 @@ const timeOf = {
   day(date: Date) {
     const [year, month, day] = [date.getFullYear(), date.getMonth(), date.getDate()];
     return {
-      told: dayOf(date),
+      label: dayOf(date),
       from: new Date(year, month, day).getTime(),
       to: new Date(year, month, day + 1).getTime() - 1,
     };
   },
-  /** An hour in which the clock is set is shorter, or comes twice. @param date The beginning of a quarter. */
+  /** An hour in which the clock is set is shorter, or occurs twice. @param date The start of a quarter of an hour. */
   hour(date: Date) {
-    const told = hourOf(date);
+    const label = hourOf(date);
     const at = (quarters: number) => new Date(date.getTime() + quarters * quarterMs);
     let [first, last] = [0, 0];
-    while (hourOf(at(first - 1)) === told) first -= 1;
-    while (hourOf(at(last + 1)) === told) last += 1;
-    return { told, from: at(first).getTime(), to: at(last + 1).getTime() - 1 };
+    while (hourOf(at(first - 1)) === label) first -= 1;
+    while (hourOf(at(last + 1)) === label) last += 1;
+    return { label, from: at(first).getTime(), to: at(last + 1).getTime() - 1 };
   },
 };
 
-/** With its distance from UTC, as an hour of an autumn night comes twice. */
+/** Includes the offset from UTC, because an hour occurs twice when summer time ends. */
 function hourOf(date: Date): string {
   const ahead = -date.getTimezoneOffset();
   const zone = `${ahead < 0 ? "-" : "+"}${two(Math.abs(ahead) / 60)}:${two(Math.abs(ahead) % 60)}`;
@@ -196,13 +195,13 @@ function hourOf(date: Date): string {
 const dayOf = (date: Date) => `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 const two = (number: number) => String(Math.floor(number)).padStart(2, "0");
 
-const keyOf = (values: Value[]) => Object.fromEntries(values.map(({ dimension, told }) => [dimension, told]));
+const keyOf = (values: Value[]) => Object.fromEntries(values.map(({ dimension, label }) => [dimension, label]));
 
 function narrow(filters: Filters, values: Value[]): Filters {
   const narrower: Filters = { ...filters };
-  for (const { dimension, told, from = 0, to = 0 } of values)
-    if (isName(dimension)) narrower[dimension] = told;
-    else if (dimension === "status_class") narrower.status_class = Number.parseInt(told!, 10);
+  for (const { dimension, label, from = 0, to = 0 } of values)
+    if (isName(dimension)) narrower[dimension] = label;
+    else if (dimension === "status_class") narrower.status_class = Number.parseInt(label!, 10);
     else {
       narrower.from_ms = Math.max(from, narrower.from_ms ?? from);
       narrower.to_ms = Math.min(to, narrower.to_ms ?? to);

@@ -1,34 +1,34 @@
 /**
- * The time by which rows grow old. A wall clock that was set wrong must not make a day's rows look weeks old: a leap ahead
- * counts only when it has lasted.
+ * The clock that decides which rows are too old. A wall clock that is set wrong for a while must not make all rows look
+ * weeks old, so a jump ahead counts only after it has lasted for a day.
  */
 export interface SteadyClockParts {
   /** Wall clock, Unix ms. */
   now(): number;
-  /** A clock that never leaps, ms; it may stand still while the machine sleeps. */
+  /** A monotonic clock, ms; it may stop while the machine sleeps. */
   monotonic(): number;
-  /** Unix ms of the last moment that somebody wrote down before us, where that is so long ago as to be doubtful. */
+  /** Unix ms of the last time that an earlier process recorded, if it is so long ago that the wall clock may be wrong. */
   lastKnown?: number;
 }
 
-const hour = 3_600_000;
-/** So much ahead of the monotonic clock is no leap. */
-const tolerance = hour;
-/** So long by the monotonic clock must a leap last: a machine that has slept only keeps rows a day longer. */
-const lastsFor = 24 * hour;
+const hourMs = 3_600_000;
+/** The wall clock may be this far ahead of the monotonic clock. */
+const toleranceMs = hourMs;
+/** How long a jump must last by the monotonic clock. A machine that slept keeps its rows at most a day longer. */
+const minJumpMs = 24 * hourMs;
 
-/** @returns Unix ms: the wall clock's, or what it would be without its leap. */
+/** @returns Unix ms by the wall clock, or what it would show without the jump. */
 export function openSteadyClock({ now, monotonic, lastKnown }: SteadyClockParts): () => number {
   let anchor = { wall: lastKnown ?? now(), at: monotonic() };
-  let leptAt: number | undefined;
+  let jumpedAt: number | undefined;
   return () => {
     const [wall, at] = [now(), monotonic()];
     const expected = anchor.wall + (at - anchor.at);
-    if (wall - expected > tolerance) {
-      leptAt ??= at;
-      if (at - leptAt < lastsFor) return expected;
+    if (wall - expected > toleranceMs) {
+      jumpedAt ??= at;
+      if (at - jumpedAt < minJumpMs) return expected;
     }
-    leptAt = undefined;
+    jumpedAt = undefined;
     anchor = { wall, at };
     return wall;
   };

@@ -1,37 +1,37 @@
-/** Rows written aside of the requests they tell of: a slow or broken disk is never a request's concern. */
+/** Writes rows later than the requests that they describe, so that a slow or broken disk delays no request. */
 export interface WriteBehind<T> {
-  /** Takes a row, to be written after this turn of the event loop, or with others a moment later. Never throws, never waits. */
+  /** Queues a row. It is written after this turn of the event loop, or with others a moment later. Never throws, never waits. */
   add(row: T): void;
-  /** Writes what waits, now; true when nothing waits any more. */
+  /** Writes all queued rows now; true when none is left. */
   flush(): boolean;
-  /** The last write failed, and rows wait. */
+  /** The last write failed, and rows are queued. */
   readonly degraded: boolean;
-  /** Rows wait for others to be written with. */
+  /** Rows are queued so that they share a transaction with later ones. */
   readonly gathering: boolean;
-  /** Writes what waits and takes no more. */
+  /** Writes all queued rows; later rows are ignored. */
   close(): void;
 }
 
 export interface WriteBehindOptions<T> {
-  /** Writes all of the rows, or throws and writes none. */
+  /** Writes all of the rows, or throws and writes none of them. */
   write(rows: T[]): void;
-  /** Said at most once a minute. */
+  /** Called at most once a minute. */
   warn(sentence: string): void;
   /** Unix time in ms. */
   now(): number;
 }
 
-/** Rows that may wait. */
-const capacity = 10_000;
-/** Rows of one transaction. */
-const atOnce = 200;
+/** The most rows that are queued. */
+const maxQueued = 10_000;
+/** The most rows in one transaction. */
+const maxRowsPerTransaction = 200;
 const retryMs = 1_000;
-/** A transaction costs as much as many rows: those of a busy time share one. */
-const apartMs = 50;
+/** The time between two transactions. A transaction costs as much as many rows, so in busy times rows share one. */
+const intervalMs = 50;
 
-/** Rows that cannot be written wait, and are tried again every second; what finds no room is lost, and counted. */
+/** Rows that could not be written are tried again every second. Rows for which the queue has no room are lost and counted. */
 export function openWriteBehind<T>({ write, warn, now }: WriteBehindOptions<T>): WriteBehind<T> {
-  const waiting: T[] = [];
+  const queued: T[] = [];
   let turn: NodeJS.Immediate | undefined;
   let later: NodeJS.Timeout | undefined;
   let writtenAt = Number.NEGATIVE_INFINITY;
@@ -43,26 +43,26 @@ export function openWriteBehind<T>({ write, warn, now }: WriteBehindOptions<T>):
 
   const schedule = () => {
     if (degraded || turn || later) return;
-    const early = writtenAt + apartMs - performance.now();
-    if (early <= 0) turn = setImmediate(takeTurn);
-    else later = setTimeout(takeTurn, early);
+    const waitMs = writtenAt + intervalMs - performance.now();
+    if (waitMs <= 0) turn = setImmediate(takeTurn);
+    else later = setTimeout(takeTurn, waitMs);
   };
 
   const takeTurn = () => {
     turn = undefined;
     later = undefined;
-    // Between two lots the others have their turn.
-    if (writeSome() && waiting.length) turn = setImmediate(takeTurn);
+    // Other work has its turn between two transactions.
+    if (writeSome() && queued.length) turn = setImmediate(takeTurn);
   };
 
   const writeSome = (): boolean => {
     try {
-      if (waiting.length) write(waiting.slice(0, atOnce));
+      if (queued.length) write(queued.slice(0, maxRowsPerTransaction));
     } catch (error) {
       fail(error);
       return false;
     }
-    waiting.splice(0, atOnce);
+    queued.splice(0, maxRowsPerTransaction);
     writtenAt = performance.now();
     degraded = false;
     return true;
@@ -74,20 +74,22 @@ export function openWriteBehind<T>({ write, warn, now }: WriteBehindOptions<T>):
     retry = closed ? undefined : setTimeout(takeTurn, retryMs).unref();
     if (now() - warnedAt < 60_000) return;
     warnedAt = now();
-    const gone = lost ? ` and ${lost} are lost` : "";
+    const lostText = lost ? ` and ${lost} are lost` : "";
     const reason = error instanceof Error ? error.message : String(error);
-    warn(`The request history cannot be written (${reason}); ${waiting.length} entries wait${gone}. Requests go on.`);
+    warn(
+      `The request history cannot be written (${reason}); ${queued.length} entries wait${lostText}. Requests are not affected.`,
+    );
   };
 
   const flush = () => {
-    while (waiting.length) if (!writeSome()) return false;
+    while (queued.length) if (!writeSome()) return false;
     return true;
   };
 
   return {
     add(row) {
       if (closed) return;
-      if (waiting.length < capacity) waiting.push(row);
+      if (queued.length < maxQueued) queued.push(row);
       else lost += 1;
       schedule();
     },
