@@ -47,18 +47,18 @@ export interface Codec {
   decodeReply(body: unknown): ReplyEvent[];
   /** The events as one body, for the conversation that asked. Not for events that end in `error`: the caller looks first. */
   encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): JsonObject;
-  /** The same body, or a mended copy, and the names of the fixups. */
+  /** The same body, or a fixed copy, and the names of the fixups. */
   fixReply(body: JsonObject, asked: ReplyContext): { body: JsonObject; fixups: string[] };
 
   /** Frames to events, of the first of several replies if more than one was asked for. Keeps the grammar whatever the frames are; frames after the terminal one are ignored. */
   decodeStream(context?: Pick<ReplyContext, "replies">): Stage<SseFrame, ReplyEvent>;
   /** Events to frames, for the conversation that asked; the terminal frames follow `finish` or `error`. */
   encodeStream(asked: Conversation): ToClient<ReplyEvent>;
-  /** Frames to the same frames, but for the fixups; `mended` is told each mend's name once. */
-  fixStream(asked: ReplyContext, mended: (name: string) => void): ToClient<SseFrame>;
+  /** Frames to the same frames, but for the fixups; `fixed` is told each mend's name once. */
+  fixStream(asked: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame>;
   /**
    * Gathers the frames of a stream, up to its end, into what a full reply of the same words would be.
-   * @param tell The names of what had to be mended for it.
+   * @param tell The names of what had to be fixed for it.
    */
   collectStream(tell: (fixup: string) => void): Collector;
   /** How a frame ends the stream, judged by itself: for frames that a decoder cannot follow. Undefined when it does not. */

@@ -73,7 +73,7 @@ export function callNumbers(tell: (fixup: string) => void) {
       return calls.every(({ input }) => input === "" || isJson(input));
     },
     /** The pieces of a delta; undefined when they are none. */
-    mend(pieces: unknown[], replyId: unknown): unknown[] | undefined {
+    fix(pieces: unknown[], replyId: unknown): unknown[] | undefined {
       const better = pieces.map((piece) => fixPiece(piece, replyId));
       if (better.includes(undefined)) return undefined;
       return better.some((piece, at) => piece !== pieces[at]) ? better : pieces;

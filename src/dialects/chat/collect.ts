@@ -60,7 +60,7 @@ function addTo(
     else if (piece != null || before === undefined) choice.message[key] = grown(before, piece);
   }
   if (Array.isArray(delta.tool_calls))
-    for (const piece of choice.numbers.mend(delta.tool_calls, replyId) ?? [])
+    for (const piece of choice.numbers.fix(delta.tool_calls, replyId) ?? [])
       if (isObject(piece)) addCall(choice, piece);
 }
 

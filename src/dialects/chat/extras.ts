@@ -38,11 +38,11 @@ export function cacheOf(holder: JsonObject): { cache?: true } {
 const isUnknown = (key: string): boolean => !responsesOnly.others.has(key) && key !== "detail";
 
 /** The members of a bag this dialect may write; those of another's words are named. */
-export function ownExtras({ extras: extra }: WithExtras, dropped: Set<string>): JsonObject {
-  for (const key of Object.keys(extra?.anthropic ?? {})) if (!ignorableFields.anthropic.has(key)) dropped.add(key);
-  const bag = extra?.openai ?? {};
-  const shared = sharedWords(bag);
+export function ownExtras({ extras }: WithExtras, dropped: Set<string>): JsonObject {
+  for (const key of Object.keys(extras?.anthropic ?? {})) if (!ignorableFields.anthropic.has(key)) dropped.add(key);
+  const openai = extras?.openai ?? {};
+  const shared = sharedWords(openai);
   for (const key of Object.keys(shared)) if (isUnknown(key) && shared[key] != null) dropped.add(key);
   const { detail } = shared;
-  return { ...chatWords(bag), ...(detail === undefined ? {} : { detail }) };
+  return { ...chatWords(openai), ...(detail === undefined ? {} : { detail }) };
 }

@@ -18,7 +18,7 @@ import { applyRules } from "./rules";
 
 // ── Request ──
 
-/** What the reply to this request must be mended to. */
+/** What the reply to this request must be fixed to. */
 export function replyContext(body: JsonObject): ReplyContext {
   const { model, stream_options: options, n } = body;
   return {
@@ -118,9 +118,9 @@ function fixMessage(message: JsonObject, replyId: unknown, tell: Tell): JsonObje
 // ── Stream ──
 
 /** Frames as they came, but for the fixups. */
-export function fixStream(asked: ReplyContext, mended: (name: string) => void): ToClient<SseFrame> {
+export function fixStream(asked: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame> {
   return (next) => {
-    const tell = dedupe(mended);
+    const tell = dedupe(onFixup);
     const readJson = deltaReader(deltaText);
     const rename = modelRenamer(asked.model);
     const calls = new Map<unknown, CallNumbers>();
@@ -180,7 +180,7 @@ export function fixStream(asked: ReplyContext, mended: (name: string) => void): 
       spoke = true;
       const numbers = calls.get(better.index) ?? callNumbers(tell);
       calls.set(better.index, numbers);
-      const pieces = numbers.mend(delta.tool_calls, replyId);
+      const pieces = numbers.fix(delta.tool_calls, replyId);
       if (!pieces) fail(invalidEvent);
       return pieces === delta.tool_calls ? better : { ...better, delta: { ...delta, tool_calls: pieces } };
     };
@@ -194,7 +194,7 @@ export function fixStream(asked: ReplyContext, mended: (name: string) => void): 
       return { role: "assistant", ...omit(delta, roleAlone) };
     };
 
-    /** The chunk's own members are mended in its text, for a stream may need it in every chunk. */
+    /** The chunk's own members are fixed in its text, for a stream may need it in every chunk. */
     const fixMembers = (data: string, chunk: JsonObject): string => {
       let better = data;
       const add = (name: string, member: string) => {

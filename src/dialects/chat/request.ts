@@ -83,7 +83,7 @@ export function decodeRequest(body: unknown): Conversation {
     reasoning: decodeReasoning(request),
     format: format.format,
     stream: optionalBoolean(request.stream, "stream") ?? false,
-    ...extrasOf({ ...omit(request, known.request), ...choice.extra, ...format.extra }),
+    ...extrasOf({ ...omit(request, known.request), ...choice.extras, ...format.extras }),
   });
 }
 
@@ -141,12 +141,12 @@ function decodeReasoning({ reasoning_effort, thinking_budget }: JsonObject): Rea
 }
 
 /** `text` is what every reply is; a format nobody knows is for the upstream to judge. */
-function decodeFormat(value: unknown): { format?: ResponseFormat; extra?: JsonObject } {
+function decodeFormat(value: unknown): { format?: ResponseFormat; extras?: JsonObject } {
   if (value == null) return {};
   const wire = objectAt(value, "response_format");
   if (wire.type === "text") return {};
   if (wire.type === "json_object") return { format: {} };
-  if (wire.type !== "json_schema") return { extra: { response_format: wire } };
+  if (wire.type !== "json_schema") return { extras: { response_format: wire } };
   const path = "response_format.json_schema";
   const words = objectAt(wire.json_schema, path);
   const format: ResponseFormat = omitUndefined({
@@ -168,7 +168,7 @@ export function encodeRequest(asked: Conversation, model: ModelFacts): { body: J
   const { maxTokens, stop, temperature, topP, stream } = conversation;
   const tools = encodeTools(conversation.tools, dropped);
   const body = omitUndefined({
-    ...encodeExtra(conversation, dropped),
+    ...encodeExtras(conversation, dropped),
     model: model.id,
     messages: conversation.turns.flatMap((turn) => encodeTurn(turn, model, dropped)),
     tools: tools.length > 0 ? tools : undefined,
@@ -187,9 +187,9 @@ export function encodeRequest(asked: Conversation, model: ModelFacts): { body: J
 }
 
 /** The conversation's bag, as far as this dialect has the words. */
-function encodeExtra({ extras: extra, stream }: Conversation, dropped: Set<string>): JsonObject {
-  for (const key of Object.keys(extra?.anthropic ?? {})) if (!ignorableFields.anthropic.has(key)) dropped.add(key);
-  const { stream_options, tool_choice: _, n, ...wire } = extra?.openai ?? {};
+function encodeExtras({ extras, stream }: Conversation, dropped: Set<string>): JsonObject {
+  for (const key of Object.keys(extras?.anthropic ?? {})) if (!ignorableFields.anthropic.has(key)) dropped.add(key);
+  const { stream_options, tool_choice: _, n, ...wire } = extras?.openai ?? {};
   if ((numberIn(n) ?? 1) > 1)
     throw new ProxyError("invalid_request", "`n` must be 1: only one answer at a time can be translated.", {
       param: "n",
@@ -207,8 +207,8 @@ function encodeExtra({ extras: extra, stream }: Conversation, dropped: Set<strin
   return stream && stream_options !== undefined ? { ...wire, stream_options } : wire;
 }
 
-function encodeFormat({ format, extras: extra }: Conversation): unknown {
-  if (!format) return extra?.openai?.response_format;
+function encodeFormat({ format, extras }: Conversation): unknown {
+  if (!format) return extras?.openai?.response_format;
   const { name, description, schema, strict } = format;
   if (schema === undefined) return { type: "json_object" };
   return { type: "json_schema", json_schema: omitUndefined({ name: name ?? "reply", description, schema, strict }) };
@@ -226,13 +226,13 @@ function encodeTurn(turn: Turn, model: ModelFacts, dropped: Set<string>): JsonOb
 }
 
 function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): JsonObject[] {
-  const unsupportedParams: string[] = [];
+  const refusals: string[] = [];
   let thoughts: string[] = [];
   const calls: JsonObject[] = [];
   const spoken: Part[] = [];
   let opaque: string | undefined;
   for (const part of turn.parts) {
-    if (part.kind === "text" && part.refusal) unsupportedParams.push(part.text);
+    if (part.kind === "text" && part.refusal) refusals.push(part.text);
     else if (part.kind === "tool-call") calls.push(encodeCall(part, dropped));
     else if (part.kind !== "thinking") spoken.push(part);
     else if (part.signature && part.signature.dialect !== "chat") dropped.add("thinking");
@@ -248,14 +248,14 @@ function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): J
     ...ownExtras(turn, dropped),
     role: "assistant",
     content: content.length === 0 ? null : serialized(content, model),
-    refusal: unsupportedParams.length > 0 ? unsupportedParams.join("") : undefined,
+    refusal: refusals.length > 0 ? refusals.join("") : undefined,
     reasoning_text: thoughts.join("") || undefined,
     reasoning_opaque: opaque,
     tool_calls: calls.length > 0 ? calls : undefined,
     ...encodeCache(turn.parts, model, dropped),
   });
   // Of a turn of another maker's thinking alone nothing is left to say.
-  const isEmpty = content.length + unsupportedParams.length + thoughts.length + calls.length === 0;
+  const isEmpty = content.length + refusals.length + thoughts.length + calls.length === 0;
   return isEmpty && turn.parts.length > 0 ? [] : [message];
 }
 

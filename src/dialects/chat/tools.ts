@@ -38,12 +38,12 @@ export function decodeTool(value: unknown, index: number): Tool {
 /** A choice the hub has no word for rides in the bag. */
 export function decodeChoice(
   choice: unknown,
-): Pick<Conversation, "toolChoice" | "allowedTools"> & { extra?: JsonObject } {
+): Pick<Conversation, "toolChoice" | "allowedTools"> & { extras?: JsonObject } {
   if (choice == null) return {};
   if (choice === "auto" || choice === "none" || choice === "required") return { toolChoice: choice };
   if (isObject(choice) && choice.type === "allowed_tools") return decodeAllowed(choice);
   if (!isObject(choice) || (choice.type !== "function" && choice.type !== "custom"))
-    return { extra: { tool_choice: choice } };
+    return { extras: { tool_choice: choice } };
   const words = objectAt(choice[choice.type], `tool_choice.${choice.type}`);
   return { toolChoice: { name: textAt(words.name, `tool_choice.${choice.type}.name`) } };
 }
@@ -118,7 +118,7 @@ export function encodeChoice(conversation: Conversation, wireTools: JsonObject[]
   return {};
 }
 
-function choiceOf({ toolChoice, allowedTools, tools, extras: extra }: Conversation): unknown {
+function choiceOf({ toolChoice, allowedTools, tools, extras }: Conversation): unknown {
   const isCustom = (name: string) => tools.some((each) => each.kind === "freeform" && each.name === name);
   const named = (name: string) =>
     isCustom(name) ? { type: "custom", custom: { name } } : { type: "function", function: { name } };
@@ -128,7 +128,7 @@ function choiceOf({ toolChoice, allowedTools, tools, extras: extra }: Conversati
     return { type: "allowed_tools", allowed_tools: { mode: toolChoice ?? "auto", tools: names.map(named) } };
   }
   // No tool of this model's is meant by what neither names one nor says how many.
-  if (toolChoice === undefined) return extra?.openai?.tool_choice == null ? undefined : refuseChoice("a tool");
+  if (toolChoice === undefined) return extras?.openai?.tool_choice == null ? undefined : refuseChoice("a tool");
   if (typeof toolChoice === "string") return toolChoice;
   const { name } = toolChoice;
   const tool = tools.find((each) => (each.kind === "foreign" ? nameIn(each.value) : each.name) === name);

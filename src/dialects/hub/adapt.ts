@@ -120,7 +120,7 @@ const hasPlainIds = (turn: Turn): boolean =>
 const isFreeformPart = (part: Part): boolean =>
   (part.kind === "tool-call" || part.kind === "tool-result") && !!part.freeform;
 
-function asFunction({ name, description, extras: extra, ...tool }: FreeformTool): FunctionTool {
+function asFunction({ name, description, extras, ...tool }: FreeformTool): FunctionTool {
   const grammar = grammarOf(tool);
   const explained = [
     description,
@@ -137,7 +137,7 @@ function asFunction({ name, description, extras: extra, ...tool }: FreeformTool)
       required: ["input"],
       additionalProperties: false,
     },
-    ...(extra ? { extras: extra } : {}),
+    ...(extras ? { extras } : {}),
   };
 }
 

@@ -163,7 +163,7 @@ export interface FunctionTool extends WithExtras {
   strict?: boolean;
   cache?: boolean;
   /** Another tool says the same word for word. */
-  repeats?: boolean;
+  isRepeated?: boolean;
 }
 
 /** A tool whose input is text of a grammar instead of JSON. */
@@ -174,7 +174,7 @@ export interface FreeformTool extends WithExtras {
   /** The grammar, in the wire's words. */
   grammar?: unknown;
   /** Another tool says the same word for word. */
-  repeats?: boolean;
+  isRepeated?: boolean;
 }
 
 /** A tool the service itself runs (web search, code execution), in its dialect's own JSON. */

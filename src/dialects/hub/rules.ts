@@ -44,5 +44,5 @@ export function applyInOrder<Given extends unknown[]>(
 /** The same as the edits of a client's own text. */
 export function asFixup(before: JsonObject, { changes, fixups, notes }: RuleResult): RequestFixup {
   const remove = Object.keys(changes).filter((key) => changes[key] === undefined && key in before);
-  return { set: omitUndefined(changes), remove, fixups: fixups, ...(notes.length > 0 ? { dropped: notes } : {}) };
+  return { set: omitUndefined(changes), remove, fixups, ...(notes.length > 0 ? { dropped: notes } : {}) };
 }

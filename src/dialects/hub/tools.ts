@@ -93,7 +93,7 @@ function oneEach(tools: Tool[], target: Dialect, fixups: Set<string>): Tool[] {
     const said = known.get(tool.name);
     if (!said) known.set(tool.name, tool);
     // Where tools can be brought along in the middle they may be said again.
-    return said !== undefined ? isSameJson(said, tool) : tool.repeats === true && target !== "responses";
+    return said !== undefined ? isSameJson(said, tool) : tool.isRepeated === true && target !== "responses";
   };
   return tools.filter((tool) => {
     const again = isAgain(tool);

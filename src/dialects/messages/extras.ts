@@ -10,7 +10,7 @@ import { omit } from "../hub/json";
 /** The names of members, written one behind the other. */
 export const keySet = (list: string): ReadonlySet<string> => new Set(list.split(" "));
 
-/** Objects whose members are read one by one; what is unknown of them goes into the bag of their owner. Inner ones first. */
+/** Objects whose members are read one by one; what is unknown of them goes into the bag of their holder. Inner ones first. */
 const nests = ["output_config.format", "output_config", "thinking", "tool_choice", "cache_control", "source"] as const;
 type Nest = (typeof nests)[number];
 
@@ -45,9 +45,9 @@ const ephemeralOnly = new Set(["type"]);
 const nothing = new Set<string>();
 
 /** The object with its cache mark and with the members of its bag where they came from. */
-export function restoreCacheMark(object: JsonObject, owner: WithExtras & { cache?: boolean }): JsonObject {
-  if (owner.cache) object.cache_control = { type: "ephemeral" };
-  return restoreExtras(object, owner.extras?.anthropic);
+export function restoreCacheMark(object: JsonObject, holder: WithExtras & { cache?: boolean }): JsonObject {
+  if (holder.cache) object.cache_control = { type: "ephemeral" };
+  return restoreExtras(object, holder.extras?.anthropic);
 }
 
 /** The object with the members of its bag where they came from. It is changed in place. */
@@ -106,8 +106,8 @@ export function refuseEssential(conversation: Conversation): void {
 }
 
 /** Names what of the other bag is lost. */
-export function dropExtras(owner: WithExtras, dropped: Set<string>): void {
-  const openai = owner.extras?.openai ?? {};
+export function dropExtras(holder: WithExtras, dropped: Set<string>): void {
+  const openai = holder.extras?.openai ?? {};
   const extras = { ...sharedWords(openai), ...chatWords(openai) };
   for (const key of Object.keys(extras))
     if (extras[key] != null && !ignorableFields.openai.has(key) && !Object.hasOwn(essential, key)) dropped.add(key);

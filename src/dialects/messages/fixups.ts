@@ -41,15 +41,15 @@ export const repairRequest = (body: JsonObject): JsonObject => forgetThinking(bo
 export function fixReply(body: JsonObject, asked: ReplyContext): { body: JsonObject; fixups: string[] } {
   const fixups = new Set<string>();
   const tell = (name: string) => void fixups.add(name);
-  const mended = fixMessage(withoutCopilot(body, tell), tell);
-  if (typeof mended.model !== "string" || mended.model === asked.model) return { body: mended, fixups: [...fixups] };
-  return { body: { ...mended, model: asked.model }, fixups: [...fixups, "model-name"] };
+  const fixed = fixMessage(withoutCopilot(body, tell), tell);
+  if (typeof fixed.model !== "string" || fixed.model === asked.model) return { body: fixed, fixups: [...fixups] };
+  return { body: { ...fixed, model: asked.model }, fixups: [...fixups, "model-name"] };
 }
 
 export const fixStream =
-  (asked: ReplyContext, mended: (name: string) => void): ToClient<SseFrame> =>
+  (asked: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame> =>
   (next): ClientSink<SseFrame> => {
-    const tell = dedupe(mended);
+    const tell = dedupe(onFixup);
     let open: { index: unknown; isWords: boolean } | undefined;
     let ended = false;
 

@@ -235,9 +235,9 @@ function encodeFile(part: FilePart, dropped: Set<string>): JsonObject {
 }
 
 function encodeThinking(part: ThinkingPart, dropped: Set<string>): JsonObject | undefined {
-  const { signature, text, extras: extra } = part;
+  const { signature, text, extras } = part;
   if (signature?.dialect === "messages") {
-    return extra?.anthropic?.type === "redacted_thinking"
+    return extras?.anthropic?.type === "redacted_thinking"
       ? restoreCacheMark({ type: "redacted_thinking", data: signature.value }, part)
       : restoreCacheMark({ type: "thinking", thinking: text, signature: signature.value }, part);
   }

@@ -59,9 +59,9 @@ export function checkRequest({ messages }: JsonObject): void {
 export function decodeRequest(body: unknown): Conversation {
   const request = objectAt(body, "body");
   const { header, system } = decodeSystem(request.system);
-  const { reasoning, extras: thinkingBag } = decodeReasoning(request);
-  const { format, extras: formatBag } = decodeFormat(request);
-  const { toolChoice, parallelTools, extras: choiceBag } = decodeChoice(request.tool_choice);
+  const { reasoning, extras: thinkingExtras } = decodeReasoning(request);
+  const { format, extras: formatExtras } = decodeFormat(request);
+  const { toolChoice, parallelTools, extras: choiceExtras } = decodeChoice(request.tool_choice);
   return {
     model: textAt(request.model, "model"),
     turns: [...system, ...arrayAt(request.messages, "messages").map(decodeTurn)],
@@ -75,7 +75,7 @@ export function decodeRequest(body: unknown): Conversation {
     reasoning,
     format,
     stream: optionalBoolean(request.stream, "stream") ?? false,
-    ...asExtras(omit(request, known.request), thinkingBag, formatBag, choiceBag, header),
+    ...asExtras(omit(request, known.request), thinkingExtras, formatExtras, choiceExtras, header),
   };
 }
 

@@ -93,8 +93,8 @@ function freeformTool({ name, description, grammar }: FreeformTool, dropped: Set
 }
 
 /** A tool another service runs may be left out, but not when the answer has to be a call of it. */
-function refuseForced({ toolChoice, tools, extras: extra }: Conversation, tool: unknown): void {
-  const asked = extra?.openai?.tool_choice;
+function refuseForced({ toolChoice, tools, extras }: Conversation, tool: unknown): void {
+  const asked = extras?.openai?.tool_choice;
   const named =
     isObject(toolChoice) && isObject(tool) && (toolChoice.name === tool.name || toolChoice.name === tool.type);
   const alone = toolChoice === "required" && tools.length === 1;

@@ -16,14 +16,10 @@ export const chatOnly = {
 };
 
 /** The bag, as far as this dialect has the words; what it has no word for is named. */
-export function ownExtras(
-  { extras: extra }: WithExtras,
-  notMine: ReadonlySet<string>,
-  dropped: Set<string>,
-): JsonObject {
-  for (const key of Object.keys(extra?.anthropic ?? {})) if (!ignorableFields.anthropic.has(key)) dropped.add(key);
-  const members = sharedWords(extra?.openai ?? {});
-  for (const [key, value] of Object.entries(chatWords(extra?.openai ?? {})))
+export function ownExtras({ extras }: WithExtras, notMine: ReadonlySet<string>, dropped: Set<string>): JsonObject {
+  for (const key of Object.keys(extras?.anthropic ?? {})) if (!ignorableFields.anthropic.has(key)) dropped.add(key);
+  const members = sharedWords(extras?.openai ?? {});
+  for (const [key, value] of Object.entries(chatWords(extras?.openai ?? {})))
     if (value != null && !ignorableFields.openai.has(key)) dropped.add(key);
   for (const key of Object.keys(members)) if (notMine.has(key)) dropped.add(key);
   return omit(members, notMine) ?? {};

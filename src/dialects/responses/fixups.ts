@@ -39,8 +39,8 @@ export const replyContext = (body: JsonObject): ReplyContext => ({
 /** The reply with the model's name as it was asked, without Copilot's own members. */
 export function fixReply(body: JsonObject, asked: ReplyContext): { body: JsonObject; fixups: string[] } {
   const fixups = new Set<string>();
-  const mended = fixResponse(withoutCopilot(body, fixups), asked, fixups);
-  return { body: mended, fixups: [...fixups] };
+  const fixed = fixResponse(withoutCopilot(body, fixups), asked, fixups);
+  return { body: fixed, fixups: [...fixups] };
 }
 
 const copilotFields = new Set(["copilot_usage", "copilot_quota_snapshots"]);
@@ -63,9 +63,9 @@ function fixResponse(response: JsonObject, asked: ReplyContext, fixups: { add(na
 const lifecycleTypes = new Set([...terminalTypes, "response.created", "response.queued", "response.in_progress"]);
 
 /** Frames as they came, but for the fixups. */
-export function fixStream(asked: ReplyContext, mended: (name: string) => void): ToClient<SseFrame> {
+export function fixStream(asked: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame> {
   return (next) => {
-    const fixups = { add: dedupe(mended) };
+    const fixups = { add: dedupe(onFixup) };
     /** The first id of each output index, as JSON spells it between the quotes. */
     const ids = new Map<number, string>();
     const done = new Map<number, JsonObject>();

@@ -101,8 +101,8 @@ export function decodeRequest(body: unknown): Conversation {
     ...extrasOf(
       omitUndefined({
         ...omit(request, known.request),
-        ...choice.extra,
-        ...words.extra,
+        ...choice.extras,
+        ...words.extras,
         reasoning: omit(reasoning, known.effort),
       }),
     ),
@@ -199,11 +199,11 @@ function decodeReasoning(reasoning: JsonObject): Reasoning | undefined {
 }
 
 /** `text`: the format goes to the hub, how many words to make has the same name in the chat dialect. */
-function decodeWords(text: JsonObject): { format?: ResponseFormat; extra: JsonObject } {
+function decodeWords(text: JsonObject): { format?: ResponseFormat; extras: JsonObject } {
   const { format, verbosity } = text;
   const isSchema = isObject(format) && format.type === "json_schema" && isObject(format.schema);
   if (!isObject(format) || (!isSchema && format.type !== "json_object"))
-    return { extra: omitUndefined({ verbosity: verbosity ?? undefined, text: restOf(text, format ?? undefined) }) };
+    return { extras: omitUndefined({ verbosity: verbosity ?? undefined, text: restOf(text, format ?? undefined) }) };
   return {
     format: omitUndefined({
       name: optionalText(format.name, "text.format.name"),
@@ -211,7 +211,7 @@ function decodeWords(text: JsonObject): { format?: ResponseFormat; extra: JsonOb
       schema: isSchema ? format.schema : undefined,
       strict: optionalBoolean(format.strict, "text.format.strict"),
     }),
-    extra: omitUndefined({ verbosity: verbosity ?? undefined, text: restOf(text, omit(format, known.format)) }),
+    extras: omitUndefined({ verbosity: verbosity ?? undefined, text: restOf(text, omit(format, known.format)) }),
   };
 }
 
@@ -229,12 +229,12 @@ export function encodeRequest(
   options: TranslationOptions = { webSearch: true },
 ): { body: JsonObject; dropped: string[] } {
   const dropped = new Set<string>();
-  const extra = encodeExtra(conversation, dropped);
+  const extras = encodeExtras(conversation, dropped);
   const tools = encodeTools(conversation, dropped);
   if (conversation.stop) dropped.add("stop");
 
   const body = omitUndefined({
-    ...extra,
+    ...extras,
     model: model.id,
     instructions: instructionsOf(conversation),
     input: encodeInput(conversation, tools.additional, dropped),
@@ -246,7 +246,7 @@ export function encodeRequest(
     top_p: conversation.topP,
     reasoning: encodeReasoning(conversation, model),
     text: encodeWords(conversation),
-    store: extra.store ?? false,
+    store: extras.store ?? false,
     stream: conversation.stream,
   });
 
@@ -262,11 +262,11 @@ function instructionsOf({ turns }: Conversation): string | undefined {
   return parts?.map((part) => (part.kind === "text" ? part.text : "")).join("\n\n");
 }
 
-function encodeExtra(conversation: Conversation, dropped: Set<string>): JsonObject {
+function encodeExtras(conversation: Conversation, dropped: Set<string>): JsonObject {
   const n = conversation.extras?.openai?.n;
   if ((numberIn(n) ?? 1) > 1)
     throw new ProxyError("invalid_request", "`n` must be 1: this model gives one answer at a time.", { param: "n" });
-  const { verbosity, text, reasoning, tool_choice, stream_options, ...extra } = ownExtras(
+  const { verbosity, text, reasoning, tool_choice, stream_options, ...extras } = ownExtras(
     conversation,
     chatOnly.request,
     dropped,
@@ -275,8 +275,8 @@ function encodeExtra(conversation: Conversation, dropped: Set<string>): JsonObje
   // Usage is always told; the chat dialect's wish for it is granted.
   const options = isObject(stream_options) ? omit(stream_options, new Set(["include_usage"])) : stream_options;
   // A chat client's goes with its `logprobs`; here they are shown to who asks for them in this way.
-  const { top_logprobs, ...others } = extra;
-  const isShown = Array.isArray(extra.include) && extra.include.includes("message.output_text.logprobs");
+  const { top_logprobs, ...others } = extras;
+  const isShown = Array.isArray(extras.include) && extras.include.includes("message.output_text.logprobs");
   if (top_logprobs != null && !isShown) dropped.add("top_logprobs");
   return omitUndefined({ ...others, top_logprobs: isShown ? top_logprobs : undefined, stream_options: options });
 }
@@ -322,22 +322,22 @@ function encodeTurn(turn: Turn, writing: Writing, items: JsonObject[]): void {
 
 function encodeReasoning(conversation: Conversation, model: ModelFacts): JsonObject | undefined {
   const { reasoning } = conversation;
-  const extra = conversation.extras?.openai?.reasoning;
+  const extras = conversation.extras?.openai?.reasoning;
   // A word that was said goes as it is: what the model makes of it is judged, and told, with the other limits.
   const effort = reasoning?.effort ?? effortOf(reasoning, model);
-  const wire = omitUndefined({ ...(isObject(extra) ? extra : {}), effort, summary: reasoning?.summary });
+  const wire = omitUndefined({ ...(isObject(extras) ? extras : {}), effort, summary: reasoning?.summary });
   return Object.keys(wire).length > 0 ? wire : undefined;
 }
 
-function encodeWords({ format, extras: extra }: Conversation): JsonObject | undefined {
-  const text = isObject(extra?.openai?.text) ? extra.openai.text : {};
-  const verbosity = extra?.openai?.verbosity;
+function encodeWords({ format, extras }: Conversation): JsonObject | undefined {
+  const text = isObject(extras?.openai?.text) ? extras.openai.text : {};
+  const verbosity = extras?.openai?.verbosity;
   const wire = omitUndefined({ ...text, format: format ? encodeFormat(format, text.format) : text.format, verbosity });
   return Object.keys(wire).length > 0 ? wire : undefined;
 }
 
-function encodeFormat({ name, description, schema, strict }: ResponseFormat, extra: unknown): JsonObject {
-  const others = isObject(extra) ? extra : {};
+function encodeFormat({ name, description, schema, strict }: ResponseFormat, wireFormat: unknown): JsonObject {
+  const others = isObject(wireFormat) ? wireFormat : {};
   if (schema === undefined) return { ...others, type: "json_object" };
   return omitUndefined({ ...others, type: "json_schema", name: name ?? "reply", description, schema, strict });
 }
@@ -346,17 +346,17 @@ function encodeFormat({ name, description, schema, strict }: ResponseFormat, ext
 
 /** The members of a reply that repeat what was asked. */
 export function echoOf(asked: Conversation): JsonObject {
-  const extra = asked.extras?.openai ?? {};
+  const extras = asked.extras?.openai ?? {};
   return {
     instructions: instructionsOf(asked) ?? null,
     max_output_tokens: asked.maxTokens ?? null,
-    metadata: extra.metadata ?? {},
+    metadata: extras.metadata ?? {},
     model: asked.model,
     parallel_tool_calls: asked.parallelTools ?? true,
     previous_response_id: null,
-    prompt_cache_key: extra.prompt_cache_key ?? null,
+    prompt_cache_key: extras.prompt_cache_key ?? null,
     reasoning: { effort: asked.reasoning?.effort ?? null, summary: asked.reasoning?.summary ?? null },
-    safety_identifier: extra.safety_identifier ?? null,
+    safety_identifier: extras.safety_identifier ?? null,
     service_tier: "default",
     store: false,
     temperature: asked.temperature ?? 1,
@@ -364,7 +364,7 @@ export function echoOf(asked: Conversation): JsonObject {
     tool_choice: encodeChoice(asked) ?? "auto",
     tools: encodeTools(asked, new Set()).list,
     top_p: asked.topP ?? 1,
-    truncation: extra.truncation ?? "disabled",
-    user: extra.user ?? null,
+    truncation: extras.truncation ?? "disabled",
+    user: extras.user ?? null,
   };
 }

@@ -201,18 +201,18 @@ function eachItem(body: JsonObject, change: Change): JsonObject | undefined {
 
 /** The same for tools: of the request, of namespaces, of items that bring tools along. An emptied list goes as a whole. */
 function eachTool(body: JsonObject, change: Change): JsonObject | undefined {
-  const inList: Change = (owner) => {
-    if (!Array.isArray(owner.tools)) return owner;
-    const tools = each(owner.tools, inTool);
-    return tools === owner.tools ? owner : tools.length === 0 ? undefined : { ...owner, tools };
+  const inList: Change = (holder) => {
+    if (!Array.isArray(holder.tools)) return holder;
+    const tools = each(holder.tools, inTool);
+    return tools === holder.tools ? holder : tools.length === 0 ? undefined : { ...holder, tools };
   };
   const inTool: Change = (tool) => {
     const changed = change(tool);
     return changed && typeOf(changed) === "namespace" ? inList(changed) : changed;
   };
   const changes = eachItem(body, (item) => (typeOf(item) === "additional_tools" ? inList(item) : item));
-  const owner = inList({ tools: body.tools });
-  return owner?.tools === body.tools && owner ? changes : { ...changes, tools: owner?.tools };
+  const holder = inList({ tools: body.tools });
+  return holder?.tools === body.tools && holder ? changes : { ...changes, tools: holder?.tools };
 }
 
 /** The same array when nothing changed. */

@@ -63,11 +63,11 @@ function decodeTool(tool: JsonObject, path: string, box: ToolNames, list: JsonOb
     return { kind: "foreign", dialect: "responses", value: tool, ...extrasOf(list) };
   const local = textAt(tool.name, `${path}.name`);
   const namespace = namespaceOf(list);
-  const repeats = isSaidAgain(tool, nameKey(local, namespace), box);
-  const name = takeName(local, namespace, box, repeats);
+  const isRepeated = isSaidAgain(tool, nameKey(local, namespace), box);
+  const name = takeName(local, namespace, box, isRepeated);
   const description = optionalText(tool.description, `${path}.description`);
   const extras = {
-    ...(repeats ? { repeats } : {}),
+    ...(isRepeated ? { isRepeated } : {}),
     ...extrasOf({
       ...omit(tool, known[tool.type]),
       ...list,
@@ -82,12 +82,12 @@ function decodeTool(tool: JsonObject, path: string, box: ToolNames, list: JsonOb
 }
 
 /** The hub's name for the tool, which no other has; one that is repeated is called by its first. */
-function takeName(local: string, namespace: unknown, box: ToolNames, repeats: boolean): string {
+function takeName(local: string, namespace: unknown, box: ToolNames, isRepeated: boolean): string {
   const wanted = flatName(local, namespace);
   let name = wanted;
   for (let count = 2; box.taken.has(name); count++) name = `${wanted}_${count}`;
   box.taken.add(name);
-  if (!repeats) box.names.set(nameKey(local, namespace), name);
+  if (!isRepeated) box.names.set(nameKey(local, namespace), name);
   return name;
 }
 
@@ -105,12 +105,12 @@ export const hubName = (local: string, namespace: unknown, box: ToolNames): stri
 export function decodeChoice(
   choice: unknown,
   box: ToolNames,
-): Pick<Conversation, "toolChoice" | "allowedTools"> & { extra?: JsonObject } {
+): Pick<Conversation, "toolChoice" | "allowedTools"> & { extras?: JsonObject } {
   if (choice == null) return {};
   if (choice === "auto" || choice === "none" || choice === "required") return { toolChoice: choice };
   if (isObject(choice) && choice.type === "allowed_tools") return decodeAllowed(choice, box);
   if (!isObject(choice) || (choice.type !== "function" && choice.type !== "custom"))
-    return { extra: { tool_choice: choice } };
+    return { extras: { tool_choice: choice } };
   return { toolChoice: { name: hubName(textAt(choice.name, "tool_choice.name"), choice.namespace, box) } };
 }
 
