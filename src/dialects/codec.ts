@@ -41,21 +41,21 @@ export interface Codec {
   /** What a passthrough must know of the request to mend its reply. */
   replyContext(body: JsonObject): ReplyContext;
   /** The few edits a request of this dialect may need on its way to an upstream of the same dialect. */
-  fixRequest(body: JsonObject, model: ModelFacts, wishes?: TranslationOptions): RequestFixup;
+  fixRequest(body: JsonObject, model: ModelFacts, options?: TranslationOptions): RequestFixup;
 
   /** A full reply. Never throws: what cannot be read ends in an `error` event. */
   decodeReply(body: unknown): ReplyEvent[];
   /** The events as one body, for the conversation that asked. Not for events that end in `error`: the caller looks first. */
-  encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): JsonObject;
+  encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject;
   /** The same body, or a fixed copy, and the names of the fixups. */
-  fixReply(body: JsonObject, asked: ReplyContext): { body: JsonObject; fixups: string[] };
+  fixReply(body: JsonObject, context: ReplyContext): { body: JsonObject; fixups: string[] };
 
   /** Frames to events, of the first of several replies if more than one was asked for. Keeps the grammar whatever the frames are; frames after the terminal one are ignored. */
   decodeStream(context?: Pick<ReplyContext, "replies">): Stage<SseFrame, ReplyEvent>;
   /** Events to frames, for the conversation that asked; the terminal frames follow `finish` or `error`. */
-  encodeStream(asked: Conversation): ToClient<ReplyEvent>;
+  encodeStream(conversation: Conversation): ToClient<ReplyEvent>;
   /** Frames to the same frames, but for the fixups; `fixed` is told each mend's name once. */
-  fixStream(asked: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame>;
+  fixStream(context: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame>;
   /**
    * Gathers the frames of a stream, up to its end, into what a full reply of the same words would be.
    * @param tell The names of what had to be fixed for it.

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { JsonObject } from "../../src/dialects/hub/conversation";
-import { deltaReader, type TextLeaf } from "../../src/dialects/hub/text-delta";
+import { deltaReader, type TextSlot } from "../../src/dialects/hub/text-delta";
 import { isObject } from "../../src/json";
 import { jsonOf, type SseFrame } from "../../src/net/sse";
 
-const leafOf = (json: unknown): TextLeaf | undefined =>
+const leafOf = (json: unknown): TextSlot | undefined =>
   isObject(json) && isObject(json.delta) && typeof json.delta.text === "string" ? [json.delta, "text"] : undefined;
 const frame = (json: unknown): SseFrame => ({ data: JSON.stringify(json) });
 /** What was read of each frame at once, since the next may change it. */

@@ -89,13 +89,13 @@ export function callQueue({ writer, leaveWords, fail }: Outlet) {
       const newest = queue.at(-1);
       const { id, name, input, index = whole ? count : (newest?.index ?? 0) } = callPieceIn(value);
       if (!isCallIndex(index)) return fail();
-      const known = whole
+      const existing = whole
         ? undefined
         : [newest, latest.get(index)].find((one) => one && continues(one, index, id, name));
-      const isLate = known?.over && !queue.includes(known);
+      const isLate = existing?.over && !queue.includes(existing);
       // To append it anywhere would be silently wrong JSON.
-      if (isLate && name === "" && (id === "" || id === known.id)) return input === "" ? undefined : fail();
-      const call = !known || isLate ? begin(index) : known;
+      if (isLate && name === "" && (id === "" || id === existing.id)) return input === "" ? undefined : fail();
+      const call = !existing || isLate ? begin(index) : existing;
       if (!call) return fail();
       call.id ||= id;
       call.name ||= name;

@@ -9,11 +9,11 @@ export const callLimit = 1024;
 
 /** What a piece of a call says; the index is the upstream's own, if it gives one. */
 export function callPieceIn(piece: JsonObject): { id: string; name: string; input: string; index: unknown } {
-  const words = isObject(piece.function) ? piece.function : isObject(piece.custom) ? piece.custom : {};
-  const input = words.arguments ?? words.input;
+  const call = isObject(piece.function) ? piece.function : isObject(piece.custom) ? piece.custom : {};
+  const input = call.arguments ?? call.input;
   return {
     id: typeof piece.id === "string" ? piece.id : "",
-    name: typeof words.name === "string" ? words.name : "",
+    name: typeof call.name === "string" ? call.name : "",
     // Some upstreams send the input as an object.
     input: typeof input === "string" ? input : input == null ? "" : JSON.stringify(input),
     index: numberIn(piece.index) ?? piece.index ?? undefined,
@@ -37,7 +37,7 @@ export function inventedCallId(replyId: unknown, number: number): string {
 }
 
 /** Gives parallel calls the numbers 0, 1, 2 … where the upstream calls them all 0, and an id to those without. */
-export function callNumbers(tell: (fixup: string) => void) {
+export function callNumbers(onFixup: (fixup: string) => void) {
   const calls: Call[] = [];
   /** The latest call of each of the upstream's numbers. */
   const latest = new Map<number, Call>();
@@ -49,22 +49,22 @@ export function callNumbers(tell: (fixup: string) => void) {
     let call = latest.get(index);
     // Words for a call that never began.
     if (id === "" && name === "" && !call) return input === "" ? piece : undefined;
-    let better = piece;
+    let fixed = piece;
     if (!call || !continues(call, index, id, name)) {
       call = { number: calls.length, index, id, name, input: "" };
       calls.push(call);
       latest.set(index, call);
       if (id === "") {
-        tell("tool-id");
-        better = { ...better, id: inventedCallId(replyId, call.number) };
+        onFixup("tool-id");
+        fixed = { ...fixed, id: inventedCallId(replyId, call.number) };
       }
     }
     call.id ||= id;
     call.name ||= name;
     call.input += input;
-    if (piece.index === call.number) return better;
-    tell("tool-index");
-    return { ...better, index: call.number };
+    if (piece.index === call.number) return fixed;
+    onFixup("tool-index");
+    return { ...fixed, index: call.number };
   };
 
   return {
@@ -74,9 +74,9 @@ export function callNumbers(tell: (fixup: string) => void) {
     },
     /** The pieces of a delta; undefined when they are none. */
     fix(pieces: unknown[], replyId: unknown): unknown[] | undefined {
-      const better = pieces.map((piece) => fixPiece(piece, replyId));
-      if (better.includes(undefined)) return undefined;
-      return better.some((piece, at) => piece !== pieces[at]) ? better : pieces;
+      const fixed = pieces.map((piece) => fixPiece(piece, replyId));
+      if (fixed.includes(undefined)) return undefined;
+      return fixed.some((piece, at) => piece !== pieces[at]) ? fixed : pieces;
     },
   };
 }

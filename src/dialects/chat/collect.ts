@@ -5,10 +5,10 @@ import type { Collector } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { omit } from "../hub/json";
 import { type CallNumbers, callNumbers, callPieceIn } from "./calls";
-import { spokenKeys } from "./reply";
+import { textFields } from "./reply";
 
 /** Every member of every chunk gets to its place: words are joined, lists too, of all others the last one counts. */
-export function collectStream(tell: (fixup: string) => void): Collector {
+export function collectStream(onFixup: (fixup: string) => void): Collector {
   const choices = new Map<number, Choice>();
   let members: JsonObject = {};
   return {
@@ -17,10 +17,12 @@ export function collectStream(tell: (fixup: string) => void): Collector {
       if (!isObject(chunk)) return;
       // One without an id is a word of Azure's beside the reply.
       const isOfReply = chunk.id !== "" || Object.keys(members).length === 0;
-      const told = Object.entries(chunk).filter(([key, value]) => !ofChunk.has(key) && value != null && value !== "");
-      if (isOfReply) members = { ...members, ...Object.fromEntries(told) };
+      const present = Object.entries(chunk).filter(
+        ([key, value]) => !ofChunk.has(key) && value != null && value !== "",
+      );
+      if (isOfReply) members = { ...members, ...Object.fromEntries(present) };
       if (!Array.isArray(chunk.choices)) return;
-      for (const choice of chunk.choices) if (isObject(choice)) addTo(choices, choice, chunk.id, tell);
+      for (const choice of chunk.choices) if (isObject(choice)) addTo(choices, choice, chunk.id, onFixup);
     },
     body: () => ({
       ...members,
@@ -44,18 +46,22 @@ function addTo(
   choices: Map<number, Choice>,
   { delta, ...members }: JsonObject,
   replyId: unknown,
-  tell: (fixup: string) => void,
+  onFixup: (fixup: string) => void,
 ): void {
   const index = numberIn(members.index) ?? 0;
-  const choice = choices.get(index) ?? begun(tell);
+  const choice = choices.get(index) ?? begun(onFixup);
   choices.set(index, choice);
   const logprobs = grown(choice.members.logprobs, members.logprobs);
-  const told = Object.entries(members).filter(([key, value]) => value != null || !(key in choice.members));
-  choice.members = { ...choice.members, ...Object.fromEntries(told), ...(logprobs === undefined ? {} : { logprobs }) };
+  const present = Object.entries(members).filter(([key, value]) => value != null || !(key in choice.members));
+  choice.members = {
+    ...choice.members,
+    ...Object.fromEntries(present),
+    ...(logprobs === undefined ? {} : { logprobs }),
+  };
   if (!isObject(delta)) return;
   for (const [key, piece] of Object.entries(omit(delta, callsOnly) ?? {})) {
     const before = choice.message[key];
-    const joins = typeof before === "string" && typeof piece === "string" && spokenKeys.includes(key);
+    const joins = typeof before === "string" && typeof piece === "string" && textFields.includes(key);
     if (joins) choice.message[key] = before + piece;
     else if (piece != null || before === undefined) choice.message[key] = grown(before, piece);
   }
@@ -67,10 +73,10 @@ function addTo(
 const callsOnly = new Set(["tool_calls"]);
 
 /** In a full reply, calls stand in their order and have no numbers: only an id of our making is a mend of it. */
-const begun = (tell: (fixup: string) => void): Choice => ({
+const begun = (onFixup: (fixup: string) => void): Choice => ({
   members: {},
   message: {},
-  numbers: callNumbers((fixup) => void (fixup === "tool-id" && tell(fixup))),
+  numbers: callNumbers((fixup) => void (fixup === "tool-id" && onFixup(fixup))),
   calls: new Map(),
 });
 
@@ -79,26 +85,26 @@ function addCall({ calls }: Choice, { index, ...piece }: JsonObject): void {
   const call = calls.get(number);
   const { id, name, input } = callPieceIn(piece);
   if (!call) {
-    const words = isObject(piece.custom)
+    const definition = isObject(piece.custom)
       ? { custom: { input: "", ...piece.custom } }
-      : { function: { arguments: "", ...wordsIn(piece) } };
-    calls.set(number, { ...piece, ...words });
+      : { function: { arguments: "", ...functionIn(piece) } };
+    calls.set(number, { ...piece, ...definition });
     return;
   }
   if (id !== "") call.id ??= id;
-  const [words, key] = isObject(call.custom) ? [call.custom, "input"] : [call.function, "arguments"];
-  if (!isObject(words)) return;
-  words.name ||= name;
-  words[key] = `${words[key] ?? ""}${input}`;
+  const [definition, key] = isObject(call.custom) ? [call.custom, "input"] : [call.function, "arguments"];
+  if (!isObject(definition)) return;
+  definition.name ||= name;
+  definition[key] = `${definition[key] ?? ""}${input}`;
 }
 
-const wordsIn = (piece: JsonObject): JsonObject => (isObject(piece.function) ? piece.function : {});
+const functionIn = (piece: JsonObject): JsonObject => (isObject(piece.function) ? piece.function : {});
 
 function whole({ members, message, calls }: Choice): JsonObject {
   const tool_calls = [...calls].sort(([one], [other]) => one - other).map(([, call]) => call);
   const content = message.content === "" && tool_calls.length > 0 ? null : (message.content ?? null);
-  const spoken = { ...message, content, ...(tool_calls.length > 0 ? { tool_calls } : {}) };
-  return { ...members, message: spoken };
+  const finalMessage = { ...message, content, ...(tool_calls.length > 0 ? { tool_calls } : {}) };
+  return { ...members, message: finalMessage };
 }
 
 /** Lists within grow, everything else is replaced. */

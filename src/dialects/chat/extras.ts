@@ -1,5 +1,5 @@
 /** Members that ride along: into the bag under the wire's own name, and out of it as far as this dialect has the word. */
-import { chatWords, sharedWords } from "../hub/chat-words";
+import { chatExtras, sharedExtras } from "../hub/chat-extras";
 import type { JsonObject, WithExtras } from "../hub/conversation";
 import { ignorableFields } from "../hub/ignorable-fields";
 
@@ -41,8 +41,8 @@ const isUnknown = (key: string): boolean => !responsesOnly.others.has(key) && ke
 export function ownExtras({ extras }: WithExtras, dropped: Set<string>): JsonObject {
   for (const key of Object.keys(extras?.anthropic ?? {})) if (!ignorableFields.anthropic.has(key)) dropped.add(key);
   const openai = extras?.openai ?? {};
-  const shared = sharedWords(openai);
+  const shared = sharedExtras(openai);
   for (const key of Object.keys(shared)) if (isUnknown(key) && shared[key] != null) dropped.add(key);
   const { detail } = shared;
-  return { ...chatWords(openai), ...(detail === undefined ? {} : { detail }) };
+  return { ...chatExtras(openai), ...(detail === undefined ? {} : { detail }) };
 }

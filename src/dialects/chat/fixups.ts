@@ -35,33 +35,33 @@ export function fixRequest(body: JsonObject, model: ModelFacts): RequestFixup {
 
 // ── Full reply ──
 
-type Tell = (fixup: string) => void;
+type Report = (fixup: string) => void;
 
 /** The same body, or a copy with what clients need. */
-export function fixReply(body: JsonObject, asked: ReplyContext): { body: JsonObject; fixups: string[] } {
+export function fixReply(body: JsonObject, context: ReplyContext): { body: JsonObject; fixups: string[] } {
   const fixups = new Set<string>();
-  const tell: Tell = (name) => void fixups.add(name);
+  const report: Report = (name) => void fixups.add(name);
   const set: JsonObject = {};
 
   if (!Array.isArray(body.choices)) return { body, fixups: [] };
   if (body.object !== "chat.completion") {
-    tell("object-field");
+    report("object-field");
     set.object = "chat.completion";
   }
   if (!("created" in body)) {
-    tell("created-field");
+    report("created-field");
     set.created = now();
   }
-  if (typeof body.model === "string" && body.model !== asked.model) {
-    tell("model-name");
-    set.model = asked.model;
+  if (typeof body.model === "string" && body.model !== context.model) {
+    report("model-name");
+    set.model = context.model;
   }
   let choices: unknown[] = body.choices;
-  if (asked.replies === 1 && choices.length > 1) {
-    tell("split-choices");
+  if (context.replies === 1 && choices.length > 1) {
+    report("split-choices");
     choices = [merged(choices.filter(isObject))];
   }
-  set.choices = choices.map((choice, at) => (isObject(choice) ? fixFullChoice(choice, at, body.id, tell) : choice));
+  set.choices = choices.map((choice, at) => (isObject(choice) ? fixFullChoice(choice, at, body.id, report) : choice));
   return fixups.size === 0 ? { body, fixups: [] } : { body: { ...body, ...set }, fixups: [...fixups] };
 }
 
@@ -79,55 +79,55 @@ function merged(choices: JsonObject[]): JsonObject {
   return { ...choices[0], index: 0, message, ...(reason === undefined ? {} : { finish_reason: reason }) };
 }
 
-function fixFullChoice(choice: JsonObject, at: number, replyId: unknown, tell: Tell): JsonObject {
+function fixFullChoice(choice: JsonObject, at: number, replyId: unknown, report: Report): JsonObject {
   const set: JsonObject = {};
   if (numberIn(choice.index) === undefined) {
-    tell("choice-index");
+    report("choice-index");
     set.index = at;
   }
   if (isObject(choice.message)) {
-    set.message = fixMessage(choice.message, replyId, tell);
+    set.message = fixMessage(choice.message, replyId, report);
     if (choice.finish_reason == null) {
-      tell("finish-reason");
+      report("finish-reason");
       set.finish_reason = Array.isArray(choice.message.tool_calls) ? "tool_calls" : "stop";
     }
   }
   return { ...choice, ...set };
 }
 
-function fixMessage(message: JsonObject, replyId: unknown, tell: Tell): JsonObject {
-  const { padding, ...better } = message;
-  if (padding !== undefined) tell("padding");
-  if (!hasRole(better)) {
-    tell("role");
-    better.role = "assistant";
+function fixMessage(message: JsonObject, replyId: unknown, report: Report): JsonObject {
+  const { padding, ...fixed } = message;
+  if (padding !== undefined) report("padding");
+  if (!hasRole(fixed)) {
+    report("role");
+    fixed.role = "assistant";
   }
-  if (!("content" in better)) {
-    tell("content-key");
-    better.content = null;
+  if (!("content" in fixed)) {
+    report("content-key");
+    fixed.content = null;
   }
-  if (Array.isArray(better.tool_calls) && better.tool_calls.some((call) => isObject(call) && !call.id)) {
-    tell("tool-id");
-    better.tool_calls = better.tool_calls.map((call, number) =>
+  if (Array.isArray(fixed.tool_calls) && fixed.tool_calls.some((call) => isObject(call) && !call.id)) {
+    report("tool-id");
+    fixed.tool_calls = fixed.tool_calls.map((call, number) =>
       isObject(call) && !call.id ? { ...call, id: inventedCallId(replyId, number) } : call,
     );
   }
-  return better;
+  return fixed;
 }
 
 // ── Stream ──
 
 /** Frames as they came, but for the fixups. */
-export function fixStream(asked: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame> {
+export function fixStream(context: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame> {
   return (next) => {
-    const tell = dedupe(onFixup);
+    const report = dedupe(onFixup);
     const readJson = deltaReader(deltaText);
-    const rename = modelRenamer(asked.model);
+    const rename = modelRenamer(context.model);
     const calls = new Map<unknown, CallNumbers>();
     let lastChunk: JsonObject = {};
-    let spoke = false;
+    let hasContent = false;
     /** The answers (of `n`) whose speaker was named, by their index. */
-    const voiced = new Set<unknown>();
+    const withSpeaker = new Set<unknown>();
     /** The answers (of `n`) that have ended, by their index. */
     const finished = new Set<unknown>();
     let ended = false;
@@ -137,91 +137,91 @@ export function fixStream(asked: ReplyContext, onFixup: (name: string) => void):
       if (frame.data === undefined) return next.push(frame);
       if (frame.data === "[DONE]") return done(frame);
       // To the standard it is no event at all, but clients parse it, and fail.
-      if (frame.data === "") return tell("empty-data");
+      if (frame.data === "") return report("empty-data");
       const chunk = readJson(frame);
       if (!isObject(chunk)) return fail(invalidEvent);
-      if (chunk.error) return end(asEvent(frame, tell));
+      if (chunk.error) return end(asEvent(frame, report));
       const failure = errorIn(chunk);
       if (failure) return fail(failure);
       if (isWordless(chunk)) {
-        if (isObject(chunk.usage) && !asked.usage) return tell("usage-chunk");
+        if (isObject(chunk.usage) && !context.usage) return report("usage-chunk");
         // OpenAI's own package takes the `usage: null` of such a chunk for the last word.
-        if (isObject(chunk.copilot_usage) && !isObject(chunk.usage)) return tell("bill-chunk");
+        if (isObject(chunk.copilot_usage) && !isObject(chunk.usage)) return report("bill-chunk");
       }
 
       lastChunk = chunk;
       const choices = fixChoices(chunk);
       if (ended) return;
       const data = fixMembers(choices ? JSON.stringify({ ...chunk, choices }) : frame.data, chunk);
-      next.push(data === frame.data ? asEvent(frame, tell) : { data });
+      next.push(data === frame.data ? asEvent(frame, report) : { data });
     };
 
     /** The choices, if one of them needs a mend. */
     const fixChoices = ({ choices, id }: JsonObject): unknown[] | undefined => {
       if (!Array.isArray(choices)) return undefined;
-      const better = choices.map((choice) => (isObject(choice) ? fixChoice(choice, id) : choice));
-      return better.some((choice, at) => choice !== choices[at]) ? better : undefined;
+      const fixed = choices.map((choice) => (isObject(choice) ? fixChoice(choice, id) : choice));
+      return fixed.some((choice, at) => choice !== choices[at]) ? fixed : undefined;
     };
 
     const fixChoice = (choice: JsonObject, replyId: unknown): JsonObject => {
-      let better = choice;
+      let fixed = choice;
       if (choice.finish_reason === "error") fail(gaveUp);
       if (typeof choice.finish_reason === "string") finished.add(numberIn(choice.index));
       const index = numberIn(choice.index);
-      if (index !== 0 && (asked.replies === 1 || index === undefined)) {
-        tell("split-choices");
-        better = { ...better, index: 0 };
+      if (index !== 0 && (context.replies === 1 || index === undefined)) {
+        report("split-choices");
+        fixed = { ...fixed, index: 0 };
       }
-      if (!isObject(choice.delta)) return better;
-      const delta = withRole(choice.delta, better.index);
-      if (delta !== choice.delta) better = { ...better, delta };
-      spoke ||= deltaText({ choices: [choice] }) !== undefined;
-      if (!Array.isArray(delta.tool_calls) || delta.tool_calls.length === 0) return better;
-      spoke = true;
-      const numbers = calls.get(better.index) ?? callNumbers(tell);
-      calls.set(better.index, numbers);
+      if (!isObject(choice.delta)) return fixed;
+      const delta = withRole(choice.delta, fixed.index);
+      if (delta !== choice.delta) fixed = { ...fixed, delta };
+      hasContent ||= deltaText({ choices: [choice] }) !== undefined;
+      if (!Array.isArray(delta.tool_calls) || delta.tool_calls.length === 0) return fixed;
+      hasContent = true;
+      const numbers = calls.get(fixed.index) ?? callNumbers(report);
+      calls.set(fixed.index, numbers);
       const pieces = numbers.fix(delta.tool_calls, replyId);
       if (!pieces) fail(invalidEvent);
-      return pieces === delta.tool_calls ? better : { ...better, delta: { ...delta, tool_calls: pieces } };
+      return pieces === delta.tool_calls ? fixed : { ...fixed, delta: { ...delta, tool_calls: pieces } };
     };
 
     /** OpenAI's own package refuses an answer in which nobody is said to speak. */
     const withRole = (delta: JsonObject, index: unknown): JsonObject => {
-      if (voiced.has(index)) return delta;
-      voiced.add(index);
+      if (withSpeaker.has(index)) return delta;
+      withSpeaker.add(index);
       if (hasRole(delta)) return delta;
-      tell("role");
+      report("role");
       return { role: "assistant", ...omit(delta, roleAlone) };
     };
 
     /** The chunk's own members are fixed in its text, for a stream may need it in every chunk. */
     const fixMembers = (data: string, chunk: JsonObject): string => {
-      let better = data;
+      let fixed = data;
       const add = (name: string, member: string) => {
-        tell(name);
-        better = `{${member},${better.slice(better.indexOf("{") + 1)}`;
+        report(name);
+        fixed = `{${member},${fixed.slice(fixed.indexOf("{") + 1)}`;
       };
       if (!Array.isArray(chunk.choices)) {
-        tell("choices-field");
-        better = JSON.stringify({ ...objectOf(better), choices: [] });
+        report("choices-field");
+        fixed = JSON.stringify({ ...objectOf(fixed), choices: [] });
       }
       if (!("created" in chunk)) add("created-field", `"created":${now()}`);
       if (!("object" in chunk)) add("object-field", '"object":"chat.completion.chunk"');
       else if (chunk.object !== "chat.completion.chunk") {
         // Azure's first chunk says "".
-        tell("object-field");
-        better = editMembers(better, { object: "chat.completion.chunk" }, []);
+        report("object-field");
+        fixed = editMembers(fixed, { object: "chat.completion.chunk" }, []);
       }
-      if (typeof chunk.model !== "string" || chunk.model === "" || chunk.model === asked.model) return better;
-      tell("model-name");
-      return rename(better, chunk.model);
+      if (typeof chunk.model !== "string" || chunk.model === "" || chunk.model === context.model) return fixed;
+      report("model-name");
+      return rename(fixed, chunk.model);
     };
 
     const done = (frame: SseFrame) => {
-      if (finished.size === 0 && asked.replies === 1) {
+      if (finished.size === 0 && context.replies === 1) {
         const called = calls.get(0);
-        if (!spoke || called?.whole === false) return fail(cutReply);
-        tell("finish-reason");
+        if (!hasContent || called?.whole === false) return fail(cutReply);
+        report("finish-reason");
         const { usage: _, copilot_usage: __, ...chunk } = lastChunk;
         const choices = [{ index: 0, delta: {}, finish_reason: called ? "tool_calls" : "stop" }];
         next.push({ data: fixMembers(JSON.stringify({ ...chunk, choices }), chunk) });
@@ -241,10 +241,10 @@ export function fixStream(asked: ReplyContext, onFixup: (name: string) => void):
     return {
       push,
       end() {
-        if (finished.size < asked.replies) fail(cutReply);
+        if (finished.size < context.replies) fail(cutReply);
         // The reply is whole, and some clients wait for its last line.
         else if (!ended) {
-          tell("done-event");
+          report("done-event");
           end({ data: "[DONE]" });
         }
         next.end();
@@ -258,9 +258,9 @@ export function fixStream(asked: ReplyContext, onFixup: (name: string) => void):
 }
 
 /** Copilot may end a stream with its error as bare JSON: with `data:` before it, clients read it. */
-function asEvent(frame: SseFrame, tell: Tell): SseFrame {
+function asEvent(frame: SseFrame, report: Report): SseFrame {
   if (frame.bytes?.[0] !== 0x7b) return frame;
-  tell("data-field");
+  report("data-field");
   return { data: frame.data };
 }
 
@@ -273,13 +273,13 @@ function isWordless({ choices }: JsonObject): boolean {
 }
 
 /** Puts the asked model's name in place of the upstream's. The quotes of words are escaped: it cannot hit them. */
-function modelRenamer(asked: string): (data: string, model: string) => string {
-  const to = `"model":${JSON.stringify(asked)}`;
+function modelRenamer(requested: string): (data: string, model: string) => string {
+  const to = `"model":${JSON.stringify(requested)}`;
   return (data, model) => {
     const from = `"model":${JSON.stringify(model)}`;
     const at = data.indexOf(from);
     // Twice: the bill of `copilot_usage` names the model too. Never: it is spelt with spaces or escapes.
-    if (at === -1 || data.indexOf(from, at + 1) !== -1) return JSON.stringify({ ...objectOf(data), model: asked });
+    if (at === -1 || data.indexOf(from, at + 1) !== -1) return JSON.stringify({ ...objectOf(data), model: requested });
     return data.slice(0, at) + to + data.slice(at + from.length);
   };
 }

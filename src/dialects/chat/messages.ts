@@ -123,7 +123,7 @@ function withoutMarks({ cache_control: _, ...message }: JsonObject): JsonObject 
 }
 
 /** Claude refuses an empty text, and a message without any. */
-export function withWords(message: JsonObject): JsonObject {
+export function withContent(message: JsonObject): JsonObject {
   const { content } = message;
   const calls = callIds(message).length > 0;
   if (!Array.isArray(content))

@@ -15,9 +15,9 @@ const speakers = new Map<unknown, Said["by"]>([
 const types = { text: new Set(["text"]), image: new Set(["image_url"]) };
 
 export function overview({ messages }: JsonObject): Overview {
-  const said = (Array.isArray(messages) ? messages : []).filter(isObject);
+  const list = (Array.isArray(messages) ? messages : []).filter(isObject);
   return overviewOf(
-    said.map(({ role, content }) => ({ by: speakers.get(role) ?? "user", content })),
+    list.map(({ role, content }) => ({ by: speakers.get(role) ?? "user", content })),
     types,
   );
 }

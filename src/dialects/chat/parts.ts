@@ -2,7 +2,7 @@
 
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
-import { apart } from "../hub/chat-words";
+import { asChatExtras } from "../hub/chat-extras";
 import type { JsonObject, Part, ThinkingPart, ToolCallPart, ToolResultPart } from "../hub/conversation";
 import { nameOf } from "../hub/foreign";
 import { arrayAt, objectAt, omit, omitUndefined, textAt } from "../hub/json";
@@ -15,13 +15,13 @@ import { thoughtIn } from "./thinking";
 
 // ── Wire facts ──
 
-const known = {
+const knownFields = {
   result: new Set(["role", "content", "tool_call_id", "cache_control", "copilot_cache_control"]),
   part: new Set(["type", "text", "refusal", "image_url", "file", "cache_control"]),
   image: new Set(["url", "detail"]),
   file: new Set(["file_data", "filename"]),
   call: new Set(["type", "id", "function", "custom"]),
-  callWords: new Set(["name", "arguments", "input"]),
+  callDefinition: new Set(["name", "arguments", "input"]),
 };
 
 // ── Decode ──
@@ -39,15 +39,17 @@ export function decodeThinking(message: JsonObject): ThinkingPart[] {
 /** @throws ProxyError `invalid_request` naming the member. */
 export function decodeCall(call: JsonObject, path: string): ToolCallPart {
   const kind = call.type === "custom" ? "custom" : "function";
-  const words = objectAt(call[kind], `${path}.${kind}`);
+  const definition = objectAt(call[kind], `${path}.${kind}`);
   const input = kind === "custom" ? "input" : "arguments";
   return {
     kind: "tool-call",
     id: textAt(call.id, `${path}.id`),
-    name: textAt(words.name, `${path}.${kind}.name`),
-    input: textAt(words[input] ?? "", `${path}.${kind}.${input}`),
+    name: textAt(definition.name, `${path}.${kind}.name`),
+    input: textAt(definition[input] ?? "", `${path}.${kind}.${input}`),
     ...(kind === "custom" ? ({ freeform: true } as const) : {}),
-    ...extrasOf(apart({ ...omit(call, known.call), ...nested(kind, omit(words, known.callWords)) })),
+    ...extrasOf(
+      asChatExtras({ ...omit(call, knownFields.call), ...nested(kind, omit(definition, knownFields.callDefinition)) }),
+    ),
   };
 }
 
@@ -58,7 +60,7 @@ export function decodeResult(message: JsonObject, path: string): ToolResultPart 
     id: textAt(message.tool_call_id, `${path}.tool_call_id`),
     parts: decodeContent(message.content, `${path}.content`),
     ...cacheOf(message),
-    ...extrasOf(apart(omit(message, known.result))),
+    ...extrasOf(asChatExtras(omit(message, knownFields.result))),
   };
 }
 
@@ -71,7 +73,7 @@ export function decodeContent(content: unknown, path: string): Part[] {
 
 /** A part that is not as expected stays what it is: the upstream may know it. */
 function decodePart(part: JsonObject): Part {
-  const extras = apart(omit(part, known.part));
+  const extras = asChatExtras(omit(part, knownFields.part));
   if (part.type === "text" && typeof part.text === "string")
     return { kind: "text", text: part.text, ...cacheOf(part), ...extrasOf(extras) };
   if (part.type === "refusal" && typeof part.refusal === "string")
@@ -87,7 +89,10 @@ function decodePart(part: JsonObject): Part {
         ...extrasOf(
           omitUndefined({
             detail,
-            ...apart({ ...omit(part, known.part), ...nested("image_url", omit(image, known.image)) }),
+            ...asChatExtras({
+              ...omit(part, knownFields.part),
+              ...nested("image_url", omit(image, knownFields.image)),
+            }),
           }),
         ),
       };
@@ -101,7 +106,9 @@ function decodePart(part: JsonObject): Part {
         ...name,
         ...data,
         ...cacheOf(part),
-        ...extrasOf(apart({ ...omit(part, known.part), ...nested("file", omit(part.file, known.file)) })),
+        ...extrasOf(
+          asChatExtras({ ...omit(part, knownFields.part), ...nested("file", omit(part.file, knownFields.file)) }),
+        ),
       };
   }
   return { kind: "foreign", dialect: "chat", value: part };
@@ -119,8 +126,8 @@ export function encodeCall({ id, name, input, freeform, ...part }: ToolCallPart,
       type: "custom",
       custom: { ...(isObject(ofCustom) ? ofCustom : {}), name, input },
     };
-  const words = { ...(isObject(ofFunction) ? ofFunction : {}), name, arguments: input };
-  return { ...extras, id: wireId(id), type: "function", function: words };
+  const definition = { ...(isObject(ofFunction) ? ofFunction : {}), name, arguments: input };
+  return { ...extras, id: wireId(id), type: "function", function: definition };
 }
 
 /** A message of the role `tool`. */

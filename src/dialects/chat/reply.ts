@@ -10,16 +10,16 @@ import type { Conversation, JsonObject, Signature, WithExtras } from "../hub/con
 import { omitUndefined } from "../hub/json";
 import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
 import { packSignature } from "../hub/signature";
-import { deltaReader, type TextLeaf } from "../hub/text-delta";
+import { deltaReader, type TextSlot } from "../hub/text-delta";
 import { callQueue } from "./call-queue";
 import { annotationsOf } from "./citations";
 import { errorFrame, errorIn, gaveUp, invalidEvent, invalidReply } from "./errors";
-import { thinkingSpellings, thoughtIn } from "./thinking";
+import { thinkingFields, thoughtIn } from "./thinking";
 import { decodeUsage, encodeUsage } from "./usage";
 
 // ── Wire facts ──
 
-export const spokenKeys: readonly string[] = ["content", "refusal", ...thinkingSpellings];
+export const textFields: readonly string[] = ["content", "refusal", ...thinkingFields];
 
 // ── Tables ──
 
@@ -93,7 +93,7 @@ function replyReader(next: Sink<ReplyEvent>, replies = 1) {
   let spoke = false;
   let refused = false;
 
-  const chunk = (json: JsonObject, words: "delta" | "message") => {
+  const chunk = (json: JsonObject, key: "delta" | "message") => {
     const failure = errorIn(json);
     if (failure) return fail(failure);
     if (typeof json.id === "string" && json.id !== "") id = json.id;
@@ -107,8 +107,8 @@ function replyReader(next: Sink<ReplyEvent>, replies = 1) {
       if (typeof choice.finish_reason === "string") finished.add(index);
       if (choice.finish_reason === "error") return fail(gaveUp);
       if (replies > 1 && index !== undefined && index > 0) continue;
-      const said = choice[words];
-      if (isObject(said)) delta(said, words === "message");
+      const said = choice[key];
+      if (isObject(said)) delta(said, key === "message");
       const reason = choice.finish_reason;
       if (typeof reason === "string" && finishReason !== "tool_calls") finishReason = reason;
       if (writer.ended) return;
@@ -236,24 +236,24 @@ function reasonOf(raw: string, called: boolean, refused: boolean): StopReason {
 }
 
 /** The words of a chunk: what alone changes from one chunk to the next. */
-export function deltaText(chunk: unknown): TextLeaf | undefined {
+export function deltaText(chunk: unknown): TextSlot | undefined {
   if (!isObject(chunk) || !Array.isArray(chunk.choices) || chunk.choices.length !== 1) return undefined;
   const delta = chunk.choices[0]?.delta;
   if (!isObject(delta)) return undefined;
   const calls = delta.tool_calls;
-  if (!Array.isArray(calls) || calls.length === 0) return leafIn(delta, spokenKeys);
-  return isObject(calls[0]?.function) ? leafIn(calls[0].function, ["arguments"]) : undefined;
+  if (!Array.isArray(calls) || calls.length === 0) return slotIn(delta, textFields);
+  return isObject(calls[0]?.function) ? slotIn(calls[0].function, ["arguments"]) : undefined;
 }
 
-function leafIn(holder: JsonObject, keys: readonly string[]): TextLeaf | undefined {
-  const key = keys.find((each) => typeof holder[each] === "string" && holder[each] !== "");
+function slotIn(holder: JsonObject, keys: readonly string[]): TextSlot | undefined {
+  const key = keys.find((name) => typeof holder[name] === "string" && holder[name] !== "");
   return key === undefined ? undefined : [holder, key];
 }
 
 // ── Encode ──
 
 /** One closure writes the chunks of one reply. */
-export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
+export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
   return (next) => {
     const created = now();
     let id = "";
@@ -270,11 +270,14 @@ export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
 
     const write = (delta: JsonObject) => next.push({ data: around.before + JSON.stringify(delta) + around.after });
     const chunk = (members: JsonObject) =>
-      next.push(jsonFrame({ id, object: "chat.completion.chunk", created, model: asked.model, ...members }));
+      next.push(jsonFrame({ id, object: "chat.completion.chunk", created, model: conversation.model, ...members }));
 
     const start = (replyId: string) => {
       id = replyId || `chatcmpl-${randomUUID()}`;
-      const head = JSON.stringify({ id, object: "chat.completion.chunk", created, model: asked.model }).slice(0, -1);
+      const head = JSON.stringify({ id, object: "chat.completion.chunk", created, model: conversation.model }).slice(
+        0,
+        -1,
+      );
       around = {
         before: `${head},"choices":[{"index":0,"delta":`,
         after: ',"logprobs":null,"finish_reason":null}]}',
@@ -316,7 +319,7 @@ export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
       chunk({
         choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: finishReasonOf(reason, refused) }],
       });
-      const numbers = wantsUsage(asked) && encodeUsage(usage);
+      const numbers = wantsUsage(conversation) && encodeUsage(usage);
       if (numbers) chunk({ choices: [], usage: numbers });
       next.push({ data: "[DONE]" });
     };
@@ -351,7 +354,7 @@ export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
 }
 
 /** The events as one chat completion. */
-export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): JsonObject {
+export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
   const texts = { content: "", refusal: "", reasoning_text: "" };
   const calls: JsonObject[] = [];
   const annotations: JsonObject[] = [];
@@ -394,7 +397,7 @@ export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): 
     id: id || `chatcmpl-${randomUUID()}`,
     object: "chat.completion",
     created: now(),
-    model: asked.model,
+    model: conversation.model,
     choices: [{ index: 0, message, logprobs: null, finish_reason }],
     usage: encodeUsage(usage),
   });
@@ -420,8 +423,8 @@ function inputOf(block: CallBlock, input: string): JsonObject {
   return block.freeform ? { custom: { input } } : { function: { arguments: input } };
 }
 
-function wantsUsage(asked: Conversation): boolean {
-  const options = asked.extras?.openai?.stream_options;
+function wantsUsage(conversation: Conversation): boolean {
+  const options = conversation.extras?.openai?.stream_options;
   return isObject(options) && options.include_usage === true;
 }
 

@@ -1,7 +1,7 @@
 /** Chat completions, requests: what a client asks, as a list of messages. */
 import { ProxyError } from "../../errors";
 import { numberIn } from "../../json";
-import { apart } from "../hub/chat-words";
+import { asChatExtras } from "../hub/chat-extras";
 import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
 import { ignorableFields } from "../hub/ignorable-fields";
 import {
@@ -33,20 +33,20 @@ import {
   serialized,
 } from "./parts";
 import { applyRules, isOpenAi } from "./rules";
-import { thinkingSpellings } from "./thinking";
+import { thinkingFields } from "./thinking";
 import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
 
 // ── Wire facts ──
 
 /** The members read into the hub; all others ride in the bag of what they belong to. */
-const known = {
+const knownFields = {
   request: new Set([
     ...["model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens"],
     ...["stop", "temperature", "top_p", "reasoning_effort", "thinking_budget", "response_format", "stream"],
   ]),
   message: new Set(["role", "content", "cache_control", "copilot_cache_control"]),
   assistant: new Set([
-    ...["role", "content", "refusal", "reasoning_opaque", "tool_calls", ...thinkingSpellings],
+    ...["role", "content", "refusal", "reasoning_opaque", "tool_calls", ...thinkingFields],
     ...["cache_control", "copilot_cache_control"],
   ]),
 };
@@ -83,7 +83,7 @@ export function decodeRequest(body: unknown): Conversation {
     reasoning: decodeReasoning(request),
     format: format.format,
     stream: optionalBoolean(request.stream, "stream") ?? false,
-    ...extrasOf({ ...omit(request, known.request), ...choice.extras, ...format.extras }),
+    ...extrasOf({ ...omit(request, knownFields.request), ...choice.extras, ...format.extras }),
   });
 }
 
@@ -125,8 +125,8 @@ function decodeMessage(message: JsonObject, path: string): Turn {
   }
   const last = parts.at(-1);
   if (last) Object.assign(last, cacheOf(message));
-  const extras = omit(message, role === "assistant" ? known.assistant : known.message);
-  return { role, parts, ...extrasOf({ ...apart(extras), ...(word === "developer" ? { role: word } : {}) }) };
+  const extras = omit(message, role === "assistant" ? knownFields.assistant : knownFields.message);
+  return { role, parts, ...extrasOf({ ...asChatExtras(extras), ...(word === "developer" ? { role: word } : {}) }) };
 }
 
 function decodeStop(stop: unknown): string[] | undefined {
@@ -148,12 +148,12 @@ function decodeFormat(value: unknown): { format?: ResponseFormat; extras?: JsonO
   if (wire.type === "json_object") return { format: {} };
   if (wire.type !== "json_schema") return { extras: { response_format: wire } };
   const path = "response_format.json_schema";
-  const words = objectAt(wire.json_schema, path);
+  const schema = objectAt(wire.json_schema, path);
   const format: ResponseFormat = omitUndefined({
-    name: optionalText(words.name, `${path}.name`),
-    description: optionalText(words.description, `${path}.description`),
-    schema: words.schema ?? {},
-    strict: optionalBoolean(words.strict, `${path}.strict`),
+    name: optionalText(schema.name, `${path}.name`),
+    description: optionalText(schema.description, `${path}.description`),
+    schema: schema.schema ?? {},
+    strict: optionalBoolean(schema.strict, `${path}.strict`),
   });
   return { format };
 }
@@ -161,10 +161,10 @@ function decodeFormat(value: unknown): { format?: ResponseFormat; extras?: JsonO
 // ── Encode ──
 
 /** Writes a request for an upstream of this dialect. */
-export function encodeRequest(asked: Conversation, model: ModelFacts): { body: JsonObject; dropped: string[] } {
+export function encodeRequest(request: Conversation, model: ModelFacts): { body: JsonObject; dropped: string[] } {
   const dropped = new Set<string>();
   // Only OpenAI's models know a choice among some of the tools.
-  const conversation = isOpenAi(model) ? asked : onlyAllowed(asked);
+  const conversation = isOpenAi(model) ? request : onlyAllowed(request);
   const { maxTokens, stop, temperature, topP, stream } = conversation;
   const tools = encodeTools(conversation.tools, dropped);
   const body = omitUndefined({

@@ -11,7 +11,14 @@ import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
 import { applyInOrder, type Rule } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
-import { mapObjects, moveToUser, withCacheMarks, withoutForeignThinking, withToolResults, withWords } from "./messages";
+import {
+  mapObjects,
+  moveToUser,
+  withCacheMarks,
+  withContent,
+  withoutForeignThinking,
+  withToolResults,
+} from "./messages";
 
 type ModelRule = Rule<[model: ModelFacts]>;
 
@@ -35,7 +42,7 @@ const rules: Record<string, ModelRule> = {
   "tool-results": onMessages(withToolResults),
   "tool-images": onMessages((messages, model) => (isClaude(model) ? messages : moveToUser(messages))),
   "cache-marks": onMessages((messages, model) => (isClaude(model) ? withCacheMarks(messages) : messages)),
-  "empty-text": onMessages((messages, model) => (isClaude(model) ? mapObjects(messages, withWords) : messages)),
+  "empty-text": onMessages((messages, model) => (isClaude(model) ? mapObjects(messages, withContent) : messages)),
   "no-prefill": onMessages(noPrefill),
 };
 
@@ -66,9 +73,9 @@ export const repairTools = (body: JsonObject): FittedWire | undefined =>
   fitWire("chat", (fit) => {
     if (!Array.isArray(body.tools)) return undefined;
     const tools = mapObjects(body.tools, (tool) => {
-      const words = isObject(tool.function) ? tool.function : {};
-      const parameters = fit(words.parameters);
-      return parameters === words.parameters ? tool : { ...tool, function: { ...words, parameters } };
+      const definition = isObject(tool.function) ? tool.function : {};
+      const parameters = fit(definition.parameters);
+      return parameters === definition.parameters ? tool : { ...tool, function: { ...definition, parameters } };
     });
     return tools === body.tools ? undefined : { tools };
   });
@@ -97,7 +104,7 @@ function oneAnswer({ n }: JsonObject, model: ModelFacts): undefined {
 function maxTokensLimit(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const { output = Number.POSITIVE_INFINITY, fullOutput = Number.POSITIVE_INFINITY } = model.limits;
   const limit = body.stream === true ? output : Math.min(output, fullOutput);
-  const name = limitNames.find((each) => numberIn(body[each]) !== undefined);
+  const name = limitNames.find((field) => numberIn(body[field]) !== undefined);
   return name !== undefined && (numberIn(body[name]) ?? 0) > limit ? { [name]: limit } : undefined;
 }
 
@@ -114,10 +121,10 @@ function reasoning(body: JsonObject, model: ModelFacts): JsonObject | undefined 
   const saysBudget = wanted.budget !== undefined && possible.budget !== undefined;
   const saysEffort = possible.effort !== undefined && (wanted.effort !== undefined || !saysBudget);
   const changes: JsonObject = {};
-  const told = saysEffort ? possible.effort : undefined;
-  const counted = saysBudget || !saysEffort ? possible.budget : undefined;
-  if (told !== wanted.effort) changes.reasoning_effort = told;
-  if (counted !== wanted.budget) changes.thinking_budget = counted;
+  const effortSent = saysEffort ? possible.effort : undefined;
+  const budgetSent = saysBudget || !saysEffort ? possible.budget : undefined;
+  if (effortSent !== wanted.effort) changes.reasoning_effort = effortSent;
+  if (budgetSent !== wanted.budget) changes.thinking_budget = budgetSent;
   return filled(changes);
 }
 
@@ -171,11 +178,11 @@ function emptyTools({ tools, tool_choice: choice, parallel_tool_calls }: JsonObj
 function toolSchema(body: JsonObject): JsonObject | undefined {
   if (!Array.isArray(body.tools)) return undefined;
   const tools = mapObjects(body.tools, (tool) => {
-    const words = tool.function;
-    if (tool.type !== "function" || !isObject(words)) return tool;
-    const schema = words.parameters ?? { type: "object" };
+    const definition = tool.function;
+    if (tool.type !== "function" || !isObject(definition)) return tool;
+    const schema = definition.parameters ?? { type: "object" };
     if (!isObject(schema) || schema.type !== "object" || "properties" in schema) return tool;
-    return { ...tool, function: { ...words, parameters: { ...schema, properties: {} } } };
+    return { ...tool, function: { ...definition, parameters: { ...schema, properties: {} } } };
   });
   return tools === body.tools ? undefined : { tools };
 }

@@ -2,7 +2,7 @@
 
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
-import { apart } from "../hub/chat-words";
+import { asChatExtras } from "../hub/chat-extras";
 import type { Conversation, JsonObject, Tool } from "../hub/conversation";
 import { nameOf } from "../hub/foreign";
 import { arrayAt, objectAt, omit, omitUndefined, optionalBoolean, optionalText, textAt } from "../hub/json";
@@ -11,10 +11,10 @@ import { cacheOf, nested, ownExtras } from "./extras";
 
 // ── Wire facts ──
 
-const known = {
+const knownFields = {
   tool: new Set(["type", "function", "custom"]),
-  functionWords: new Set(["name", "description", "parameters", "strict"]),
-  customWords: new Set(["name", "description", "format"]),
+  functionDefinition: new Set(["name", "description", "parameters", "strict"]),
+  customDefinition: new Set(["name", "description", "format"]),
 };
 
 // ── Decode ──
@@ -24,15 +24,24 @@ export function decodeTool(value: unknown, index: number): Tool {
   const tool = objectAt(value, `tools[${index}]`);
   if (tool.type !== "function" && tool.type !== "custom") return { kind: "foreign", dialect: "chat", value: tool };
   const path = `tools[${index}].${tool.type}`;
-  const words = objectAt(tool[tool.type], path);
-  const name = textAt(words.name, `${path}.name`);
-  const description = optionalText(words.description, `${path}.description`);
-  const unread = omit(words, tool.type === "custom" ? known.customWords : known.functionWords);
-  const { cache_control: _, ...extras } = omit(tool, known.tool) ?? {};
-  const both = { name, description, ...cacheOf(tool), ...extrasOf(apart({ ...extras, ...nested(tool.type, unread) })) };
-  if (tool.type === "custom") return omitUndefined({ kind: "freeform", ...both, grammar: words.format ?? undefined });
-  const strict = optionalBoolean(words.strict, `${path}.strict`);
-  return omitUndefined({ kind: "function", ...both, schema: words.parameters ?? undefined, strict });
+  const definition = objectAt(tool[tool.type], path);
+  const name = textAt(definition.name, `${path}.name`);
+  const description = optionalText(definition.description, `${path}.description`);
+  const unread = omit(
+    definition,
+    tool.type === "custom" ? knownFields.customDefinition : knownFields.functionDefinition,
+  );
+  const { cache_control: _, ...extras } = omit(tool, knownFields.tool) ?? {};
+  const both = {
+    name,
+    description,
+    ...cacheOf(tool),
+    ...extrasOf(asChatExtras({ ...extras, ...nested(tool.type, unread) })),
+  };
+  if (tool.type === "custom")
+    return omitUndefined({ kind: "freeform", ...both, grammar: definition.format ?? undefined });
+  const strict = optionalBoolean(definition.strict, `${path}.strict`);
+  return omitUndefined({ kind: "function", ...both, schema: definition.parameters ?? undefined, strict });
 }
 
 /** A choice the hub has no word for rides in the bag. */
@@ -44,8 +53,8 @@ export function decodeChoice(
   if (isObject(choice) && choice.type === "allowed_tools") return decodeAllowed(choice);
   if (!isObject(choice) || (choice.type !== "function" && choice.type !== "custom"))
     return { extras: { tool_choice: choice } };
-  const words = objectAt(choice[choice.type], `tool_choice.${choice.type}`);
-  return { toolChoice: { name: textAt(words.name, `tool_choice.${choice.type}.name`) } };
+  const definition = objectAt(choice[choice.type], `tool_choice.${choice.type}`);
+  return { toolChoice: { name: textAt(definition.name, `tool_choice.${choice.type}.name`) } };
 }
 
 /** @throws ProxyError `invalid_request` naming the member. */
@@ -56,9 +65,9 @@ function decodeAllowed(choice: JsonObject): Pick<Conversation, "toolChoice" | "a
     toolChoice: mode === "required" ? "required" : "auto",
     allowedTools: arrayAt(tools, `${path}.tools`).map((value, index) => {
       const tool = objectAt(value, `${path}.tools[${index}]`);
-      const words = tool.type === "custom" ? tool.custom : tool.function;
-      if (!isObject(words)) return { kind: "foreign", dialect: "chat", value: tool };
-      return textAt(words.name, `${path}.tools[${index}].${tool.type}.name`);
+      const definition = tool.type === "custom" ? tool.custom : tool.function;
+      if (!isObject(definition)) return { kind: "foreign", dialect: "chat", value: tool };
+      return textAt(definition.name, `${path}.tools[${index}].${tool.type}.name`);
     }),
   };
 }
@@ -78,19 +87,19 @@ export function encodeTools(tools: Tool[], dropped: Set<string>): JsonObject[] {
 function encodeTool(tool: Tool, dropped: Set<string>): JsonObject | undefined {
   if (tool.kind === "foreign") return tool.dialect === "chat" && isObject(tool.value) ? tool.value : undefined;
   const { function: ofFunction, custom: ofCustom, name: _, ...extras } = ownExtras(tool, dropped);
-  const words = { name: tool.name, description: tool.description };
+  const definition = { name: tool.name, description: tool.description };
   if (tool.kind === "freeform") {
     const format = nestedGrammar(tool.grammar);
     return {
       ...extras,
       type: "custom",
-      custom: omitUndefined({ ...(isObject(ofCustom) ? ofCustom : {}), ...words, format }),
+      custom: omitUndefined({ ...(isObject(ofCustom) ? ofCustom : {}), ...definition, format }),
     };
   }
   if (tool.cache) dropped.add("cache_control");
   const members = {
     ...(isObject(ofFunction) ? ofFunction : {}),
-    ...words,
+    ...definition,
     parameters: tool.schema,
     strict: tool.strict,
   };
@@ -119,7 +128,7 @@ export function encodeChoice(conversation: Conversation, wireTools: JsonObject[]
 }
 
 function choiceOf({ toolChoice, allowedTools, tools, extras }: Conversation): unknown {
-  const isCustom = (name: string) => tools.some((each) => each.kind === "freeform" && each.name === name);
+  const isCustom = (name: string) => tools.some((tool) => tool.kind === "freeform" && tool.name === name);
   const named = (name: string) =>
     isCustom(name) ? { type: "custom", custom: { name } } : { type: "function", function: { name } };
   if (allowedTools) {
@@ -131,7 +140,7 @@ function choiceOf({ toolChoice, allowedTools, tools, extras }: Conversation): un
   if (toolChoice === undefined) return extras?.openai?.tool_choice == null ? undefined : refuseChoice("a tool");
   if (typeof toolChoice === "string") return toolChoice;
   const { name } = toolChoice;
-  const tool = tools.find((each) => (each.kind === "foreign" ? nameIn(each.value) : each.name) === name);
+  const tool = tools.find((tool) => (tool.kind === "foreign" ? nameIn(tool.value) : tool.name) === name);
   if (tool?.kind === "foreign") refuseChoice(`\`${name}\``);
   return named(name);
 }

@@ -11,28 +11,28 @@ import type { Usage } from "../hub/reply";
  * the first has the number in `usage.reasoning_tokens` (opencode's recorded Copilot streams; xAI's API reference).
  */
 export function decodeUsage({ usage, copilot_usage: copilot }: JsonObject): Partial<Usage> {
-  const told: Partial<Usage> = {};
-  const tell = (key: keyof Usage, value: unknown) => {
+  const counts: Partial<Usage> = {};
+  const set = (key: keyof Usage, value: unknown) => {
     const count = countIn(value);
-    if (count !== undefined) told[key] = count;
+    if (count !== undefined) counts[key] = count;
   };
   if (isObject(usage)) {
-    tell("input", usage.prompt_tokens);
-    tell("output", usage.completion_tokens);
+    set("input", usage.prompt_tokens);
+    set("output", usage.completion_tokens);
     if (isObject(usage.prompt_tokens_details)) {
-      tell("cachedInput", usage.prompt_tokens_details.cached_tokens);
-      tell("cacheWrite", usage.prompt_tokens_details.cache_creation_input_tokens);
+      set("cachedInput", usage.prompt_tokens_details.cached_tokens);
+      set("cacheWrite", usage.prompt_tokens_details.cache_creation_input_tokens);
     }
-    tell("reasoning", reasoningIn(usage));
-    if (isBeside(told, countIn(usage.total_tokens))) told.output = (told.output ?? 0) + (told.reasoning ?? 0);
+    set("reasoning", reasoningIn(usage));
+    if (isBeside(counts, countIn(usage.total_tokens))) counts.output = (counts.output ?? 0) + (counts.reasoning ?? 0);
   }
-  if (isObject(copilot)) tell("nanoCredits", copilot.total_nano_aiu);
-  return told;
+  if (isObject(copilot)) set("nanoCredits", copilot.total_nano_aiu);
+  return counts;
 }
 
 function reasoningIn({ reasoning_tokens, completion_tokens_details: details }: JsonObject): number | undefined {
-  const told = [countIn(isObject(details) ? details.reasoning_tokens : undefined), countIn(reasoning_tokens)];
-  const numbers = told.filter((count) => count !== undefined);
+  const counts = [countIn(isObject(details) ? details.reasoning_tokens : undefined), countIn(reasoning_tokens)];
+  const numbers = counts.filter((count) => count !== undefined);
   return numbers.length === 0 ? undefined : Math.max(...numbers);
 }
 

@@ -1,6 +1,6 @@
 /**
- * Brings a conversation into what every upstream of a dialect can say, and the reply back into what the client said:
- * freeform tools become functions, names and ids come into the alphabet all three families share.
+ * Adapts a conversation to what every upstream of a dialect accepts, and maps the reply back to what the client sent:
+ * freeform tools become functions; names and ids are reduced to the characters that all three dialects allow.
  */
 
 import { createHash } from "node:crypto";
@@ -13,35 +13,35 @@ import type { ReplyEvent } from "./reply";
 import { fitTools } from "./tools";
 
 export interface Adapted {
-  /** The very same conversation where nothing had to change. */
+  /** The same object if nothing had to change. */
   conversation: Conversation;
-  /** Gives the reply's calls the names, and the freeform inputs, the client knows. */
+  /** Restores the client's tool names and freeform inputs in the reply's calls. */
   restore: Stage<ReplyEvent, ReplyEvent>;
-  /** The names of what was mended. */
+  /** The names of the fixups that were applied. */
   fixups: string[];
   dropped: string[];
 }
 
-/** What the strictest upstream takes as the name of a tool, and as the id of a call. */
+/** What the strictest upstream accepts as a tool name or a call id. */
 const word = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** How many tools a request may bring. */
+/** The maximum number of tools in a request. */
 const toolLimits: Partial<Record<Dialect, number>> = { chat: 128 };
 
 /** @throws ProxyError `invalid_request` when there are more tools than the target takes. */
-export function adapt(asked: Conversation, target: Dialect): Adapted {
-  const fitted = fitTools(asked.tools, target);
-  const shown = showForeign(asked.turns, target);
-  const isSame = fitted.tools === asked.tools && shown.turns === asked.turns;
-  const conversation = isSame ? asked : { ...asked, tools: fitted.tools, turns: shown.turns };
-  const told = { fixups: fitted.fixups, dropped: [...fitted.dropped, ...shown.dropped] };
+export function adapt(request: Conversation, target: Dialect): Adapted {
+  const fitted = fitTools(request.tools, target);
+  const shown = showForeign(request.turns, target);
+  const isSame = fitted.tools === request.tools && shown.turns === request.turns;
+  const conversation = isSame ? request : { ...request, tools: fitted.tools, turns: shown.turns };
+  const changes = { fixups: fitted.fixups, dropped: [...fitted.dropped, ...shown.dropped] };
   refuseTooMany(conversation, target);
   const isFreeform = (tool: Tool): tool is FreeformTool => tool.kind === "freeform" && target !== "responses";
   const freeform = new Set(conversation.tools.filter(isFreeform).map((tool) => tool.name));
   const wordy = target !== "responses" && conversation.turns.some((turn) => turn.parts.some(isFreeformPart));
   const names = shortNames(conversation);
   if (freeform.size === 0 && !wordy && names.size === 0 && conversation.turns.every(hasPlainIds))
-    return { conversation, restore: (next) => next, ...told };
+    return { conversation, restore: (next) => next, ...changes };
 
   const nameOf = (name: string) => names.get(name) ?? name;
   const { toolChoice, allowedTools } = conversation;
@@ -62,9 +62,9 @@ export function adapt(asked: Conversation, target: Dialect): Adapted {
       })),
     },
     restore: restoreCalls(new Map([...names].map(([name, short]) => [short, name])), freeform),
-    fixups: told.fixups,
+    fixups: changes.fixups,
     dropped: [
-      ...told.dropped,
+      ...changes.dropped,
       ...conversation.tools.flatMap((tool, index) =>
         isFreeform(tool) && grammarOf(tool) ? [`tools[${index}].format`] : [],
       ),
@@ -84,13 +84,13 @@ function refuseTooMany({ tools }: Conversation, target: Dialect): void {
   throw new ProxyError("invalid_request", sentence, { param: "tools", code: "too_many_tools" });
 }
 
-/** The server a tool's name tells of: `mcp__github` of `mcp__github__search`. */
+/** The server part of a tool's name: `mcp__github` in `mcp__github__search`. */
 function prefixOf(name: string): string {
   const end = name.lastIndexOf("__");
   return end > 0 ? name.slice(0, end) : (/^[a-zA-Z0-9]+/.exec(name)?.[0] ?? name);
 }
 
-/** The names that cannot stay, with what they are called instead: the same at every request. */
+/** The names that upstreams refuse, with their replacements. A name gets the same replacement in every request. */
 function shortNames({ tools, turns, toolChoice }: Conversation): Map<string, string> {
   const names = new Set(tools.flatMap((tool) => (tool.kind === "foreign" ? [] : [tool.name])));
   for (const turn of turns) for (const part of turn.parts) if (part.kind === "tool-call") names.add(part.name);
@@ -105,7 +105,7 @@ function shortNames({ tools, turns, toolChoice }: Conversation): Map<string, str
   return short;
 }
 
-/** A word that differs from every other text's. */
+/** An allowed name for this text, made unique by a hash. */
 function asWord(text: string, attempt = 0): string {
   const hash = createHash("sha256")
     .update(`${text}${"\0".repeat(attempt)}`)
@@ -141,7 +141,7 @@ function asFunction({ name, description, extras, ...tool }: FreeformTool): Funct
   };
 }
 
-/** The grammar, flat or one level deeper, as OpenAI's two dialects have it. */
+/** The grammar: flat (responses dialect) or nested one level deeper (chat dialect). */
 function grammarOf({ grammar }: { grammar?: unknown }): { definition: string; syntax: string } | undefined {
   const rules = isObject(grammar) && isObject(grammar.grammar) ? grammar.grammar : grammar;
   if (!isObject(rules) || typeof rules.definition !== "string") return undefined;
@@ -158,7 +158,7 @@ function adaptPart(part: Part, nameOf: (name: string) => string, asFunctions: bo
   return { ...adapted, name: nameOf(adapted.name), input };
 }
 
-/** Calls by their own names, and those of freeform tools with the text their JSON holds, once it is whole. */
+/** Restores the client's tool names. A freeform tool's input is unwrapped from its JSON when the call is complete. */
 function restoreCalls(names: Map<string, string>, freeform: Set<string>): Stage<ReplyEvent, ReplyEvent> {
   return (next) => {
     let input: string | undefined;
@@ -181,7 +181,7 @@ function restoreCalls(names: Map<string, string>, freeform: Set<string>): Stage<
   };
 }
 
-/** The text in `{"input": text}`, whatever the model called it; what is no such JSON is the text itself. */
+/** The text in `{"input": text}`, under whatever name the model used; anything else is returned as it is. */
 function unwrapped(json: string): string {
   const value = parseJson(json);
   if (typeof value === "string") return value;

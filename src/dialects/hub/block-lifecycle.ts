@@ -1,29 +1,29 @@
-/** The grammar of a reply, kept in one place: decoders say what they saw, the writer opens, closes and ends in order. */
+/** Enforces the order of reply events in one place: decoders report what they read, the writer opens and closes blocks. */
 import type { Sink } from "../../net/stream";
 import type { Signature, WithExtras } from "./conversation";
 import type { Block, ReplyEvent, StopReason, Usage } from "./reply";
 
 export interface ReplyWriter {
-  /** The first one counts. */
+  /** Only the first call has an effect. */
   start(id: string, model: string): void;
-  /** Opens a block, ending the open one first, unless it is this very one (same key). */
+  /** Opens a block and closes the one that is open; does nothing if a block with this key is open already. */
   open(key: string, block: Block): void;
-  /** The key of the block that is open. */
+  /** The key of the open block. */
   readonly openKey: string | undefined;
-  /** A piece of the open block; empty pieces are no events. */
+  /** Appends text to the open block; empty text writes no event. */
   delta(text: string): void;
-  /** Ends the open block, if one is open. */
+  /** Closes the open block, if there is one. */
   close(end?: { signature?: Signature } & WithExtras): void;
   usage(usage: Partial<Usage>): void;
-  /** The reply ended as the upstream meant it. */
+  /** Ends the reply normally. */
   finish(reason: StopReason, raw?: string, stopSequence?: string, explanation?: string): void;
-  /** The reply broke; what was open is ended, nothing more follows. */
+  /** Ends the reply with an error; the open block is closed first. */
   error(code: string, message: string): void;
-  /** A terminal event was written: everything later is ignored. */
+  /** Whether a terminal event was written; later calls are ignored. */
   readonly ended: boolean;
 }
 
-/** @param fallback Id and model of a reply that ends before its `start`. */
+/** @param fallback Id and model for a reply that ends before its `start`. */
 export function replyWriter(next: Sink<ReplyEvent>, fallback = { id: "", model: "" }): ReplyWriter {
   let started = false;
   let openKey: string | undefined;
@@ -86,10 +86,10 @@ export function replyWriter(next: Sink<ReplyEvent>, fallback = { id: "", model: 
   };
 }
 
-/** How every decoder calls what it cannot follow, in distinction from an error that the upstream told itself. */
+/** The error code of every decoder for an event it cannot read, as opposed to an error that the upstream reported. */
 export const invalidEventCode = "upstream_bad_event";
 
-/** What every decoder says of an upstream that closed without a terminal event. */
+/** The error of every decoder when the upstream closes without a terminal event. */
 export const cutReply = {
   code: "upstream_disconnected",
   message: "The upstream closed the connection before its reply was complete; nothing after this point is known.",

@@ -1,27 +1,27 @@
 /**
- * What a client asks, in nobody's spelling: turns of parts, and tools.
+ * A request, independent of the dialect: turns of parts, and tools.
  *
- * Two-dialect rule: an idea gets a field here when two dialects have a word for it. What only one has rides in the
- * `extra` bag of the thing it belongs to, under the wire's own name, or stays a `foreign` part or tool.
+ * Two-dialect rule: a concept gets a field here if two dialects support it. What only one dialect has is kept in the
+ * `extras` of the object it belongs to, under its wire name, or as a `foreign` part or tool.
  */
 export const dialects = ["chat", "responses", "messages"] as const;
 
 /** The wire format of an API family. */
 export type Dialect = (typeof dialects)[number];
 
-/** Dialects that share words: chat and responses speak OpenAI's; the messages dialect's words are false friends. */
+/** Dialects that share field names: chat and responses are OpenAI's. Anthropic may use the same name for something else. */
 export type Family = "openai" | "anthropic";
 
 export const familyOf: Record<Dialect, Family> = { chat: "openai", responses: "openai", messages: "anthropic" };
 
 export type JsonObject = Record<string, unknown>;
 
-/** Fields only one family has a word for, under that word. */
+/** Fields that only one API family has, under their wire names. */
 export interface WithExtras {
   extras?: Partial<Record<Family, JsonObject>>;
 }
 
-/** A proof only its maker can read: a thinking signature, an opaque, an encrypted content (with the id it is bound to). */
+/** A signature of thinking that only its issuer can read: `signature`, `reasoning_opaque` or `encrypted_content`. */
 export interface Signature {
   dialect: Dialect;
   value: string;
@@ -33,10 +33,10 @@ export interface Conversation extends WithExtras {
   turns: Turn[];
   tools: Tool[];
   toolChoice?: "auto" | "none" | "required" | { name: string };
-  /** The only tools that may be called, beside a choice of `auto` or `required`; missing where all may. */
+  /** The only tools that may be called when `toolChoice` is `auto` or `required`; undefined if all may. */
   allowedTools?: (string | ForeignTool)[];
   parallelTools?: boolean;
-  /** Upper bound of output tokens; 0 where the prompt is only to be read, as Anthropic's clients warm a cache. */
+  /** Maximum number of output tokens. Anthropic's clients send 0 to fill the prompt cache without a reply. */
   maxTokens?: number;
   stop?: string[];
   temperature?: number;
@@ -46,21 +46,21 @@ export interface Conversation extends WithExtras {
   stream: boolean;
 }
 
-/** How hard to think. Effort and budget are two ways to say it: both are kept as said, an encoder derives the missing one. */
+/** How much to think. Effort and budget are kept as they were sent; an encoder derives one from the other. */
 export interface Reasoning {
-  /** `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`: open, because models invent new ones. */
+  /** `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`; a plain string, because models add new values. */
   effort?: string;
   /** Tokens of thinking. */
   budget?: number;
-  /** The model decides how long to think; false when an effort was said for the words alone. */
+  /** The model decides how long to think; false if an effort was sent without asking for thinking. */
   adaptive?: boolean;
-  /** Thinking was switched off in so many words. */
+  /** Thinking was explicitly disabled. */
   disabled?: boolean;
   /** How thinking is shown: `auto`, `concise`, `detailed`. */
   summary?: string;
 }
 
-/** The reply must be JSON: of this schema, or of any shape when there is none. */
+/** The reply must be JSON that matches the schema, or any JSON object if there is none. */
 export interface ResponseFormat {
   name?: string;
   description?: string;
@@ -68,7 +68,7 @@ export interface ResponseFormat {
   strict?: boolean;
 }
 
-/** One voice's uninterrupted say. System turns keep their place among the others. */
+/** Consecutive parts of one role. System turns keep their place among the others. */
 export interface Turn extends WithExtras {
   role: "system" | "user" | "assistant";
   parts: Part[];
@@ -92,7 +92,7 @@ interface PartBase extends WithExtras {
 export interface TextPart extends PartBase {
   kind: "text";
   text: string;
-  /** The model declined in these words. */
+  /** The text is the model's refusal. */
   refusal?: true;
 }
 
@@ -108,7 +108,7 @@ export interface FilePart extends PartBase {
   base64: string;
 }
 
-/** A file that whoever answers has to fetch. */
+/** A file that the upstream has to fetch. */
 export interface FileLinkPart extends PartBase {
   kind: "file-link";
   name?: string;
@@ -117,7 +117,7 @@ export interface FileLinkPart extends PartBase {
 
 export interface ThinkingPart extends PartBase {
   kind: "thinking";
-  /** May be empty: a model can show the proof without the words. */
+  /** May be empty: a model can return a signature without text. */
   text: string;
   signature?: Signature;
 }
@@ -126,7 +126,7 @@ export interface ToolCallPart extends PartBase {
   kind: "tool-call";
   id: string;
   name: string;
-  /** JSON text as the model wrote it, never re-spelt; for a freeform tool, the text itself. */
+  /** JSON exactly as the model wrote it; for a freeform tool, the text itself. */
   input: string;
   freeform?: true;
 }
@@ -142,12 +142,12 @@ export interface ToolResultPart extends PartBase {
   freeform?: true;
 }
 
-/** Something only one dialect has, in that dialect's own JSON. */
+/** A part that only one dialect has, as that dialect's JSON. */
 export interface ForeignPart extends PartBase {
   kind: "foreign";
   dialect: Dialect;
   value: unknown;
-  /** What it says, in everybody's words: another dialect is shown this in its place. */
+  /** Parts that replace it for an upstream of another dialect. */
   instead?: Part[];
 }
 
@@ -162,7 +162,7 @@ export interface FunctionTool extends WithExtras {
   schema?: unknown;
   strict?: boolean;
   cache?: boolean;
-  /** Another tool says the same word for word. */
+  /** The same tool is defined twice, identically. */
   isRepeated?: boolean;
 }
 
@@ -171,13 +171,13 @@ export interface FreeformTool extends WithExtras {
   kind: "freeform";
   name: string;
   description?: string;
-  /** The grammar, in the wire's words. */
+  /** The grammar as it was sent. */
   grammar?: unknown;
-  /** Another tool says the same word for word. */
+  /** The same tool is defined twice, identically. */
   isRepeated?: boolean;
 }
 
-/** A tool the service itself runs (web search, code execution), in its dialect's own JSON. */
+/** A tool that the provider runs (web search, code execution), as its dialect's JSON. */
 export interface ForeignTool extends WithExtras {
   kind: "foreign";
   dialect: Dialect;

@@ -1,9 +1,9 @@
-/** Tells each name the first time only: a mend that a stream needs in every frame is one mend. */
+/** Reports each name once: a fixup that a stream needs in every frame counts as one fixup. */
 export function dedupe(tell: (name: string) => void): (name: string) => void {
-  const told = new Set<string>();
+  const seen = new Set<string>();
   return (name) => {
-    if (told.has(name)) return;
-    told.add(name);
+    if (seen.has(name)) return;
+    seen.add(name);
     tell(name);
   };
 }

@@ -1,17 +1,17 @@
-/** Most frames of a stream differ from the one before in the next words alone: what such a frame looks like. */
+/** Most frames of a stream differ from the previous one only in the delta's text: finds what such frames have in common. */
 import type { DeltaTemplate, SseFrame } from "../../net/sse";
 
-/** The frame's text without its words, its number and its padding; undefined where it cannot be told what they are. */
-export function deltaTemplate({ event, data = "", bytes }: SseFrame, words: string): DeltaTemplate | undefined {
+/** The frame without its delta text, sequence number and padding; undefined if the delta text cannot be located. */
+export function deltaTemplate({ event, data = "", bytes }: SseFrame, text: string): DeltaTemplate | undefined {
   const before = event === undefined ? "data: " : `event: ${event}\ndata: `;
-  // Spelt in another way, or not in ASCII.
+  // The frame is formatted differently, or is not ASCII.
   if (before.length + data.length + 2 !== bytes?.length) return undefined;
-  const serialized = JSON.stringify(words);
+  const serialized = JSON.stringify(text);
   const at = data.indexOf(serialized);
-  // There twice, or spelt unlike we would: which string the words are cannot be told. A member's name is no value.
+  // Found twice, or serialized differently: the text cannot be located. A match must be a value, not a key.
   if (at < 1 || data[at - 1] !== ":" || data.indexOf(serialized, at + 1) !== -1) return undefined;
   const holes = [{ start: at + 1, end: at + serialized.length - 1 }];
-  // Quotes within a string are escaped: no text can look like these.
+  // Quotes inside a JSON string are escaped, so no text can match these keys.
   for (const { 0: found, 1: number, 2: padding = "", index } of data.matchAll(alsoDiffering))
     holes.push({ start: index + (number ?? padding).length, end: index + found.length });
   holes.sort((one, other) => one.start - other.start);

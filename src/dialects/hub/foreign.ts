@@ -1,11 +1,11 @@
-/** Parts that only one dialect has: what a model that is asked in another one is shown of them. */
+/** Replaces dialect-specific parts for an upstream of another dialect. */
 import { isObject } from "../../json";
 import type { Dialect, ForeignPart, Part, Turn } from "./conversation";
 
 /**
- * The turns with each such part in everybody's words: what it says, or that it was left out. What the model itself did in
- * another dialect is left to the encoders, which name it: words of ours in its mouth would be imitated.
- * @returns The very same turns where there is nothing to say; `dropped` names what could not be shown.
+ * Replaces each such part by its `instead`, or by a note that it was left out. Parts of the assistant stay: the encoders
+ * drop them by name, because a model would imitate a note in its own turn.
+ * @returns The same array if nothing changed; `dropped` names the parts that were left out.
  */
 export function showForeign(turns: Turn[], target: Dialect): { turns: Turn[]; dropped: string[] } {
   const dropped = new Set<string>();
@@ -35,6 +35,6 @@ export function showForeign(turns: Turn[], target: Dialect): { turns: Turn[]; dr
   return { turns: shown.every((turn, at) => turn === turns[at]) ? turns : shown, dropped: [...dropped] };
 }
 
-/** What a foreign part or tool calls itself, else what it is called here. */
+/** The `type` of a foreign part or tool, or a general name if it has none. */
 export const nameOf = ({ value }: { value: unknown }): string =>
   isObject(value) && typeof value.type === "string" ? value.type : "an unknown part";

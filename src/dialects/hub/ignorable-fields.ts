@@ -1,6 +1,6 @@
 /**
- * Members of one family's bags whose loss changes nothing for who asked in the other family's words: bookkeeping of the
- * wire, and marks for a cache that the other side keeps by itself. Every other lost member is named as dropped.
+ * Extras of one API family that clients do not miss when the upstream is of the other family: ids, statuses, and hints
+ * for a cache that the other family manages itself. All other extras that are lost are reported as dropped.
  */
 import type { Family } from "./conversation";
 

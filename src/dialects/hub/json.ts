@@ -1,4 +1,4 @@
-/** Reading unknown JSON: each reader gives the value or refuses it by its path, as `messages[2].content`. */
+/** Readers for unknown JSON. Each returns the value or throws a ProxyError with its path, for example `messages[2].content`. */
 import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "./conversation";
@@ -15,19 +15,19 @@ export function textAt(value: unknown, path: string): string {
   return typeof value === "string" ? value : refuse(path, "a string", value);
 }
 
-/** An array with something in it. */
+/** A non-empty array. */
 export function filledAt(value: unknown, path: string): unknown[] {
   const list = arrayAt(value, path);
   if (list.length > 0) return list;
   throw new ProxyError("invalid_request", `\`${path}\` is empty: there is nothing to answer.`, { param: path });
 }
 
-/** An array that may be left out: null and undefined mean an empty one. */
+/** An optional array: null and undefined mean an empty one. */
 export function listAt(value: unknown, path: string): unknown[] {
   return value == null ? [] : arrayAt(value, path);
 }
 
-/** Null and undefined mean "not said". */
+/** Null and undefined mean that the field is not set. */
 export function optionalText(value: unknown, path: string): string | undefined {
   return value == null ? undefined : textAt(value, path);
 }
@@ -52,38 +52,38 @@ export function optionalBoolean(value: unknown, path: string): boolean | undefin
   return typeof value === "boolean" ? value : refuse(path, "true or false", value);
 }
 
-/** A text from an upstream's reply: what is none is empty. */
+/** A string from an upstream's reply; anything else is read as an empty string. */
 export function textIn(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** A number from an upstream's reply: what is no sensible count is unknown. */
+/** A count from an upstream's reply; undefined if it is not a number of at least 0. */
 export function countIn(value: unknown): number | undefined {
   const count = numberIn(value);
   return count !== undefined && Number.isFinite(count) && count >= 0 ? count : undefined;
 }
 
-/** The object without the named members; undefined when nothing is left. */
-export function omit(object: JsonObject, known: ReadonlySet<string>): JsonObject | undefined {
+/** The object without these fields; undefined if nothing is left. */
+export function omit(object: JsonObject, fields: ReadonlySet<string>): JsonObject | undefined {
   let left: JsonObject | undefined;
   for (const key of Object.keys(object)) {
-    if (known.has(key)) continue;
+    if (fields.has(key)) continue;
     left ??= {};
     put(left, key, object[key]);
   }
   return left;
 }
 
-/** The object without its undefined members: what was not said is not written. */
+/** A copy of the object without its undefined fields. */
 export function omitUndefined<T extends object>(object: T): T {
-  const told: JsonObject = {};
-  // A copy, for an object that members were deleted from is slow ever after.
-  for (const [key, value] of Object.entries(object)) if (value !== undefined) put(told, key, value);
-  return told as T;
+  const defined: JsonObject = {};
+  // A copy, because an object from which fields were deleted stays slow.
+  for (const [key, value] of Object.entries(object)) if (value !== undefined) put(defined, key, value);
+  return defined as T;
 }
 
 function put(object: JsonObject, key: string, value: unknown): void {
-  // A plain assignment of `__proto__` would set the prototype instead of a member.
+  // A plain assignment of `__proto__` would set the prototype instead of a field.
   if (key === "__proto__")
     Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
   else object[key] = value;

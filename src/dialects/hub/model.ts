@@ -1,10 +1,10 @@
 import type { Dialect } from "./conversation";
 
-/** What a dialect needs to know of the model it writes a request for. Unknown limits are missing, never 0. */
+/** What a dialect needs to know about a model to write a request for it. Unknown limits are undefined, never 0. */
 export interface ModelFacts {
-  /** The only id the upstream understands. */
+  /** The id that the upstream knows. */
   id: string;
-  /** As the catalogue spells it: `Anthropic`, `OpenAI`, `Azure OpenAI`, `Google`, … */
+  /** As in the catalogue: `Anthropic`, `OpenAI`, `Azure OpenAI`, `Google`, … */
   vendor: string;
   dialects: Dialect[];
   limits: {
@@ -16,7 +16,7 @@ export interface ModelFacts {
     output?: number;
     /** Tokens of output when the reply is not streamed. */
     fullOutput?: number;
-    /** How many texts one embeddings request may hold. */
+    /** Maximum number of texts in one embeddings request. */
     inputs?: number;
     vision?: { imageBytes?: number; images?: number; mediaTypes?: string[] };
   };
@@ -25,11 +25,11 @@ export interface ModelFacts {
     parallelTools: boolean;
     vision: boolean;
     structuredOutputs: boolean;
-    /** The model may be told to decide itself how long to think. */
+    /** The model can decide by itself how long to think. */
     adaptiveThinking: boolean;
-    /** Tokens of thinking that may be asked for. */
+    /** The range of thinking tokens that a request may set. */
     thinkingBudget?: { min: number; max: number };
-    /** Effort words the model takes, weakest first; empty when it takes none. */
+    /** The effort values that the model accepts, weakest first. */
     efforts: string[];
   };
 }

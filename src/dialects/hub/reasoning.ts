@@ -1,9 +1,9 @@
-/** Two ways to say how hard to think, and the one table between them. */
+/** Converts between effort values and budgets of thinking tokens. */
 import { entryOf } from "../../json";
 import type { Reasoning } from "./conversation";
 import type { ModelFacts } from "./model";
 
-/** Effort words, weakest first, with the tokens of thinking each stands for. */
+/** The effort values, weakest first, with the thinking tokens that each stands for. */
 const budgets: Record<string, number> = {
   none: 0,
   minimal: 1024,
@@ -16,27 +16,27 @@ const budgets: Record<string, number> = {
 
 const scale = Object.keys(budgets);
 
-/** The word for "as long as it takes" where a number is wanted: what adaptive models do when they are told nothing. */
+/** The effort that stands for adaptive thinking where a budget is needed: the default of adaptive models. */
 const adaptiveEffort = "high";
 
 /**
- * The effort to ask this model for: the word said, or the one nearest to the budget said, as far as the model goes
- * (the nearest weaker word it lists, else its weakest). Undefined when nothing was said or the model takes no such words.
+ * The effort to send to this model: the requested one, or the one nearest to the requested budget. If the model does not
+ * accept it, the nearest weaker one that it accepts, else its weakest. Undefined if nothing was requested or none fits.
  */
 export function effortOf(reasoning: Reasoning | undefined, model: ModelFacts): string | undefined {
   const { efforts } = model.supports;
   const wanted = wantedEffort(reasoning);
   if (wanted === undefined || efforts.includes(wanted)) return wanted;
   if (!scale.includes(wanted)) return undefined;
-  // Little thinking asked for does not become none.
+  // A low effort must not become `none`.
   const weaker = efforts.filter((effort) => effort !== "none" && rank(effort) < rank(wanted));
   return weaker.at(-1) ?? efforts.find((effort) => rank(effort) > rank(wanted));
 }
 
 /**
- * The tokens of thinking to ask this model for: the number said, or the one the effort stands for, within the model's
- * bounds and below the tokens of the whole reply. Undefined when nothing was said, thinking is off, the model counts no
- * such tokens, or the reply leaves no room for its least thought.
+ * The thinking budget to send to this model: the requested one, or the one that the effort stands for, within the model's
+ * bounds and below `maxTokens`. Undefined if nothing was requested, thinking is disabled, the model has no budget, or
+ * `maxTokens` is too small for the model's minimum.
  */
 export function budgetOf(
   reasoning: Reasoning | undefined,
@@ -54,10 +54,10 @@ function wantedEffort(reasoning: Reasoning | undefined): string | undefined {
   if (reasoning?.disabled) return "none";
   if (reasoning?.effort !== undefined || reasoning?.budget === undefined) return reasoning?.effort;
   const { budget } = reasoning;
-  // A number never means more than `high`: 31,999 is some clients' everyday budget, the words above are a deliberate choice.
-  const words = scale.slice(scale.indexOf("minimal"), scale.indexOf("high") + 1);
+  // A budget never maps to more than `high`: some clients send 31,999 by default; `xhigh` and `max` are chosen on purpose.
+  const candidates = scale.slice(scale.indexOf("minimal"), scale.indexOf("high") + 1);
   const distance = (word: string) => Math.abs((budgets[word] ?? 0) - budget);
-  return words.reduce((nearest, word) => (distance(word) < distance(nearest) ? word : nearest));
+  return candidates.reduce((nearest, word) => (distance(word) < distance(nearest) ? word : nearest));
 }
 
 function wantedBudget(reasoning: Reasoning | undefined): number | undefined {

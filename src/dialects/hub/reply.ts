@@ -1,16 +1,16 @@
 /**
- * What a model answers, as events. Every decoder keeps this grammar, every encoder may lean on it:
+ * A reply as events. Every decoder writes them in this order, and every encoder may rely on it:
  *
  *     [ start ( block-start block-delta* block-end | usage )* ] ( finish | error )
  *
- * One block is open at a time. A full reply is the same events, come at once.
+ * One block is open at a time. A full reply is the same list of events.
  */
 import type { Dialect, Signature, WithExtras } from "./conversation";
 
 export type ReplyEvent =
   | { type: "start"; id: string; model: string }
   | { type: "block-start"; block: Block }
-  /** In all three dialects a delta is a piece of text: words, thinking, JSON of a call. */
+  /** A delta is text in all three dialects: text, thinking, or the JSON of a tool call. */
   | { type: "block-delta"; text: string }
   | ({ type: "block-end"; signature?: Signature } & WithExtras)
   /** Later numbers replace earlier ones. */
@@ -26,7 +26,7 @@ export type ReplyEvent =
 
 export interface ReplyError {
   type: "error";
-  /** A word a program can act on, for example `upstream_disconnected` or the upstream's own code. */
+  /** For programs, for example `upstream_disconnected` or the upstream's own code. */
   code: string;
   message: string;
 }
@@ -39,7 +39,7 @@ export type Block =
 
 export type StopReason = "stop" | "stop-sequence" | "length" | "tool-call" | "refusal" | "pause";
 
-/** Tokens of one exchange. `input` includes what was cached, `output` includes reasoning: encoders subtract where their dialect does. */
+/** Tokens of one request. `input` includes cached tokens, `output` includes reasoning; encoders subtract where needed. */
 export interface Usage {
   input: number;
   /** Part of `input` that was read from the cache. */
@@ -47,13 +47,13 @@ export interface Usage {
   /** Part of `input` that was written to the cache. */
   cacheWrite: number;
   output: number;
-  /** Part of `output` that was thinking. */
+  /** Part of `output` that was spent on thinking. */
   reasoning: number;
-  /** What the upstream says it charged, in billionths of an AI credit. */
+  /** The upstream's charge, in billionths of an AI credit. */
   nanoCredits: number;
 }
 
-/** The events' usage, later numbers over earlier ones; a number nobody told is missing, never 0. */
+/** The events' usage; later numbers replace earlier ones. A number that was not reported is undefined, never 0. */
 export function usageOf(events: Iterable<ReplyEvent>): Partial<Usage> {
   const total: Partial<Usage> = {};
   for (const event of events) if (event.type === "usage") Object.assign(total, event.usage);

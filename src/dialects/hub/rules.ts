@@ -1,25 +1,25 @@
-/** What an upstream refuses of a request, as a list of rules: each one a refusal, and what is sent instead. */
+/** Rules for what an upstream refuses in a request: each rule replaces one thing that is refused. */
 import type { RequestFixup } from "../codec";
 import type { JsonObject } from "./conversation";
 import { omitUndefined } from "./json";
 
-/** The top-level members to set, undefined for those to remove; no answer when the request is well as it is. */
+/** Returns the top-level fields to set (undefined: remove); returns undefined if nothing has to change. */
 export type Rule<Given extends unknown[]> = (body: JsonObject, ...given: Given) => JsonObject | undefined;
 
 export interface RuleResult {
-  /** As the upstream takes it. */
+  /** The request after all rules. */
   body: JsonObject;
-  /** What that changed: undefined members are those to remove. */
+  /** The top-level fields that changed; undefined ones are to be removed. */
   changes: JsonObject;
-  /** The names of the rules that had something to do. */
+  /** The names of the rules that changed something. */
   fixups: string[];
-  /** What was taken from who asked, or added. */
+  /** What the client asked for and did not get, or what was added. */
   notes: string[];
 }
 
 /**
- * Rules as one step, in the order of the table: each sees what those before it left.
- * @param notes What a rule took from who asked, or added; those that are missing change nothing for him.
+ * Applies the rules in the order of the table; each sees the result of those before it.
+ * @param notes What a rule removed or added, for the client to know. Rules without an entry change nothing for the client.
  */
 export function applyInOrder<Given extends unknown[]>(
   rules: Record<string, Rule<Given>>,
@@ -41,7 +41,7 @@ export function applyInOrder<Given extends unknown[]>(
   };
 }
 
-/** The same as the edits of a client's own text. */
+/** The result as edits of the client's JSON. */
 export function asFixup(before: JsonObject, { changes, fixups, notes }: RuleResult): RequestFixup {
   const remove = Object.keys(changes).filter((key) => changes[key] === undefined && key in before);
   return { set: omitUndefined(changes), remove, fixups, ...(notes.length > 0 ? { dropped: notes } : {}) };

@@ -1,6 +1,6 @@
 /**
- * Proofs that must find home. A model's signature can be read by its maker only; to a client of another dialect it is
- * packed into the one string that dialect has for a proof, and when the client sends it back it goes to its maker alone.
+ * Only the provider that issued a thinking signature can read it. For a client of another dialect it is packed into that
+ * dialect's signature string. When the client sends it back, it is unpacked and goes only to an upstream of its dialect.
  *
  *     dragoman.<dialect>.<base64url of the id, or nothing>.<value>
  */
@@ -8,7 +8,7 @@ import { type Dialect, dialects, type Signature } from "./conversation";
 
 const packedPrefix = "dragoman.";
 
-/** The signature as a client of `dialect` gets it: as it is when it is that dialect's own, packed otherwise. */
+/** The signature for a client of `dialect`: unchanged if it is of that dialect, packed otherwise. */
 export function packSignature(signature: Signature, dialect: Dialect): string {
   if (signature.dialect === dialect) return signature.value;
   const id = signature.id === undefined ? "" : Buffer.from(signature.id).toString("base64url");
@@ -17,13 +17,13 @@ export function packSignature(signature: Signature, dialect: Dialect): string {
 
 const packedForm = new RegExp(`^dragoman\\.(${dialects.join("|")})\\.([\\w-]*)\\.(.*)$`, "s");
 
-/** Whether a proof is one that we packed: it would mislead an upstream of the client's own dialect. */
+/** Whether dragoman packed this signature: an upstream of the client's own dialect would refuse it. */
 export const isPacked = (proof: unknown): boolean => typeof proof === "string" && packedForm.test(proof);
 
-/** The signature a client of `dialect` sent: a packed one is its maker's, any other is taken for the dialect's own. */
+/** The signature that a client of `dialect` sent; unless it is packed, it is taken to be of that dialect. */
 export function unpackSignature(text: string, dialect: Dialect, id?: string): Signature {
   const packed = packedForm.exec(text);
-  const maker = dialects.find((each) => each === packed?.[1]);
+  const maker = dialects.find((dialect) => dialect === packed?.[1]);
   if (!packed || !maker) return id === undefined ? { dialect, value: text } : { dialect, value: text, id };
   const [, , packedId = "", value = ""] = packed;
   return packedId === ""

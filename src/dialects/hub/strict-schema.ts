@@ -1,9 +1,9 @@
-/** Whether OpenAI can hold a reply to a schema. */
+/** Whether a schema fits OpenAI's structured outputs. */
 import { isObject } from "../../json";
 
 /**
- * A schema that `strict: true` takes: an object in which every object requires all its properties and allows no others,
- * built of the keywords that are known to be taken (OpenAI's guide to structured outputs, "Supported schemas").
+ * Whether `strict: true` accepts the schema: every object requires all its properties and allows no others, and only
+ * supported keywords are used (OpenAI's guide to structured outputs, "Supported schemas").
  */
 export const isStrict = (schema: unknown): boolean => isObject(schema) && schema.type === "object" && isHeld(schema);
 

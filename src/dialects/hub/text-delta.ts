@@ -1,58 +1,58 @@
 /**
- * Most frames of a stream differ from the one before in a single string: the next words. Such a frame need not be
- * parsed, only compared: what stands where the words stood is a JSON string, or the frame is no repeat.
+ * Most frames of a stream differ from the previous one in a single string: the delta's text. Such a frame is not parsed
+ * but compared with the previous one; what differs must be the inside of one JSON string.
  */
 import { parseSpelt } from "../../json";
 import { jsonOf, type SseFrame } from "../../net/sse";
 import type { JsonObject } from "./conversation";
 
-/** The one string that the next frames will spell differently, by the object that holds it. */
-export type TextLeaf = [holder: JsonObject, key: string];
+/** The one string that changes from frame to frame, by the object and key that hold it. */
+export type TextSlot = [holder: JsonObject, key: string];
 
 /**
- * The JSON of frame after frame; undefined for what is no JSON.
- * Repeats are one object, each time with other words in it: use it before the next frame is read.
+ * Reads the JSON of one frame after the other; undefined for a frame that is not JSON.
+ * Frames that differ only in the text return the same object, updated: use it before the next frame is read.
  */
-export function deltaReader(leafOf: (json: unknown) => TextLeaf | undefined): (frame: SseFrame) => unknown {
-  /** What stood before and behind the words of the last frame that was parsed. */
+export function deltaReader(findText: (json: unknown) => TextSlot | undefined): (frame: SseFrame) => unknown {
+  /** What surrounds the text in the last frame that was parsed. */
   let around: { before: string; after: string } | undefined;
-  /** An object of our own, once there was a repeat: nobody else's frame may change under its hands. */
-  let own: { json: unknown; leaf: TextLeaf } | undefined;
+  /** The object that is updated: a copy, so that the object returned for the parsed frame never changes. */
+  let own: { json: unknown; slot: TextSlot } | undefined;
 
   return (frame) => {
     const data = frame.data ?? "";
-    const words = around && wordsBetween(around, data);
-    if (words !== undefined) {
-      own ??= ownCopy(data, leafOf);
+    const text = around && textBetween(around, data);
+    if (text !== undefined) {
+      own ??= ownCopy(data, findText);
       if (own) {
-        own.leaf[0][own.leaf[1]] = words;
+        own.slot[0][own.slot[1]] = text;
         return own.json;
       }
     }
     const json = jsonOf(frame);
-    const leaf = leafOf(json);
-    around = leaf && surroundings(data, leaf);
+    const slot = findText(json);
+    around = slot && surroundings(data, slot);
     own = undefined;
     return json;
   };
 }
 
-function ownCopy(data: string, leafOf: (json: unknown) => TextLeaf | undefined) {
+function ownCopy(data: string, findText: (json: unknown) => TextSlot | undefined) {
   const json = parseSpelt(data);
-  const leaf = leafOf(json);
-  return leaf && { json, leaf };
+  const slot = findText(json);
+  return slot && { json, slot };
 }
 
-function surroundings(data: string, [holder, key]: TextLeaf) {
+function surroundings(data: string, [holder, key]: TextSlot) {
   const member = `${JSON.stringify(key)}:`;
   const serialized = member + JSON.stringify(holder[key]);
   const at = data.indexOf(serialized);
-  // There twice, or spelt unlike we would: which string the words are cannot be told.
+  // Found twice, or serialized differently: the text cannot be located.
   if (at === -1 || data.indexOf(serialized, at + 1) !== -1) return undefined;
   return { before: data.slice(0, at + member.length + 1), after: data.slice(at + serialized.length - 1) };
 }
 
-function wordsBetween({ before, after }: { before: string; after: string }, data: string): string | undefined {
+function textBetween({ before, after }: { before: string; after: string }, data: string): string | undefined {
   const [start, end] = [before.length, data.length - after.length];
   if (end < start || !data.startsWith(before) || !data.endsWith(after)) return undefined;
   for (let at = start; at < end; at++) {
@@ -62,10 +62,10 @@ function wordsBetween({ before, after }: { before: string; after: string }, data
   return data.slice(start, end);
 }
 
-/** The text of the inside of a JSON string; undefined when it is more than that. */
-function unescaped(words: string): string | undefined {
+/** Unescapes the inside of a JSON string; undefined if it is not one. */
+function unescaped(text: string): string | undefined {
   try {
-    return JSON.parse(`"${words}"`);
+    return JSON.parse(`"${text}"`);
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 /**
- * Tool schemas that upstreams refuse, and with them the whole request. Three shapes are known:
+ * Repairs tool schemas for which upstreams refuse the whole request. Three cases are known:
  *
  * - a `pattern` with Unicode classes (`\p{L}`): OpenAI's endpoints compile patterns, and "… is not a 'regex'"
  *   (BerriAI/litellm#40358);
@@ -12,7 +12,7 @@ import { isObject, isSameJson } from "../../json";
 import type { JsonObject } from "./conversation";
 import { omit } from "./json";
 
-/** Each leaves the very same schema where it has nothing to do. */
+/** Each returns the same object if nothing has to change. */
 const fixups: Record<SchemaFixup, (schema: JsonObject) => JsonObject> = {
   "schema-pattern": withoutUnicodePatterns,
   "schema-union": mergeRootUnion,
@@ -21,18 +21,18 @@ const fixups: Record<SchemaFixup, (schema: JsonObject) => JsonObject> = {
 
 export type SchemaFixup = "schema-pattern" | "schema-union" | "schema-type";
 
-/** What a fixup takes away; the others only say what was meant. */
+/** What a fixup removes; the other fixups lose nothing. */
 const taken: Partial<Record<SchemaFixup, string>> = { "schema-pattern": "pattern", "schema-union": "schema union" };
 
 export interface FittedSchema {
   schema: JsonObject;
-  /** The names of what was done, empty where the schema is the very same. */
+  /** The fixups that were applied; empty if the schema is unchanged. */
   fixups: SchemaFixup[];
-  /** What is lost by it, in words for the history. */
+  /** What was lost, for the history. */
   dropped: string[];
 }
 
-/** @param wanted Which of them to apply, in their own order. */
+/** @param wanted The fixups to apply, in this order. */
 export function fitSchema(schema: JsonObject, wanted: readonly SchemaFixup[]): FittedSchema {
   const fitted: FittedSchema = { schema, fixups: [], dropped: [] };
   for (const name of wanted) {
@@ -48,12 +48,12 @@ export function fitSchema(schema: JsonObject, wanted: readonly SchemaFixup[]): F
 
 // ── Patterns ──
 
-/** Keywords whose value is a schema, a list of schemas, or an object of schemas by names of the client's own. */
+/** Keywords whose value is a list of schemas, a map of schemas, or a schema. */
 const schemaLists = ["allOf", "anyOf", "oneOf", "prefixItems"];
 const schemaMaps = ["properties", "$defs", "definitions", "dependentSchemas"];
 const schemas = ["items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"];
 
-/** The keyword only, never a property that is called `pattern`. */
+/** Removes the keyword `pattern`, never a property of that name. */
 function withoutUnicodePatterns(schema: JsonObject): JsonObject {
   const changed: JsonObject = {};
   const visit = (value: unknown) => (isObject(value) ? withoutUnicodePatterns(value) : value);
@@ -65,15 +65,15 @@ function withoutUnicodePatterns(schema: JsonObject): JsonObject {
   for (const key of schemaMaps) {
     const value = schema[key];
     if (isObject(value)) {
-      const after = Object.fromEntries(Object.entries(value).map(([name, each]) => [name, visit(each)]));
-      if (Object.entries(value).some(([name, each]) => after[name] !== each)) changed[key] = after;
+      const after = Object.fromEntries(Object.entries(value).map(([name, item]) => [name, visit(item)]));
+      if (Object.entries(value).some(([name, item]) => after[name] !== item)) changed[key] = after;
     }
   }
   const patterns = schema.patternProperties;
   if (isObject(patterns)) {
     const kept = Object.entries(patterns).filter(([pattern]) => !isUnicode(pattern));
-    const after = Object.fromEntries(kept.map(([pattern, each]) => [pattern, visit(each)]));
-    if (Object.entries(patterns).some(([pattern, each]) => after[pattern] !== each)) changed.patternProperties = after;
+    const after = Object.fromEntries(kept.map(([pattern, item]) => [pattern, visit(item)]));
+    if (Object.entries(patterns).some(([pattern, item]) => after[pattern] !== item)) changed.patternProperties = after;
   }
   const plain = isUnicode(schema.pattern) ? (omit(schema, patternAlone) ?? {}) : schema;
   return Object.keys(changed).length > 0 ? { ...plain, ...changed } : plain;
@@ -85,21 +85,21 @@ const isUnicode = (pattern: unknown): boolean =>
   typeof pattern === "string" && /(?<!\\)(?:\\\\)*\\[pP]\{/.test(pattern);
 
 const sameOr = (before: unknown[], after: unknown[]): unknown[] =>
-  after.every((each, at) => each === before[at]) ? before : after;
+  after.every((item, at) => item === before[at]) ? before : after;
 
 // ── Root ──
 
 const unions = ["allOf", "anyOf", "oneOf"] as const;
 const notAtRoot = new Set<string>([...unions, "enum", "not"]);
 
-/** All branches' properties, of which only those are required that every branch requires (of `allOf`: any). */
+/** Merges the properties of all branches. Required are those that every branch requires (for `allOf`: any branch). */
 function mergeRootUnion(schema: JsonObject): JsonObject {
   if (!Object.keys(schema).some((key) => notAtRoot.has(key))) return schema;
   const properties: JsonObject = {};
   const required = new Set<string>();
   const add = (branch: JsonObject) => {
-    for (const [name, each] of Object.entries(isObject(branch.properties) ? branch.properties : {}))
-      put(properties, name, either(Object.hasOwn(properties, name) ? properties[name] : undefined, each));
+    for (const [name, item] of Object.entries(isObject(branch.properties) ? branch.properties : {}))
+      put(properties, name, either(Object.hasOwn(properties, name) ? properties[name] : undefined, item));
   };
   add(schema);
   for (const name of namesIn(schema.required)) required.add(name);
@@ -115,22 +115,22 @@ function mergeRootUnion(schema: JsonObject): JsonObject {
   return { ...plain, type: "object", properties, ...(required.size > 0 ? { required: [...required] } : {}) };
 }
 
-/** Levels of unions within unions and references that are followed. */
+/** How many levels of nested unions and references are followed. */
 const branchDepth = 8;
 
-/** A branch as one object: its reference followed, its own unions merged. */
+/** A branch with its reference followed and its own unions merged. */
 function resolved(branch: unknown, root: JsonObject, depth: number): unknown {
   if (!isObject(branch) || depth === 0) return branch;
   if (typeof branch.$ref === "string") return resolved(pointed(root, branch.$ref), root, depth - 1);
   const nested = Object.fromEntries(
     unions.flatMap((key) =>
-      Array.isArray(branch[key]) ? [[key, branch[key].map((each) => resolved(each, root, depth - 1))]] : [],
+      Array.isArray(branch[key]) ? [[key, branch[key].map((item) => resolved(item, root, depth - 1))]] : [],
     ),
   );
   return Object.keys(nested).length > 0 ? mergeRootUnion({ ...branch, ...nested }) : branch;
 }
 
-/** What `#/$defs/Name` names. */
+/** The schema that a reference like `#/$defs/Name` points to. */
 function pointed(root: JsonObject, reference: string): unknown {
   if (!reference.startsWith("#/")) return undefined;
   let at: unknown = root;
@@ -141,29 +141,29 @@ function pointed(root: JsonObject, reference: string): unknown {
   return at;
 }
 
-/** A branch that can be a tool's input: `{"type": "null"}` is none. */
+/** Whether a branch can be a tool's input; `{"type": "null"}` cannot. */
 const isInput = (branch: unknown): branch is JsonObject =>
   isObject(branch) && (branch.type == null || branch.type === "object" || isObject(branch.properties));
 
-/** What one property may be, by two branches. */
+/** The schema of a property that occurs in two branches. */
 function either(one: unknown, other: unknown): unknown {
   if (one === undefined || isSameJson(one, other)) return other;
   const isOurs = isObject(one) && Array.isArray(one.anyOf) && Object.keys(one).length === 1;
-  const known: unknown[] = isOurs && Array.isArray(one.anyOf) ? one.anyOf : [one];
-  return known.some((each) => isSameJson(each, other)) ? one : { anyOf: [...known, other] };
+  const alternatives: unknown[] = isOurs && Array.isArray(one.anyOf) ? one.anyOf : [one];
+  return alternatives.some((item) => isSameJson(item, other)) ? one : { anyOf: [...alternatives, other] };
 }
 
 const namesIn = (required: unknown): string[] =>
   Array.isArray(required) ? required.filter((name) => typeof name === "string") : [];
 
-/** A tool's input is an object, whether its schema says so or not. */
+/** A tool's input is always an object, even if its schema does not say so. */
 function withRootType(schema: JsonObject): JsonObject {
   const { type } = schema;
   const mayBeObject = type == null || (Array.isArray(type) && type.includes("object"));
   return mayBeObject ? { ...schema, type: "object" } : schema;
 }
 
-/** A plain assignment of `__proto__` would set the prototype instead of a member. */
+/** A plain assignment of `__proto__` would set the prototype instead of a field. */
 function put(object: JsonObject, key: string, value: unknown): void {
   Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
 }

@@ -1,17 +1,17 @@
-/** Tools as every upstream of a dialect takes them: each said once, with a schema that is not refused. */
+/** Adapts tools to what every upstream of a dialect accepts: no duplicates, and schemas that are not refused. */
 import { ProxyError } from "../../errors";
 import { isObject, isSameJson } from "../../json";
 import type { Conversation, Dialect, ForeignTool, JsonObject, Tool } from "./conversation";
 import { fitSchema, type SchemaFixup } from "./tool-schema";
 
-/** Whose endpoints refuse what: OpenAI's compile patterns. */
+/** The schema fixups of each dialect; only OpenAI's endpoints compile patterns. */
 const schemaFixups: Record<Dialect, readonly SchemaFixup[]> = {
   chat: ["schema-pattern", "schema-union", "schema-type"],
   responses: ["schema-pattern", "schema-union", "schema-type"],
   messages: ["schema-union", "schema-type"],
 };
 
-/** @returns The very same tools where nothing had to change. */
+/** @returns The same array if nothing had to change. */
 export function fitTools(tools: Tool[], target: Dialect): { tools: Tool[]; fixups: string[]; dropped: string[] } {
   const fixups = new Set<string>();
   const dropped = new Set<string>();
@@ -22,7 +22,7 @@ export function fitTools(tools: Tool[], target: Dialect): { tools: Tool[]; fixup
     for (const name of applied) fixups.add(name);
     for (const name of lost) dropped.add(name);
     const { strict, ...plain } = tool;
-    // What a schema is held to, its merged form may not allow.
+    // A merged schema may not meet the conditions of `strict`.
     const isLooser = strict && applied.includes("schema-union");
     if (isLooser) dropped.add("strict");
     return isLooser || strict === undefined ? { ...plain, schema } : { ...plain, schema, strict };
@@ -32,8 +32,8 @@ export function fitTools(tools: Tool[], target: Dialect): { tools: Tool[]; fixup
 }
 
 /**
- * For an upstream that has no word for a choice among some of the tools: the others are left out.
- * @throws ProxyError `invalid_request` where one must be called and none is left.
+ * For an upstream without `allowed_tools`: removes the tools that are not allowed.
+ * @throws ProxyError `invalid_request` if a tool must be called and none is left.
  */
 export function onlyAllowed(conversation: Conversation): Conversation {
   const { allowedTools, ...others } = conversation;
@@ -50,32 +50,32 @@ export function onlyAllowed(conversation: Conversation): Conversation {
   return { ...others, tools };
 }
 
-/** A choice names a tool of the service's own by its type, and by a label where there are several. */
+/** A choice refers to a tool of the provider by its type, and by a label if there are several. */
 function isMeant({ value }: ForeignTool, tool: Tool): boolean {
   const own = tool.kind === "foreign" ? tool.value : undefined;
   return isObject(value) && isObject(own) && Object.keys(value).every((key) => isSameJson(value[key], own[key]));
 }
 
-/** What a retry changes of a refused request's tools. */
+/** What a retry changes in the tools of a refused request. */
 export interface FittedWire {
-  /** Top-level members to set. */
+  /** Top-level fields to set. */
   set: JsonObject;
   fixups: string[];
   dropped: string[];
 }
 
 /**
- * The same for a request of the dialect's own, whose schema was refused.
- * @param each Goes through the tools' schemas and gives the members to set, undefined where none has changed.
- * @returns Undefined where there is nothing to mend.
+ * Repairs the schemas of a request that is already in the dialect's JSON and was refused.
+ * @param mapSchemas Applies the repair to each tool's schema; returns the fields to set, undefined if none changed.
+ * @returns Undefined if there is nothing to repair.
  */
 export function fitWire(
   target: Dialect,
-  each: (fit: (schema: unknown) => unknown) => JsonObject | undefined,
+  mapSchemas: (fit: (schema: unknown) => unknown) => JsonObject | undefined,
 ): FittedWire | undefined {
   const fixups = new Set<string>();
   const dropped = new Set<string>();
-  const set = each((schema) => {
+  const set = mapSchemas((schema) => {
     if (!isObject(schema)) return schema;
     const fitted = fitSchema(schema, schemaFixups[target]);
     for (const name of fitted.fixups) fixups.add(name);
@@ -85,15 +85,15 @@ export function fitWire(
   return set && { set, fixups: [...fixups], dropped: [...dropped] };
 }
 
-/** A tool that is said again word for word is one tool: "Tool names must be unique." */
+/** Removes identical duplicates, which Anthropic refuses: "Tool names must be unique." */
 function oneEach(tools: Tool[], target: Dialect, fixups: Set<string>): Tool[] {
-  const known = new Map<string, Tool>();
+  const first = new Map<string, Tool>();
   const isAgain = (tool: Tool): boolean => {
     if (tool.kind === "foreign") return false;
-    const said = known.get(tool.name);
-    if (!said) known.set(tool.name, tool);
-    // Where tools can be brought along in the middle they may be said again.
-    return said !== undefined ? isSameJson(said, tool) : tool.isRepeated === true && target !== "responses";
+    const earlier = first.get(tool.name);
+    if (!earlier) first.set(tool.name, tool);
+    // In the responses dialect an `additional_tools` item may repeat a tool.
+    return earlier !== undefined ? isSameJson(earlier, tool) : tool.isRepeated === true && target !== "responses";
   };
   return tools.filter((tool) => {
     const again = isAgain(tool);

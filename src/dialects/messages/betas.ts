@@ -32,13 +32,16 @@ export function betasFor(
   model: ModelFacts,
 ): { betas: string[]; added: string[] } {
   const wanted = (clientHeader ?? "").split(",").map((value) => value.trim());
-  const asked = [...new Set(wanted.filter((value) => supported.has(value)))];
+  const requested = [...new Set(wanted.filter((value) => supported.has(value)))];
   const thinking = isObject(body.thinking) ? body.thinking : {};
   // Adaptive thinking is interleaved by itself.
-  const kept = thinking.type === "adaptive" ? asked.filter((value) => value !== beta.interleavedThinking) : asked;
-  const silent = wanted.every((value) => value === "");
+  const kept =
+    thinking.type === "adaptive" ? requested.filter((value) => value !== beta.interleavedThinking) : requested;
+  const isHeaderEmpty = wanted.every((value) => value === "");
   const needed = [
-    ...(silent && thinking.budget_tokens != null && !model.supports.adaptiveThinking ? [beta.interleavedThinking] : []),
+    ...(isHeaderEmpty && thinking.budget_tokens != null && !model.supports.adaptiveThinking
+      ? [beta.interleavedThinking]
+      : []),
     ...(body.context_management != null ? [beta.contextManagement] : []),
     ...(usesToolSearch(body) ? [beta.advancedToolUse] : []),
   ];

@@ -35,7 +35,10 @@ export function errorIn(value: unknown): ReplyError | undefined {
 
 /** The last event of a stream that broke. */
 export function errorFrame({ code, message }: ReplyError): SseFrame {
-  return jsonFrame({ type: "error", error: { type: errorTypeOf(code), message: inOurWords(message, code) } }, "error");
+  return jsonFrame(
+    { type: "error", error: { type: errorTypeOf(code), message: withPromptLimit(message, code) } },
+    "error",
+  );
 }
 
 function errorTypeOf(code: string): string {
@@ -62,15 +65,15 @@ export function encodeError(error: ProxyError, requestId: string): JsonObject {
   const type = error.status === 529 ? "overloaded_error" : kinds[error.kind].anthropic;
   return {
     type: "error",
-    error: { type, message: inOurWords(error.message, error.details.code) },
+    error: { type, message: withPromptLimit(error.message, error.details.code) },
     request_id: requestId,
   };
 }
 
 /** What others say of a prompt that is too long, in the words that make clients shorten it and go on. */
-function inOurWords(message: string, code: string | undefined): string {
-  for (const words of tooLong) {
-    const { tokens, limit } = words.exec(message.slice(0, 2000))?.groups ?? {};
+function withPromptLimit(message: string, code: string | undefined): string {
+  for (const pattern of tooLong) {
+    const { tokens, limit } = pattern.exec(message.slice(0, 2000))?.groups ?? {};
     if (tokens !== undefined) return `prompt is too long: ${tokens} tokens > ${limit} maximum`;
   }
   return code !== "context_length_exceeded" || /prompt is too long/i.test(message)

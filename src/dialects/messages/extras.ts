@@ -2,7 +2,7 @@
 
 import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
-import { chatWords, sharedWords } from "../hub/chat-words";
+import { chatExtras, sharedExtras } from "../hub/chat-extras";
 import type { Conversation, JsonObject, WithExtras } from "../hub/conversation";
 import { ignorableFields } from "../hub/ignorable-fields";
 import { omit } from "../hub/json";
@@ -21,23 +21,23 @@ export function asExtras(...extrasList: (JsonObject | undefined)[]): WithExtras 
 }
 
 /** The object's members the hub has no field for, under their path. */
-export function nestedExtras(nest: Nest, object: JsonObject, known: ReadonlySet<string>): JsonObject | undefined {
-  const left = omit(object, known);
+export function nestedExtras(nest: Nest, object: JsonObject, knownFields: ReadonlySet<string>): JsonObject | undefined {
+  const left = omit(object, knownFields);
   return left && merged(Object.entries(left).map(([key, value]) => ({ [`${nest}.${key}`]: value })));
 }
 
 /** Cache mark and bag of a part or tool. */
 export function withCacheMark(
   holder: JsonObject,
-  known: ReadonlySet<string>,
+  knownFields: ReadonlySet<string>,
   ...extrasList: (JsonObject | undefined)[]
 ): WithExtras & { cache?: true } {
   const control = holder.cache_control;
-  if (!isObject(control)) return asExtras(omit(holder, known), ...extrasList);
+  if (!isObject(control)) return asExtras(omit(holder, knownFields), ...extrasList);
   const plain = control.type === "ephemeral" ? ephemeralOnly : nothing;
   return {
     cache: true,
-    ...asExtras(omit(holder, known), ...extrasList, nestedExtras("cache_control", control, plain)),
+    ...asExtras(omit(holder, knownFields), ...extrasList, nestedExtras("cache_control", control, plain)),
   };
 }
 
@@ -53,14 +53,14 @@ export function restoreCacheMark(object: JsonObject, holder: WithExtras & { cach
 /** The object with the members of its bag where they came from. It is changed in place. */
 export function restoreExtras(object: JsonObject, extras: JsonObject | undefined): JsonObject {
   for (const [key, value] of Object.entries(extras ?? {})) {
-    const nest = nests.find((each) => key.startsWith(`${each}.`));
-    if (nest) place(object, nest.split("."), key.slice(nest.length + 1), value);
+    const nest = nests.find((prefix) => key.startsWith(`${prefix}.`));
+    if (nest) setAt(object, nest.split("."), key.slice(nest.length + 1), value);
     else set(object, key, value);
   }
   return object;
 }
 
-function place(object: JsonObject, path: string[], key: string, value: unknown): void {
+function setAt(object: JsonObject, path: string[], key: string, value: unknown): void {
   const [step, ...further] = path;
   if (step === undefined) {
     set(object, key, value);
@@ -70,7 +70,7 @@ function place(object: JsonObject, path: string[], key: string, value: unknown):
   if (!isObject(object[step]) && step !== "output_config") return;
   const inner = isObject(object[step]) ? { ...object[step] } : {};
   object[step] = inner;
-  place(inner, further, key, value);
+  setAt(inner, further, key, value);
 }
 
 function merged(extrasList: (JsonObject | undefined)[]): JsonObject {
@@ -79,7 +79,7 @@ function merged(extrasList: (JsonObject | undefined)[]): JsonObject {
   return all;
 }
 
-/** A plain assignment of `__proto__` would set the prototype instead of a member. */
+/** A plain assignment of `__proto__` would set the prototype instead of a field. */
 function set(object: JsonObject, key: string, value: unknown): void {
   Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
 }
@@ -108,7 +108,7 @@ export function refuseEssential(conversation: Conversation): void {
 /** Names what of the other bag is lost. */
 export function dropExtras(holder: WithExtras, dropped: Set<string>): void {
   const openai = holder.extras?.openai ?? {};
-  const extras = { ...sharedWords(openai), ...chatWords(openai) };
+  const extras = { ...sharedExtras(openai), ...chatExtras(openai) };
   for (const key of Object.keys(extras))
     if (extras[key] != null && !ignorableFields.openai.has(key) && !Object.hasOwn(essential, key)) dropped.add(key);
 }

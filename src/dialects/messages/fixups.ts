@@ -38,53 +38,53 @@ export function fixRequest(body: JsonObject, model: ModelFacts): RequestFixup {
 /** Thinking may be bound to the account that made it; the words and the calls are everybody's. */
 export const repairRequest = (body: JsonObject): JsonObject => forgetThinking(body);
 
-export function fixReply(body: JsonObject, asked: ReplyContext): { body: JsonObject; fixups: string[] } {
+export function fixReply(body: JsonObject, context: ReplyContext): { body: JsonObject; fixups: string[] } {
   const fixups = new Set<string>();
-  const tell = (name: string) => void fixups.add(name);
-  const fixed = fixMessage(withoutCopilot(body, tell), tell);
-  if (typeof fixed.model !== "string" || fixed.model === asked.model) return { body: fixed, fixups: [...fixups] };
-  return { body: { ...fixed, model: asked.model }, fixups: [...fixups, "model-name"] };
+  const report = (name: string) => void fixups.add(name);
+  const fixed = fixMessage(withoutCopilot(body, report), report);
+  if (typeof fixed.model !== "string" || fixed.model === context.model) return { body: fixed, fixups: [...fixups] };
+  return { body: { ...fixed, model: context.model }, fixups: [...fixups, "model-name"] };
 }
 
 export const fixStream =
-  (asked: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame> =>
+  (context: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame> =>
   (next): ClientSink<SseFrame> => {
-    const tell = dedupe(onFixup);
-    let open: { index: unknown; isWords: boolean } | undefined;
+    const report = dedupe(onFixup);
+    let open: { index: unknown; isText: boolean } | undefined;
     let ended = false;
 
     const fail = (error: ReplyError) => {
       if (ended) return;
       ended = true;
       // Half a call must not look like a whole one.
-      if (open?.isWords) next.push(jsonFrame({ type: "content_block_stop", index: open.index }, "content_block_stop"));
+      if (open?.isText) next.push(jsonFrame({ type: "content_block_stop", index: open.index }, "content_block_stop"));
       next.push(errorFrame(error));
     };
 
     const pass = (frame: SseFrame, event: JsonObject) => {
       const type = textIn(event.type ?? frame.event);
-      const whole = fixEvent(event.type === undefined ? { type, ...event } : event, tell);
-      const respelt = whole === event ? frame.data : JSON.stringify(whole);
-      const data = named(respelt ?? "", whole.message, asked, tell);
-      if (frame.event !== type) tell("event-name");
+      const fixedEvent = fixEvent(event.type === undefined ? { type, ...event } : event, report);
+      const serialized = fixedEvent === event ? frame.data : JSON.stringify(fixedEvent);
+      const data = withModelName(serialized ?? "", fixedEvent.message, context, report);
+      if (frame.event !== type) report("event-name");
       next.push(frame.event === type && data === frame.data ? frame : { event: type, data });
     };
 
     return {
       push(frame) {
-        if (ended) return frame.data === undefined ? undefined : tell("foreign-event");
+        if (ended) return frame.data === undefined ? undefined : report("foreign-event");
         if (frame.data === undefined || isPlainDelta(frame)) return next.push(frame);
-        if (frame.data === "" || frame.data === "[DONE]") return tell("foreign-event");
+        if (frame.data === "" || frame.data === "[DONE]") return report("foreign-event");
         const event = jsonOf(frame);
         if (!isObject(event)) return fail(invalidEvent);
         const failure = errorIn(event);
         if (failure && !isProperError(event)) {
-          tell("error-event");
+          report("error-event");
           return fail(failure);
         }
         const type = event.type ?? frame.event;
-        if (!eventTypes.has(type)) return tell("foreign-event");
-        if (type === "content_block_start") open = { index: event.index, isWords: isWords(event.content_block) };
+        if (!eventTypes.has(type)) return report("foreign-event");
+        if (type === "content_block_start") open = { index: event.index, isText: isText(event.content_block) };
         if (type === "content_block_stop") open = undefined;
         pass(frame, event);
         ended = type === "message_stop" || type === "error";
@@ -119,43 +119,43 @@ function isPlainDelta({ event, data }: SseFrame): boolean {
 const plainDelta =
   /^\{"type":"content_block_delta","index":\d+,"delta":\{"type":"\w+","\w+":"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"\}\}\s*$/;
 
-function fixEvent(event: JsonObject, tell: (name: string) => void): JsonObject {
-  const plain = withoutCopilot(event, tell);
-  if (plain.type === "message_delta") return withUsage(plain, { output_tokens: 0 }, tell);
+function fixEvent(event: JsonObject, report: (name: string) => void): JsonObject {
+  const plain = withoutCopilot(event, report);
+  if (plain.type === "message_delta") return withUsage(plain, { output_tokens: 0 }, report);
   if (plain.type !== "message_start" || !isObject(plain.message)) return plain;
-  const message = fixMessage(withoutCopilot(plain.message, tell), tell);
+  const message = fixMessage(withoutCopilot(plain.message, report), report);
   return message === plain.message ? plain : { ...plain, message };
 }
 
-const fixMessage = (message: JsonObject, tell: (name: string) => void): JsonObject =>
-  withUsage(message, { input_tokens: 0, output_tokens: 0 }, tell);
+const fixMessage = (message: JsonObject, report: (name: string) => void): JsonObject =>
+  withUsage(message, { input_tokens: 0, output_tokens: 0 }, report);
 
 /** Strict clients die without the numbers, even if nobody knows them. */
-function withUsage(holder: JsonObject, unknown: JsonObject, tell: (name: string) => void): JsonObject {
+function withUsage(holder: JsonObject, unknown: JsonObject, report: (name: string) => void): JsonObject {
   if (isObject(holder.usage)) return holder;
-  tell("usage-field");
+  report("usage-field");
   return { ...holder, usage: unknown };
 }
 
 /** Copilot's own members, which strict clients do not expect. */
-function withoutCopilot(object: JsonObject, tell: (name: string) => void): JsonObject {
+function withoutCopilot(object: JsonObject, report: (name: string) => void): JsonObject {
   const own = Object.keys(object).filter((key) => key.startsWith("copilot_"));
   if (own.length === 0) return object;
-  tell("copilot-fields");
+  report("copilot-fields");
   return omit(object, new Set(own)) ?? {};
 }
 
 /** The message with the model's name the client knows: in the text, where quotes in content are escaped and cannot match. */
-function named(data: string, message: unknown, asked: ReplyContext, tell: (name: string) => void): string {
-  if (!isObject(message) || typeof message.model !== "string" || message.model === asked.model) return data;
-  tell("model-name");
+function withModelName(data: string, message: unknown, context: ReplyContext, report: (name: string) => void): string {
+  if (!isObject(message) || typeof message.model !== "string" || message.model === context.model) return data;
+  report("model-name");
   const serialized = `"model":${JSON.stringify(message.model)}`;
   const text = data.includes(serialized) ? data : JSON.stringify(parseSpelt(data));
-  return text.replace(serialized, () => `"model":${JSON.stringify(asked.model)}`);
+  return text.replace(serialized, () => `"model":${JSON.stringify(context.model)}`);
 }
 
 /** An error in Anthropic's form, which goes on as it is. */
 const isProperError = ({ type, error }: JsonObject): boolean =>
   type === "error" && isObject(error) && typeof error.type === "string" && typeof error.message === "string";
 
-const isWords = (block: unknown): boolean => isObject(block) && (block.type === "text" || block.type === "thinking");
+const isText = (block: unknown): boolean => isObject(block) && (block.type === "text" || block.type === "thinking");

@@ -25,7 +25,7 @@ export function cacheInToolResult(body: JsonObject): JsonObject | undefined {
     const inner = block.type === "tool_result" ? objectsIn(block.content) : [];
     const mark = inner.findLast(({ cache_control }) => cache_control)?.cache_control;
     if (!mark) return block;
-    const content = inner.map((each) => without(each, ["cache_control"]));
+    const content = inner.map((block) => without(block, ["cache_control"]));
     return { ...block, content, cache_control: block.cache_control ?? mark };
   });
 }

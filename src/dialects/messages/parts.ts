@@ -19,7 +19,7 @@ import { dropExtras, keySet, kindOfPart, nestedExtras, restoreCacheMark, withCac
 
 // ── Wire facts ──
 
-const known = {
+const knownFields = {
   text: keySet("type text cache_control"),
   source: keySet("type media_type data url"),
   image: keySet("type source cache_control"),
@@ -63,12 +63,12 @@ const partDecoders = new Map<string, (block: JsonObject, path: string) => Part |
 ]);
 
 function decodeText(block: JsonObject, path: string): TextPart {
-  return { kind: "text", text: textAt(block.text, `${path}.text`), ...withCacheMark(block, known.text) };
+  return { kind: "text", text: textAt(block.text, `${path}.text`), ...withCacheMark(block, knownFields.text) };
 }
 
 function decodeImage(block: JsonObject, path: string): ImagePart | undefined {
   const source = objectAt(block.source, `${path}.source`);
-  const meta = withCacheMark(block, known.image, nestedExtras("source", source, known.source));
+  const meta = withCacheMark(block, knownFields.image, nestedExtras("source", source, knownFields.source));
   if (source.type === "url")
     return { kind: "image", source: { url: textAt(source.url, `${path}.source.url`) }, ...meta };
   if (source.type !== "base64") return undefined;
@@ -78,13 +78,13 @@ function decodeImage(block: JsonObject, path: string): ImagePart | undefined {
 /** A PDF is a file; a document of plain text is a text, one with a title or of blocks is said in words elsewhere. */
 function decodeDocument(block: JsonObject, path: string): FilePart | FileLinkPart | TextPart | ForeignPart | undefined {
   const source = objectAt(block.source, `${path}.source`);
-  const inner = nestedExtras("source", source, known.source);
+  const inner = nestedExtras("source", source, knownFields.source);
   const title = optionalText(block.title, `${path}.title`);
   const heading = [title && `Document: ${title}`, optionalText(block.context, `${path}.context`)];
   if (source.type === "text") {
     const text = textAt(source.data, `${path}.source.data`);
     if (heading.some((line) => line)) return inWords(block, heading, [{ kind: "text", text }]);
-    return { kind: "text", text, ...withCacheMark(block, known.textDocument, inner) };
+    return { kind: "text", text, ...withCacheMark(block, knownFields.textDocument, inner) };
   }
   if (source.type === "content")
     return inWords(block, heading, decodeContent(source.content, `${path}.source.content`));
@@ -94,11 +94,11 @@ function decodeDocument(block: JsonObject, path: string): FilePart | FileLinkPar
       kind: "file-link",
       ...(title === undefined ? {} : { name: title }),
       url,
-      ...withCacheMark(block, known.file, inner),
+      ...withCacheMark(block, knownFields.file, inner),
     };
   }
   if (source.type !== "base64") return undefined;
-  return { kind: "file", name: title, ...base64Of(source, path), ...withCacheMark(block, known.file, inner) };
+  return { kind: "file", name: title, ...base64Of(source, path), ...withCacheMark(block, knownFields.file, inner) };
 }
 
 /** What a search of the client's own found: its texts, and where they are from. */
@@ -137,7 +137,7 @@ function decodeThinking(block: JsonObject, path: string): ThinkingPart {
     kind: "thinking",
     text: optionalText(block.thinking, `${path}.thinking`) ?? "",
     ...(proof ? { signature: unpackSignature(proof, "messages") } : {}),
-    ...withCacheMark(block, known.thinkingBlock),
+    ...withCacheMark(block, knownFields.thinkingBlock),
   };
 }
 
@@ -145,7 +145,7 @@ function decodeThinking(block: JsonObject, path: string): ThinkingPart {
 function decodeRedacted(block: JsonObject, path: string): ThinkingPart {
   const signature = unpackSignature(textAt(block.data, `${path}.data`), "messages");
   const own = signature.dialect === "messages";
-  return { kind: "thinking", text: "", signature, ...(own ? withCacheMark(block, known.redactedBlock) : {}) };
+  return { kind: "thinking", text: "", signature, ...(own ? withCacheMark(block, knownFields.redactedBlock) : {}) };
 }
 
 function decodeToolUse(block: JsonObject, path: string): ToolCallPart {
@@ -154,7 +154,7 @@ function decodeToolUse(block: JsonObject, path: string): ToolCallPart {
     id: textAt(block.id, `${path}.id`),
     name: textAt(block.name, `${path}.name`),
     input: JSON.stringify(block.input ?? {}),
-    ...withCacheMark(block, known.toolUse),
+    ...withCacheMark(block, knownFields.toolUse),
   };
 }
 
@@ -165,7 +165,7 @@ function decodeToolResult(block: JsonObject, path: string): ToolResultPart {
     id: textAt(block.tool_use_id, `${path}.tool_use_id`),
     parts: decodeContent(block.content, `${path}.content`),
     ...(failed ? { failed } : {}),
-    ...withCacheMark(block, known.toolResult),
+    ...withCacheMark(block, knownFields.toolResult),
   };
 }
 

@@ -16,7 +16,7 @@ import { decodeUsage, encodeUsage } from "./usage";
 
 // ── Wire facts ──
 
-const known = {
+const knownFields = {
   text: new Set(["type", "text", "citations"]),
   thinking: new Set(["type", "thinking", "signature"]),
   redactedThinking: new Set(["data"]),
@@ -35,7 +35,7 @@ const stopReasons = new Map<unknown, StopReason>([
   ["pause_turn", "pause"],
 ]);
 
-const stopWords: Record<StopReason, string> = {
+const stopReasonNames: Record<StopReason, string> = {
   stop: "end_turn",
   "stop-sequence": "stop_sequence",
   length: "max_tokens",
@@ -44,7 +44,7 @@ const stopWords: Record<StopReason, string> = {
   pause: "pause_turn",
 };
 
-const wordsOf: Record<Block["kind"], string | undefined> = {
+const deltaTypes: Record<Block["kind"], string | undefined> = {
   text: "text_delta",
   thinking: "thinking_delta",
   "tool-call": "input_json_delta",
@@ -52,7 +52,7 @@ const wordsOf: Record<Block["kind"], string | undefined> = {
 };
 
 /** The member of a delta that holds its words. */
-const memberOf = new Map<unknown, string>([
+const textFieldOf = new Map<unknown, string>([
   ["text_delta", "text"],
   ["thinking_delta", "thinking"],
   ["input_json_delta", "partial_json"],
@@ -104,25 +104,25 @@ function readBlock(value: JsonObject): ReadBlock {
       const citations =
         Array.isArray(value.citations) && value.citations.length > 0 ? { citations: value.citations } : undefined;
       return {
-        block: { kind: "text", ...asExtras(omit(value, known.text)) },
+        block: { kind: "text", ...asExtras(omit(value, knownFields.text)) },
         text: textIn(value.text),
         end: asExtras(citations),
       };
     }
     case "thinking":
       return {
-        block: { kind: "thinking", ...asExtras(omit(value, known.thinking)) },
+        block: { kind: "thinking", ...asExtras(omit(value, knownFields.thinking)) },
         text: textIn(value.thinking),
         end: signed(value.signature),
       };
     case "redacted_thinking":
       return {
-        block: { kind: "thinking", ...asExtras(omit(value, known.redactedThinking)) },
+        block: { kind: "thinking", ...asExtras(omit(value, knownFields.redactedThinking)) },
         text: "",
         end: signed(value.data),
       };
     case "tool_use": {
-      const call = { id: textIn(value.id), name: textIn(value.name), ...asExtras(omit(value, known.toolUse)) };
+      const call = { id: textIn(value.id), name: textIn(value.name), ...asExtras(omit(value, knownFields.toolUse)) };
       return { block: { kind: "tool-call", ...call }, text: JSON.stringify(value.input ?? {}), end: {} };
     }
     default:
@@ -137,15 +137,15 @@ const signed = (proof: unknown): { signature?: Signature } =>
 interface OpenBlock extends ReadBlock {
   index: number | undefined;
   /** What its next words are called; undefined for a foreign block, which goes on whole at its end. */
-  words: string | undefined;
+  deltaType: string | undefined;
   /** Something of it was told already. */
-  told: boolean;
+  hasText: boolean;
 }
 
 /** Reads a stream. */
 export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
   const writer = replyWriter(next);
-  const read = deltaReader(wordsIn);
+  const read = deltaReader(deltaText);
   let open: OpenBlock | undefined;
   let usage: JsonObject | undefined;
   let ending: JsonObject = {};
@@ -158,18 +158,19 @@ export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
   const fail = () => breakOff(invalidEvent);
 
   /** `message_delta` repeats and corrects the numbers of `message_start`. */
-  const tellUsage = (told: unknown, extras: JsonObject) => {
+  const updateUsage = (eventUsage: unknown, extras: JsonObject) => {
     usage = { ...usage };
-    if (isObject(told)) for (const key of Object.keys(told)) if (told[key] != null) usage[key] = told[key];
+    if (isObject(eventUsage))
+      for (const key of Object.keys(eventUsage)) if (eventUsage[key] != null) usage[key] = eventUsage[key];
     const numbers = decodeUsage(usage, extras);
     if (Object.keys(numbers).length > 0) writer.usage(numbers);
   };
 
   const close = () => {
     if (!open) return;
-    const { block, words, told, text, end } = open;
-    if (words === undefined) writer.open("foreign", withInput(block, text));
-    else if (!told) writer.delta(text);
+    const { block, deltaType, hasText, text, end } = open;
+    if (deltaType === undefined) writer.open("foreign", withInput(block, text));
+    else if (!hasText) writer.delta(text);
     writer.close(end);
     open = undefined;
   };
@@ -178,9 +179,9 @@ export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
     close();
     if (!isObject(value)) return fail();
     const begun = readBlock(value);
-    const words = wordsOf[begun.block.kind];
-    open = { ...begun, index, words, told: false };
-    if (words !== undefined) writer.open(String(index), begun.block);
+    const deltaType = deltaTypes[begun.block.kind];
+    open = { ...begun, index, deltaType, hasText: false };
+    if (deltaType !== undefined) writer.open(String(index), begun.block);
     // The input that stands in the start of a call counts only if no other follows.
     if (begun.block.kind !== "tool-call") writer.delta(begun.text);
   };
@@ -192,23 +193,23 @@ export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
         if (usage || !isObject(message)) return;
         writer.start(textIn(message.id), textIn(message.model));
         // Its output tokens are those of the first words only.
-        tellUsage(isObject(message.usage) ? { ...message.usage, output_tokens: undefined } : {}, message);
+        updateUsage(isObject(message.usage) ? { ...message.usage, output_tokens: undefined } : {}, message);
       },
     ],
     ["content_block_start", ({ content_block, index }) => startBlock(content_block, numberIn(index))],
     [
       "content_block_delta",
-      ({ delta, index: told }) => {
+      ({ delta, index: rawIndex }) => {
         if (!isObject(delta)) return fail();
-        const index = numberIn(told);
-        const member = memberOf.get(delta.type);
+        const index = numberIn(rawIndex);
+        const field = textFieldOf.get(delta.type);
         if (!open && delta.type === "text_delta") startBlock({ type: "text" }, index);
         if (!open || (index !== undefined && index !== open.index)) return fail();
-        if (member === undefined || open.words === undefined) return readOther(open, delta);
-        if (delta.type !== open.words) return fail();
-        const words = textIn(delta[member]);
-        if (words !== "") open.told = true;
-        writer.delta(words);
+        if (field === undefined || open.deltaType === undefined) return readOther(open, delta);
+        if (delta.type !== open.deltaType) return fail();
+        const text = textIn(delta[field]);
+        if (text !== "") open.hasText = true;
+        writer.delta(text);
       },
     ],
     ["content_block_stop", close],
@@ -217,7 +218,7 @@ export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
       (event) => {
         close();
         if (isObject(event.delta)) ending = event.delta;
-        tellUsage(event.usage, event);
+        updateUsage(event.usage, event);
       },
     ],
     [
@@ -246,10 +247,10 @@ export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
 };
 
 /** Where the next frames of a block will differ. */
-function wordsIn(event: unknown): [JsonObject, string] | undefined {
+function deltaText(event: unknown): [JsonObject, string] | undefined {
   if (!isObject(event) || !isObject(event.delta)) return undefined;
-  const member = memberOf.get(event.delta.type);
-  return member === undefined || typeof event.delta[member] !== "string" ? undefined : [event.delta, member];
+  const field = textFieldOf.get(event.delta.type);
+  return field === undefined || typeof event.delta[field] !== "string" ? undefined : [event.delta, field];
 }
 
 /** A delta that is no words: a proof, a citation, a piece of a block only this dialect has. */
@@ -278,7 +279,7 @@ function withInput(block: Block, input: string): Block {
 // ── Encode ──
 
 /** Writes a full reply. */
-export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): JsonObject {
+export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
   const content: JsonObject[] = [];
   const usage: Partial<Usage> = {};
   let id = "";
@@ -293,7 +294,7 @@ export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): 
     else if (event.type === "block-end" && block) content.push(...writeBlock(block, text, event));
     else if (event.type === "finish") ending = writeEnding(event, content.some(isToolUse));
   }
-  const message = { id: messageId(id), type: "message", role: "assistant", model: asked.model, content };
+  const message = { id: messageId(id), type: "message", role: "assistant", model: conversation.model, content };
   return { ...message, ...ending, usage: encodeUsage(usage) };
 }
 
@@ -346,7 +347,7 @@ function writeEnding(event: ReplyEvent & { type: "finish" }, called: boolean): J
   const { reason, raw, stopSequence, explanation } = event;
   // A client runs the tools only of a reply that stopped for them.
   const stopped = reason === "stop" && called ? "tool-call" : reason;
-  const word = raw !== undefined && stopReasons.get(raw) === stopped ? raw : stopWords[stopped];
+  const word = raw !== undefined && stopReasons.get(raw) === stopped ? raw : stopReasonNames[stopped];
   const details = explanation && { stop_details: { type: "refusal", category: null, explanation } };
   return { stop_reason: word, stop_sequence: stopSequence ?? null, ...details };
 }
@@ -357,14 +358,14 @@ const randomId = (): string => crypto.randomUUID().replaceAll("-", "");
 
 /** Writes a stream. */
 export const encodeStream =
-  (asked: Conversation): ToClient<ReplyEvent> =>
+  (conversation: Conversation): ToClient<ReplyEvent> =>
   (next): ClientSink<ReplyEvent> => {
     const usage: Partial<Usage> = {};
     let block: Block | undefined;
     let index = -1;
     /** How a delta of the block begins; undefined until its start is written, which waits for the first words. */
     let prefix: string | undefined;
-    let worded = false;
+    let hasText = false;
     let called = false;
     /** The stop of a call waits for the next event: before an error it would make half a call a whole one. */
     let heldStop = false;
@@ -373,16 +374,16 @@ export const encodeStream =
     const write = (event: JsonObject & { type: string }) => next.push(jsonFrame(event, event.type));
 
     const start = (content_block: JsonObject, kind: Block["kind"]) => {
-      const type = wordsOf[kind] ?? "input_json_delta";
+      const type = deltaTypes[kind] ?? "input_json_delta";
       write({ type: "content_block_start", index: ++index, content_block });
-      prefix = `{"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${memberOf.get(type)}":`;
-      worded = false;
+      prefix = `{"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${textFieldOf.get(type)}":`;
+      hasText = false;
     };
-    const say = (text: string) => {
-      worded = true;
+    const writeText = (text: string) => {
+      hasText = true;
       next.push({ event: "content_block_delta", data: `${prefix}${JSON.stringify(text)}}}` });
     };
-    const sayOther = (delta: JsonObject) => write({ type: "content_block_delta", index, delta });
+    const writeDelta = (delta: JsonObject) => write({ type: "content_block_delta", index, delta });
     const stop = () => {
       write({ type: "content_block_stop", index });
       prefix = undefined;
@@ -394,31 +395,31 @@ export const encodeStream =
       if (started.kind !== "tool-call") return;
       called = true;
       start(toolUse(started), started.kind);
-      if (started.freeform) say('{"input":"');
+      if (started.freeform) writeText('{"input":"');
     };
 
     const delta = (text: string) => {
       if (!block || block.kind === "foreign") return;
       if (prefix === undefined) start(emptyBlock(block), block.kind);
-      say(block.kind === "tool-call" && block.freeform ? JSON.stringify(text).slice(1, -1) : text);
+      writeText(block.kind === "tool-call" && block.freeform ? JSON.stringify(text).slice(1, -1) : text);
     };
 
     const endBlock = (end: { signature?: Signature } & WithExtras) => {
       if (!block) return;
       if (block.kind === "tool-call") {
-        if (block.freeform || !worded) say(block.freeform ? '"}' : "{}");
+        if (block.freeform || !hasText) writeText(block.freeform ? '"}' : "{}");
         heldStop = true;
         return;
       }
-      const silent = prefix === undefined;
-      const [whole] = silent ? writeBlock(block, "", end) : [];
+      const isUnstarted = prefix === undefined;
+      const [whole] = isUnstarted ? writeBlock(block, "", end) : [];
       if (whole) start(startOf(whole), block.kind);
       if (prefix === undefined) return;
-      if (whole && isObject(whole.input)) say(JSON.stringify(whole.input));
+      if (whole && isObject(whole.input)) writeText(JSON.stringify(whole.input));
       const { citations } = end.extras?.anthropic ?? {};
-      if (Array.isArray(citations)) for (const citation of citations) sayOther({ type: "citations_delta", citation });
+      if (Array.isArray(citations)) for (const citation of citations) writeDelta({ type: "citations_delta", citation });
       if (end.signature && whole?.type !== "redacted_thinking")
-        sayOther({ type: "signature_delta", signature: packSignature(end.signature, "messages") });
+        writeDelta({ type: "signature_delta", signature: packSignature(end.signature, "messages") });
       stop();
     };
 
@@ -439,7 +440,7 @@ export const encodeStream =
               id: messageId(event.id),
               type: "message",
               role: "assistant",
-              model: asked.model,
+              model: conversation.model,
               content: [],
             };
             // What is not known yet is 0: the true numbers come in `message_delta`.

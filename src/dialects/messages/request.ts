@@ -35,7 +35,7 @@ import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
 // ── Wire facts ──
 
 /** What is read of each object; the rest goes into its bag. */
-const known = {
+const knownFields = {
   request: keySet(
     "model max_tokens system messages tools tool_choice thinking output_config output_format stop_sequences temperature top_p stream",
   ),
@@ -75,7 +75,7 @@ export function decodeRequest(body: unknown): Conversation {
     reasoning,
     format,
     stream: optionalBoolean(request.stream, "stream") ?? false,
-    ...asExtras(omit(request, known.request), thinkingExtras, formatExtras, choiceExtras, header),
+    ...asExtras(omit(request, knownFields.request), thinkingExtras, formatExtras, choiceExtras, header),
   };
 }
 
@@ -98,7 +98,11 @@ function decodeTurn(value: unknown, index: number): Turn {
     const sentence = `\`${path}.role\` must be \`user\`, \`assistant\` or \`system\`.`;
     throw new ProxyError("invalid_request", sentence, { param: `${path}.role` });
   }
-  return { role, parts: decodeContent(message.content, `${path}.content`), ...asExtras(omit(message, known.turn)) };
+  return {
+    role,
+    parts: decodeContent(message.content, `${path}.content`),
+    ...asExtras(omit(message, knownFields.turn)),
+  };
 }
 
 function decodeStop(value: unknown): string[] | undefined {
@@ -111,7 +115,7 @@ function decodeStop(value: unknown): string[] | undefined {
 function decodeReasoning(request: JsonObject): { reasoning?: Reasoning; extras?: JsonObject } {
   const config = request.output_config == null ? {} : objectAt(request.output_config, "output_config");
   const effort = optionalText(config.effort, "output_config.effort");
-  const asked = effort === undefined ? {} : { effort };
+  const given = effort === undefined ? {} : { effort };
   if (request.thinking == null) return effort === undefined ? {} : { reasoning: { effort, adaptive: false } };
 
   const thinking = objectAt(request.thinking, "thinking");
@@ -121,20 +125,20 @@ function decodeReasoning(request: JsonObject): { reasoning?: Reasoning; extras?:
   switch (thinking.type) {
     case "enabled": {
       const budget = readBudget(thinking.budget_tokens);
-      const extras = nestedExtras("thinking", thinking, known.thinking.enabled);
-      return { reasoning: { ...asked, ...(budget === undefined ? {} : { budget }), ...summary }, extras };
+      const extras = nestedExtras("thinking", thinking, knownFields.thinking.enabled);
+      return { reasoning: { ...given, ...(budget === undefined ? {} : { budget }), ...summary }, extras };
     }
     case "adaptive": {
-      const extras = nestedExtras("thinking", thinking, known.thinking.adaptive);
-      return { reasoning: { ...(effort === undefined ? { adaptive: true } : asked), ...summary }, extras };
+      const extras = nestedExtras("thinking", thinking, knownFields.thinking.adaptive);
+      return { reasoning: { ...(effort === undefined ? { adaptive: true } : given), ...summary }, extras };
     }
     case "disabled":
       return {
-        reasoning: { ...asked, disabled: true },
-        extras: nestedExtras("thinking", thinking, known.thinking.disabled),
+        reasoning: { ...given, disabled: true },
+        extras: nestedExtras("thinking", thinking, knownFields.thinking.disabled),
       };
     default:
-      return { ...(effort === undefined ? {} : { reasoning: asked }), extras: { thinking } };
+      return { ...(effort === undefined ? {} : { reasoning: given }), extras: { thinking } };
   }
 }
 
@@ -149,7 +153,7 @@ function readBudget(tokens: unknown): number | undefined {
 
 function decodeFormat(request: JsonObject): { format?: ResponseFormat; extras?: JsonObject } {
   const config = isObject(request.output_config) ? request.output_config : {};
-  const outer = nestedExtras("output_config", config, known.outputConfig);
+  const outer = nestedExtras("output_config", config, knownFields.outputConfig);
   const value = config.format ?? request.output_format;
   if (value == null) return { extras: outer };
   const format = objectAt(value, "output_config.format");
@@ -158,16 +162,16 @@ function decodeFormat(request: JsonObject): { format?: ResponseFormat; extras?: 
   const strict = isStrict(format.schema) ? { strict: true } : {};
   return {
     format: { schema: format.schema, ...strict },
-    extras: { ...outer, ...nestedExtras("output_config.format", format, known.format) },
+    extras: { ...outer, ...nestedExtras("output_config.format", format, knownFields.format) },
   };
 }
 
 // ── Encode ──
 
 /** Writes a request for an upstream of this dialect. */
-export function encodeRequest(asked: Conversation, model: ModelFacts): { body: JsonObject; dropped: string[] } {
+export function encodeRequest(request: Conversation, model: ModelFacts): { body: JsonObject; dropped: string[] } {
   const dropped = new Set<string>();
-  const conversation = onlyAllowed(asked);
+  const conversation = onlyAllowed(request);
   refuseEssential(conversation);
   dropExtras(conversation, dropped);
   const { [billingHeader.key]: header, ...extras } = conversation.extras?.anthropic ?? {};
@@ -247,8 +251,10 @@ function encodeReasoning(
     return { thinking: { type: "adaptive", ...(summary === undefined ? {} : { display: "summarized" }) }, ...output };
   // This model counts its thinking instead: the number says what the word said.
   const tokens = budgetOf(reasoning, model, maxTokens);
-  const words = model.supports.efforts.length === 0 ? {} : output;
-  return tokens === undefined ? words : { thinking: { type: "enabled", budget_tokens: tokens }, ...words };
+  const output_config = model.supports.efforts.length === 0 ? {} : output;
+  return tokens === undefined
+    ? output_config
+    : { thinking: { type: "enabled", budget_tokens: tokens }, ...output_config };
 }
 
 /** JSON of any shape has no word here: the rules put the wish into the system text. */

@@ -8,7 +8,7 @@ import { dropExtras, keySet, kindOfPart, nestedExtras, restoreCacheMark, withCac
 
 // ── Wire facts ──
 
-const known = {
+const knownFields = {
   tool: keySet("type name description input_schema strict cache_control"),
   toolChoice: keySet("type name disable_parallel_tool_use"),
 };
@@ -36,7 +36,7 @@ export function decodeTool(value: unknown, index: number): Tool {
     description: optionalText(tool.description, `${path}.description`),
     schema: tool.input_schema ?? undefined,
     ...(strict ? { strict } : {}),
-    ...withCacheMark(tool, known.tool),
+    ...withCacheMark(tool, knownFields.tool),
   };
 }
 
@@ -49,7 +49,7 @@ export function decodeChoice(
   const single = optionalBoolean(choice.disable_parallel_tool_use, "tool_choice.disable_parallel_tool_use");
   const meta = {
     ...(single ? { parallelTools: false } : {}),
-    extras: nestedExtras("tool_choice", choice, known.toolChoice),
+    extras: nestedExtras("tool_choice", choice, knownFields.toolChoice),
   };
   if (choice.type === "tool") return { toolChoice: { name: textAt(choice.name, "tool_choice.name") }, ...meta };
   for (const [word, toolChoice] of toolChoiceOf) if (word === choice.type) return { toolChoice, ...meta };
@@ -94,11 +94,11 @@ function freeformTool({ name, description, grammar }: FreeformTool, dropped: Set
 
 /** A tool another service runs may be left out, but not when the answer has to be a call of it. */
 function refuseForced({ toolChoice, tools, extras }: Conversation, tool: unknown): void {
-  const asked = extras?.openai?.tool_choice;
+  const choice = extras?.openai?.tool_choice;
   const named =
     isObject(toolChoice) && isObject(tool) && (toolChoice.name === tool.name || toolChoice.name === tool.type);
   const alone = toolChoice === "required" && tools.length === 1;
-  if (!named && !alone && !(isObject(asked) && asked.type === kindOfPart(tool))) return;
+  if (!named && !alone && !(isObject(choice) && choice.type === kindOfPart(tool))) return;
   const sentence = `The tool \`${kindOfPart(tool)}\` does not exist for this model, so \`tool_choice\` cannot force it.`;
   throw new ProxyError("invalid_request", sentence, { param: "tool_choice", code: "unsupported_value" });
 }

@@ -82,23 +82,23 @@ export function foreignThinking(body: JsonObject): JsonObject | undefined {
 export function emptyText(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
   const spoken = mapped(messages, (message) => {
-    const content = worded(message.content);
+    const content = withoutBlankText(message.content);
     return content === undefined ? undefined : content === message.content ? message : { ...message, content };
   });
-  const system = worded(body.system);
+  const system = withoutBlankText(body.system);
   const changes = { ...changed("messages", messages, spoken), ...(system === body.system ? {} : { system }) };
   return Object.keys(changes).length === 0 ? undefined : changes;
 }
 
 /** The content without blank texts; a cache mark on one moves to the block before it. Undefined when nothing is left. */
-function worded(content: unknown): unknown {
+function withoutBlankText(content: unknown): unknown {
   if (typeof content === "string") return isBlank(content) ? undefined : content;
   if (!Array.isArray(content)) return content ?? undefined;
   const kept: unknown[] = [];
   for (const block of content) {
     const last = kept.at(-1);
     if (!isObject(block)) kept.push(block);
-    else if (block.type === "tool_result") kept.push(wordedResult(block));
+    else if (block.type === "tool_result") kept.push(withoutBlankResultText(block));
     else if (block.type !== "text" || !isBlank(block.text)) kept.push(block);
     else if (block.cache_control && isObject(last) && !isThinking(last))
       kept[kept.length - 1] = { ...last, cache_control: block.cache_control };
@@ -107,7 +107,7 @@ function worded(content: unknown): unknown {
   return kept.length === content.length && kept.every((block, index) => block === content[index]) ? content : kept;
 }
 
-function wordedResult(result: JsonObject): JsonObject {
+function withoutBlankResultText(result: JsonObject): JsonObject {
   const { content } = result;
   if (typeof content === "string") return content === "" || !isBlank(content) ? result : { ...result, content: "" };
   const inner = objectsIn(content);
@@ -181,34 +181,34 @@ const firstOther = (content: JsonObject[]): number => {
  * the same id, whose result is another one. Ask in the order of the messages.
  */
 function resultFinder(messages: JsonObject[]): (id: unknown, index: number) => JsonObject | undefined {
-  let places: Map<unknown, Places> | undefined;
+  let histories: Map<unknown, CallHistory> | undefined;
   return (id, index) => {
-    places ??= placesOf(messages);
-    const told = places.get(id);
-    while (told && (told.found[told.next]?.index ?? index) < index) told.next++;
-    return told?.found[told.next]?.result;
+    histories ??= historiesOf(messages);
+    const history = histories.get(id);
+    while (history && (history.found[history.next]?.index ?? index) < index) history.next++;
+    return history?.found[history.next]?.result;
   };
 }
 
-interface Places {
+interface CallHistory {
   /** Calls of one id, and their results. */
   found: { index: number; result?: JsonObject }[];
   next: number;
 }
 
-function placesOf(messages: JsonObject[]): Map<unknown, Places> {
-  const places = new Map<unknown, Places>();
+function historiesOf(messages: JsonObject[]): Map<unknown, CallHistory> {
+  const histories = new Map<unknown, CallHistory>();
   messages.forEach(({ role, content }, index) => {
     for (const block of blocksOf(content)) {
       const isCall = role === "assistant" && block.type === "tool_use";
       if (!isCall && !(role === "user" && block.type === "tool_result")) continue;
       const id = isCall ? block.id : block.tool_use_id;
-      const told = places.get(id) ?? { found: [], next: 0 };
-      told.found.push(isCall ? { index } : { index, result: block });
-      places.set(id, told);
+      const history = histories.get(id) ?? { found: [], next: 0 };
+      history.found.push(isCall ? { index } : { index, result: block });
+      histories.set(id, history);
     }
   });
-  return places;
+  return histories;
 }
 
 /** A call nobody answered, as after an interruption, gets an answer that says so. */

@@ -6,9 +6,9 @@ import type { Usage } from "../hub/reply";
 
 /** Anthropic counts what the cache took and gave beside `input_tokens`, the hub within. */
 export function decodeUsage(usage: unknown, extras: JsonObject): Partial<Usage> {
-  const told = isObject(usage) ? usage : {};
-  const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens, output_tokens } = told;
-  const details = isObject(told.output_tokens_details) ? told.output_tokens_details : {};
+  const counts = isObject(usage) ? usage : {};
+  const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens, output_tokens } = counts;
+  const details = isObject(counts.output_tokens_details) ? counts.output_tokens_details : {};
   const [fresh, cachedInput] = [countIn(input_tokens), countIn(cache_read_input_tokens)];
   const cacheWrite = countIn(cache_creation_input_tokens);
   const input = fresh === undefined ? undefined : fresh + (cachedInput ?? 0) + (cacheWrite ?? 0);

@@ -1,6 +1,6 @@
 /** Members that ride along: into the bag under the wire's own name, and out of it as far as this dialect has the word. */
 import { isObject } from "../../json";
-import { chatWords, sharedWords } from "../hub/chat-words";
+import { chatExtras, sharedExtras } from "../hub/chat-extras";
 import type { ForeignPart, ForeignTool, JsonObject, WithExtras } from "../hub/conversation";
 import { ignorableFields } from "../hub/ignorable-fields";
 import { omit } from "../hub/json";
@@ -18,8 +18,8 @@ export const chatOnly = {
 /** The bag, as far as this dialect has the words; what it has no word for is named. */
 export function ownExtras({ extras }: WithExtras, notMine: ReadonlySet<string>, dropped: Set<string>): JsonObject {
   for (const key of Object.keys(extras?.anthropic ?? {})) if (!ignorableFields.anthropic.has(key)) dropped.add(key);
-  const members = sharedWords(extras?.openai ?? {});
-  for (const [key, value] of Object.entries(chatWords(extras?.openai ?? {})))
+  const members = sharedExtras(extras?.openai ?? {});
+  for (const [key, value] of Object.entries(chatExtras(extras?.openai ?? {})))
     if (value != null && !ignorableFields.openai.has(key)) dropped.add(key);
   for (const key of Object.keys(members)) if (notMine.has(key)) dropped.add(key);
   return omit(members, notMine) ?? {};

@@ -11,7 +11,7 @@ import type { ReplyError } from "../hub/reply";
 import { asFixup } from "../hub/rules";
 import { inOrder } from "./collect";
 import { errorIn, invalidEvent } from "./errors";
-import { placesOf } from "./places";
+import { outputIndexes } from "./output-indexes";
 import { eventType, looksWhole, numberAt, terminalTypes } from "./raw-fields";
 import { applyRules, refuseStored } from "./rules";
 
@@ -37,9 +37,9 @@ export const replyContext = (body: JsonObject): ReplyContext => ({
 // ── Full reply ──
 
 /** The reply with the model's name as it was asked, without Copilot's own members. */
-export function fixReply(body: JsonObject, asked: ReplyContext): { body: JsonObject; fixups: string[] } {
+export function fixReply(body: JsonObject, context: ReplyContext): { body: JsonObject; fixups: string[] } {
   const fixups = new Set<string>();
-  const fixed = fixResponse(withoutCopilot(body, fixups), asked, fixups);
+  const fixed = fixResponse(withoutCopilot(body, fixups), context, fixups);
   return { body: fixed, fixups: [...fixups] };
 }
 
@@ -51,10 +51,10 @@ function withoutCopilot(object: JsonObject, fixups: { add(name: string): void })
   return omit(object, copilotFields) ?? {};
 }
 
-function fixResponse(response: JsonObject, asked: ReplyContext, fixups: { add(name: string): void }): JsonObject {
-  if (typeof response.model !== "string" || response.model === asked.model) return response;
+function fixResponse(response: JsonObject, context: ReplyContext, fixups: { add(name: string): void }): JsonObject {
+  if (typeof response.model !== "string" || response.model === context.model) return response;
   fixups.add("model-name");
-  return { ...response, model: asked.model };
+  return { ...response, model: context.model };
 }
 
 // ── Stream ──
@@ -63,7 +63,7 @@ function fixResponse(response: JsonObject, asked: ReplyContext, fixups: { add(na
 const lifecycleTypes = new Set([...terminalTypes, "response.created", "response.queued", "response.in_progress"]);
 
 /** Frames as they came, but for the fixups. */
-export function fixStream(asked: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame> {
+export function fixStream(context: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame> {
   return (next) => {
     const fixups = { add: dedupe(onFixup) };
     /** The first id of each output index, as JSON spells it between the quotes. */
@@ -88,7 +88,7 @@ export function fixStream(asked: ReplyContext, onFixup: (name: string) => void):
       if (frame.data === undefined) return next.push(frame);
       if (!looksWhole(frame.data) && !isObject(jsonOf(frame))) return fail(invalidEvent);
       const type = eventType(frame);
-      if (type === "error" || !type.startsWith("response.")) return aside(frame, type);
+      if (type === "error" || !type.startsWith("response.")) return handleOther(frame, type);
       last = frame;
       const isShort = !lifecycleTypes.has(type) && !type.startsWith("response.output_item.");
       const short = isShort ? fixShort(frame.data) : undefined;
@@ -101,7 +101,7 @@ export function fixStream(asked: ReplyContext, onFixup: (name: string) => void):
     };
 
     /** What is no event of the response: an error, in one of its forms, or a word of Copilot's own. */
-    const aside = (frame: SseFrame, type: string) => {
+    const handleOther = (frame: SseFrame, type: string) => {
       const event = jsonOf(frame);
       const error = isObject(event) ? errorIn(event) : undefined;
       if (!error) return fixups.add("foreign-event");
@@ -174,7 +174,7 @@ export function fixStream(asked: ReplyContext, onFixup: (name: string) => void):
     };
 
     const fixLifecycle = (response: JsonObject, type: string): JsonObject => {
-      let fixedResponse = fixResponse(withoutCopilot(response, fixups), asked, fixups);
+      let fixedResponse = fixResponse(withoutCopilot(response, fixups), context, fixups);
       if (created && response.id !== created.id) {
         fixups.add("response-id");
         fixedResponse = { ...fixedResponse, id: created.id };
@@ -184,13 +184,13 @@ export function fixStream(asked: ReplyContext, onFixup: (name: string) => void):
         fixups.add("empty-output");
         return { ...fixedResponse, output: inOrder(done) };
       }
-      const places = placesOf(output, shown);
-      const steady = output.map((item, at) => {
-        const index = places[at];
+      const indexes = outputIndexes(output, shown);
+      const fixedOutput = output.map((item, at) => {
+        const index = indexes[at];
         return isObject(item) && index !== undefined ? withFirstId(item, "id", index) : item;
       });
-      return steady.some((item, index) => item !== output[index])
-        ? { ...fixedResponse, output: steady }
+      return fixedOutput.some((item, index) => item !== output[index])
+        ? { ...fixedResponse, output: fixedOutput }
         : fixedResponse;
     };
 

@@ -20,7 +20,7 @@ import { hubName, localName, type ToolNames, wireName } from "./tools";
 
 // ── Wire facts ──
 
-const known = {
+const knownFields = {
   text: new Set(["type", "text"]),
   refusal: new Set(["type", "refusal"]),
   image: new Set(["type", "image_url"]),
@@ -46,21 +46,21 @@ function decodePart(part: JsonObject, textType: string): Part {
   if ((type === "input_text" || type === "output_text" || type === "text") && typeof part.text === "string")
     return { kind: "text", text: part.text, ...textExtras(part, textType) };
   if (type === "refusal" && typeof part.refusal === "string")
-    return { kind: "text", text: part.refusal, refusal: true, ...extrasOf(omit(part, known.refusal)) };
+    return { kind: "text", text: part.refusal, refusal: true, ...extrasOf(omit(part, knownFields.refusal)) };
   if (type === "input_image" && typeof part.image_url === "string")
     return {
       kind: "image",
       source: dataOf(part.image_url) ?? { url: part.image_url },
-      ...extrasOf(omit(part, known.image)),
+      ...extrasOf(omit(part, knownFields.image)),
     };
   const data = type === "input_file" && typeof part.file_data === "string" ? dataOf(part.file_data) : undefined;
   if (data) {
     const name = typeof part.filename === "string" ? { name: part.filename } : {};
-    return { kind: "file", ...name, ...data, ...extrasOf(omit(part, known.file)) };
+    return { kind: "file", ...name, ...data, ...extrasOf(omit(part, knownFields.file)) };
   }
   if (type === "input_file" && typeof part.file_url === "string" && part.file_data == null) {
     const name = typeof part.filename === "string" ? { name: part.filename } : {};
-    return { kind: "file-link", ...name, url: part.file_url, ...extrasOf(omit(part, known.fileLink)) };
+    return { kind: "file-link", ...name, url: part.file_url, ...extrasOf(omit(part, knownFields.fileLink)) };
   }
   return { kind: "foreign", dialect: "responses", value: part, ...extrasOf({ content: true }) };
 }
@@ -68,7 +68,7 @@ function decodePart(part: JsonObject, textType: string): Part {
 /** Empty lists of annotations and logprobs say nothing. */
 function textExtras(part: JsonObject, textType: string): WithExtras {
   const isEmpty = (value: unknown) => Array.isArray(value) && value.length === 0;
-  const others: JsonObject = { ...omit(part, known.text) };
+  const others: JsonObject = { ...omit(part, knownFields.text) };
   for (const key of ["annotations", "logprobs"]) if (isEmpty(others[key])) delete others[key];
   return extrasOf(part.type === textType ? others : { ...others, type: part.type });
 }
@@ -79,7 +79,10 @@ export function decodeThinking(item: JsonObject): Part {
   const id = typeof item.id === "string" ? item.id : undefined;
   const proof = typeof item.encrypted_content === "string" ? item.encrypted_content : "";
   const isPlain = Bun.deepEquals(item.summary, summaryOf(text));
-  const extras = extrasOf({ ...omit(item, known.reasoning), ...(isPlain ? {} : { summary: item.summary ?? [] }) });
+  const extras = extrasOf({
+    ...omit(item, knownFields.reasoning),
+    ...(isPlain ? {} : { summary: item.summary ?? [] }),
+  });
   return {
     kind: "thinking",
     text,
@@ -90,24 +93,24 @@ export function decodeThinking(item: JsonObject): Part {
 
 /** The words of a reasoning item: its summary, or the raw thinking where there is none. */
 export function thinkingText(item: JsonObject): string {
-  const words = (parts: unknown) => (Array.isArray(parts) ? parts.filter(isObject).map(({ text }) => text) : []);
-  const told = (texts: unknown[]) => texts.filter((text) => typeof text === "string" && text !== "").join("\n\n");
-  return told(words(item.summary)) || told(words(item.content));
+  const textsOf = (parts: unknown) => (Array.isArray(parts) ? parts.filter(isObject).map(({ text }) => text) : []);
+  const joined = (texts: unknown[]) => texts.filter((text) => typeof text === "string" && text !== "").join("\n\n");
+  return joined(textsOf(item.summary)) || joined(textsOf(item.content));
 }
 
 const summaryOf = (text: string): JsonObject[] => (text === "" ? [] : [{ type: "summary_text", text }]);
 
 /** A call of a function or freeform tool. @throws ProxyError `invalid_request` naming the member. */
-export function decodeCall(item: JsonObject, path: string, box: ToolNames): ToolCallPart {
+export function decodeCall(item: JsonObject, path: string, scope: ToolNames): ToolCallPart {
   const field = item.type === "custom_tool_call" ? "input" : "arguments";
   const name = textAt(item.name, `${path}.name`);
   const local = typeof item.namespace === "string" ? { [localName]: name } : {};
   return {
     kind: "tool-call",
     id: textAt(item.call_id, `${path}.call_id`),
-    name: hubName(name, item.namespace, box),
+    name: hubName(name, item.namespace, scope),
     input: textAt(item[field], `${path}.${field}`),
-    ...extrasOf({ ...omit(item, known.call), ...local }),
+    ...extrasOf({ ...omit(item, knownFields.call), ...local }),
   };
 }
 
@@ -120,7 +123,7 @@ export function decodeResult(item: JsonObject, path: string): ToolResultPart {
     parts: decodeContent(output, `${path}.output`, "input_text"),
     // The dialect has no word for a tool's failure; `incomplete` is what other gateways write, and Copilot takes.
     ...(item.status === "incomplete" ? { failed: true } : {}),
-    ...extrasOf(omit(item, known.output)),
+    ...extrasOf(omit(item, knownFields.output)),
   };
 }
 

@@ -10,8 +10,8 @@ import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/re
 import { packSignature } from "../hub/signature";
 import { extrasOf } from "../openai";
 import { errorIn, gaveUp, invalidEvent, invalidReply } from "./errors";
+import { outputIndexes } from "./output-indexes";
 import { thinkingText } from "./parts";
-import { placesOf } from "./places";
 import { deltaIn, eventType } from "./raw-fields";
 import { echoOf } from "./request";
 import { flatName, wireName } from "./tools";
@@ -78,7 +78,7 @@ function itemReader(next: Sink<ReplyEvent>) {
   const whole = new Map<number, JsonObject>();
   /** The items that were added or done. */
   const shown = new Map<number, JsonObject>();
-  const told = new Set<number>();
+  const emitted = new Set<number>();
   let inFlight: Progress | undefined;
   let called = false;
   let refused = false;
@@ -105,9 +105,9 @@ function itemReader(next: Sink<ReplyEvent>) {
       case "response.in_progress":
         return isObject(event.response) && start(event.response);
       case "response.output_item.added":
-        return isObject(event.item) && !inFlight && !told.has(index) && addItem(event.item, index);
+        return isObject(event.item) && !inFlight && !emitted.has(index) && addItem(event.item, index);
       case "response.output_item.done":
-        return isObject(event.item) && !told.has(index) && endItem(event.item, index);
+        return isObject(event.item) && !emitted.has(index) && endItem(event.item, index);
       case "response.completed":
       case "response.incomplete":
       case "response.failed":
@@ -155,26 +155,26 @@ function itemReader(next: Sink<ReplyEvent>) {
 
   const endItem = (item: JsonObject, index: number) => {
     if (inFlight && inFlight.index !== index) return void whole.set(index, item);
-    tell(item, inFlight ?? fresh(index));
+    emit(item, inFlight ?? fresh(index));
     inFlight = undefined;
-    tellWaiting();
+    emitWaiting();
   };
 
   /** What of the item was not told yet. */
-  const tell = (item: JsonObject, progress: Progress) => {
-    told.add(progress.index);
+  const emit = (item: JsonObject, progress: Progress) => {
+    emitted.add(progress.index);
     called ||= isCall(item);
-    if (isCall(item)) tellCall(writer, item, progress);
-    else if (item.type === "reasoning") tellReasoning(writer, item, progress);
-    else if (item.type === "message") refused = tellMessage(writer, item, progress) || refused;
+    if (isCall(item)) emitCall(writer, item, progress);
+    else if (item.type === "reasoning") emitReasoning(writer, item, progress);
+    else if (item.type === "message") refused = emitMessage(writer, item, progress) || refused;
     else {
       writer.open(`${progress.index}`, { kind: "foreign", dialect: "responses", value: item });
       writer.close();
     }
   };
 
-  const tellWaiting = () => {
-    for (const [index, item] of whole) if (!told.has(index)) tell(item, fresh(index));
+  const emitWaiting = () => {
+    for (const [index, item] of whole) if (!emitted.has(index)) emit(item, fresh(index));
     whole.clear();
   };
 
@@ -182,28 +182,28 @@ function itemReader(next: Sink<ReplyEvent>) {
   const terminate = (status: unknown, response: JsonObject, event: JsonObject) => {
     if (textIn(response.id) !== "") start(response);
     if (status !== "completed" && status !== "incomplete") {
-      tellUsage(response, event);
+      emitUsage(response, event);
       return fail(errorIn(response) ?? gaveUp);
     }
     const output: unknown[] = Array.isArray(response.output) ? response.output : [];
-    const places = placesOf(output, shown);
-    const tellAt = (at: number, progress?: Progress) => {
+    const indexes = outputIndexes(output, shown);
+    const emitAt = (at: number, progress?: Progress) => {
       // Below 0 nothing was streamed.
-      const index = places[at] ?? -1 - at;
+      const index = indexes[at] ?? -1 - at;
       const item = output[at];
-      if (isObject(item) && !told.has(index)) tell(item, progress ?? fresh(index));
+      if (isObject(item) && !emitted.has(index)) emit(item, progress ?? fresh(index));
     };
     // What has begun goes on first: no block is opened twice.
-    if (inFlight) tellAt(places.indexOf(inFlight.index), inFlight);
-    for (const at of output.keys()) tellAt(at);
-    tellWaiting();
-    tellUsage(response, event);
+    if (inFlight) emitAt(indexes.indexOf(inFlight.index), inFlight);
+    for (const at of output.keys()) emitAt(at);
+    emitWaiting();
+    emitUsage(response, event);
     const reason = isObject(response.incomplete_details) ? textIn(response.incomplete_details.reason) : "";
     if (status === "incomplete") writer.finish(entryOf(incompleteReasons, reason) ?? "length", reason || "incomplete");
     else writer.finish(called ? "tool-call" : refused ? "refusal" : "stop", "completed");
   };
 
-  const tellUsage = (response: JsonObject, event: JsonObject) => {
+  const emitUsage = (response: JsonObject, event: JsonObject) => {
     writer.close();
     const usage = decodeUsage(response, event);
     if (Object.keys(usage).length > 0) writer.usage(usage);
@@ -226,7 +226,7 @@ const fresh = (index: number): Progress => ({ index, id: "", extras: {}, part: u
 const isCall = ({ type }: JsonObject): boolean => type === "function_call" || type === "custom_tool_call";
 
 /** Says whether the message declines. */
-function tellMessage(writer: ReplyWriter, item: JsonObject, progress: Progress): boolean {
+function emitMessage(writer: ReplyWriter, item: JsonObject, progress: Progress): boolean {
   const current = typeof progress.part === "number" ? progress.part : 0;
   let extras = progress.id === "" ? messageExtras(item) : progress.extras;
   let refused = false;
@@ -271,7 +271,7 @@ function thinkingDelta(writer: ReplyWriter, progress: Progress, event: JsonObjec
   writer.delta(delta);
 }
 
-function tellReasoning(writer: ReplyWriter, item: JsonObject, progress: Progress) {
+function emitReasoning(writer: ReplyWriter, item: JsonObject, progress: Progress) {
   const id = progress.id || textIn(item.id);
   const text = progress.spoke ? "" : thinkingText(item);
   const value = textIn(item.encrypted_content);
@@ -282,7 +282,7 @@ function tellReasoning(writer: ReplyWriter, item: JsonObject, progress: Progress
   writer.close(value === "" ? {} : { signature });
 }
 
-function tellCall(writer: ReplyWriter, item: JsonObject, progress: Progress) {
+function emitCall(writer: ReplyWriter, item: JsonObject, progress: Progress) {
   writer.open(`${progress.index}`, callBlock(item));
   if (!progress.spoke) writer.delta(textIn(item.type === "function_call" ? item.arguments : item.input));
   writer.close();
@@ -304,26 +304,26 @@ function callBlock(item: JsonObject): Block {
 // ── Encode ──
 
 /** Writes a full reply: the response a stream ends with. */
-export function encodeReply(events: Iterable<ReplyEvent>, asked: Conversation): JsonObject {
+export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
   let response: JsonObject = {};
-  const writer = responseWriter(asked, {
-    tell(_type, members) {
+  const writer = responseWriter(conversation, {
+    send(_type, members) {
       if (isObject(members.response)) response = members.response;
     },
-    pieces: () => () => {},
+    deltas: () => () => {},
   });
   for (const event of events) writer.write(event);
   return response;
 }
 
 /** Writes a stream. */
-export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
+export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
   return (next) => {
     let sequence = 0;
-    const writer = responseWriter(asked, {
-      tell: (type, members) => next.push(jsonFrame({ type, sequence_number: sequence++, ...members }, type)),
+    const writer = responseWriter(conversation, {
+      send: (type, members) => next.push(jsonFrame({ type, sequence_number: sequence++, ...members }, type)),
       // The one event there are thousands of: what its like have in common is spelt once.
-      pieces(type, members) {
+      deltas(type, members) {
         const head = `{"type":"${type}","sequence_number":`;
         const tail = `,${JSON.stringify(members).slice(1)}`;
         return (delta) => {
@@ -338,7 +338,7 @@ export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
         next.end();
       },
       keepAlive() {
-        if (!writer.beat()) next.push(commentFrame("waiting"));
+        if (!writer.keepAlive()) next.push(commentFrame("waiting"));
       },
       fail: writer.write,
     };
@@ -347,9 +347,9 @@ export function encodeStream(asked: Conversation): ToClient<ReplyEvent> {
 
 /** Where the wire's events go. */
 interface Wire {
-  tell(type: string, members: JsonObject): void;
+  send(type: string, members: JsonObject): void;
   /** Deltas of one text, which have all but their piece of it in common. */
-  pieces(type: string, members: JsonObject): (delta: string) => void;
+  deltas(type: string, members: JsonObject): (delta: string) => void;
 }
 
 /** The item that is being told. It is ended by what comes after it: until then a text may go on in it. */
@@ -363,10 +363,10 @@ interface OpenItem {
 }
 
 /** Events to the wire's events, in the full order its strictest reader asks for. */
-function responseWriter(asked: Conversation, wire: Wire) {
+function responseWriter(conversation: Conversation, wire: Wire) {
   const output: JsonObject[] = [];
   const usage: Partial<Usage> = {};
-  const echo = echoOf(asked);
+  const echo = echoOf(conversation);
   const created_at = Math.floor(Date.now() / 1000);
   let id = "";
   let open: OpenItem | undefined;
@@ -388,8 +388,8 @@ function responseWriter(asked: Conversation, wire: Wire) {
   const start = (from: string) => {
     if (id !== "") return;
     id = /^resp_[\w-]{1,59}$/.test(from) ? from : ownId("resp");
-    wire.tell("response.created", { response: response("in_progress") });
-    wire.tell("response.in_progress", { response: response("in_progress") });
+    wire.send("response.created", { response: response("in_progress") });
+    wire.send("response.in_progress", { response: response("in_progress") });
   };
   const add = (
     prefix: string,
@@ -397,7 +397,7 @@ function responseWriter(asked: Conversation, wire: Wire) {
     ownedId?: unknown,
   ): { index: number; id: string; item: JsonObject } => {
     const shown = { id: textIn(ownedId) || ownId(prefix), ...item };
-    wire.tell("response.output_item.added", { output_index: output.length, item: shown });
+    wire.send("response.output_item.added", { output_index: output.length, item: shown });
     return { index: output.length, id: shown.id, item: { ...shown } };
   };
   const endItem = (status: "completed" | "incomplete") => {
@@ -406,24 +406,24 @@ function responseWriter(asked: Conversation, wire: Wire) {
     open = undefined;
     if (item.status === "in_progress") item.status = status;
     output.push(item);
-    wire.tell("response.output_item.done", { output_index: index, item });
+    wire.send("response.output_item.done", { output_index: index, item });
   };
   const openBlock = (block: Block): OpenItem | undefined => {
     const extras = block.kind === "foreign" ? {} : (block.extras?.openai ?? {});
     if (block.kind === "text") {
       refused ||= block.refusal === true;
       const { phase } = extras;
-      const goesOn = open?.item.type === "message" && phase === undefined ? open : undefined;
-      if (!goesOn) endItem("completed");
+      const continued = open?.item.type === "message" && phase === undefined ? open : undefined;
+      if (!continued) endItem("completed");
       const item = omitUndefined({ type: "message", status: "in_progress", role: "assistant", content: [], phase });
-      return textPart(goesOn ?? add("msg", item), block.refusal === true, wire);
+      return textPart(continued ?? add("msg", item), block.refusal === true, wire);
     }
     endItem("completed");
     if (block.kind === "thinking") return reasoningItem(add("rs", { type: "reasoning", summary: [] }, extras.id), wire);
     if (block.kind === "tool-call") {
       const { freeform } = block;
       const type = freeform ? "custom_tool_call" : "function_call";
-      const call = { ...extras, type, status: "in_progress", call_id: block.id, ...wireName(asked, block) };
+      const call = { ...extras, type, status: "in_progress", call_id: block.id, ...wireName(conversation, block) };
       return callItem(add(freeform ? "ctc" : "fc", { ...call, [freeform ? "input" : "arguments"]: "" }), wire);
     }
     if (block.dialect !== "responses" || !isObject(block.value)) return undefined;
@@ -459,13 +459,13 @@ function responseWriter(asked: Conversation, wire: Wire) {
           endItem(status);
           ended = true;
           const details = reason === undefined ? {} : { incomplete_details: { reason } };
-          return wire.tell(`response.${status}`, { response: response(status, details) });
+          return wire.send(`response.${status}`, { response: response(status, details) });
         }
         case "error": {
           ended = true;
           const error = { code: event.code || "server_error", message: event.message };
-          if (id === "") return wire.tell("error", { ...error, param: null });
-          return wire.tell("response.failed", { response: response("failed", { error }) });
+          if (id === "") return wire.send("error", { ...error, param: null });
+          return wire.send("response.failed", { response: response("failed", { error }) });
         }
       }
     },
@@ -473,9 +473,9 @@ function responseWriter(asked: Conversation, wire: Wire) {
      * Codex counts nothing but events as life and the OpenAI SDK throws at a `ping`; this repetition suits both.
      * Says whether there was something to repeat.
      */
-    beat(): boolean {
+    keepAlive(): boolean {
       if (id === "") return false;
-      if (!ended) wire.tell("response.in_progress", { response: response("in_progress") });
+      if (!ended) wire.send("response.in_progress", { response: response("in_progress") });
       return true;
     },
   };
@@ -488,35 +488,35 @@ function textPart({ index, id, item }: Shown, refusal: boolean, wire: Wire): Ope
   const content: unknown[] = Array.isArray(item.content) ? item.content : [];
   const at = { item_id: id, output_index: index, content_index: content.length };
   const [events, more] = refusal ? ["response.refusal", {}] : ["response.output_text", { logprobs: [] }];
-  const part = (words: string, annotations: unknown[]): JsonObject =>
-    refusal ? { type: "refusal", refusal: words } : { type: "output_text", text: words, annotations, ...more };
-  const tellPiece = wire.pieces(`${events}.delta`, { ...at, ...more });
+  const part = (text: string, annotations: unknown[]): JsonObject =>
+    refusal ? { type: "refusal", refusal: text } : { type: "output_text", text, annotations, ...more };
+  const sendDelta = wire.deltas(`${events}.delta`, { ...at, ...more });
   let text = "";
-  wire.tell("response.content_part.added", { ...at, part: part("", []) });
+  wire.send("response.content_part.added", { ...at, part: part("", []) });
   return {
     index,
     id,
     item,
     delta(piece) {
       text += piece;
-      tellPiece(piece);
+      sendDelta(piece);
     },
     endBlock(end) {
       const listed = end.extras?.openai?.annotations;
       const annotations: unknown[] = Array.isArray(listed) ? listed : [];
       for (const [annotation_index, annotation] of annotations.entries())
-        wire.tell(`${events}.annotation.added`, { ...at, annotation_index, annotation });
-      wire.tell(`${events}.done`, { ...at, ...(refusal ? { refusal: text } : { text }), ...more });
+        wire.send(`${events}.annotation.added`, { ...at, annotation_index, annotation });
+      wire.send(`${events}.done`, { ...at, ...(refusal ? { refusal: text } : { text }), ...more });
       const done = part(text, annotations);
       item.content = [...content, done];
-      wire.tell("response.content_part.done", { ...at, part: done });
+      wire.send("response.content_part.done", { ...at, part: done });
     },
   };
 }
 
 function reasoningItem({ index, id, item }: Shown, wire: Wire): OpenItem {
   const at = { item_id: id, output_index: index, summary_index: 0 };
-  const tellPiece = wire.pieces("response.reasoning_summary_text.delta", at);
+  const sendDelta = wire.deltas("response.reasoning_summary_text.delta", at);
   let text = "";
   return {
     index,
@@ -524,17 +524,17 @@ function reasoningItem({ index, id, item }: Shown, wire: Wire): OpenItem {
     item,
     delta(piece) {
       if (text === "")
-        wire.tell("response.reasoning_summary_part.added", { ...at, part: { type: "summary_text", text } });
+        wire.send("response.reasoning_summary_part.added", { ...at, part: { type: "summary_text", text } });
       text += piece;
-      tellPiece(piece);
+      sendDelta(piece);
     },
     endBlock({ signature }) {
       item.encrypted_content = signature ? packSignature(signature, "responses") : null;
       if (text === "") return;
       const part = { type: "summary_text", text };
       item.summary = [part];
-      wire.tell("response.reasoning_summary_text.done", { ...at, text });
-      wire.tell("response.reasoning_summary_part.done", { ...at, part });
+      wire.send("response.reasoning_summary_text.done", { ...at, text });
+      wire.send("response.reasoning_summary_part.done", { ...at, part });
     },
   };
 }
@@ -543,11 +543,11 @@ function callItem({ index, id, item }: Shown, wire: Wire): OpenItem {
   const at = { item_id: id, output_index: index };
   const freeform = item.type === "custom_tool_call";
   const events = freeform ? "response.custom_tool_call_input" : "response.function_call_arguments";
-  const tellPiece = wire.pieces(`${events}.delta`, at);
+  const sendDelta = wire.deltas(`${events}.delta`, at);
   let text = "";
   const delta = (piece: string) => {
     text += piece;
-    tellPiece(piece);
+    sendDelta(piece);
   };
   return {
     index,
@@ -558,7 +558,7 @@ function callItem({ index, id, item }: Shown, wire: Wire): OpenItem {
       if (text === "" && !freeform) delta("{}");
       const done = freeform ? { input: text } : { arguments: text };
       Object.assign(item, done);
-      wire.tell(`${events}.done`, freeform ? { ...at, ...done } : { ...at, name: item.name, ...done });
+      wire.send(`${events}.done`, freeform ? { ...at, ...done } : { ...at, name: item.name, ...done });
     },
   };
 }

@@ -37,7 +37,7 @@ import { decodeChoice, decodeTools, encodeChoice, encodeTools, type ToolNames, t
 // ── Wire facts ──
 
 /** The members read into the hub; all others ride in the bag of what they belong to. */
-const known = {
+const knownFields = {
   request: new Set([
     ...["model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "max_output_tokens"],
     ...["temperature", "top_p", "reasoning", "text", "stream"],
@@ -45,7 +45,7 @@ const known = {
   message: new Set(["type", "role", "content"]),
   additionalTools: new Set(["tools"]),
   effort: new Set(["effort", "summary"]),
-  words: new Set(["format", "verbosity"]),
+  text: new Set(["format", "verbosity"]),
   format: new Set(["type", "name", "description", "schema", "strict"]),
 };
 
@@ -70,8 +70,8 @@ export function checkRequest(body: JsonObject): void {
 export function decodeRequest(body: unknown): Conversation {
   const request = objectAt(body, "body");
   refuseStored(request);
-  const box: ToolNames = { tools: [], taken: new Set(), names: new Map(), said: new Map() };
-  const draft: Draft = { turns: [], box, spoke: false, closed: false };
+  const scope: ToolNames = { tools: [], taken: new Set(), names: new Map(), wireTools: new Map() };
+  const draft: Draft = { turns: [], scope, spoke: false, closed: false };
   const instructions = optionalText(request.instructions, "instructions");
   if (instructions !== undefined)
     draft.turns.push({
@@ -79,16 +79,16 @@ export function decodeRequest(body: unknown): Conversation {
       parts: [{ kind: "text", text: instructions }],
       ...extrasOf({ instructions: true }),
     });
-  decodeTools(listAt(request.tools, "tools"), "tools", box, {});
+  decodeTools(listAt(request.tools, "tools"), "tools", scope, {});
   decodeInput(request.input, draft);
-  const choice = decodeChoice(request.tool_choice, box);
+  const choice = decodeChoice(request.tool_choice, scope);
   const reasoning = request.reasoning == null ? {} : objectAt(request.reasoning, "reasoning");
-  const words = decodeWords(request.text == null ? {} : objectAt(request.text, "text"));
+  const textOptions = decodeTextOptions(request.text == null ? {} : objectAt(request.text, "text"));
 
   return {
     model: textAt(request.model, "model"),
     turns: draft.turns,
-    tools: box.tools,
+    tools: scope.tools,
     toolChoice: choice.toolChoice,
     ...(choice.allowedTools ? { allowedTools: choice.allowedTools } : {}),
     parallelTools: optionalBoolean(request.parallel_tool_calls, "parallel_tool_calls"),
@@ -96,14 +96,14 @@ export function decodeRequest(body: unknown): Conversation {
     temperature: optionalNumber(request.temperature, "temperature"),
     topP: optionalNumber(request.top_p, "top_p"),
     reasoning: decodeReasoning(reasoning),
-    format: words.format,
+    format: textOptions.format,
     stream: optionalBoolean(request.stream, "stream") ?? false,
     ...extrasOf(
       omitUndefined({
-        ...omit(request, known.request),
+        ...omit(request, knownFields.request),
         ...choice.extras,
-        ...words.extras,
-        reasoning: omit(reasoning, known.effort),
+        ...textOptions.extras,
+        reasoning: omit(reasoning, knownFields.effort),
       }),
     ),
   };
@@ -111,7 +111,7 @@ export function decodeRequest(body: unknown): Conversation {
 
 interface Draft {
   turns: Turn[];
-  box: ToolNames;
+  scope: ToolNames;
   /** The last turn holds a message: the next one begins a turn of its own. */
   spoke: boolean;
   /** Something stands behind the last turn: whatever comes next begins a new one. */
@@ -133,9 +133,9 @@ function decodeInput(input: unknown, draft: Draft): void {
 const itemDecoders: Record<string, (item: JsonObject, path: string, draft: Draft) => void> = {
   message: decodeMessage,
   reasoning: (item, _path, draft) => add(draft, "assistant", decodeThinking(item)),
-  function_call: (item, path, draft) => add(draft, "assistant", decodeCall(item, path, draft.box)),
+  function_call: (item, path, draft) => add(draft, "assistant", decodeCall(item, path, draft.scope)),
   custom_tool_call: (item, path, draft) =>
-    add(draft, "assistant", { ...decodeCall(item, path, draft.box), freeform: true }),
+    add(draft, "assistant", { ...decodeCall(item, path, draft.scope), freeform: true }),
   function_call_output: (item, path, draft) => add(draft, "user", decodeResult(item, path)),
   custom_tool_call_output: (item, path, draft) => add(draft, "user", { ...decodeResult(item, path), freeform: true }),
   additional_tools: decodeAdditionalTools,
@@ -150,7 +150,7 @@ function decodeMessage(item: JsonObject, path: string, draft: Draft): void {
   const content = typeof item.content === "string" ? [{ type: textTypes[role], text: item.content }] : item.content;
   const parts = content == null ? [] : decodeContent(content, `${path}.content`, textTypes[role]);
   const extras = extrasOf(
-    omitUndefined({ ...omit(item, known.message), role: item.role === "developer" ? item.role : undefined }),
+    omitUndefined({ ...omit(item, knownFields.message), role: item.role === "developer" ? item.role : undefined }),
   );
   const last = draft.turns.at(-1);
   // What an assistant thought and called belongs to what it said; a turn holds one message, so that each keeps its bag.
@@ -186,8 +186,11 @@ function decodeAdditionalTools(item: JsonObject, path: string, draft: Draft): vo
     decodeForeign(item, draft);
     return;
   }
-  decodeTools(tools, `${path}.tools`, draft.box, {
-    additional_tools: { at: draft.turns.length, item: omit(item, known.additionalTools) ?? {} } satisfies ToolPlace,
+  decodeTools(tools, `${path}.tools`, draft.scope, {
+    additional_tools: {
+      at: draft.turns.length,
+      item: omit(item, knownFields.additionalTools) ?? {},
+    } satisfies ToolPlace,
   });
   draft.closed = true;
 }
@@ -199,7 +202,7 @@ function decodeReasoning(reasoning: JsonObject): Reasoning | undefined {
 }
 
 /** `text`: the format goes to the hub, how many words to make has the same name in the chat dialect. */
-function decodeWords(text: JsonObject): { format?: ResponseFormat; extras: JsonObject } {
+function decodeTextOptions(text: JsonObject): { format?: ResponseFormat; extras: JsonObject } {
   const { format, verbosity } = text;
   const isSchema = isObject(format) && format.type === "json_schema" && isObject(format.schema);
   if (!isObject(format) || (!isSchema && format.type !== "json_object"))
@@ -211,12 +214,12 @@ function decodeWords(text: JsonObject): { format?: ResponseFormat; extras: JsonO
       schema: isSchema ? format.schema : undefined,
       strict: optionalBoolean(format.strict, "text.format.strict"),
     }),
-    extras: omitUndefined({ verbosity: verbosity ?? undefined, text: restOf(text, omit(format, known.format)) }),
+    extras: omitUndefined({ verbosity: verbosity ?? undefined, text: restOf(text, omit(format, knownFields.format)) }),
   };
 }
 
 function restOf(text: JsonObject, format: unknown): JsonObject | undefined {
-  const others = omit(text, known.words);
+  const others = omit(text, knownFields.text);
   return format === undefined ? others : { ...others, format };
 }
 
@@ -245,7 +248,7 @@ export function encodeRequest(
     temperature: conversation.temperature,
     top_p: conversation.topP,
     reasoning: encodeReasoning(conversation, model),
-    text: encodeWords(conversation),
+    text: encodeTextOptions(conversation),
     store: extras.store ?? false,
     stream: conversation.stream,
   });
@@ -329,7 +332,7 @@ function encodeReasoning(conversation: Conversation, model: ModelFacts): JsonObj
   return Object.keys(wire).length > 0 ? wire : undefined;
 }
 
-function encodeWords({ format, extras }: Conversation): JsonObject | undefined {
+function encodeTextOptions({ format, extras }: Conversation): JsonObject | undefined {
   const text = isObject(extras?.openai?.text) ? extras.openai.text : {};
   const verbosity = extras?.openai?.verbosity;
   const wire = omitUndefined({ ...text, format: format ? encodeFormat(format, text.format) : text.format, verbosity });
@@ -344,26 +347,26 @@ function encodeFormat({ name, description, schema, strict }: ResponseFormat, wir
 
 // ── The request's echo in its reply ──
 
-/** The members of a reply that repeat what was asked. */
-export function echoOf(asked: Conversation): JsonObject {
-  const extras = asked.extras?.openai ?? {};
+/** The members of a reply that repeat what was conversation. */
+export function echoOf(conversation: Conversation): JsonObject {
+  const extras = conversation.extras?.openai ?? {};
   return {
-    instructions: instructionsOf(asked) ?? null,
-    max_output_tokens: asked.maxTokens ?? null,
+    instructions: instructionsOf(conversation) ?? null,
+    max_output_tokens: conversation.maxTokens ?? null,
     metadata: extras.metadata ?? {},
-    model: asked.model,
-    parallel_tool_calls: asked.parallelTools ?? true,
+    model: conversation.model,
+    parallel_tool_calls: conversation.parallelTools ?? true,
     previous_response_id: null,
     prompt_cache_key: extras.prompt_cache_key ?? null,
-    reasoning: { effort: asked.reasoning?.effort ?? null, summary: asked.reasoning?.summary ?? null },
+    reasoning: { effort: conversation.reasoning?.effort ?? null, summary: conversation.reasoning?.summary ?? null },
     safety_identifier: extras.safety_identifier ?? null,
     service_tier: "default",
     store: false,
-    temperature: asked.temperature ?? 1,
-    text: { format: { type: "text" }, ...encodeWords(asked) },
-    tool_choice: encodeChoice(asked) ?? "auto",
-    tools: encodeTools(asked, new Set()).list,
-    top_p: asked.topP ?? 1,
+    temperature: conversation.temperature ?? 1,
+    text: { format: { type: "text" }, ...encodeTextOptions(conversation) },
+    tool_choice: encodeChoice(conversation) ?? "auto",
+    tools: encodeTools(conversation, new Set()).list,
+    top_p: conversation.topP ?? 1,
     truncation: extras.truncation ?? "disabled",
     user: extras.user ?? null,
   };

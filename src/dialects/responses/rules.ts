@@ -170,13 +170,13 @@ function lostResult({ call_id, output }: JsonObject): JsonObject {
 }
 
 function maxTokensLimit(body: JsonObject, model: ModelFacts): JsonObject | undefined {
-  const asked = numberIn(body.max_output_tokens);
-  if (asked === undefined) return undefined;
+  const requested = numberIn(body.max_output_tokens);
+  if (requested === undefined) return undefined;
   const { output = Number.POSITIVE_INFINITY, fullOutput = Number.POSITIVE_INFINITY } = model.limits;
   // OpenAI refuses fewer than 16.
   const least = model.vendor.includes("OpenAI") ? 16 : 1;
-  const limited = Math.max(least, Math.min(asked, output, body.stream === true ? output : fullOutput));
-  return limited === asked ? undefined : { max_output_tokens: limited };
+  const limited = Math.max(least, Math.min(requested, output, body.stream === true ? output : fullOutput));
+  return limited === requested ? undefined : { max_output_tokens: limited };
 }
 
 function effort(body: JsonObject, model: ModelFacts): JsonObject | undefined {
@@ -195,7 +195,7 @@ type Change = (object: JsonObject) => JsonObject | undefined;
 
 /** The input with its items changed, or left out; undefined when they are all as they were. */
 function eachItem(body: JsonObject, change: Change): JsonObject | undefined {
-  const input = Array.isArray(body.input) ? each(body.input, change) : body.input;
+  const input = Array.isArray(body.input) ? mapObjects(body.input, change) : body.input;
   return input === body.input ? undefined : { input };
 }
 
@@ -203,7 +203,7 @@ function eachItem(body: JsonObject, change: Change): JsonObject | undefined {
 function eachTool(body: JsonObject, change: Change): JsonObject | undefined {
   const inList: Change = (holder) => {
     if (!Array.isArray(holder.tools)) return holder;
-    const tools = each(holder.tools, inTool);
+    const tools = mapObjects(holder.tools, inTool);
     return tools === holder.tools ? holder : tools.length === 0 ? undefined : { ...holder, tools };
   };
   const inTool: Change = (tool) => {
@@ -216,7 +216,7 @@ function eachTool(body: JsonObject, change: Change): JsonObject | undefined {
 }
 
 /** The same array when nothing changed. */
-function each(list: unknown[], change: Change): unknown[] {
+function mapObjects(list: unknown[], change: Change): unknown[] {
   let changed = false;
   const result = list.flatMap((member) => {
     const after = isObject(member) ? change(member) : member;

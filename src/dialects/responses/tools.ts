@@ -9,7 +9,7 @@ import { refuseForced } from "./rules";
 
 // ── Wire facts ──
 
-const known = {
+const knownFields = {
   function: new Set(["type", "name", "description", "parameters", "strict"]),
   custom: new Set(["type", "name", "description", "format"]),
   namespace: new Set(["type", "tools"]),
@@ -25,7 +25,7 @@ export interface ToolNames {
   /** Hub names by namespace and local name. */
   names: Map<string, string>;
   /** Tools as the wire has them, by namespace and local name. */
-  said: Map<string, JsonObject[]>;
+  wireTools: Map<string, JsonObject[]>;
 }
 
 /** Where the tools of an `additional_tools` item stood: before which turn. */
@@ -39,37 +39,37 @@ export interface ToolPlace {
 export const localName = "local name";
 
 /** Tools of a list. Their bag tells the list they are of: the namespace, the place of an item. */
-export function decodeTools(list: unknown[], path: string, box: ToolNames, extras: JsonObject): void {
+export function decodeTools(list: unknown[], path: string, scope: ToolNames, extras: JsonObject): void {
   for (const [index, value] of list.entries()) {
     const at = `${path}[${index}]`;
     const tool = objectAt(value, at);
     const nested: unknown[] = tool.type === "namespace" && Array.isArray(tool.tools) ? tool.tools : [];
-    if (nested.length === 0) box.tools.push(decodeTool(tool, at, box, extras));
-    else decodeTools(nested, `${at}.tools`, box, { ...extras, namespace: omit(tool, known.namespace) ?? {} });
+    if (nested.length === 0) scope.tools.push(decodeTool(tool, at, scope, extras));
+    else decodeTools(nested, `${at}.tools`, scope, { ...extras, namespace: omit(tool, knownFields.namespace) ?? {} });
   }
 }
 
 /** Whether the list says a tool word for word as an earlier one has, as an item of the input may. */
-function isSaidAgain(tool: JsonObject, key: string, box: ToolNames): boolean {
-  const known = box.said.get(key) ?? [];
-  box.said.set(key, [...known, tool]);
-  return known.some((each) => isSameJson(each, tool));
+function isRepeat(tool: JsonObject, key: string, scope: ToolNames): boolean {
+  const earlier = scope.wireTools.get(key) ?? [];
+  scope.wireTools.set(key, [...earlier, tool]);
+  return earlier.some((other) => isSameJson(other, tool));
 }
 
 const namespaceOf = ({ namespace }: JsonObject): unknown => (isObject(namespace) ? namespace.name : undefined);
 
-function decodeTool(tool: JsonObject, path: string, box: ToolNames, list: JsonObject): Tool {
+function decodeTool(tool: JsonObject, path: string, scope: ToolNames, list: JsonObject): Tool {
   if (tool.type !== "function" && tool.type !== "custom")
     return { kind: "foreign", dialect: "responses", value: tool, ...extrasOf(list) };
   const local = textAt(tool.name, `${path}.name`);
   const namespace = namespaceOf(list);
-  const isRepeated = isSaidAgain(tool, nameKey(local, namespace), box);
-  const name = takeName(local, namespace, box, isRepeated);
+  const isRepeated = isRepeat(tool, nameKey(local, namespace), scope);
+  const name = takeName(local, namespace, scope, isRepeated);
   const description = optionalText(tool.description, `${path}.description`);
   const extras = {
     ...(isRepeated ? { isRepeated } : {}),
     ...extrasOf({
-      ...omit(tool, known[tool.type]),
+      ...omit(tool, knownFields[tool.type]),
       ...list,
       ...(name === local ? {} : { [localName]: local }),
     }),
@@ -82,12 +82,12 @@ function decodeTool(tool: JsonObject, path: string, box: ToolNames, list: JsonOb
 }
 
 /** The hub's name for the tool, which no other has; one that is repeated is called by its first. */
-function takeName(local: string, namespace: unknown, box: ToolNames, isRepeated: boolean): string {
+function takeName(local: string, namespace: unknown, scope: ToolNames, isRepeated: boolean): string {
   const wanted = flatName(local, namespace);
   let name = wanted;
-  for (let count = 2; box.taken.has(name); count++) name = `${wanted}_${count}`;
-  box.taken.add(name);
-  if (!isRepeated) box.names.set(nameKey(local, namespace), name);
+  for (let count = 2; scope.taken.has(name); count++) name = `${wanted}_${count}`;
+  scope.taken.add(name);
+  if (!isRepeated) scope.names.set(nameKey(local, namespace), name);
   return name;
 }
 
@@ -98,24 +98,24 @@ export const flatName = (local: string, namespace: unknown): string =>
 const nameKey = (local: string, namespace: unknown): string => JSON.stringify([namespace ?? "", local]);
 
 /** What the hub calls the tool that is called. */
-export const hubName = (local: string, namespace: unknown, box: ToolNames): string =>
-  box.names.get(nameKey(local, namespace)) ?? flatName(local, namespace);
+export const hubName = (local: string, namespace: unknown, scope: ToolNames): string =>
+  scope.names.get(nameKey(local, namespace)) ?? flatName(local, namespace);
 
 /** The choice of a tool; one the hub has no word for rides in the bag. */
 export function decodeChoice(
   choice: unknown,
-  box: ToolNames,
+  scope: ToolNames,
 ): Pick<Conversation, "toolChoice" | "allowedTools"> & { extras?: JsonObject } {
   if (choice == null) return {};
   if (choice === "auto" || choice === "none" || choice === "required") return { toolChoice: choice };
-  if (isObject(choice) && choice.type === "allowed_tools") return decodeAllowed(choice, box);
+  if (isObject(choice) && choice.type === "allowed_tools") return decodeAllowed(choice, scope);
   if (!isObject(choice) || (choice.type !== "function" && choice.type !== "custom"))
     return { extras: { tool_choice: choice } };
-  return { toolChoice: { name: hubName(textAt(choice.name, "tool_choice.name"), choice.namespace, box) } };
+  return { toolChoice: { name: hubName(textAt(choice.name, "tool_choice.name"), choice.namespace, scope) } };
 }
 
 /** @throws ProxyError `invalid_request` naming the member. */
-function decodeAllowed(choice: JsonObject, box: ToolNames): Pick<Conversation, "toolChoice" | "allowedTools"> {
+function decodeAllowed(choice: JsonObject, scope: ToolNames): Pick<Conversation, "toolChoice" | "allowedTools"> {
   const path = "tool_choice.tools";
   return {
     toolChoice: choice.mode === "required" ? "required" : "auto",
@@ -123,7 +123,7 @@ function decodeAllowed(choice: JsonObject, box: ToolNames): Pick<Conversation, "
       const tool = objectAt(value, `${path}[${index}]`);
       if (tool.type !== "function" && tool.type !== "custom")
         return { kind: "foreign", dialect: "responses", value: tool };
-      return hubName(textAt(tool.name, `${path}[${index}].name`), tool.namespace, box);
+      return hubName(textAt(tool.name, `${path}[${index}].name`), tool.namespace, scope);
     }),
   };
 }
@@ -199,7 +199,7 @@ function objectSchema(schema: unknown): unknown {
 
 /** A tool's name as the wire knows it: local, with its namespace beside it. */
 export function wireName(conversation: Conversation, call: { name: string } & WithExtras): JsonObject {
-  const tool = conversation.tools.find((each) => each.kind !== "foreign" && each.name === call.name);
+  const tool = conversation.tools.find((tool) => tool.kind !== "foreign" && tool.name === call.name);
   const extras = tool?.extras?.openai ?? call.extras?.openai ?? {};
   const namespace = isObject(extras.namespace) ? extras.namespace.name : extras.namespace;
   const local = extras[localName];
@@ -221,8 +221,8 @@ export function encodeChoice(conversation: Conversation): unknown {
 }
 
 function namedTool(conversation: Conversation, name: string): JsonObject {
-  const tool = conversation.tools.find((each) =>
-    each.kind === "foreign" ? isObject(each.value) && each.value.name === name : each.name === name,
+  const tool = conversation.tools.find((tool) =>
+    tool.kind === "foreign" ? isObject(tool.value) && tool.value.name === name : tool.name === name,
   );
   if (tool?.kind === "foreign" && tool.dialect !== "responses") refuseForced(name);
   return { type: tool?.kind === "freeform" ? "custom" : "function", ...wireName(conversation, { name }) };

@@ -7,14 +7,17 @@ import type { JsonObject } from "../hub/conversation";
  * place in the list; where an upstream counts otherwise, the first of its kind that is left.
  * @param shown The items that were added or done, by their `output_index`.
  */
-export function placesOf(output: readonly unknown[], shown: ReadonlyMap<number, JsonObject>): (number | undefined)[] {
+export function outputIndexes(
+  output: readonly unknown[],
+  shown: ReadonlyMap<number, JsonObject>,
+): (number | undefined)[] {
   const left = new Map(shown);
   const take = (index: number | undefined) => {
     if (index !== undefined) left.delete(index);
     return index;
   };
   const exact = output.map((item, at) => take(isSame(left.get(at), item) ? at : undefined));
-  return exact.map((place, at) => place ?? take([...left].find(([, each]) => isSame(each, output[at]))?.[0]));
+  return exact.map((index, at) => index ?? take([...left].find(([, item]) => isSame(item, output[at]))?.[0]));
 }
 
 /** Ids change from event to event; the id of a call does not. */
