@@ -1,35 +1,35 @@
-/** Calls one after the other, in whatever order their pieces come: each piece bears its call's index, and calls may grow side by side. */
+/** Puts tool calls in sequence: each piece has its call's index, and pieces of several calls may be interleaved. */
 import { isObject } from "../../json";
 import type { ReplyWriter } from "../hub/block-lifecycle";
 import { callLimit, callPieceIn, continues, inventedCallId, isCallIndex, isJson } from "./calls";
 
 interface Call {
-  /** Its place among the reply's calls. */
+  /** Its position among the reply's calls. */
   number: number;
-  /** The upstream's own. */
+  /** The upstream's index. */
   index: number;
   id: string;
   name: string;
   input: string;
   freeform: boolean;
   opened: boolean;
-  /** Nothing of it can come any more. */
+  /** No more pieces of it can follow. */
   over: boolean;
 }
 
-/** Where the calls go. */
+/** Where the calls are written. */
 interface Outlet {
   writer: ReplyWriter;
-  /** Ends the words that are being said, before a call begins. */
+  /** Closes the open text or thinking block. */
   leaveWords(): void;
-  /** Something came that no call is made of. */
+  /** Reports an invalid piece. */
   fail(): void;
 }
 
-/** The first call is told as it comes; those that begin before its input is whole wait for it. */
+/** The first call is streamed; calls that begin before its input is complete wait in the queue. */
 export function callQueue({ writer, leaveWords, fail }: Outlet) {
   const queue: Call[] = [];
-  /** The latest call of each of the upstream's numbers. */
+  /** The latest call of each upstream index. */
   const latest = new Map<number, Call>();
   let count = 0;
   let replyId: unknown;
@@ -60,7 +60,7 @@ export function callQueue({ writer, leaveWords, fail }: Outlet) {
     writer.close();
   };
 
-  /** Ends the calls whose input is all there, as far as others wait for them. */
+  /** Closes the calls whose input is complete, as far as other calls wait for them. */
   const advance = () => {
     for (let [first, second] = queue; first && second && isOver(first); [first, second] = queue) {
       queue.shift();
@@ -72,7 +72,7 @@ export function callQueue({ writer, leaveWords, fail }: Outlet) {
   const begin = (index: number): Call | undefined => {
     if (++count > callLimit) return undefined;
     const call = { number: count - 1, index, id: "", name: "", input: "", freeform: false, opened: false, over: false };
-    // A number that is given again tells that its call has ended.
+    // A new call with the same index means that the earlier one is complete.
     const before = latest.get(index);
     if (before) before.over = true;
     latest.set(index, call);
@@ -81,7 +81,7 @@ export function callQueue({ writer, leaveWords, fail }: Outlet) {
   };
 
   return {
-    /** @param whole It is no piece but a call, as in a full reply. */
+    /** @param whole Whether it is a complete call, as in a full reply. */
     piece(value: unknown, whole: boolean, reply: unknown) {
       if (writer.ended) return;
       if (!isObject(value)) return fail();
@@ -93,7 +93,7 @@ export function callQueue({ writer, leaveWords, fail }: Outlet) {
         ? undefined
         : [newest, latest.get(index)].find((one) => one && continues(one, index, id, name));
       const isLate = existing?.over && !queue.includes(existing);
-      // To append it anywhere would be silently wrong JSON.
+      // Appending it to another call would produce wrong JSON.
       if (isLate && name === "" && (id === "" || id === existing.id)) return input === "" ? undefined : fail();
       const call = !existing || isLate ? begin(index) : existing;
       if (!call) return fail();
@@ -106,26 +106,26 @@ export function callQueue({ writer, leaveWords, fail }: Outlet) {
       else openNamed(call);
       if (queue.length > 1) advance();
     },
-    /** Ends them all. */
+    /** Closes all calls. */
     end() {
       for (const call of queue.splice(0)) close(call);
     },
-    /** Whether the call that is being told waits for more. */
+    /** Whether the open call may get more input. */
     get mayGoOn() {
       const [first] = queue;
       return first !== undefined && !isOver(first);
     },
-    /** Whether each has as much as a call needs. */
+    /** Whether each call's input is empty or complete JSON. */
     get isWhole() {
       return queue.every(({ input }) => input === "" || isJson(input));
     },
-    /** How many there were. */
+    /** The number of calls so far. */
     get count() {
       return count;
     },
   };
 }
 
-/** The text of a freeform call is over when the upstream says so. */
+/** A freeform call is complete only when the upstream says so. */
 const isOver = ({ over, freeform, input }: Call): boolean =>
   over || (!freeform && input.trimEnd().endsWith("}") && isJson(input));

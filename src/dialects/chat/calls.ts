@@ -1,13 +1,13 @@
-/** Calls of tools, which come in pieces whose numbers cannot be trusted. */
+/** Tool calls, which are streamed in pieces whose indexes are not reliable. */
 
 import { randomUUID } from "node:crypto";
 import { isObject, numberIn, parseJson } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 
-/** A reply of more calls, or a call of a higher index, is no reply but an attack on our memory. */
+/** Maximum number of calls in a reply, and maximum index: protects the memory against a faulty upstream. */
 export const callLimit = 1024;
 
-/** What a piece of a call says; the index is the upstream's own, if it gives one. */
+/** The fields of a piece of a call; `index` is the upstream's, if it sends one. */
 export function callPieceIn(piece: JsonObject): { id: string; name: string; input: string; index: unknown } {
   const call = isObject(piece.function) ? piece.function : isObject(piece.custom) ? piece.custom : {};
   const input = call.arguments ?? call.input;
@@ -24,22 +24,22 @@ export function isCallIndex(index: unknown): index is number {
   return typeof index === "number" && Number.isInteger(index) && index >= 0 && index < callLimit;
 }
 
-/** Claude numbers each of its parallel calls 0: only a new id, or without ids a name, tells a new call. */
+/** Claude gives all parallel calls the index 0: only a new id, or without ids a name, begins a new call. */
 export function continues(call: Pick<Call, "index" | "id" | "name">, index: number, id: string, name: string): boolean {
   if (id !== "" && call.id !== "") return id === call.id;
   if (index !== call.index) return false;
   return id !== "" || name === "" || call.name === "" || call.id !== "";
 }
 
-/** Gemini may leave the id of a call out; clients answer a call by its id, so it gets one. */
+/** Gemini may omit a call's id; clients refer to a call by its id, so it gets one. */
 export function inventedCallId(replyId: unknown, number: number): string {
   return `call_${(typeof replyId === "string" && replyId !== "" ? replyId : randomUUID()).replaceAll(/[^\w-]/g, "").slice(-30)}_${number}`;
 }
 
-/** Gives parallel calls the numbers 0, 1, 2 … where the upstream calls them all 0, and an id to those without. */
+/** Numbers parallel calls 0, 1, 2 … where the upstream gives all of them 0, and adds missing ids. */
 export function callNumbers(onFixup: (fixup: string) => void) {
   const calls: Call[] = [];
-  /** The latest call of each of the upstream's numbers. */
+  /** The latest call of each upstream index. */
   const latest = new Map<number, Call>();
 
   const fixPiece = (piece: unknown, replyId: unknown): unknown => {
@@ -47,7 +47,7 @@ export function callNumbers(onFixup: (fixup: string) => void) {
     const { id, name, input, index = calls.at(-1)?.index ?? 0 } = callPieceIn(piece);
     if (!isCallIndex(index) || calls.length === callLimit) return undefined;
     let call = latest.get(index);
-    // Words for a call that never began.
+    // Input for a call that never began.
     if (id === "" && name === "" && !call) return input === "" ? piece : undefined;
     let fixed = piece;
     if (!call || !continues(call, index, id, name)) {
@@ -68,11 +68,11 @@ export function callNumbers(onFixup: (fixup: string) => void) {
   };
 
   return {
-    /** Each call's input is all there. */
+    /** Whether each call's input is complete. */
     get whole() {
       return calls.every(({ input }) => input === "" || isJson(input));
     },
-    /** The pieces of a delta; undefined when they are none. */
+    /** The fixed pieces of a delta; undefined if they are invalid. */
     fix(pieces: unknown[], replyId: unknown): unknown[] | undefined {
       const fixed = pieces.map((piece) => fixPiece(piece, replyId));
       if (fixed.includes(undefined)) return undefined;
@@ -83,7 +83,7 @@ export function callNumbers(onFixup: (fixup: string) => void) {
 
 interface Call {
   number: number;
-  /** The upstream's own number and id. */
+  /** The upstream's index and id. */
   index: number;
   id: string;
   name: string;

@@ -1,11 +1,11 @@
-/** What a reply's words cite: the responses dialect has a citation's members one level higher. */
+/** Citations in a reply: the responses dialect has the fields of a citation one level higher. */
 import { isObject } from "../../json";
 import type { JsonObject, WithExtras } from "../hub/conversation";
 
 /**
- * The citations of a block as a message's `annotations`: only those of pages, for which chat has a word.
- * @param end How the block ended.
- * @param before Characters of the message before the block: citations count from its start.
+ * The citations of a block as a message's `annotations`: chat has only citations of web pages.
+ * @param end The end of the block.
+ * @param before Length of the message before the block: citation offsets count from the start of the message.
  */
 export function annotationsOf(end: WithExtras, before: number): JsonObject[] {
   const listed = end.extras?.openai?.annotations;

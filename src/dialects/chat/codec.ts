@@ -1,4 +1,4 @@
-/** The chat dialect: OpenAI's Chat Completions, as Copilot speaks it. */
+/** The chat dialect: OpenAI's Chat Completions API, as Copilot serves it. */
 import type { Codec } from "../codec";
 import { encodeError, sessionOf } from "../openai";
 import { collectStream } from "./collect";

@@ -1,4 +1,4 @@
-/** A streamed chat completion as the one body that the upstream would have answered otherwise. */
+/** Collects a streamed chat completion into the body that a full reply would have. */
 import { isObject, numberIn } from "../../json";
 import { jsonOf } from "../../net/sse";
 import type { Collector } from "../codec";
@@ -7,7 +7,7 @@ import { omit } from "../hub/json";
 import { type CallNumbers, callNumbers, callPieceIn } from "./calls";
 import { textFields } from "./reply";
 
-/** Every member of every chunk gets to its place: words are joined, lists too, of all others the last one counts. */
+/** Merges every field of every chunk: text and lists are joined, of other fields the last value wins. */
 export function collectStream(onFixup: (fixup: string) => void): Collector {
   const choices = new Map<number, Choice>();
   let members: JsonObject = {};
@@ -15,7 +15,7 @@ export function collectStream(onFixup: (fixup: string) => void): Collector {
     push(frame) {
       const chunk = frame.data && frame.data !== "[DONE]" ? jsonOf(frame) : undefined;
       if (!isObject(chunk)) return;
-      // One without an id is a word of Azure's beside the reply.
+      // A chunk without an id is Azure's content-filter notice, not part of the reply.
       const isOfReply = chunk.id !== "" || Object.keys(members).length === 0;
       const present = Object.entries(chunk).filter(
         ([key, value]) => !ofChunk.has(key) && value != null && value !== "",
@@ -32,7 +32,7 @@ export function collectStream(onFixup: (fixup: string) => void): Collector {
   };
 }
 
-/** What only a chunk has, or has in its own way. */
+/** Fields that belong to a chunk and not to the reply. */
 const ofChunk = new Set(["object", "choices", "obfuscation"]);
 
 interface Choice {
@@ -72,7 +72,7 @@ function addTo(
 
 const callsOnly = new Set(["tool_calls"]);
 
-/** In a full reply, calls stand in their order and have no numbers: only an id of our making is a mend of it. */
+/** Calls of a full reply have no index, so only an added id counts as a fixup. */
 const begun = (onFixup: (fixup: string) => void): Choice => ({
   members: {},
   message: {},
@@ -107,7 +107,7 @@ function whole({ members, message, calls }: Choice): JsonObject {
   return { ...members, message: finalMessage };
 }
 
-/** Lists within grow, everything else is replaced. */
+/** Joins lists inside objects; replaces everything else. */
 function grown(before: unknown, after: unknown): unknown {
   if (Array.isArray(before) && Array.isArray(after)) return [...before, ...after];
   if (!isObject(before) || !isObject(after)) return after ?? before ?? after;

@@ -1,29 +1,29 @@
-/** How replies of the chat dialect fail: what an upstream tells of it, and what a client is told. */
+/** Errors of the chat dialect: those of upstreams, and those written to clients. */
 import { isObject } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/sse";
 import { invalidEventCode } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import type { ReplyError } from "../hub/reply";
 
-/** What to say of a chunk that cannot be followed. */
+/** The error for a chunk that cannot be read. */
 export const invalidEvent = {
   code: invalidEventCode,
   message: "The upstream sent something in its stream that is not what a chat completion is made of.",
 } as const;
 
-/** What to say of a full reply that is none. */
+/** The error for a body that is not a reply. */
 export const invalidReply = {
   code: "upstream_bad_reply",
   message: "The upstream's answer is not a chat completion.",
 } as const;
 
-/** What to say of an error without words. */
+/** The error for an upstream error without a message. */
 export const gaveUp = {
   code: "upstream_error",
   message: "The upstream gave up on its reply without saying why.",
 } as const;
 
-/** What an upstream says has gone wrong, in any of its three ways. */
+/** The upstream's error, in any of its three forms. */
 export function errorIn(chunk: JsonObject): Pick<ReplyError, "code" | "message"> | undefined {
   const errors = chunk.copilot_errors;
   const error = chunk.error || (Array.isArray(errors) ? errors[0] : undefined);
@@ -37,7 +37,7 @@ export function errorIn(chunk: JsonObject): Pick<ReplyError, "code" | "message">
   };
 }
 
-/** The error as a frame: clients take a chunk with `error` for one, and a stream without `[DONE]` for incomplete. */
+/** The error as a frame: clients recognize a chunk with `error`, and a stream without `[DONE]` as incomplete. */
 export function errorFrame({ code, message }: Pick<ReplyError, "code" | "message">): SseFrame {
   return jsonFrame({ error: { message, type: "upstream_error", param: null, code } });
 }

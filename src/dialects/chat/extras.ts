@@ -1,9 +1,11 @@
-/** Members that ride along: into the bag under the wire's own name, and out of it as far as this dialect has the word. */
+/**
+ * Fields that the hub does not read: kept as extras under their wire name, written again where this dialect has them.
+ */
 import { chatExtras, sharedExtras } from "../hub/chat-extras";
 import type { JsonObject, WithExtras } from "../hub/conversation";
 import { ignorableFields } from "../hub/ignorable-fields";
 
-/** What only the responses dialect has a word for: a responses client's bag may hold it. */
+/** Fields that only the responses dialect has; a responses client may have sent them. */
 export const responsesOnly = {
   request: new Set([
     ...["background", "client_metadata", "context_management", "conversation", "include", "instructions"],
@@ -24,20 +26,20 @@ export const responsesOnly = {
   ]),
 };
 
-/** Members nobody reads of an object within an object, under that object's name. */
+/** Unread fields of a nested object, under that object's name. */
 export function nested(name: string, members: JsonObject | undefined): JsonObject {
   return members ? { [name]: members } : {};
 }
 
-/** Whether the prompt is worth caching up to here, in Anthropic's words or in Copilot's. */
+/** Reads the cache mark, in Anthropic's or Copilot's form. */
 export function cacheOf(holder: JsonObject): { cache?: true } {
   return holder.cache_control != null || holder.copilot_cache_control != null ? { cache: true } : {};
 }
 
-/** What a responses item bears that this dialect has no word for, and that nobody has a use for where it is not known. */
+/** Whether a field of a responses item is lost in the chat dialect. */
 const isUnknown = (key: string): boolean => !responsesOnly.others.has(key) && key !== "detail";
 
-/** The members of a bag this dialect may write; those of another's words are named. */
+/** The extras that this dialect has; the names of all others are added to `dropped`. */
 export function ownExtras({ extras }: WithExtras, dropped: Set<string>): JsonObject {
   for (const key of Object.keys(extras?.anthropic ?? {})) if (!ignorableFields.anthropic.has(key)) dropped.add(key);
   const openai = extras?.openai ?? {};

@@ -1,4 +1,4 @@
-/** Chat completions passed through: the few edits without which clients or the upstream stumble. */
+/** Chat completions passed through, with the few edits that clients or the upstream need. */
 import { isObject, numberIn, parseSpelt } from "../../json";
 import { editMembers } from "../../net/json-edit";
 import { commentFrame, type SseFrame } from "../../net/sse";
@@ -18,7 +18,7 @@ import { applyRules } from "./rules";
 
 // ── Request ──
 
-/** What the reply to this request must be fixed to. */
+/** What fixing the reply needs to know about the request. */
 export function replyContext(body: JsonObject): ReplyContext {
   const { model, stream_options: options, n } = body;
   return {
@@ -28,7 +28,7 @@ export function replyContext(body: JsonObject): ReplyContext {
   };
 }
 
-/** What to change of a client's own request. */
+/** The edits of a client's request. */
 export function fixRequest(body: JsonObject, model: ModelFacts): RequestFixup {
   return asFixup(body, applyRules(body, model));
 }
@@ -37,7 +37,7 @@ export function fixRequest(body: JsonObject, model: ModelFacts): RequestFixup {
 
 type Report = (fixup: string) => void;
 
-/** The same body, or a copy with what clients need. */
+/** The same object, or a copy with fixups. */
 export function fixReply(body: JsonObject, context: ReplyContext): { body: JsonObject; fixups: string[] } {
   const fixups = new Set<string>();
   const report: Report = (name) => void fixups.add(name);
@@ -65,7 +65,7 @@ export function fixReply(body: JsonObject, context: ReplyContext): { body: JsonO
   return fixups.size === 0 ? { body, fixups: [] } : { body: { ...body, ...set }, fixups: [...fixups] };
 }
 
-/** Claude's text and each of its calls come as choices of their own, though one was asked for. */
+/** Claude's text and each of its calls come as separate choices, although one was asked for. */
 function merged(choices: JsonObject[]): JsonObject {
   const messages = choices.map(({ message }) => message).filter(isObject);
   const join = (key: string) =>
@@ -117,7 +117,7 @@ function fixMessage(message: JsonObject, replyId: unknown, report: Report): Json
 
 // ── Stream ──
 
-/** Frames as they came, but for the fixups. */
+/** Passes frames through unchanged, except for fixups. */
 export function fixStream(context: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame> {
   return (next) => {
     const report = dedupe(onFixup);
@@ -126,9 +126,9 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
     const calls = new Map<unknown, CallNumbers>();
     let lastChunk: JsonObject = {};
     let hasContent = false;
-    /** The answers (of `n`) whose speaker was named, by their index. */
+    /** The replies (of `n`) that have a role, by their index. */
     const withSpeaker = new Set<unknown>();
-    /** The answers (of `n`) that have ended, by their index. */
+    /** The replies (of `n`) that have ended, by their index. */
     const finished = new Set<unknown>();
     let ended = false;
 
@@ -136,7 +136,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
       if (ended) return;
       if (frame.data === undefined) return next.push(frame);
       if (frame.data === "[DONE]") return done(frame);
-      // To the standard it is no event at all, but clients parse it, and fail.
+      // The SSE standard ignores an event with empty data, but clients parse it and fail.
       if (frame.data === "") return report("empty-data");
       const chunk = readJson(frame);
       if (!isObject(chunk)) return fail(invalidEvent);
@@ -145,7 +145,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
       if (failure) return fail(failure);
       if (isWordless(chunk)) {
         if (isObject(chunk.usage) && !context.usage) return report("usage-chunk");
-        // OpenAI's own package takes the `usage: null` of such a chunk for the last word.
+        // OpenAI's SDK takes the `usage: null` of such a chunk as the final value.
         if (isObject(chunk.copilot_usage) && !isObject(chunk.usage)) return report("bill-chunk");
       }
 
@@ -156,7 +156,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
       next.push(data === frame.data ? asEvent(frame, report) : { data });
     };
 
-    /** The choices, if one of them needs a mend. */
+    /** The fixed choices; undefined if none had to change. */
     const fixChoices = ({ choices, id }: JsonObject): unknown[] | undefined => {
       if (!Array.isArray(choices)) return undefined;
       const fixed = choices.map((choice) => (isObject(choice) ? fixChoice(choice, id) : choice));
@@ -185,7 +185,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
       return pieces === delta.tool_calls ? fixed : { ...fixed, delta: { ...delta, tool_calls: pieces } };
     };
 
-    /** OpenAI's own package refuses an answer in which nobody is said to speak. */
+    /** OpenAI's SDK rejects a reply without a role. */
     const withRole = (delta: JsonObject, index: unknown): JsonObject => {
       if (withSpeaker.has(index)) return delta;
       withSpeaker.add(index);
@@ -194,7 +194,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
       return { role: "assistant", ...omit(delta, roleAlone) };
     };
 
-    /** The chunk's own members are fixed in its text, for a stream may need it in every chunk. */
+    /** Fixes the chunk's own fields in its text, because a stream may need it in every chunk. */
     const fixMembers = (data: string, chunk: JsonObject): string => {
       let fixed = data;
       const add = (name: string, member: string) => {
@@ -208,7 +208,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
       if (!("created" in chunk)) add("created-field", `"created":${now()}`);
       if (!("object" in chunk)) add("object-field", '"object":"chat.completion.chunk"');
       else if (chunk.object !== "chat.completion.chunk") {
-        // Azure's first chunk says "".
+        // The first chunk of Azure has "".
         report("object-field");
         fixed = editMembers(fixed, { object: "chat.completion.chunk" }, []);
       }
@@ -242,7 +242,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
       push,
       end() {
         if (finished.size < context.replies) fail(cutReply);
-        // The reply is whole, and some clients wait for its last line.
+        // The reply is complete, but some clients wait for `[DONE]`.
         else if (!ended) {
           report("done-event");
           end({ data: "[DONE]" });
@@ -257,7 +257,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
   };
 }
 
-/** Copilot may end a stream with its error as bare JSON: with `data:` before it, clients read it. */
+/** Copilot may end a stream with its error as bare JSON; clients read it only after `data:`. */
 function asEvent(frame: SseFrame, report: Report): SseFrame {
   if (frame.bytes?.[0] !== 0x7b) return frame;
   report("data-field");
@@ -272,19 +272,19 @@ function isWordless({ choices }: JsonObject): boolean {
   return Array.isArray(choices) && choices.length === 0;
 }
 
-/** Puts the asked model's name in place of the upstream's. The quotes of words are escaped: it cannot hit them. */
+/** Replaces the upstream's model name by the requested one. Quotes in text are escaped, so text cannot match. */
 function modelRenamer(requested: string): (data: string, model: string) => string {
   const to = `"model":${JSON.stringify(requested)}`;
   return (data, model) => {
     const from = `"model":${JSON.stringify(model)}`;
     const at = data.indexOf(from);
-    // Twice: the bill of `copilot_usage` names the model too. Never: it is spelt with spaces or escapes.
+    // Found twice: `copilot_usage` names the model too. Not found: the JSON has spaces or escapes.
     if (at === -1 || data.indexOf(from, at + 1) !== -1) return JSON.stringify({ ...objectOf(data), model: requested });
     return data.slice(0, at) + to + data.slice(at + from.length);
   };
 }
 
-/** Of a text that is known to be one. */
+/** Parses a string that is known to hold an object. */
 const objectOf = (text: string): JsonObject => parseSpelt(text) as JsonObject;
 
 const now = () => Math.floor(Date.now() / 1000);

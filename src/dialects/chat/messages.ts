@@ -1,4 +1,4 @@
-/** A list of messages as the upstream takes it; each of these gives the same list back when nothing was wrong with it. */
+/** Adapts messages to the upstream; each function returns the same array if nothing changed. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { isPacked } from "../hub/signature";
@@ -13,7 +13,7 @@ export function mapObjects(messages: unknown[], change: (message: JsonObject) =>
   return changed ? result : messages;
 }
 
-/** Thinking of another maker's, with its proof in the form we gave it; of a turn of nothing else nothing is left to say. */
+/** Removes thinking whose signature dragoman packed for another dialect, and messages that are empty without it. */
 export function withoutForeignThinking(messages: unknown[]): unknown[] {
   const own = mapObjects(messages, (message) => {
     if (message.role !== "assistant" || !isPacked(message.reasoning_opaque)) return message;
@@ -27,7 +27,7 @@ export function withoutForeignThinking(messages: unknown[]): unknown[] {
 const saysSomething = ({ content, refusal, tool_calls }: JsonObject): boolean =>
   (content != null && content !== "") || !!refusal || (Array.isArray(tool_calls) && tool_calls.length > 0);
 
-/** Every call is answered directly after its message; a result that answers no call is left out. */
+/** Puts each result directly after the message of its call; results without a call are removed. */
 export function withToolResults(messages: unknown[]): unknown[] {
   if (isAnswered(messages)) return messages;
   const results = new Map<unknown, JsonObject[]>();
@@ -65,7 +65,7 @@ function callIds(message: unknown): unknown[] {
   return message.tool_calls.map((call) => (isObject(call) ? call.id : undefined));
 }
 
-/** Results hold texts only; what else was in them is shown by a message of the user's behind the run of results. */
+/** Tool messages may hold text only; other content moves to a user message after the results. */
 export function moveToUser(messages: unknown[]): unknown[] {
   if (!messages.some((message) => isResult(message) && hasMoreThanText(message.content))) return messages;
   const moved: unknown[] = [];
@@ -93,7 +93,10 @@ const isText = (part: unknown): part is JsonObject => isObject(part) && part.typ
 const hasMoreThanText = (content: unknown): content is unknown[] =>
   Array.isArray(content) && content.some((part) => !isText(part));
 
-/** The client's marks as Copilot's, which are few: two on system messages, one on the last of the others. */
+/**
+ * Converts the client's cache marks to Copilot's, which are limited: two on system messages, one on the last other
+ * message.
+ */
 export function withCacheMarks(messages: unknown[]): unknown[] {
   const markedAt = messages.flatMap((message, at) => (isObject(message) && isMarked(message) ? [at] : []));
   if (markedAt.length === 0) return messages;
@@ -122,7 +125,7 @@ function withoutMarks({ cache_control: _, ...message }: JsonObject): JsonObject 
   return { ...message, content };
 }
 
-/** Claude refuses an empty text, and a message without any. */
+/** Claude refuses empty text parts and messages without content. */
 export function withContent(message: JsonObject): JsonObject {
   const { content } = message;
   const calls = callIds(message).length > 0;

@@ -1,9 +1,9 @@
-/** Who speaks in a request of the chat dialect, and whether it shows an image. */
+/** The roles in a chat request, and whether it contains an image. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { type Overview, overviewOf, type Said } from "../overview";
 
-/** `function` is what the role `tool` was called before; both are in the OpenAI SDK's ChatCompletionMessageParam. */
+/** `function` is the former name of `tool`; both are in the OpenAI SDK's ChatCompletionMessageParam. */
 const speakers = new Map<unknown, Said["by"]>([
   ["system", "system"],
   ["developer", "system"],

@@ -1,4 +1,4 @@
-/** What a message of the chat dialect is made of: words, pictures, files, thinking, calls and their results. */
+/** The parts of a chat message: text, images, files, thinking, calls and their results. */
 
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
@@ -26,7 +26,7 @@ const knownFields = {
 
 // ── Decode ──
 
-/** One part, or none: a message's thinking and its proof stand beside its words. */
+/** At most one part: a message has its thinking and signature beside its content. */
 export function decodeThinking(message: JsonObject): ThinkingPart[] {
   const text = thoughtIn(message);
   const opaque = message.reasoning_opaque;
@@ -36,7 +36,7 @@ export function decodeThinking(message: JsonObject): ThinkingPart[] {
   return [hasProof ? { ...part, signature: unpackSignature(opaque, "chat") } : part];
 }
 
-/** @throws ProxyError `invalid_request` naming the member. */
+/** @throws ProxyError `invalid_request` naming the field. */
 export function decodeCall(call: JsonObject, path: string): ToolCallPart {
   const kind = call.type === "custom" ? "custom" : "function";
   const definition = objectAt(call[kind], `${path}.${kind}`);
@@ -53,7 +53,7 @@ export function decodeCall(call: JsonObject, path: string): ToolCallPart {
   };
 }
 
-/** A message of the role `tool`. @throws ProxyError `invalid_request` naming the member. */
+/** A message of the role `tool`. @throws ProxyError `invalid_request` naming the field. */
 export function decodeResult(message: JsonObject, path: string): ToolResultPart {
   return {
     kind: "tool-result",
@@ -64,14 +64,14 @@ export function decodeResult(message: JsonObject, path: string): ToolResultPart 
   };
 }
 
-/** A text or a list of parts. @throws ProxyError `invalid_request` for anything else. */
+/** A string or a list of parts. @throws ProxyError `invalid_request` for anything else. */
 export function decodeContent(content: unknown, path: string): Part[] {
   if (content == null) return [];
   if (typeof content === "string") return content === "" ? [] : [{ kind: "text", text: content }];
   return arrayAt(content, path).map((part, index) => decodePart(objectAt(part, `${path}[${index}]`)));
 }
 
-/** A part that is not as expected stays what it is: the upstream may know it. */
+/** An unexpected part is kept as it is: the upstream may support it. */
 function decodePart(part: JsonObject): Part {
   const extras = asChatExtras(omit(part, knownFields.part));
   if (part.type === "text" && typeof part.text === "string")
@@ -116,7 +116,7 @@ function decodePart(part: JsonObject): Part {
 
 // ── Encode ──
 
-/** A call as it stands in `tool_calls`. */
+/** A call as an element of `tool_calls`. */
 export function encodeCall({ id, name, input, freeform, ...part }: ToolCallPart, dropped: Set<string>): JsonObject {
   const { function: ofFunction, custom: ofCustom, name: _, ...extras } = ownExtras(part, dropped);
   if (freeform)
@@ -143,8 +143,8 @@ export function encodeResult(part: ToolResultPart, model: ModelFacts, dropped: S
 }
 
 /**
- * What the model cannot be told is left out, and named in `dropped`.
- * @throws ProxyError `invalid_request` for a file it does not read.
+ * What the model does not support is left out and named in `dropped`.
+ * @throws ProxyError `invalid_request` for a file that the model cannot read.
  */
 export function encodeContent(parts: Part[], model: ModelFacts, dropped: Set<string>): JsonObject[] {
   return parts.map((part) => encodePart(part, model, dropped)).filter((part) => part !== undefined);
@@ -194,14 +194,14 @@ function encodePart(part: Part, model: ModelFacts, dropped: Set<string>): JsonOb
   return undefined;
 }
 
-/** One plain text, or none, as a string; several as one where the model may not take a list. */
+/** Plain text becomes a string; several texts are joined if the model may not accept a list. */
 export function serialized(content: JsonObject[], model: ModelFacts): unknown {
   const isPlain = content.every((part) => part.type === "text" && Object.keys(part).length === 2);
   if (!isPlain || (content.length > 1 && (isOpenAi(model) || isClaude(model)))) return content;
   return content.map((part) => part.text).join("\n\n");
 }
 
-/** Marks as clients write them; what the upstream makes of them is a rule of its own. */
+/** Cache marks in Anthropic's form; a rule converts them to Copilot's. */
 export function encodeCache(parts: Part[], model: ModelFacts, dropped: Set<string>): JsonObject {
   if (!parts.some((part) => part.cache)) return {};
   if (isClaude(model)) return { cache_control: { type: "ephemeral" } };
@@ -209,7 +209,7 @@ export function encodeCache(parts: Part[], model: ModelFacts, dropped: Set<strin
   return {};
 }
 
-/** OpenAI takes ids of up to 40 characters here, fewer than in its other dialect. */
+/** OpenAI accepts ids of up to 40 characters in chat, fewer than in the responses dialect. */
 function wireId(id: string): string {
   return id.length <= 40 ? id : `${id.slice(0, 26)}_${Bun.hash(id).toString(36).padStart(13, "0")}`;
 }

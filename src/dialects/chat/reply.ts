@@ -1,4 +1,4 @@
-/** Chat completions, answers: what the model says, full or as a stream. */
+/** Chat completion replies, full or as a stream. */
 
 import { randomUUID } from "node:crypto";
 import { isObject, numberIn } from "../../json";
@@ -42,7 +42,7 @@ const finishReasons: Record<StopReason, string> = {
 
 // ── Decode ──
 
-/** Chunks to events. `finish` waits for the end, because usage may come after the finish reason. */
+/** Reads chunks into events. `finish` waits for the end, because usage may follow the finish reason. */
 export function decodeStream(context?: Pick<ReplyContext, "replies">): Stage<SseFrame, ReplyEvent> {
   return (next) => {
     const reply = replyReader(next, context?.replies);
@@ -63,7 +63,7 @@ export function decodeStream(context?: Pick<ReplyContext, "replies">): Stage<Sse
   };
 }
 
-/** A full reply is a stream of one chunk, whose deltas are called messages. */
+/** A full reply is read like a stream of one chunk, with `message` in the place of `delta`. */
 export function decodeReply(body: unknown): ReplyEvent[] {
   const events: ReplyEvent[] = [];
   const reply = replyReader(collect(events));
@@ -77,8 +77,8 @@ export function decodeReply(body: unknown): ReplyEvent[] {
 }
 
 /**
- * Reads chunks into a reply; the choices are one message, since Claude's text and calls come split over several.
- * @param replies How many were asked for; of several only the first one is read.
+ * Reads chunks into a reply. All choices are one message, because Claude's text and calls come as separate choices.
+ * @param replies How many replies the client asked for; only the first one is read.
  */
 function replyReader(next: Sink<ReplyEvent>, replies = 1) {
   const writer = replyWriter(next);
@@ -88,7 +88,7 @@ function replyReader(next: Sink<ReplyEvent>, replies = 1) {
   let finishReason: string | undefined;
   let usage: Partial<Usage> | undefined;
   let opaque: string | undefined;
-  /** Words inside a call's input: the input goes on, so they wait until it ends. */
+  /** Text that arrived within a call's input: it is written after the call. */
   let late: { key: string; block: Block; text: string }[] = [];
   let spoke = false;
   let refused = false;
@@ -150,7 +150,7 @@ function replyReader(next: Sink<ReplyEvent>, replies = 1) {
     writer.open(key, block);
   };
 
-  /** Ends the words that are being said; thinking takes its proof along, if it has come. */
+  /** Closes the open text or thinking block. */
   const closeWords = () => {
     if (writer.openKey === "thinking" && opaque !== undefined) {
       writer.close({ signature: { dialect: "chat", value: opaque } });
@@ -158,7 +158,7 @@ function replyReader(next: Sink<ReplyEvent>, replies = 1) {
     } else writer.close();
   };
 
-  /** Ends whatever is being said, and says what had to wait for it. */
+  /** Closes the open block and all calls, then writes the text that waited for them. */
   const leave = () => {
     closeWords();
     calls.end();
@@ -171,7 +171,7 @@ function replyReader(next: Sink<ReplyEvent>, replies = 1) {
     }
   };
 
-  /** The proof came late, or its thinking is not shown: a block of its own, without words. */
+  /** Writes the signature as an empty thinking block: it arrived late, or the thinking is not shown. */
   const writeProof = () => {
     writer.open("thinking", { kind: "thinking" });
     closeWords();
@@ -210,14 +210,14 @@ function replyReader(next: Sink<ReplyEvent>, replies = 1) {
   return {
     chunk,
     fail,
-    /** The upstream said that it is done. */
+    /** The upstream sent `[DONE]`. */
     done() {
       if (finishReason !== undefined) return finish(reasonOf(finishReason, calls.count > 0, refused), finishReason);
-      // Claude's finish reason may be missing altogether. It was not cut in a call if that call's input is whole.
+      // Claude may omit the finish reason. The reply counts as complete if the input of its calls is complete.
       if ((spoke || calls.count > 0) && calls.isWhole) finish(reasonOf("stop", calls.count > 0, refused));
       else fail(cutReply);
     },
-    /** The upstream closed: with a finish reason of each reply that is an end like any other. */
+    /** The upstream closed the connection: a normal end if each reply has a finish reason. */
     cut() {
       if (finishReason === undefined || (replies > 1 && finished.size < replies)) fail(cutReply);
       else this.done();
@@ -228,14 +228,14 @@ function replyReader(next: Sink<ReplyEvent>, replies = 1) {
   };
 }
 
-/** Some models finish with `stop` although they call, or decline. */
+/** Some models finish with `stop` although they call a tool or refuse. */
 function reasonOf(raw: string, called: boolean, refused: boolean): StopReason {
   const reason = Object.hasOwn(stopReasons, raw) ? stopReasons[raw] : undefined;
   if (reason && reason !== "stop") return reason;
   return called ? "tool-call" : refused ? "refusal" : "stop";
 }
 
-/** The words of a chunk: what alone changes from one chunk to the next. */
+/** The text of a chunk: usually the only thing that changes from one chunk to the next. */
 export function deltaText(chunk: unknown): TextSlot | undefined {
   if (!isObject(chunk) || !Array.isArray(chunk.choices) || chunk.choices.length !== 1) return undefined;
   const delta = chunk.choices[0]?.delta;
@@ -252,7 +252,7 @@ function slotIn(holder: JsonObject, keys: readonly string[]): TextSlot | undefin
 
 // ── Encode ──
 
-/** One closure writes the chunks of one reply. */
+/** Writes the chunks of one reply. */
 export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
   return (next) => {
     const created = now();
@@ -263,7 +263,7 @@ export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
     let spoke = false;
     let refused = false;
     let calls = -1;
-    /** Characters of the content so far, and before the open block. */
+    /** Length of the content: so far, and before the open block. */
     let length = 0;
     let before = 0;
     let ended = false;
@@ -314,7 +314,7 @@ export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
 
     const finish = ({ reason, explanation }: Finish) => {
       ended = true;
-      // No words of the model's: the finish reason still says that the reply was stopped.
+      // The explanation is not the model's text; the finish reason still says that the reply was stopped.
       if (explanation && !refused) write({ refusal: explanation });
       chunk({
         choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: finishReasonOf(reason, refused) }],
@@ -353,7 +353,7 @@ export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
   };
 }
 
-/** The events as one chat completion. */
+/** Writes the events as one chat completion. */
 export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
   const texts = { content: "", refusal: "", reasoning_text: "" };
   const calls: JsonObject[] = [];
@@ -405,7 +405,7 @@ export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversa
 
 type Finish = Extract<ReplyEvent, { type: "finish" }>;
 
-/** A refusal in words ends like any answer; without words the finish reason must say it. */
+/** A refusal with text finishes with `stop`; without text the finish reason must say it. */
 function finishReasonOf(reason: StopReason, refusedInWords: boolean): string {
   return reason === "refusal" && refusedInWords ? "stop" : finishReasons[reason];
 }

@@ -1,4 +1,4 @@
-/** Chat completions, requests: what a client asks, as a list of messages. */
+/** Chat completion requests: a list of messages. */
 import { ProxyError } from "../../errors";
 import { numberIn } from "../../json";
 import { asChatExtras } from "../hub/chat-extras";
@@ -38,7 +38,7 @@ import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
 
 // ── Wire facts ──
 
-/** The members read into the hub; all others ride in the bag of what they belong to. */
+/** The fields that are read into the hub; all others are kept as extras. */
 const knownFields = {
   request: new Set([
     ...["model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens"],
@@ -53,7 +53,7 @@ const knownFields = {
 
 // ── Decode ──
 
-/** @throws ProxyError `invalid_request` without a message. */
+/** @throws ProxyError `invalid_request` if there is no message. */
 export function checkRequest({ messages }: JsonObject): void {
   filledAt(messages, "messages");
 }
@@ -87,7 +87,7 @@ export function decodeRequest(body: unknown): Conversation {
   });
 }
 
-/** A run of tool messages is one turn of the user; every other message is a turn of its own. */
+/** Consecutive tool messages are one turn of the user; every other message is a turn of its own. */
 function decodeMessages(messages: unknown[]): Turn[] {
   const turns: Turn[] = [];
   let results: Turn | undefined;
@@ -140,7 +140,7 @@ function decodeReasoning({ reasoning_effort, thinking_budget }: JsonObject): Rea
   return effort === undefined && budget === undefined ? undefined : omitUndefined({ effort, budget });
 }
 
-/** `text` is what every reply is; a format nobody knows is for the upstream to judge. */
+/** `text` is the default; the upstream decides about an unknown format. */
 function decodeFormat(value: unknown): { format?: ResponseFormat; extras?: JsonObject } {
   if (value == null) return {};
   const wire = objectAt(value, "response_format");
@@ -163,7 +163,7 @@ function decodeFormat(value: unknown): { format?: ResponseFormat; extras?: JsonO
 /** Writes a request for an upstream of this dialect. */
 export function encodeRequest(request: Conversation, model: ModelFacts): { body: JsonObject; dropped: string[] } {
   const dropped = new Set<string>();
-  // Only OpenAI's models know a choice among some of the tools.
+  // Only OpenAI's models support `allowed_tools`.
   const conversation = isOpenAi(model) ? request : onlyAllowed(request);
   const { maxTokens, stop, temperature, topP, stream } = conversation;
   const tools = encodeTools(conversation.tools, dropped);
@@ -186,7 +186,7 @@ export function encodeRequest(request: Conversation, model: ModelFacts): { body:
   return { body: ruled.body, dropped: [...dropped] };
 }
 
-/** The conversation's bag, as far as this dialect has the words. */
+/** The conversation's extras that this dialect has. */
 function encodeExtras({ extras, stream }: Conversation, dropped: Set<string>): JsonObject {
   for (const key of Object.keys(extras?.anthropic ?? {})) if (!ignorableFields.anthropic.has(key)) dropped.add(key);
   const { stream_options, tool_choice: _, n, ...wire } = extras?.openai ?? {};
@@ -199,7 +199,7 @@ function encodeExtras({ extras, stream }: Conversation, dropped: Set<string>): J
       if (!ignorableFields.openai.has(key)) dropped.add(key);
       delete wire[key];
     }
-  // Refused without the other.
+  // Upstreams refuse `top_logprobs` without `logprobs`.
   if (wire.top_logprobs != null && wire.logprobs !== true) {
     dropped.add("top_logprobs");
     delete wire.top_logprobs;
@@ -214,7 +214,7 @@ function encodeFormat({ format, extras }: Conversation): unknown {
   return { type: "json_schema", json_schema: omitUndefined({ name: name ?? "reply", description, schema, strict }) };
 }
 
-/** As it was said: what the model makes of it is a rule's business. */
+/** As it was requested; the rules adapt it to the model. */
 function encodeReasoning({ reasoning }: Conversation, dropped: Set<string>): JsonObject {
   if (reasoning?.summary !== undefined) dropped.add("summary");
   const { effort, budget, disabled } = reasoning ?? {};
@@ -237,7 +237,7 @@ function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): J
     else if (part.kind !== "thinking") spoken.push(part);
     else if (part.signature && part.signature.dialect !== "chat") dropped.add("thinking");
     else if (opaque === undefined || part.signature) {
-      // A message has room for one proof, which is of its own words alone: the last one leads to what follows.
+      // A message has one signature, for its own thinking; only the thinking of the last signature is kept.
       if (opaque !== undefined) dropped.add("thinking");
       thoughts = opaque === undefined ? [...thoughts, part.text] : [part.text];
       opaque = part.signature?.value;
@@ -254,19 +254,19 @@ function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): J
     tool_calls: calls.length > 0 ? calls : undefined,
     ...encodeCache(turn.parts, model, dropped),
   });
-  // Of a turn of another maker's thinking alone nothing is left to say.
+  // A turn that held only another provider's thinking is empty now.
   const isEmpty = content.length + refusals.length + thoughts.length + calls.length === 0;
   return isEmpty && turn.parts.length > 0 ? [] : [message];
 }
 
-/** A turn of the system or user. Tool results go first: they must directly follow their calls. */
+/** A turn of the system or the user. Tool results go first: they must directly follow their calls. */
 function encodeOther(turn: Turn, model: ModelFacts, dropped: Set<string>): JsonObject[] {
   const messages = turn.parts
     .filter((part) => part.kind === "tool-result")
     .map((part) => encodeResult(part, model, dropped));
   const spoken = turn.parts.filter((part) => part.kind !== "tool-result");
   const content = encodeContent(spoken, model, dropped);
-  // A turn whose parts were all left out is left out; one that never had any is the client's own.
+  // A turn is omitted if all its parts were left out, but not if the client sent it empty.
   if (content.length === 0 && turn.parts.length > 0) return messages;
   const isDeveloper = turn.role === "system" && turn.extras?.openai?.role === "developer";
   const message = {

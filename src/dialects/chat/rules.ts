@@ -1,6 +1,6 @@
 /**
- * What Copilot's chat endpoint refuses, and what is sent instead: one rule a refusal, in this order, for a client's own
- * request and for one that comes out of the hub alike. A rule with nothing to do leaves every object as it is.
+ * What Copilot's chat endpoint refuses, and what is sent instead: one rule for each refusal, applied in this order to
+ * passed-through and to translated requests alike. A rule that changes nothing keeps every object as it is.
  */
 
 import { ProxyError } from "../../errors";
@@ -46,7 +46,7 @@ const rules: Record<string, ModelRule> = {
   "no-prefill": onMessages(noPrefill),
 };
 
-/** What a rule took from who asked, or added; the others change nothing for him. */
+/** What a rule removed or added, for the client to know; rules without an entry change nothing for the client. */
 const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]> = {
   "max-tokens-limit": (_, after) => [`max_tokens lowered to ${after.max_tokens ?? after.max_completion_tokens}`],
   reasoning: reasoningNotes,
@@ -61,14 +61,14 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
 
 export const applyRules = applyInOrder(rules, notes);
 
-/** The request without thinking, which may be bound to the account it was done for. */
+/** Removes thinking, which may be bound to the account that produced it. */
 export function repairRequest(body: JsonObject): JsonObject {
   if (!Array.isArray(body.messages)) return body;
   const messages = mapObjects(body.messages, ({ reasoning_text, reasoning_opaque, ...message }) => message);
   return { ...body, messages };
 }
 
-/** Tools whose schemas are not refused. */
+/** Repairs tool schemas that the upstream refused. */
 export const repairTools = (body: JsonObject): FittedWire | undefined =>
   fitWire("chat", (fit) => {
     if (!Array.isArray(body.tools)) return undefined;
@@ -87,7 +87,7 @@ export const isOpenAi = (model: ModelFacts) => model.vendor.includes("OpenAI");
 
 const limitNames = ["max_tokens", "max_completion_tokens"] as const;
 
-/** The newer OpenAI models refuse `max_tokens`, everybody else's do not know its successor. */
+/** Newer OpenAI models refuse `max_tokens`; all other models do not know `max_completion_tokens`. */
 function maxTokensName(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const isNewer = isOpenAi(model) && /^(gpt-5|o\d)/.test(model.id);
   const [other, name] = isNewer ? limitNames : limitNames.toReversed();
@@ -95,7 +95,7 @@ function maxTokensName(body: JsonObject, model: ModelFacts): JsonObject | undefi
   return { [other]: undefined, [name]: body[name] ?? body[other] ?? undefined };
 }
 
-/** Only OpenAI's models give several answers; the others would give one without a word. */
+/** Only OpenAI's models return several replies; others would silently return one. */
 function oneAnswer({ n }: JsonObject, model: ModelFacts): undefined {
   if ((numberIn(n) ?? 1) <= 1 || isOpenAi(model)) return undefined;
   throw new ProxyError("invalid_request", "`n` must be 1: this model gives one answer at a time.", { param: "n" });
@@ -108,7 +108,7 @@ function maxTokensLimit(body: JsonObject, model: ModelFacts): JsonObject | undef
   return name !== undefined && (numberIn(body[name]) ?? 0) > limit ? { [name]: limit } : undefined;
 }
 
-/** An effort or a budget, as it was said; the other one where the model takes only that. */
+/** Effort and budget: the requested one, or the other one if the model accepts only that. */
 function reasoning(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const { reasoning_effort: effort, thinking_budget: budget } = body;
   if (effort === undefined && budget === undefined) return undefined;
@@ -132,19 +132,19 @@ function reasoningNotes(before: JsonObject, after: JsonObject): string[] {
   return ["reasoning_effort", "thinking_budget"].flatMap((field) => {
     if (before[field] == null || before[field] === after[field]) return [];
     if (after[field] !== undefined) return [`${field} ${before[field]} changed to ${after[field]}`];
-    // Nothing is lost when the other one says it, or when it said "do not".
+    // Nothing is lost if the other field replaces it, or if it was `none`.
     return after.reasoning_effort === after.thinking_budget && before[field] !== "none" ? [field] : [];
   });
 }
 
-/** OpenAI's o-series takes no sampling, Claude a temperature or a top_p. */
+/** OpenAI's o-series accepts no sampling parameters, Claude either `temperature` or `top_p`. */
 function sampling(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const given = ["temperature", "top_p"].filter((field) => body[field] != null);
   if (isOpenAi(model) && /^o\d/.test(model.id)) return removed(given);
   return isClaude(model) && given.length === 2 ? { top_p: undefined } : undefined;
 }
 
-/** The most stop sequences OpenAI takes. */
+/** Maximum number of stop sequences with OpenAI. */
 const stopLimit = 4;
 
 function stop(body: JsonObject, model: ModelFacts): JsonObject | undefined {
@@ -152,19 +152,19 @@ function stop(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   return tooMany && Array.isArray(body.stop) ? { stop: body.stop.slice(0, stopLimit) } : undefined;
 }
 
-/** Nobody has seen Copilot take these. */
+/** Copilot is not known to accept these. */
 function unsupportedFields(body: JsonObject): JsonObject | undefined {
   return removed(["store", "service_tier", "metadata"].filter((field) => field in body));
 }
 
-/** Without being asked, a stream may end without a word of what it cost. */
+/** Without `include_usage` a stream may end without usage. */
 function usageAsked(body: JsonObject): JsonObject | undefined {
   const options = isObject(body.stream_options) ? body.stream_options : {};
   if (body.stream !== true || options.include_usage === true) return undefined;
   return { stream_options: { ...options, include_usage: true } };
 }
 
-/** "[] is too short - 'tools'": clients that have none send it; what would say how to use them goes along. */
+/** "[] is too short - 'tools'": some clients send an empty list; the fields that depend on it go as well. */
 function emptyTools({ tools, tool_choice: choice, parallel_tool_calls }: JsonObject): JsonObject | undefined {
   if (!Array.isArray(tools) || tools.length > 0) return undefined;
   return {
@@ -174,7 +174,7 @@ function emptyTools({ tools, tool_choice: choice, parallel_tool_calls }: JsonObj
   };
 }
 
-/** OpenAI refuses an object's schema that names no properties. */
+/** OpenAI refuses an object schema without `properties`. */
 function toolSchema(body: JsonObject): JsonObject | undefined {
   if (!Array.isArray(body.tools)) return undefined;
   const tools = mapObjects(body.tools, (tool) => {
@@ -187,7 +187,7 @@ function toolSchema(body: JsonObject): JsonObject | undefined {
   return tools === body.tools ? undefined : { tools };
 }
 
-/** JSON of a schema where the model can be held to it; else it is asked for in words. */
+/** Keeps the schema if the model supports structured outputs; otherwise asks for it in a system message. */
 function structuredOutput(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const format = body.response_format;
   const isJson = isObject(format) && (format.type === "json_schema" || format.type === "json_object");
@@ -210,7 +210,7 @@ function onMessages(change: (messages: unknown[], model: ModelFacts) => unknown[
   };
 }
 
-/** Claude does not go on with words that are put into its mouth. */
+/** Claude refuses a conversation that ends with an assistant message. */
 function noPrefill(messages: unknown[], model: ModelFacts): unknown[] {
   const last = messages.at(-1);
   const isPrefill = isObject(last) && last.role === "assistant" && isClaude(model);
@@ -224,7 +224,7 @@ const removed = (fields: string[]): JsonObject | undefined =>
 
 const filled = (changes: JsonObject): JsonObject | undefined => (Object.keys(changes).length > 0 ? changes : undefined);
 
-/** The members that were there, and said something. */
+/** The names of the fields that had a value and are gone. */
 function gone(before: JsonObject, after: JsonObject): string[] {
   return Object.keys(before).filter((key) => before[key] != null && after[key] === undefined);
 }

@@ -1,10 +1,10 @@
-/** What thinking is called in a chat message. */
+/** The names of the thinking field in a chat message. */
 import type { JsonObject } from "../hub/conversation";
 
-/** Copilot's own word first; the others are what Azure, and models served by others, call the same. */
+/** Copilot's name first; the others are used by Azure and by other providers. */
 export const thinkingFields = ["reasoning_text", "cot_summary", "reasoning_content", "reasoning"] as const;
 
-/** The piece of thinking in a delta or message, under whichever name. */
+/** The thinking text in a delta or message, under any of the names. */
 export function thoughtIn(message: JsonObject): string {
   for (const spelling of thinkingFields) {
     const thought = message[spelling];

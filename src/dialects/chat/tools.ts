@@ -1,4 +1,4 @@
-/** Tools in the chat dialect, and the choice among them. */
+/** Tools and `tool_choice` in the chat dialect. */
 
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
@@ -19,7 +19,7 @@ const knownFields = {
 
 // ── Decode ──
 
-/** @throws ProxyError `invalid_request` naming the member. */
+/** @throws ProxyError `invalid_request` naming the field. */
 export function decodeTool(value: unknown, index: number): Tool {
   const tool = objectAt(value, `tools[${index}]`);
   if (tool.type !== "function" && tool.type !== "custom") return { kind: "foreign", dialect: "chat", value: tool };
@@ -44,7 +44,7 @@ export function decodeTool(value: unknown, index: number): Tool {
   return omitUndefined({ kind: "function", ...both, schema: definition.parameters ?? undefined, strict });
 }
 
-/** A choice the hub has no word for rides in the bag. */
+/** A choice that the hub does not have is kept in the extras. */
 export function decodeChoice(
   choice: unknown,
 ): Pick<Conversation, "toolChoice" | "allowedTools"> & { extras?: JsonObject } {
@@ -57,7 +57,7 @@ export function decodeChoice(
   return { toolChoice: { name: textAt(definition.name, `tool_choice.${choice.type}.name`) } };
 }
 
-/** @throws ProxyError `invalid_request` naming the member. */
+/** @throws ProxyError `invalid_request` naming the field. */
 function decodeAllowed(choice: JsonObject): Pick<Conversation, "toolChoice" | "allowedTools"> {
   const path = "tool_choice.allowed_tools";
   const { mode, tools } = objectAt(choice.allowed_tools, path);
@@ -74,7 +74,7 @@ function decodeAllowed(choice: JsonObject): Pick<Conversation, "toolChoice" | "a
 
 // ── Encode ──
 
-/** What the dialect has no word for is left out, and named in `dropped`. */
+/** Tools that the dialect does not have are left out and named in `dropped`. */
 export function encodeTools(tools: Tool[], dropped: Set<string>): JsonObject[] {
   const wire = tools.map((tool) => {
     const encoded = encodeTool(tool, dropped);
@@ -106,7 +106,7 @@ function encodeTool(tool: Tool, dropped: Set<string>): JsonObject | undefined {
   return { ...extras, type: "function", function: omitUndefined(members) };
 }
 
-/** The responses dialect has a grammar's members one level higher. */
+/** The responses dialect has the fields of a grammar one level higher. */
 function nestedGrammar(grammar: unknown): unknown {
   if (!isObject(grammar) || grammar.type !== "grammar" || "grammar" in grammar) return grammar;
   const { type, ...members } = grammar;
@@ -114,15 +114,15 @@ function nestedGrammar(grammar: unknown): unknown {
 }
 
 /**
- * The members that say how tools are used.
- * @param wireTools Those that were not left out.
- * @throws ProxyError `invalid_request` where one is demanded that was.
+ * The fields `tool_choice` and `parallel_tool_calls`.
+ * @param wireTools The tools that were not left out.
+ * @throws ProxyError `invalid_request` if a tool that was left out must be called.
  */
 export function encodeChoice(conversation: Conversation, wireTools: JsonObject[]): JsonObject {
   const choice = choiceOf(conversation);
   if (wireTools.length > 0) return { tool_choice: choice, parallel_tool_calls: conversation.parallelTools };
   if (conversation.tools.length === 0) return choice === "auto" || choice === "none" ? {} : { tool_choice: choice };
-  // Every tool was left out: what says how to use them goes too, unless one of them is demanded.
+  // Every tool was left out: the choice is omitted as well, unless a tool must be called.
   if (choice === "required") refuseChoice("a tool");
   return {};
 }
@@ -136,7 +136,7 @@ function choiceOf({ toolChoice, allowedTools, tools, extras }: Conversation): un
     if (names.length === 0 && toolChoice === "required") refuseChoice("a tool");
     return { type: "allowed_tools", allowed_tools: { mode: toolChoice ?? "auto", tools: names.map(named) } };
   }
-  // No tool of this model's is meant by what neither names one nor says how many.
+  // The client's choice refers to a tool that this dialect does not have.
   if (toolChoice === undefined) return extras?.openai?.tool_choice == null ? undefined : refuseChoice("a tool");
   if (typeof toolChoice === "string") return toolChoice;
   const { name } = toolChoice;

@@ -1,14 +1,14 @@
-/** What a reply of the chat dialect used. */
+/** The usage of a chat reply. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { countIn, omitUndefined } from "../hub/json";
 import type { Usage } from "../hub/reply";
 
 /**
- * What nobody told is missing, never 0; the charge is Copilot's own member.
+ * A number that was not reported is undefined, never 0. The charge is Copilot's own field.
  *
- * OpenAI counts thinking within `completion_tokens`. Gemini on Copilot, and xAI, count it beside: their total says so, and
- * the first has the number in `usage.reasoning_tokens` (opencode's recorded Copilot streams; xAI's API reference).
+ * OpenAI includes thinking in `completion_tokens`. Gemini on Copilot and xAI do not, as their total shows;
+ * Gemini reports it in `usage.reasoning_tokens` (opencode's recorded Copilot streams; xAI's API reference).
  */
 export function decodeUsage({ usage, copilot_usage: copilot }: JsonObject): Partial<Usage> {
   const counts: Partial<Usage> = {};
@@ -36,11 +36,11 @@ function reasoningIn({ reasoning_tokens, completion_tokens_details: details }: J
   return numbers.length === 0 ? undefined : Math.max(...numbers);
 }
 
-/** The total says that thinking is no part of the output. */
+/** Whether the total shows that the output does not include thinking. */
 const isBeside = ({ input = 0, output = 0, reasoning = 0 }: Partial<Usage>, total: number | undefined): boolean =>
   reasoning > 0 && total === input + output + reasoning;
 
-/** The wire wants both sums or nothing: what one side told alone stands beside a 0. */
+/** Both sums or none are written; if only one is known, the other is 0. */
 export function encodeUsage({
   input,
   output,
