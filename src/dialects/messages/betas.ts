@@ -1,4 +1,4 @@
-/** The `anthropic-beta` header: which of the client's wishes the upstream knows, and which the body needs beside them. */
+/** The `anthropic-beta` header: which of the client's betas the upstream supports, and which the body needs. */
 import { isObject } from "../../json";
 import type { HeaderFixup } from "../codec";
 import type { JsonObject } from "../hub/conversation";
@@ -10,10 +10,10 @@ const beta = {
   contextManagement: "context-management-2025-06-27",
 } as const;
 
-/** An unknown value is refused with the whole request, so only these go upstream. */
+/** The upstream refuses a request with an unknown value, so only these are sent. */
 const supported: ReadonlySet<string> = new Set(Object.values(beta));
 
-/** The header for a body as it goes up; none when no beta is left. */
+/** The header for the body that is sent upstream; none if no beta is left. */
 export function requestHeaders(client: Headers | null, body: JsonObject, model: ModelFacts): HeaderFixup {
   const header = client?.get("anthropic-beta") ?? client?.get("vendorx-beta") ?? null;
   const { betas, added } = betasFor(header, body, model);
@@ -22,9 +22,9 @@ export function requestHeaders(client: Headers | null, body: JsonObject, model: 
 }
 
 /**
- * The betas to send, in the client's order, and which of them are ours.
- * @param clientHeader The client's header, null when it sent none.
- * @param body The request as it goes upstream.
+ * The betas to send, in the client's order, and those among them that were added.
+ * @param clientHeader The client's header; null if it sent none.
+ * @param body The request as it is sent upstream.
  */
 export function betasFor(
   clientHeader: string | null,
@@ -34,7 +34,7 @@ export function betasFor(
   const wanted = (clientHeader ?? "").split(",").map((value) => value.trim());
   const requested = [...new Set(wanted.filter((value) => supported.has(value)))];
   const thinking = isObject(body.thinking) ? body.thinking : {};
-  // Adaptive thinking is interleaved by itself.
+  // Adaptive thinking is always interleaved.
   const kept =
     thinking.type === "adaptive" ? requested.filter((value) => value !== beta.interleavedThinking) : requested;
   const isHeaderEmpty = wanted.every((value) => value === "");
@@ -49,7 +49,7 @@ export function betasFor(
   return { betas: [...kept, ...added], added };
 }
 
-/** Tools are shown to the model only when it looks for them: refused without the beta of advanced tool use. */
+/** Tool search needs the beta `advanced-tool-use`; without it the request is refused. */
 export function usesToolSearch(body: JsonObject): boolean {
   const isSearched = (tool: unknown) =>
     isObject(tool) &&

@@ -1,4 +1,4 @@
-/** A streamed message as the one body that the upstream would have answered otherwise. */
+/** Collects a streamed message into the body that a full reply would have. */
 import { isObject, numberIn } from "../../json";
 import { jsonOf } from "../../net/sse";
 import type { Collector } from "../codec";
@@ -29,7 +29,7 @@ export function collectStream(): Collector {
         case "content_block_delta": {
           const growing = blocks.get(index);
           if (growing && isObject(event.delta)) grow(growing, event.delta);
-          // Some upstreams leave out the start of a text.
+          // Some upstreams omit the start of a text block.
           else if (isObject(event.delta)) blocks.set(index, { block: begun(event.delta), input: "" });
           return;
         }
@@ -48,7 +48,7 @@ const deltaOnly = new Set(["type", "delta", "usage"]);
 
 interface Growing {
   block: JsonObject;
-  /** JSON of a call's input, so far. */
+  /** The JSON of a call's input so far. */
   input: string;
 }
 
@@ -61,7 +61,7 @@ function grow(growing: Growing, delta: JsonObject): void {
     if (key === "type") continue;
     if (key === "partial_json") growing.input += textIn(piece);
     else if (key === "citation") block.citations = [...(Array.isArray(block.citations) ? block.citations : []), piece];
-    // A proof comes at once, words in pieces.
+    // A signature comes in one piece, text in several.
     else if (key !== "signature" && typeof before === "string" && typeof piece === "string")
       block[key] = before + piece;
     else block[key] = piece;
@@ -71,7 +71,7 @@ function grow(growing: Growing, delta: JsonObject): void {
 const whole = ({ block, input }: Growing): JsonObject =>
   input.trim() === "" ? block : { ...block, input: inputObject({ input }) };
 
-/** Later numbers over earlier ones; one that is null is not told. */
+/** Later numbers replace earlier ones; null does not. */
 function merged(before: unknown, after: unknown): JsonObject | undefined {
   if (!isObject(after)) return undefined;
   const usage: JsonObject = isObject(before) ? { ...before } : {};

@@ -1,4 +1,4 @@
-/** How the messages dialect fails: what an upstream tells of it, and what a client is told. */
+/** Errors of the messages dialect: those of upstreams, and those written to clients. */
 
 import { kinds, type ProxyError } from "../../errors";
 import { isObject } from "../../json";
@@ -8,20 +8,20 @@ import type { JsonObject } from "../hub/conversation";
 import { textIn } from "../hub/json";
 import type { ReplyError } from "../hub/reply";
 
-/** What to say of an event that cannot be read. */
+/** The error for an event that cannot be read. */
 export const invalidEvent = {
   type: "error",
   code: invalidEventCode,
   message: "The upstream sent an event that cannot be read; nothing after this point is known.",
 } as const;
 
-/** What to say of a full reply that is none. */
+/** The error for a body that is not a reply. */
 export const invalidReply = {
   code: "upstream_bad_reply",
   message: "The upstream's answer is not a Messages reply.",
 } as const;
 
-/** The failure a body or an event tells, in Anthropic's words or in Copilot's own. */
+/** The error in a body or event, in Anthropic's or Copilot's form. */
 export function errorIn(value: unknown): ReplyError | undefined {
   if (!isObject(value) || (value.type !== "error" && value.error == null)) return undefined;
   const error = isObject(value.error) ? value.error : { message: value.error ?? value.message };
@@ -33,7 +33,7 @@ export function errorIn(value: unknown): ReplyError | undefined {
   };
 }
 
-/** The last event of a stream that broke. */
+/** The last event of a stream that failed. */
 export function errorFrame({ code, message }: ReplyError): SseFrame {
   return jsonFrame(
     { type: "error", error: { type: errorTypeOf(code), message: withPromptLimit(message, code) } },
@@ -46,7 +46,7 @@ function errorTypeOf(code: string): string {
   return hints.find(([word]) => code.includes(word))?.[1] ?? "api_error";
 }
 
-/** Clients know these types of error only, and act on some of them. */
+/** Clients know only these error types, and handle some of them. */
 const errorTypes = new Set(
   "invalid_request_error authentication_error permission_error not_found_error request_too_large rate_limit_error timeout_error overloaded_error api_error".split(
     " ",
@@ -59,9 +59,9 @@ const hints = [
   ["rate_limit", "rate_limit_error"],
 ] as const;
 
-/** An error answer's body. */
+/** The body of an error response. */
 export function encodeError(error: ProxyError, requestId: string): JsonObject {
-  // A status of its own with Anthropic, which clients answer by changing the model.
+  // Anthropic uses this status for overload; clients react by changing the model.
   const type = error.status === 529 ? "overloaded_error" : kinds[error.kind].anthropic;
   return {
     type: "error",
@@ -70,7 +70,7 @@ export function encodeError(error: ProxyError, requestId: string): JsonObject {
   };
 }
 
-/** What others say of a prompt that is too long, in the words that make clients shorten it and go on. */
+/** Rewrites other providers' errors about a long prompt as Anthropic's, which make clients compact the conversation. */
 function withPromptLimit(message: string, code: string | undefined): string {
   for (const pattern of tooLong) {
     const { tokens, limit } = pattern.exec(message.slice(0, 2000))?.groups ?? {};

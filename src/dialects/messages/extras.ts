@@ -1,4 +1,7 @@
-/** Members only this family has a word for: into the bag under their path (`thinking.display`), and back to their place. */
+/**
+ * Fields that only Anthropic has: kept as extras under their path (`thinking.display`), and written back to their
+ * place.
+ */
 
 import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
@@ -7,26 +10,26 @@ import type { Conversation, JsonObject, WithExtras } from "../hub/conversation";
 import { ignorableFields } from "../hub/ignorable-fields";
 import { omit } from "../hub/json";
 
-/** The names of members, written one behind the other. */
+/** A set of field names, written as one string. */
 export const keySet = (list: string): ReadonlySet<string> => new Set(list.split(" "));
 
-/** Objects whose members are read one by one; what is unknown of them goes into the bag of their holder. Inner ones first. */
+/** Objects whose fields are read one by one; their unknown fields become extras under their path. Inner ones first. */
 const nests = ["output_config.format", "output_config", "thinking", "tool_choice", "cache_control", "source"] as const;
 type Nest = (typeof nests)[number];
 
-/** The bags as one; nothing at all where they are empty. */
+/** Merges extras; an empty object if there are none. */
 export function asExtras(...extrasList: (JsonObject | undefined)[]): WithExtras {
   const filled = extrasList.filter((extras) => extras !== undefined && Object.keys(extras).length > 0);
   return filled.length === 0 ? {} : { extras: { anthropic: merged(filled) } };
 }
 
-/** The object's members the hub has no field for, under their path. */
+/** The fields of a nested object that the hub does not have, under their path. */
 export function nestedExtras(nest: Nest, object: JsonObject, knownFields: ReadonlySet<string>): JsonObject | undefined {
   const left = omit(object, knownFields);
   return left && merged(Object.entries(left).map(([key, value]) => ({ [`${nest}.${key}`]: value })));
 }
 
-/** Cache mark and bag of a part or tool. */
+/** The cache mark and the extras of a part or tool. */
 export function withCacheMark(
   holder: JsonObject,
   knownFields: ReadonlySet<string>,
@@ -44,13 +47,13 @@ export function withCacheMark(
 const ephemeralOnly = new Set(["type"]);
 const nothing = new Set<string>();
 
-/** The object with its cache mark and with the members of its bag where they came from. */
+/** Writes the cache mark and the extras back into the object. */
 export function restoreCacheMark(object: JsonObject, holder: WithExtras & { cache?: boolean }): JsonObject {
   if (holder.cache) object.cache_control = { type: "ephemeral" };
   return restoreExtras(object, holder.extras?.anthropic);
 }
 
-/** The object with the members of its bag where they came from. It is changed in place. */
+/** Writes extras back to where they came from. The object is changed in place. */
 export function restoreExtras(object: JsonObject, extras: JsonObject | undefined): JsonObject {
   for (const [key, value] of Object.entries(extras ?? {})) {
     const nest = nests.find((prefix) => key.startsWith(`${prefix}.`));
@@ -66,7 +69,7 @@ function setAt(object: JsonObject, path: string[], key: string, value: unknown):
     set(object, key, value);
     return;
   }
-  // Thinking or a choice of tools that was not written has no place for its members any more.
+  // If `thinking` or `tool_choice` was not written, its fields are lost.
   if (!isObject(object[step]) && step !== "output_config") return;
   const inner = isObject(object[step]) ? { ...object[step] } : {};
   object[step] = inner;
@@ -86,7 +89,7 @@ function set(object: JsonObject, key: string, value: unknown): void {
 
 // ── The other family's ──
 
-/** Members of OpenAI's bag without which the answer would be to another question: they are refused. */
+/** OpenAI fields that change the meaning of a request: they are refused, not dropped. */
 const essential: Record<string, (value: unknown) => boolean> = {
   n: (value) => numberIn(value) !== 1,
   background: (value) => value === true,
@@ -95,7 +98,7 @@ const essential: Record<string, (value: unknown) => boolean> = {
   prompt: () => true,
 };
 
-/** @throws ProxyError `invalid_request` naming the member. */
+/** @throws ProxyError `invalid_request` naming the field. */
 export function refuseEssential(conversation: Conversation): void {
   const extras = conversation.extras?.openai ?? {};
   for (const [key, changes] of Object.entries(essential))
@@ -105,7 +108,7 @@ export function refuseEssential(conversation: Conversation): void {
     }
 }
 
-/** Names what of the other bag is lost. */
+/** Adds the names of OpenAI extras that are lost to `dropped`. */
 export function dropExtras(holder: WithExtras, dropped: Set<string>): void {
   const openai = holder.extras?.openai ?? {};
   const extras = { ...sharedExtras(openai), ...chatExtras(openai) };
@@ -113,6 +116,6 @@ export function dropExtras(holder: WithExtras, dropped: Set<string>): void {
     if (extras[key] != null && !ignorableFields.openai.has(key) && !Object.hasOwn(essential, key)) dropped.add(key);
 }
 
-/** What a foreign part or tool calls itself. */
+/** The `type` of a foreign part or tool. */
 export const kindOfPart = (value: unknown): string =>
   isObject(value) && typeof value.type === "string" ? value.type : "foreign part";

@@ -1,4 +1,4 @@
-/** Messages passed through: the edits a request may need on its way up, and a reply on its way down. */
+/** Messages passed through: the edits that a request or a reply may need. */
 import { isObject, parseSpelt } from "../../json";
 import { jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
 import type { ClientSink, ReplyContext, RequestFixup, ToClient } from "../codec";
@@ -13,7 +13,7 @@ import { errorFrame, errorIn, invalidEvent } from "./errors";
 import { pingFrame } from "./reply";
 import { applyRules, forgetThinking } from "./rules";
 
-/** All that Anthropic's clients know; another type is an error to some. */
+/** The event types that Anthropic's clients know; some of them fail on others. */
 const eventTypes: ReadonlySet<unknown> = new Set([
   "message_start",
   "content_block_start",
@@ -35,7 +35,7 @@ export function fixRequest(body: JsonObject, model: ModelFacts): RequestFixup {
   return asFixup(body, applyRules(body, model));
 }
 
-/** Thinking may be bound to the account that made it; the words and the calls are everybody's. */
+/** Removes thinking, which may be bound to the account that produced it. */
 export const repairRequest = (body: JsonObject): JsonObject => forgetThinking(body);
 
 export function fixReply(body: JsonObject, context: ReplyContext): { body: JsonObject; fixups: string[] } {
@@ -56,7 +56,7 @@ export const fixStream =
     const fail = (error: ReplyError) => {
       if (ended) return;
       ended = true;
-      // Half a call must not look like a whole one.
+      // An incomplete call must not look complete.
       if (open?.isText) next.push(jsonFrame({ type: "content_block_stop", index: open.index }, "content_block_stop"));
       next.push(errorFrame(error));
     };
@@ -99,7 +99,7 @@ export const fixStream =
     };
   };
 
-/** The event alone says so, whatever stood before it. */
+/** Judges the event by itself, without the events before it. */
 export function endIn(frame: SseFrame): ReplyEvent | undefined {
   const event = jsonOf(frame);
   const type = isObject(event) ? (event.type ?? frame.event) : undefined;
@@ -109,8 +109,8 @@ export function endIn(frame: SseFrame): ReplyEvent | undefined {
 }
 
 /**
- * The frames a stream is made of, known to be sound without being parsed: the next words, in whole JSON, without another
- * member. Not for large ones, where the expression would cost more than the parser.
+ * Recognizes a text delta of valid JSON without extra fields, without parsing it. Not used for long frames, for which the
+ * regular expression would cost more than the parser.
  */
 function isPlainDelta({ event, data }: SseFrame): boolean {
   return event === "content_block_delta" && data !== undefined && data.length < 2048 && plainDelta.test(data);
@@ -130,14 +130,14 @@ function fixEvent(event: JsonObject, report: (name: string) => void): JsonObject
 const fixMessage = (message: JsonObject, report: (name: string) => void): JsonObject =>
   withUsage(message, { input_tokens: 0, output_tokens: 0 }, report);
 
-/** Strict clients die without the numbers, even if nobody knows them. */
+/** Strict clients fail without these numbers. */
 function withUsage(holder: JsonObject, unknown: JsonObject, report: (name: string) => void): JsonObject {
   if (isObject(holder.usage)) return holder;
   report("usage-field");
   return { ...holder, usage: unknown };
 }
 
-/** Copilot's own members, which strict clients do not expect. */
+/** Removes Copilot's own fields, which strict clients do not expect. */
 function withoutCopilot(object: JsonObject, report: (name: string) => void): JsonObject {
   const own = Object.keys(object).filter((key) => key.startsWith("copilot_"));
   if (own.length === 0) return object;
@@ -145,7 +145,7 @@ function withoutCopilot(object: JsonObject, report: (name: string) => void): Jso
   return omit(object, new Set(own)) ?? {};
 }
 
-/** The message with the model's name the client knows: in the text, where quotes in content are escaped and cannot match. */
+/** Writes the requested model name into the text. Quotes in content are escaped, so content cannot match. */
 function withModelName(data: string, message: unknown, context: ReplyContext, report: (name: string) => void): string {
   if (!isObject(message) || typeof message.model !== "string" || message.model === context.model) return data;
   report("model-name");
@@ -154,7 +154,7 @@ function withModelName(data: string, message: unknown, context: ReplyContext, re
   return text.replace(serialized, () => `"model":${JSON.stringify(context.model)}`);
 }
 
-/** An error in Anthropic's form, which goes on as it is. */
+/** An error in Anthropic's form, which is passed on unchanged. */
 const isProperError = ({ type, error }: JsonObject): boolean =>
   type === "error" && isObject(error) && typeof error.type === "string" && typeof error.message === "string";
 

@@ -1,4 +1,4 @@
-/** Rules about how much: cache marks, tokens, thinking, effort, and what a model can be held to. */
+/** Rules about limits: cache marks, tokens, thinking, effort and structured output. */
 import { isObject, numberIn } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { omitUndefined } from "../hub/json";
@@ -6,7 +6,7 @@ import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
 import { blocksOf, eachBlock, eachMark, filled, isThinking, objectsIn, textBlock, without } from "./traverse";
 
-/** A mark on the whole request means its last block. */
+/** A cache mark on the whole request moves to its last block. */
 export function cacheTopLevel(body: JsonObject): JsonObject | undefined {
   if (body.cache_control === undefined) return undefined;
   const messages = objectsIn(body.messages);
@@ -39,7 +39,7 @@ export function controlWithout(holder: JsonObject, key: string): JsonObject {
   return isObject(control) && key in control ? { ...holder, cache_control: without(control, [key]) } : holder;
 }
 
-/** At most four marks: the last ones reach furthest. */
+/** At most four cache marks: the last ones cover most of the prompt. */
 export function cacheLimit(body: JsonObject): JsonObject | undefined {
   let marks = 0;
   eachMark(body, (holder) => {
@@ -58,15 +58,15 @@ export function maxTokensLimit(body: JsonObject, model: ModelFacts): JsonObject 
   return (numberIn(body.max_tokens) ?? 0) > limit ? { max_tokens: limit } : undefined;
 }
 
-/** A forced call comes without thinking; the call is what was asked for. */
+/** Thinking cannot be combined with a forced call; the call takes precedence. */
 export function toolChoiceWithThinking(body: JsonObject): JsonObject | undefined {
   const choice = isObject(body.tool_choice) ? body.tool_choice.type : undefined;
   return thinks(body) && (choice === "any" || choice === "tool") ? { thinking: undefined } : undefined;
 }
 
 /**
- * With a budget, the model must have begun its unfinished turn with thinking: "Expected `thinking` or
- * `redacted_thinking`, but found `tool_use`". A turn that another model began goes on without.
+ * With a thinking budget, the current assistant turn must begin with thinking: "Expected `thinking` or
+ * `redacted_thinking`, but found `tool_use`". If it does not, thinking is disabled for this request.
  */
 export function thinkingInToolLoop(body: JsonObject): JsonObject | undefined {
   if (!isObject(body.thinking) || body.thinking.type !== "enabled") return undefined;
@@ -81,7 +81,7 @@ export function thinkingInToolLoop(body: JsonObject): JsonObject | undefined {
   return turn.length === 0 || begunByThinking ? undefined : { thinking: undefined };
 }
 
-/** A model thinks as long as it likes, or up to a number of tokens, or not at all. */
+/** Converts between adaptive thinking, a thinking budget and none, by what the model supports. */
 export function thinkingAdaptive(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const { thinking } = body;
   const { adaptiveThinking, thinkingBudget: bounds } = model.supports;
@@ -113,7 +113,7 @@ export function thinkingBudget(body: JsonObject, model: ModelFacts): JsonObject 
   return { thinking: budget && { ...thinking, budget_tokens: budget } };
 }
 
-/** What is said about earlier thinking is refused when there is to be none. */
+/** Edits that clear thinking are refused if thinking is disabled. */
 export function clearThinking(body: JsonObject): JsonObject | undefined {
   const { context_management } = body;
   if (thinks(body) || !isObject(context_management)) return undefined;
@@ -131,7 +131,7 @@ export function effort(body: JsonObject, model: ModelFacts): JsonObject | undefi
   return { output_config: filled(omitUndefined({ ...config, effort: word })) };
 }
 
-/** JSON of a schema where the model can be held to it; else it is asked for in words. */
+/** Keeps the schema if the model supports structured outputs; otherwise asks for it in the system text. */
 export function structuredOutput(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const config = isObject(body.output_config) ? body.output_config : {};
   const format = config.format ?? body.output_format;
@@ -150,7 +150,7 @@ export function structuredOutput(body: JsonObject, model: ModelFacts): JsonObjec
   };
 }
 
-/** One way of sampling at a time, none beside thinking, and models that only think adaptively take none at all. */
+/** Either `temperature` or `top_p`; none with thinking, and none for models with adaptive thinking only. */
 export function sampling(body: JsonObject, model: ModelFacts): JsonObject | undefined {
   const [temperature, topP, topK] = [body.temperature, body.top_p, body.top_k].map(numberIn);
   const fixed = model.supports.adaptiveThinking && !model.supports.thinkingBudget;

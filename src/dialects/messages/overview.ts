@@ -1,4 +1,4 @@
-/** Who speaks in a request of the messages dialect, and whether it shows an image. */
+/** The roles in a messages request, and whether it contains an image. */
 import type { JsonObject } from "../hub/conversation";
 import { type Overview, overviewOf, type Said } from "../overview";
 import { objectsIn } from "./traverse";
@@ -11,7 +11,7 @@ const speakers = new Map<unknown, Said["by"]>([
 const types = {
   text: new Set(["text"]),
   image: new Set(["image"]),
-  /** `tool_result`, and those of tools with a type of their own, as `mcp_tool_result`. */
+  /** `tool_result`, and results of typed tools such as `mcp_tool_result`. */
   isResult: (type: unknown) => typeof type === "string" && /(?:^|_)tool_result$/.test(type),
 };
 

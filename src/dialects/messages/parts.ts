@@ -1,4 +1,4 @@
-/** What a message of the messages dialect is made of: a list of blocks. */
+/** The content of a message: a list of blocks. */
 import { isObject, parseSpelt } from "../../json";
 import type {
   FileLinkPart,
@@ -34,8 +34,8 @@ const knownFields = {
 // ── Decode ──
 
 /**
- * A text or a list of blocks; a block only this dialect has is a foreign part.
- * @throws ProxyError `invalid_request` naming the member.
+ * A string or a list of blocks; a block that only this dialect has becomes a foreign part.
+ * @throws ProxyError `invalid_request` naming the field.
  */
 export function decodeContent(content: unknown, path: string): Part[] {
   if (typeof content !== "string")
@@ -49,7 +49,7 @@ function decodePart(value: unknown, path: string): Part {
   return decoder?.(block, path) ?? { kind: "foreign", dialect: "messages", value: block };
 }
 
-/** Each gives undefined for a block that only this dialect can hold. */
+/** Each returns undefined for a block that only this dialect has. */
 const partDecoders = new Map<string, (block: JsonObject, path: string) => Part | undefined>([
   ["text", decodeText],
   ["image", decodeImage],
@@ -75,7 +75,7 @@ function decodeImage(block: JsonObject, path: string): ImagePart | undefined {
   return { kind: "image", source: base64Of(source, path), ...meta };
 }
 
-/** A PDF is a file; a document of plain text is a text, one with a title or of blocks is said in words elsewhere. */
+/** A PDF is a file, plain text is a text; a document with a title or of blocks is foreign with text `instead`. */
 function decodeDocument(block: JsonObject, path: string): FilePart | FileLinkPart | TextPart | ForeignPart | undefined {
   const source = objectAt(block.source, `${path}.source`);
   const inner = nestedExtras("source", source, knownFields.source);
@@ -101,7 +101,7 @@ function decodeDocument(block: JsonObject, path: string): FilePart | FileLinkPar
   return { kind: "file", name: title, ...base64Of(source, path), ...withCacheMark(block, knownFields.file, inner) };
 }
 
-/** What a search of the client's own found: its texts, and where they are from. */
+/** A client's search result: its texts and their source. */
 function decodeSearchResult(block: JsonObject, path: string): ForeignPart {
   const title = optionalText(block.title, `${path}.title`);
   const source = optionalText(block.source, `${path}.source`);
@@ -109,13 +109,13 @@ function decodeSearchResult(block: JsonObject, path: string): ForeignPart {
   return inWords(block, [heading], decodeContent(block.content, `${path}.content`));
 }
 
-/** Which of the tools a search for tools has found. */
+/** The tool that a tool search found. */
 function decodeToolReference(block: JsonObject, path: string): ForeignPart {
   const name = textAt(block.tool_name, `${path}.tool_name`);
   return inWords(block, [`The tool \`${name}\` was found: it can be called now.`], []);
 }
 
-/** A block only this dialect has, with what it says. */
+/** A block that only this dialect has, with its content as `instead`. */
 function inWords(block: JsonObject, heading: (string | undefined)[], parts: Part[]): ForeignPart {
   const lines = heading.filter((line) => line).join("\n");
   const instead: Part[] = lines === "" ? parts : [{ kind: "text", text: lines }, ...parts];
@@ -141,7 +141,7 @@ function decodeThinking(block: JsonObject, path: string): ThinkingPart {
   };
 }
 
-/** A proof without words. The bag keeps the block's type, unless it is another dialect's proof packed by us. */
+/** A signature without text. The extras keep the block's type, unless dragoman packed another dialect's signature. */
 function decodeRedacted(block: JsonObject, path: string): ThinkingPart {
   const signature = unpackSignature(textAt(block.data, `${path}.data`), "messages");
   const own = signature.dialect === "messages";
@@ -171,7 +171,7 @@ function decodeToolResult(block: JsonObject, path: string): ToolResultPart {
 
 // ── Encode ──
 
-/** Undefined for what the dialect has no word for; its name joins `dropped`. */
+/** Undefined for what the dialect does not have; its name is added to `dropped`. */
 export function encodePart(part: Part, dropped: Set<string>): JsonObject | undefined {
   dropExtras(part, dropped);
   switch (part.kind) {
@@ -211,13 +211,13 @@ function imageSource(source: ImagePart["source"]): JsonObject {
   return { type: "url", url: "url" in source ? source.url : "" };
 }
 
-/** Anthropic takes the bare name of a type (`image/jpeg`, no parameters behind it), OpenAI others as well. */
+/** Anthropic accepts only the plain media type (`image/jpeg`, without parameters). */
 function plainType(mediaType: string): string {
   const bare = mediaType.replace(/;.*/s, "").trim().toLowerCase();
   return bare === "image/jpg" ? "image/jpeg" : bare;
 }
 
-/** PDFs and texts can be read; for anything else the model is told what it does not see. */
+/** PDF and text files can be read; any other file is replaced by a note to the model. */
 function encodeFile(part: FilePart, dropped: Set<string>): JsonObject {
   const { base64, name: title } = part;
   const mediaType = plainType(part.mediaType);
@@ -253,7 +253,7 @@ function encodeToolResult(part: ToolResultPart, dropped: Set<string>): JsonObjec
   );
 }
 
-/** A call's input as the object it must be here. What is none is kept under a name of its own. */
+/** A call's input as an object; anything else is kept under `raw_arguments`. */
 export function inputObject({ input, freeform }: { input: string; freeform?: true }): JsonObject {
   if (freeform) return { input };
   if (input.trim() === "") return {};
@@ -261,7 +261,7 @@ export function inputObject({ input, freeform }: { input: string; freeform?: tru
   return isObject(parsed) ? parsed : { raw_arguments: input };
 }
 
-/** One plain text block is spelt as a string. */
+/** A single plain text block is written as a string. */
 export function plainest(content: unknown): unknown {
   if (!Array.isArray(content) || content.length !== 1) return content;
   const block: unknown = content[0];

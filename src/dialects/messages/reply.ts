@@ -1,4 +1,4 @@
-/** Messages: what a model answers, full and as a stream. Its events are the hub's grammar by another name. */
+/** Replies of the messages dialect, full and as a stream. Its events match the hub's events. */
 import { isObject, numberIn } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/sse";
 import type { Stage } from "../../net/stream";
@@ -51,7 +51,7 @@ const deltaTypes: Record<Block["kind"], string | undefined> = {
   foreign: undefined,
 };
 
-/** The member of a delta that holds its words. */
+/** The field that holds a delta's text. */
 const textFieldOf = new Map<unknown, string>([
   ["text_delta", "text"],
   ["thinking_delta", "thinking"],
@@ -97,7 +97,7 @@ interface ReadBlock {
   end: { signature?: Signature } & WithExtras;
 }
 
-/** A block as it stands in a full reply, or whatever its start in a stream already says. */
+/** A block of a full reply, or what the start of a block in a stream holds. */
 function readBlock(value: JsonObject): ReadBlock {
   switch (value.type) {
     case "text": {
@@ -133,12 +133,12 @@ function readBlock(value: JsonObject): ReadBlock {
 const signed = (proof: unknown): { signature?: Signature } =>
   typeof proof === "string" && proof !== "" ? { signature: { dialect: "messages", value: proof } } : {};
 
-/** The block of a stream that is open. */
+/** The open block of a stream. */
 interface OpenBlock extends ReadBlock {
   index: number | undefined;
-  /** What its next words are called; undefined for a foreign block, which goes on whole at its end. */
+  /** The type of its text deltas; undefined for a foreign block, which is emitted complete when it ends. */
   deltaType: string | undefined;
-  /** Something of it was told already. */
+  /** Whether text of it was emitted. */
   hasText: boolean;
 }
 
@@ -151,13 +151,13 @@ export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
   let ending: JsonObject = {};
 
   const breakOff = ({ code, message }: Omit<ReplyError, "type">) => {
-    // Words are worth what they are, and their signature with them; half a call is worth nothing.
+    // Partial text and thinking are kept, with the signature; a partial call is not.
     if (open?.block.kind === "text" || open?.block.kind === "thinking") close();
     writer.error(code, message);
   };
   const fail = () => breakOff(invalidEvent);
 
-  /** `message_delta` repeats and corrects the numbers of `message_start`. */
+  /** `message_delta` repeats and corrects the usage of `message_start`. */
   const updateUsage = (eventUsage: unknown, extras: JsonObject) => {
     usage = { ...usage };
     if (isObject(eventUsage))
@@ -182,7 +182,7 @@ export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
     const deltaType = deltaTypes[begun.block.kind];
     open = { ...begun, index, deltaType, hasText: false };
     if (deltaType !== undefined) writer.open(String(index), begun.block);
-    // The input that stands in the start of a call counts only if no other follows.
+    // Input in the start of a call counts only if no input delta follows.
     if (begun.block.kind !== "tool-call") writer.delta(begun.text);
   };
 
@@ -192,7 +192,7 @@ export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
       ({ message }) => {
         if (usage || !isObject(message)) return;
         writer.start(textIn(message.id), textIn(message.model));
-        // Its output tokens are those of the first words only.
+        // Its output tokens count only the first tokens.
         updateUsage(isObject(message.usage) ? { ...message.usage, output_tokens: undefined } : {}, message);
       },
     ],
@@ -246,14 +246,14 @@ export const decodeStream = (): Stage<SseFrame, ReplyEvent> => (next) => {
   };
 };
 
-/** Where the next frames of a block will differ. */
+/** The text of a delta: usually the only thing that changes from one event to the next. */
 function deltaText(event: unknown): [JsonObject, string] | undefined {
   if (!isObject(event) || !isObject(event.delta)) return undefined;
   const field = textFieldOf.get(event.delta.type);
   return field === undefined || typeof event.delta[field] !== "string" ? undefined : [event.delta, field];
 }
 
-/** A delta that is no words: a proof, a citation, a piece of a block only this dialect has. */
+/** A delta that is not text: a signature, a citation, or a piece of a foreign block. */
 function readOther(open: OpenBlock, delta: JsonObject): void {
   const { end, block } = open;
   if (delta.type === "signature_delta") Object.assign(end, signed(delta.signature));
@@ -298,7 +298,10 @@ export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversa
   return { ...message, ...ending, usage: encodeUsage(usage) };
 }
 
-/** The block, or nothing where this dialect has none: a text without words would be refused when it comes back. */
+/**
+ * The block, or nothing if this dialect does not have it. Empty text blocks are omitted, because they are refused
+ * later.
+ */
 function writeBlock(block: Block, text: string, end: { signature?: Signature } & WithExtras): JsonObject[] {
   const { signature } = end;
   switch (block.kind) {
@@ -319,7 +322,7 @@ function writeBlock(block: Block, text: string, end: { signature?: Signature } &
   }
 }
 
-/** Thinking without words is what `redacted_thinking` was made for; only Anthropic's own may also be just unseen. */
+/** Thinking without text is written as `redacted_thinking`, except Anthropic's own, which may be just hidden. */
 function isRedacted(block: Block & { kind: "thinking" }, text: string, signature: Signature): boolean {
   return block.extras?.anthropic?.type === "redacted_thinking" || (text === "" && signature.dialect !== "messages");
 }
@@ -345,7 +348,7 @@ const isToolUse = (block: JsonObject): boolean => block.type === "tool_use";
 
 function writeEnding(event: ReplyEvent & { type: "finish" }, called: boolean): JsonObject {
   const { reason, raw, stopSequence, explanation } = event;
-  // A client runs the tools only of a reply that stopped for them.
+  // Clients run tools only if the stop reason is `tool_use`.
   const stopped = reason === "stop" && called ? "tool-call" : reason;
   const word = raw !== undefined && stopReasons.get(raw) === stopped ? raw : stopReasonNames[stopped];
   const details = explanation && { stop_details: { type: "refusal", category: null, explanation } };
@@ -363,11 +366,11 @@ export const encodeStream =
     const usage: Partial<Usage> = {};
     let block: Block | undefined;
     let index = -1;
-    /** How a delta of the block begins; undefined until its start is written, which waits for the first words. */
+    /** The beginning of the block's deltas; undefined until its start is written, which waits for the first text. */
     let prefix: string | undefined;
     let hasText = false;
     let called = false;
-    /** The stop of a call waits for the next event: before an error it would make half a call a whole one. */
+    /** The stop of a call waits for the next event: before an error it would make an incomplete call look complete. */
     let heldStop = false;
     let ended = false;
 
@@ -443,7 +446,7 @@ export const encodeStream =
               model: conversation.model,
               content: [],
             };
-            // What is not known yet is 0: the true numbers come in `message_delta`.
+            // Unknown numbers are 0 here; `message_delta` has the final ones.
             const unknown = { stop_reason: null, stop_sequence: null, usage: encodeUsage({}) };
             return write({ type: "message_start", message: { ...message, ...unknown } });
           }
@@ -482,7 +485,7 @@ const emptyBlock = (block: Exclude<Block, { kind: "foreign" }>): JsonObject =>
     ? thinking(block, "", undefined)
     : restoreExtras({ type: "text", text: "" }, block.extras?.anthropic);
 
-/** What the start of a whole block may hold: its input, citations and signature come as deltas. */
+/** The start of a complete block: input, citations and signature follow as deltas. */
 function startOf(whole: JsonObject): JsonObject {
   const started = { ...whole };
   delete started.citations;

@@ -1,10 +1,10 @@
 /**
- * Messages: what a client asks.
+ * Requests of the messages dialect.
  *
- * Written one way, because it means the same: content of one plain text block is a string, neighbouring messages of one
- * role are one, an empty system, content or list of tools is none, `is_error`, `stream`, `strict` and
- * `disable_parallel_tool_use` are said only when true, a tool's type `custom` is not said, `output_format` is
- * `output_config.format`, and a null is not said.
+ * Normalized, because the meaning is the same: content of one plain text block is a string, consecutive messages of one
+ * role are merged, empty `system`, content and tools are omitted; `is_error`, `stream`, `strict` and
+ * `disable_parallel_tool_use` are written only if true; a tool's type `custom` and null values are omitted;
+ * `output_format` becomes `output_config.format`.
  */
 
 import { ProxyError } from "../../errors";
@@ -34,7 +34,7 @@ import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
 
 // ── Wire facts ──
 
-/** What is read of each object; the rest goes into its bag. */
+/** The fields that are read; all others become extras. */
 const knownFields = {
   request: keySet(
     "model max_tokens system messages tools tool_choice thinking output_config output_format stop_sequences temperature top_p stream",
@@ -45,12 +45,12 @@ const knownFields = {
   turn: keySet("role content"),
 };
 
-/** Claude Code's first system block changes with every prompt: in another dialect it would only spoil the cache. */
+/** Claude Code's first system block changes with every prompt; in another dialect it would defeat the prompt cache. */
 const billingHeader = { start: "x-anthropic-billing-header", key: "billing header" };
 
 // ── Decode ──
 
-/** @throws ProxyError `invalid_request` without a message. */
+/** @throws ProxyError `invalid_request` if there is no message. */
 export function checkRequest({ messages }: JsonObject): void {
   filledAt(messages, "messages");
 }
@@ -111,7 +111,7 @@ function decodeStop(value: unknown): string[] | undefined {
     : arrayAt(value, "stop_sequences").map((text, index) => textAt(text, `stop_sequences[${index}]`));
 }
 
-/** With an effort, `adaptive` goes without saying; an effort for the words alone, without any thinking, denies it. */
+/** An effort implies `adaptive`; an effort without `thinking` asks for no thinking. */
 function decodeReasoning(request: JsonObject): { reasoning?: Reasoning; extras?: JsonObject } {
   const config = request.output_config == null ? {} : objectAt(request.output_config, "output_config");
   const effort = optionalText(config.effort, "output_config.effort");
@@ -119,7 +119,7 @@ function decodeReasoning(request: JsonObject): { reasoning?: Reasoning; extras?:
   if (request.thinking == null) return effort === undefined ? {} : { reasoning: { effort, adaptive: false } };
 
   const thinking = objectAt(request.thinking, "thinking");
-  // Thinking with a budget was always shown; adaptive thinking is shown to who asks.
+  // Thinking with a budget is shown by default; adaptive thinking only if requested.
   const shown = thinking.display === "summarized" || (thinking.display === undefined && thinking.type === "enabled");
   const summary = shown ? { summary: "auto" } : {};
   switch (thinking.type) {
@@ -142,7 +142,7 @@ function decodeReasoning(request: JsonObject): { reasoning?: Reasoning; extras?:
   }
 }
 
-/** The least the dialect takes; what some clients mean by a number they reckoned to less than nothing. */
+/** The minimum of the dialect; used for clients that compute a budget below 1. */
 const leastBudget = 1024;
 
 function readBudget(tokens: unknown): number | undefined {
@@ -158,7 +158,7 @@ function decodeFormat(request: JsonObject): { format?: ResponseFormat; extras?: 
   if (value == null) return { extras: outer };
   const format = objectAt(value, "output_config.format");
   if (format.type !== "json_schema") return { extras: { ...outer, "output_config.format": format } };
-  // Anthropic holds every reply to its schema; OpenAI where it is asked to, and the schema says all it must.
+  // Anthropic always enforces the schema; OpenAI only with `strict`, for schemas that qualify.
   const strict = isStrict(format.schema) ? { strict: true } : {};
   return {
     format: { schema: format.schema, ...strict },
@@ -194,14 +194,14 @@ export function encodeRequest(request: Conversation, model: ModelFacts): { body:
   return { body: ruled.body, dropped: [...dropped] };
 }
 
-/** What a rule did, in words where its name does not tell. */
+/** What a rule did, in more detail if its name does not say it. */
 function noteOf(rule: string, after: JsonObject): string {
   if (rule === "max-tokens-limit") return `max_tokens lowered to ${after.max_tokens}`;
   const word = isObject(after.output_config) ? after.output_config.effort : undefined;
   return rule === "effort" && word !== undefined ? `effort lowered to ${word}` : rule;
 }
 
-/** System turns before all others are the system; later ones keep their place as messages, until the rules fold them. */
+/** Leading system turns become `system`; later ones stay as messages, which the rules convert. */
 function encodeTurns(
   turns: Turn[],
   header: unknown,
@@ -230,7 +230,7 @@ function encodeTurns(
   return { system: system.length === 0 ? undefined : plainest(system), messages };
 }
 
-/** The results of parallel calls belong into one message, whatever the turns they came in. */
+/** Consecutive turns of one role are one message: results of parallel calls must be in one message. */
 const joins = (one: Turn, other: Turn): boolean =>
   one.role === other.role && !one.extras?.anthropic && !other.extras?.anthropic;
 
@@ -249,7 +249,7 @@ function encodeReasoning(
   if (adaptive === false || (!adaptive && effort === undefined)) return output;
   if (model.supports.adaptiveThinking)
     return { thinking: { type: "adaptive", ...(summary === undefined ? {} : { display: "summarized" }) }, ...output };
-  // This model counts its thinking instead: the number says what the word said.
+  // This model has no adaptive thinking: the effort is converted to a budget.
   const tokens = budgetOf(reasoning, model, maxTokens);
   const output_config = model.supports.efforts.length === 0 ? {} : output;
   return tokens === undefined
@@ -257,7 +257,7 @@ function encodeReasoning(
     : { thinking: { type: "enabled", budget_tokens: tokens }, ...output_config };
 }
 
-/** JSON of any shape has no word here: the rules put the wish into the system text. */
+/** This dialect has no `json_object`: a rule asks for JSON in the system text. */
 function encodeFormat(body: JsonObject, format: ResponseFormat | undefined, dropped: Set<string>): void {
   if (!format) return;
   if (format.description !== undefined) dropped.add("format description");

@@ -83,21 +83,21 @@ export const rules: Record<string, Rule<[model: ModelFacts]>> = {
   sampling,
 };
 
-/** What a rule took from who asked, where its name does not tell. */
+/** What a rule removed, if its name does not say it. */
 const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]> = {
   "server-tools": (before) => objectsIn(before.tools).filter(isServerTool).map(nameOfTool),
 };
 
 export const applyRules = applyInOrder(rules, notes);
 
-/** The request without any thinking that was done before, and without more of it where that would be refused. */
+/** Removes all earlier thinking, and disables thinking if the request would be refused otherwise. */
 export function forgetThinking(body: JsonObject): JsonObject {
   const forgotten = { ...body, ...eachBlock(body, (block) => (isThinking(block) ? undefined : block)) };
   const unasked = omitUndefined({ ...forgotten, ...thinkingInToolLoop(forgotten) });
   return omitUndefined({ ...unasked, ...clearThinking(unasked) });
 }
 
-/** Tools whose schemas are not refused. */
+/** Repairs tool schemas that the upstream refused. */
 export const repairTools = (body: JsonObject): FittedWire | undefined =>
   fitWire("messages", (fit) =>
     eachTool(body, (tool) => {
@@ -106,14 +106,14 @@ export const repairTools = (body: JsonObject): FittedWire | undefined =>
     }),
   );
 
-/** "Extra inputs are not permitted", or never seen to be accepted. */
+/** "Extra inputs are not permitted", or not known to be accepted. */
 function unsupportedFields(body: JsonObject): JsonObject | undefined {
   const fields = ["inference_geo", "container", "mcp_servers", "speed", "service_tier"].filter((key) => key in body);
   return fields.length === 0 ? undefined : Object.fromEntries(fields.map((key) => [key, undefined]));
 }
 
 /**
- * Tools that are built into Anthropic's own API, run there or by the client (`bash_…`, `text_editor_…`): "The use of the
+ * Tools of Anthropic's own API, run there or by the client (`bash_…`, `text_editor_…`): "The use of the
  * web search tool is not supported."
  */
 function serverTools(body: JsonObject): JsonObject | undefined {
@@ -155,7 +155,7 @@ function schemaDialect(body: JsonObject): JsonObject | undefined {
   });
 }
 
-/** A tool of the client's own must say that its input is an object. */
+/** The schema of a client's tool needs the type `object`. */
 function inputSchema(body: JsonObject): JsonObject | undefined {
   return eachTool(body, (tool) => {
     const schema = isObject(tool.input_schema) ? tool.input_schema : { properties: {} };

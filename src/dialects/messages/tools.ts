@@ -1,4 +1,4 @@
-/** Tools in the messages dialect, and the choice among them. */
+/** Tools and `tool_choice` in the messages dialect. */
 
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
@@ -24,7 +24,7 @@ const toolChoiceWords = { auto: "auto", required: "any", none: "none" } as const
 
 // ── Decode ──
 
-/** @throws ProxyError `invalid_request` naming the member. */
+/** @throws ProxyError `invalid_request` naming the field. */
 export function decodeTool(value: unknown, index: number): Tool {
   const path = `tools[${index}]`;
   const tool = objectAt(value, path);
@@ -40,7 +40,7 @@ export function decodeTool(value: unknown, index: number): Tool {
   };
 }
 
-/** The choice also says whether calls may be parallel; what the hub has no word for goes into the bag. */
+/** The choice also holds `disable_parallel_tool_use`; what the hub does not have becomes extras. */
 export function decodeChoice(
   value: unknown,
 ): Pick<Conversation, "toolChoice" | "parallelTools"> & { extras?: JsonObject } {
@@ -59,8 +59,8 @@ export function decodeChoice(
 // ── Encode ──
 
 /**
- * Undefined when there are none.
- * @throws ProxyError `invalid_request` where the answer has to be a call of one that is left out.
+ * Undefined if there are none.
+ * @throws ProxyError `invalid_request` if a tool that is left out must be called.
  */
 export function encodeTools(conversation: Conversation, dropped: Set<string>): JsonObject[] | undefined {
   const tools = conversation.tools.flatMap<JsonObject>((tool) => {
@@ -85,14 +85,14 @@ function encodeFunction(tool: FunctionTool): JsonObject {
 
 const emptySchema = { type: "object", properties: {} };
 
-/** Brought to function form before it comes here; should one slip through, its input is one text. */
+/** `adapt` has converted these to functions; if not, the input is one text. */
 function freeformTool({ name, description, grammar }: FreeformTool, dropped: Set<string>): JsonObject {
   if (grammar !== undefined) dropped.add("grammar");
   const schema = { type: "object", properties: { input: { type: "string" } }, required: ["input"] };
   return omitUndefined({ name, description, input_schema: schema });
 }
 
-/** A tool another service runs may be left out, but not when the answer has to be a call of it. */
+/** A tool of another provider may be left out, unless it must be called. */
 function refuseForced({ toolChoice, tools, extras }: Conversation, tool: unknown): void {
   const choice = extras?.openai?.tool_choice;
   const named =
@@ -103,7 +103,7 @@ function refuseForced({ toolChoice, tools, extras }: Conversation, tool: unknown
   throw new ProxyError("invalid_request", sentence, { param: "tool_choice", code: "unsupported_value" });
 }
 
-/** Undefined when nothing was said. */
+/** Undefined if nothing was requested. */
 export function encodeChoice({ toolChoice, parallelTools, tools }: Conversation): JsonObject | undefined {
   const single = parallelTools === false && tools.length > 0 ? { disable_parallel_tool_use: true } : undefined;
   if (toolChoice === undefined) return single && { type: "auto", ...single };

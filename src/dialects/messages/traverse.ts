@@ -1,9 +1,9 @@
-/** Going through a request's JSON: what nothing was changed in stays the very same object, and what is malformed is passed by. */
+/** Functions that map parts of a request. Unchanged objects stay the same object; malformed ones are skipped. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { omit } from "../hub/json";
 
-/** The array, when it holds objects only: a request that is malformed is left to the upstream to refuse. */
+/** The array, if it holds objects only; a malformed request is left for the upstream to refuse. */
 export function objectsIn(value: unknown): JsonObject[] {
   return Array.isArray(value) && value.every(isObject) ? value : [];
 }
@@ -19,12 +19,12 @@ export const isThinking = ({ type }: JsonObject): boolean => type === "thinking"
 export const filled = (object: JsonObject): JsonObject | undefined =>
   Object.keys(object).length === 0 ? undefined : object;
 
-/** The very same object when it has none of these members. */
+/** The same object if it has none of these fields. */
 export function without(object: JsonObject, keys: string[]): JsonObject {
   return keys.some((key) => Object.hasOwn(object, key)) ? (omit(object, new Set(keys)) ?? {}) : object;
 }
 
-/** The very same list when every item stays what it is; undefined drops an item. */
+/** The same array if no item changes; undefined removes an item. */
 export function mapped(
   items: JsonObject[],
   change: (item: JsonObject, index: number) => JsonObject | undefined,
@@ -42,7 +42,7 @@ export function eachTool(body: JsonObject, change: (tool: JsonObject) => JsonObj
   return changed("tools", all, mapped(all, change));
 }
 
-/** Each block of each message; a message that loses its last block goes too. */
+/** Maps each block of each message; a message without blocks is removed. */
 export function eachBlock(
   body: JsonObject,
   change: (block: JsonObject, message: JsonObject, index: number) => JsonObject | undefined,
@@ -56,7 +56,7 @@ export function eachBlock(
   return changed("messages", messages, after);
 }
 
-/** Each block inside the tool results. */
+/** Maps each block inside tool results. */
 export function eachResultBlock(
   body: JsonObject,
   change: (inner: JsonObject) => JsonObject | undefined,
@@ -68,7 +68,7 @@ export function eachResultBlock(
   });
 }
 
-/** Each tool and block that bears a cache mark, in the order of the prompt. */
+/** Maps each tool and block with a cache mark, in the order of the prompt. */
 export function eachMark(body: JsonObject, change: (holder: JsonObject) => JsonObject): JsonObject | undefined {
   const inOrder = (holder: JsonObject) => (isObject(holder.cache_control) ? change(holder) : holder);
   const system = objectsIn(body.system);

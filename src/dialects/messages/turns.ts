@@ -1,4 +1,4 @@
-/** Rules about what was said before: who may speak, which words count, and that each call is answered once and at once. */
+/** Rules about the history: roles, blank text, signatures, and tool calls with their results. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { isPacked } from "../hub/signature";
@@ -6,8 +6,8 @@ import { plainest } from "./parts";
 import { blocksOf, changed, eachBlock, isThinking, mapped, objectsIn, without } from "./traverse";
 
 /**
- * Only `user` and `assistant` may speak in messages. What the system says before them joins the system; later words stay
- * where they are, as a reminder in a user's message: in the system they would change the prompt's cached beginning.
+ * Messages have only the roles `user` and `assistant`. Leading system messages join `system`; later ones stay in place
+ * as a reminder in a user message, because a changed `system` would invalidate the prompt cache.
  */
 export function systemRole(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
@@ -15,7 +15,7 @@ export function systemRole(body: JsonObject): JsonObject | undefined {
   const system = [...blocksOf(body.system)];
   const before = system.length;
   const folded: JsonObject[] = [];
-  /** What we are gathering in the last of the folded messages, and whether the client said nothing in it yet. */
+  /** The user message that collects reminders, and whether it holds reminders only. */
   let gathering: { content: JsonObject[]; ours: boolean } | undefined;
   for (const message of messages) {
     const last = folded.at(-1);
@@ -45,7 +45,7 @@ export function systemRole(body: JsonObject): JsonObject | undefined {
   return { messages: folded, ...(system.length === before ? {} : { system }) };
 }
 
-/** A conversation must hold a message: instructions alone, which OpenAI answers, are the question. */
+/** A request needs a message: a system text alone, which OpenAI accepts, becomes a user message. */
 export function systemAlone(body: JsonObject): JsonObject | undefined {
   if (!Array.isArray(body.messages) || body.messages.length > 0) return undefined;
   const content = blocksOf(body.system);
@@ -68,7 +68,7 @@ export function messageOutputConfig(body: JsonObject): JsonObject | undefined {
   );
 }
 
-/** "Invalid `signature` in `thinking` block": another maker's proof, another proxy's, or none. */
+/** "Invalid `signature` in `thinking` block": of another provider, packed by another proxy, or missing. */
 export function foreignThinking(body: JsonObject): JsonObject | undefined {
   return eachBlock(body, (block, message) => {
     const proof = block.type === "thinking" ? block.signature : block.type === "redacted_thinking" ? block.data : true;
@@ -78,7 +78,7 @@ export function foreignThinking(body: JsonObject): JsonObject | undefined {
   });
 }
 
-/** "text content blocks must be non-empty": they are left out, with a message that has nothing else. */
+/** "text content blocks must be non-empty": removes them, and messages that have nothing else. */
 export function emptyText(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
   const spoken = mapped(messages, (message) => {
@@ -90,7 +90,7 @@ export function emptyText(body: JsonObject): JsonObject | undefined {
   return Object.keys(changes).length === 0 ? undefined : changes;
 }
 
-/** The content without blank texts; a cache mark on one moves to the block before it. Undefined when nothing is left. */
+/** The content without blank texts; their cache mark moves to the block before. Undefined if nothing is left. */
 function withoutBlankText(content: unknown): unknown {
   if (typeof content === "string") return isBlank(content) ? undefined : content;
   if (!Array.isArray(content)) return content ?? undefined;
@@ -117,7 +117,7 @@ function withoutBlankResultText(result: JsonObject): JsonObject {
 
 const isBlank = (text: unknown): boolean => typeof text !== "string" || !/\S/.test(text);
 
-/** Ids of other services may hold signs that are refused here; the same id always becomes the same one. */
+/** Ids of other providers may have characters that are refused; an id is always replaced by the same one. */
 export function toolIds(body: JsonObject): JsonObject | undefined {
   const safe = (key: string, block: JsonObject) => {
     const id = block[key];
@@ -129,7 +129,7 @@ export function toolIds(body: JsonObject): JsonObject | undefined {
   );
 }
 
-/** Results stand first in the message after their calls: those that stand later are brought there. */
+/** Results must come first in the message after their calls: late results are moved there. */
 export function toolResultOrder(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
   const resultOf = resultFinder(messages);
@@ -158,7 +158,7 @@ export function toolResultOrder(body: JsonObject): JsonObject | undefined {
   return { messages: ordered };
 }
 
-/** The calls that the message at this place has to answer: neighbours of one voice are one turn. */
+/** The calls that the message at this index must answer; consecutive messages of one role are one turn. */
 function callsBefore(messages: JsonObject[], index: number): unknown[] {
   if (messages[index]?.role === "assistant") return [];
   let start = index;
@@ -177,8 +177,8 @@ const firstOther = (content: JsonObject[]): number => {
 };
 
 /**
- * Finds the result of a call that was not given at once: from the message at `index` on, but not behind a later call of
- * the same id, whose result is another one. Ask in the order of the messages.
+ * Finds the late result of a call: from the message at `index` on, but not after a later call with the same id, which
+ * has a result of its own. Must be called in the order of the messages.
  */
 function resultFinder(messages: JsonObject[]): (id: unknown, index: number) => JsonObject | undefined {
   let histories: Map<unknown, CallHistory> | undefined;
@@ -191,7 +191,7 @@ function resultFinder(messages: JsonObject[]): (id: unknown, index: number) => J
 }
 
 interface CallHistory {
-  /** Calls of one id, and their results. */
+  /** The calls with one id, and their results. */
   found: { index: number; result?: JsonObject }[];
   next: number;
 }
@@ -211,7 +211,7 @@ function historiesOf(messages: JsonObject[]): Map<unknown, CallHistory> {
   return histories;
 }
 
-/** A call nobody answered, as after an interruption, gets an answer that says so. */
+/** A call without a result, for example after an interruption, gets a result that says so. */
 export function missingToolResult(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
   const missing = (index: number) => {
@@ -236,7 +236,7 @@ const placeholder = (id: unknown): JsonObject => ({
   is_error: true,
 });
 
-/** A result whose call is gone, as after a history was shortened, or that was given already. */
+/** Removes results without a call, for example in a shortened history, and duplicate results. */
 export function orphanToolResult(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
   let speaker: JsonObject | undefined;
@@ -248,7 +248,7 @@ export function orphanToolResult(body: JsonObject): JsonObject | undefined {
   });
 }
 
-/** The model does not go on in the middle of its own words. */
+/** Claude refuses a conversation that ends with an assistant message. */
 export function noPrefill(body: JsonObject): JsonObject | undefined {
   const messages = objectsIn(body.messages);
   if (messages.at(-1)?.role !== "assistant") return undefined;

@@ -1,10 +1,10 @@
-/** What a reply of the messages dialect used. */
+/** The usage of a messages reply. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { countIn, omitUndefined } from "../hub/json";
 import type { Usage } from "../hub/reply";
 
-/** Anthropic counts what the cache took and gave beside `input_tokens`, the hub within. */
+/** Anthropic does not include cached tokens in `input_tokens`; the hub does. */
 export function decodeUsage(usage: unknown, extras: JsonObject): Partial<Usage> {
   const counts = isObject(usage) ? usage : {};
   const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens, output_tokens } = counts;
@@ -25,7 +25,7 @@ export function decodeUsage(usage: unknown, extras: JsonObject): Partial<Usage> 
   return read;
 }
 
-/** Strict clients refuse a message without these two numbers. */
+/** Strict clients reject a message without these two numbers. */
 export function encodeUsage({ input, cachedInput, cacheWrite, output, reasoning }: Partial<Usage>): JsonObject {
   return omitUndefined({
     input_tokens: Math.max(0, (input ?? 0) - (cachedInput ?? 0) - (cacheWrite ?? 0)),
