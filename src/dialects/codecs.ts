@@ -1,4 +1,4 @@
-/** The one door to the three dialects. */
+/** The three dialects. */
 import { chat } from "./chat/codec";
 import type { Codec } from "./codec";
 import type { Dialect } from "./hub/conversation";

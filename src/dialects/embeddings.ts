@@ -1,4 +1,4 @@
-/** Embeddings, in OpenAI's words: what a client may ask, what the upstream is asked, and the answers to both. */
+/** Embeddings in OpenAI's format: the client's request, the upstream's request, and the replies to both. */
 
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
@@ -7,16 +7,16 @@ import { countIn } from "./hub/json";
 
 export interface EmbeddingsRequest {
   texts: string[];
-  /** The client wants each vector as base64 instead of a list of numbers. */
+  /** The client wants base64 vectors instead of lists of numbers. */
   base64: boolean;
-  /** Length of the vectors, as it was sent; the upstream judges it. */
+  /** The requested length of the vectors; validated by the upstream. */
   dimensions: unknown;
 }
 
 export interface Embeddings {
   /** In the order of the texts. */
   vectors: number[][];
-  /** Of input; 0 when the upstream does not say. */
+  /** Input tokens; 0 if the upstream does not report them. */
   tokens: number;
 }
 
@@ -40,14 +40,14 @@ function readFormat(format: unknown): "float" | "base64" {
   });
 }
 
-/** The upstream takes arrays only, and gives numbers. */
+/** The upstream accepts arrays only, and returns numbers. */
 export function encodeEmbeddingsRequest(model: string, input: string[], dimensions: unknown): JsonObject {
   return { model, input, ...(dimensions == null ? {} : { dimensions }) };
 }
 
 /**
- * The answer to so many texts, in whatever order it came.
- * @throws ProxyError `upstream` when it does not hold a vector for each.
+ * Reads the reply to a request with `wanted` texts; its vectors may be in any order.
+ * @throws ProxyError `upstream` if a vector is missing.
  */
 export function decodeEmbeddings(body: string, wanted: number): Embeddings {
   const json = parseJson(body);
@@ -61,7 +61,7 @@ export function decodeEmbeddings(body: string, wanted: number): Embeddings {
   return { vectors, tokens: countIn(usage.prompt_tokens) ?? countIn(usage.total_tokens) ?? 0 };
 }
 
-/** @param model As the client spelt it. */
+/** @param model The model id that the client sent. */
 export function encodeEmbeddings(model: string, { vectors, tokens }: Embeddings, base64: boolean): JsonObject {
   return {
     object: "list",

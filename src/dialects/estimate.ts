@@ -1,22 +1,22 @@
 /**
- * How many tokens a conversation takes, by the local vocabulary: every kind of part counts, images by their size, and
- * nothing base64 is ever encoded. The estimate errs high: a client that believes it compacts in time.
+ * Estimates a conversation's tokens with the local vocabulary: all kinds of parts count, images by their size, and
+ * base64 data is never tokenized. The estimate errs high, so that a client compacts in time.
  */
 import type { Conversation, Part, Tool } from "./hub/conversation";
 import { imageTokens } from "./image-size";
 import type { Tokenizer } from "./tokenizer";
 
-/** Tokens around each turn and each tool, for the words that frame them. */
+/** Tokens of the framing of each turn and each tool. */
 const perTurn = 4;
 const perTool = 8;
-/** A page of a document, and the bytes of one where only its size is known. */
+/** Tokens of a document's page, and the bytes of a page where only the file's size is known. */
 const perDocument = 1500;
 const documentPageBytes = 50_000;
 
 /**
- * Input tokens, a whole number.
- * @param multiplier Claude's own vocabulary makes more tokens of the same text than `o200k_base`: by so much.
- * @throws Error when the tokenizer cannot be run.
+ * The input tokens, rounded up.
+ * @param multiplier Claude's tokenizer yields more tokens than `o200k_base`, by this factor.
+ * @throws Error if the tokenizer cannot be run.
  */
 export async function estimateTokens(
   conversation: Conversation,
@@ -37,7 +37,7 @@ export async function estimateTokens(
   return Math.ceil((await tokenizer.count(texts)) * multiplier + fixed);
 }
 
-/** Collects the part's texts; gives the tokens of what is no text. */
+/** Adds the part's texts to `texts`; returns the tokens of everything else. */
 function addPart(part: Part, texts: string[]): number {
   switch (part.kind) {
     case "text":
@@ -67,7 +67,7 @@ function toolText(tool: Tool): string {
   return `${tool.name}\n${tool.description ?? ""}\n${input === undefined ? "" : JSON.stringify(input)}`;
 }
 
-/** The JSON of something we know nothing of, long unbroken strings (base64, proofs) left out. */
+/** The JSON of an unknown value, without long unbroken strings (base64, signatures). */
 function withoutBinary(value: unknown): string {
   return (
     JSON.stringify(value, (_key, member) =>

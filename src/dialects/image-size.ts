@@ -1,10 +1,10 @@
-/** The tokens an image costs, by its width and height, which stand near the beginning of its file. */
+/** The tokens of an image, by its width and height, which are read from the beginning of the file. */
 
-/** What an image costs at most, and when its size cannot be read: larger ones are scaled down. */
+/** The maximum, because larger images are scaled down; also used if the size cannot be read. */
 const maxTokens = 1600;
 const pixelsPerToken = 750;
 
-/** @param base64 The image's bytes; undefined for one that is only linked to. */
+/** @param base64 The image's data; undefined for an image that is given as a URL. */
 export function imageTokens(base64: string | undefined): number {
   const size = base64 === undefined ? undefined : imageSize(Buffer.from(base64.slice(0, 64 * 1024), "base64"));
   if (!size) return maxTokens;

@@ -1,8 +1,8 @@
-/** What OpenAI's two dialects, chat and responses, spell alike. */
+/** What the chat and the responses dialect have in common. */
 import { kinds, type ProxyError } from "../errors";
 import type { JsonObject, Turn, WithExtras } from "./hub/conversation";
 
-/** Who speaks, by the word of the wire. */
+/** The hub's roles by wire role. */
 export const roles: Record<string, Turn["role"]> = {
   system: "system",
   developer: "system",
@@ -10,31 +10,31 @@ export const roles: Record<string, Turn["role"]> = {
   assistant: "assistant",
 };
 
-/** What only this family has words for; nothing at all where there is nothing. */
+/** OpenAI extras; an empty object if there are none. */
 export function extrasOf(members: JsonObject | undefined): WithExtras {
   return members && Object.keys(members).length > 0 ? { extras: { openai: members } } : {};
 }
 
-/** What the client calls its session. */
+/** The client's session id, if the dialect has a field for it; not validated. */
 export const sessionOf = ({ prompt_cache_key }: JsonObject): unknown => prompt_cache_key;
 
-/** Data within an address. */
+/** The content of a data URL. */
 interface Data {
   mediaType: string;
   base64: string;
 }
 
-/** `data:<media type>;base64,<data>`, without a copy of the data; undefined for any other address. */
+/** Reads `data:<media type>;base64,<data>` without copying the data; undefined for any other URL. */
 export function dataOf(url: string): Data | undefined {
   const end = url.startsWith("data:") ? url.slice(0, 300).indexOf(";base64,") : -1;
   if (end === -1) return undefined;
   return { mediaType: url.slice("data:".length, end), base64: url.slice(end + ";base64,".length) };
 }
 
-/** The address that holds the data. */
+/** The data URL. */
 export const dataUrl = ({ mediaType, base64 }: Data): string => `data:${mediaType};base64,${base64}`;
 
-/** An error answer's body. */
+/** The body of an error response. */
 export function encodeError(error: ProxyError): JsonObject {
   const { param = null, code = null } = error.details;
   return { error: { message: error.message, type: kinds[error.kind].openai, param, code } };

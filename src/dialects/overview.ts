@@ -1,37 +1,37 @@
 /**
- * What the headers must know of a request. It is read from the client's JSON member by member, never refused: a request
- * that cannot be translated has it too.
+ * What request headers depend on. It is read from the client's JSON field by field and never fails, so that it is also
+ * known for a request that cannot be translated.
  */
 import { isObject } from "../json";
 
 export interface Overview {
-  /** Who spoke last; the system does not count: some clients end with its words. */
+  /** Who spoke last; system messages do not count, because some clients append them. */
   last: "nobody" | "model" | "others";
-  /** What was said since the model spoke last. */
+  /** The content since the model spoke last. */
   since: {
-    /** The output of a tool, of whatever kind. */
+    /** There is a tool's output, of any kind. */
     results: boolean;
-    /** What stands in the user's messages, as text. */
+    /** The texts of the user's messages. */
     texts: string[];
-    /** In the user's messages stands something else: an image, a file. */
+    /** The user's messages contain something else: an image, a file. */
     media: boolean;
   };
-  /** An image is anywhere in it, also in a tool's output. */
+  /** The request contains an image, possibly in a tool's output. */
   image: boolean;
 }
 
-/** A message, or an item in the place of one. */
+/** A message, or an item that counts as one. */
 export interface Said {
   by: "system" | "model" | "user" | "tool";
-  /** A text, a part, or a list of parts. */
+  /** A string, a part, or a list of parts. */
   content: unknown;
 }
 
-/** What the types of a dialect's parts mean; the types of the others are read as media. */
+/** The part types of a dialect; unknown types count as media. */
 export interface PartTypes {
   text: ReadonlySet<unknown>;
   image: ReadonlySet<unknown>;
-  /** A tool's output within a user's message; its `content` holds parts again. */
+  /** Whether it is a tool's output in a user message; its `content` holds parts again. */
   isResult?(type: unknown): boolean;
 }
 
@@ -62,7 +62,7 @@ function hasImage(content: unknown, types: PartTypes): boolean {
       isObject(part) &&
       (types.image.has(part.type) ||
         (types.isResult?.(part.type) === true && hasImage(part.content, types)) ||
-        // A document of blocks, which are shown to models that know no such document.
+        // A document of blocks: other dialects get the blocks.
         (isObject(part.source) && hasImage(part.source.content, types))),
   );
 }

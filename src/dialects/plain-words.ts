@@ -1,6 +1,6 @@
 /**
- * The words that error sentences are made of, in English and on the wires: by themselves they say nothing of what was
- * asked, however often a prompt holds them.
+ * Words of error messages, in English and of the APIs: they reveal nothing about a prompt,
+ * however often it contains them.
  */
 export const plainWords: ReadonlySet<string> = new Set(
   `

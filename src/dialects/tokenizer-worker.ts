@@ -1,4 +1,4 @@
-/** The other end of `tokenizer.ts`, in a thread of its own. */
+/** The worker thread of `tokenizer.ts`. */
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 
 declare const self: Worker;
@@ -9,12 +9,12 @@ self.onmessage = ({ data }: MessageEvent<{ id: number; texts: string[] }>) => {
   self.postMessage({ id: data.id, tokens });
 };
 
-/** Texts may spell special tokens, which are then ordinary words. */
+/** Special tokens in a text are counted as ordinary text. */
 const ordinary = { disallowedSpecial: new Set<string>() };
 
 /**
- * Encoding takes time by the square of an unbroken run: 100 kB of one letter would take ten seconds. Runs are therefore
- * cut every 256 characters, which changes the count by less than a thousandth.
+ * Encoding time grows with the square of an unbroken run: 100 kB of one letter would take ten seconds. Runs are
+ * therefore cut every 256 characters, which changes the count by less than a thousandth.
  */
 function count(text: string): number {
   let tokens = 0;

@@ -1,14 +1,14 @@
 /**
- * Counts tokens of the `o200k_base` vocabulary in a worker thread: encoding megabytes takes seconds, and while it does
- * the other requests must go on. The vocabulary (100 MB when loaded) is loaded at the first count and let go after a while.
+ * Counts tokens of the `o200k_base` vocabulary in a worker thread, because encoding megabytes takes seconds and must not
+ * block other requests. The vocabulary (100 MB) is loaded at the first count and unloaded after a while.
  */
 export interface Tokenizer {
-  /** The tokens of all texts together. @throws Error when the worker cannot be run. */
+  /** The total tokens of all texts. @throws Error if the worker cannot be run. */
   count(texts: readonly string[]): Promise<number>;
   close(): void;
 }
 
-/** Milliseconds without a count after which the vocabulary is let go. */
+/** Milliseconds without a count after which the vocabulary is unloaded. */
 const idleLimit = 5 * 60_000;
 
 export function openTokenizer(): Tokenizer {

@@ -1,4 +1,4 @@
-/** The responses dialect, in the contract's words. */
+/** The responses dialect: OpenAI's Responses API, as Copilot serves it. */
 import type { Codec } from "../codec";
 import { encodeError, sessionOf } from "../openai";
 import { collectStream } from "./collect";

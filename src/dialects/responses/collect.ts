@@ -1,4 +1,4 @@
-/** A streamed response as the one body that the upstream would have answered otherwise. */
+/** Collects a streamed response into the body that a full reply would have. */
 import { isObject } from "../../json";
 import { jsonOf } from "../../net/sse";
 import type { Collector } from "../codec";
@@ -6,7 +6,7 @@ import type { JsonObject } from "../hub/conversation";
 import { countIn } from "../hub/json";
 import { eventType, terminalTypes } from "./raw-fields";
 
-/** The last event holds it whole; its output, where it is left out there, came item by item. */
+/** The last event holds the response; an output that is missing there is taken from the items. */
 export function collectStream(tell: (fixup: string) => void): Collector {
   const done = new Map<number, JsonObject>();
   let response: JsonObject = {};

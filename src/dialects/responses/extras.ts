@@ -1,11 +1,13 @@
-/** Members that ride along: into the bag under the wire's own name, and out of it as far as this dialect has the word. */
+/**
+ * Fields that the hub does not read: kept as extras under their wire name, written again where this dialect has them.
+ */
 import { isObject } from "../../json";
 import { chatExtras, sharedExtras } from "../hub/chat-extras";
 import type { ForeignPart, ForeignTool, JsonObject, WithExtras } from "../hub/conversation";
 import { ignorableFields } from "../hub/ignorable-fields";
 import { omit } from "../hub/json";
 
-/** What only the chat dialect has a word for: a chat client's bag may hold it. */
+/** Fields that only the chat dialect has; a chat client may have sent them. */
 export const chatOnly = {
   request: new Set([
     ...["n", "logprobs", "logit_bias", "seed", "presence_penalty", "frequency_penalty", "modalities", "audio"],
@@ -15,7 +17,7 @@ export const chatOnly = {
   others: new Set(["function", "custom", "file", "image_url", "index"]),
 };
 
-/** The bag, as far as this dialect has the words; what it has no word for is named. */
+/** The extras that this dialect has; the names of all others are added to `dropped`. */
 export function ownExtras({ extras }: WithExtras, notMine: ReadonlySet<string>, dropped: Set<string>): JsonObject {
   for (const key of Object.keys(extras?.anthropic ?? {})) if (!ignorableFields.anthropic.has(key)) dropped.add(key);
   const members = sharedExtras(extras?.openai ?? {});
@@ -25,7 +27,7 @@ export function ownExtras({ extras }: WithExtras, notMine: ReadonlySet<string>, 
   return omit(members, notMine) ?? {};
 }
 
-/** What came in this dialect's own JSON; another dialect's is named. */
+/** The JSON of a foreign part or tool of this dialect; the name of any other is added to `dropped`. */
 export function ownValue({ dialect, value }: ForeignPart | ForeignTool, dropped: Set<string>): JsonObject | undefined {
   if (dialect === "responses" && isObject(value)) return value;
   dropped.add(isObject(value) && typeof value.type === "string" ? value.type : "an unknown part");

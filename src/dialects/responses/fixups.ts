@@ -1,4 +1,4 @@
-/** The responses dialect passed through: the few edits that clients or the upstream need, each proven by a fixture. */
+/** Responses passed through, with the few edits that clients or the upstream need; each has a fixture. */
 import { isObject, parseJson } from "../../json";
 import { commentFrame, jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
 import type { ReplyContext, RequestFixup, ToClient, TranslationOptions } from "../codec";
@@ -17,7 +17,7 @@ import { applyRules, refuseStored } from "./rules";
 
 // ── Request ──
 
-/** What to change of a client's request. */
+/** The edits of a client's request. */
 export function fixRequest(
   body: JsonObject,
   model: ModelFacts,
@@ -27,7 +27,7 @@ export function fixRequest(
   return asFixup(body, applyRules(body, model, options));
 }
 
-/** What a reply must know of its request. */
+/** What fixing the reply needs to know about the request. */
 export const replyContext = (body: JsonObject): ReplyContext => ({
   model: String(body.model ?? ""),
   usage: true,
@@ -36,7 +36,7 @@ export const replyContext = (body: JsonObject): ReplyContext => ({
 
 // ── Full reply ──
 
-/** The reply with the model's name as it was asked, without Copilot's own members. */
+/** Restores the requested model name and removes Copilot's own fields. */
 export function fixReply(body: JsonObject, context: ReplyContext): { body: JsonObject; fixups: string[] } {
   const fixups = new Set<string>();
   const fixed = fixResponse(withoutCopilot(body, fixups), context, fixups);
@@ -59,21 +59,21 @@ function fixResponse(response: JsonObject, context: ReplyContext, fixups: { add(
 
 // ── Stream ──
 
-/** Events that show the response itself. */
+/** Events that contain the response object. */
 const lifecycleTypes = new Set([...terminalTypes, "response.created", "response.queued", "response.in_progress"]);
 
-/** Frames as they came, but for the fixups. */
+/** Passes frames through unchanged, except for fixups. */
 export function fixStream(context: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame> {
   return (next) => {
     const fixups = { add: dedupe(onFixup) };
-    /** The first id of each output index, as JSON spells it between the quotes. */
+    /** The first id of each output index, JSON-escaped. */
     const ids = new Map<number, string>();
     const done = new Map<number, JsonObject>();
-    /** The items that were added or done. */
+    /** The items of `output_item.added` and `output_item.done` events. */
     const shown = new Map<number, JsonObject>();
     let created: JsonObject | undefined;
     let last: SseFrame = {};
-    /** How many events of ours came between the upstream's. */
+    /** The number of events that we inserted. */
     let inserted = 0;
     let ended = false;
 
@@ -100,12 +100,14 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
       next.push(fixedEvent === event ? frame : jsonFrame(fixedEvent, frame.event));
     };
 
-    /** What is no event of the response: an error, in one of its forms, or a word of Copilot's own. */
+    /**
+     * Handles an event that is not part of the response: an error in any of its forms, or an event of Copilot's own.
+     */
     const handleOther = (frame: SseFrame, type: string) => {
       const event = jsonOf(frame);
       const error = isObject(event) ? errorIn(event) : undefined;
       if (!error) return fixups.add("foreign-event");
-      // Codex does not hear an `error` event, opencode would ask again for ever: once begun, a response fails in its own words.
+      // Codex ignores an `error` event and opencode would retry forever: after its start, a response must end with `response.failed`.
       if (!created && type === "error" && isObject(event) && typeof event.message === "string") {
         ended = true;
         return next.push(frame);
@@ -115,8 +117,8 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
     };
 
     /**
-     * An event of a few members: its strings are replaced where they stand, because parsing each would cost more than
-     * all the rest. Inside a JSON string quotes are escaped, so no text can look like a member.
+     * Fixes a short event in its text, because parsing each delta would cost more than everything else.
+     * Quotes inside a JSON string are escaped, so text cannot match a key.
      */
     const fixShort = (data: string): string | undefined => {
       const index = numberAt(data, '"output_index":');
@@ -127,7 +129,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
         const start = found + itemId.length;
         const end = data.indexOf('"', start);
         const first = ids.get(index);
-        // An id that ends in an escape, or is none, is found by reading the whole as JSON.
+        // An id that ends in an escape, or that is not valid JSON, is left to the parser.
         if (data[end - 1] === "\\" || (!first && parseJson(data.slice(start - 1, end + 1)) === undefined))
           return undefined;
         if (first === undefined) ids.set(index, data.slice(start, end));
@@ -194,7 +196,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
         : fixedResponse;
     };
 
-    /** Copilot gives each event of an item a new id; the strict correlate by the first. */
+    /** Copilot gives each event of an item a new id; strict clients correlate events by the first one. */
     const withFirstId = (holder: JsonObject, key: "id" | "item_id", index: number): JsonObject => {
       const id = holder[key];
       if (typeof id !== "string") return holder;
@@ -222,7 +224,9 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
         fail(cutReply);
         next.end();
       },
-      /** Codex counts nothing but events as life and the OpenAI SDK throws at a `ping`; a repetition suits both. */
+      /**
+       * Codex only counts events as activity, and the OpenAI SDK throws on `ping`; repeating `in_progress` suits both.
+       */
       keepAlive() {
         if (ended) return;
         if (!created) return next.push(commentFrame("waiting"));

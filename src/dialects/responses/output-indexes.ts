@@ -1,11 +1,11 @@
-/** Which of the streamed items the items of a terminal event are. */
+/** Matches the items of a terminal event with the streamed items. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 
 /**
- * The `output_index` under which each item of the output was streamed; undefined for one that was not. Nearly always its
- * place in the list; where an upstream counts otherwise, the first of its kind that is left.
- * @param shown The items that were added or done, by their `output_index`.
+ * The `output_index` under which each item of the output was streamed; undefined for one that was not. Usually it is the
+ * position in the list; if an upstream counts differently, it is the first remaining item of the same kind.
+ * @param shown The items that were added or done, by `output_index`.
  */
 export function outputIndexes(
   output: readonly unknown[],
@@ -20,6 +20,6 @@ export function outputIndexes(
   return exact.map((index, at) => index ?? take([...left].find(([, item]) => isSame(item, output[at]))?.[0]));
 }
 
-/** Ids change from event to event; the id of a call does not. */
+/** Ids change from event to event; only the id of a call does not. */
 const isSame = (shown: JsonObject | undefined, item: unknown): boolean =>
   shown !== undefined && isObject(item) && shown.type === item.type && shown.call_id === item.call_id;

@@ -1,4 +1,4 @@
-/** Who speaks in a request of the responses dialect, and whether it shows an image. */
+/** The roles in a responses request, and whether it contains an image. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { type Overview, overviewOf, type Said } from "../overview";
@@ -20,8 +20,8 @@ export function overview({ input }: JsonObject): Overview {
 }
 
 /**
- * Messages have a role. Of the items without one in the OpenAI SDK's ResponseInputItem those whose type ends in
- * `_output`, and the answer to an MCP server's question, follow a call; the others are what the model made before.
+ * Messages have a role. Of the other items of the OpenAI SDK's ResponseInputItem, those whose type ends in `_output`,
+ * and the response to an MCP approval request, follow a call; the rest is the model's.
  */
 function read({ type, role, content, output }: JsonObject): Said {
   if (role !== undefined) return { by: speakers.get(role) ?? "user", content };
@@ -30,5 +30,5 @@ function read({ type, role, content, output }: JsonObject): Said {
   return { by: settings.has(type) ? "system" : "model", content };
 }
 
-/** Items that nobody says. */
+/** Items without a speaker. */
 const settings = new Set(["additional_tools", "compaction_trigger"]);

@@ -1,4 +1,4 @@
-/** What a request of the responses dialect is made of: the pieces of a message, and the items beside messages. */
+/** The parts of a responses request: the content of messages, and the other items. */
 import { isObject } from "../../json";
 import type {
   Conversation,
@@ -34,8 +34,8 @@ const knownFields = {
 // ── Decode ──
 
 /**
- * The pieces of a message or of an output.
- * @param textType How plain text is spelt there; another spelling is kept in the bag.
+ * The content of a message or of a tool's output.
+ * @param textType The type of plain text there; another type is kept in the extras.
  */
 export function decodeContent(content: unknown, path: string, textType: string): Part[] {
   return arrayAt(content, path).map((value, index) => decodePart(objectAt(value, `${path}[${index}]`), textType));
@@ -65,7 +65,7 @@ function decodePart(part: JsonObject, textType: string): Part {
   return { kind: "foreign", dialect: "responses", value: part, ...extrasOf({ content: true }) };
 }
 
-/** Empty lists of annotations and logprobs say nothing. */
+/** Empty annotations and logprobs are omitted. */
 function textExtras(part: JsonObject, textType: string): WithExtras {
   const isEmpty = (value: unknown) => Array.isArray(value) && value.length === 0;
   const others: JsonObject = { ...omit(part, knownFields.text) };
@@ -91,7 +91,7 @@ export function decodeThinking(item: JsonObject): Part {
   };
 }
 
-/** The words of a reasoning item: its summary, or the raw thinking where there is none. */
+/** The text of a reasoning item: its summary, or the raw thinking if there is none. */
 export function thinkingText(item: JsonObject): string {
   const textsOf = (parts: unknown) => (Array.isArray(parts) ? parts.filter(isObject).map(({ text }) => text) : []);
   const joined = (texts: unknown[]) => texts.filter((text) => typeof text === "string" && text !== "").join("\n\n");
@@ -100,7 +100,7 @@ export function thinkingText(item: JsonObject): string {
 
 const summaryOf = (text: string): JsonObject[] => (text === "" ? [] : [{ type: "summary_text", text }]);
 
-/** A call of a function or freeform tool. @throws ProxyError `invalid_request` naming the member. */
+/** A call of a function or freeform tool. @throws ProxyError `invalid_request` naming the field. */
 export function decodeCall(item: JsonObject, path: string, scope: ToolNames): ToolCallPart {
   const field = item.type === "custom_tool_call" ? "input" : "arguments";
   const name = textAt(item.name, `${path}.name`);
@@ -114,14 +114,14 @@ export function decodeCall(item: JsonObject, path: string, scope: ToolNames): To
   };
 }
 
-/** A call's output. @throws ProxyError `invalid_request` naming the member. */
+/** A call's output. @throws ProxyError `invalid_request` naming the field. */
 export function decodeResult(item: JsonObject, path: string): ToolResultPart {
   const output = typeof item.output === "string" ? [{ type: "input_text", text: item.output }] : item.output;
   return {
     kind: "tool-result",
     id: textAt(item.call_id, `${path}.call_id`),
     parts: decodeContent(output, `${path}.output`, "input_text"),
-    // The dialect has no word for a tool's failure; `incomplete` is what other gateways write, and Copilot takes.
+    // The dialect has no field for a failed tool; other gateways write `incomplete`, and Copilot accepts it.
     ...(item.status === "incomplete" ? { failed: true } : {}),
     ...extrasOf(omit(item, knownFields.output)),
   };
@@ -131,11 +131,11 @@ export function decodeResult(item: JsonObject, path: string): ToolResultPart {
 
 type ContentPart = TextPart | ImagePart | FilePart | FileLinkPart;
 
-/** What stands within a message; every other part is an item of its own. */
+/** Whether a part belongs into a message; every other part is an item of its own. */
 export const isContent = (part: Part): part is ContentPart =>
   part.kind === "text" || part.kind === "image" || part.kind === "file" || part.kind === "file-link";
 
-/** @param textType How plain text is spelt where it stands. */
+/** @param textType The type of plain text at this place. */
 export function encodeContent(part: ContentPart, textType: string, dropped: Set<string>): JsonObject {
   const extras = ownExtras(part, chatOnly.others, dropped);
   switch (part.kind) {
@@ -157,15 +157,15 @@ export function encodeContent(part: ContentPart, textType: string, dropped: Set<
   }
 }
 
-/** What is being written, and what was learnt on the way. */
+/** The state of writing a request. */
 export interface Writing {
   conversation: Conversation;
-  /** Ids of calls of freeform tools: their results have a type of their own. */
+  /** The ids of freeform calls: their results have another type. */
   freeformCalls: Set<string>;
   dropped: Set<string>;
 }
 
-/** Undefined for what the dialect has no word for; its name joins `dropped`. */
+/** Undefined for what the dialect does not have; its name is added to `dropped`. */
 export function encodeItem(part: Exclude<Part, ContentPart>, writing: Writing): JsonObject | undefined {
   const { dropped, freeformCalls } = writing;
   const { [localName]: _, ...extras } = ownExtras(part, chatOnly.others, dropped);
@@ -200,7 +200,7 @@ export function encodeItem(part: Exclude<Part, ContentPart>, writing: Writing): 
   }
 }
 
-/** A tool's output: one plain text as a string, anything richer as parts. */
+/** A tool's output: a single plain text as a string, anything else as parts. */
 function encodeOutput(parts: Part[], dropped: Set<string>): string | JsonObject[] {
   const pieces = parts.flatMap((part): JsonObject[] => {
     if (isContent(part)) return [encodeContent(part, "input_text", dropped)];

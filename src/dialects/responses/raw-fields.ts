@@ -1,6 +1,6 @@
 /**
- * Members of an event read where they stand: to parse each of thousands of deltas would cost more than all the rest.
- * Inside a JSON string quotes are escaped, so no text can look like a member. What is not found is left to a parser.
+ * Reads fields of an event from its text, because parsing each delta would cost more than everything else.
+ * Quotes inside a JSON string are escaped, so text cannot match a key. What is not found is left to the parser.
  */
 import { isObject } from "../../json";
 import { jsonOf, type SseFrame } from "../../net/sse";
@@ -15,12 +15,12 @@ export const terminalTypes: ReadonlySet<string> = new Set([
   "error",
 ]);
 
-/** Whether this is an object, at a glance. */
+/** Whether this looks like a JSON object. */
 export const looksWhole = (data: string): boolean => data.startsWith('{"') && data.endsWith("}");
 
 const typeFirst = '{"type":"';
 
-/** The event's type: its first member nearly always, and what its `event:` line says. */
+/** The event's type: usually its first field, and the value of its `event:` line. */
 export function eventType(frame: SseFrame): string {
   const { data = "", event = "" } = frame;
   if (data.startsWith(typeFirst)) return data.slice(typeFirst.length, data.indexOf('"', typeFirst.length));
@@ -28,7 +28,7 @@ export function eventType(frame: SseFrame): string {
   return isObject(json) && typeof json.type === "string" ? json.type : event;
 }
 
-/** The number behind a key, spelt as `"key":`. */
+/** The number after a key, which is given as `"key":`. */
 export function numberAt(data: string, key: string): number | undefined {
   const found = data.indexOf(key);
   if (found === -1) return undefined;
@@ -36,7 +36,7 @@ export function numberAt(data: string, key: string): number | undefined {
   return Number.isNaN(number) ? undefined : number;
 }
 
-/** What a delta tells, without what else it bears. */
+/** The fields of a delta that the decoder reads. */
 export function deltaIn(data: string): JsonObject | undefined {
   const output_index = numberAt(data, '"output_index":');
   const delta = looksWhole(data) ? stringAt(data, '"delta":"') : undefined;

@@ -1,4 +1,4 @@
-/** What a model answers, in the responses dialect: a list of items, each told by a handful of events. */
+/** Replies of the responses dialect: a list of items, each streamed as several events. */
 import { entryOf, isObject } from "../../json";
 import { commentFrame, jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
 import { collect, type Sink, type Stage } from "../../net/stream";
@@ -23,7 +23,7 @@ const knownOfCall = new Set(["type", "id", "call_id", "status", "name", "argumen
 
 // ── Tables ──
 
-/** Why a response is incomplete. A reason nobody knows is no success either. */
+/** Why a response is incomplete; an unknown reason counts as `length`. */
 const incompleteReasons: Record<string, StopReason> = { max_output_tokens: "length", content_filter: "refusal" };
 
 // ── Decode ──
@@ -57,26 +57,29 @@ export function decodeStream(): Stage<SseFrame, ReplyEvent> {
   };
 }
 
-/** How much of the item that is being streamed was told already. */
+/** What was already emitted of the item that is being streamed. */
 interface Progress {
   index: number;
   id: string;
-  /** A message's own members, for its first block. */
+  /** The message's extras, for its first block. */
   extras: WithExtras;
-  /** The message's content part, or the reasoning's part, that is being told; those before it are told whole. */
+  /**
+   * The content part of a message, or the part of a reasoning item, that is being streamed; earlier parts are
+   * complete.
+   */
   part: string | number | undefined;
-  /** Whether any of that part's text came. */
+  /** Whether text of that part was emitted. */
   spoke: boolean;
 }
 
 /**
- * Items to blocks. Copilot gives each event of an item a new id, so items are known by their `output_index` alone. The
- * first item that is added is told as it comes; one that is added meanwhile is told whole, when it is done and its turn.
+ * Reads items into blocks. Copilot gives each event of an item a new id, so items are matched by `output_index`. The
+ * first added item is streamed; items added meanwhile are emitted when they are done and the first one has ended.
  */
 function itemReader(next: Sink<ReplyEvent>) {
   const writer = replyWriter(next);
   const whole = new Map<number, JsonObject>();
-  /** The items that were added or done. */
+  /** The items of `output_item.added` and `output_item.done` events. */
   const shown = new Map<number, JsonObject>();
   const emitted = new Set<number>();
   let inFlight: Progress | undefined;
@@ -116,7 +119,7 @@ function itemReader(next: Sink<ReplyEvent>) {
         return terminate(type.slice("response.".length), response, event);
       }
       default: {
-        // Copilot's own errors may come without a type.
+        // Errors of Copilot may come without a type.
         const error = type.startsWith("response.") ? undefined : errorIn(event);
         if (error) fail(error);
       }
@@ -160,7 +163,7 @@ function itemReader(next: Sink<ReplyEvent>) {
     emitWaiting();
   };
 
-  /** What of the item was not told yet. */
+  /** Emits what was not yet streamed of the item. */
   const emit = (item: JsonObject, progress: Progress) => {
     emitted.add(progress.index);
     called ||= isCall(item);
@@ -178,7 +181,7 @@ function itemReader(next: Sink<ReplyEvent>) {
     whole.clear();
   };
 
-  /** The reply ended in so many words; what was not streamed is in its output. */
+  /** Ends the reply; items that were not streamed are read from its output. */
   const terminate = (status: unknown, response: JsonObject, event: JsonObject) => {
     if (textIn(response.id) !== "") start(response);
     if (status !== "completed" && status !== "incomplete") {
@@ -188,12 +191,12 @@ function itemReader(next: Sink<ReplyEvent>) {
     const output: unknown[] = Array.isArray(response.output) ? response.output : [];
     const indexes = outputIndexes(output, shown);
     const emitAt = (at: number, progress?: Progress) => {
-      // Below 0 nothing was streamed.
+      // A negative index stands for an item that was not streamed.
       const index = indexes[at] ?? -1 - at;
       const item = output[at];
       if (isObject(item) && !emitted.has(index)) emit(item, progress ?? fresh(index));
     };
-    // What has begun goes on first: no block is opened twice.
+    // The item in flight comes first, so that no block is opened twice.
     if (inFlight) emitAt(indexes.indexOf(inFlight.index), inFlight);
     for (const at of output.keys()) emitAt(at);
     emitWaiting();
@@ -225,7 +228,7 @@ const fresh = (index: number): Progress => ({ index, id: "", extras: {}, part: u
 
 const isCall = ({ type }: JsonObject): boolean => type === "function_call" || type === "custom_tool_call";
 
-/** Says whether the message declines. */
+/** Returns whether the message is a refusal. */
 function emitMessage(writer: ReplyWriter, item: JsonObject, progress: Progress): boolean {
   const current = typeof progress.part === "number" ? progress.part : 0;
   let extras = progress.id === "" ? messageExtras(item) : progress.extras;
@@ -253,13 +256,13 @@ const textBlock = (refusal: boolean, extras: WithExtras): Block => ({
   ...extras,
 });
 
-/** Whether a message comments or answers: newer models do worse when it is not replayed to them. */
+/** `phase` (commentary or final answer): newer models do worse if it is not sent back. */
 const messageExtras = ({ phase }: JsonObject): WithExtras => (phase == null ? {} : extrasOf({ phase }));
 
 const annotationExtras = ({ annotations }: JsonObject): WithExtras =>
   Array.isArray(annotations) && annotations.length > 0 ? extrasOf({ annotations }) : {};
 
-/** Thinking is shown in parts; a blank line stands between them. */
+/** The parts of thinking are separated by a blank line. */
 function thinkingDelta(writer: ReplyWriter, progress: Progress, event: JsonObject) {
   const delta = textIn(event.delta);
   if (delta === "") return;
@@ -288,7 +291,7 @@ function emitCall(writer: ReplyWriter, item: JsonObject, progress: Progress) {
   writer.close();
 }
 
-/** The id is the other half of the proof that comes at the end. */
+/** The id is needed with the encrypted content that comes at the end. */
 const thinkingBlock = (id: string): Block => ({ kind: "thinking", ...extrasOf(id === "" ? undefined : { id }) });
 
 function callBlock(item: JsonObject): Block {
@@ -303,7 +306,7 @@ function callBlock(item: JsonObject): Block {
 
 // ── Encode ──
 
-/** Writes a full reply: the response a stream ends with. */
+/** Writes a full reply: the response of the stream's last event. */
 export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
   let response: JsonObject = {};
   const writer = responseWriter(conversation, {
@@ -322,7 +325,7 @@ export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
     let sequence = 0;
     const writer = responseWriter(conversation, {
       send: (type, members) => next.push(jsonFrame({ type, sequence_number: sequence++, ...members }, type)),
-      // The one event there are thousands of: what its like have in common is spelt once.
+      // Most events are deltas: what those of one text have in common is serialized once.
       deltas(type, members) {
         const head = `{"type":"${type}","sequence_number":`;
         const tail = `,${JSON.stringify(members).slice(1)}`;
@@ -345,24 +348,24 @@ export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
   };
 }
 
-/** Where the wire's events go. */
+/** Receives the events that are written. */
 interface Wire {
   send(type: string, members: JsonObject): void;
-  /** Deltas of one text, which have all but their piece of it in common. */
+  /** A writer for the deltas of one text, which differ only in the text. */
   deltas(type: string, members: JsonObject): (delta: string) => void;
 }
 
-/** The item that is being told. It is ended by what comes after it: until then a text may go on in it. */
+/** The open item. It ends when the next one begins; until then a message can get more content. */
 interface OpenItem {
   index: number;
   id: string;
-  /** As `output_item.done` will show it. */
+  /** The item as `output_item.done` will hold it. */
   item: JsonObject;
   delta(text: string): void;
   endBlock(end: { signature?: Signature } & WithExtras): void;
 }
 
-/** Events to the wire's events, in the full order its strictest reader asks for. */
+/** Writes the wire's events in the complete order that the strictest client needs. */
 function responseWriter(conversation: Conversation, wire: Wire) {
   const output: JsonObject[] = [];
   const usage: Partial<Usage> = {};
@@ -447,7 +450,7 @@ function responseWriter(conversation: Conversation, wire: Wire) {
           return void Object.assign(usage, event.usage);
         case "finish": {
           start("");
-          // A text that declines says so itself; a reply that was stopped for its content must say it here.
+          // A refusal with text finishes as completed; without text the status must say it.
           const filtered = event.reason === "refusal" && !refused;
           const reason = event.reason === "length" ? "max_output_tokens" : filtered ? "content_filter" : undefined;
           const status = reason === undefined ? "completed" : "incomplete";
@@ -470,8 +473,8 @@ function responseWriter(conversation: Conversation, wire: Wire) {
       }
     },
     /**
-     * Codex counts nothing but events as life and the OpenAI SDK throws at a `ping`; this repetition suits both.
-     * Says whether there was something to repeat.
+     * Codex only counts events as activity, and the OpenAI SDK throws on `ping`; repeating `in_progress` suits both.
+     * Returns false before the response has started.
      */
     keepAlive(): boolean {
       if (id === "") return false;
@@ -483,7 +486,7 @@ function responseWriter(conversation: Conversation, wire: Wire) {
 
 type Shown = Pick<OpenItem, "index" | "id" | "item">;
 
-/** One content part of a message. */
+/** Writes one content part of a message. */
 function textPart({ index, id, item }: Shown, refusal: boolean, wire: Wire): OpenItem {
   const content: unknown[] = Array.isArray(item.content) ? item.content : [];
   const at = { item_id: id, output_index: index, content_index: content.length };

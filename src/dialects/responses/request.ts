@@ -1,4 +1,4 @@
-/** What a client asks, in the responses dialect: a flat list of items. */
+/** Requests of the responses dialect: a flat list of items. */
 
 import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
@@ -36,7 +36,7 @@ import { decodeChoice, decodeTools, encodeChoice, encodeTools, type ToolNames, t
 
 // ── Wire facts ──
 
-/** The members read into the hub; all others ride in the bag of what they belong to. */
+/** The fields that are read into the hub; all others are kept as extras. */
 const knownFields = {
   request: new Set([
     ...["model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "max_output_tokens"],
@@ -51,21 +51,21 @@ const knownFields = {
 
 // ── Tables ──
 
-/** How a message's words are spelt, by who says them. */
+/** The type of a message's text, by role. */
 const textTypes: Record<Turn["role"], string> = { system: "input_text", user: "input_text", assistant: "output_text" };
 
 // ── Decode ──
 
-/** @throws ProxyError `invalid_request` without an input, or where it goes on with what would be stored. */
+/** @throws ProxyError `invalid_request` if there is no input, or if the request refers to stored data. */
 export function checkRequest(body: JsonObject): void {
   refuseStored(body);
   if (typeof body.input !== "string") filledAt(body.input, "input");
 }
 
 /**
- * Reads a request. Written one way again, because it means the same: a string input or content is a list of one text, a
- * message says its type, an output of one plain text is a string, `strict` and `stream` are said, and a null, an empty
- * list of tools, annotations or logprobs, and a message without content are not.
+ * Reads a request. Normalized, because the meaning is the same: a string input or content is a list of one text, a
+ * message has a type, an output of one plain text is a string, `strict` and `stream` are set; null values, empty lists
+ * of tools, annotations or logprobs, and messages without content are omitted.
  */
 export function decodeRequest(body: unknown): Conversation {
   const request = objectAt(body, "body");
@@ -112,9 +112,9 @@ export function decodeRequest(body: unknown): Conversation {
 interface Draft {
   turns: Turn[];
   scope: ToolNames;
-  /** The last turn holds a message: the next one begins a turn of its own. */
+  /** The last turn holds a message: the next message begins a new turn. */
   spoke: boolean;
-  /** Something stands behind the last turn: whatever comes next begins a new one. */
+  /** The last turn is closed: whatever follows begins a new turn. */
   closed: boolean;
 }
 
@@ -153,7 +153,7 @@ function decodeMessage(item: JsonObject, path: string, draft: Draft): void {
     omitUndefined({ ...omit(item, knownFields.message), role: item.role === "developer" ? item.role : undefined }),
   );
   const last = draft.turns.at(-1);
-  // What an assistant thought and called belongs to what it said; a turn holds one message, so that each keeps its bag.
+  // Thinking and calls before a message belong to its turn; a turn holds one message, so that each keeps its extras.
   if (role === "assistant" && last?.role === role && !draft.spoke && !draft.closed) {
     last.parts.push(...parts);
     Object.assign(last, extras);
@@ -162,7 +162,7 @@ function decodeMessage(item: JsonObject, path: string, draft: Draft): void {
   draft.closed = false;
 }
 
-/** Adds what is no message to the turn of its voice. */
+/** Adds an item that is not a message to the turn of its role. */
 function add(draft: Draft, role: "user" | "assistant", part: Part): void {
   const last = draft.turns.at(-1);
   if (last?.role === role && !draft.closed && (role === "assistant" || !draft.spoke)) last.parts.push(part);
@@ -173,7 +173,7 @@ function add(draft: Draft, role: "user" | "assistant", part: Part): void {
   }
 }
 
-/** An item only this dialect has keeps its place. */
+/** An item that only this dialect has keeps its position. */
 function decodeForeign(item: JsonObject, draft: Draft): void {
   const type = typeof item.type === "string" ? item.type : "";
   const isAnswer = type.endsWith("_output") || type.endsWith("_response");
@@ -201,7 +201,7 @@ function decodeReasoning(reasoning: JsonObject): Reasoning | undefined {
   return effort === undefined && summary === undefined ? undefined : omitUndefined({ effort, summary });
 }
 
-/** `text`: the format goes to the hub, how many words to make has the same name in the chat dialect. */
+/** `text`: its format is read into the hub; `verbosity` has the same name in the chat dialect. */
 function decodeTextOptions(text: JsonObject): { format?: ResponseFormat; extras: JsonObject } {
   const { format, verbosity } = text;
   const isSchema = isObject(format) && format.type === "json_schema" && isObject(format.schema);
@@ -275,9 +275,9 @@ function encodeExtras(conversation: Conversation, dropped: Set<string>): JsonObj
     dropped,
   );
   dropped.delete("n");
-  // Usage is always told; the chat dialect's wish for it is granted.
+  // Usage is always sent, so the chat dialect's `include_usage` is not needed.
   const options = isObject(stream_options) ? omit(stream_options, new Set(["include_usage"])) : stream_options;
-  // A chat client's goes with its `logprobs`; here they are shown to who asks for them in this way.
+  // A chat client sends it with `logprobs`; here it needs the `include` value.
   const { top_logprobs, ...others } = extras;
   const isShown = Array.isArray(extras.include) && extras.include.includes("message.output_text.logprobs");
   if (top_logprobs != null && !isShown) dropped.add("top_logprobs");
@@ -326,7 +326,7 @@ function encodeTurn(turn: Turn, writing: Writing, items: JsonObject[]): void {
 function encodeReasoning(conversation: Conversation, model: ModelFacts): JsonObject | undefined {
   const { reasoning } = conversation;
   const extras = conversation.extras?.openai?.reasoning;
-  // A word that was said goes as it is: what the model makes of it is judged, and told, with the other limits.
+  // A requested effort is sent as it is; a rule adapts it to the model.
   const effort = reasoning?.effort ?? effortOf(reasoning, model);
   const wire = omitUndefined({ ...(isObject(extras) ? extras : {}), effort, summary: reasoning?.summary });
   return Object.keys(wire).length > 0 ? wire : undefined;
@@ -347,7 +347,7 @@ function encodeFormat({ name, description, schema, strict }: ResponseFormat, wir
 
 // ── The request's echo in its reply ──
 
-/** The members of a reply that repeat what was conversation. */
+/** The fields of a reply that repeat the request. */
 export function echoOf(conversation: Conversation): JsonObject {
   const extras = conversation.extras?.openai ?? {};
   return {

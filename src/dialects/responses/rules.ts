@@ -34,7 +34,7 @@ const rules: Record<string, Rule<[model: ModelFacts, wishes: TranslationOptions]
   effort,
 };
 
-/** What a rule took from who asked; the others change nothing for him. */
+/** What a rule removed, for the client to know; rules without an entry change nothing for the client. */
 const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]> = {
   store: (before) => (before.store === true ? ["store"] : []),
   "service-tier": (before) => (before.service_tier == null ? [] : ["service_tier"]),
@@ -52,7 +52,7 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
 
 export const applyRules = applyInOrder(rules, notes);
 
-/** What would need a memory of earlier replies, or a reply that outlives its request. */
+/** Refuses fields that need stored replies, or a reply that outlives its request. */
 export function refuseStored(body: JsonObject): void {
   const nothingStored = "Nothing is stored here: send the whole input with every request.";
   if (body.previous_response_id != null)
@@ -76,7 +76,7 @@ export function refuseStored(body: JsonObject): void {
   }
 }
 
-/** The member of a reasoning item that carries its proof has to be asked for where nothing is stored. */
+/** Without storage, the encrypted content of reasoning must be requested with `include`. */
 function includeReasoning({ include }: JsonObject): JsonObject | undefined {
   const list: unknown[] = Array.isArray(include) ? include : [];
   const proof = "reasoning.encrypted_content";
@@ -88,10 +88,10 @@ const typeOf = (value: unknown): string => (isObject(value) && typeof value.type
 const isImageGeneration = (tool: JsonObject): boolean =>
   typeOf(tool) === "image_generation" || (typeOf(tool) === "namespace" && tool.name === "image_gen");
 
-/** A tool that searches the web, in any of its versions. */
+/** A web search tool, of any version. */
 const isWebSearch = (tool: JsonObject): boolean => typeOf(tool).startsWith("web_search");
 
-/** The request without these tools, wherever they stand. */
+/** Removes these tools everywhere in the request. */
 function withoutTools(body: JsonObject, isUnwanted: (tool: JsonObject) => boolean): JsonObject | undefined {
   const changes = eachTool(body, (tool) => (isUnwanted(tool) ? undefined : tool));
   const { tool_choice: choice } = body;
@@ -101,7 +101,7 @@ function withoutTools(body: JsonObject, isUnwanted: (tool: JsonObject) => boolea
   return refuseForced(isObject(choice) ? typeOf(choice) : "the only one that was given");
 }
 
-/** To leave a tool out is possible, but not when the answer has to be a call of it. */
+/** Throws because a tool that must be called is not available. */
 export function refuseForced(tool: string): never {
   const sentence = `\`tool_choice\` asks for a tool that is not available here: ${tool}.`;
   throw new ProxyError("invalid_request", sentence, { param: "tool_choice", code: "unsupported_value" });
@@ -112,17 +112,17 @@ const isToolless = (body: JsonObject, changes: JsonObject): boolean => {
   return tools === undefined && !(Array.isArray(input) && input.some((item) => typeOf(item) === "additional_tools"));
 };
 
-/** Left out, `strict` means true, and the upstream would rewrite the client's schema. */
+/** A missing `strict` means true, and the upstream would rewrite the client's schema. */
 const strictSaid = (tool: JsonObject): JsonObject =>
   typeOf(tool) === "function" && typeof tool.strict !== "boolean" ? { ...tool, strict: false } : tool;
 
-/** Another maker's reasoning, its proof in the form we gave it. */
+/** Reasoning of another dialect, whose signature dragoman packed. */
 const isForeign = (item: JsonObject): boolean => typeOf(item) === "reasoning" && isPacked(item.encrypted_content);
 
-/** Nothing is stored upstream either: reasoning without its proof cannot be found there. */
+/** Reasoning without encrypted content: the upstream stores nothing, so it could not be found. */
 const isUnsigned = (item: JsonObject): boolean => typeOf(item) === "reasoning" && !item.encrypted_content;
 
-/** Calls are known by their `call_id`; what else is called by an id of the client's making is refused. */
+/** Calls are matched by `call_id`; an `id` of the client's making is refused. */
 const hasIdleId = (item: JsonObject): boolean =>
   "id" in item && (idleIds.has(typeOf(item)) || (!("type" in item) && "role" in item));
 
@@ -134,7 +134,7 @@ const idleIds = new Set([
   "custom_tool_call_output",
 ]);
 
-/** A call without its result and a result without its call are refused; an interrupted turn leaves either behind. */
+/** Calls without results, and results without calls, are refused; interrupted turns leave both. */
 function callPairs(body: JsonObject): JsonObject | undefined {
   if (!Array.isArray(body.input)) return undefined;
   const calls = new Set<unknown>();
@@ -193,13 +193,13 @@ const effortIn = ({ reasoning }: JsonObject): string | undefined =>
 
 type Change = (object: JsonObject) => JsonObject | undefined;
 
-/** The input with its items changed, or left out; undefined when they are all as they were. */
+/** Maps the items of the input; undefined if nothing changed. */
 function eachItem(body: JsonObject, change: Change): JsonObject | undefined {
   const input = Array.isArray(body.input) ? mapObjects(body.input, change) : body.input;
   return input === body.input ? undefined : { input };
 }
 
-/** The same for tools: of the request, of namespaces, of items that bring tools along. An emptied list goes as a whole. */
+/** Maps all tools: of the request, of namespaces and of `additional_tools` items. An emptied list is removed. */
 function eachTool(body: JsonObject, change: Change): JsonObject | undefined {
   const inList: Change = (holder) => {
     if (!Array.isArray(holder.tools)) return holder;
@@ -215,7 +215,7 @@ function eachTool(body: JsonObject, change: Change): JsonObject | undefined {
   return holder?.tools === body.tools && holder ? changes : { ...changes, tools: holder?.tools };
 }
 
-/** The same array when nothing changed. */
+/** Maps the objects of a list; returns the same array if nothing changed. */
 function mapObjects(list: unknown[], change: Change): unknown[] {
   let changed = false;
   const result = list.flatMap((member) => {
@@ -232,7 +232,7 @@ function without(item: JsonObject, key: string): JsonObject {
   return others;
 }
 
-/** Tools whose schemas are not refused. */
+/** Repairs tool schemas that the upstream refused. */
 export const repairTools = (body: JsonObject): FittedWire | undefined =>
   fitWire("responses", (fit) =>
     eachTool(body, (tool) => {
@@ -241,7 +241,7 @@ export const repairTools = (body: JsonObject): FittedWire | undefined =>
     }),
   );
 
-/** The request without anything another account could have made: all reasoning, all compactions, all ids of items. */
+/** Removes everything that may be bound to another account: reasoning, compactions and item ids. */
 export function repairForeignItems(body: JsonObject): JsonObject {
   const changes = eachItem(body, (item) =>
     typeOf(item) === "reasoning" || typeOf(item) === "compaction" ? undefined : without(item, "id"),

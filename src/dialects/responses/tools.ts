@@ -1,4 +1,4 @@
-/** Tools in the responses dialect: flat, or nested in namespaces, or brought along by an item of the input. */
+/** Tools in the responses dialect: flat, in namespaces, or in `additional_tools` items of the input. */
 import { isObject, isSameJson } from "../../json";
 import type { Conversation, FreeformTool, FunctionTool, JsonObject, Tool, WithExtras } from "../hub/conversation";
 import { nameOf } from "../hub/foreign";
@@ -17,28 +17,28 @@ const knownFields = {
 
 // ── Decode ──
 
-/** The tools read so far. */
+/** The tools that were read so far, and their names. */
 export interface ToolNames {
   tools: Tool[];
-  /** Names taken in the hub. */
+  /** The names in use in the hub. */
   taken: Set<string>;
   /** Hub names by namespace and local name. */
   names: Map<string, string>;
-  /** Tools as the wire has them, by namespace and local name. */
+  /** The tools' JSON, by namespace and local name. */
   wireTools: Map<string, JsonObject[]>;
 }
 
-/** Where the tools of an `additional_tools` item stood: before which turn. */
+/** The position of an `additional_tools` item: before which turn. */
 export interface ToolPlace {
   at: number;
   /** The item without its tools. */
   item: JsonObject;
 }
 
-/** Where a bag remembers what the client calls a tool whose hub name is another: no member of any wire is spelt so. */
+/** The key in the extras for the client's name of a tool whose hub name differs; no API has a field of this name. */
 export const localName = "local name";
 
-/** Tools of a list. Their bag tells the list they are of: the namespace, the place of an item. */
+/** Reads a list of tools. Their extras hold the list they belong to: the namespace, the position of an item. */
 export function decodeTools(list: unknown[], path: string, scope: ToolNames, extras: JsonObject): void {
   for (const [index, value] of list.entries()) {
     const at = `${path}[${index}]`;
@@ -49,7 +49,7 @@ export function decodeTools(list: unknown[], path: string, scope: ToolNames, ext
   }
 }
 
-/** Whether the list says a tool word for word as an earlier one has, as an item of the input may. */
+/** Whether an identical tool was read before, as `additional_tools` items may repeat one. */
 function isRepeat(tool: JsonObject, key: string, scope: ToolNames): boolean {
   const earlier = scope.wireTools.get(key) ?? [];
   scope.wireTools.set(key, [...earlier, tool]);
@@ -76,12 +76,12 @@ function decodeTool(tool: JsonObject, path: string, scope: ToolNames, list: Json
   };
   if (tool.type === "custom")
     return { kind: "freeform", name, description, grammar: tool.format ?? undefined, ...extras };
-  // Not to say it and to say no is the same: see the rule `strict-default`.
+  // A missing `strict` and false are the same: see the rule `strict-default`.
   const strict = optionalBoolean(tool.strict, `${path}.strict`) || undefined;
   return { kind: "function", name, description, schema: tool.parameters ?? undefined, strict, ...extras };
 }
 
-/** The hub's name for the tool, which no other has; one that is repeated is called by its first. */
+/** A unique hub name for the tool; calls of a repeated tool use the name of the first one. */
 function takeName(local: string, namespace: unknown, scope: ToolNames, isRepeated: boolean): string {
   const wanted = flatName(local, namespace);
   let name = wanted;
@@ -91,17 +91,17 @@ function takeName(local: string, namespace: unknown, scope: ToolNames, isRepeate
   return name;
 }
 
-/** The hub's name for a tool of which only its name and namespace are known. */
+/** The hub name of a tool of which only name and namespace are known. */
 export const flatName = (local: string, namespace: unknown): string =>
   typeof namespace === "string" && namespace !== "" ? `${namespace}__${local}` : local;
 
 const nameKey = (local: string, namespace: unknown): string => JSON.stringify([namespace ?? "", local]);
 
-/** What the hub calls the tool that is called. */
+/** The hub name of a tool that is called or chosen. */
 export const hubName = (local: string, namespace: unknown, scope: ToolNames): string =>
   scope.names.get(nameKey(local, namespace)) ?? flatName(local, namespace);
 
-/** The choice of a tool; one the hub has no word for rides in the bag. */
+/** `tool_choice`; a choice that the hub does not have is kept in the extras. */
 export function decodeChoice(
   choice: unknown,
   scope: ToolNames,
@@ -114,7 +114,7 @@ export function decodeChoice(
   return { toolChoice: { name: hubName(textAt(choice.name, "tool_choice.name"), choice.namespace, scope) } };
 }
 
-/** @throws ProxyError `invalid_request` naming the member. */
+/** @throws ProxyError `invalid_request` naming the field. */
 function decodeAllowed(choice: JsonObject, scope: ToolNames): Pick<Conversation, "toolChoice" | "allowedTools"> {
   const path = "tool_choice.tools";
   return {
@@ -184,20 +184,20 @@ function encodeTool(tool: FunctionTool | FreeformTool, local: unknown, extras: J
   });
 }
 
-/** The chat dialect has a grammar's members one level deeper. */
+/** The chat dialect has the fields of a grammar one level deeper. */
 function flatGrammar(grammar: unknown): unknown {
   if (!isObject(grammar) || !isObject(grammar.grammar)) return grammar;
   return { type: "grammar", ...grammar.grammar };
 }
 
-/** OpenAI refuses an object's schema that names no properties. */
+/** OpenAI refuses an object schema without `properties`. */
 function objectSchema(schema: unknown): unknown {
   if (schema === undefined) return { type: "object", properties: {} };
   if (!isObject(schema) || schema.type !== "object" || "properties" in schema) return schema;
   return { ...schema, properties: {} };
 }
 
-/** A tool's name as the wire knows it: local, with its namespace beside it. */
+/** A tool's wire name: its local name, and its namespace. */
 export function wireName(conversation: Conversation, call: { name: string } & WithExtras): JsonObject {
   const tool = conversation.tools.find((tool) => tool.kind !== "foreign" && tool.name === call.name);
   const extras = tool?.extras?.openai ?? call.extras?.openai ?? {};

@@ -1,18 +1,18 @@
-/** What a reply of the responses dialect used. */
+/** The usage of a response. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { countIn, omitUndefined } from "../hub/json";
 import type { Usage } from "../hub/reply";
 
 /**
- * What nobody told is missing, never 0.
- * @param event What the response came in: itself, where it is a full reply.
+ * A number that was not reported is undefined, never 0.
+ * @param event The event that holds the response; the response itself if it is a full reply.
  */
 export function decodeUsage(response: JsonObject, event: JsonObject): Partial<Usage> {
   const usage = isObject(response.usage) ? response.usage : {};
   const inputDetails = isObject(usage.input_tokens_details) ? usage.input_tokens_details : {};
   const outputDetails = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {};
-  // The charge stands beside the response in a stream, inside it in a full reply.
+  // The charge is beside the response in a stream, inside it in a full reply.
   const charge = [event.copilot_usage, response.copilot_usage].find(isObject);
   return omitUndefined({
     input: countIn(usage.input_tokens),
@@ -25,9 +25,9 @@ export function decodeUsage(response: JsonObject, event: JsonObject): Partial<Us
 }
 
 /**
- * Null where neither sum was told; what one side told alone stands beside a 0.
- * @param thought Whether the reply shows thinking: how much it took is then unknown where nobody told it, not 0. Codex
- * reads null there, but no null within.
+ * Null if neither sum is known; if only one is known, the other is 0.
+ * @param thought Whether the reply has thinking: the number of reasoning tokens is then null if unknown, not 0. Codex
+ * accepts null for the details, but not inside them.
  */
 export function encodeUsage(
   { input, cachedInput, cacheWrite, output, reasoning }: Partial<Usage>,
