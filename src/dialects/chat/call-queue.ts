@@ -21,13 +21,13 @@ interface Call {
 interface Outlet {
   writer: ReplyWriter;
   /** Closes the open text or thinking block. */
-  leaveWords(): void;
+  closeText(): void;
   /** Reports an invalid piece. */
   fail(): void;
 }
 
 /** The first call is streamed; calls that begin before its input is complete wait in the queue. */
-export function callQueue({ writer, leaveWords, fail }: Outlet) {
+export function callQueue({ writer, closeText, fail }: Outlet) {
   const queue: Call[] = [];
   /** The latest call of each upstream index. */
   const latest = new Map<number, Call>();
@@ -36,7 +36,7 @@ export function callQueue({ writer, leaveWords, fail }: Outlet) {
 
   const open = (call: Call) => {
     call.opened = true;
-    leaveWords();
+    closeText();
     writer.open(`call ${call.number}`, {
       kind: "tool-call",
       id: call.id || inventedCallId(replyId, call.number),

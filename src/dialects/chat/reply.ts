@@ -5,7 +5,7 @@ import { isObject, numberIn } from "../../json";
 import { commentFrame, jsonFrame, type SseFrame } from "../../net/sse";
 import { collect, type Sink, type Stage } from "../../net/stream";
 import type { ReplyContext, ToClient } from "../codec";
-import { cutReply, replyWriter } from "../hub/block-lifecycle";
+import { cutReply, type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
 import type { Conversation, JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { omitUndefined } from "../hub/json";
 import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
@@ -82,16 +82,12 @@ export function decodeReply(body: unknown): ReplyEvent[] {
  */
 function replyReader(next: Sink<ReplyEvent>, replies = 1) {
   const writer = replyWriter(next);
+  const message = messageWriter(writer, () => fail(invalidEvent));
   const finished = new Set<number | undefined>();
   let id = "";
   let model = "";
   let finishReason: string | undefined;
   let usage: Partial<Usage> | undefined;
-  let opaque: string | undefined;
-  /** Text that arrived within a call's input: it is written after the call. */
-  let late: { key: string; block: Block; text: string }[] = [];
-  let spoke = false;
-  let refused = false;
 
   const chunk = (json: JsonObject, key: "delta" | "message") => {
     const failure = errorIn(json);
@@ -107,77 +103,15 @@ function replyReader(next: Sink<ReplyEvent>, replies = 1) {
       if (typeof choice.finish_reason === "string") finished.add(index);
       if (choice.finish_reason === "error") return fail(gaveUp);
       if (replies > 1 && index !== undefined && index > 0) continue;
-      const said = choice[key];
-      if (isObject(said)) delta(said, key === "message");
+      const delta = choice[key];
+      if (isObject(delta)) message.write(delta, key === "message", id);
       const reason = choice.finish_reason;
       if (typeof reason === "string" && finishReason !== "tool_calls") finishReason = reason;
       if (writer.ended) return;
     }
   };
 
-  const delta = (said: JsonObject, whole: boolean) => {
-    const thought = thoughtIn(said);
-    if (thought !== "") say("thinking", { kind: "thinking" }, thought);
-    if (typeof said.reasoning_opaque === "string" && said.reasoning_opaque !== "") {
-      opaque = said.reasoning_opaque;
-      if (writer.openKey === "thinking") leave();
-    }
-    if (typeof said.content === "string" && said.content !== "") say("text", { kind: "text" }, said.content);
-    if (typeof said.refusal === "string" && said.refusal !== "") {
-      refused = true;
-      say("refusal", { kind: "text", refusal: true }, said.refusal);
-    }
-    if (Array.isArray(said.tool_calls)) for (const piece of said.tool_calls) calls.piece(piece, whole, id);
-    else if (isObject(said.function_call)) calls.piece({ index: 0, function: said.function_call }, false, id);
-  };
-
-  const say = (key: string, block: Block, text: string) => {
-    if (!calls.mayGoOn) {
-      enter(key, block);
-      writer.delta(text);
-      return;
-    }
-    const last = late.at(-1);
-    if (last?.key === key) last.text += text;
-    else late.push({ key, block, text });
-  };
-
-  const enter = (key: string, block: Block) => {
-    if (writer.openKey === key) return;
-    leave();
-    if (opaque !== undefined && block.kind !== "thinking") writeProof();
-    spoke = true;
-    writer.open(key, block);
-  };
-
-  /** Closes the open text or thinking block. */
-  const closeWords = () => {
-    if (writer.openKey === "thinking" && opaque !== undefined) {
-      writer.close({ signature: { dialect: "chat", value: opaque } });
-      opaque = undefined;
-    } else writer.close();
-  };
-
-  /** Closes the open block and all calls, then writes the text that waited for them. */
-  const leave = () => {
-    closeWords();
-    calls.end();
-    const waited = late;
-    late = [];
-    for (const { key, block, text } of waited) {
-      writer.open(key, block);
-      writer.delta(text);
-      closeWords();
-    }
-  };
-
-  /** Writes the signature as an empty thinking block: it arrived late, or the thinking is not shown. */
-  const writeProof = () => {
-    writer.open("thinking", { kind: "thinking" });
-    closeWords();
-  };
-
-  const tellUsage = () => {
+  const writeUsage = () => {
     writer.close();
     if (usage && Object.keys(usage).length > 0) writer.usage(usage);
     usage = undefined;
@@ -185,36 +119,24 @@ function replyReader(next: Sink<ReplyEvent>, replies = 1) {
 
   const fail = ({ code, message }: Pick<ReplyError, "code" | "message">) => {
     if (writer.ended) return;
-    tellUsage();
+    writeUsage();
     writer.error(code, message);
   };
 
-  const finish = (reason: StopReason, raw?: string) => {
-    leave();
-    if (opaque !== undefined) writeProof();
+  const finish = (raw?: string) => {
+    message.end();
     if (writer.ended) return;
-    tellUsage();
-    writer.finish(reason, raw);
+    writeUsage();
+    writer.finish(reasonOf(raw ?? "stop", message.hasCalls, message.isRefused), raw);
   };
-
-  const calls = callQueue({
-    writer,
-    leaveWords() {
-      closeWords();
-      if (opaque !== undefined) writeProof();
-      spoke = true;
-    },
-    fail: () => fail(invalidEvent),
-  });
 
   return {
     chunk,
     fail,
     /** The upstream sent `[DONE]`. */
     done() {
-      if (finishReason !== undefined) return finish(reasonOf(finishReason, calls.count > 0, refused), finishReason);
       // Claude may omit the finish reason. The reply counts as complete if the input of its calls is complete.
-      if ((spoke || calls.count > 0) && calls.isWhole) finish(reasonOf("stop", calls.count > 0, refused));
+      if (finishReason !== undefined || message.isComplete) finish(finishReason);
       else fail(cutReply);
     },
     /** The upstream closed the connection: a normal end if each reply has a finish reason. */
@@ -224,6 +146,108 @@ function replyReader(next: Sink<ReplyEvent>, replies = 1) {
     },
     get ended() {
       return writer.ended;
+    },
+  };
+}
+
+/**
+ * Writes the deltas of a message as blocks in sequence: text that arrives within a call waits until the call ends, and
+ * a signature goes to the thinking it belongs to.
+ */
+function messageWriter(writer: ReplyWriter, failCall: () => void) {
+  let opaque: string | undefined;
+  /** Text that arrived within a call's input: it is written after the call. */
+  let late: { key: string; block: Block; text: string }[] = [];
+  let hasContent = false;
+  let isRefused = false;
+
+  const writeText = (key: string, block: Block, text: string) => {
+    if (!calls.mayGoOn) {
+      open(key, block);
+      writer.delta(text);
+      return;
+    }
+    const last = late.at(-1);
+    if (last?.key === key) last.text += text;
+    else late.push({ key, block, text });
+  };
+
+  const open = (key: string, block: Block) => {
+    if (writer.openKey === key) return;
+    closeAll();
+    if (block.kind !== "thinking") writeSignature();
+    hasContent = true;
+    writer.open(key, block);
+  };
+
+  /** Closes the open text or thinking block; thinking takes its signature, if it has arrived. */
+  const close = () => {
+    if (writer.openKey === "thinking" && opaque !== undefined) {
+      writer.close({ signature: { dialect: "chat", value: opaque } });
+      opaque = undefined;
+    } else writer.close();
+  };
+
+  /** Closes the open block and all calls, then writes the text that waited for them. */
+  const closeAll = () => {
+    close();
+    calls.end();
+    const waited = late;
+    late = [];
+    for (const { key, block, text } of waited) {
+      writer.open(key, block);
+      writer.delta(text);
+      close();
+    }
+  };
+
+  /** Writes a remaining signature as an empty thinking block: it arrived late, or the thinking is not shown. */
+  const writeSignature = () => {
+    if (opaque === undefined) return;
+    writer.open("thinking", { kind: "thinking" });
+    close();
+  };
+
+  const calls = callQueue({
+    writer,
+    closeText() {
+      close();
+      writeSignature();
+      hasContent = true;
+    },
+    fail: failCall,
+  });
+
+  return {
+    /** @param isFull Whether it is the message of a full reply, not a delta. */
+    write(delta: JsonObject, isFull: boolean, replyId: string) {
+      const thought = thoughtIn(delta);
+      if (thought !== "") writeText("thinking", { kind: "thinking" }, thought);
+      if (typeof delta.reasoning_opaque === "string" && delta.reasoning_opaque !== "") {
+        opaque = delta.reasoning_opaque;
+        if (writer.openKey === "thinking") closeAll();
+      }
+      if (typeof delta.content === "string" && delta.content !== "") writeText("text", { kind: "text" }, delta.content);
+      if (typeof delta.refusal === "string" && delta.refusal !== "") {
+        isRefused = true;
+        writeText("refusal", { kind: "text", refusal: true }, delta.refusal);
+      }
+      if (Array.isArray(delta.tool_calls)) for (const piece of delta.tool_calls) calls.piece(piece, isFull, replyId);
+      else if (isObject(delta.function_call)) calls.piece({ index: 0, function: delta.function_call }, false, replyId);
+    },
+    end() {
+      closeAll();
+      writeSignature();
+    },
+    get hasCalls() {
+      return calls.count > 0;
+    },
+    get isRefused() {
+      return isRefused;
+    },
+    /** Whether it has content, and no call with incomplete input. */
+    get isComplete() {
+      return (hasContent || calls.count > 0) && calls.isWhole;
     },
   };
 }

@@ -66,8 +66,7 @@ const lifecycleTypes = new Set([...terminalTypes, "response.created", "response.
 export function fixStream(context: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame> {
   return (next) => {
     const fixups = { add: dedupe(onFixup) };
-    /** The first id of each output index, JSON-escaped. */
-    const ids = new Map<number, string>();
+    const ids = itemIds(() => fixups.add("item-ids"));
     const done = new Map<number, JsonObject>();
     /** The items of `output_item.added` and `output_item.done` events. */
     const shown = new Map<number, JsonObject>();
@@ -107,7 +106,8 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
       const event = jsonOf(frame);
       const error = isObject(event) ? errorIn(event) : undefined;
       if (!error) return fixups.add("foreign-event");
-      // Codex ignores an `error` event and opencode would retry forever: after its start, a response must end with `response.failed`.
+      // Codex ignores an `error` event and opencode would retry forever: a response that has started must end with
+      // `response.failed`.
       if (!created && type === "error" && isObject(event) && typeof event.message === "string") {
         ended = true;
         return next.push(frame);
@@ -116,32 +116,13 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
       fail(error);
     };
 
-    /**
-     * Fixes a short event in its text, because parsing each delta would cost more than everything else.
-     * Quotes inside a JSON string are escaped, so text cannot match a key.
-     */
+    /** Fixes a short event in its text, because parsing each delta would cost more than everything else. */
     const fixShort = (data: string): string | undefined => {
-      const index = numberAt(data, '"output_index":');
-      const found = data.indexOf(itemId);
-      if (found === -1 && data.includes('"item_id"')) return undefined;
-      let whole = data;
-      if (index !== undefined && found !== -1) {
-        const start = found + itemId.length;
-        const end = data.indexOf('"', start);
-        const first = ids.get(index);
-        // An id that ends in an escape, or that is not valid JSON, is left to the parser.
-        if (data[end - 1] === "\\" || (!first && parseJson(data.slice(start - 1, end + 1)) === undefined))
-          return undefined;
-        if (first === undefined) ids.set(index, data.slice(start, end));
-        else if (end - start !== first.length || !data.startsWith(first, start)) {
-          fixups.add("item-ids");
-          whole = data.slice(0, start) + first + data.slice(end);
-        }
-      }
-      return inserted === 0 ? whole : renumbered(whole);
+      const text = ids.fixText(data);
+      return text === undefined || inserted === 0 ? text : renumber(text);
     };
 
-    const renumbered = (data: string): string => {
+    const renumber = (data: string): string => {
       const number = numberAt(data, sequenceNumber);
       if (number === undefined) return data;
       fixups.add("sequence-number");
@@ -161,12 +142,12 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
         created ??= response;
       }
       if (index !== undefined && isObject(event.item)) {
-        const item = withFirstId(event.item, "id", index);
+        const item = ids.fix(event.item, "id", index);
         if (item !== event.item) set({ item });
         shown.set(index, item);
         if (type === "response.output_item.done") done.set(index, item);
       }
-      if (index !== undefined) fixedEvent = withFirstId(fixedEvent, "item_id", index);
+      if (index !== undefined) fixedEvent = ids.fix(fixedEvent, "item_id", index);
       const number = countIn(event.sequence_number);
       if (inserted > 0 && number !== undefined) {
         fixups.add("sequence-number");
@@ -189,23 +170,11 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
       const indexes = outputIndexes(output, shown);
       const fixedOutput = output.map((item, at) => {
         const index = indexes[at];
-        return isObject(item) && index !== undefined ? withFirstId(item, "id", index) : item;
+        return isObject(item) && index !== undefined ? ids.fix(item, "id", index) : item;
       });
       return fixedOutput.some((item, index) => item !== output[index])
         ? { ...fixedResponse, output: fixedOutput }
         : fixedResponse;
-    };
-
-    /** Copilot gives each event of an item a new id; strict clients correlate events by the first one. */
-    const withFirstId = (holder: JsonObject, key: "id" | "item_id", index: number): JsonObject => {
-      const id = holder[key];
-      if (typeof id !== "string") return holder;
-      const serialized = JSON.stringify(id).slice(1, -1);
-      const first = ids.get(index);
-      if (first === undefined) ids.set(index, serialized);
-      if (first === undefined || first === serialized) return holder;
-      fixups.add("item-ids");
-      return { ...holder, [key]: JSON.parse(`"${first}"`) };
     };
 
     const fail = ({ code, message }: Pick<ReplyError, "code" | "message">) => {
@@ -237,6 +206,48 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
       },
       fail,
     };
+  };
+}
+
+/**
+ * Keeps the first id of each item: Copilot gives each event of an item a new id, and strict clients correlate events by
+ * the first one.
+ */
+function itemIds(onChange: () => void) {
+  /** The first id of each output index, JSON-escaped. */
+  const firstIds = new Map<number, string>();
+  return {
+    /** The object with the item's first id. */
+    fix(holder: JsonObject, key: "id" | "item_id", index: number): JsonObject {
+      const id = holder[key];
+      if (typeof id !== "string") return holder;
+      const serialized = JSON.stringify(id).slice(1, -1);
+      const first = firstIds.get(index);
+      if (first === undefined) firstIds.set(index, serialized);
+      if (first === undefined || first === serialized) return holder;
+      onChange();
+      return { ...holder, [key]: JSON.parse(`"${first}"`) };
+    },
+    /**
+     * An event's JSON with the item's first id; undefined if it must be parsed. Quotes inside a JSON string are escaped,
+     * so text cannot match a key.
+     */
+    fixText(data: string): string | undefined {
+      const index = numberAt(data, '"output_index":');
+      const found = data.indexOf(itemId);
+      if (found === -1 && data.includes('"item_id"')) return undefined;
+      if (index === undefined || found === -1) return data;
+      const start = found + itemId.length;
+      const end = data.indexOf('"', start);
+      const first = firstIds.get(index);
+      // An id that ends in an escape, or that is not valid JSON, is left to the parser.
+      if (data[end - 1] === "\\" || (!first && parseJson(data.slice(start - 1, end + 1)) === undefined))
+        return undefined;
+      if (first === undefined) firstIds.set(index, data.slice(start, end));
+      if (first === undefined || (end - start === first.length && data.startsWith(first, start))) return data;
+      onChange();
+      return data.slice(0, start) + first + data.slice(end);
+    },
   };
 }
 
