@@ -18,13 +18,13 @@ async function readBySdk(bytes: Uint8Array) {
   return await client.chat.completions.stream({ ...question, stream: true }).finalChatCompletion();
 }
 
-test.each(["chat-no-role", "chat-empty-object"])("%s is read by OpenAI's helper once it is mended", async (folder) => {
+test.each(["chat-no-role", "chat-empty-object"])("%s is read by OpenAI's helper once it is fixed", async (folder) => {
   const stream = bytesAt(folder, "chat.stream.txt");
-  const mended = written(
+  const fixed = written(
     chat.fixStream({ model: "gpt-5-mini", usage: true, replies: 1 }, () => {}),
     run(readSse, [stream]),
   );
-  const { object, choices } = await readBySdk(wire(mended));
+  const { object, choices } = await readBySdk(wire(fixed));
   expect(object).toBe("chat.completion");
   expect(choices[0]?.message).toMatchObject({
     role: "assistant",

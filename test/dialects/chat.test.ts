@@ -102,7 +102,7 @@ describe("what Copilot's streams and replies are like", () => {
       expect(meaningOf(decodeFrames(chat, out))).toEqual({ ...meaning, usage });
     });
 
-    test("needs no second mend", () => {
+    test("needs no second fixup", () => {
       const fixup = () => chat.fixStream(context, (name) => told.push(name));
       const told: string[] = [];
       const once = overWire(written(fixup(), run(readSse, [stream])));
@@ -132,11 +132,11 @@ describe("what Copilot's streams and replies are like", () => {
     const { fixups, meaning } = meant(folder);
     expect(meaningOf(chat.decodeReply(reply))).toEqual(meaning);
     const context = askedOf(folder, reply.model);
-    const mended = chat.fixReply(reply, context);
-    expect(mended.fixups.sort()).toEqual(fixups.reply);
-    expect(meaningOf(chat.decodeReply(mended.body))).toEqual(meaning);
-    expect(mended.body).toMatchObject({ object: "chat.completion", model: context.model, choices: [{ index: 0 }] });
-    expect(chat.fixReply(mended.body, context)).toEqual({ body: mended.body, fixups: [] });
+    const fixed = chat.fixReply(reply, context);
+    expect(fixed.fixups.sort()).toEqual(fixups.reply);
+    expect(meaningOf(chat.decodeReply(fixed.body))).toEqual(meaning);
+    expect(fixed.body).toMatchObject({ object: "chat.completion", model: context.model, choices: [{ index: 0 }] });
+    expect(chat.fixReply(fixed.body, context)).toEqual({ body: fixed.body, fixups: [] });
   });
 
   function modelIn(stream: Uint8Array): string {
@@ -656,14 +656,14 @@ describe("a request through the hub and back", () => {
     );
   });
 
-  test("needs none of the fixups that a request straight through would get, and a mended one needs no more", () => {
+  test("needs none of the fixups that a request straight through would get, and a fixed one needs no more", () => {
     fc.assert(
       fc.property(request, fc.constantFrom(gpt, gpt5, claude, gemini), (given, model) => {
         const fixup = (body: JsonObject) => {
           const { set, remove } = chat.fixRequest(body, model);
-          const mended: JsonObject = { ...body, ...set };
-          for (const field of remove) if (!(field in set)) delete mended[field];
-          return mended;
+          const fixed: JsonObject = { ...body, ...set };
+          for (const field of remove) if (!(field in set)) delete fixed[field];
+          return fixed;
         };
         const once = fixup(JSON.parse(JSON.stringify(given)));
         expect(chat.fixRequest(once, model).fixups).toEqual([]);
@@ -1171,8 +1171,8 @@ describe("a request passed through", () => {
       [],
     ],
   ] as const)("%s", (name, body, model, set, remove) => {
-    const { dropped, ...mended } = fixup(body as unknown as JsonObject, model);
-    expect(mended).toEqual({ set, remove: [...remove], fixups: [name] } as never);
+    const { dropped, ...fixed } = fixup(body as unknown as JsonObject, model);
+    expect(fixed).toEqual({ set, remove: [...remove], fixups: [name] } as never);
     expect(dropped).not.toEqual([]);
   });
 
@@ -1216,7 +1216,7 @@ describe("a request passed through", () => {
     expect(chat.repairRequest?.({ model: "m", messages })).toEqual({ model: "m", messages: [user("?"), said] });
   });
 
-  test("knows what its reply must be mended to", () => {
+  test("knows what its reply must be fixed to", () => {
     expect(chat.replyContext({ model: "m", stream_options: { include_usage: true }, n: 3 })).toEqual({
       model: "m",
       usage: true,

@@ -1,7 +1,7 @@
 /**
  * What every dialect promises, shown on the same scenarios: `test/fixtures/<scenario>/` holds what is meant
  * (`hub.request.json`, `hub.events.json`) and how each dialect spells it (`<dialect>.request.json`,
- * `<dialect>.reply.json`, `<dialect>.stream.txt`; `<dialect>.fixups.json` where its passthrough has something to mend).
+ * `<dialect>.reply.json`, `<dialect>.stream.txt`; `<dialect>.fixups.json` where its passthrough has something to fixup).
  * A dialect of the table below without its file fails.
  */
 import { describe, expect, test } from "bun:test";
@@ -159,7 +159,7 @@ for (const [dialect, { codec, lacks, checkStream }] of Object.entries(subjects))
     });
 
     describe("passed through", () => {
-      /** Asked for the very model that answers, so that its name needs no mend. */
+      /** Asked for the very model that answers, so that its name needs no fixup. */
       const context = (): ReplyContext => {
         const start = decode(codec, [stream]).find((event) => event.type === "start");
         return { model: start?.model ?? "", usage: true, replies: 1 };

@@ -60,7 +60,7 @@ const factsOf = (quirk: string): ModelFacts => {
 const mendsOf = (quirk: string): string[] =>
   holds(quirk, "fixups.json") ? jsonAt(quirk, "fixups.json") : [quirk.slice("messages-".length)];
 
-function mended(body: JsonObject, model: ModelFacts): { body: JsonObject; fixups: string[] } {
+function fixed(body: JsonObject, model: ModelFacts): { body: JsonObject; fixups: string[] } {
   const { set, remove, fixups } = messages.fixRequest(body, model);
   const kept = Object.entries(body).filter(([key]) => !remove.includes(key));
   return { body: { ...Object.fromEntries(kept), ...set }, fixups: fixups };
@@ -105,18 +105,18 @@ function blocksOf(content: unknown): unknown[] {
 describe("what the upstream refuses of a request", () => {
   const requests = quirks.filter((quirk) => holds(quirk, "request.json"));
 
-  test.each(requests.filter((quirk) => holds(quirk, "fixed.json")))("is mended: %s", (quirk) => {
+  test.each(requests.filter((quirk) => holds(quirk, "fixed.json")))("is fixed: %s", (quirk) => {
     const request = jsonAt(quirk, "request.json");
     const before = structuredClone(request);
-    const result = mended(request, factsOf(quirk));
+    const result = fixed(request, factsOf(quirk));
     expect(meaning(result.body)).toEqual(meaning(jsonAt(quirk, "fixed.json")));
     expect(result.fixups).toEqual(mendsOf(quirk));
     expect(request).toEqual(before);
-    expect(mended(result.body, factsOf(quirk)).fixups).toEqual([]);
+    expect(fixed(result.body, factsOf(quirk)).fixups).toEqual([]);
   });
 
   test.each(requests.filter((quirk) => holds(quirk, "fixed.json")))(
-    "is mended the same through the hub: %s",
+    "is fixed the same through the hub: %s",
     (quirk) => {
       const body = throughHub(jsonAt(quirk, "request.json"), factsOf(quirk));
       expect(meaning(body)).toEqual(meaning(jsonAt(quirk, "fixed.json")));
@@ -126,7 +126,7 @@ describe("what the upstream refuses of a request", () => {
   test.each(requests.filter((quirk) => holds(quirk, "refused.json")))("is refused: %s", (quirk) => {
     const { param, names } = jsonAt(quirk, "refused.json");
     const body = jsonAt(quirk, "request.json");
-    for (const send of [mended, throughHub]) {
+    for (const send of [fixed, throughHub]) {
       const error = thrownBy(() => send(body, factsOf(quirk)));
       expect([error.kind, error.details.param]).toEqual(["invalid_request", param]);
       expect(error.message).toContain(names);
@@ -145,7 +145,7 @@ describe("a client's own request", () => {
     expect(messages.fixRequest(body, facts)).toEqual({ set: {}, remove: [], fixups: [] });
   });
 
-  test("has only the members changed that a mend is about", () => {
+  test("has only the members changed that a fixup is about", () => {
     const body = jsonAt("messages-system-role", "request.json");
     expect(Object.keys(messages.fixRequest(body, facts).set).sort()).toEqual(["messages", "system"]);
     const fields = jsonAt("messages-unsupported-fields", "request.json");
@@ -159,7 +159,7 @@ describe("a client's own request", () => {
         expect(() => messages.fixRequest({ model: "m", messages: [], [key]: value }, facts)).not.toThrow();
   });
 
-  test("of thirty thousand messages is read and mended at once, whatever is wrong with them", () => {
+  test("of thirty thousand messages is read and fixed at once, whatever is wrong with them", () => {
     const use = (id: string) => ({ role: "assistant", content: [{ type: "tool_use", id, name: "look", input: {} }] });
     const result = (id: string) => ({ role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "" }] });
     const kinds: ((index: number) => JsonObject)[] = [
@@ -174,7 +174,7 @@ describe("a client's own request", () => {
     for (const kind of kinds) {
       const many = Array.from({ length: 30_000 }, (_, index) => kind(index));
       const body = { model: "m", messages: [{ role: "user", content: "Hi." }, ...many] };
-      for (const send of [mended, throughHub]) {
+      for (const send of [fixed, throughHub]) {
         const start = performance.now();
         send(body, facts);
         expect(performance.now() - start).toBeLessThan(2000);
@@ -189,7 +189,7 @@ describe("a client's own request", () => {
       content: [{ type: "tool_result", tool_use_id: "t1", content }],
     });
     const wait = { role: "user", content: "Wait." };
-    const { body, fixups } = mended(
+    const { body, fixups } = fixed(
       { model: "claude", max_tokens: 5, messages: [wait, use, wait, use, result("mine")] },
       facts,
     );
@@ -200,7 +200,7 @@ describe("a client's own request", () => {
   test("means through the hub what it means when it is passed through", () => {
     fc.assert(
       fc.property(request, models, (body, model) => {
-        expect(meaning(throughHub(body, model))).toEqual(meaning(mended(body, model).body));
+        expect(meaning(throughHub(body, model))).toEqual(meaning(fixed(body, model).body));
       }),
       { numRuns: 300 },
     );
@@ -209,7 +209,7 @@ describe("a client's own request", () => {
   test("is sound after its fixups, so that they find nothing more to do", () => {
     fc.assert(
       fc.property(request, models, (body, model) => {
-        expect(mended(mended(body, model).body, model).fixups).toEqual([]);
+        expect(fixed(fixed(body, model).body, model).fixups).toEqual([]);
       }),
       { numRuns: 300 },
     );
@@ -262,7 +262,7 @@ describe("the beta header", () => {
 
   test.each(quirks.filter((quirk) => holds(quirk, "betas.json")))("fits the body: %s", (quirk) => {
     const { header, ...wanted } = jsonAt(quirk, "betas.json");
-    expect(betasFor(header, mended(jsonAt(quirk, "request.json"), facts).body, facts)).toEqual(wanted);
+    expect(betasFor(header, fixed(jsonAt(quirk, "request.json"), facts).body, facts)).toEqual(wanted);
   });
 
   test("is read under both its names, and left out when empty", () => {
@@ -451,7 +451,7 @@ describe("what a client asks, in the hub", () => {
       { kind: "function", name: "look", description: "Looks.", extras: { anthropic: { defer_loading: true } } },
     ]);
     expect(
-      mended({ model: "m", max_tokens: 5, messages: [], tools: [{ type: "custom", name: "look" }] }, facts).body.tools,
+      fixed({ model: "m", max_tokens: 5, messages: [], tools: [{ type: "custom", name: "look" }] }, facts).body.tools,
     ).toEqual([{ type: "custom", name: "look", input_schema: { type: "object", properties: {} } }]);
   });
 
@@ -707,7 +707,7 @@ function passed(frames: SseFrame[]): { out: SseFrame[]; fixups: string[] } {
 }
 
 describe("a reply that is passed through", () => {
-  test.each(quirks.filter((quirk) => holds(quirk, "stream.txt")))("is mended as it streams: %s", (quirk) => {
+  test.each(quirks.filter((quirk) => holds(quirk, "stream.txt")))("is fixed as it streams: %s", (quirk) => {
     const stream = bytesAt(quirk, "stream.txt");
     for (let size = 1; size < 60; size++) {
       const { out, fixups } = passed(run(readSse, chunksOf(stream, size)));

@@ -82,7 +82,7 @@ describe("a request passed through", () => {
     expect(responses.fixRequest(passed(before, model, options), model, options).fixups).toEqual([]);
   });
 
-  test("every mend has a folder that proves its need", () => {
+  test("every fixup has a folder that proves its need", () => {
     const names = [...withFile("request.json"), ...withFile("stream.txt")].map((name) =>
       name.replace("responses-", ""),
     );
@@ -1267,7 +1267,7 @@ describe("a stream passed through", () => {
     expect(jsonOf(out[2] ?? {})).toEqual({ ...delta, item_id: "first" });
   });
 
-  test("events with blanks in their JSON, or without an event line, are mended all the same", () => {
+  test("events with blanks in their JSON, or without an event line, are fixed all the same", () => {
     const item = { type: "message", id: "first", role: "assistant", content: [] };
     const delta = {
       type: "response.output_text.delta",
@@ -1294,13 +1294,13 @@ describe("the OpenAI SDK's helper, the strictest reader there is", () => {
     const events = run(responses.decodeStream(), stream);
     const conversation = responses.decodeRequest(jsonAt(scenario, "responses.request.json"));
     const out = written(responses.encodeStream(conversation), events, (client) => client.keepAlive());
-    const mended = written(
+    const fixed = written(
       responses.fixStream(asked, () => {}),
       stream,
       (client) => client.keepAlive(),
     );
     expectSameReply(responses.decodeReply(await sdkReads(wire(out))), events);
-    expectSameReply(responses.decodeReply(await sdkReads(wire(mended))), events);
+    expectSameReply(responses.decodeReply(await sdkReads(wire(fixed))), events);
   });
 });
 
@@ -1313,8 +1313,8 @@ test("an error answer has OpenAI's shape", () => {
 
 test("a full reply passed through keeps all but Copilot's members and the model's date", () => {
   const body = { id: "r", model: "gpt-5.1-2025-11-13", output: [], copilot_usage: { total_nano_aiu: 1 } };
-  const { body: mended, fixups } = responses.fixReply(body, { ...asked, model: "gpt-5.1" });
-  expect(mended).toEqual({ id: "r", model: "gpt-5.1", output: [] });
+  const { body: fixed, fixups } = responses.fixReply(body, { ...asked, model: "gpt-5.1" });
+  expect(fixed).toEqual({ id: "r", model: "gpt-5.1", output: [] });
   expect(fixups).toEqual(["copilot-fields", "model-name"]);
   expect(body.model).toBe("gpt-5.1-2025-11-13");
 });

@@ -32,7 +32,7 @@ test("frames that differ in their words are read as if each were parsed", () => 
   );
 });
 
-test("frames spelt with spaces or escapes are read as well", () => {
+test("frames with spaces or escapes are read as well", () => {
   const frames = ["Hé", "you", "\\u0041", "\\", '\\"'].map((text) => ({ data: `{ "delta" : {"text": "${text}"} }` }));
   expect(readAll(frames)).toEqual(frames.map(({ data }) => jsonOf({ data })));
 });

@@ -134,7 +134,7 @@ test.each(pairs)("%s → %s sends none of them, and names what it did", (client,
   expect(adapted.dropped).toEqual(upstream === "messages" ? ["schema union"] : ["pattern", "schema union"]);
 });
 
-test.each([...dialects])("a client of %s is mended as much when it was refused, and else not at all", (dialect) => {
+test.each([...dialects])("a client of %s is fixed as much when it was refused, and else not at all", (dialect) => {
   const { tools } = codecs[dialect].repairTools(requests[dialect])?.set ?? {};
   expect(JSON.stringify(tools)).not.toContain("anyOf");
   const plain = JSON.parse(JSON.stringify(requests[dialect]).replace(JSON.stringify(bad), '{"type":"object"}'));

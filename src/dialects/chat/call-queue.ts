@@ -126,6 +126,6 @@ export function callQueue({ writer, closeText, fail }: Outlet) {
   };
 }
 
-/** A freeform call is complete only when the upstream says so. */
+/** A freeform call is complete only when the upstream ends it. */
 const isOver = ({ over, freeform, input }: Call): boolean =>
   over || (!freeform && input.trimEnd().endsWith("}") && isJson(input));

@@ -7,8 +7,8 @@ import { omit, textIn } from "../hub/json";
 import { inputObject } from "./parts";
 
 /**
- * Every member that an event bears gets to its place, known or not: `message_start` holds the message, `message_delta`
- * what its end made of it, as in the `MessageStream` of Anthropic's own SDK.
+ * Merges every field of every event, known or not: `message_start` holds the message, `message_delta` its final fields,
+ * as in the `MessageStream` of Anthropic's SDK.
  */
 export function collectStream(): Collector {
   let message: JsonObject = {};

@@ -109,8 +109,8 @@ export function endIn(frame: SseFrame): ReplyEvent | undefined {
 }
 
 /**
- * Recognizes a text delta of valid JSON without extra fields, without parsing it. Not used for long frames, for which the
- * regular expression would cost more than the parser.
+ * Recognizes a text delta of valid JSON without extra fields, without parsing it. Not used for long frames, for which
+ * the regular expression would cost more than the parser.
  */
 function isPlainDelta({ event, data }: SseFrame): boolean {
   return event === "content_block_delta" && data !== undefined && data.length < 2048 && plainDelta.test(data);

@@ -1,7 +1,7 @@
 /** Replies of the messages dialect, full and as a stream. Its events match the hub's events. */
 import { isObject, numberIn } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/sse";
-import type { Stage } from "../../net/stream";
+import type { Sink, Stage } from "../../net/stream";
 import type { ClientSink, ToClient } from "../codec";
 import { cutReply, type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
 import type { Conversation, JsonObject, Signature, WithExtras } from "../hub/conversation";
@@ -306,11 +306,11 @@ function writeBlock(block: Block, text: string, end: { signature?: Signature } &
   const { signature } = end;
   switch (block.kind) {
     case "text": {
-      const written = restoreExtras(
+      const textBlock = restoreExtras(
         restoreExtras({ type: "text", text }, block.extras?.anthropic),
         end.extras?.anthropic,
       );
-      return text === "" && !end.extras?.anthropic ? [] : [written];
+      return text === "" && !end.extras?.anthropic ? [] : [textBlock];
     }
     case "thinking":
       if (text === "" && !signature) return [];
@@ -365,10 +365,7 @@ export const encodeStream =
   (next): ClientSink<ReplyEvent> => {
     const usage: Partial<Usage> = {};
     let block: Block | undefined;
-    let index = -1;
-    /** The beginning of the block's deltas; undefined until its start is written, which waits for the first text. */
-    let prefix: string | undefined;
-    let hasText = false;
+    const blocks = blockWriter(next);
     let called = false;
     /** The stop of a call waits for the next event: before an error it would make an incomplete call look complete. */
     let heldStop = false;
@@ -376,20 +373,8 @@ export const encodeStream =
 
     const write = (event: JsonObject & { type: string }) => next.push(jsonFrame(event, event.type));
 
-    const start = (content_block: JsonObject, kind: Block["kind"]) => {
-      const type = deltaTypes[kind] ?? "input_json_delta";
-      write({ type: "content_block_start", index: ++index, content_block });
-      prefix = `{"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${textFieldOf.get(type)}":`;
-      hasText = false;
-    };
-    const writeText = (text: string) => {
-      hasText = true;
-      next.push({ event: "content_block_delta", data: `${prefix}${JSON.stringify(text)}}}` });
-    };
-    const writeDelta = (delta: JsonObject) => write({ type: "content_block_delta", index, delta });
     const stop = () => {
-      write({ type: "content_block_stop", index });
-      prefix = undefined;
+      blocks.stop();
       heldStop = false;
     };
 
@@ -397,38 +382,38 @@ export const encodeStream =
       block = started;
       if (started.kind !== "tool-call") return;
       called = true;
-      start(toolUse(started), started.kind);
-      if (started.freeform) writeText('{"input":"');
+      blocks.start(toolUse(started), started.kind);
+      if (started.freeform) blocks.text('{"input":"');
     };
 
     const delta = (text: string) => {
       if (!block || block.kind === "foreign") return;
-      if (prefix === undefined) start(emptyBlock(block), block.kind);
-      writeText(block.kind === "tool-call" && block.freeform ? JSON.stringify(text).slice(1, -1) : text);
+      if (!blocks.isOpen) blocks.start(emptyBlock(block), block.kind);
+      blocks.text(block.kind === "tool-call" && block.freeform ? JSON.stringify(text).slice(1, -1) : text);
     };
 
     const endBlock = (end: { signature?: Signature } & WithExtras) => {
       if (!block) return;
       if (block.kind === "tool-call") {
-        if (block.freeform || !hasText) writeText(block.freeform ? '"}' : "{}");
+        if (block.freeform || !blocks.hasText) blocks.text(block.freeform ? '"}' : "{}");
         heldStop = true;
         return;
       }
-      const isUnstarted = prefix === undefined;
-      const [whole] = isUnstarted ? writeBlock(block, "", end) : [];
-      if (whole) start(startOf(whole), block.kind);
-      if (prefix === undefined) return;
-      if (whole && isObject(whole.input)) writeText(JSON.stringify(whole.input));
+      const [whole] = blocks.isOpen ? [] : writeBlock(block, "", end);
+      if (whole) blocks.start(startOf(whole), block.kind);
+      if (!blocks.isOpen) return;
+      if (whole && isObject(whole.input)) blocks.text(JSON.stringify(whole.input));
       const { citations } = end.extras?.anthropic ?? {};
-      if (Array.isArray(citations)) for (const citation of citations) writeDelta({ type: "citations_delta", citation });
+      if (Array.isArray(citations))
+        for (const citation of citations) blocks.delta({ type: "citations_delta", citation });
       if (end.signature && whole?.type !== "redacted_thinking")
-        writeDelta({ type: "signature_delta", signature: packSignature(end.signature, "messages") });
+        blocks.delta({ type: "signature_delta", signature: packSignature(end.signature, "messages") });
       stop();
     };
 
     const fail = (error: ReplyError) => {
       if (ended) return;
-      if (prefix !== undefined && block?.kind !== "tool-call") stop();
+      if (blocks.isOpen && block?.kind !== "tool-call") stop();
       ended = true;
       next.push(errorFrame(error));
     };
@@ -479,6 +464,42 @@ export const encodeStream =
       fail,
     };
   };
+
+/** Writes the events of one block after the other. */
+function blockWriter(next: Sink<SseFrame>) {
+  let index = -1;
+  /** The beginning of the block's deltas; undefined until its start is written, which waits for the first text. */
+  let prefix: string | undefined;
+  let hasText = false;
+
+  const write = (event: JsonObject & { type: string }) => next.push(jsonFrame(event, event.type));
+
+  return {
+    start(content_block: JsonObject, kind: Block["kind"]) {
+      const type = deltaTypes[kind] ?? "input_json_delta";
+      write({ type: "content_block_start", index: ++index, content_block });
+      prefix = `{"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${textFieldOf.get(type)}":`;
+      hasText = false;
+    },
+    text(text: string) {
+      hasText = true;
+      next.push({ event: "content_block_delta", data: `${prefix}${JSON.stringify(text)}}}` });
+    },
+    /** A delta that is not text. */
+    delta: (delta: JsonObject) => write({ type: "content_block_delta", index, delta }),
+    stop() {
+      write({ type: "content_block_stop", index });
+      prefix = undefined;
+    },
+    get isOpen() {
+      return prefix !== undefined;
+    },
+    /** Whether the block has text. */
+    get hasText() {
+      return hasText;
+    },
+  };
+}
 
 const emptyBlock = (block: Exclude<Block, { kind: "foreign" }>): JsonObject =>
   block.kind === "thinking"

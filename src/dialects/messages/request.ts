@@ -147,7 +147,7 @@ const leastBudget = 1024;
 
 function readBudget(tokens: unknown): number | undefined {
   const count = numberIn(tokens);
-  const missed = Number.isSafeInteger(count) && count! < 1;
+  const missed = count !== undefined && Number.isSafeInteger(count) && count < 1;
   return missed ? leastBudget : optionalCount(tokens, "thinking.budget_tokens");
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the upstream refuses of a Messages request, and what is sent instead: a rule for each refusal, applied in this
- * order to a client's own request as to one of our writing. A rule with nothing to do leaves every object as it is.
+ * What the upstream refuses in a Messages request, and what is sent instead: one rule for each refusal, applied in this
+ * order to passed-through and to translated requests alike. A rule that changes nothing keeps every object as it is.
  */
 
 import { ProxyError } from "../../errors";

@@ -1,6 +1,6 @@
 /**
- * What Copilot's responses endpoint refuses, or reads otherwise than was meant, and what is sent instead: one rule a
- * refusal, for a client's own request and for one that comes out of the hub alike.
+ * What Copilot's responses endpoint refuses or misreads, and what is sent instead: one rule for each case, applied in
+ * this order to passed-through and to translated requests alike.
  */
 
 import { ProxyError } from "../../errors";
