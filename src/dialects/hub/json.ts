@@ -69,7 +69,7 @@ export function omit(object: JsonObject, fields: ReadonlySet<string>): JsonObjec
   for (const key of Object.keys(object)) {
     if (fields.has(key)) continue;
     left ??= {};
-    put(left, key, object[key]);
+    setField(left, key, object[key]);
   }
   return left;
 }
@@ -78,11 +78,12 @@ export function omit(object: JsonObject, fields: ReadonlySet<string>): JsonObjec
 export function omitUndefined<T extends object>(object: T): T {
   const defined: JsonObject = {};
   // A copy, because an object from which fields were deleted stays slow.
-  for (const [key, value] of Object.entries(object)) if (value !== undefined) put(defined, key, value);
+  for (const [key, value] of Object.entries(object)) if (value !== undefined) setField(defined, key, value);
   return defined as T;
 }
 
-function put(object: JsonObject, key: string, value: unknown): void {
+/** Sets a field of an object, whatever its name is. */
+export function setField(object: JsonObject, key: string, value: unknown): void {
   // A plain assignment of `__proto__` would set the prototype instead of a field.
   if (key === "__proto__")
     Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });

@@ -10,7 +10,7 @@
  */
 import { isObject, isSameJson } from "../../json";
 import type { JsonObject } from "./conversation";
-import { omit } from "./json";
+import { omit, setField } from "./json";
 
 /** Each returns the same object if nothing has to change. */
 const fixups: Record<SchemaFixup, (schema: JsonObject) => JsonObject> = {
@@ -99,7 +99,7 @@ function mergeRootUnion(schema: JsonObject): JsonObject {
   const required = new Set<string>();
   const add = (branch: JsonObject) => {
     for (const [name, item] of Object.entries(isObject(branch.properties) ? branch.properties : {}))
-      put(properties, name, either(Object.hasOwn(properties, name) ? properties[name] : undefined, item));
+      setField(properties, name, either(Object.hasOwn(properties, name) ? properties[name] : undefined, item));
   };
   add(schema);
   for (const name of namesIn(schema.required)) required.add(name);
@@ -161,9 +161,4 @@ function withRootType(schema: JsonObject): JsonObject {
   const { type } = schema;
   const mayBeObject = type == null || (Array.isArray(type) && type.includes("object"));
   return mayBeObject ? { ...schema, type: "object" } : schema;
-}
-
-/** A plain assignment of `__proto__` would set the prototype instead of a field. */
-function put(object: JsonObject, key: string, value: unknown): void {
-  Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
 }

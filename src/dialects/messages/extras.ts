@@ -8,7 +8,7 @@ import { isObject, numberIn } from "../../json";
 import { chatExtras, sharedExtras } from "../hub/chat-extras";
 import type { Conversation, JsonObject, WithExtras } from "../hub/conversation";
 import { ignorableFields } from "../hub/ignorable-fields";
-import { omit } from "../hub/json";
+import { omit, setField } from "../hub/json";
 
 /** A set of field names, written as one string. */
 export const keySet = (list: string): ReadonlySet<string> => new Set(list.split(" "));
@@ -58,7 +58,7 @@ export function restoreExtras(object: JsonObject, extras: JsonObject | undefined
   for (const [key, value] of Object.entries(extras ?? {})) {
     const nest = nests.find((prefix) => key.startsWith(`${prefix}.`));
     if (nest) setAt(object, nest.split("."), key.slice(nest.length + 1), value);
-    else set(object, key, value);
+    else setField(object, key, value);
   }
   return object;
 }
@@ -66,7 +66,7 @@ export function restoreExtras(object: JsonObject, extras: JsonObject | undefined
 function setAt(object: JsonObject, path: string[], key: string, value: unknown): void {
   const [step, ...further] = path;
   if (step === undefined) {
-    set(object, key, value);
+    setField(object, key, value);
     return;
   }
   // If `thinking` or `tool_choice` was not written, its fields are lost.
@@ -78,13 +78,8 @@ function setAt(object: JsonObject, path: string[], key: string, value: unknown):
 
 function merged(extrasList: (JsonObject | undefined)[]): JsonObject {
   const all: JsonObject = {};
-  for (const extras of extrasList) for (const [key, value] of Object.entries(extras ?? {})) set(all, key, value);
+  for (const extras of extrasList) for (const [key, value] of Object.entries(extras ?? {})) setField(all, key, value);
   return all;
-}
-
-/** A plain assignment of `__proto__` would set the prototype instead of a field. */
-function set(object: JsonObject, key: string, value: unknown): void {
-  Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
 }
 
 // ── The other family's ──
