@@ -56,18 +56,22 @@ const provider = z.strictObject({
   type: z
     .enum(["anthropic", "vendorx"])
     .transform(() => "anthropic" as const)
+    .meta({ title: "API" })
     .describe("What it speaks: anthropic, the Messages API. `vendorx` is another spelling."),
-  baseUrl: baseUrl.describe("Its address; `/v1/messages` is added. https, or http for this machine only."),
-  apiKey: key.describe("The key that is sent to it.").meta({ secret: true }),
+  baseUrl: baseUrl
+    .meta({ title: "Base URL" })
+    .describe("Its address; `/v1/messages` is added. https, or http for this machine only."),
+  apiKey: key.meta({ title: "API key" }).describe("The key that is sent to it.").meta({ secret: true }),
   auth: z
     .enum(["x-api-key", "bearer"])
     .default("x-api-key")
+    .meta({ title: "Authentication header" })
     .describe("How the key is sent: in `x-api-key`, or as `Authorization: Bearer`."),
 });
 
 const atMost = (max: number) => (record: object) => Object.keys(record).length <= max;
 
-/** Each key bears a description; `secret` values (`secretByName`: those of such names) are never shown, `restart` keys are read from the file at start only. */
+/** Each key has a title (its label in the form) and a description; `secret` values (`secretByName`: those of such names) are never shown, `restart` keys are read from the file at start only. */
 export const configSchema = z
   .strictObject({
     auth: z
@@ -76,6 +80,7 @@ export const configSchema = z
           .array(key)
           .max(1_000)
           .default([])
+          .meta({ title: "Client keys" })
           .describe("Keys a client may send; none means that no key is asked for.")
           .meta({ secret: true, restart: true }),
       })
@@ -84,24 +89,44 @@ export const configSchema = z
       .record(providerName, provider)
       .refine(atMost(1_000), "expected at most 1000 providers")
       .prefault({})
+      .meta({ title: "Providers" })
       .describe("Other upstreams, each by the name that its paths begin with."),
-    logLevel: z.enum(["error", "warn", "info", "debug"]).default("info").describe("How much is written to stderr."),
-    retentionDays: z.int().min(1).max(3_650).default(14).describe("Days a request stays in the history."),
-    maxRows: z.int().min(1).max(10_000_000).default(200_000).describe("Requests the history keeps at most."),
+    logLevel: z
+      .enum(["error", "warn", "info", "debug"])
+      .default("info")
+      .meta({ title: "Log level" })
+      .describe("How much is written to stderr."),
+    retentionDays: z
+      .int()
+      .min(1)
+      .max(3_650)
+      .default(14)
+      .meta({ title: "Retention in days" })
+      .describe("Days a request stays in the history."),
+    maxRows: z
+      .int()
+      .min(1)
+      .max(10_000_000)
+      .default(200_000)
+      .meta({ title: "Maximum history size" })
+      .describe("Requests the history keeps at most."),
     allowedOrigins: z
       .array(origin)
       .max(1_000)
       .default([])
+      .meta({ title: "Allowed origins" })
       .describe("Web pages that may call from a browser, each an exact origin."),
     allowedHosts: z
       .array(hostName)
       .max(1_000)
       .default([])
+      .meta({ title: "Allowed host names" })
       .describe("Names this machine may be called by, beside localhost and addresses."),
     upstreamHeaders: z
       .record(headerName, headerValue)
       .refine(atMost(1_000), "expected at most 1000 headers")
       .default({})
+      .meta({ title: "Upstream headers" })
       .describe(
         "Headers added to upstream requests, or replacing ours. The value of one whose name speaks of a key, token or secret is shown masked.",
       )
@@ -109,27 +134,36 @@ export const configSchema = z
     accountAffinity: z
       .boolean()
       .default(false)
+      .meta({ title: "Account affinity" })
       .describe("A client's session stays with the account that served it, as long as that one can serve."),
     modelAliases: z
       .record(modelId, modelId)
       .refine(atMost(1_000), "expected at most 1000 aliases")
       .default({})
+      .meta({ title: "Model aliases" })
       .describe("Other names for models: what a client may ask for, and the model's own id."),
     freeModelRouting: z
       .enum(["round-robin", "in-order"])
       .default("round-robin")
+      .meta({ title: "Routing for free models" })
       .describe("Which account serves a model that costs no quota: each in its turn, or the first that can."),
     tokenEstimateMultiplier: z
       .number()
       .min(0.1)
       .max(10)
       .default(1.15)
+      .meta({ title: "Token estimate multiplier" })
       .describe("By what an estimate of tokens is multiplied: Claude makes more of them than the local vocabulary."),
     useResponsesApiWebSearch: z
       .boolean()
       .default(true)
+      .meta({ title: "Web search in the Responses API" })
       .describe("Send web_search tools upstream; otherwise remove them."),
-    anthropicApiKey: key.optional().describe("Key for exact token counts of Claude models.").meta({ secret: true }),
+    anthropicApiKey: key
+      .optional()
+      .meta({ title: "Anthropic API key" })
+      .describe("Key for exact token counts of Claude models.")
+      .meta({ secret: true }),
     vendorxApiKey: key.optional().describe("Another spelling of anthropicApiKey.").meta({ secret: true }),
   })
   .refine(({ anthropicApiKey: one, vendorxApiKey: other }) => !one || !other || one === other, {

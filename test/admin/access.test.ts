@@ -261,7 +261,7 @@ describeWith("networks", "from another machine", () => {
     const answer = await get(closed);
     expect([answer.status, await answer.json()]).toMatchObject([
       403,
-      { error: { type: "forbidden", message: expect.stringMatching(/came from another one\..* set ADMIN_TOKEN/) } },
+      { error: { type: "forbidden", message: expect.stringMatching(/came from another machine\..* set ADMIN_TOKEN/) } },
     ]);
   });
 
@@ -346,12 +346,12 @@ describe("through a proxy on this machine", () => {
   });
 
   test.each([
-    [{ ...through }, /came through a proxy, as its header x-forwarded-for says\..* set ADMIN_TOKEN/],
+    [{ ...through }, /came through a proxy \(header x-forwarded-for\)\..* set ADMIN_TOKEN/],
     [
       { host: "mybox.lan:4141" },
-      /by the name localhost or 127\.0\.0\.1, and it was called mybox\.lan\..* set ADMIN_TOKEN/,
+      /as localhost or 127\.0\.0\.1, and this request was sent to mybox\.lan\..* set ADMIN_TOKEN/,
     ],
-  ] as [Record<string, string>, RegExp][])("%j is told why it is not local", async (headers, words) => {
+  ] as [Record<string, string>, RegExp][])("%j gets the reason why it is not local", async (headers, words) => {
     const answer = await fetch(open.url + path, { headers });
     expect([answer.status, await answer.json()]).toMatchObject([
       403,

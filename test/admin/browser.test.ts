@@ -87,8 +87,8 @@ inBrowser("axe finds nothing to complain of", () => {
       }
       await page.goto(addressOf(proxy, "/admin/config", "127.0.0.1"));
       await page.getByLabel("retentionDays").fill("20");
-      await page.getByRole("button", { name: "Show what changes" }).click();
-      await page.getByRole("heading", { name: "Is this right?" }).waitFor();
+      await page.getByRole("button", { name: "Review changes" }).click();
+      await page.getByRole("heading", { name: "Review changes" }).waitFor();
       expect(await complaints(page, axe, colorScheme)).toEqual([]);
       await using outside = await open("/admin", { colorScheme, from: guarded, host: "elsewhere.test" });
       expect(await outside.page.title()).toContain("Sign in");
@@ -160,7 +160,7 @@ inBrowser("a person", () => {
     await using opened = await open("/admin");
     const { page } = opened;
     await page.keyboard.press("Tab");
-    expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to the content");
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to content");
     await page.keyboard.press("Enter");
     expect(await page.evaluate("document.activeElement.id")).toBe("main");
     await page.goto(addressOf(proxy, "/admin", "127.0.0.1"));
@@ -187,7 +187,7 @@ inBrowser("a person", () => {
     expect(await first.textContent()).not.toBe(before);
     // Never loaded anew.
     expect(await page.evaluate("window.same")).toBe(true);
-    expect(await page.locator("#told").textContent()).toContain("1 request has ended");
+    expect(await page.locator("#live-status").textContent()).toContain("1 request has finished");
     expect(faults).toEqual([]);
   }, 30_000);
 
@@ -211,8 +211,8 @@ inBrowser("a person", () => {
       const { page, faults } = opened;
       await page.getByLabel("logLevel").selectOption("warn");
       await page.getByLabel("allowedOrigins").fill("http://localhost:3000");
-      await page.getByRole("button", { name: "Show what changes" }).click();
-      await page.getByRole("heading", { name: "Is this right?" }).waitFor();
+      await page.getByRole("button", { name: "Review changes" }).click();
+      await page.getByRole("heading", { name: "Review changes" }).waitFor();
       expect(await page.locator("table.diff").textContent()).toMatch(/logLevel\s*info\s*warn/);
       expect(proxy.app.config.current.logLevel).toBe("info");
       await page.getByRole("button", { name: "Save" }).click();
@@ -232,7 +232,7 @@ inBrowser("a person", () => {
     await page.getByRole("button", { name: "Filter" }).click();
     await page.waitForURL("**upstream_model=gpt-5-mini**");
     expect(await page.locator("table.rows tbody tr").count()).toBe(20);
-    expect(await page.getByRole("region", { name: "What these requests come to" }).textContent()).toContain("20");
+    expect(await page.getByRole("region", { name: "Totals" }).textContent()).toContain("20");
   }, 30_000);
 
   test.each([true, false])(
@@ -346,12 +346,12 @@ inBrowser("an attacker", () => {
       );
       expect(page.frames().map((frame) => frame.url())).not.toContain(`http://127.0.0.1:${port}/admin`);
       await page.getByRole("button", { name: "send" }).click();
-      await page.getByRole("heading", { name: "Not from here" }).waitFor();
+      await page.getByRole("heading", { name: "Access denied" }).waitFor();
       await page.goto(site);
       await page.getByRole("link", { name: "link" }).click();
-      await page.getByRole("heading", { name: "Another site led here" }).waitFor();
+      await page.getByRole("heading", { name: "Continue to dragoman?" }).waitFor();
       expect(await page.content()).not.toContain("Data folder");
-      await page.getByRole("link", { name: "Go on to the page" }).click();
+      await page.getByRole("link", { name: "Continue" }).click();
       await page.getByRole("heading", { name: "Health", level: 1 }).waitFor();
     }
     expect(proxy.app.config.current.logLevel).toBe("info");
@@ -360,7 +360,7 @@ inBrowser("an attacker", () => {
 
   test("gains nothing by a name of his own that leads here", async () => {
     await using opened = await open("/admin", { host: "evil.test" });
-    expect(await opened.page.getByRole("heading", { level: 1 }).textContent()).toBe("Not from here");
+    expect(await opened.page.getByRole("heading", { level: 1 }).textContent()).toBe("Access denied");
     const tried = await opened.page.evaluate(async () => {
       const answers = ["/admin/requests", "/admin/config", "/api/admin/meta", "/token", "/usage"].map(
         async (path) => (await fetch(path)).status,

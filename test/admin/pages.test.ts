@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AccountItem } from "../../src/admin/api/accounts";
 import { forecastOf } from "../../src/admin/pages/forecast";
-import { fixupInWords } from "../../src/admin/pages/request/fixups";
+import { describeFixup } from "../../src/admin/pages/request/fixups";
 import { niceTop } from "../../src/admin/ui/chart";
 import {
   compact,
@@ -159,10 +159,10 @@ describe("every page", () => {
     const words = wordsOf(await textOf(empty, "/admin"));
     expect(words).toContain("No account is signed in");
     expect(words).not.toContain("Accounts, history and config are well");
-    expect(wordsOf(await textOf(empty, "/admin/requests"))).toContain("No request yet");
+    expect(wordsOf(await textOf(empty, "/admin/requests"))).toContain("No requests yet");
     expect(wordsOf(await textOf(empty, "/admin/models"))).toContain("Run dragoman auth to sign in");
     expect(wordsOf(await textOf(empty, "/admin/accounts"))).toContain("dragoman auth add");
-    expect(wordsOf(await textOf(full, "/admin/requests?upstream_model=none-such"))).toContain("Nothing matches");
+    expect(wordsOf(await textOf(full, "/admin/requests?upstream_model=none-such"))).toContain("No matching requests");
   });
 
   test.each(pages)("%s allows nothing but its own, and is not kept", async (path) => {
@@ -387,7 +387,7 @@ describe("a refused field", () => {
     params.learn("gpt-5-mini", "service_tier");
     params.learn("gpt-5-mini", 'odd"<b>');
     const html = await textOf(proxy, "/admin/models");
-    expect(wordsOf(html)).toContain("refuses service_tier , which is left out until");
+    expect(wordsOf(html)).toContain("does not support service_tier ; removed from requests until");
     expect(await activeIn(html)).toEqual([]);
     const form_token = formTokenOf(html);
     const forget = (form: Record<string, string>) => send(proxy, "/admin/models/forget", form);
@@ -547,13 +547,13 @@ describe("the config form", () => {
         "providers",
       ],
       [{ "providers.0.baseUrl": "https://elsewhere.example" }, "providers.other.apiKey"],
-      [{ "providers.1.baseUrl": "https://h" }, "providers: one of them has no name"],
+      [{ "providers.1.baseUrl": "https://h" }, "providers: an entry has no name"],
     ];
     for (const [change, named] of wrong) {
       const response = await send(proxy, "/admin/config", { ...form, ...change });
       const page = await response.text();
       expect([named, response.status]).toEqual([named, 400]);
-      expect(wordsOf(page)).toContain(`Nothing was changed. ${named}`);
+      expect(wordsOf(page)).toContain(`The changes were not saved. ${named}`);
       const typed = await fieldsIn(page);
       for (const [name, value] of Object.entries(change)) if (!name.endsWith("apiKey")) expect(typed[name]).toBe(value);
     }
@@ -674,7 +674,7 @@ describe("a number on the overview", () => {
     );
     proxy.app.history.flush();
     const words = wordsOf(await textOf(proxy, "/admin"));
-    for (const name of ["AI credits", "Premium requests", "Tokens in", "Tokens out", "First byte"])
+    for (const name of ["AI credits", "Premium requests", "Tokens in", "Tokens out", "Time to first byte"])
       expect(words).toContain(`${name} unknown`);
     await proxy[Symbol.asyncDispose]();
   });
@@ -694,18 +694,18 @@ describe("one request", () => {
     );
     full.app.history.flush();
     const words = wordsOf(await textOf(full, "/admin/requests/one"));
-    for (const said of [
-      "claude-cli/2.0 asked for claude-sonnet-4-6 at /v1/messages , as a stream.",
+    for (const text of [
+      "claude-cli/2.0 requested claude-sonnet-4-6 at /v1/messages , as a stream.",
       "translated from messages to chat",
       "Counted as user : the last message is a person",
       "octo-demo answered 429 after 200 ms",
       "work-demo answered 200 after 300 ms",
       "First byte + 321 ms",
-      "The upstream refuses the field tools.*.strict, so it was left out.",
-      "Input from the cache 4",
-      "about $0.013",
+      "The field tools.*.strict was removed because the upstream rejects it.",
+      "Cached input 4",
+      "≈ $0.013",
     ])
-      expect(words).toContain(said);
+      expect(words).toContain(text);
     expect(wordsOf(await textOf(full, "/admin/requests/full-0"))).toContain("rate_limited Too much.");
     expect((await get(full, "/admin/requests/none-such")).status).toBe(404);
   });
@@ -718,7 +718,7 @@ describe("one request", () => {
     const path = `/admin/requests/${running!.request_id}`;
     expect(wordsOf(await textOf(proxy, "/admin/requests"))).toContain("1 request running");
     const page = await textOf(proxy, path);
-    expect(wordsOf(page)).toContain("It is running");
+    expect(wordsOf(page)).toContain("In progress");
     const response = await send(proxy, `${path}/cancel`, { form_token: formTokenOf(page) });
     expect([response.status, response.headers.get("location")]).toEqual([303, path]);
     await answer.text();
@@ -812,7 +812,7 @@ describe("words and numbers", () => {
     expect(named.size).toBeGreaterThan(50);
     // It refuses, and changes nothing.
     named.delete("one-answer");
-    expect([...named].filter((name) => fixupInWords(name) === undefined)).toEqual([]);
+    expect([...named].filter((name) => describeFixup(name) === undefined)).toEqual([]);
   });
 
   test("a forecast carries on what was used since the last reset", () => {
@@ -832,10 +832,13 @@ describe("words and numbers", () => {
     expect(ends).toMatchObject({ kind: "ends" });
     expect(ends.kind === "ends" && Math.round((ends.at - at) / day)).toBe(8);
     expect(forecastOf(account(300), at)).toEqual({ kind: "lasts", left: 300 });
-    expect(forecastOf(account(0), at)).toEqual({ kind: "used-up" });
+    expect(forecastOf(account(0), at)).toEqual({ kind: "exhausted" });
     expect(forecastOf(account(null), at)).toMatchObject({ kind: "unknown" });
     expect(forecastOf(account(200, {}, null), at)).toMatchObject({ kind: "unknown" });
-    expect(forecastOf(account(200), Date.UTC(2026, 9, 30, 5))).toEqual({ kind: "unknown", why: "too early to tell" });
+    expect(forecastOf(account(200), Date.UTC(2026, 9, 30, 5))).toEqual({
+      kind: "unknown",
+      why: "too early to estimate",
+    });
     expect(forecastOf(account(null, { unlimited: true }), at)).toEqual({ kind: "unlimited" });
     expect(forecastOf({ ...account(0, { entitlement: 0 }), unit: "credits" }, at)).toMatchObject({ kind: "unknown" });
   });

@@ -1,53 +1,52 @@
-/** Who may see and change what is the owner's: this machine, and whoever holds the admin token. Client keys count nothing here. */
+/** Authorizes callers of the admin API and pages: this machine, and anyone with the admin token. Client keys do not count. */
 import type { App } from "../../app";
 import { ProxyError } from "../../errors";
 import { includesSecret, sentSecrets } from "../../net/credentials";
 import { type Caller, isLoopbackAddress, namesThisMachine } from "../../net/guard";
 
-/** Lets a caller in, or throws ProxyError `permission`, `authentication`, `rate_limit`. */
+/** Returns if the caller is authorized, or throws ProxyError `permission`, `authentication`, `rate_limit`. */
 export type Guard = (request: Request, caller: Caller) => void;
 
 export function adminGuard(app: App): Guard {
   const tries = failedTries(app.now);
   return (request, caller) => {
     const { adminToken } = app.environment;
-    // Only this machine's own people are never locked out: whoever comes through a proxy on it is somebody else.
+    // Callers on this machine are never locked out. A caller through a local proxy counts as remote.
     const network = caller.local ? undefined : networkOf(caller.peer ?? "unknown");
     if (network !== undefined) tries.refuse(network);
 
     const sent = sentSecrets(request.headers, "x-admin-token");
     if (adminToken !== undefined && includesSecret(sent, [adminToken])) return;
     if (caller.local && app.adminAuth === "remote") return;
-    if (caller.foreign) throw new ProxyError("permission", "A web page of another origin may not use the admin API.");
+    if (caller.foreign) throw new ProxyError("permission", "Web pages of other origins cannot use the admin API.");
     if (adminToken === undefined)
       throw new ProxyError(
         "permission",
-        `${whyRemote(caller)} To open it to others, set ADMIN_TOKEN where dragoman runs.`,
+        `${whyRemote(caller)} To allow access from other machines, set ADMIN_TOKEN where dragoman runs.`,
       );
     if (network !== undefined && sent.length > 0) tries.count(network);
     throw new ProxyError(
       "authentication",
       sent.length === 0
-        ? "The admin token is needed: send it as `x-admin-token: <token>` or `Authorization: Bearer <token>`."
+        ? "An admin token is required. Send it as `x-admin-token: <token>` or `Authorization: Bearer <token>`."
         : "The admin token is wrong.",
       { headers: { "www-authenticate": "Bearer" } },
     );
   };
 }
 
-/** Why somebody counts as calling from another machine, as the first sentence of a refusal. */
+/** Why the caller counts as remote: the first sentence of the error message. */
 function whyRemote({ peer, host, hostName, forwardedBy }: Caller): string {
-  const rule = "The admin API is open to this machine only";
-  if (!isLoopbackAddress(peer)) return `${rule}, and this call came from another one.`;
-  if (forwardedBy !== undefined)
-    return `${rule}, and this call came through a proxy, as its header ${forwardedBy} says.`;
-  if (!namesThisMachine(host)) return `${rule} by the name localhost or 127.0.0.1, and it was called ${hostName}.`;
+  const rule = "The admin API is available on this machine only";
+  if (!isLoopbackAddress(peer)) return `${rule}, and this request came from another machine.`;
+  if (forwardedBy !== undefined) return `${rule}, and this request came through a proxy (header ${forwardedBy}).`;
+  if (!namesThisMachine(host)) return `${rule}, as localhost or 127.0.0.1, and this request was sent to ${hostName}.`;
   return `${rule}.`;
 }
 
-/** Of one network within a minute. */
+/** Wrong tokens from one network per minute. */
 const maxTries = 10;
-/** Networks remembered at most: the oldest is forgotten for a new one. */
+/** A new network beyond this limit replaces the oldest. */
 const maxNetworks = 1_024;
 const minute = 60_000;
 
@@ -64,7 +63,7 @@ function failedTries(now: () => number) {
       const tries = recent(network);
       if (!tries || tries.count < maxTries) return;
       const seconds = Math.max(1, Math.ceil((tries.until - now()) / 1000));
-      throw new ProxyError("rate_limit", `Too many wrong admin tokens from your address; wait ${seconds} s.`, {
+      throw new ProxyError("rate_limit", `Too many wrong admin tokens from your address. Try again in ${seconds} s.`, {
         headers: { "retry-after": String(seconds) },
       });
     },
@@ -76,7 +75,7 @@ function failedTries(now: () => number) {
   };
 }
 
-/** An IPv4 address itself; of an IPv6 one its first half, as whoever has one address there has them all. */
+/** The whole IPv4 address, or the /64 prefix of an IPv6 address, because one client usually holds a whole /64. */
 function networkOf(address: string): string {
   const bare = address.replace(/^::ffff:(?=\d+\.)/i, "");
   if (!bare.includes(":")) return bare;

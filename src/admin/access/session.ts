@@ -1,44 +1,44 @@
-/** Browsers that have shown the admin token: each holds a random id in a cookie, never the token itself. */
+/** Sessions of browsers that signed in with the admin token. The cookie holds a random ID, never the token. */
 import { createHash, randomBytes } from "node:crypto";
 import { includesSecret } from "../../net/credentials";
 
 export interface Sessions {
-  /** Whether the request comes from a browser that has signed in. */
+  /** Whether the request belongs to a session. */
   holds(request: Request): boolean;
-  /** The session that the request belongs to; undefined where there is none. */
+  /** The session of the request, if any. */
   of(request: Request): AdminSession | undefined;
-  /** @returns The header that gives the browser its cookie. */
+  /** @returns The `set-cookie` header that starts the session. */
   begin(request: Request): string;
-  /** @returns The header that takes the cookie back. */
+  /** @returns The `set-cookie` header that deletes the cookie. */
   end(request: Request): string;
 }
 
-/** What lives no longer than the sign-in it belongs to. */
+/** A session, for responses that must end with it. */
 export interface AdminSession {
-  /** False once it has run out, or was ended. */
+  /** False after it has expired or ended. */
   readonly holds: boolean;
-  /** Aborts when it ends: signed out, forgotten for a new one, or found to have run out. */
+  /** Aborts when the session ends: signed out, replaced by a new session, or found expired. */
   readonly ended: AbortSignal;
 }
 
 const lifetimeMs = 12 * 3600_000;
-/** The oldest is forgotten for a new one. */
+/** A new session beyond this limit replaces the oldest. */
 const maxSessions = 64;
 const idBytes = 32;
 
 export function openSessions(now: () => number): Sessions {
-  /** By digest, so that looking one up takes as long for a wrong id as for a right one. */
-  const known = new Map<string, { until: number; ending: AbortController }>();
+  /** By the digest of the ID, so that the time of a lookup tells nothing about valid IDs. */
+  const sessions = new Map<string, { until: number; ending: AbortController }>();
 
-  const forget = (key: string) => {
-    known.get(key)?.ending.abort();
-    known.delete(key);
+  const drop = (key: string) => {
+    sessions.get(key)?.ending.abort();
+    sessions.delete(key);
   };
 
   const isGood = (key: string) => {
-    const session = known.get(key);
+    const session = sessions.get(key);
     if (session !== undefined && session.until > now()) return true;
-    forget(key);
+    drop(key);
     return false;
   };
 
@@ -58,24 +58,24 @@ export function openSessions(now: () => number): Sessions {
         get holds() {
           return isGood(key);
         },
-        ended: known.get(key)!.ending.signal,
+        ended: sessions.get(key)!.ending.signal,
       };
     },
     begin(request) {
       const id = randomBytes(idBytes).toString("base64url");
-      if (known.size >= maxSessions) forget(known.keys().next().value!);
-      known.set(digest(id), { until: now() + lifetimeMs, ending: new AbortController() });
+      if (sessions.size >= maxSessions) drop(sessions.keys().next().value!);
+      sessions.set(digest(id), { until: now() + lifetimeMs, ending: new AbortController() });
       return cookie(request, id, lifetimeMs / 1_000);
     },
     end(request) {
       const key = keyOf(request);
-      if (key !== undefined) forget(key);
+      if (key !== undefined) drop(key);
       return cookie(request, "", 0);
     },
   };
 }
 
-/** What a form of ours carries, so that only our own pages can send one. */
+/** The CSRF token in every form of the admin pages. */
 export interface FormToken {
   readonly value: string;
   isRight(sent: string | null): boolean;
@@ -89,7 +89,7 @@ export function openFormToken(): FormToken {
   };
 }
 
-/** Browsers share cookies among the ports of a host: the port in the name keeps two proxies apart. */
+/** Cookies are shared by all ports of a host, so the name includes the port. */
 function nameFor(request: Request): string {
   const port = /:(\d+)$/.exec(request.headers.get("host") ?? "")?.[1] ?? "80";
   return `dragoman_admin_${port}`;

@@ -1,31 +1,31 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** What whoever is not in sees: the way in where there is one, and nothing of the owner's. */
+/** The pages for a caller who is not signed in, and error pages. Those before the sign-in show no data. */
 import type { ProxyError } from "../../errors";
 import { Sentence } from "../ui/format";
 import type { Markup } from "../ui/jsx/jsx-runtime";
 import { BarePage, type Frame, Page } from "../ui/layout";
 
 /**
- * A link on some other site led here. One more step, by a page of ours: so no other site ever has a page with data loaded
- * in its name, and the cookie comes along.
+ * Shown when another site links here. The extra click makes it a same-site request, so that no other site can load a page
+ * with data, and the browser sends the session cookie.
  */
 export const SignedInPage = ({ frame, path }: { frame: Frame; path: string }): Markup => (
-  <BarePage frame={frame} title="Another site led here">
-    <p>If it was you who followed the link, go on.</p>
+  <BarePage frame={frame} title="Continue to dragoman?">
+    <p>A link on another site opened this page. Continue only if you followed that link yourself.</p>
     <p>
       <a href={path} class="button primary">
-        Go on to the page
+        Continue
       </a>
     </p>
   </BarePage>
 );
 
-/** @param wrong What was wrong with the token that was given. */
+/** @param wrong Why the token was rejected. */
 export const SignInPage = ({ frame, path, wrong }: { frame: Frame; path: string; wrong?: string }): Markup => (
   <BarePage frame={frame} title="Sign in">
     <p>
-      These pages are the owner’s. You came from another machine, or by another name than this one’s: the admin token
-      that was set as <code>ADMIN_TOKEN</code> where dragoman runs lets you in.
+      You are connecting from another machine or through another host name. Enter the admin token, which is the value of{" "}
+      <code>ADMIN_TOKEN</code> on the machine where dragoman runs.
     </p>
     <form method="post" action="/admin/sign-in" class="sign-in">
       <input type="hidden" name="next" value={path} />
@@ -47,22 +47,22 @@ export const SignInPage = ({ frame, path, wrong }: { frame: Frame; path: string;
       )}
       <button type="submit">Sign in</button>
     </form>
-    <p class="soft">The token is not kept in this browser; signing in holds for twelve hours.</p>
+    <p class="soft">You stay signed in for 12 hours. The token is not stored in this browser.</p>
   </BarePage>
 );
 
-/** Somebody who may not come in at all. */
+/** For a caller who has no access, with or without a token. */
 export const ClosedPage = ({ frame, error }: { frame: Frame; error: ProxyError }): Markup => (
-  <BarePage frame={frame} title={error.kind === "rate_limit" ? "Too many tries" : "Not from here"}>
+  <BarePage frame={frame} title={error.kind === "rate_limit" ? "Too many attempts" : "Access denied"}>
     <p>
       <Sentence of={error.message} />
     </p>
   </BarePage>
 );
 
-/** Something went wrong with a page, for somebody who is in. */
+/** An error, for a caller who has access. */
 export function FailurePage({ frame, error }: { frame: Frame; error: ProxyError }): Markup {
-  const title = titles[error.status] ?? "That did not work";
+  const title = titles[error.status] ?? "Something went wrong";
   return (
     <Page frame={frame} title={title}>
       <section class="empty">
@@ -77,7 +77,7 @@ export function FailurePage({ frame, error }: { frame: Frame; error: ProxyError 
   );
 }
 
-/** Where a part of a page could not be made. */
+/** Replaces a part of a page that failed. */
 export const NotFoundPage = (sentence: string): Markup => (
   <p class="fault" role="alert">
     <Sentence of={sentence} />
@@ -85,10 +85,10 @@ export const NotFoundPage = (sentence: string): Markup => (
 );
 
 const titles: Record<number, string> = {
-  400: "That cannot be asked",
-  403: "Not allowed",
-  404: "Nothing is here",
-  405: "Nothing is done here",
-  409: "Changed meanwhile",
-  413: "Too much at once",
+  400: "Invalid request",
+  403: "Access denied",
+  404: "Not found",
+  405: "Method not allowed",
+  409: "Conflict",
+  413: "Too large",
 };

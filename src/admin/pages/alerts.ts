@@ -1,4 +1,4 @@
-/** What asks for a person: faults first, then what will be one, then what is good to know. */
+/** The alerts of the overview: errors, warnings and notes. */
 import type { App } from "../../app";
 import type { Totals } from "../../history/history";
 import type { AccountItem } from "../api/accounts";
@@ -9,62 +9,73 @@ import { forecastOf } from "./forecast";
 
 export interface Alert {
   tone: "bad" | "warn" | "info";
-  what: string;
-  todo: string;
+  title: string;
+  detail: string;
   href?: string;
 }
 
-/** What a person should know or do, the worst first. */
+/** All current alerts, the most severe first. */
 export function alertsOf(app: App, accounts: AccountItem[], lastHour: Totals, exposed: boolean, now: number): Alert[] {
-  const found: Alert[] = [];
-  const say = (tone: Alert["tone"], what: string, todo: string, href?: string) =>
-    void found.push({ tone, what, todo, href });
+  const alerts: Alert[] = [];
+  const add = (tone: Alert["tone"], title: string, detail: string, href?: string) =>
+    void alerts.push({ tone, title, detail, href });
   const { config, history, clientKeys, pool } = app;
   const stopped = pool.stopped();
-  if (stopped) say("bad", "Everything has stopped: GitHub has blocked an account.", stopped.message, "/admin/accounts");
+  if (stopped)
+    add("bad", "All requests are stopped: GitHub has blocked an account.", stopped.message, "/admin/accounts");
   if (history.degraded)
-    say(
+    add(
       "bad",
       "The history cannot be written.",
-      "Requests go on, but are not remembered: is the disk full?",
+      "Requests are still served but not recorded. Check that the disk is not full.",
       "/admin/health",
     );
   if (config.fault !== undefined)
-    say("bad", "The config file does not hold.", `${config.fault} What held before goes on.`, "/admin/config");
-  if (exposed && clientKeys.length === 0)
-    say(
+    add(
       "bad",
-      "Anybody who reaches this machine may use your accounts.",
-      "It listens beyond this machine, and no client key is set.",
+      "The config file is not valid.",
+      `${config.fault} The previous config stays in effect.`,
+      "/admin/config",
+    );
+  if (exposed && clientKeys.length === 0)
+    add(
+      "bad",
+      "Anyone who can reach this machine can use your accounts.",
+      "The server accepts connections from other machines, and no client key is set. Add one under Access.",
       "/admin/config",
     );
   if (accounts.length === 0)
-    say("bad", "No account is signed in.", "Until one is, requests are refused.", "/admin/accounts");
+    add("bad", "No account is signed in.", "Requests are rejected until you sign in.", "/admin/accounts");
   for (const account of accounts) {
     const { account_id: id, account_key, state, reason, until_ms } = account;
     const until = until_ms === null ? "" : ` until ${moment(until_ms, now)}`;
-    if (state === "failed") say("bad", `${id} needs you.`, reason ?? "No reason is known.", "/admin/accounts");
-    else if (state === "exhausted") say("warn", `${id} is used up${until}.`, reason ?? "", "/admin/accounts");
-    else if (state === "cooling") say("warn", `${id} rests${until}.`, reason ?? "", "/admin/accounts");
+    if (state === "failed") add("bad", `${id} has failed.`, reason ?? "The reason is unknown.", "/admin/accounts");
+    else if (state === "exhausted") add("warn", `${id} is exhausted${until}.`, reason ?? "", "/admin/accounts");
+    else if (state === "cooling") add("warn", `${id} is cooling down${until}.`, reason ?? "", "/admin/accounts");
     const forecast = forecastOf(account, now);
     if (state === "ready" && forecast.kind === "ends")
-      say(
+      add(
         "warn",
-        `${id} will be used up on ${day(forecast.at, now)}.`,
-        `At this pace, ${span(forecast.before)} before the reset.`,
+        `${id} will be exhausted on ${day(forecast.at, now)}.`,
+        `At the current rate, its quota runs out ${span(forecast.before)} before the reset.`,
         requestsPath({ account_key }),
       );
   }
   const { request_count: requests, error_count: errors } = lastHour;
   if (requests >= 5 && errors / requests >= 0.2)
-    say(
+    add(
       "warn",
       `${formatCount(errors)} of ${plural(requests, "request")} failed in the last hour.`,
       "",
       requestsPath({ has_error: true, from_ms: now - hourMs }),
     );
   if (config.waiting.length > 0)
-    say("info", `${config.waiting.join(", ")} in the config file counts from the next start.`, "", "/admin/config");
+    add(
+      "info",
+      `Restart dragoman to apply changes in the config file: ${config.waiting.join(", ")}.`,
+      "",
+      "/admin/config",
+    );
   const order = ["bad", "warn", "info"];
-  return found.sort((a, b) => order.indexOf(a.tone) - order.indexOf(b.tone));
+  return alerts.sort((a, b) => order.indexOf(a.tone) - order.indexOf(b.tone));
 }

@@ -1,24 +1,24 @@
-/** How long an account lasts at the pace it was used so far. */
+/** When an account is exhausted, at the rate it was used so far. */
 import { isCounted } from "../../accounts/quota";
 import type { AccountItem } from "../api/accounts";
 import { dayMs } from "../ui/days";
 
 export type Forecast =
-  | { kind: "unlimited" | "used-up" }
+  | { kind: "unlimited" | "exhausted" }
   | { kind: "unknown"; why: string }
   | { kind: "lasts"; left: number }
   | { kind: "ends"; at: number; before: number };
 
-/** What was used since the last reset, carried on to the next. Quotas run from month to month, by UTC. */
+/** Extrapolates the usage since the last reset to the next one. Quotas reset monthly, in UTC. */
 export function forecastOf({ runtime, unit, reset_at_ms: reset }: AccountItem, now: number): Forecast {
   const { entitlement, remaining, unlimited } = runtime;
   if (unlimited) return { kind: "unlimited" };
   if (!isCounted({ ...runtime, unit })) return { kind: "unknown", why: "unknown" };
-  if (remaining !== null && remaining <= 0) return { kind: "used-up" };
+  if (remaining !== null && remaining <= 0) return { kind: "exhausted" };
   if (entitlement === null || remaining === null || reset === null || reset <= now)
     return { kind: "unknown", why: "unknown" };
   const elapsed = now - monthBefore(reset);
-  if (elapsed < dayMs) return { kind: "unknown", why: "too early to tell" };
+  if (elapsed < dayMs) return { kind: "unknown", why: "too early to estimate" };
   const used = entitlement - remaining;
   const perMs = used / elapsed;
   const ahead = reset - now;
@@ -28,7 +28,7 @@ export function forecastOf({ runtime, unit, reset_at_ms: reset }: AccountItem, n
     : { kind: "lasts", left: Math.max(0, remaining - perMs * ahead) };
 }
 
-/** The same day and time of the month before, by UTC as GitHub's resets are; the last day of a month that is shorter. */
+/** The same day and time of the month before in UTC, or the last day of that month if it is shorter. */
 function monthBefore(time: number): number {
   const date = new Date(time);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() - 1];

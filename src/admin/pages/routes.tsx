@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** The owner's pages: every address under /admin on one page, behind the same door as the admin API. */
+/** The routes of the admin pages under /admin, protected by the same guard as the admin API. */
 import { join } from "node:path";
 import { Elysia } from "elysia";
 import type { App } from "../../app";
@@ -24,12 +24,12 @@ import { overviewPage } from "./overview/page";
 import { cancelFromPage, requestPage } from "./request/page";
 import { exportFromPage, requestsPage, streamRequests } from "./requests/page";
 
-type Shown = Markup | StreamedPage | Response;
+type PageResult = Markup | StreamedPage | Response;
 
 interface PageRoute {
   method: "GET" | "POST";
   path: string;
-  show: (context: PageContext) => Shown | Promise<Shown>;
+  show: (context: PageContext) => PageResult | Promise<PageResult>;
 }
 
 // biome-ignore format: a table
@@ -50,8 +50,8 @@ const pages: PageRoute[] = [
   { method: "GET", path: "/admin/health", show: healthPage },
 ];
 
-/** @param admit Lets a caller without a session in, or throws. */
-export function adminPages(app: App, admit: Guard, callerOf: (request: Request) => Visitor, exposed: boolean) {
+/** @param guard Authorizes a caller without a session, or throws. */
+export function adminPages(app: App, guard: Guard, callerOf: (request: Request) => Visitor, exposed: boolean) {
   const sessions = openSessions(app.now);
   const formToken = openFormToken();
   const changes = openPendingChanges(app.now);
@@ -64,19 +64,19 @@ export function adminPages(app: App, admit: Guard, callerOf: (request: Request) 
     formToken: formToken.value,
   });
 
-  /** What a page's address does with a call: the page, or what stands in its place. */
+  /** Authorizes the request and renders the page, the sign-in page or an error page. */
   const serve = async (show: PageRoute["show"], request: Request, given: Record<string, string>) => {
     const caller = callerOf(request);
     const frame = frameFor(request);
-    const url = addressOf(request);
+    const url = browserUrl(request);
     const isRead = request.method !== "POST";
-    // Never a page with data in the name of another site, be it as a link.
+    // A request that another site made, even by a link, never gets a page with data.
     if (caller.foreign && isRead) return html(<SignedInPage frame={frame} path={url.pathname + url.search} />);
     let session: AdminSession | undefined;
     try {
       session = enter(request, caller);
     } catch (thrown) {
-      return outside(asProxyError(thrown), frame, isRead ? url.pathname + url.search : "/admin");
+      return deniedPage(asProxyError(thrown), frame, isRead ? url.pathname + url.search : "/admin");
     }
     try {
       const form = isRead ? new URLSearchParams() : await readForm(request);
@@ -104,9 +104,9 @@ export function adminPages(app: App, admit: Guard, callerOf: (request: Request) 
   };
 
   const enter = (request: Request, caller: Caller) => {
-    if (caller.foreign) throw new ProxyError("permission", "A form on another site may not change anything here.");
+    if (caller.foreign) throw new ProxyError("permission", "Forms on other sites cannot change anything here.");
     const session = sessions.of(request);
-    if (!session) admit(request, caller);
+    if (!session) guard(request, caller);
     return session;
   };
 
@@ -114,54 +114,54 @@ export function adminPages(app: App, admit: Guard, callerOf: (request: Request) 
     if (!formToken.isRight(form.get("form_token")))
       throw new ProxyError(
         "permission",
-        "This form is from before dragoman was started anew. Go back, load the page again, and send it once more.",
+        "This form was loaded before dragoman restarted. Go back, reload the page and submit it again.",
       );
   };
 
-  /** Tells the token by the same door as the API does, which also counts the wrong ones. */
+  /** Checks the token with the guard of the admin API, which also counts failed attempts. */
   const signIn = async (request: Request) => {
     const frame = frameFor(request);
     let next = "/admin";
     try {
       const caller = callerOf(request);
-      if (caller.foreign) throw new ProxyError("permission", "A form on another site may not sign in here.");
+      if (caller.foreign) throw new ProxyError("permission", "Forms on other sites cannot sign in here.");
       const form = await readForm(request);
       next = pathHere(form.get("next"));
-      admit(new Request(request.url, { headers: { "x-admin-token": asHeader(form.get("token")) } }), caller);
+      guard(new Request(request.url, { headers: { "x-admin-token": asHeader(form.get("token")) } }), caller);
       return redirect(next, { "set-cookie": sessions.begin(request) });
     } catch (thrown) {
       const error = asProxyError(thrown);
-      if (error.kind !== "authentication") return outside(error, frame, next);
+      if (error.kind !== "authentication") return deniedPage(error, frame, next);
       return html(<SignInPage frame={frame} path={next} wrong={error.message} />, 401);
     }
   };
 
-  const wing = new Elysia({ name: "pages", handler: { standardHostname: false }, strictPath: true });
-  // Elysia reads a handler's source to see which fields it needs: they are named in the parameter.
+  const plugin = new Elysia({ name: "pages", handler: { standardHostname: false }, strictPath: true });
+  // Elysia reads the source of a handler to find the fields it needs, so they are destructured in the parameter.
   for (const { method, path, show } of pages)
-    wing.route(method, path, ({ request, params }) => serve(show, request, params ?? {}), { parse: "none" });
-  wing.post("/admin/sign-in", ({ request }) => signIn(request), { parse: "none" });
-  for (const path of ["/admin/", "/admin/sign-in"]) wing.get(path, () => redirect("/admin"));
+    plugin.route(method, path, ({ request, params }) => serve(show, request, params ?? {}), { parse: "none" });
+  plugin.post("/admin/sign-in", ({ request }) => signIn(request), { parse: "none" });
+  for (const path of ["/admin/", "/admin/sign-in"]) plugin.get(path, () => redirect("/admin"));
   const signOut = ({ request }: PageContext) => redirect("/admin", { "set-cookie": sessions.end(request) });
-  wing.post("/admin/sign-out", ({ request, params }) => serve(signOut, request, params ?? {}), { parse: "none" });
-  wing.get("/admin/assets/*", ({ request }) => asset(request));
-  const nothing = () => {
-    throw new ProxyError("not_found", "There is no such page.");
+  plugin.post("/admin/sign-out", ({ request, params }) => serve(signOut, request, params ?? {}), { parse: "none" });
+  plugin.get("/admin/assets/*", ({ request }) => asset(request));
+  const notFound = () => {
+    throw new ProxyError("not_found", "This page does not exist.");
   };
   for (const path of ["/admin", "/admin/*"])
-    wing.all(path, ({ request, params }) => serve(nothing, request, params ?? {}), { parse: "none" });
-  return wing;
+    plugin.all(path, ({ request, params }) => serve(notFound, request, params ?? {}), { parse: "none" });
+  return plugin;
 }
 
-/** For somebody who was not let in: the way in, where there is one. */
-function outside(error: ProxyError, frame: Frame, path: string): Response {
+/** The sign-in page if a token would help, or else an error page. */
+function deniedPage(error: ProxyError, frame: Frame, path: string): Response {
   if (error.kind === "authentication") return html(<SignInPage frame={frame} path={path} />, 401);
   return html(<ClosedPage frame={frame} error={error} />, error.status, error.details.headers);
 }
 
 /**
- * Style, script and icon: the same for everybody, and for as long as we run. The plugin reads the folder once and serves
- * nothing else; it must not look after etags itself, as the timer it does that with would keep the process from ending.
+ * Stylesheet, script and icon. They are public and do not change while the process runs. Etags of the plugin are off,
+ * because its timer would keep the process from exiting.
  */
 let assets: Promise<{ handle(request: Request): Promise<Response> }> | undefined;
 
@@ -182,16 +182,16 @@ async function openAssets() {
   });
 }
 
-/** As the browser has it: a proxy in front of us may speak TLS, and say so. */
-function addressOf(request: Request): URL {
+/** The URL as the browser sees it: a proxy in front may terminate TLS. */
+function browserUrl(request: Request): URL {
   const url = new URL(request.url);
   if (/^https\b/i.test(request.headers.get("x-forwarded-proto") ?? "")) url.protocol = "https:";
   return url;
 }
 
-/** Only a path of these pages: a sign-in leads nowhere else. */
+/** Only paths of these pages, so that signing in cannot redirect to another site. */
 const pathHere = (path: string | null) =>
   path !== null && /^\/admin(?:[/?][\w\-./?=&%+:~]*)?$/.test(path) && !path.includes("..") ? path : "/admin";
 
-/** What no header could carry is no token. */
+/** The token, or `-` if a header could not carry it. */
 const asHeader = (text: string | null) => (text !== null && /^[!-~]+$/.test(text.trim()) ? text.trim() : "-");

@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** Charts as drawings made here: shapes in SVG, words beside them in HTML, so that they stay legible at every width. */
+/** Charts rendered on the server: shapes in SVG, text in HTML, so that it stays legible at every width. */
 
 import { compact } from "./format";
 import type { Markup } from "./jsx/jsx-runtime";
@@ -7,27 +7,27 @@ import { Head } from "./lists";
 
 export interface Series {
   name: string;
-  /** What stands behind its name in the legend. */
-  told: string;
+  /** The value after its name in the legend. */
+  text: string;
   href?: string;
-  /** What is left over from the others has no colour of its own. */
+  /** The sum of all other series, without a colour of its own. */
   rest?: boolean;
-  /** A colour that means something, instead of the next one. */
+  /** A colour with a meaning instead of the next one. */
   tone?: "good" | "bad";
 }
 
 export interface Column {
-  /** In full, for whoever cannot see the chart. */
+  /** The full label, for tooltips and screen readers. */
   label: string;
-  /** Below the column; an empty one is left out. */
+  /** The label below the column; may be empty. */
   short: string;
-  /** Left out too where there is little room. */
+  /** Whether narrow screens hide the label. */
   minor?: boolean;
   href: string;
-  /** One for each series; null is unknown. */
+  /** One for each series; null if unknown. */
   values: (number | null)[];
-  /** What it comes to, in words. */
-  told: string;
+  /** The total as text. */
+  text: string;
 }
 
 interface Bars {
@@ -35,7 +35,7 @@ interface Bars {
   series: Series[];
   columns: Column[];
   format?: (value: number) => string;
-  /** What is drawn, as the head of a column of numbers. */
+  /** The heading of the column of totals in the table. */
   unit: string;
 }
 
@@ -43,7 +43,7 @@ const height = 100;
 const width = 12;
 const gap = 3;
 
-/** Columns of stacked parts, each a link to what it is made of; and the same as a table. */
+/** A stacked bar chart whose columns link to their requests, and the same data as a table. */
 export function StackedBars({ caption, series, columns, format = compact, unit }: Bars): Markup {
   const sums = columns.map(({ values }) => values.reduce<number>((sum, value) => sum + (value ?? 0), 0));
   const top = niceTop(Math.max(...sums, 0));
@@ -70,8 +70,8 @@ export function StackedBars({ caption, series, columns, format = compact, unit }
             <line x1="0" x2={columns.length * width} y1={height * share} y2={height * share} class="grid" />
           ))}
           {columns.map((column, at) => (
-            <a href={column.href} aria-label={`${column.label}: ${column.told}`}>
-              <title>{`${column.label}: ${column.told}`}</title>
+            <a href={column.href} aria-label={`${column.label}: ${column.text}`}>
+              <title>{`${column.label}: ${column.text}`}</title>
               <rect class="hit" x={at * width} y="0" width={width} height={height} />
               {stack(column.values, top).map(({ place, from, size }) => (
                 <rect
@@ -92,11 +92,11 @@ export function StackedBars({ caption, series, columns, format = compact, unit }
         </ol>
       </div>
       <details>
-        <summary>As a table</summary>
+        <summary>Show as table</summary>
         <section class="scroll" aria-label={`${caption}, as a table`} tabindex="0">
           <table>
             <caption class="hidden">{caption}</caption>
-            <Head columns={["When"]} numbers={[...series.map(({ name }) => name), unit]} />
+            <Head columns={["Time"]} numbers={[...series.map(({ name }) => name), unit]} />
             <tbody>
               {columns.toReversed().map(({ label, values, href }, at) => (
                 <tr>
@@ -119,12 +119,12 @@ export function StackedBars({ caption, series, columns, format = compact, unit }
 
 const Legend = ({ series }: { series: Series[] }) => (
   <ul class="legend">
-    {series.map(({ name, told, href }, place) => (
+    {series.map(({ name, text, href }, place) => (
       <li>
         <svg viewBox="0 0 10 10" width="10" height="10" aria-hidden="true">
           <rect class={classOf(series, place)} width="10" height="10" rx="2" />
         </svg>
-        {href ? <a href={href}>{name}</a> : name} <span class="num soft">{told}</span>
+        {href ? <a href={href}>{name}</a> : name} <span class="num soft">{text}</span>
       </li>
     ))}
   </ul>
@@ -146,14 +146,14 @@ function stack(values: (number | null)[], top: number) {
   });
 }
 
-/** The next number that reads well, as does its half: 1, 2, 4, 6 or 10 times a power of ten. */
+/** The next round number whose half is round too: 1, 2, 4, 6 or 10 times a power of ten. */
 export function niceTop(max: number): number {
   if (max <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(max));
   return [1, 2, 4, 6, 10].find((step) => step * power >= max)! * power;
 }
 
-/** How much of something is left, or done. @param share 0 … 1 */
+/** A horizontal meter. @param share 0 … 1 */
 export function Meter({
   share,
   label,
@@ -172,7 +172,7 @@ export function Meter({
   );
 }
 
-/** Where in a span of time something lay. All in the same unit. */
+/** The position of a step within a duration. All values in the same unit. */
 export function Stretch({
   from,
   to,

@@ -1,25 +1,25 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** The frame around every page: what it is called, where one may go from here, and whether this is only the demo. */
+/** The layout of every page: title, navigation, demo badge and footer. */
 import type { Child, Markup } from "./jsx/jsx-runtime";
 
-/** What every page has to know about where it is shown. */
+/** What the layout of every page needs. */
 export interface Frame {
   version: string;
   demo: boolean;
-  /** Came in by the admin token: may leave again. */
+  /** Whether to show "Sign out". */
   signedIn: boolean;
-  /** Changes with every build, so that browsers never mix two of them. */
+  /** Changes with every start, so that browsers do not reuse assets of another version. */
   assets: string;
-  /** What forms of ours must carry. */
+  /** The CSRF token of forms. */
   formToken: string;
 }
 
 interface PageProps {
   frame: Frame;
   title: string;
-  /** The path of the entry of the menu this page belongs to. */
+  /** The path of the active menu item. */
   current?: string;
-  /** Beside the title. */
+  /** Content beside the title. */
   aside?: Child;
   children?: Child;
 }
@@ -38,7 +38,7 @@ export function Page({ frame, title, current, aside, children }: PageProps): Mar
   return (
     <Document frame={frame} title={title}>
       <a class="skip" href="#main">
-        Skip to the content
+        Skip to content
       </a>
       <header class="bar">
         <Brand frame={frame} />
@@ -71,14 +71,14 @@ export function Page({ frame, title, current, aside, children }: PageProps): Mar
       </main>
       <footer class="foot">
         <span>dragoman {frame.version}</span>
-        <span>Times are {zone()}</span>
-        <span>Kept here: times, models, tokens and cost. Never what was said.</span>
+        <span>Time zone: {zone()}</span>
+        <span>Prompts and responses are never stored.</span>
       </footer>
     </Document>
   );
 }
 
-/** A page for whoever is not in: no menu, nothing of the owner's. */
+/** A page without menu or data, for callers who are not signed in. */
 export function BarePage({ frame, title, children }: Omit<PageProps, "current" | "aside">): Markup {
   return (
     <Document frame={frame} title={title}>
@@ -103,7 +103,7 @@ function Document({ frame, title, children }: Pick<PageProps, "frame" | "title" 
         <title>{`${frame.demo ? "DEMO · " : ""}${title} · dragoman`}</title>
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        {/* Towards others as the header says, none; towards ourselves browsers would else call a form's origin null. */}
+        {/* With `no-referrer`, browsers would send `Origin: null` with our own forms. */}
         <meta name="referrer" content="same-origin" />
         <link rel="stylesheet" href={`/admin/assets/admin.css?${frame.assets}`} />
         <link rel="icon" type="image/svg+xml" href={`/admin/assets/icon.svg?${frame.assets}`} />
@@ -124,7 +124,7 @@ const Brand = ({ frame }: { frame: Frame }) => (
       dragoman
     </a>
     {frame.demo && (
-      <strong class="demo" title="A scripted upstream answers; no account is used, nothing is charged">
+      <strong class="demo" title="Simulated upstream: no account is used and nothing is charged">
         DEMO
       </strong>
     )}

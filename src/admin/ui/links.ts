@@ -1,8 +1,8 @@
-/** Where on the admin pages something is to be found. */
+/** Paths of the admin pages. */
 import type { Filters } from "../../history/history";
 import { writeFilters } from "../api/query";
 
-/** The requests behind a number. */
+/** The requests page with filters. */
 export function requestsPath(filters: Filters = {}, more: Record<string, string | undefined> = {}): string {
   return withQuery("/admin/requests", { ...Object.fromEntries(writeFilters(filters)), ...more });
 }

@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** How the pages list things: names with what they stand for, and the head of a table. */
+/** Description lists and table heads. */
 import type { Child } from "./jsx/jsx-runtime";
 
 /** One line of a `<dl>`. */
@@ -10,7 +10,7 @@ export const Pair = ({ name, children }: { name: string; children?: Child }) => 
   </div>
 );
 
-/** @param numbers The columns behind the others; numbers stand to the right. */
+/** @param numbers Right-aligned columns after the others. */
 export const Head = ({ columns, numbers = [] }: { columns: string[]; numbers?: string[] }) => (
   <thead>
     <tr>

@@ -1,4 +1,4 @@
-/** One call of a page by somebody who may see it, and how it is answered. */
+/** What a page gets to render itself, and the responses it can give. */
 import type { App } from "../../app";
 import type { Visitor } from "../../net/guard";
 import type { AdminSession } from "../access/session";
@@ -12,16 +12,16 @@ export interface PageContext {
   frame: Frame;
   request: Request;
   caller: Visitor;
-  /** The sign-in by which the caller is in; undefined for one who needs none. */
+  /** Undefined for a caller on this machine, who needs no session. */
   session: AdminSession | undefined;
-  /** As the browser has it; its origin is the address we were called by. */
+  /** The URL as the browser sees it. */
   url: URL;
   params: Record<string, string>;
-  /** What a form sent; empty for a GET. */
+  /** The submitted form; empty for a GET. */
   form: URLSearchParams;
-  /** Others than this machine can reach us. */
+  /** Whether the server accepts connections from other machines. */
   exposed: boolean;
-  /** Changes of the config that wait for a yes. */
+  /** Config changes that wait for confirmation. */
   changes: PendingChanges;
 }
 
@@ -35,7 +35,7 @@ export const htmlInParts = (page: StreamedPage, instead: (sentence: string) => M
 export const redirect = (path: string, headers: Record<string, string> = {}) =>
   withSecurityHeaders(new Response(null, { status: 303, headers: { ...headers, location: path } }));
 
-/** Everything a page may load is ours, nobody may frame it, and nothing of it is kept. */
+/** Pages load only our own assets, cannot be framed and are not cached. */
 export function withSecurityHeaders(response: Response): Response {
   for (const [name, value] of Object.entries(protection)) response.headers.set(name, value);
   if (!response.headers.has("cache-control")) response.headers.set("cache-control", "no-store");
@@ -43,7 +43,7 @@ export function withSecurityHeaders(response: Response): Response {
 }
 
 function asHtml(body: string | ReadableStream, status: number, headers: Record<string, string> = {}): Response {
-  // A browser would ask for a password by a box of its own.
+  // With this header a browser would open its own password dialog.
   const { "www-authenticate": _, ...rest } = headers;
   return withSecurityHeaders(
     new Response(body, { status, headers: { ...rest, "content-type": "text/html; charset=utf-8" } }),

@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** An account at a glance: what is left, until when, and how long it lasts at this pace. */
+/** A card about an account: state, remaining quota, reset and forecast. */
 import { isCounted } from "../../../accounts/quota";
 import { entryOf } from "../../../json";
 import type { AccountItem } from "../../api/accounts";
@@ -23,14 +23,14 @@ export function AccountCard({ account, now }: { account: AccountItem; now: numbe
         <StateBadge account={account} />
       </header>
       <p class="soft">
-        {account_type === null ? "plan unknown" : <Value of={entryOf(planNames, account_type) ?? account_type} />}
+        {account_type === null ? "Unknown plan" : <Value of={entryOf(planNames, account_type) ?? account_type} />}
         {account.host !== "github.com" && (
           <>
             {" "}
             · <Value of={account.host} />
           </>
         )}
-        {temporary && " · for this run"}
+        {temporary && " · not saved"}
       </p>
       <Remaining account={account} />
       <ResetLine account={account} now={now} />
@@ -41,8 +41,8 @@ export function AccountCard({ account, now }: { account: AccountItem; now: numbe
       )}
       {account.stale && (
         <p class="soft">
-          As of <Ago at={account.updated_at_ms} now={now} never="an unknown time" />:{" "}
-          <Sentence of={account.quota_error ?? "GitHub could not be asked."} />
+          Last updated <Ago at={account.updated_at_ms} now={now} never="at an unknown time" />:{" "}
+          <Sentence of={account.quota_error ?? "GitHub could not be reached."} />
         </p>
       )}
     </article>
@@ -70,10 +70,10 @@ export function StateBadge({ account }: { account: AccountItem }): Markup {
 }
 
 const states: Record<AccountItem["state"], { tone: string; name: string }> = {
-  ready: { tone: "good", name: "ready" },
-  cooling: { tone: "warn", name: "resting" },
-  exhausted: { tone: "warn", name: "used up" },
-  failed: { tone: "bad", name: "needs you" },
+  ready: { tone: "good", name: "Ready" },
+  cooling: { tone: "warn", name: "Cooling down" },
+  exhausted: { tone: "warn", name: "Exhausted" },
+  failed: { tone: "bad", name: "Failed" },
 };
 
 /** `212 of 300 premium requests left`, and a bar. */
@@ -89,7 +89,7 @@ export function Remaining({ account }: { account: AccountItem }): Markup {
   if (remaining === null || !isCounted({ ...account.runtime, unit: account.unit }))
     return (
       <p class="left">
-        <span class="unknown">How much is left is unknown</span>
+        <span class="unknown">Remaining quota unknown</span>
       </p>
     );
   const share = entitlement ? remaining / entitlement : undefined;
@@ -114,18 +114,16 @@ function ResetLine({ account, now }: { account: AccountItem; now: number }): Mar
       <Pair name="Resets">
         {reset === null ? <span class="unknown">unknown</span> : `${day(reset, now)}, in ${span(reset - now)}`}
       </Pair>
-      <Pair name="At this pace">
+      <Pair name="Forecast">
         <Forecast account={account} now={now} />
       </Pair>
       {(overage || overage_count > 0) && (
-        <Pair name="Beyond it">
-          {overage ? "allowed, and paid for" : "not allowed"}
+        <Pair name="Overage">
+          {overage ? "allowed, billed separately" : "not allowed"}
           {overage_count > 0 && `, ${formatCount(overage_count)} so far`}
         </Pair>
       )}
-      {until_ms !== null && (
-        <Pair name={account.state === "cooling" ? "Rests until" : "Until"}>{moment(until_ms, now)}</Pair>
-      )}
+      {until_ms !== null && <Pair name="Retry at">{moment(until_ms, now)}</Pair>}
     </dl>
   );
 }
@@ -134,9 +132,9 @@ function Forecast({ account, now }: { account: AccountItem; now: number }): Mark
   const forecast = forecastOf(account, now);
   switch (forecast.kind) {
     case "unlimited":
-      return <>never used up</>;
-    case "used-up":
-      return <>used up now</>;
+      return <>never exhausted</>;
+    case "exhausted":
+      return <>exhausted</>;
     case "unknown":
       return <span class="unknown">{forecast.why}</span>;
     case "lasts":
@@ -144,16 +142,16 @@ function Forecast({ account, now }: { account: AccountItem; now: number }): Mark
     case "ends":
       return (
         <span class="fault">
-          until {day(forecast.at, now)}, {span(forecast.before)} before the reset
+          exhausted on {day(forecast.at, now)}, {span(forecast.before)} before the reset
         </span>
       );
   }
 }
 
-/** Where there is none: how one comes. */
+/** How to add the first account. */
 export const SignInHint = () => (
   <p>
-    Run <code>dragoman auth</code> in a terminal: it shows a code to enter at GitHub, and the account serves at once,
-    without a restart.
+    Run <code>dragoman auth</code> in a terminal and enter the code it shows at GitHub. The account is available
+    immediately, without a restart.
   </p>
 );

@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** Every account: whether it can serve, what is left, what it was used for, and what GitHub says of it. */
+/** Every account: state, remaining quota, usage, and the quota snapshots GitHub reported. */
 import type { App } from "../../../app";
 import { type AccountItem, listAccounts } from "../../api/accounts";
 import { dayMs } from "../../ui/days";
@@ -20,9 +20,11 @@ export function accountsPage({ app, frame }: PageContext): StreamedPage {
     page: (
       <Page frame={frame} title="Accounts" current="/admin/accounts">
         <p class="lead">
-          Requests that cost quota use the accounts in this order; the next one takes over when one is used up or rests.
-          Those that cost nothing{" "}
-          {app.config.current.freeModelRouting === "in-order" ? "use the first that can serve" : "take turns"}.
+          Requests that use quota go to the first account in this list that is ready. Requests for free models{" "}
+          {app.config.current.freeModelRouting === "in-order"
+            ? "do so too"
+            : "are distributed over all ready accounts in turn"}
+          .
         </p>
         {slot}
         <AddAccount demo={app.demo} />
@@ -42,11 +44,11 @@ export function accountsPage({ app, frame }: PageContext): StreamedPage {
   };
 }
 
-/** While GitHub has blocked one of them, the others do not serve either, however ready they are. */
+/** When GitHub has blocked one account, no account is used, whatever its state. */
 const Stopped = ({ why }: { why: Error | undefined }) =>
   why !== undefined && (
     <section class="note bad" role="alert">
-      <h2>Everything has stopped</h2>
+      <h2>All requests are stopped</h2>
       <p>
         <Sentence of={why.message} />
       </p>
@@ -67,7 +69,7 @@ function Accounts({ accounts, snapshots, now }: AccountsProps): Markup {
     return (
       <section class="empty">
         <h2>No account is signed in</h2>
-        <p>Until one is, requests are refused.</p>
+        <p>Requests are rejected until you sign in.</p>
         <SignInHint />
       </section>
     );
@@ -80,8 +82,8 @@ function Accounts({ accounts, snapshots, now }: AccountsProps): Markup {
         {accounts.map((account) => (
           <li>
             <AccountCard account={account} now={now} />
-            <Used account={account} now={now} />
-            <Said snapshots={snapshots.get(account.account_key)} account={account} now={now} />
+            <Usage account={account} now={now} />
+            <Snapshots snapshots={snapshots.get(account.account_key)} account={account} now={now} />
           </li>
         ))}
       </ol>
@@ -89,7 +91,7 @@ function Accounts({ accounts, snapshots, now }: AccountsProps): Markup {
   );
 }
 
-function Used({
+function Usage({
   account: { account_id, account_key, stats },
   now,
 }: {
@@ -99,7 +101,7 @@ function Used({
   if (!stats) return false;
   const since = { account_key, from_ms: stats.since_ms };
   return (
-    <section class="card" aria-label={`What ${account_id} was used for`}>
+    <section class="card" aria-label={`Usage of ${account_id}`}>
       <h3>Last 7 days</h3>
       <dl class="pairs">
         <Pair name="Requests">
@@ -111,34 +113,34 @@ function Used({
         <Pair name="Tokens">
           <Tokens of={stats.tokens_total} />
         </Pair>
-        <Pair name="On average">
+        <Pair name="Average duration">
           {stats.request_count === 0 ? <span class="soft">–</span> : <Duration of={stats.avg_duration_ms} />}
         </Pair>
         <Pair name="Last request">
-          <Ago at={stats.last_request_at_ms} now={now} never="none that is remembered" />
+          <Ago at={stats.last_request_at_ms} now={now} never="none in the history" />
         </Pair>
       </dl>
     </section>
   );
 }
 
-interface SaidProps {
+interface SnapshotsProps {
   snapshots: Record<string, unknown> | undefined;
   account: AccountItem;
   now: number;
 }
 
-/** GitHub's own numbers, as it sent them. */
-function Said({ snapshots, account, now }: SaidProps): Markup {
+/** The quota as GitHub reported it, as JSON. */
+function Snapshots({ snapshots, account, now }: SnapshotsProps): Markup {
   return (
-    <details class="said">
-      <summary>What GitHub says</summary>
+    <details class="snapshots">
+      <summary>Quota reported by GitHub</summary>
       {snapshots === undefined || Object.keys(snapshots).length === 0 ? (
-        <p class="soft">Nothing yet.</p>
+        <p class="soft">GitHub has not reported a quota yet.</p>
       ) : (
         <>
           <p class="soft">
-            <code>quota_snapshots</code>, asked <Moment at={account.updated_at_ms} now={now} seconds={true} />
+            <code>quota_snapshots</code>, updated <Moment at={account.updated_at_ms} now={now} seconds={true} />
           </p>
           <pre>{JSON.stringify(snapshots, null, 2).slice(0, 8_000)}</pre>
         </>
@@ -149,26 +151,26 @@ function Said({ snapshots, account, now }: SaidProps): Markup {
 
 const AddAccount = ({ demo }: { demo: boolean }) => (
   <section class="card" aria-labelledby="add">
-    <h2 id="add">Add or remove one</h2>
-    {demo && <p>The demo brings its own accounts; these commands are for your real ones.</p>}
+    <h2 id="add">Manage accounts</h2>
+    {demo && <p>The demo uses simulated accounts. These commands manage your real accounts.</p>}
     <dl class="commands">
       <div>
         <dt>
           <code>dragoman auth add</code>
         </dt>
-        <dd>shows a code to enter at GitHub; the account serves at once, without a restart.</dd>
+        <dd>Add an account: enter the code it shows at GitHub. No restart is needed.</dd>
       </div>
       <div>
         <dt>
           <code>dragoman auth ls -q</code>
         </dt>
-        <dd>lists them, with what is left.</dd>
+        <dd>List all accounts with their remaining quota.</dd>
       </div>
       <div>
         <dt>
           <code>dragoman auth rm 2</code>
         </dt>
-        <dd>removes the second; its requests stay in the history.</dd>
+        <dd>Remove the second account. Its requests stay in the history.</dd>
       </div>
     </dl>
   </section>

@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** A change of the config, shown before it is made: each key as it is now and as it would be. */
+/** The page that shows a change to the config before it is saved: each key with its current and its new value. */
 
 import { parseConfig } from "../../../config/schema";
 import { configKeys, valueAt } from "../../../config/secrets";
@@ -17,7 +17,7 @@ interface Line {
   after: string[];
 }
 
-/** What is different, key by key; secrets by their masks. */
+/** The keys whose values differ. Secrets are masked. */
 export function difference(stored: Stored, next: Stored): Line[] {
   const [before, after] = [parseConfig(stored), parseConfig(next)];
   const [shownBefore, shownAfter] = [shownConfig(stored), shownConfig(next)];
@@ -40,31 +40,31 @@ function linesOf(value: unknown): string[] {
     return Object.entries(value).map(([name, inner]) =>
       typeof inner === "object" && inner !== null
         ? `${name}: ${Object.entries(inner)
-            .map(([member, each]) => `${member} ${String(each)}`)
+            .map(([member, value]) => `${member} ${String(value)}`)
             .join(", ")}`
         : pairLine(name, String(inner)),
     );
   return [typeof value === "boolean" ? (value ? "on" : "off") : String(value)];
 }
 
-/** @param id The change's, as it is kept until it is confirmed. */
+/** @param id Names the pending change until it is confirmed. */
 export function Confirm({ frame, id, lines }: { frame: Frame; id: string; lines: Line[] }): Markup {
   return (
-    <Page frame={frame} title="Is this right?" current="/admin/config">
-      <p class="lead">{plural(lines.length, "key")} will change, at once and for good.</p>
+    <Page frame={frame} title="Review changes" current="/admin/config">
+      <p class="lead">{plural(lines.length, "setting")} will change when you save.</p>
       <table class="diff">
-        <caption class="hidden">What changes</caption>
-        <Head columns={["Key", "Now", "Then"]} />
+        <caption class="hidden">Changes</caption>
+        <Head columns={["Setting", "Current", "New"]} />
         <tbody>
           {lines.map((line) => (
             <tr>
               <th scope="row">
                 <code>{line.name}</code>
               </th>
-              <td data-label="Now">
+              <td data-label="Current">
                 <Side lines={line.before} other={line.after} />
               </td>
-              <td data-label="Then">
+              <td data-label="New">
                 <Side lines={line.after} other={line.before} isNew />
               </td>
             </tr>
@@ -75,7 +75,7 @@ export function Confirm({ frame, id, lines }: { frame: Frame; id: string; lines:
         <FormTokenInput frame={frame} />
         <input type="hidden" name="change" value={id} />
         <button type="submit" class="primary">
-          Save
+          Save changes
         </button>
         <a href={`/admin/config?change=${id}`} class="button">
           Go back and edit

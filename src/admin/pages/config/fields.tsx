@@ -1,6 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** The fields of the config's form: for each kind of key the input that a person fills it in by. */
+/** The fields of the config form: one input for each kind of value. */
 
+import { Sentence } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { entriesIn, type Field, type FieldSchema, membersOf } from "./form";
 
@@ -11,26 +12,28 @@ interface RowProps {
   isWrong: boolean;
 }
 
-/** A key with what it means and what it is now. */
+/** A config key with its label, description, default and value. */
 export function FieldRow({ field, form, isSet, isWrong }: RowProps): Markup {
   const { name, schema, kind } = field;
   const id = `f-${name.replaceAll(".", "-")}`;
   const about = (
     <p class="about" id={`${id}-about`}>
-      {schema.description} {hints[kind]}
-      {schema.secret && " Never shown in full: a line that begins with … stands for the one that is kept."}
-      {schema.restart && " Edited in the file, it counts from the next start; changed here, at once."}
+      {schema.description && <Sentence of={schema.description} />} {hints[kind]}
+      {schema.secret && " Secrets are never shown in full: a value that begins with … stands for the saved one."}
+      {schema.restart && " Changes made here apply immediately; edits in the config file apply after a restart."}
       <span class="soft">
         {" "}
         {defaultOf(field)}
-        {isSet && <span class="badge idle">set by you</span>}
+        {isSet && <span class="badge idle">Customized</span>}
       </span>
     </p>
   );
   if (kind === "entries") return <Entries field={field} form={form} about={about} isWrong={isWrong} />;
   return (
     <div class={["row", isWrong && "wrong"]}>
-      <label for={id}>{name}</label>
+      <label for={id}>
+        {schema.title ?? name} <code>{name}</code>
+      </label>
       <div>
         <Input field={field} id={id} text={form.get(name) ?? ""} isWrong={isWrong} />
         {about}
@@ -40,10 +43,10 @@ export function FieldRow({ field, form, isSet, isWrong }: RowProps): Markup {
 }
 
 const hints: Partial<Record<Field["kind"], string>> = {
-  lines: "One on each line.",
+  lines: "One per line.",
   pairs:
-    "One on each line, as name = value; in double quotes, as in JSON, what has = in its name or begins with a quote.",
-  json: "As JSON.",
+    "One per line, as name = value. Use a JSON string for a name that contains =, or for a value that begins with a quote.",
+  json: "JSON.",
 };
 
 function defaultOf({ schema: { default: value, secret } }: Field): string {
@@ -105,38 +108,42 @@ interface EntriesProps {
   isWrong: boolean;
 }
 
-/** One group of fields for each entry, and an empty one for a new one. */
+/** A group of fields for each entry, and an empty group for a new entry. */
 function Entries({ field, form, about, isWrong }: EntriesProps): Markup {
-  const known = entriesIn(form, field.name);
+  const count = entriesIn(form, field.name);
   return (
     <div class={["entries", isWrong && "wrong"]}>
       {about}
-      {Array.from({ length: known + 1 }, (_, at) => {
+      {Array.from({ length: count + 1 }, (_, at) => {
         const name = form.get(`${field.name}.${at}.name`) ?? "";
-        const isNew = at === known;
+        const isNew = at === count;
         const fieldset = (
           <fieldset>
-            <legend>{isNew ? "A new one" : name.slice(0, 80) || "Without a name"}</legend>
+            <legend>{isNew ? "New entry" : name.slice(0, 80) || "Unnamed"}</legend>
             <EntryField
               field={field}
               form={form}
               at={at}
               member="name"
-              schema={{ type: "string", description: "What its paths begin with." }}
+              schema={{
+                type: "string",
+                title: "Name",
+                description: "The first part of its paths, as in `/name/v1/messages`.",
+              }}
             />
             {Object.entries(membersOf(field.schema)).map(([member, schema]) => (
               <EntryField field={field} form={form} at={at} member={member} schema={schema} />
             ))}
             {!isNew && (
               <label class="check">
-                <input type="checkbox" name={`${field.name}.${at}.remove`} /> Remove it
+                <input type="checkbox" name={`${field.name}.${at}.remove`} /> Remove
               </label>
             )}
           </fieldset>
         );
         return isNew ? (
           <details open={isWrong}>
-            <summary>Add one</summary>
+            <summary>Add entry</summary>
             {fieldset}
           </details>
         ) : (
@@ -161,7 +168,9 @@ function EntryField({ field, form, at, member, schema }: EntryFieldProps): Marku
   const text = form.get(name) ?? "";
   return (
     <div class="row">
-      <label for={id}>{member}</label>
+      <label for={id}>
+        {schema.title ?? member} <code>{member}</code>
+      </label>
       <div>
         {schema.enum ? (
           <select id={id} name={name} aria-describedby={`${id}-about`}>
@@ -175,7 +184,7 @@ function EntryField({ field, form, at, member, schema }: EntryFieldProps): Marku
           <input id={id} name={name} value={text} spellcheck="false" aria-describedby={`${id}-about`} />
         )}
         <p class="about" id={`${id}-about`}>
-          {schema.description}
+          {schema.description && <Sentence of={schema.description} />}
         </p>
       </div>
     </div>

@@ -1,4 +1,4 @@
-/** The config as a form: each key as a field with a text, read back as the value it stands for. */
+/** Converts the config to form fields and back. */
 import { z } from "zod";
 import { configSchema, parseConfig } from "../../../config/schema";
 import { masked, valueAt } from "../../../config/secrets";
@@ -8,6 +8,8 @@ import { pairIn, pairLine } from "./pairs";
 
 export interface FieldSchema {
   type?: string;
+  /** The label of the field. */
+  title?: string;
   description?: string;
   default?: unknown;
   secret?: boolean;
@@ -20,7 +22,7 @@ export interface FieldSchema {
   items?: FieldSchema;
 }
 
-/** How a key is filled in. `lines`: one value each; `pairs`: `name = value` each, in quotes where needed; `entries`: a group of fields each. */
+/** The input for a key. `lines`: one value per line; `pairs`: one `name = value` per line; `entries`: a group of fields per entry. */
 export type FieldKind = "switch" | "choice" | "number" | "text" | "lines" | "pairs" | "entries" | "json";
 
 export interface Field {
@@ -31,8 +33,8 @@ export interface Field {
   schema: FieldSchema;
 }
 
-/** `vendorxApiKey` is another spelling of a key that has a field. */
-const leftOut = new Set(["vendorxApiKey"]);
+/** `vendorxApiKey` is an alias of `anthropicApiKey`, which has a field. */
+const aliases = new Set(["vendorxApiKey"]);
 
 export const fields: readonly Field[] = fieldsIn(z.toJSONSchema(configSchema, { io: "input" }) as FieldSchema, []);
 
@@ -40,7 +42,7 @@ function fieldsIn({ properties = {} }: FieldSchema, path: readonly string[]): Fi
   return Object.entries(properties).flatMap(([key, schema]) => {
     const inner = [...path, key];
     if (schema.properties) return fieldsIn(schema, inner);
-    return leftOut.has(key) ? [] : [{ name: inner.join("."), path: inner, kind: kindOf(schema), schema }];
+    return aliases.has(key) ? [] : [{ name: inner.join("."), path: inner, kind: kindOf(schema), schema }];
   });
 }
 
@@ -55,10 +57,10 @@ function kindOf({ type, enum: choices, items, additionalProperties }: FieldSchem
   return "json";
 }
 
-/** The config as it may be shown: secrets by their masks. */
+/** The config with its secrets masked. */
 export const shownConfig = (stored: Stored): object => masked(parseConfig(stored));
 
-/** The form as it stands for a config. */
+/** The form filled with the values of a config. */
 export function formOf(config: object): URLSearchParams {
   const form = new URLSearchParams();
   for (const { name, path, kind, schema } of fields) {
@@ -75,7 +77,7 @@ function textOf(kind: FieldKind, value: unknown): string {
   if (kind === "lines") return (value as string[]).join("\n");
   if (kind === "pairs")
     return Object.entries(value)
-      .map(([name, each]) => pairLine(name, String(each)))
+      .map(([name, inner]) => pairLine(name, String(inner)))
       .join("\n");
   return kind === "json" ? JSON.stringify(value, null, 2) : String(value);
 }
@@ -93,20 +95,19 @@ function writeEntries(
   }
 }
 
-/** What an entry is made of, besides its name. */
+/** The fields of an entry, except its name. */
 export const membersOf = ({ additionalProperties }: FieldSchema): Record<string, FieldSchema> =>
   (typeof additionalProperties === "object" ? additionalProperties.properties : undefined) ?? {};
 
-/** How many entries a form has fields for, filled in or not. */
+/** The number of entries in a form, including empty ones. */
 export function entriesIn(form: URLSearchParams, name: string): number {
   const numbers = [...form.keys()].flatMap((key) => (key.startsWith(`${name}.`) ? Number(key.split(".")[1]) : []));
   return Math.min(1_001, Math.max(-1, ...numbers.filter(Number.isInteger)) + 1);
 }
 
 /**
- * What a form changes, as a patch: keys whose field says something else than the config, null for those that are back at
- * their default.
- * @throws ProxyError `invalid_request` for a text that stands for no value.
+ * The patch that a form makes: keys whose value differs from the config, with null for those set back to their default.
+ * @throws ProxyError `invalid_request` for text that cannot be read as a value.
  */
 export function patchFrom(form: URLSearchParams, config: object): Stored {
   const patch: Record<string, unknown> = {};
@@ -117,7 +118,7 @@ export function patchFrom(form: URLSearchParams, config: object): Stored {
     const isDefault = value === undefined || Bun.deepEquals(value, field.schema.default);
     const [member, inner] = path;
     if (inner === undefined) patch[name] = isDefault ? null : value;
-    // A key within a group: the group is sent as a whole.
+    // A nested key: the patch replaces the whole group.
     else
       patch[member!] = { ...(valueAt(config, [member!]) as object), [inner]: isDefault ? field.schema.default : value };
   }
@@ -130,7 +131,7 @@ function valueIn(form: URLSearchParams, { name, kind, schema }: Field): unknown 
     case "switch":
       return text !== "";
     case "number":
-      // Whatever is no number is left for the schema to name.
+      // Text that is not a number stays as it is: the schema reports it.
       return text.trim() === "" ? undefined : Number.isNaN(Number(text)) ? text : Number(text);
     case "lines":
       return linesOf(text);
@@ -158,7 +159,7 @@ function pairsOf(text: string, param: string): Record<string, string> {
     return [read.name, read.value] as const;
   });
   const twice = pairs.find(([name], at) => pairs.findIndex(([other]) => other === name) !== at);
-  if (twice) throw unreadable(param, `\`${twice[0].slice(0, 60)}\` is said twice`);
+  if (twice) throw unreadable(param, `\`${twice[0].slice(0, 60)}\` appears twice`);
   return Object.fromEntries(pairs);
 }
 
@@ -170,15 +171,15 @@ function entriesOf(form: URLSearchParams, name: string, schema: FieldSchema): Re
     const filled = Object.keys(members).filter((member) => field(member) !== "");
     const isBlank = field("name") === "" && filled.every((member) => isPreset(members[member]!, field(member)));
     if (isBlank || form.has(`${name}.${at}.remove`)) continue;
-    if (field("name") === "") throw unreadable(name, "one of them has no name");
+    if (field("name") === "") throw unreadable(name, "an entry has no name");
     if (Object.hasOwn(entries, field("name")))
-      throw unreadable(name, `\`${field("name").slice(0, 60)}\` is there twice`);
+      throw unreadable(name, `\`${field("name").slice(0, 60)}\` appears twice`);
     entries[field("name")] = Object.fromEntries(filled.map((member) => [member, field(member)]));
   }
   return { ...entries };
 }
 
-/** A choice always says something, also in a group nobody has filled in. */
+/** A select always has a value, even in an entry that was left empty. */
 const isPreset = ({ enum: choices, default: preset }: FieldSchema, value: string): boolean =>
   choices !== undefined && value === (preset ?? choices[0]);
 
@@ -187,7 +188,7 @@ function jsonOf(text: string, param: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw unreadable(param, "is no JSON");
+    throw unreadable(param, "is not valid JSON");
   }
 }
 

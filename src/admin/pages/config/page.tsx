@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** The config: every key with what it means; a change is shown before it is made, and made as by the admin API. */
+/** The config page. Changes are shown for review first, then saved as the admin API saves them. */
 
 import { bothSpelled, patched } from "../../../config/patch";
 import { valueAt } from "../../../config/secrets";
@@ -30,7 +30,7 @@ export function configPage({ app, frame, url, changes }: PageContext): Markup {
   );
 }
 
-/** The change as it would be, before it is made. */
+/** Shows the change for review; nothing is saved yet. */
 export function confirmConfig({ app, frame, form, changes }: PageContext): Response {
   const { config } = app;
   try {
@@ -63,7 +63,7 @@ export async function saveConfig({ app, frame, request, form, exposed, changes }
 const again = (fault: ProxyError, context: Pick<PageContext, "app" | "frame">, form: URLSearchParams) =>
   html(<Form context={context} form={form} fault={fault} />, fault.status);
 
-/** A secret that was typed is typed again: it is not sent back to the browser. */
+/** The form without new secrets, which are never sent back to the browser and have to be typed again. */
 function withoutSecrets(form: URLSearchParams): URLSearchParams {
   const shown = new URLSearchParams(form);
   const isMasked = (line: string) => line.trim() === "" || line.startsWith("…");
@@ -91,7 +91,7 @@ function Form({ context: { app, frame }, form, fault, saved = [], unchanged }: F
   return (
     <Page frame={frame} title="Config" current="/admin/config">
       <p class="lead">
-        Kept in <code>config.json</code>. A change is shown to you once more before it is made, and holds at once.
+        Saved in <code>config.json</code>. You can review changes before saving them. They apply immediately.
       </p>
       {saved.length > 0 && (
         <p class="note good" role="status">
@@ -100,21 +100,21 @@ function Form({ context: { app, frame }, form, fault, saved = [], unchanged }: F
       )}
       {unchanged && (
         <p class="note info" role="status">
-          Nothing was changed.
+          No changes to save.
         </p>
       )}
       {fault && (
         <div class="note bad" role="alert">
-          <strong>Nothing was changed.</strong> <Sentence of={fault.message} />
+          <strong>The changes were not saved.</strong> <Sentence of={fault.message} />
         </div>
       )}
       {fileFault && (
         <p class="note bad">
-          <strong>The file does not hold.</strong> {fileFault} What held before goes on.
+          <strong>The config file is not valid.</strong> {fileFault} The previous config stays in effect.
         </p>
       )}
       {waiting.length > 0 && (
-        <p class="note info">{waiting.join(", ")} was edited in the file and counts from the next start.</p>
+        <p class="note info">Restart dragoman to apply changes in the config file: {waiting.join(", ")}.</p>
       )}
       <form method="post" action="/admin/config" class="config" autocomplete="off">
         <FormTokenInput frame={frame} />
@@ -133,10 +133,10 @@ function Form({ context: { app, frame }, form, fault, saved = [], unchanged }: F
         ))}
         <div class="actions">
           <button type="submit" class="primary">
-            Show what changes
+            Review changes
           </button>
           <a href="/admin/config" class="button">
-            Start over
+            Discard changes
           </a>
         </div>
       </form>
@@ -144,13 +144,13 @@ function Form({ context: { app, frame }, form, fault, saved = [], unchanged }: F
   );
 }
 
-/** Only an order for the eye: what is named nowhere stands in the last group. */
+/** The groups of the form. Keys not named here are in the last group. */
 const groups: { title: string; names: string[] | "others" }[] = [
   { title: "Access", names: ["auth.apiKeys", "allowedHosts", "allowedOrigins"] },
   { title: "Routing", names: ["modelAliases", "accountAffinity", "freeModelRouting", "useResponsesApiWebSearch"] },
-  { title: "Other upstreams", names: ["providers"] },
-  { title: "History and log", names: ["retentionDays", "maxRows", "logLevel"] },
-  { title: "More", names: "others" },
+  { title: "Providers", names: ["providers"] },
+  { title: "History and logs", names: ["retentionDays", "maxRows", "logLevel"] },
+  { title: "Other", names: "others" },
 ];
 
 function fieldsOf(names: string[] | "others"): Field[] {

@@ -1,20 +1,20 @@
-/** Names with their values as lines of a form, `name = value`: what could be read otherwise stands in quotes, as in JSON. */
+/** Reads and writes lines of the form `name = value`. Ambiguous text is written as a JSON string. */
 
-/** Line breaks would end the line; other controls do not survive a form. */
+/** Line breaks would end the line, and forms do not preserve other control characters. */
 const breaks = /[\p{Cc}\p{Cs}\u2028\u2029]/u;
 
 const isPlain = (text: string) => text === text.trim() && !text.startsWith('"') && !breaks.test(text);
 
-/** One pair; `pairIn` reads it back as the same. */
+/** One line, which `pairIn` reads back as the same pair. */
 export function pairLine(name: string, value: string): string {
-  const said = name !== "" && isPlain(name) && !name.includes("=") ? name : JSON.stringify(name);
-  return `${said} = ${isPlain(value) ? value : JSON.stringify(value)}`;
+  const safeName = name !== "" && isPlain(name) && !name.includes("=") ? name : JSON.stringify(name);
+  return `${safeName} = ${isPlain(value) ? value : JSON.stringify(value)}`;
 }
 
 /** A name in quotes, or up to the first `=`; then its value. */
 const pair = /^\s*(?:("(?:[^"\\]|\\.)*")\s*|([^"=\s][^=]*))=\s*(.*?)\s*$/su;
 
-/** @returns Undefined for a line that is no pair. */
+/** @returns Undefined if the line is not a pair. */
 export function pairIn(line: string): { name: string; value: string } | undefined {
   const [, quoted, plain, rest = ""] = pair.exec(line) ?? [];
   const name = quoted === undefined ? plain?.trim() : unquoted(quoted);
@@ -24,9 +24,9 @@ export function pairIn(line: string): { name: string; value: string } | undefine
 
 function unquoted(text: string): string | undefined {
   try {
-    const said: unknown = JSON.parse(text);
-    return typeof said === "string" ? said : undefined;
+    const value: unknown = JSON.parse(text);
+    return typeof value === "string" ? value : undefined;
   } catch {
-    return undefined; // quotes that do not close
+    return undefined; // The quotes are not closed.
   }
 }

@@ -1,24 +1,24 @@
-/** Changes that were shown and wait for a yes. They stay here, so that no secret in them ever travels back to a browser. */
+/** Config changes that wait for confirmation. They stay on the server, so that no secret is sent back to the browser. */
 import { randomBytes } from "node:crypto";
 import type { Stored } from "../../../config/patch";
 
 export interface PendingChange {
   patch: Stored;
-  /** Of the config it was made for. */
+  /** Revision of the config that the change was made for. */
   revision: string;
-  /** The form as it was filled in. */
+  /** The submitted form. */
   form: URLSearchParams;
 }
 
 export interface PendingChanges {
-  /** @returns By what it is asked for again. */
+  /** @returns The ID of the pending change. */
   put(change: PendingChange): string;
   get(id: string | null): PendingChange | undefined;
   drop(id: string): void;
 }
 
 const waitMs = 30 * 60_000;
-/** The oldest is forgotten for a new one. */
+/** A new change beyond this limit replaces the oldest. */
 const max = 16;
 
 export function openPendingChanges(now: () => number): PendingChanges {

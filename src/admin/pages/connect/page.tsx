@@ -1,12 +1,12 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** How each client is pointed here, filled in with this address, and whether it was seen. */
+/** Setup instructions for each client, filled in with this address, and when the client was last seen. */
 import type { App } from "../../../app";
 import type { Client, Connection, Snippet } from "../../../clients/client";
 import { type ClientId, clientIds, clientOf, snippetsOf } from "../../../clients/index";
 import { type Choice, chooseModels, unknownModels } from "../../../clients/models";
 import type { Group } from "../../../history/history";
 import { type ModelItem, modelItems } from "../../api/models";
-import { Ago, plural, Value } from "../../ui/format";
+import { Ago, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
@@ -19,23 +19,25 @@ export function connectPage({ app, frame, url }: PageContext): StreamedPage {
     page: (
       <Page frame={frame} title="Connect" current="/admin/connect">
         <p class="lead">
-          Point a client at <code>{url.origin}</code>
+          Set the base URL of your client to <code>{url.origin}</code>
           {needsKey ? (
             <>
-              , with one of your {plural(app.clientKeys.length, "client key")} in the place of <code>{keyPlace}</code>.
+              {" "}
+              and replace <code>{keyPlaceholder}</code> with{" "}
+              {app.clientKeys.length === 1 ? "your client key" : "one of your client keys"}.
             </>
           ) : (
-            <>. No key is asked for on this machine; most clients want one all the same, so any word does.</>
+            <>. No API key is required. If your client asks for one, enter any text.</>
           )}
         </p>
         {slot}
       </Page>
     ),
-    parts: [() => cards(app, url.origin, needsKey ? keyPlace : undefined)],
+    parts: [() => cards(app, url.origin, needsKey ? keyPlaceholder : undefined)],
   };
 }
 
-const keyPlace = "YOUR_CLIENT_KEY";
+const keyPlaceholder = "YOUR_CLIENT_KEY";
 
 async function cards(app: App, url: string, key: string | undefined): Promise<Markup> {
   const now = app.now();
@@ -45,7 +47,7 @@ async function cards(app: App, url: string, key: string | undefined): Promise<Ma
     <>
       {!choice && (
         <p class="note info">
-          The model list cannot be had now, so <code>MODEL</code> stands in its place.
+          The model list is unavailable. Replace <code>MODEL</code> with the name of a model.
         </p>
       )}
       <div class="guides">
@@ -112,25 +114,25 @@ function Guide({ id, client, place, seen, now }: GuideProps): Markup {
         <h2 id={`guide-${id}`}>{name}</h2>
         {newest ? (
           <a class="badge good" href={requestsPath({ client_name: newest.key.client_name ?? null })}>
-            seen <Ago at={last} now={now} />
+            Last seen <Ago at={last} now={now} />
           </a>
         ) : (
-          <span class="badge idle">not seen yet</span>
+          <span class="badge idle">Not seen yet</span>
         )}
       </header>
       <p class="soft">
-        speaks {speaks}
+        API: {speaks}
         {newest && (
           <>
             {" "}
-            · last as <Value of={newest.key.client_name} max={30} />
+            · last seen as <Value of={newest.key.client_name} max={30} />
           </>
         )}
       </p>
       {client.file && (
         <p class="soft">
-          <code>dragoman connect {id} --write</code> puts this into its file and tries it; <code>--undo</code> takes it
-          back.
+          <code>dragoman connect {id} --write</code> writes this to the client’s settings file and tests it;{" "}
+          <code>--undo</code> reverts it.
         </p>
       )}
       {snippetsOf(client, place).map((snippet, at) => (
@@ -146,7 +148,7 @@ function Guide({ id, client, place, seen, now }: GuideProps): Markup {
   );
 }
 
-/** Characters; a longer one is opened by who wants it. */
+/** Characters. Longer snippets start collapsed. */
 const openBelow = 1500;
 
 const SnippetBlock = ({

@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** Whether all is well, and what a person needs to know when it is not. */
+/** Checks of the running server, and facts about the program and its history. */
 import { statSync } from "node:fs";
 import type { App } from "../../../app";
 import { describeInstance, type Meta } from "../../api/meta";
@@ -15,23 +15,23 @@ export function healthPage({ app, frame, url, exposed, caller }: PageContext): M
   const meta = describeInstance(app);
   const checks = checksOf(app, meta, exposed);
   const worst = checks.find(({ tone }) => tone === "bad") ?? checks.find(({ tone }) => tone === "warn");
-  const word = worst === undefined ? "well" : worst.tone === "bad" ? "not well" : "limited";
+
   return (
     <Page
       frame={frame}
       title="Health"
       current="/admin/health"
-      aside={<span class={`badge ${worst?.tone ?? "good"}`}>{word}</span>}
+      aside={<span class={`badge ${worst?.tone ?? "good"}`}>{toneNames[worst?.tone ?? "good"]}</span>}
     >
       <section class="card" aria-labelledby="checks">
         <h2 id="checks">Checks</h2>
         <ul class="checks">
-          {checks.map(({ tone, what, told }) => (
+          {checks.map(({ tone, name, message }) => (
             <li>
               <span class={`badge ${tone}`}>{toneNames[tone]}</span>
-              <strong>{what}</strong>
+              <strong>{name}</strong>
               <span>
-                <Sentence of={told} />
+                <Sentence of={message} />
               </span>
             </li>
           ))}
@@ -45,24 +45,24 @@ export function healthPage({ app, frame, url, exposed, caller }: PageContext): M
               {app.version}
               {app.demo && ", DEMO"}
             </Pair>
-            <Pair name="Runs on">
+            <Pair name="Runtime">
               Bun {Bun.version}, {process.platform} {process.arch}
             </Pair>
-            <Pair name="Process">{process.pid}</Pair>
+            <Pair name="Process ID">{process.pid}</Pair>
             <Pair name="Started">
               <Moment at={meta.started_at_ms} now={now} />{" "}
               <span class="soft">({duration(Math.max(0, now - meta.started_at_ms))})</span>
             </Pair>
             <Pair name="Memory">{size(process.memoryUsage.rss())}</Pair>
             <Pair name="Address">{url.origin}</Pair>
-            <Pair name="You came">
+            <Pair name="Your connection">
               {caller.local ? "from this machine" : `from ${caller.peer ?? "an unknown address"}`}
               {caller.forwardedBy && ", through a proxy"}
             </Pair>
-            <Pair name="Running now">
+            <Pair name="Running requests">
               <a href="/admin/requests?follow=1">{plural(meta.running_count, "request")}</a>
             </Pair>
-            <Pair name="Clock">{meta.time_zone}</Pair>
+            <Pair name="Time zone">{meta.time_zone}</Pair>
           </dl>
         </section>
         <section class="card" aria-labelledby="history">
@@ -78,14 +78,14 @@ export function healthPage({ app, frame, url, exposed, caller }: PageContext): M
               ) : (
                 <>
                   <a href={requestsPath()}>{formatCount(meta.row_count)}</a>{" "}
-                  <span class="soft">of {formatCount(meta.maxRows)} at most</span>
+                  <span class="soft">of at most {formatCount(meta.maxRows)}</span>
                 </>
               )}
             </Pair>
-            <Pair name="Oldest">
+            <Pair name="Oldest request">
               <Ago at={meta.oldest_row_at_ms} now={now} never="none" />
             </Pair>
-            <Pair name="Kept for">{plural(meta.retentionDays, "day")}</Pair>
+            <Pair name="Retention">{plural(meta.retentionDays, "day")}</Pair>
             <Pair name="Data folder">
               <code class="path">{app.environment.home}</code>
             </Pair>
@@ -96,16 +96,16 @@ export function healthPage({ app, frame, url, exposed, caller }: PageContext): M
         </section>
       </div>
       <section class="card" aria-labelledby="machines">
-        <h2 id="machines">For machines</h2>
+        <h2 id="machines">Endpoints for scripts</h2>
         <ul class="plain-list">
           <li>
-            <a href="/health">/health</a> <span class="soft">answers 200 as long as requests are taken</span>
+            <a href="/health">/health</a> <span class="soft">returns 200 while the server accepts requests</span>
           </li>
           <li>
-            <a href="/api/admin/meta">/api/admin/meta</a> <span class="soft">what stands here, as JSON</span>
+            <a href="/api/admin/meta">/api/admin/meta</a> <span class="soft">the data of this page, as JSON</span>
           </li>
           <li>
-            <a href="/usage">/usage</a> <span class="soft">what is left, for each account</span>
+            <a href="/usage">/usage</a> <span class="soft">the remaining quota of each account</span>
           </li>
         </ul>
       </section>
@@ -115,11 +115,11 @@ export function healthPage({ app, frame, url, exposed, caller }: PageContext): M
 
 interface Check {
   tone: "good" | "warn" | "bad" | "idle";
-  what: string;
-  told: string;
+  name: string;
+  message: string;
 }
 
-const toneNames = { good: "well", warn: "look", bad: "act", idle: "note" };
+const toneNames = { good: "OK", warn: "Warning", bad: "Failed", idle: "Note" };
 
 function checksOf(app: App, meta: Meta, exposed: boolean): Check[] {
   const { accounts, config, clientKeys, environment } = app;
@@ -128,35 +128,39 @@ function checksOf(app: App, meta: Meta, exposed: boolean): Check[] {
   const refused = app.unsupportedParams.all().length;
   return [
     accounts.length === 0
-      ? { tone: "bad", what: "Accounts", told: "None is signed in: run `dragoman auth`." }
+      ? { tone: "bad", name: "Accounts", message: "No account is signed in. Run `dragoman auth`." }
       : ready === 0
-        ? { tone: "bad", what: "Accounts", told: `None of ${accounts.length} can serve now.` }
+        ? { tone: "bad", name: "Accounts", message: `None of ${plural(accounts.length, "account")} is ready.` }
         : failed.length > 0
           ? {
               tone: "warn",
-              what: "Accounts",
-              told: `${ready} of ${accounts.length} can serve; ${failed.map(({ id }) => id).join(", ")} needs you.`,
+              name: "Accounts",
+              message: `${ready} of ${accounts.length} ready; failed: ${failed.map(({ id }) => id).join(", ")}.`,
             }
-          : { tone: "good", what: "Accounts", told: `${ready} of ${accounts.length} can serve.` },
+          : { tone: "good", name: "Accounts", message: `${ready} of ${accounts.length} ready.` },
     meta.history === "degraded"
-      ? { tone: "bad", what: "History", told: "Rows wait for the disk, or none are kept; requests go on." }
-      : { tone: "good", what: "History", told: "Every exchange is written." },
+      ? {
+          tone: "bad",
+          name: "History",
+          message: "Requests are served but cannot be recorded. Check that the disk is not full.",
+        }
+      : { tone: "good", name: "History", message: "Every request is recorded." },
     config.fault !== undefined
-      ? { tone: "bad", what: "Config", told: `${config.fault} What held before goes on.` }
+      ? { tone: "bad", name: "Config", message: `${config.fault} The previous config stays in effect.` }
       : config.waiting.length > 0
-        ? { tone: "warn", what: "Config", told: `${config.waiting.join(", ")} counts from the next start.` }
-        : { tone: "good", what: "Config", told: "The file reads, and holds." },
+        ? { tone: "warn", name: "Config", message: `Restart dragoman to apply: ${config.waiting.join(", ")}.` }
+        : { tone: "good", name: "Config", message: "The config file is valid." },
     accessCheck(exposed, clientKeys.length),
     environment.adminToken === undefined
-      ? { tone: "idle", what: "These pages", told: "Open to this machine only: no ADMIN_TOKEN is set." }
-      : { tone: "good", what: "These pages", told: "From other machines with the admin token." },
+      ? { tone: "idle", name: "Admin access", message: "This machine only: ADMIN_TOKEN is not set." }
+      : { tone: "good", name: "Admin access", message: "This machine, and other machines with the admin token." },
     refused > 0
       ? {
           tone: "idle",
-          what: "Refused fields",
-          told: `${plural(refused, "field")} left out for now; the models page says which.`,
+          name: "Unsupported fields",
+          message: `${plural(refused, "field")} currently removed from requests; see Models.`,
         }
-      : { tone: "good", what: "Refused fields", told: "None lately." },
+      : { tone: "good", name: "Unsupported fields", message: "None found recently." },
   ];
 }
 
@@ -164,24 +168,30 @@ function accessCheck(exposed: boolean, keys: number): Check {
   if (exposed && keys === 0)
     return {
       tone: "bad",
-      what: "Who may call",
-      told: "Anybody who reaches this machine: it listens beyond it, and no client key is set.",
+      name: "API access",
+      message:
+        "Anyone who can reach this machine can use your accounts: the server accepts connections from other machines, and no client key is set.",
     };
   if (exposed)
     return {
       tone: "good",
-      what: "Who may call",
-      told: `Other machines too, with one of ${plural(keys, "client key")}.`,
+      name: "API access",
+      message: `This machine and other machines, with one of ${plural(keys, "client key")}.`,
     };
-  if (keys === 0) return { tone: "good", what: "Who may call", told: "Any program on this machine, no web page." };
+  if (keys === 0)
+    return {
+      tone: "good",
+      name: "API access",
+      message: "Any program on this machine, without a key. Web pages are not allowed.",
+    };
   return {
     tone: "good",
-    what: "Who may call",
-    told: `Programs on this machine, with one of ${plural(keys, "client key")}.`,
+    name: "API access",
+    message: `Programs on this machine, with one of ${plural(keys, "client key")}.`,
   };
 }
 
-/** With what waits to be put into the file. */
+/** Includes the write-ahead log. */
 function sizeOf(path: string): string {
   const bytes = [path, `${path}-wal`].map((file) => statSync(file, { throwIfNoEntry: false })?.size ?? 0);
   const [file = 0, log = 0] = bytes;

@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** The live catalogue: what each model can do, what it costs, and who may use it. */
+/** The model catalogue: capabilities, limits, prices and the accounts that offer each model. */
 import { asProxyError } from "../../../errors";
 import { forgetField, type ModelItem, modelItems } from "../../api/models";
 import { compact, moment, plural, Sentence, shorten, significant, Unknown, Value } from "../../ui/format";
@@ -17,8 +17,7 @@ export function modelsPage({ app, frame }: PageContext): StreamedPage {
     page: (
       <Page frame={frame} title="Models" current="/admin/models">
         <p class="lead">
-          What your accounts are offered now, as the upstream lists it. Prices are AI credits for a million tokens; a
-          credit is one US cent.
+          The models available to your accounts. Prices are in AI credits per million tokens; one credit is one US cent.
         </p>
         {slot}
       </Page>
@@ -35,19 +34,19 @@ export function modelsPage({ app, frame }: PageContext): StreamedPage {
 
 const NoList = ({ error }: { error: unknown }) => (
   <section class="empty">
-    <h2>The list cannot be had</h2>
+    <h2>The model list is unavailable</h2>
     <p>
       <Sentence of={asProxyError(error).message} />
     </p>
     <p>
       <a class="button" href="/admin/accounts">
-        Look at the accounts
+        View accounts
       </a>
     </p>
   </section>
 );
 
-/** What a form of the page sent: the field is sent to the model again. */
+/** Handles the "Send again" form: the field is no longer removed from requests to the model. */
 export function forgetFromPage({ app, form }: PageContext): Response {
   forgetField(app, form.get("model") ?? "", form.get("field") ?? "");
   return redirect("/admin/models");
@@ -56,7 +55,7 @@ export function forgetFromPage({ app, form }: PageContext): Response {
 interface CatalogueProps {
   frame: Frame;
   models: ModelItem[];
-  /** How many there are. */
+  /** Number of accounts. */
   accounts: number;
   now: number;
 }
@@ -65,8 +64,8 @@ function Catalogue({ frame, models, accounts, now }: CatalogueProps): Markup {
   if (models.length === 0)
     return (
       <section class="empty">
-        <h2>No model is offered</h2>
-        <p>The upstream’s list is empty for your accounts.</p>
+        <h2>No models available</h2>
+        <p>The upstream lists no models for your accounts.</p>
       </section>
     );
   const vendors = Map.groupBy(models, ({ vendor }) => vendor);
@@ -74,15 +73,15 @@ function Catalogue({ frame, models, accounts, now }: CatalogueProps): Markup {
   return (
     <>
       <p class="soft">
-        {plural(models.length, "model")} of {plural(vendors.size, "maker")}
+        {plural(models.length, "model")} from {plural(vendors.size, "vendor")}
         {off.length > 0 && `, ${off.length} not enabled`}
       </p>
-      {[...vendors].map(([vendor, theirs]) => (
+      {[...vendors].map(([vendor, ofVendor]) => (
         <section class="vendor" aria-labelledby={`of-${vendor.replace(/\W+/g, "-")}`}>
           <h2 id={`of-${vendor.replace(/\W+/g, "-")}`}>
             <Value of={vendor} />
           </h2>
-          <ModelTable frame={frame} vendor={vendor} models={theirs} all={accounts} now={now} />
+          <ModelTable frame={frame} vendor={vendor} models={ofVendor} all={accounts} now={now} />
         </section>
       ))}
     </>
@@ -93,7 +92,7 @@ interface TableProps {
   frame: Frame;
   vendor: string;
   models: ModelItem[];
-  /** How many accounts there are. */
+  /** Number of accounts. */
   all: number;
   now: number;
 }
@@ -101,7 +100,9 @@ interface TableProps {
 const ModelTable = ({ frame, vendor, models, all, now }: TableProps) => (
   <table class="rows models">
     <caption class="hidden">Models of {vendor}</caption>
-    <Head columns={["Model", "Window, answer", "Endpoints", "Can", "Price", ...(all > 1 ? ["Accounts"] : [])]} />
+    <Head
+      columns={["Model", "Context, output", "Endpoints", "Capabilities", "Price", ...(all > 1 ? ["Accounts"] : [])]}
+    />
     <tbody>
       {models.map((model) => (
         <ModelRow frame={frame} model={model} all={all} now={now} />
@@ -115,7 +116,7 @@ function ModelRow({ frame, model, all, now }: Omit<TableProps, "vendor" | "model
   return (
     <tr class={[!model.enabled && "off"]}>
       <th scope="row">
-        <a href={requestsPath({ upstream_model: model.id })} title="Its requests">
+        <a href={requestsPath({ upstream_model: model.id })} title="Requests for this model">
           <code>{shorten(model.id, 80)}</code>
         </a>{" "}
         {model.preview && <span class="badge idle">preview</span>}
@@ -124,14 +125,16 @@ function ModelRow({ frame, model, all, now }: Omit<TableProps, "vendor" | "model
             <Value of={model.name} max={60} />
           </small>
         )}
-        {model.aliases.length > 0 && <small>also {model.aliases.map((alias) => shorten(alias, 40)).join(", ")}</small>}
+        {model.aliases.length > 0 && (
+          <small>aliases: {model.aliases.map((alias) => shorten(alias, 40)).join(", ")}</small>
+        )}
         {!model.enabled && <NotEnabled />}
-        <Refused frame={frame} model={model} now={now} />
+        <UnsupportedFields frame={frame} model={model} now={now} />
       </th>
-      <td data-label="Window, answer">
+      <td data-label="Context, output">
         {model.kind === "embeddings" ? (
           <>
-            <Limit of={limits.inputs} /> <span class="soft">texts a call</span>
+            <Limit of={limits.inputs} /> <span class="soft">texts per request</span>
           </>
         ) : (
           <>
@@ -144,10 +147,10 @@ function ModelRow({ frame, model, all, now }: Omit<TableProps, "vendor" | "model
       <td data-label="Endpoints">
         {endpoints.length === 0 ? <Unknown /> : endpoints.map((endpoint) => <code class="endpoint">{endpoint}</code>)}
       </td>
-      <td data-label="Can">
+      <td data-label="Capabilities">
         {abilities(model)}
         {supports.reasoning_efforts.length > 0 && (
-          <small>effort {shorten(supports.reasoning_efforts.join(", "), 80)}</small>
+          <small>effort: {shorten(supports.reasoning_efforts.join(", "), 80)}</small>
         )}
       </td>
       <td data-label="Price">
@@ -164,16 +167,16 @@ function ModelRow({ frame, model, all, now }: Omit<TableProps, "vendor" | "model
 
 const NotEnabled = () => (
   <small>
-    <span class="badge warn">not enabled</span> Accept its terms in{" "}
+    <span class="badge warn">not enabled</span> Enable it in{" "}
     <a href="https://github.com/settings/copilot/features" rel="noreferrer noopener">
-      GitHub’s settings
+      your GitHub settings
     </a>
     .
   </small>
 );
 
-/** Each with a button that sends it again. */
-const Refused = ({ frame, model, now }: { frame: Frame; model: ModelItem; now: number }) => (
+/** Fields the model rejected, each with a button that sends it again. */
+const UnsupportedFields = ({ frame, model, now }: { frame: Frame; model: ModelItem; now: number }) => (
   <>
     {model.refused_fields.map(({ field, until_ms }) => (
       <form method="post" action="/admin/models/forget" class="refused">
@@ -181,10 +184,10 @@ const Refused = ({ frame, model, now }: { frame: Frame; model: ModelItem; now: n
         <input type="hidden" name="model" value={model.id} />
         <input type="hidden" name="field" value={field} />
         <small>
-          refuses <code>{shorten(field, 80)}</code>, which is left out until {moment(until_ms, now)}
+          does not support <code>{shorten(field, 80)}</code>; removed from requests until {moment(until_ms, now)}
         </small>
-        <button type="submit" class="quiet" aria-label={`Forget that ${field.slice(0, 80)} is refused`}>
-          Forget
+        <button type="submit" class="quiet" aria-label={`Send ${field.slice(0, 80)} again`}>
+          Send again
         </button>
       </form>
     ))}
@@ -205,7 +208,7 @@ function abilities({ supports, limits, kind }: ModelItem): string {
   const can = [
     supports.tools && "tools",
     supports.vision && `images${limits.images === null ? "" : ` (${limits.images})`}`,
-    supports.structured_outputs && "schemas",
+    supports.structured_outputs && "structured output",
     (supports.adaptive_thinking || supports.thinking_budget) && "thinking",
   ].filter(Boolean);
   return can.length === 0 ? "text only" : can.join(", ");
@@ -230,9 +233,9 @@ function PriceOf({ model: { price } }: { model: ModelItem }): Markup {
       )}
       {units !== null &&
         (units === 0 ? (
-          !tokens && <span>no premium requests</span>
+          !tokens && <span>0 premium requests</span>
         ) : (
-          <span class={["num", tokens !== null && "also"]}>{significant(units)} premium a turn</span>
+          <span class={["num", tokens !== null && "also"]}>{significant(units)} premium per request</span>
         ))}
     </>
   );

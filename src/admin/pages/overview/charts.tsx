@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** The charts of the first page: what was used by day and model, by hour, and by client. */
+/** The charts of the overview: usage by day and model, requests by hour, usage by client. */
 import type { Group, Statistics, Totals } from "../../../history/history";
 import { type Column, StackedBars } from "../../ui/chart";
 import { dayMs, hourMs, isoDay, startOfDay, startOfHour } from "../../ui/days";
@@ -19,45 +19,45 @@ import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath } from "../../ui/links";
 import { Head } from "../../ui/lists";
 
-/** What a chart can show of its requests. */
+/** A metric that the chart by day can show. */
 interface Measure {
   label: string;
   of(totals: Totals): number | null;
-  tell(value: number): string;
+  format(value: number): string;
   unit: string;
 }
 
 export const chartMeasures: Record<string, Measure> = {
-  credits: { label: "AI credits", unit: "credits", of: ({ nano_credits }) => nano_credits, tell: formatCredits },
+  credits: { label: "AI credits", unit: "credits", of: ({ nano_credits }) => nano_credits, format: formatCredits },
   premium: {
     label: "Premium requests",
     unit: "premium requests",
     of: ({ premium_units }) => premium_units,
-    tell: significant,
+    format: significant,
   },
   tokens: {
     label: "Tokens",
     unit: "tokens",
     of: ({ input_tokens, output_tokens }) =>
       input_tokens === null && output_tokens === null ? null : (input_tokens ?? 0) + (output_tokens ?? 0),
-    tell: compact,
+    format: compact,
   },
-  requests: { label: "Requests", unit: "requests", of: ({ request_count }) => request_count, tell: compact },
+  requests: { label: "Requests", unit: "requests", of: ({ request_count }) => request_count, format: compact },
 };
 
-/** What was asked for, else the first that says something. */
-export function measureFor(asked: string | null, totals: Totals): string {
-  if (asked !== null && Object.hasOwn(chartMeasures, asked)) return asked;
+/** The requested metric, or else the first with a value above zero. */
+export function measureFor(requested: string | null, totals: Totals): string {
+  if (requested !== null && Object.hasOwn(chartMeasures, requested)) return requested;
   return Object.keys(chartMeasures).find((name) => (chartMeasures[name]!.of(totals) ?? 0) > 0) ?? "requests";
 }
 
-/** Models that have a colour of their own. */
+/** Further models are shown together as "other models". */
 const maxSeries = 6;
 
 interface ByDayProps {
   statistics: Statistics;
   measure: Measure;
-  /** When the first of the days began. */
+  /** Start of the first day. */
   first: number;
   days: number;
   now: number;
@@ -72,15 +72,15 @@ export function ByDay({ statistics, measure, first, days, now }: ByDayProps): Ma
   const left = ordered.slice(named.length);
   const series = [
     ...named.map(([model, sum]) => ({
-      name: model ?? "no model",
-      told: measure.tell(sum),
+      name: model ?? "No model",
+      text: measure.format(sum),
       href: requestsPath({ upstream_model: model, from_ms: first }),
     })),
     ...(left.length > 0
       ? [
           {
             name: plural(left.length, "other model"),
-            told: measure.tell(left.reduce((all, [, sum]) => all + sum, 0)),
+            text: measure.format(left.reduce((all, [, sum]) => all + sum, 0)),
             rest: true,
           },
         ]
@@ -107,7 +107,7 @@ export function ByDay({ statistics, measure, first, days, now }: ByDayProps): Ma
       minor: (days - 1 - at) % (step * 3) !== 0,
       href: requestsPath({ from_ms: from, to_ms: startOfDay(now, days - 2 - at) - 1 }),
       values,
-      told: `${measure.tell(sum)} ${measure.unit}${measure.unit === "requests" ? "" : `, ${plural(requests, "request")}`}`,
+      text: `${measure.format(sum)} ${measure.unit}${measure.unit === "requests" ? "" : `, ${plural(requests, "request")}`}`,
     };
   });
   return (
@@ -115,8 +115,8 @@ export function ByDay({ statistics, measure, first, days, now }: ByDayProps): Ma
       caption={`${measure.label} by day and model, last ${days} days`}
       series={series}
       columns={columns}
-      format={measure.tell}
-      unit="All"
+      format={measure.format}
+      unit="Total"
     />
   );
 }
@@ -134,23 +134,23 @@ export function ByHour({ statistics, now }: { statistics: Statistics; now: numbe
       short: (23 - at) % 6 === 0 ? clock(from) : "",
       href: requestsPath({ from_ms: from, to_ms: from + hourMs - 1 }),
       values: [good, errors],
-      told: `${good} succeeded, ${errors} failed`,
+      text: `${good} succeeded, ${errors} failed`,
     };
   });
   return (
     <StackedBars
       caption="Requests by hour, last 24 hours"
       series={[
-        { name: "succeeded", told: formatCount(all - failed), tone: "good" },
+        { name: "Succeeded", text: formatCount(all - failed), tone: "good" },
         {
-          name: "failed",
-          told: formatCount(failed),
+          name: "Failed",
+          text: formatCount(failed),
           tone: "bad",
           href: requestsPath({ has_error: true, from_ms: now - dayMs }),
         },
       ]}
       columns={columns}
-      unit="All"
+      unit="Total"
     />
   );
 }
@@ -160,7 +160,7 @@ export function Shares({ title, groups, all }: { title: string; groups: Group[];
     <>
       <h3>{title}</h3>
       {groups.length === 0 ? (
-        <p class="soft">None.</p>
+        <p class="soft">No requests.</p>
       ) : (
         <table class="shares">
           <caption class="hidden">{title}</caption>
@@ -185,7 +185,7 @@ export function Shares({ title, groups, all }: { title: string; groups: Group[];
       )}
       {groups.length > 7 && (
         <p class="soft">
-          and {plural(groups.length - 7, "more", "more")}, of {plural(all.request_count, "request")} in all
+          {plural(groups.length - 7, "more client")} not shown; {plural(all.request_count, "request")} in total
         </p>
       )}
     </>

@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** What is left, what was used, what failed: the first page, and the answer to "may I go on like this?". */
+/** The first page: alerts, remaining quota and usage. */
 import type { App } from "../../../app";
 import { type AccountItem, listAccounts } from "../../api/accounts";
 import { hourMs } from "../../ui/days";
@@ -19,15 +19,15 @@ export function overviewPage({ app, frame, url, exposed }: PageContext): Streame
       <Page frame={frame} title="Overview" current="/admin" aside={<RunningNow count={app.inFlight.count} />}>
         {app.demo && <DemoNote />}
         <section aria-labelledby="attention" class="attention">
-          <h2 id="attention">Needs your attention</h2>
+          <h2 id="attention">Needs attention</h2>
           {slot}
         </section>
-        <section aria-labelledby="left">
-          <h2 id="left">What is left</h2>
+        <section aria-labelledby="quota">
+          <h2 id="quota">Remaining quota</h2>
           {slot}
         </section>
-        <section aria-labelledby="used">
-          <h2 id="used">What was used</h2>
+        <section aria-labelledby="usage">
+          <h2 id="usage">Usage</h2>
           {slot}
         </section>
       </Page>
@@ -37,24 +37,24 @@ export function overviewPage({ app, frame, url, exposed }: PageContext): Streame
 }
 
 function partsOf(app: App, url: URL, exposed: boolean, now: number): StreamedPage["parts"] {
-  let asked: Promise<AccountItem[]> | undefined;
+  let pending: Promise<AccountItem[]> | undefined;
   const accounts = () => {
-    asked ??= listAccounts(app);
-    return asked;
+    pending ??= listAccounts(app);
+    return pending;
   };
   return [
     async () => {
       const recent = await app.history.totals({ from_ms: now - hourMs });
-      return <Attentions found={alertsOf(app, await accounts(), recent, exposed, now)} />;
+      return <Alerts alerts={alertsOf(app, await accounts(), recent, exposed, now)} />;
     },
-    async () => <Left accounts={await accounts()} now={now} />,
+    async () => <Quotas accounts={await accounts()} now={now} />,
     () => usageSection(app, url, now),
   ];
 }
 
 const RunningNow = ({ count: running }: { count: number }) =>
   running === 0 ? (
-    <span class="soft">nothing is running</span>
+    <span class="soft">no running requests</span>
   ) : (
     <a href="/admin/requests?follow=1" class="badge busy">
       {plural(running, "request")} running
@@ -63,25 +63,25 @@ const RunningNow = ({ count: running }: { count: number }) =>
 
 const DemoNote = () => (
   <p class="note info">
-    <strong>DEMO.</strong> A scripted upstream answers: the accounts, models and prices are made up, nothing is charged,
-    and nothing leaves this machine.
+    <strong>DEMO.</strong> Responses come from a simulated upstream on this machine. Accounts, models and prices are
+    fictional, nothing is charged, and no data leaves this machine.
   </p>
 );
 
-function Attentions({ found }: { found: Alert[] }): Markup {
-  if (found.length === 0) return <p class="calm">Nothing. Accounts, history and config are well.</p>;
+function Alerts({ alerts }: { alerts: Alert[] }): Markup {
+  if (alerts.length === 0) return <p class="calm">Nothing. Accounts, history and config are OK.</p>;
   return (
     <ul class="alerts">
-      {found.map(({ tone, what, todo, href }) => (
+      {alerts.map(({ tone, title, detail, href }) => (
         <li class={`note ${tone}`}>
-          <strong>{what}</strong> <Sentence of={todo} /> {href && <a href={href}>Look at it</a>}
+          <strong>{title}</strong> <Sentence of={detail} /> {href && <a href={href}>View details</a>}
         </li>
       ))}
     </ul>
   );
 }
 
-function Left({ accounts, now }: { accounts: AccountItem[]; now: number }): Markup {
+function Quotas({ accounts, now }: { accounts: AccountItem[]; now: number }): Markup {
   if (accounts.length === 0)
     return (
       <div class="empty">

@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** What was used, for the first page: sums of a day, a week and a month, and where they came from. */
+/** The usage section of the overview: totals of a day, a week and a month, charts by day and hour, usage by client. */
 import type { App } from "../../../app";
 import type { Filters, Totals } from "../../../history/history";
 import { dayMs, hourMs, startOfDay, startOfHour } from "../../ui/days";
@@ -20,7 +20,7 @@ import { requestsPath, withQuery } from "../../ui/links";
 import { Pair } from "../../ui/lists";
 import { ByDay, ByHour, chartMeasures, measureFor, Shares } from "./charts";
 
-/** The last 30 days at the most: sums, charts and shares. */
+/** Covers the last 30 days, or the retention period if that is shorter. */
 export async function usageSection(app: App, url: URL, now: number): Promise<Markup> {
   const { history } = app;
   const today = startOfDay(now);
@@ -49,14 +49,14 @@ export async function usageSection(app: App, url: URL, now: number): Promise<Mar
         <li>
           <Period
             name="Last 30 days"
-            note={kept < 30 ? `the history keeps ${plural(kept, "day")}` : undefined}
+            note={kept < 30 ? `the history keeps only ${plural(kept, "day")}` : undefined}
             totals={ofMonth}
             filters={{ from_ms: now - 30 * dayMs }}
           />
         </li>
       </ul>
       <div class="card wide">
-        <nav class="tabs" aria-label="What the chart shows">
+        <nav class="tabs" aria-label="Chart metric">
           <ul>
             {Object.entries(chartMeasures).map(([name, { label }]) => (
               <li>
@@ -74,7 +74,7 @@ export async function usageSection(app: App, url: URL, now: number): Promise<Mar
           <ByHour statistics={byHour} now={now} />
         </div>
         <div class="card">
-          <Shares title="Clients, last 7 days" groups={byClient.groups} all={byClient.totals} />
+          <Shares title="Usage by client, last 7 days" groups={byClient.groups} all={byClient.totals} />
         </div>
       </div>
     </>
@@ -83,8 +83,8 @@ export async function usageSection(app: App, url: URL, now: number): Promise<Mar
 
 const NothingUsed = () => (
   <div class="empty">
-    <h3>Nothing yet</h3>
-    <p>Once a client has asked for something, its use and its cost add up here.</p>
+    <h3>No usage yet</h3>
+    <p>Usage and cost appear here after a client sends its first request.</p>
     <p>
       <a class="button primary" href="/admin/connect">
         Connect a client
@@ -130,25 +130,25 @@ function Period({
           )}
         </Pair>
         <Pair name="AI credits">
-          <Sum totals={totals} of="nano_credits" tell={formatCredits} href={href} />
+          <Sum totals={totals} of="nano_credits" format={formatCredits} href={href} />
           {totals.nano_credits !== null && totals.nano_credits > 0 && (
             <span class="aside soft">{dollars(totals.nano_credits)}</span>
           )}
         </Pair>
         <Pair name="Premium requests">
-          <Sum totals={totals} of="premium_units" tell={formatUnits} href={href} />
+          <Sum totals={totals} of="premium_units" format={formatUnits} href={href} />
         </Pair>
         <Pair name="Tokens in">
-          <Sum totals={totals} of="input_tokens" tell={compact} href={href} />
+          <Sum totals={totals} of="input_tokens" format={compact} href={href} />
           {totals.cached_share !== null && <span class="aside soft">{percent(totals.cached_share)} cached</span>}
         </Pair>
         <Pair name="Tokens out">
-          <Sum totals={totals} of="output_tokens" tell={compact} href={href} />
+          <Sum totals={totals} of="output_tokens" format={compact} href={href} />
         </Pair>
-        <Pair name="First byte">
-          <Sum totals={totals} of="p50_first_byte_ms" tell={duration} href={href} />
+        <Pair name="Time to first byte">
+          <Sum totals={totals} of="p50_first_byte_ms" format={duration} href={href} />
           {totals.p95_first_byte_ms !== null && (
-            <span class="aside soft">95 % within {duration(totals.p95_first_byte_ms)}</span>
+            <span class="aside soft">95% within {duration(totals.p95_first_byte_ms)}</span>
           )}
         </Pair>
       </dl>
@@ -156,13 +156,13 @@ function Period({
   );
 }
 
-/** Nothing was used where nothing was asked; else what nobody knows is unknown. */
-function Sum({ totals, of, tell, href }: SumProps): Markup {
+/** A dash if there were no requests; "unknown" if the upstream reported no value. */
+function Sum({ totals, of, format, href }: SumProps): Markup {
   if (totals.request_count === 0) return <span class="soft">–</span>;
   const value = totals[of];
   return (
     <a class="figure" href={href}>
-      {value === null ? <Unknown /> : <span class="num">{tell(value)}</span>}
+      {value === null ? <Unknown /> : <span class="num">{format(value)}</span>}
     </a>
   );
 }
@@ -170,6 +170,6 @@ function Sum({ totals, of, tell, href }: SumProps): Markup {
 interface SumProps {
   totals: Totals;
   of: "nano_credits" | "premium_units" | "input_tokens" | "output_tokens" | "p50_first_byte_ms";
-  tell: (value: number) => string;
+  format: (value: number) => string;
   href: string;
 }

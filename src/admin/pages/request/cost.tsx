@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** What one exchange used and cost, as the upstream says, beside what the list price of its model comes to. */
+/** The usage and cost of one request as the upstream reported them, beside the cost by the list price of its model. */
 import type { App } from "../../../app";
 import { type ModelItem, modelItems } from "../../api/models";
 import type { ShownEntry } from "../../api/requests";
@@ -7,7 +7,7 @@ import { Count, dollars, formatCount, formatCredits, formatUnits, significant, U
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Head } from "../../ui/lists";
 
-/** The model of this id, if it is soon known. The catalogue is asked of the upstream now and then: a page does not wait for that. */
+/** The model with this ID. Undefined if the catalogue takes longer than a second: a page does not wait for the upstream. */
 export async function modelWithin(app: App, id: string | null): Promise<ModelItem | undefined> {
   if (id === null) return undefined;
   let timer: Timer | undefined;
@@ -40,8 +40,8 @@ export function RequestCost({ item, model }: { item: ShownEntry; model: ModelIte
       tokens: input_tokens === null ? null : Math.max(0, input_tokens - cached - written),
       rate: rate?.input,
     },
-    { name: "Input from the cache", tokens: cached_tokens, rate: rate?.cached_input },
-    { name: "Input written to the cache", tokens: cache_write_tokens, rate: rate?.cache_write },
+    { name: "Cached input", tokens: cached_tokens, rate: rate?.cached_input },
+    { name: "Cache writes", tokens: cache_write_tokens, rate: rate?.cache_write },
     { name: "Output", tokens: output_tokens, rate: rate?.output },
   ].map((line) => ({ ...line, rate: line.rate === undefined ? undefined : line.rate * million }));
   const sum = lines.reduce((total, { tokens, rate }) => total + ((tokens ?? 0) * (rate ?? 0)) / 1e6, 0);
@@ -55,25 +55,25 @@ export function RequestCost({ item, model }: { item: ShownEntry; model: ModelIte
     <>
       <table class="bill">
         <caption class="hidden">Tokens and what they cost</caption>
-        <Head columns={["Tokens"]} numbers={["Number", ...(rate ? ["Credits per 1M", "Credits"] : [])]} />
+        <Head columns={["Tokens"]} numbers={["Count", ...(rate ? ["Credits per 1M tokens", "Credits"] : [])]} />
         <tbody>
-          {lines.map(({ name, tokens, rate: each }) => (
+          {lines.map(({ name, tokens, rate: perMillion }) => (
             <tr>
               <th scope="row">{name}</th>
               <td class="right">
                 <Count of={tokens} />
               </td>
-              {each !== undefined && (
+              {perMillion !== undefined && (
                 <>
-                  <td class="right num">{significant(each)}</td>
-                  <td class="right num">{tokens === null ? <Unknown /> : significant((tokens * each) / 1e6)}</td>
+                  <td class="right num">{significant(perMillion)}</td>
+                  <td class="right num">{tokens === null ? <Unknown /> : significant((tokens * perMillion) / 1e6)}</td>
                 </>
               )}
             </tr>
           ))}
           {item.reasoning_tokens !== null && (
             <tr>
-              <th scope="row">of the output, reasoning</th>
+              <th scope="row">Reasoning, part of the output</th>
               <td class="right">
                 <Count of={item.reasoning_tokens} />
               </td>
@@ -84,7 +84,7 @@ export function RequestCost({ item, model }: { item: ShownEntry; model: ModelIte
         <tfoot>
           <tr>
             <th scope="row" colspan={rate ? 3 : 1}>
-              AI credits {nano_credits !== null && <span class="soft">about {dollars(nano_credits)}</span>}
+              AI credits {nano_credits !== null && <span class="soft">≈ {dollars(nano_credits)}</span>}
             </th>
             <td class="right num">{nano_credits === null ? <Unknown /> : formatCredits(nano_credits)}</td>
           </tr>
@@ -99,20 +99,20 @@ export function RequestCost({ item, model }: { item: ShownEntry; model: ModelIte
       {model && !rate && (
         <p class="soft">
           {nano_credits === null
-            ? "The upstream lists no price by tokens for this model."
-            : "The credits are what the upstream said with its answer; it lists no price by tokens for this model."}
+            ? "The upstream lists no token price for this model."
+            : "The upstream reported these credits with its response. It lists no token price for this model."}
         </p>
       )}
-      {long && <p class="soft">Priced as a long prompt: it has more than {formatCount(long.above)} tokens.</p>}
+      {long && (
+        <p class="soft">Billed at the long-context rate: the prompt has more than {formatCount(long.above)} tokens.</p>
+      )}
       {differs && (
         <p class="soft">
-          The upstream’s own figure stands; by today’s list price it would be {formatCredits(computed)} credits.
+          The total is what the upstream reported. At today’s list price it would be {formatCredits(computed)} credits.
         </p>
       )}
-      {item.tokens_estimated && <p class="soft">The tokens are an estimate: the upstream did not count them.</p>}
-      {!model && item.upstream_model !== null && (
-        <p class="soft">The price of this model is not known now, so there is no sum to compare with.</p>
-      )}
+      {item.tokens_estimated && <p class="soft">Token counts are estimates: the upstream did not report them.</p>}
+      {!model && item.upstream_model !== null && <p class="soft">The price of this model is currently unavailable.</p>}
     </>
   );
 }

@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** One exchange: its way from the client to an upstream and back, what was changed, and what it cost. */
+/** One request: its timeline, usage, cost, the changes made to it, and its identifiers. */
 import { ProxyError } from "../../../errors";
 import { findRequest, type ShownEntry, type ShownRunning } from "../../api/requests";
 import { clock, Duration, day, duration, formatCount, Moment, Sentence, Value } from "../../ui/format";
@@ -11,7 +11,7 @@ import { type PageContext, redirect } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { Status } from "../requests/rows";
 import { modelWithin, RequestCost } from "./cost";
-import { fixupInWords } from "./fixups";
+import { describeFixup } from "./fixups";
 import { Timeline } from "./timeline";
 
 export function requestPage({ app, frame, params }: PageContext): Markup | StreamedPage {
@@ -19,7 +19,7 @@ export function requestPage({ app, frame, params }: PageContext): Markup | Strea
   if (!found)
     throw new ProxyError(
       "not_found",
-      "No request with this id is remembered: it may be older than the history goes back, or was never one of ours.",
+      "No request with this ID is in the history. It may have been deleted after the retention period, or the ID may be wrong.",
     );
   if (found.running) return <RunningPage item={found.item} frame={frame} now={app.now()} />;
   const { item } = found;
@@ -43,18 +43,18 @@ export function requestPage({ app, frame, params }: PageContext): Markup | Strea
               <Value of={item.error_type} />
             </h2>
             <p>
-              <Sentence of={item.error_message ?? "No reason was given."} />
+              <Sentence of={item.error_message ?? "The upstream gave no reason."} />
             </p>
           </section>
         )}
         <div class="columns">
-          <section class="card" aria-labelledby="way">
-            <h2 id="way">Its way</h2>
+          <section class="card" aria-labelledby="timeline">
+            <h2 id="timeline">Timeline</h2>
             <Timeline item={item} />
           </section>
           <div>
-            <section class="card" aria-labelledby="cost">
-              <h2 id="cost">What it used</h2>
+            <section class="card" aria-labelledby="usage">
+              <h2 id="usage">Usage and cost</h2>
               {slot}
             </section>
             <Changes fixups={item.fixups} dropped={item.dropped} />
@@ -70,16 +70,16 @@ export function requestPage({ app, frame, params }: PageContext): Markup | Strea
 export function cancelFromPage({ app, params }: PageContext): Response {
   const id = params.id ?? "";
   if (!app.inFlight.cancel(id))
-    throw new ProxyError("not_found", "No request with this id is running: it may have just ended.");
+    throw new ProxyError("not_found", "No running request has this ID. It may have just finished.");
   return redirect(requestPath(id));
 }
 
 function Changes({ fixups, dropped }: { fixups: string[]; dropped: string[] }): Markup {
   return (
     <section class="card" aria-labelledby="changes">
-      <h2 id="changes">What was changed on the way</h2>
+      <h2 id="changes">Changes made</h2>
       {fixups.length === 0 && dropped.length === 0 && (
-        <p class="soft">Nothing: the request and its answer went through as they were.</p>
+        <p class="soft">None. The request and the response were passed through unchanged.</p>
       )}
       {fixups.length > 0 && (
         <dl class="fixups">
@@ -88,14 +88,14 @@ function Changes({ fixups, dropped }: { fixups: string[]; dropped: string[] }): 
               <dt>
                 <code>{name.slice(0, 80)}</code>
               </dt>
-              <dd>{fixupInWords(name) ?? "An edit of this name; there are no more words for it."}</dd>
+              <dd>{describeFixup(name) ?? "No description is available for this change."}</dd>
             </div>
           ))}
         </dl>
       )}
       {dropped.length > 0 && (
         <>
-          <h3>Left out or changed, as the upstream cannot take it</h3>
+          <h3>Removed or changed because the upstream does not support it</h3>
           <ul class="plain-list">
             {dropped.map((name) => (
               <li>
@@ -113,15 +113,15 @@ function Ids({ item, now }: { item: ShownEntry; now: number }): Markup {
   const around = 5 * 60_000;
   return (
     <section class="card" aria-labelledby="ids">
-      <h2 id="ids">To tell others, and to find more</h2>
+      <h2 id="ids">Identifiers</h2>
       <dl class="pairs">
-        <Pair name="Request id">
+        <Pair name="Request ID">
           <code id="request-id">{item.request_id}</code>{" "}
           <button type="button" class="quiet" data-copy="request-id" hidden>
             Copy
           </button>
         </Pair>
-        <Pair name="Row">{item.id === undefined ? "not written yet" : formatCount(item.id)}</Pair>
+        <Pair name="History row">{item.id === undefined ? "not written yet" : formatCount(item.id)}</Pair>
         <Pair name="Started">
           {day(item.started_at_ms, now)}, {clock(item.started_at_ms, true)}
         </Pair>
@@ -129,18 +129,18 @@ function Ids({ item, now }: { item: ShownEntry; now: number }): Markup {
       <ul class="plain-list">
         <li>
           <a href={requestsPath({ from_ms: item.started_at_ms - around, to_ms: item.started_at_ms + around })}>
-            What else happened five minutes before and after
+            Requests within five minutes of this one
           </a>
         </li>
         <li>
-          <a href={requestsPath({ upstream_model: item.upstream_model })}>All requests of this model</a>
+          <a href={requestsPath({ upstream_model: item.upstream_model })}>All requests for this model</a>
         </li>
         <li>
-          <a href={requestsPath({ client_name: item.client_name })}>All requests of this client</a>
+          <a href={requestsPath({ client_name: item.client_name })}>All requests from this client</a>
         </li>
         {item.error_type !== null && (
           <li>
-            <a href={requestsPath({ has_error: true })}>All that failed</a>
+            <a href={requestsPath({ has_error: true })}>All failed requests</a>
           </li>
         )}
       </ul>
@@ -156,9 +156,9 @@ function RunningPage({ item, frame, now }: { item: ShownRunning; frame: Frame; n
       </noscript>
       <div id="live" data-follow="/admin/requests/live">
         <section class="card">
-          <h2>It is running</h2>
+          <h2>In progress</h2>
           <dl class="pairs">
-            <Pair name="For">
+            <Pair name="Duration">
               <Duration of={Math.max(0, now - item.started_at_ms)} />
             </Pair>
             <Pair name="Client">
@@ -174,7 +174,7 @@ function RunningPage({ item, frame, now }: { item: ShownRunning; frame: Frame; n
           </dl>
           <form method="post" action={`${requestPath(item.request_id)}/cancel`}>
             <FormTokenInput frame={frame} />
-            <button type="submit">Cancel it</button>
+            <button type="submit">Cancel request</button>
           </form>
         </section>
       </div>

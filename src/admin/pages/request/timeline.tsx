@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** The way of one exchange, step by step: from the client to an upstream and back. */
+/** The timeline of one request: received, routed, each attempt, first byte, end. */
 
 import type { Attempt, ShownEntry } from "../../api/requests";
 import { Stretch } from "../../ui/chart";
@@ -13,14 +13,14 @@ interface Step {
   from?: number;
   to?: number;
   tone?: string;
-  told: Child;
+  text: Child;
 }
 
 export function Timeline({ item }: { item: ShownEntry }): Markup {
   const whole = Math.max(item.duration_ms, 1);
   return (
     <ol class="timeline">
-      {stepsOf(item).map(({ name, from = 0, to = from, at, tone, told }) => (
+      {stepsOf(item).map(({ name, from = 0, to = from, at, tone, text }) => (
         <li class={tone}>
           <div class="step">
             <strong>{name}</strong>
@@ -29,7 +29,7 @@ export function Timeline({ item }: { item: ShownEntry }): Markup {
             )}
           </div>
           {to > from && <Stretch from={from} to={to} whole={whole} tone={tone} />}
-          <div class="told">{told}</div>
+          <div class="text">{text}</div>
         </li>
       ))}
     </ol>
@@ -42,14 +42,14 @@ function stepsOf(item: ShownEntry): Step[] {
     {
       name: "Received",
       at: 0,
-      told: (
+      text: (
         <>
-          <Value of={item.client_name} /> asked for <Value of={item.client_model} /> at{" "}
-          <code>{item.path.slice(0, 200)}</code>, {item.stream ? "as a stream" : "as one answer"}.
+          <Value of={item.client_name} /> requested <Value of={item.client_model} /> at{" "}
+          <code>{item.path.slice(0, 200)}</code>, {item.stream ? "as a stream" : "without streaming"}.
         </>
       ),
     },
-    { name: "Routed", told: <Routing item={item} /> },
+    { name: "Routed", text: <Routing item={item} /> },
     ...attemptsOf(item.attempts),
     ...(first === null
       ? []
@@ -60,7 +60,7 @@ function stepsOf(item: ShownEntry): Step[] {
             from: first,
             to: whole,
             tone: "flow",
-            told: `The answer took ${duration(Math.max(0, whole - first))}.`,
+            text: `The rest of the response took ${duration(Math.max(0, whole - first))}.`,
           },
         ]),
     {
@@ -68,17 +68,17 @@ function stepsOf(item: ShownEntry): Step[] {
       at: whole,
       from: whole,
       tone: item.error_type === null ? "good" : "bad",
-      told: (
+      text: (
         <>
           <Status item={item} />
-          {item.error_type === null && item.stop_reason === null && " The upstream gave no reason for its end."}
+          {item.error_type === null && item.stop_reason === null && " The upstream gave no stop reason."}
         </>
       ),
     },
   ];
 }
 
-/** Each begins where the one before it ended; what lies between them is not known. */
+/** Each attempt starts where the one before it ended: the pauses between attempts are not recorded. */
 function attemptsOf(attempts: Attempt[]): Step[] {
   let from = 0;
   return attempts.map(({ account, status, error, ms }, at) => {
@@ -88,9 +88,9 @@ function attemptsOf(attempts: Attempt[]): Step[] {
       from,
       to: from + ms,
       tone: status !== undefined && status < 400 && error === undefined ? "good" : "bad",
-      told: (
+      text: (
         <>
-          {account === null ? "the provider" : <Value of={account} />} answered{" "}
+          {account === null ? "The provider" : <Value of={account} />} answered{" "}
           {status ?? <Value of={error ?? "nothing"} />}
           {status !== undefined && error !== undefined && (
             <>
@@ -109,19 +109,19 @@ function attemptsOf(attempts: Attempt[]): Step[] {
 
 function Routing({ item }: { item: ShownEntry }): Markup {
   const { client_dialect, upstream_dialect, upstream_endpoint, upstream_model, initiator, initiator_reason } = item;
-  if (upstream_endpoint === null) return <>Nowhere: it ended before an upstream was chosen.</>;
+  if (upstream_endpoint === null) return <>The request ended before an upstream was chosen.</>;
   const translated = upstream_dialect !== null && upstream_dialect !== client_dialect;
   return (
     <>
       To <code>{upstream_endpoint}</code>, model <Value of={upstream_model} />;{" "}
       {translated
-        ? `translated from ${client_dialect} to ${upstream_dialect}, as the model does not speak ${client_dialect}`
-        : "passed through in the client’s own dialect"}
+        ? `translated from ${client_dialect} to ${upstream_dialect}, because the model does not support ${client_dialect}`
+        : "passed through without translation"}
       .
       {initiator !== null && (
         <>
           {" "}
-          Counted as <Value of={initiator} />: <Value of={initiator_reason ?? "no reason was kept"} max={120} />.
+          Counted as <Value of={initiator} />: <Value of={initiator_reason ?? "no reason was recorded"} max={120} />.
         </>
       )}
     </>

@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** The bar of filters above the requests. */
+/** The filters above the list of requests. */
 import type { Filters } from "../../../history/history";
 import type { NameColumn } from "../../../history/page";
 import { spellName } from "../../api/query";
@@ -35,13 +35,13 @@ export function FilterBar({
         <div class="fields">
           <Choice
             name="period"
-            label="When"
+            label="Time range"
             chosen={url.searchParams.get("period")}
             options={[["", "Any time"], ...Object.entries(periods).map(([key, [, name]]) => [key, name] as const)]}
           />
-          <Text name="upstream_model" label="Model" filters={filters} known={namesIn(list, "upstream_model")} />
-          <Text name="client_name" label="Client" filters={filters} known={namesIn(list, "client_name")} />
-          <Text name="account_id" label="Account" filters={filters} known={accounts} />
+          <Text name="upstream_model" label="Model" filters={filters} suggestions={namesIn(list, "upstream_model")} />
+          <Text name="client_name" label="Client" filters={filters} suggestions={namesIn(list, "client_name")} />
+          <Text name="account_id" label="Account" filters={filters} suggestions={accounts} />
           <Choice
             name="has_error"
             label="Result"
@@ -59,23 +59,28 @@ export function FilterBar({
         <details open={more.some((name) => filters[name] !== undefined)}>
           <summary>More filters</summary>
           <div class="fields">
-            <Text name="client_model" label="Model asked for" filters={filters} known={namesIn(list, "client_model")} />
-            <Text name="path" label="Path" filters={filters} known={clientPaths} />
+            <Text
+              name="client_model"
+              label="Requested model"
+              filters={filters}
+              suggestions={namesIn(list, "client_model")}
+            />
+            <Text name="path" label="Path" filters={filters} suggestions={clientPaths} />
             <Text
               name="upstream_endpoint"
               label="Upstream endpoint"
               filters={filters}
-              known={namesIn(list, "upstream_endpoint")}
+              suggestions={namesIn(list, "upstream_endpoint")}
             />
-            <Text name="initiator" label="Counted as" filters={filters} known={["user", "agent"]} />
+            <Text name="initiator" label="Initiator" filters={filters} suggestions={["user", "agent"]} />
             <Choice
               name="stream"
               label="Streamed"
               chosen={filters.stream === undefined ? "" : String(Number(filters.stream))}
               options={[
-                ["", "Either"],
+                ["", "Any"],
                 ["1", "Streamed"],
-                ["0", "Full"],
+                ["0", "Not streamed"],
               ]}
             />
             <label class="field">
@@ -84,9 +89,9 @@ export function FilterBar({
             </label>
             <Choice
               name="status_class"
-              label="Kind of status"
+              label="Status class"
               chosen={filters.status_class === undefined ? "" : `${filters.status_class}xx`}
-              options={["", "2xx", "3xx", "4xx", "5xx"].map((each) => [each, each || "Any"] as const)}
+              options={["", "2xx", "3xx", "4xx", "5xx"].map((status) => [status, status || "Any"] as const)}
             />
             <Time name="from" label="From" value={url.searchParams.get("period") ? undefined : filters.from_ms} />
             <Time name="to" label="Until" value={filters.to_ms} />
@@ -94,17 +99,17 @@ export function FilterBar({
               name="limit"
               label="Rows"
               chosen={String(view.limit)}
-              options={["25", "50", "100", "200"].map((each) => [each, each] as const)}
+              options={["25", "50", "100", "200"].map((limit) => [limit, limit] as const)}
             />
           </div>
           <p class="soft">
-            <code>(none)</code> in a field finds what has no such name.
+            Enter <code>(none)</code> to find requests without a value in that field.
           </p>
         </details>
         {view.follows && <input type="hidden" name="follow" value="1" />}
       </form>
       {chips.length > 0 && (
-        <ul class="chips" aria-label="Filters in use">
+        <ul class="chips" aria-label="Active filters">
           {chips.map(({ name, value, without }) => (
             <li>
               <a href={without} aria-label={`Remove the filter ${name}: ${value}`}>
@@ -117,7 +122,7 @@ export function FilterBar({
           ))}
           <li>
             <a href="/admin/requests" class="all">
-              Show all
+              Clear all
             </a>
           </li>
         </ul>
@@ -135,12 +140,12 @@ function Text({
   name,
   label,
   filters,
-  known,
+  suggestions,
 }: {
   name: NameColumn;
   label: string;
   filters: Filters;
-  known: string[];
+  suggestions: string[];
 }): Markup {
   const value = filters[name];
   return (
@@ -155,15 +160,15 @@ function Text({
         spellcheck="false"
       />
       <datalist id={`known-${name}`}>
-        {known.filter(isPlain).map((each) => (
-          <option value={spellName(each)} />
+        {suggestions.filter(isPlain).map((name) => (
+          <option value={spellName(name)} />
         ))}
       </datalist>
     </label>
   );
 }
 
-/** Worth offering: what can be read and typed. */
+/** Only text that can be read and typed is suggested. */
 const isPlain = (text: string) => shorten(text, 80) === text;
 
 interface ChoiceProps {
@@ -177,9 +182,9 @@ const Choice = ({ name, label, chosen, options }: ChoiceProps) => (
   <label class="field">
     <span>{label}</span>
     <select name={name}>
-      {options.map(([value, words]) => (
+      {options.map(([value, text]) => (
         <option value={value} selected={value === (chosen ?? "")}>
-          {words}
+          {text}
         </option>
       ))}
     </select>
@@ -193,7 +198,7 @@ const Time = ({ name, label, value }: { name: string; label: string; value: numb
   </label>
 );
 
-/** By this machine's clock, as the field takes it. */
+/** In this machine's time zone, as a `datetime-local` field expects it. */
 function asLocal(time: number | undefined): string | undefined {
   if (time === undefined || time > 8.64e15) return undefined;
   const date = new Date(time - new Date(time).getTimezoneOffset() * 60_000);

@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** The history: what was asked, narrowed to what matters now, with what it comes to, and as it happens. */
+/** The list of requests: filters, running requests, history and totals, refreshed live on demand. */
 import type { Filters } from "../../../history/history";
 import { answerExport, answerLive } from "../../api/handlers";
 import { queries, readQuery } from "../../api/query";
@@ -12,18 +12,18 @@ import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { FilterBar } from "./filters";
 import { Pager, RequestRows, RunningRows } from "./rows";
 import { TotalsLine } from "./totals";
-import { asAsked, type RequestsView } from "./view";
+import { type RequestsView, withTimes } from "./view";
 
 export const exportFromPage = ({ app, request, url }: PageContext) =>
-  answerExport(app, new Request(asAsked(url, app.now()).toString(), { headers: request.headers }));
+  answerExport(app, new Request(withTimes(url, app.now()).toString(), { headers: request.headers }));
 
 export const streamRequests = ({ app, request, caller, session }: PageContext) =>
   answerLive(app, request, caller, session);
 
 export function requestsPage({ app, frame, url }: PageContext): StreamedPage {
   const now = app.now();
-  const asked = asAsked(url, now);
-  const { limit, cursor_id, ...filters } = readQuery(asked.toString(), queries.requests);
+  const query = withTimes(url, now);
+  const { limit, cursor_id, ...filters } = readQuery(query.toString(), queries.requests);
   const list = listRequests(app, filters, limit, cursor_id);
   const running = cursor_id === undefined ? app.inFlight.running().map(showRunning).filter(passes(filters)) : [];
   const follows = url.searchParams.get("follow") === "1" && cursor_id === undefined;
@@ -45,19 +45,19 @@ export function requestsPage({ app, frame, url }: PageContext): StreamedPage {
         <div id="live" data-follow={follows ? "/admin/requests/live" : undefined} class="list">
           <RunningRows running={running} frame={frame} now={now} />
           <RequestRows list={list} view={view} nothingYet={list.items.length === 0 && app.history.count() === 0} />
-          <section class="totals" aria-label="What these requests come to">
+          <section class="totals" aria-label="Totals">
             {slot}
           </section>
         </div>
         <Pager list={list} view={view} />
-        <p class="hidden" id="told" role="status"></p>
+        <p class="hidden" id="live-status" role="status"></p>
       </Page>
     ),
     parts: [async () => <TotalsLine totals={await app.history.totals(filters)} />],
   };
 }
 
-/** Whether one that runs is among what is asked; what is not known yet does not rule it out. */
+/** Whether a running request matches the filters. A field without a value yet does not rule it out. */
 const passes =
   ({ status, status_class, has_error, stream, from_ms, to_ms, ...names }: Filters) =>
   (running: ShownRunning): boolean =>
@@ -75,7 +75,7 @@ function Follow({ view }: { view: RequestsView }): Markup {
   );
   return view.follows ? (
     <a class="button on" href={withQuery("/admin/requests", query)}>
-      <span class="pulse" aria-hidden="true"></span> Following · stop
+      <span class="pulse" aria-hidden="true"></span> Live · stop
     </a>
   ) : (
     <a class="button" href={withQuery("/admin/requests", { ...query, follow: "1" })}>

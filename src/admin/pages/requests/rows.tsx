@@ -1,19 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** The requests themselves, one to a row, and what runs now before what has ended. */
+/** The rows of the requests page: running requests first, then those in the history. */
 
 import type { ShownEntry, ShownPage, ShownRunning } from "../../api/requests";
-import {
-  Duration,
-  formatCount,
-  formatCredits,
-  formatUnits,
-  Moment,
-  percent,
-  plural,
-  Tokens,
-  Unknown,
-  Value,
-} from "../../ui/format";
+import { Duration, formatCredits, formatUnits, Moment, percent, plural, Tokens, Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame } from "../../ui/layout";
 import { requestPath, requestsPath, withQuery } from "../../ui/links";
@@ -25,22 +14,22 @@ export function RunningRows({ running, frame, now }: { running: ShownRunning[]; 
     <section class="running" aria-label="Running now" hidden={running.length === 0}>
       <h2>{plural(running.length, "request")} running</h2>
       <ul>
-        {running.map((each) => (
+        {running.map((request) => (
           <li>
-            <a href={requestPath(each.request_id)}>
-              <Value of={each.upstream_model ?? each.client_model} />
+            <a href={requestPath(request.request_id)}>
+              <Value of={request.upstream_model ?? request.client_model} />
             </a>
             <span class="soft">
-              <Value of={each.client_name} max={30} /> ·{" "}
-              {each.first_byte_ms === null ? "waiting for the first byte" : "answering"} ·{" "}
-              <Duration of={Math.max(0, now - each.started_at_ms)} />
+              <Value of={request.client_name} max={30} /> ·{" "}
+              {request.first_byte_ms === null ? "waiting for the first byte" : "responding"} ·{" "}
+              <Duration of={Math.max(0, now - request.started_at_ms)} />
             </span>
-            <form method="post" action={`${requestPath(each.request_id)}/cancel`}>
+            <form method="post" action={`${requestPath(request.request_id)}/cancel`}>
               <FormTokenInput frame={frame} />
               <button
                 type="submit"
                 class="quiet"
-                aria-label={`Cancel the request for ${each.client_model ?? "a model"}`}
+                aria-label={`Cancel the request for ${request.client_model ?? "a model"}`}
               >
                 Cancel
               </button>
@@ -64,7 +53,7 @@ export function RequestRows({
   if (list.items.length === 0) return <Nothing view={view} nothingYet={nothingYet} />;
   return (
     <table class="rows">
-      <caption class="hidden">Requests, the newest first</caption>
+      <caption class="hidden">Requests, newest first</caption>
       <Head
         columns={["Time", "Model", "Client", "Account", "Result"]}
         numbers={["Tokens", "Cost", "First byte, total"]}
@@ -87,13 +76,13 @@ function RequestRow({ item, now }: { item: ShownEntry; now: number }): Markup {
         <a href={requestPath(item.request_id)}>
           <Moment at={item.started_at_ms} now={now} seconds={true} />
         </a>
-        <small>{wayOf(item)}</small>
+        <small>{dialectsOf(item)}</small>
       </th>
       <td class="c-model">
         <Value of={upstream_model ?? client_model} max={40} />
         {upstream_model !== null && client_model !== upstream_model && (
           <small>
-            asked for <Value of={client_model} max={40} />
+            requested as <Value of={client_model} max={40} />
           </small>
         )}
         {notes.length > 0 && <small>{notes.join(" · ")}</small>}
@@ -141,8 +130,8 @@ function TokensOf({ item: { input_tokens, output_tokens, cached_tokens } }: { it
   );
 }
 
-/** How it went through: `messages`, or `messages → chat`. */
-function wayOf({ client_dialect, upstream_dialect }: ShownEntry): string {
+/** The dialects used: `messages`, or `messages → chat` if translated. */
+function dialectsOf({ client_dialect, upstream_dialect }: ShownEntry): string {
   return upstream_dialect === null || upstream_dialect === client_dialect
     ? client_dialect
     : `${client_dialect} → ${upstream_dialect}`;
@@ -151,13 +140,13 @@ function wayOf({ client_dialect, upstream_dialect }: ShownEntry): string {
 function notesOf({ attempts, fixups, dropped, tokens_estimated }: ShownEntry): string[] {
   return [
     attempts.length > 1 ? plural(attempts.length, "attempt") : "",
-    fixups.length > 0 ? plural(fixups.length, "mend") : "",
-    dropped.length > 0 ? `${formatCount(dropped.length)} left out` : "",
-    tokens_estimated ? "tokens estimated" : "",
+    fixups.length > 0 ? plural(fixups.length, "change") : "",
+    dropped.length > 0 ? plural(dropped.length, "unsupported field") : "",
+    tokens_estimated ? "estimated tokens" : "",
   ].filter(Boolean);
 }
 
-/** How an exchange ended, in a colour and in words. */
+/** The result of a request: its HTTP status and its stop reason or error. */
 export function Status({ item }: { item: ShownEntry }): Markup {
   const tone = item.error_type === null ? "good" : item.error_type === "client_closed" ? "idle" : "bad";
   return (
@@ -174,20 +163,20 @@ export function Status({ item }: { item: ShownEntry }): Markup {
   );
 }
 
-/** Credits and premium units side by side: they are never added together. */
+/** AI credits and premium requests side by side: they are different units and never added. */
 function Cost({
   of: { nano_credits, premium_units },
 }: {
   of: Pick<ShownEntry, "nano_credits" | "premium_units">;
 }): Markup {
   if (nano_credits === null && premium_units === null) return <span class="unknown">unknown</span>;
-  const told = [
+  const amounts = [
     nano_credits === null ? "" : `${formatCredits(nano_credits)} cr`,
     premium_units === null || (premium_units === 0 && nano_credits !== null) ? "" : `${formatUnits(premium_units)} pr`,
   ].filter(Boolean);
   return (
     <span class="num" title="cr: AI credits, pr: premium requests">
-      {told.join(" + ")}
+      {amounts.join(" + ")}
     </span>
   );
 }
@@ -196,8 +185,8 @@ function Nothing({ view, nothingYet }: { view: RequestsView; nothingYet: boolean
   if (nothingYet)
     return (
       <section class="empty">
-        <h2>No request yet</h2>
-        <p>As soon as a client asks for something, it is listed here: what it was, where it went, and what it cost.</p>
+        <h2>No requests yet</h2>
+        <p>Requests appear here as soon as a client sends one, with their model, account, result and cost.</p>
         <p>
           <a class="button primary" href="/admin/connect">
             Connect a client
@@ -208,10 +197,8 @@ function Nothing({ view, nothingYet }: { view: RequestsView; nothingYet: boolean
   const filtered = chipsOf(view).length > 0;
   return (
     <section class="empty">
-      <h2>{view.paged ? "No older requests" : "Nothing matches"}</h2>
-      <p>
-        {filtered ? "No request that is remembered passes all of these filters." : "There is nothing further back."}
-      </p>
+      <h2>{view.paged ? "No older requests" : "No matching requests"}</h2>
+      <p>{filtered ? "No request in the history matches all of these filters." : "This is the end of the history."}</p>
       <p>
         <a class="button" href="/admin/requests">
           Show all requests
@@ -233,7 +220,7 @@ export function Pager({ list, view }: { list: ShownPage; view: RequestsView }): 
   if (list.items.length === 0) return false;
   return (
     <div class="pager">
-      <nav aria-label="Pages of the list">
+      <nav aria-label="Pagination">
         {view.paged && (
           <a class="button" href={query({})} rel="first">
             Newest
@@ -246,7 +233,7 @@ export function Pager({ list, view }: { list: ShownPage; view: RequestsView }): 
         )}
       </nav>
       <p class="soft">
-        All that match, as{" "}
+        Export all matching requests as{" "}
         <a href={exported("csv")} download="">
           CSV
         </a>{" "}
@@ -259,6 +246,6 @@ export function Pager({ list, view }: { list: ShownPage; view: RequestsView }): 
   );
 }
 
-/** The login alone where it says everything: one of github.com's that is saved. */
+/** Only the login for a saved github.com account; otherwise the whole account key. */
 const nameOf = ({ account_id, account_key }: Pick<ShownEntry, "account_id" | "account_key">): string | null =>
   account_key === null || account_key === `github.com/${account_id?.toLowerCase()}` ? account_id : account_key;

@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** What all requests of the same filters come to. */
+/** Totals of all requests that match the filters. */
 import type { Totals } from "../../../history/history";
 import { Count, Credits, compact, Duration, duration, formatCount, Premium, percent, Tokens } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -15,11 +15,11 @@ export function TotalsLine({ totals }: { totals: Totals }): Markup {
       </Pair>
       <Pair name="AI credits">
         <Credits of={totals.nano_credits} />
-        <Unsaid of={totals.unknown.nano_credits} all={totals.request_count} />
+        <UnknownCount of={totals.unknown.nano_credits} all={totals.request_count} />
       </Pair>
       <Pair name="Premium requests">
         <Premium of={totals.premium_units} />
-        <Unsaid of={totals.unknown.premium_units} all={totals.request_count} />
+        <UnknownCount of={totals.unknown.premium_units} all={totals.request_count} />
       </Pair>
       <Pair name="Tokens in">
         <Tokens of={totals.input_tokens} />
@@ -28,14 +28,14 @@ export function TotalsLine({ totals }: { totals: Totals }): Markup {
       <Pair name="Tokens out">
         <Tokens of={totals.output_tokens} />
       </Pair>
-      <Pair name="First byte, median">
+      <Pair name="Median time to first byte">
         {totals.request_count === 0 ? <span class="soft">–</span> : <Duration of={totals.p50_first_byte_ms} />}
-        {totals.p95_first_byte_ms !== null && <small>95 % within {duration(totals.p95_first_byte_ms)}</small>}
+        {totals.p95_first_byte_ms !== null && <small>95% within {duration(totals.p95_first_byte_ms)}</small>}
       </Pair>
     </dl>
   );
 }
 
-/** A sum is of what is known: how many of the requests do not tell. */
-const Unsaid = ({ of, all }: { of: number; all: number }): Markup | false =>
-  of > 0 && of < all && <small>unknown for {compact(of)}</small>;
+/** How many requests are missing from a sum because the upstream reported no value for them. */
+const UnknownCount = ({ of, all }: { of: number; all: number }): Markup | false =>
+  of > 0 && of < all && <small>unknown for {compact(of)} requests</small>;

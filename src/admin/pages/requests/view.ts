@@ -1,4 +1,4 @@
-/** What is asked of the history, as the address of the page says it. */
+/** What the requests page shows, read from its URL. */
 
 import type { Filters } from "../../../history/history";
 import type { NameColumn } from "../../../history/page";
@@ -11,13 +11,13 @@ export interface RequestsView {
   filters: Filters;
   limit: number;
   follows: boolean;
-  /** These are not the newest. */
+  /** Whether this is a later page of the list, not the newest rows. */
   paged: boolean;
   now: number;
   url: URL;
 }
 
-/** What a person may choose instead of two times. */
+/** Periods to choose instead of a start and an end. */
 export const periods: Record<string, [ms: number, name: string]> = {
   "15m": [15 * 60_000, "Last 15 minutes"],
   "1h": [hourMs, "Last hour"],
@@ -26,10 +26,10 @@ export const periods: Record<string, [ms: number, name: string]> = {
   "30d": [30 * dayMs, "Last 30 days"],
 };
 
-/** The address as the API would have it: a form says times as people do. */
-export function asAsked(url: URL, now: number): URL {
-  const asked = new URL(url);
-  const query = asked.searchParams;
+/** The URL with `period`, `from` and `to` of the form turned into the API's `from_ms` and `to_ms`. */
+export function withTimes(url: URL, now: number): URL {
+  const converted = new URL(url);
+  const query = converted.searchParams;
   const [ms] = entryOf(periods, query.get("period") ?? "") ?? [];
   if (ms !== undefined && !query.get("from_ms")) query.set("from_ms", String(now - ms));
   for (const [name, target, seconds] of [
@@ -39,10 +39,10 @@ export function asAsked(url: URL, now: number): URL {
     const time = localTime(query.get(name));
     if (time !== undefined && !query.get(target)) query.set(target, String(time + seconds));
   }
-  return asked;
+  return converted;
 }
 
-/** `2026-11-21T14:05`, by this machine's clock. */
+/** `2026-11-21T14:05`, in this machine's time zone. */
 function localTime(text: string | null): number | undefined {
   if (text === null || !/^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(text)) return undefined;
   const time = new Date(text).getTime();
@@ -53,14 +53,14 @@ const chipNames: Record<NameColumn, string> = {
   account_id: "Account",
   account_key: "Account",
   upstream_model: "Model",
-  client_model: "Asked for",
+  client_model: "Requested model",
   client_name: "Client",
   upstream_endpoint: "Endpoint",
   path: "Path",
-  initiator: "Counted as",
+  initiator: "Initiator",
 };
 
-/** Each filter in use, and the address without it. */
+/** Each active filter, and the URL without it. */
 export function chipsOf({ filters, url, now }: RequestsView): { name: string; value: string; without: string }[] {
   const chips: { name: string; value: string; without: string }[] = [];
   const add = (name: string, value: string, ...params: string[]) => {

@@ -1,4 +1,4 @@
-/* The pages work without this. With it: lists follow what happens, texts are copied, filters apply as they are chosen. */
+/* Optional: live updates, copy buttons, and filters that apply when chosen. The pages work without it. */
 
 for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = false;
@@ -9,7 +9,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
       await navigator.clipboard.writeText(text);
       button.textContent = "Copied";
     } catch {
-      // Not over plain http from another machine: the text is selected instead.
+      // Browsers deny clipboard access over plain http from another machine: select the text instead.
       getSelection().selectAllChildren(document.getElementById(button.dataset.copy));
       button.textContent = "Selected";
     }
@@ -20,7 +20,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
 }
 
 for (const form of document.querySelectorAll("form[data-auto]")) {
-  // Fields that say nothing need not stand in the address.
+  // Empty fields are left out of the URL.
   form.addEventListener("formdata", ({ formData }) => {
     for (const [name, value] of [...formData])
       if (value === "" || (name === "limit" && value === "50")) formData.delete(name);
@@ -34,36 +34,36 @@ const live = document.getElementById("live");
 if (live?.dataset.follow) follow(live);
 
 function follow(live) {
-  const told = document.getElementById("told");
-  let ended = 0;
-  let waits = false;
+  const status = document.getElementById("live-status");
+  let finished = 0;
+  let scheduled = false;
   const source = new EventSource(live.dataset.follow);
   const soon = () => {
-    if (waits) return;
-    waits = true;
+    if (scheduled) return;
+    scheduled = true;
     setTimeout(async () => {
       await refresh(live);
-      waits = false;
+      scheduled = false;
     }, 500);
   };
   source.addEventListener("snapshot", soon);
   source.addEventListener("running", soon);
   source.addEventListener("finished", () => {
-    ended += 1;
-    if (told) told.textContent = ended === 1 ? "1 request has ended" : `${ended} requests have ended`;
+    finished += 1;
+    if (status) status.textContent = finished === 1 ? "1 request has finished" : `${finished} requests have finished`;
     soon();
   });
   addEventListener("pagehide", () => source.close());
 }
 
-/** The same page once more, of which only the followed part is taken over, unless somebody is in it just now. */
+/** Loads the page again and replaces only the live part. Keeps the focus. */
 async function refresh(live) {
   if (document.hidden) return;
   const response = await fetch(location.href, { headers: { accept: "text/html" } });
   if (!response.ok) return;
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const fresh = page.getElementById("live");
-  // One that was running has ended: it has another page now.
+  // A request that was running has finished and has a different page now.
   if (!fresh) return location.reload();
   const focused = document.activeElement;
   const again = live.contains(focused) ? focused.getAttribute("href") : null;

@@ -1,4 +1,4 @@
-/** HTML's elements and their attributes as @elysiajs/html has them from Kita: types only, so its plugin is never loaded. */
+/** The HTML elements and attributes of @elysiajs/html, which are Kita's. Types only: the plugin itself is never loaded. */
 import type {} from "@elysiajs/html";
 
 export type Elements = JSX.IntrinsicElements;

@@ -1,11 +1,11 @@
 /**
- * JSX as text, made on the server. Every child and every attribute value is escaped, unless it is markup that was made
- * here: nothing has to be remembered where a page is written. The elements' types and the escaping are Kita's.
+ * Renders JSX to HTML on the server. Every child and every attribute value is escaped, unless it is {@link Markup}. The
+ * types of the elements and the escaping are from Kita.
  */
 import { escapeHtml } from "@kitajs/html";
 import type { Elements } from "./elements";
 
-/** Markup that needs no more escaping. */
+/** HTML that is already escaped. */
 export class Markup {
   constructor(readonly html: string) {}
 
@@ -22,13 +22,13 @@ export namespace JSX {
   export interface ElementChildrenAttribute {
     children: unknown;
   }
-  /** No inline styles: the pages forbid them. `attrs` would be written as it is. */
+  /** No `style`, which the content security policy forbids, and no `attrs`, which would not be escaped. */
   export type IntrinsicElements = {
     [Tag in keyof Elements]: Omit<Elements[Tag], "children" | "safe" | "style" | "attrs" | "of"> & { children?: Child };
   };
 }
 
-/** A component may have nothing to show. */
+/** A component may render nothing. */
 type Made = Markup | false | undefined;
 
 type Props = Record<string, unknown> & { children?: Child };
@@ -50,7 +50,7 @@ function textOf(child: Child): string {
   return Array.isArray(child) ? child.map(textOf).join("") : escapeHtml(String(child));
 }
 
-/** @throws Error for names and addresses that no page of ours has: they would have come from outside. */
+/** @throws Error for attribute names and URLs that the pages never use: they would come from untrusted input. */
 function attribute([name, value]: [string, unknown]): string {
   if (value === null || value === undefined || value === false) return "";
   if (!/^[a-zA-Z][\w:.-]*$/.test(name) || /^on|^style$|^srcdoc$/i.test(name)) throw new Error(`no attribute: ${name}`);
@@ -61,7 +61,7 @@ function attribute([name, value]: [string, unknown]): string {
   return ` ${name}="${escapeHtml(text)}"`;
 }
 
-/** A path here, a place on the page, or a page of the web; never a scheme that runs something. */
+/** A local path, a query, a fragment or an https URL; never a scheme that runs code. */
 const isOurs = (address: string) => /^(?:\/(?!\/)|[?#]|https:\/\/)/.test(address);
 
 const voidTags = new Set("area base br col embed hr img input link meta source track wbr".split(" "));
