@@ -1,9 +1,9 @@
 /** Who serves next: premium requests spend accounts in registration order, free ones take turns unless the owner says otherwise. */
 import { ProxyError, retryHeaders } from "../errors";
+import { zonedTime } from "../format";
 import type { Account, AccountState } from "./account";
 import { goesOn } from "./status";
 import { suspensionError } from "./suspension";
-import { timeInWords } from "./time-in-words";
 
 /** What a request asks of the account that serves it. */
 export interface Need {
@@ -124,7 +124,7 @@ function whenAgain(accounts: Known[], resting: Known[], now: number): ProxyError
   const hint = goesOn(first, false) ? "Models that cost no quota may still work." : "";
   const seconds = Math.max(1, Math.ceil((until - now) / 1000));
   const sentence =
-    `No account can serve this before ${timeInWords(until, now)}. ${reasonsOf(accounts, now)} ${hint}`.trim();
+    `No account can serve this before ${zonedTime(until, now)}. ${reasonsOf(accounts, now)} ${hint}`.trim();
   return new ProxyError(kind, sentence, {
     code,
     headers: retryHeaders(seconds),
@@ -140,7 +140,7 @@ function reasonsOf(accounts: Known[], now: number): string {
   return accounts
     .map(({ id, state: { name, until, reason } }) => {
       const told = reason?.replace(/\.$/, "") ?? name;
-      return `${id}: ${told}${name === "failed" || until === undefined ? "" : ` (until ${timeInWords(until, now)})`}.`;
+      return `${id}: ${told}${name === "failed" || until === undefined ? "" : ` (until ${zonedTime(until, now)})`}.`;
     })
     .join(" ");
 }

@@ -1,7 +1,7 @@
 /** Quota and state as a person reads them: the same words wherever the command line shows them. */
 import { isCounted } from "../accounts/quota";
-import { timeInWords } from "../accounts/time-in-words";
 import type { UsageItem } from "../api/usage";
+import { zonedTime } from "../format";
 import { printable } from "../logger";
 import { table } from "./table";
 
@@ -46,10 +46,10 @@ export function remainingInWords(usage: UsageItem, now = Date.now()): string {
 }
 
 export const resetInWords = ({ reset_at }: UsageItem, now = Date.now()): string =>
-  reset_at === null ? "unknown" : timeInWords(Date.parse(reset_at), now);
+  reset_at === null ? "unknown" : zonedTime(Date.parse(reset_at), now);
 
 function stateOf({ state, until }: UsageItem, now = Date.now()): string {
-  return until === null ? state : `${state} until ${timeInWords(Date.parse(until), now)}`;
+  return until === null ? state : `${state} until ${zonedTime(Date.parse(until), now)}`;
 }
 
 function whyOf({ state, reason, quota_error }: UsageItem): string[] {

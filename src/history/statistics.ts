@@ -1,4 +1,6 @@
 /** Totals of many requests, and of groups of them. An unknown number is null, and is counted. */
+
+import { clock, isoDay, utcOffset } from "../format";
 import { type Aggregate, openAggregate, type Totals } from "./aggregate";
 import type { ColumnBlock, ColumnCache } from "./column-cache";
 import { type Filters, type NameColumn, nameColumns } from "./page";
@@ -169,7 +171,7 @@ const timeOf = {
   day(date: Date) {
     const [year, month, day] = [date.getFullYear(), date.getMonth(), date.getDate()];
     return {
-      label: dayOf(date),
+      label: isoDay(date.getTime()),
       from: new Date(year, month, day).getTime(),
       to: new Date(year, month, day + 1).getTime() - 1,
     };
@@ -187,13 +189,8 @@ const timeOf = {
 
 /** Includes the offset from UTC, because an hour occurs twice when summer time ends. */
 function hourOf(date: Date): string {
-  const ahead = -date.getTimezoneOffset();
-  const zone = `${ahead < 0 ? "-" : "+"}${two(Math.abs(ahead) / 60)}:${two(Math.abs(ahead) % 60)}`;
-  return `${dayOf(date)}T${two(date.getHours())}:00${zone}`;
+  return `${isoDay(date.getTime())}T${clock(date.getTime()).slice(0, 2)}:00${utcOffset(date)}`;
 }
-
-const dayOf = (date: Date) => `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-const two = (number: number) => String(Math.floor(number)).padStart(2, "0");
 
 const keyOf = (values: Value[]) => Object.fromEntries(values.map(({ dimension, label }) => [dimension, label]));
 

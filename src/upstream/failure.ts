@@ -1,8 +1,8 @@
 /** What an upstream's error answer means: whose fault it is, what helps, and how to say it to a person. */
 
 import type { AccountState } from "../accounts/account";
-import { timeInWords } from "../accounts/time-in-words";
 import { type ErrorKind, ProxyError, retryHeaders } from "../errors";
+import { zonedTime } from "../format";
 import { isObject, parseJson } from "../json";
 import { daySeconds, type FailureRow, rowOf, statusOf } from "./failure-rows";
 import { patternOf, refusedParam } from "./unsupported-params";
@@ -54,7 +54,7 @@ function judge(status: number, headers: Headers, told: Words, now: number): Fail
   const why = (end: string) => row?.sentence?.replace("{until}", end);
   const error = new ProxyError(
     row?.kind ?? kindOf(status),
-    together(spoken, why(until === undefined ? "" : ` until ${timeInWords(until, now)}`), row?.hint),
+    together(spoken, why(until === undefined ? "" : ` until ${zonedTime(until, now)}`), row?.hint),
     {
       status: row?.answer ?? status,
       code: row?.says ?? (told.code || undefined),

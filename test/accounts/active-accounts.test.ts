@@ -4,7 +4,7 @@ import type { SavedAccount } from "../../src/accounts/account-store";
 import { openActiveAccounts } from "../../src/accounts/active-accounts";
 import { hostsFor } from "../../src/accounts/hosts";
 import { openPool } from "../../src/accounts/pool";
-import { timeInWords } from "../../src/accounts/time-in-words";
+import { zonedTime } from "../../src/format";
 import { handClock, keptLog, minute, second } from "./bench";
 
 const person = (login: string, addedAt: number, githubToken = `ghu_token_of_${login}`): SavedAccount => ({
@@ -99,7 +99,7 @@ describe("who waits for what", () => {
     expect(pool.candidates({ premium: true, model: "sonnet" }).length).toBe(1);
     expect(pool.candidates({ premium: true, model: "opus" })).toEqual([]);
     expect(pool.whyNone({ premium: true, model: "opus" }).message).toContain(
-      `octo: Too much of it (until ${timeInWords(clock.now() + minute, clock.now())}).`,
+      `octo: Too much of it (until ${zonedTime(clock.now() + minute, clock.now())}).`,
     );
     clock.pass(minute);
     expect(pool.candidates({ premium: true, model: "opus" }).length).toBe(1);
@@ -132,7 +132,7 @@ test("moments are told by this machine's clock, with its zone: seconds when soon
   const now = Date.parse("2026-11-21T10:00:00Z");
   const told = (zone: string, moment: string) => {
     process.env.TZ = zone;
-    return timeInWords(Date.parse(moment), now);
+    return zonedTime(Date.parse(moment), now);
   };
   try {
     expect(told("UTC", "2026-11-21T10:00:20Z")).toBe("10:00:20 UTC");

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Account, openAccount } from "../../src/accounts/account";
 import { openPool } from "../../src/accounts/pool";
-import { timeInWords } from "../../src/accounts/time-in-words";
+import { zonedTime } from "../../src/format";
 import { quotas } from "../../src/upstream/demo/accounts";
 import { type Demo, startDemo } from "../../src/upstream/demo/demo";
 import { exchangePath, handClock, hostsOf, keptLog, minute, savedFrom, second } from "./bench";
@@ -114,7 +114,7 @@ describe("why nobody can serve", () => {
     work.mark({ name: "exhausted", until: first, reason: "You have no quota." });
     plus.mark({ name: "failed", reason: "Its sign-in was revoked." });
     const error = pool.whyNone();
-    const at = (time: number) => timeInWords(time, clock.now());
+    const at = (time: number) => zonedTime(time, clock.now());
     expect([error.kind, error.status]).toEqual(["quota", 429]);
     expect(error.details.headers).toEqual({
       "retry-after": String((first - clock.now()) / second),
@@ -134,7 +134,7 @@ describe("why nobody can serve", () => {
     const error = pool.whyNone();
     expect([error.kind, error.status]).toEqual(["rate_limit", 429]);
     expect(error.details.headers).toEqual({ "retry-after": "20" });
-    expect(error.message).toContain(`before ${timeInWords(clock.now() + 20 * second, clock.now())}`);
+    expect(error.message).toContain(`before ${zonedTime(clock.now() + 20 * second, clock.now())}`);
   });
 
   test("A6, T11: GitHub is down for all: 503 with retry-after, and the next request after it is served", async () => {

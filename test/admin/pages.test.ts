@@ -8,16 +8,7 @@ import type { AccountItem } from "../../src/admin/api/accounts";
 import { forecastOf } from "../../src/admin/pages/forecast";
 import { describeFixup } from "../../src/admin/pages/request/fixups";
 import { niceTop } from "../../src/admin/ui/chart";
-import {
-  compact,
-  dollars,
-  duration,
-  formatCredits,
-  percent,
-  shorten,
-  significant,
-  span,
-} from "../../src/admin/ui/format";
+import { compact, dollars, duration, formatCredits, percent, shorten, significant, span } from "../../src/format";
 import type { Entry } from "../../src/history/history";
 import { handler } from "../../src/server";
 import { run } from "../support/command";

@@ -1,9 +1,9 @@
 /** The alerts of the overview: errors, warnings and notes. */
 import type { App } from "../../app";
+import { day, formatCount, moment, plural, span } from "../../format";
 import type { Totals } from "../../history/history";
 import type { AccountItem } from "../api/accounts";
 import { hourMs } from "../ui/days";
-import { day, formatCount, moment, plural, span } from "../ui/format";
 import { requestsPath } from "../ui/links";
 import { forecastOf } from "./forecast";
 

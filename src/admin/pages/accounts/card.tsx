@@ -1,10 +1,11 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** A card about an account: state, remaining quota, reset and forecast. */
 import { isCounted } from "../../../accounts/quota";
+import { day, formatCount, moment, percent, significant, span } from "../../../format";
 import { entryOf } from "../../../json";
 import type { AccountItem } from "../../api/accounts";
 import { Meter } from "../../ui/chart";
-import { Ago, day, formatCount, moment, percent, Sentence, significant, span, Value } from "../../ui/format";
+import { Ago, Sentence, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath } from "../../ui/links";
 import { Pair } from "../../ui/lists";

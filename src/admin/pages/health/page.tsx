@@ -2,8 +2,9 @@
 /** Checks of the running server, and facts about the program and its history. */
 import { statSync } from "node:fs";
 import type { App } from "../../../app";
+import { duration, formatCount, plural, size } from "../../../format";
 import { describeInstance, type Meta } from "../../api/meta";
-import { Ago, duration, formatCount, Moment, plural, Sentence, size } from "../../ui/format";
+import { Ago, Moment, Sentence } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
@@ -182,7 +183,7 @@ function accessCheck(exposed: boolean, keys: number): Check {
     return {
       tone: "good",
       name: "API access",
-      message: "Any program on this machine, without a key. Web pages are not allowed.",
+      message: "Any program on this machine, without a key. Web pages must be listed in `allowedOrigins`.",
     };
   return {
     tone: "good",

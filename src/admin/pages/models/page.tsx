@@ -1,8 +1,9 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The model catalogue: capabilities, limits, prices and the accounts that offer each model. */
 import { asProxyError } from "../../../errors";
+import { compact, moment, plural, shorten, significant } from "../../../format";
 import { forgetField, type ModelItem, modelItems } from "../../api/models";
-import { compact, moment, plural, Sentence, shorten, significant, Unknown, Value } from "../../ui/format";
+import { Sentence, Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";

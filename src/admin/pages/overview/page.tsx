@@ -1,9 +1,10 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The first page: alerts, remaining quota and usage. */
 import type { App } from "../../../app";
+import { plural } from "../../../format";
 import { type AccountItem, listAccounts } from "../../api/accounts";
 import { hourMs } from "../../ui/days";
-import { plural, Sentence } from "../../ui/format";
+import { Sentence } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import type { PageContext } from "../../ui/page-context";

@@ -1,20 +1,10 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The usage section of the overview: totals of a day, a week and a month, charts by day and hour, usage by client. */
 import type { App } from "../../../app";
+import { compact, dollars, duration, formatCount, formatCredits, formatUnits, percent, plural } from "../../../format";
 import type { Filters, Totals } from "../../../history/history";
 import { dayMs, hourMs, startOfDay, startOfHour } from "../../ui/days";
-import {
-  Count,
-  compact,
-  dollars,
-  duration,
-  formatCount,
-  formatCredits,
-  formatUnits,
-  percent,
-  plural,
-  Unknown,
-} from "../../ui/format";
+import { Count, Unknown } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath, withQuery } from "../../ui/links";
 import { Pair } from "../../ui/lists";
@@ -148,7 +138,7 @@ function Period({
         <Pair name="Time to first byte">
           <Sum totals={totals} of="p50_first_byte_ms" format={duration} href={href} />
           {totals.p95_first_byte_ms !== null && (
-            <span class="aside soft">95% within {duration(totals.p95_first_byte_ms)}</span>
+            <span class="aside soft">95 % within {duration(totals.p95_first_byte_ms)}</span>
           )}
         </Pair>
       </dl>

@@ -1,9 +1,10 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The usage and cost of one request as the upstream reported them, beside the cost by the list price of its model. */
 import type { App } from "../../../app";
+import { dollars, formatCount, formatCredits, formatUnits, significant } from "../../../format";
 import { type ModelItem, modelItems } from "../../api/models";
 import type { ShownEntry } from "../../api/requests";
-import { Count, dollars, formatCount, formatCredits, formatUnits, significant, Unknown } from "../../ui/format";
+import { Count, Unknown } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Head } from "../../ui/lists";
 

@@ -1,8 +1,9 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** One request: its timeline, usage, cost, the changes made to it, and its identifiers. */
 import { ProxyError } from "../../../errors";
+import { clock, day, duration, formatCount } from "../../../format";
 import { findRequest, type ShownEntry, type ShownRunning } from "../../api/requests";
-import { clock, Duration, day, duration, formatCount, Moment, Sentence, Value } from "../../ui/format";
+import { Duration, Moment, Sentence, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { requestPath, requestsPath } from "../../ui/links";
@@ -57,7 +58,7 @@ export function requestPage({ app, frame, params }: PageContext): Markup | Strea
               <h2 id="usage">Usage and cost</h2>
               {slot}
             </section>
-            <Changes fixups={item.fixups} dropped={item.dropped} />
+            <Changes item={item} />
             <Ids item={item} now={now} />
           </div>
         </div>
@@ -74,12 +75,13 @@ export function cancelFromPage({ app, params }: PageContext): Response {
   return redirect(requestPath(id));
 }
 
-function Changes({ fixups, dropped }: { fixups: string[]; dropped: string[] }): Markup {
+function Changes({ item: { fixups, dropped, client_dialect, upstream_dialect } }: { item: ShownEntry }): Markup {
+  const translated = upstream_dialect !== null && upstream_dialect !== client_dialect;
   return (
     <section class="card" aria-labelledby="changes">
       <h2 id="changes">Changes made</h2>
       {fixups.length === 0 && dropped.length === 0 && (
-        <p class="soft">None. The request and the response were passed through unchanged.</p>
+        <p class="soft">{translated ? "None besides the translation." : "None."}</p>
       )}
       {fixups.length > 0 && (
         <dl class="fixups">

@@ -1,9 +1,10 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The timeline of one request: received, routed, each attempt, first byte, end. */
 
+import { clock, duration } from "../../../format";
 import type { Attempt, ShownEntry } from "../../api/requests";
 import { Stretch } from "../../ui/chart";
-import { clock, duration, Value } from "../../ui/format";
+import { Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { Status } from "../requests/rows";
 

@@ -1,10 +1,12 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The filters above the list of requests. */
+
+import { shorten } from "../../../format";
 import type { Filters } from "../../../history/history";
 import type { NameColumn } from "../../../history/page";
 import { spellName } from "../../api/query";
 import type { ShownPage } from "../../api/requests";
-import { shorten, Value } from "../../ui/format";
+import { Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { chipsOf, periods, type RequestsView } from "./view";
 

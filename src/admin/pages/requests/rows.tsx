@@ -1,8 +1,9 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The rows of the requests page: running requests first, then those in the history. */
 
+import { formatCredits, formatUnits, percent, plural } from "../../../format";
 import type { ShownEntry, ShownPage, ShownRunning } from "../../api/requests";
-import { Duration, formatCredits, formatUnits, Moment, percent, plural, Tokens, Unknown, Value } from "../../ui/format";
+import { Duration, Moment, Tokens, Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame } from "../../ui/layout";
 import { requestPath, requestsPath, withQuery } from "../../ui/links";

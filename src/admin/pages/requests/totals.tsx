@@ -1,7 +1,9 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Totals of all requests that match the filters. */
+
+import { duration, formatCount, percent, plural } from "../../../format";
 import type { Totals } from "../../../history/history";
-import { Count, Credits, compact, Duration, duration, formatCount, Premium, percent, Tokens } from "../../ui/format";
+import { Count, Credits, Duration, Premium, Tokens } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Pair } from "../../ui/lists";
 
@@ -30,7 +32,7 @@ export function TotalsLine({ totals }: { totals: Totals }): Markup {
       </Pair>
       <Pair name="Median time to first byte">
         {totals.request_count === 0 ? <span class="soft">–</span> : <Duration of={totals.p50_first_byte_ms} />}
-        {totals.p95_first_byte_ms !== null && <small>95% within {duration(totals.p95_first_byte_ms)}</small>}
+        {totals.p95_first_byte_ms !== null && <small>95 % within {duration(totals.p95_first_byte_ms)}</small>}
       </Pair>
     </dl>
   );
@@ -38,4 +40,4 @@ export function TotalsLine({ totals }: { totals: Totals }): Markup {
 
 /** How many requests are missing from a sum because the upstream reported no value for them. */
 const UnknownCount = ({ of, all }: { of: number; all: number }): Markup | false =>
-  of > 0 && of < all && <small>unknown for {compact(of)} requests</small>;
+  of > 0 && of < all && <small>unknown for {plural(of, "request")}</small>;

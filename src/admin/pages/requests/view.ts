@@ -1,10 +1,10 @@
 /** What the requests page shows, read from its URL. */
 
+import { moment } from "../../../format";
 import type { Filters } from "../../../history/history";
 import type { NameColumn } from "../../../history/page";
 import { entryOf } from "../../../json";
 import { dayMs, hourMs } from "../../ui/days";
-import { moment } from "../../ui/format";
 import { withQuery } from "../../ui/links";
 
 export interface RequestsView {

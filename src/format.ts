@@ -1,0 +1,133 @@
+/** Numbers, sizes, dates and durations as text for people: pages, command line and messages. */
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
+export const formatCount = (value: number) => whole.format(value);
+
+export function compact(value: number): string {
+  const sign = value < 0 ? "-" : "";
+  const size = Math.abs(value);
+  if (size < 10_000) return sign + formatCount(Math.round(size));
+  const [unit, name] = size < 999_500 ? [1e3, "k"] : size < 999_500_000 ? [1e6, "M"] : ([1e9, "B"] as const);
+  return `${sign}${significant(size / unit)}${name}`;
+}
+
+export const formatCredits = (nano: number) => significant(nano / 1e9);
+/** Billionths of an AI credit, in dollars: one credit is one cent. */
+export function dollars(nano: number): string {
+  const amount = nano / 1e11;
+  return `$${amount >= 100 ? formatCount(amount) : amount >= 0.1 || amount === 0 ? amount.toFixed(2) : significant(amount)}`;
+}
+
+export const formatUnits = (value: number) => significant(value);
+export const percent = (share: number) => {
+  const value = share * 100;
+  // Only exactly 1 is shown as 100 %.
+  if (value > 99.9 && value < 100) return "99.9 %";
+  return `${value < 10 && value > 0 ? value.toFixed(1) : Math.floor(value)} %`;
+};
+
+/** Three significant digits: 0.0421 · 4.21 · 42.1 · 4,210. */
+export function significant(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 100 || size === 0) return formatCount(value);
+  const digits = size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.001 ? 3 : 6;
+  return value.toFixed(digits).replace(/\.?0+$/, "");
+}
+
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  const seconds = ms / 1_000;
+  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days ${hours % 24} h`;
+}
+
+/** A duration in one unit: `9 days`, `5 hours`. */
+export function span(ms: number): string {
+  const minutes = Math.max(0, ms) / 60_000;
+  const [value, unit] =
+    minutes < 1
+      ? [0, ""]
+      : minutes < 90
+        ? [minutes, "minute"]
+        : minutes < 2_160
+          ? [minutes / 60, "hour"]
+          : [minutes / 1_440, "day"];
+  const rounded = Math.round(value);
+  return unit === "" ? "less than a minute" : `${rounded} ${unit}${rounded === 1 ? "" : "s"}`;
+}
+
+export const ago = (at: number, now: number) => (now - at < 45_000 ? "just now" : `${span(now - at)} ago`);
+
+/** Formatters for dates are not kept, because each one keeps the time zone it was made in. */
+const monthOf = (date: Date, month: "short" | "long") => date.toLocaleDateString("en", { month });
+
+const two = (value: number) => String(value).padStart(2, "0");
+
+/** In this machine's time zone: `14:05`, or `14:05:09`. */
+export function clock(at: number, seconds = false): string {
+  const date = new Date(at);
+  return `${two(date.getHours())}:${two(date.getMinutes())}${seconds ? `:${two(date.getSeconds())}` : ""}`;
+}
+
+/** `21 Nov`, with the year if it is not this year. */
+export function day(at: number, now: number): string {
+  const date = new Date(at);
+  const year = date.getFullYear() === new Date(now).getFullYear() ? "" : ` ${date.getFullYear()}`;
+  return `${date.getDate()} ${monthOf(date, "short")}${year}`;
+}
+
+export function moment(at: number, now: number, seconds = false): string {
+  const today = new Date(at).toDateString() === new Date(now).toDateString();
+  return today ? clock(at, seconds) : `${day(at, now)}, ${clock(at, seconds)}`;
+}
+
+const full = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "long" });
+export const fullTime = (at: number) => full.format(at);
+
+/** A UTC offset as `+01:00`, of this machine at that time. */
+export function utcOffset(date: Date): string {
+  const minutes = -date.getTimezoneOffset();
+  const size = Math.abs(minutes);
+  return `${minutes < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(size % 60)}`;
+}
+
+/** The day in this machine's time zone, as ISO 8601 writes it: `2026-11-21`. */
+export function isoDay(at: number): string {
+  const date = new Date(at);
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+}
+
+/**
+ * A time with its zone, for messages: `14:05 CET` if it is today, with seconds within the next hour; otherwise
+ * `1 June, 00:00 CET`. A zone without a common name is written as `GMT+8`.
+ */
+export function zonedTime(at: number, now: number): string {
+  const date = new Date(at);
+  const names = new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" });
+  const zone = names.formatToParts(date).find(({ type }) => type === "timeZoneName")?.value ?? "";
+  const time = `${clock(at, at - now < 3600_000)} ${zone}`;
+  if (date.toDateString() === new Date(now).toDateString()) return time;
+  return `${date.getDate()} ${monthOf(date, "long")}, ${time}`;
+}
+
+/** Bytes. */
+export function size(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  const [unit, name] = bytes < 1024 ** 2 ? [1024, "kB"] : bytes < 1024 ** 3 ? [1024 ** 2, "MB"] : [1024 ** 3, "GB"];
+  return `${significant(bytes / Number(unit))} ${name}`;
+}
+
+/** At most `max` characters, with invisible and direction-changing characters replaced. */
+export function shorten(text: string, max: number): string {
+  const visible = text.replace(invisible, "�");
+  return visible.length <= max ? visible : `${visible.slice(0, max - 1).replace(/[\ud800-\udbff]$/, "")}…`;
+}
+
+const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164]/gu;
+
+export const plural = (number: number, word: string, more = `${word}s`) =>
+  `${formatCount(number)} ${number === 1 ? word : more}`;
