@@ -109,7 +109,7 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
       login ??= await fetchLogin(caller, githubToken, mode);
       logger.info(`The temporary account is ${login}.`);
     } catch (thrown) {
-      status.heard(thrown);
+      status.noteError(thrown);
       logger.debug(`The login of the temporary account is not known yet. ${asProxyError(thrown).message}`);
     }
   }
@@ -124,7 +124,7 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     } catch (thrown) {
       asked = undefined;
       const error = asProxyError(thrown);
-      status.heard(error);
+      status.noteError(error);
       if (quota) return { ...quota, stale: true };
       throw new ProxyError(error.kind, `${id()}: ${error.message}`, error.details);
     }

@@ -1,12 +1,12 @@
-/** The accounts that are awake: the saved ones as they are saved now, whoever changed them, and a temporary one first. */
+/** The accounts in use: a temporary one first, then the saved ones. Changes of the account store by any process are followed. */
 import type { Logger } from "../logger";
 import type { Account } from "./account";
 import type { AccountStore, SavedAccount } from "./account-store";
 
 export interface ActiveAccounts {
-  /** A new list whenever it changes. Requests under way on an account that is gone end as they would have. */
+  /** A new array after each change. Requests in progress on a removed account still finish. */
   readonly accounts: Account[];
-  /** Looks now; otherwise it happens once a second. */
+  /** Reads the store now; otherwise it is read once a second. */
   refresh(): void;
   close(): void;
 }
@@ -18,56 +18,51 @@ export interface ActiveAccountsOptions {
   logger: Logger;
 }
 
-/** Looks at once, and then once a second. @throws what `registry.load` does. */
-export function openActiveAccounts({
-  store: registry,
-  temporary,
-  open: wake,
-  logger,
-}: ActiveAccountsOptions): ActiveAccounts {
-  let awake = new Map<string, Account>();
+/** Reads the store at once, and then once a second. @throws as `store.load` */
+export function openActiveAccounts({ store, temporary, open, logger }: ActiveAccountsOptions): ActiveAccounts {
+  let active = new Map<string, Account>();
   let accounts: Account[] = [];
   let stamp: string | undefined;
 
-  function look(): void {
-    const current = registry.stamp();
+  function refresh(): void {
+    const current = store.stamp();
     if (current === stamp) return;
-    const before = awake;
-    const saved = registry.load();
-    awake = new Map(saved.map((each) => [keyOf(each), before.get(keyOf(each)) ?? wake(each)]));
-    accounts = [...(temporary ? [temporary] : []), ...awake.values()];
-    if (stamp !== undefined) tell(before);
+    const before = active;
+    const saved = store.load();
+    active = new Map(saved.map((account) => [keyOf(account), before.get(keyOf(account)) ?? open(account)]));
+    accounts = [...(temporary ? [temporary] : []), ...active.values()];
+    if (stamp !== undefined) logChanges(before);
     stamp = current;
   }
 
-  function tell(before: Map<string, Account>): void {
-    for (const [key, { id }] of awake) if (!before.has(key)) logger.info(`${id} is signed in; it serves from now on.`);
+  function logChanges(before: Map<string, Account>): void {
+    for (const [key, { id }] of active) if (!before.has(key)) logger.info(`${id} is signed in and ready.`);
     for (const [key, { id }] of before)
-      if (!awake.has(key)) logger.info(`${id} is signed out; requests under way with it go on.`);
+      if (!active.has(key)) logger.info(`${id} is signed out; requests already in progress will finish.`);
   }
 
-  /** A folder that cannot be read for a moment is no reason to send everybody away. */
-  function lookAgain(): void {
+  /** If the folder cannot be read for a moment, the accounts stay as they are. */
+  function tryRefresh(): void {
     try {
-      look();
+      refresh();
     } catch (thrown) {
-      logger.debug("The saved accounts could not be looked through; those known go on.", thrown);
+      logger.debug("The saved accounts could not be read; the present ones stay in use.", thrown);
     }
   }
 
-  look();
-  // Watching the folder would be quicker, but not every system and disk tells of every change.
-  const timer = setInterval(lookAgain, 1000);
+  refresh();
+  // Watching the folder would be quicker, but not every system and disk reports every change.
+  const timer = setInterval(tryRefresh, 1000);
   timer.unref();
   return {
     get accounts() {
       return accounts;
     },
-    refresh: look,
+    refresh,
     close: () => clearInterval(timer),
   };
 }
 
-/** With another token it is another account: what was known of the old sign-in says nothing of the new one. */
+/** A new token makes a new account: the state of the old sign-in does not apply to it. */
 const keyOf = ({ host, login, app, mode, githubToken }: SavedAccount) =>
   [host, login.toLowerCase(), app, mode, githubToken].join("\n");

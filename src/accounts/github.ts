@@ -7,7 +7,7 @@ import { readStart, readText } from "../net/body";
 import { within as limitedTo } from "../net/clock";
 import { callOut } from "../net/fetch";
 import { allowedModelHost, type Hosts, type Mode } from "./hosts";
-import { blockedBecause, speaksOfSuspension, suspensionError } from "./suspension";
+import { isSuspensionAnswer, suspensionError, suspensionReason } from "./suspension";
 
 export interface GithubCaller {
   hosts: Hosts;
@@ -51,8 +51,8 @@ export const revoked =
 
 function unanswered({ status, json }: GithubAnswer, what: string): ProxyError {
   const { message, code } = messageSchema.parse(json);
-  if (speaksOfSuspension(status, `${code} ${message}`))
-    return suspensionError(blockedBecause(message.slice(0, 300) || code));
+  if (isSuspensionAnswer(status, `${code} ${message}`))
+    return suspensionError(suspensionReason(message.slice(0, 300) || code));
   if (status === 401) return new ProxyError("no_account", revoked, { code: "sign_in_revoked" });
   const told = message ? `: ${message.slice(0, 300)}` : "";
   return new ProxyError("upstream", `GitHub did not say ${what} (status ${status}${told}).`);

@@ -1,36 +1,36 @@
-/** Who serves next: premium requests spend accounts in registration order, free ones take turns unless the owner says otherwise. */
+/** Selects the account for a request: premium requests use the accounts in registration order, free ones take turns unless configured otherwise. */
 import { ProxyError, retryHeaders } from "../errors";
 import { zonedTime } from "../format";
 import type { Account, AccountState } from "./account";
-import { goesOn } from "./status";
+import { canServe } from "./status";
 import { suspensionError } from "./suspension";
 
-/** What a request asks of the account that serves it. */
+/** What a request needs from an account. */
 export interface Need {
   premium: boolean;
   model?: string;
-  /** Whether the account could serve it at all, for example because its own list has the model. */
-  able?: (account: Account) => boolean;
+  /** Whether the account can serve the request at all, for example because its model list has the model. */
+  capable?: (account: Account) => boolean;
 }
 
 export interface Pool {
   /**
-   * The accounts that can serve now, in the order to try them; none while GitHub speaks of abuse to any of them. Each
-   * call for a free model moves the turn on.
+   * The accounts that can serve now, in the order to try them; none while GitHub has suspended one of them. Each call
+   * for a free model advances the round-robin.
    */
   candidates(need: Need): Account[];
-  /** Milliseconds until the first of them can serve; 0 when one can now, undefined when none will by itself. */
+  /** Milliseconds until the first account can serve; 0 if one can now, undefined if none will without a person's help. */
   wait(need: Need): number | undefined;
-  /** Set while GitHub has blocked one of the accounts: then no account is used at all, until a person has acted. */
+  /** The error for every request while GitHub has suspended one of the accounts: no account is used until a person has acted. */
   stopped(): ProxyError | undefined;
   /** Why there are no candidates: what happened, and what to do or how long to wait. */
   whyNone(need?: Need): ProxyError;
 }
 
 export interface PoolParts {
-  /** The accounts awake now, in order of registration, a temporary one first. Read at each use. */
+  /** The active accounts in registration order, a temporary one first. Read at each use. */
   accounts(): Account[];
-  /** Whether models that cost no quota take the accounts in order too, instead of in turn. Read at each use. */
+  /** Whether free models use the accounts in registration order too, instead of round-robin. Read at each use. */
   freeInOrder?: () => boolean;
   /** ms */
   now?: () => number;
@@ -41,9 +41,9 @@ const everyone = () => true;
 export function openPool({ accounts, freeInOrder = () => false, now = Date.now }: PoolParts): Pool {
   let lastServed: Account | undefined;
 
-  const usableFor = ({ premium, model, able = everyone }: Need) => {
+  const usableFor = ({ premium, model, capable = everyone }: Need) => {
     const at = now();
-    return (account: Account) => isUsable(account.stateFor(model, premium), premium, at) && able(account);
+    return (account: Account) => isUsable(account.stateFor(model, premium), premium, at) && capable(account);
   };
   const suspended = () => accounts().find(({ state }) => state.suspended);
 
@@ -62,12 +62,12 @@ export function openPool({ accounts, freeInOrder = () => false, now = Date.now }
     wait(need) {
       if (suspended()) return undefined;
       const usable = usableFor(need);
-      const capable = accounts().filter(need.able ?? everyone);
-      if (capable.some(usable)) return 0;
-      const resting = capable
+      const candidates = accounts().filter(need.capable ?? everyone);
+      if (candidates.some(usable)) return 0;
+      const recovering = candidates
         .map((account) => account.stateFor(need.model, need.premium))
         .filter(({ name }) => name !== "failed");
-      const ends = resting.flatMap(({ until }) => until ?? []);
+      const ends = recovering.flatMap(({ until }) => until ?? []);
       return ends.length === 0 ? undefined : Math.max(0, Math.min(...ends) - now());
     },
 
@@ -77,7 +77,7 @@ export function openPool({ accounts, freeInOrder = () => false, now = Date.now }
     },
 
     whyNone(need = { premium: true }) {
-      const { premium, model, able = everyone } = need;
+      const { premium, model, capable = everyone } = need;
       const all = accounts();
       if (all.length === 0)
         return new ProxyError("no_account", "No GitHub account is signed in. Run `dragoman auth` to sign in.", {
@@ -86,12 +86,12 @@ export function openPool({ accounts, freeInOrder = () => false, now = Date.now }
       const blocked = suspended();
       if (blocked) return stoppedBy(blocked);
       const usable = usableFor(need);
-      const capable = all.filter(able);
-      const known = capable.map((account) => ({ id: account.id, state: account.stateFor(model, premium) }));
-      const resting = known.filter(({ state }) => state.name !== "failed" && !isUsable(state, premium, now()));
-      if (resting.length > 0) return whenAgain(known, resting, now());
-      if (capable.length > 0 && !capable.some(usable))
-        return new ProxyError("no_account", `No account can serve. ${reasonsOf(known, now())}`, {
+      const candidates = all.filter(capable);
+      const states = candidates.map((account) => ({ id: account.id, state: account.stateFor(model, premium) }));
+      const recovering = states.filter(({ state }) => state.name !== "failed" && !isUsable(state, premium, now()));
+      if (recovering.length > 0) return tryAgainLater(states, recovering, now());
+      if (candidates.length > 0 && !candidates.some(usable))
+        return new ProxyError("no_account", `No account can serve. ${reasonsOf(states, now())}`, {
           code: "accounts_failed",
           headers: { "x-should-retry": "false" },
         });
@@ -102,26 +102,26 @@ export function openPool({ accounts, freeInOrder = () => false, now = Date.now }
   };
 }
 
-/** An account as the sentences below need it, for the model that was asked for. */
-type Known = Pick<Account, "id" | "state">;
+/** An account and its state for the requested model. */
+type Candidate = Pick<Account, "id" | "state">;
 
-/** No account takes the place of one that GitHub has blocked: that would be evading, and could cost the others too. */
+/** No other account replaces a suspended one: that would evade the suspension, and could cost the other accounts too. */
 function stoppedBy({ id, state }: Account): ProxyError {
-  const ways = `To go on, sign in again, remove the account with \`dragoman auth rm ${id}\`, or start dragoman anew.`;
-  return suspensionError(`dragoman has stopped sending requests. ${id}: ${state.reason} ${ways}`);
+  const remedies = `To continue, sign in again, remove the account with \`dragoman auth rm ${id}\`, or restart dragoman.`;
+  return suspensionError(`dragoman has stopped sending requests. ${id}: ${state.reason} ${remedies}`);
 }
 
 function isUsable(state: AccountState, premium: boolean, now: number): boolean {
-  return goesOn(state, premium) || (state.until !== undefined && state.until <= now);
+  return canServe(state, premium) || (state.until !== undefined && state.until <= now);
 }
 
-/** Some rest or are used up: the client may come back when the first of them can serve. */
-function whenAgain(accounts: Known[], resting: Known[], now: number): ProxyError {
-  const { until = now, ...first } = resting
+/** Some accounts are cooling down or exhausted: the client may retry when the first of them is ready. */
+function tryAgainLater(accounts: Candidate[], recovering: Candidate[], now: number): ProxyError {
+  const { until = now, ...first } = recovering
     .map(({ state }) => state)
     .sort((a, b) => (a.until ?? 0) - (b.until ?? 0))[0]!;
   const { kind, code } = first.outage ? outage : first.name === "exhausted" ? outOfQuota : limited;
-  const hint = goesOn(first, false) ? "Models that cost no quota may still work." : "";
+  const hint = canServe(first, false) ? "Models that cost no quota may still work." : "";
   const seconds = Math.max(1, Math.ceil((until - now) / 1000));
   const sentence =
     `No account can serve this before ${zonedTime(until, now)}. ${reasonsOf(accounts, now)} ${hint}`.trim();
@@ -136,11 +136,11 @@ const limited = { kind: "rate_limit", code: "rate_limited" } as const;
 const outOfQuota = { kind: "quota", code: "quota_exceeded" } as const;
 
 /** `octo: Its quota … (until 1 June, 00:00 UTC); work: …` */
-function reasonsOf(accounts: Known[], now: number): string {
+function reasonsOf(accounts: Candidate[], now: number): string {
   return accounts
     .map(({ id, state: { name, until, reason } }) => {
-      const told = reason?.replace(/\.$/, "") ?? name;
-      return `${id}: ${told}${name === "failed" || until === undefined ? "" : ` (until ${zonedTime(until, now)})`}.`;
+      const text = reason?.replace(/\.$/, "") ?? name;
+      return `${id}: ${text}${name === "failed" || until === undefined ? "" : ` (until ${zonedTime(until, now)})`}.`;
     })
     .join(" ");
 }

@@ -1,46 +1,46 @@
-/** Whether an account can serve, and until when not: any model, or one of them. Every change is a line in the log. */
+/** Whether an account can serve, for all models or for one, and until when not. Each change of state is written to the log. */
 import { asProxyError, ProxyError } from "../errors";
 import type { Logger } from "../logger";
 import { isSuspension, suspensionError } from "./suspension";
 
 export interface AccountState {
-  /** `failed`: a person must act. `cooling` and `exhausted` end by themselves. */
+  /** `failed`: a person must act. `cooling` (cooling down) and `exhausted` end by themselves. */
   name: "ready" | "cooling" | "exhausted" | "failed";
-  /** ms timestamp; for `failed` the next time GitHub is asked again. */
+  /** ms timestamp; for `failed`, when GitHub may be asked again. */
   until?: number;
   /** A sentence or two. */
   reason?: string;
-  /** `exhausted` for free models as well; otherwise those go on. */
+  /** `exhausted` for free models too; without it the account still serves those. */
   alsoFree?: boolean;
-  /** `cooling` of models that cost quota: nobody said that the limit holds for the others, and they go on. */
+  /** `cooling` applies to premium models only: the upstream did not say what it limits, so free models are still served. */
   premiumOnly?: boolean;
-  /** The answer named an end that nobody can have meant: a good answer about the quota ends it earlier. */
+  /** The upstream stated an implausibly late end: a successful quota check ends the state earlier. */
   doubtful?: boolean;
-  /** `cooling` because GitHub cannot be asked for a token, not because of a limit. */
+  /** `cooling` because GitHub cannot be reached for a token, not because of a limit. */
   outage?: boolean;
-  /** `failed` because GitHub speaks of abuse or suspension: no account is used until a person has acted. */
+  /** `failed` because GitHub reports abuse or suspension: no account is used until a person has acted. */
   suspended?: boolean;
 }
 
-/** Whether an account in this state serves a model, by whether that costs quota. */
-export function goesOn({ name, alsoFree, premiumOnly }: AccountState, premium: boolean): boolean {
+/** Whether an account in this state can serve a model; `premium` if the model costs quota. */
+export function canServe({ name, alsoFree, premiumOnly }: AccountState, premium: boolean): boolean {
   if (name === "ready") return true;
   return !premium && (name === "exhausted" ? !alsoFree : name === "cooling" && premiumOnly === true);
 }
 
 export interface AccountStatus {
-  /** As it is now: cooling and exhaustion are over when their time is, failure is not. */
+  /** The current state. `cooling` and `exhausted` end when their time is over, `failed` does not. */
   readonly state: AccountState;
-  /** As it is for one model, which may have to rest while the others go on; `premium` unless it costs no quota. */
+  /** The state for one model, which may be cooling down by itself. @param premium Whether the model costs quota; true by default. */
   stateFor(model: string | undefined, premium?: boolean): AccountState;
-  /** Failed, and it is too early to ask GitHub again. */
+  /** The account has failed, and it is too early to ask GitHub again. */
   readonly isBackingOff: boolean;
-  /** A missing `until` becomes a usual one. Nothing follows a suspension: only a person ends it. */
+  /** A missing `until` gets the default of the state. A suspended account never leaves its state: only a person ends that. */
   enter(next: AccountState, cause?: unknown): void;
-  /** This model rests, the account does not. */
+  /** Only this model cools down; the account serves the others. */
   coolDownModel(model: string, next: AccountState): void;
-  /** What GitHub said of the account itself holds, whichever endpoint said it: a block, or a sign-in it does not accept. */
-  heard(thrown: unknown): void;
+  /** Fails the account if the error concerns the account itself: a suspension, or a sign-in that GitHub no longer accepts. */
+  noteError(thrown: unknown): void;
   /** Why the account cannot serve, as an error. */
   unusableError(): ProxyError;
 }
@@ -50,22 +50,26 @@ export interface AccountStatusOptions {
   logger: Logger;
   /** ms */
   now(): number;
-  /** What is true when a rest is over. */
+  /** The state to enter when `cooling` ends. */
   afterCooldown(): AccountState;
 }
 
+type CoolingModel = AccountState & { until: number };
+
 const minute = 60_000;
-const usual = { cooling: minute, exhausted: 60 * minute, failed: 5 * minute };
-const never = Number.POSITIVE_INFINITY;
-const sayings = { cooling: "rests", exhausted: "is exhausted", failed: "has failed" };
+const defaultMs = { cooling: minute, exhausted: 60 * minute, failed: 5 * minute };
+const neverEnds = Number.POSITIVE_INFINITY;
+const descriptions = { cooling: "is cooling down", exhausted: "is exhausted", failed: "has failed" };
 
-export function openAccountStatus({ id, logger, now, afterCooldown: afterRest }: AccountStatusOptions): AccountStatus {
+const noReason = "no reason was given.";
+
+export function openAccountStatus({ id, logger, now, afterCooldown }: AccountStatusOptions): AccountStatus {
   let state: AccountState = { name: "ready" };
-  const models = new Map<string, AccountState>();
+  const models = new Map<string, CoolingModel>();
 
-  function settled(): AccountState {
+  function currentState(): AccountState {
     if (state.until === undefined || state.until > now()) return state;
-    if (state.name === "cooling") enter(afterRest());
+    if (state.name === "cooling") enter(afterCooldown());
     else if (state.name === "exhausted") enter({ name: "ready" });
     return state;
   }
@@ -75,53 +79,56 @@ export function openAccountStatus({ id, logger, now, afterCooldown: afterRest }:
     if (before.suspended) return;
     const reason = next.reason && logger.scrub(next.reason);
     if (next.name === "ready") state = { name: "ready" };
-    else state = { ...next, reason, until: next.until ?? (next.suspended ? never : now() + usual[next.name]) };
-    if (before.name !== state.name || before.reason !== state.reason || state.suspended) say(cause);
+    else state = { ...next, reason, until: next.until ?? (next.suspended ? neverEnds : now() + defaultMs[next.name]) };
+    if (before.name !== state.name || before.reason !== state.reason || state.suspended) log(cause);
   }
 
-  function rest(model: string, next: AccountState): void {
-    const resting = restOf(model) !== undefined;
-    const until = next.until ?? now() + usual.cooling;
+  function coolDownModel(model: string, next: AccountState): void {
+    const isCooling = coolingOf(model) !== undefined;
+    const until = next.until ?? now() + defaultMs.cooling;
     const reason = next.reason && logger.scrub(next.reason);
     models.set(model, { name: "cooling", until, reason });
-    if (!resting) logger.warn(`${id()} rests for ${model} until ${new Date(until).toISOString()}: ${reason ?? ""}`);
+    if (!isCooling)
+      logger.warn(`${id()} is cooling down for ${model} until ${new Date(until).toISOString()}: ${reason ?? noReason}`);
   }
 
-  function restOf(model: string): AccountState | undefined {
-    const state = models.get(model);
-    if (state && state.until! > now()) return state;
+  function coolingOf(model: string): CoolingModel | undefined {
+    const cooling = models.get(model);
+    if (cooling && cooling.until > now()) return cooling;
     models.delete(model);
     return undefined;
   }
 
-  function say(cause: unknown): void {
+  function log(cause: unknown): void {
     const { name, reason, until, suspended } = state;
     if (name === "ready") {
       logger.info(`${id()} is ready again.`);
       return;
     }
-    const end = name === "failed" ? "" : ` until ${new Date(until!).toISOString()}`;
-    const why = `${id()} ${sayings[name]}${end}: ${reason ?? "no reason was given."}`;
-    const line = suspended ? `${why.slice(0, 400)} EVERYTHING HAS STOPPED: no account is used until you act.` : why;
+    const end = name === "failed" || until === undefined ? "" : ` until ${new Date(until).toISOString()}`;
+    const sentence = `${id()} ${descriptions[name]}${end}: ${reason ?? noReason}`;
+    const line = suspended
+      ? `${sentence.slice(0, 400)} EVERYTHING HAS STOPPED: no account is used until you act.`
+      : sentence;
     if (name === "failed") logger.error(line, cause);
     else logger.warn(line, cause);
   }
 
   return {
     get state() {
-      return settled();
+      return currentState();
     },
     stateFor(model, premium = true) {
-      const whole = settled();
-      const rest = model === undefined || whole.name === "failed" ? undefined : restOf(model);
-      return rest && (goesOn(whole, premium) || rest.until! > (whole.until ?? 0)) ? rest : whole;
+      const account = currentState();
+      const cooling = model === undefined || account.name === "failed" ? undefined : coolingOf(model);
+      return cooling && (canServe(account, premium) || cooling.until > (account.until ?? 0)) ? cooling : account;
     },
     get isBackingOff() {
-      return state.name === "failed" && now() < state.until!;
+      return state.name === "failed" && now() < (state.until ?? 0);
     },
     enter,
-    coolDownModel: rest,
-    heard(thrown) {
+    coolDownModel,
+    noteError(thrown) {
       const { details, message } = asProxyError(thrown);
       const suspended = isSuspension(thrown);
       if (suspended || details.code === "sign_in_revoked") enter({ name: "failed", reason: message, suspended });

@@ -10,7 +10,7 @@ import {
   revoked,
 } from "./github";
 import { allowedModelHost, type Hosts } from "./hosts";
-import { blockedBecause, speaksOfSuspension } from "./suspension";
+import { isSuspensionAnswer, suspensionReason } from "./suspension";
 
 export interface CopilotToken {
   token: string;
@@ -117,10 +117,10 @@ const unsupportedParams: Refusal[] = [
   {
     status: /.*/,
     when: ({ message, error_details: { notification_id, title, message: detail } }, status) =>
-      speaksOfSuspension(status, [message, notification_id, title, detail].join(" ")),
+      isSuspensionAnswer(status, [message, notification_id, title, detail].join(" ")),
     outcome: "failed",
     abuse: true,
-    sentence: (told) => blockedBecause(wordsOf(told)),
+    sentence: (told) => suspensionReason(wordsOf(told)),
   },
   { status: /401/, outcome: "failed", sentence: () => revoked },
   { status: /404/, outcome: "direct", sentence: () => "" },

@@ -203,7 +203,7 @@ export function openTokenManager(parts: TokenManagerOptions): TokenManager {
 
   async function relearnDirectHost(): Promise<Session> {
     const { endpoint } = await fetchCopilotUser(caller, githubToken, "direct").catch((thrown) => {
-      standing.heard(thrown);
+      standing.noteError(thrown);
       throw thrown;
     });
     relearnt = endpoint;

@@ -48,7 +48,7 @@ export async function sendWithFailover<Answer>(
 ): Promise<Answer> {
   const model = target.model.id;
   const { premium } = target.model.price;
-  const need: Need = { premium, model, able: (account) => app.catalogue.offers(account, model) };
+  const need: Need = { premium, model, capable: (account) => app.catalogue.offers(account, model) };
   const asked = new Map<Account, Failure>();
   const refusing = new Set<Account>();
   for (let round = 1; round <= 2; round++) {
@@ -88,7 +88,7 @@ function ownerFirst(candidates: Account[], owner: Account | undefined): Account[
 /** The upstream's own words where one account was to serve and they say when again; else what became of each account. */
 function lastWord(app: App, need: Need, failure: Failure | undefined): ProxyError {
   if (!failure) return app.pool.whyNone(need);
-  const several = app.accounts.filter(need.able!).length > 1;
+  const several = app.accounts.filter(need.capable!).length > 1;
   const untold = failure.account !== undefined && !failure.error.details.headers?.["retry-after"];
   return (several || untold) && app.pool.wait(need) !== 0 ? app.pool.whyNone(need) : failure.error;
 }

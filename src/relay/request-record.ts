@@ -1,6 +1,6 @@
 /** What we shall remember of one exchange, gathered on its way and written once, however it ends. Never its content. */
 import type { Account } from "../accounts/account";
-import { blockedBecause, streamSpeaksOfSuspension } from "../accounts/suspension";
+import { isSuspensionEvent, suspensionReason } from "../accounts/suspension";
 import type { App } from "../app";
 import type { Dialect } from "../dialects/hub/conversation";
 import type { ReplyEvent, Usage } from "../dialects/hub/reply";
@@ -190,8 +190,8 @@ export function openRequestRecord(
       case "error":
         over = true;
         error ??= { type: event.code, message: event.message };
-        if (server && streamSpeaksOfSuspension(event.code, event.message))
-          server.mark({ name: "failed", reason: blockedBecause(event.message), suspended: true });
+        if (server && isSuspensionEvent(event.code, event.message))
+          server.mark({ name: "failed", reason: suspensionReason(event.message), suspended: true });
         break;
     }
   };

@@ -1,43 +1,44 @@
-/** What each failure of GitHub Copilot's means, as a table: its code decides, its words where it has no code we know. */
+/** What each error answer of GitHub Copilot means, as a table: matched by its code, else by its message, else by its status. */
+import { suspensionCodes, suspensionStatuses, suspensionWords } from "../accounts/suspension";
 import type { ErrorKind } from "../errors";
 
 export interface FailureRow {
   status: number[];
-  /** Of the answer's code. GitHub adds `:plan` to some: they are compared by their beginning. */
+  /** Matches the error's code. GitHub appends `:plan` to some, so only the beginning is compared. */
   code?: RegExp;
-  /** Of the field that is at fault, beside `code`. */
+  /** Matches the field named by the error, in addition to `code`. */
   param?: RegExp;
-  /** Of the message, where no row of this status knows the code. */
+  /** Matches the message, if no row of this status matches the code. */
   words?: RegExp;
-  /** What may help; nothing when missing. */
+  /** What to try; nothing when missing. */
   remedy?: "refresh-session" | "relearn-host" | "next-account" | "repair" | "fit-tools";
-  /** What the account is from now on. */
+  /** The new state of the account. */
   state?: "cooling" | "exhausted" | "failed";
-  /** What the state is of: the account with this model only, or its models that cost quota; all of it when missing. */
+  /** What the state applies to: this model only, or all premium models; the whole account when missing. */
   scope?: "model" | "premium";
-  /** Seconds the state may last at most by what the answer says; a day. */
-  longest?: number;
-  /** All accounts stop until a person has read why. */
+  /** Upper limit for the wait that the answer asks for, in seconds; a day when missing. */
+  maxWait?: number;
+  /** No account is used until a person has acted. */
   suspended?: boolean;
   kind?: ErrorKind;
-  /** The status the client gets, where it is not the upstream's. */
-  answer?: number;
-  /** The code the client gets, where it is not the upstream's. */
-  says?: string;
-  /** Why, after the upstream's own words; `{until}` where it says until when. */
+  /** The status the client gets instead of the upstream's. */
+  clientStatus?: number;
+  /** The code the client gets instead of the upstream's. */
+  clientCode?: string;
+  /** The reason, appended to the upstream's message; `{until}` becomes ` until <time>` if that is known. */
   sentence?: string;
   /** What to do. */
   hint?: string;
 }
 
-interface Told {
+export interface UpstreamError {
   code: string;
   message: string;
   param?: string;
 }
 
-/** The row of a failure: by its code, else by its words, else by its status alone. */
-export function rowOf(status: number, { code, message, param = "" }: Told): FailureRow | undefined {
+/** The row of an error: matched by its code, else by its message, else by its status alone. */
+export function rowOf(status: number, { code, message, param = "" }: UpstreamError): FailureRow | undefined {
   const all = rows.filter((row) => row.status.includes(status));
   return (
     all.find((row) => row.code?.test(code) && (row.param?.test(param) ?? true)) ??
@@ -49,7 +50,7 @@ export function rowOf(status: number, { code, message, param = "" }: Told): Fail
 /** Seconds. */
 export const daySeconds = 86_400;
 
-/** A quota that is used up; not the wish that somebody ask for more of it, as some rate limits end. */
+/** Messages that a quota is used up. Some rate limits mention a quota too, only to suggest asking for more of it. */
 const quotaWords =
   /\b(?:no|exceeded|exceeds|used up|out of|over)\b[^.]{0,40}\bquota\b|\bquota\b[^.]{0,40}\b(?:exceeded|exhausted|used up|reached|spent)\b/i;
 
@@ -58,10 +59,10 @@ const freeMayWork = "Models that cost no quota may still work.";
 const usedUp = {
   state: "exhausted",
   remedy: "next-account",
-  longest: 31 * daySeconds,
+  maxWait: 31 * daySeconds,
   kind: "quota",
-  answer: 429,
-  says: "quota_exceeded",
+  clientStatus: 429,
+  clientCode: "quota_exceeded",
 } as const satisfies Partial<FailureRow>;
 
 const quotaIsUsedUp = {
@@ -70,31 +71,31 @@ const quotaIsUsedUp = {
   hint: freeMayWork,
 };
 
-const slowDown = { state: "cooling", remedy: "next-account", kind: "rate_limit", answer: 429 } as const;
+const slowDown = { state: "cooling", remedy: "next-account", kind: "rate_limit", clientStatus: 429 } as const;
 
-/** A limit of which nobody said what it holds for. */
+/** A rate limit whose scope the upstream does not state. */
 const limited = {
   ...slowDown,
   scope: "premium",
-  sentence: "The account rests{until}.",
+  sentence: "The account is cooling down{until}.",
   hint: freeMayWork,
 } as const satisfies Partial<FailureRow>;
 
-const replayed = { remedy: "repair", kind: "invalid_request", answer: 400 } as const;
-/** OpenAI's words for a tool's schema that it does not take, and Anthropic's. */
+const replayed = { remedy: "repair", kind: "invalid_request", clientStatus: 400 } as const;
+/** How OpenAI and Anthropic refuse the schema of a tool. */
 const refusedSchema = { remedy: "fit-tools", kind: "invalid_request" } as const;
-const tooLong = { kind: "invalid_request", says: "context_length_exceeded" } as const;
+const tooLong = { kind: "invalid_request", clientCode: "context_length_exceeded" } as const;
 const suspended = {
   state: "failed",
   suspended: true,
   kind: "permission",
-  answer: 403,
-  says: "account_suspended",
-  sentence: "Nothing was retried and no other account was tried: please read GitHub's message before going on.",
+  clientStatus: 403,
+  clientCode: "account_suspended",
+  sentence: "Nothing was retried and no other account was tried: please read GitHub's message before you continue.",
 } as const;
 
 export const rows: readonly FailureRow[] = [
-  // Items made under another account: no sign that this account's own token is bad, though the status may say so.
+  // Items made by another account. A 401 here does not mean that this account's token is bad.
   { status: [400, 401], words: /does not belong to this connection/i, ...replayed },
   { status: [400], code: /^invalid_encrypted_content/, ...replayed },
   { status: [400], code: /^string_above_max_length/, param: /^input\[\d+\]\.id$/, ...replayed },
@@ -120,30 +121,22 @@ export const rows: readonly FailureRow[] = [
     status: [400],
     code: /^model_not_supported/,
     kind: "not_found",
-    answer: 404,
-    says: "model_not_found",
+    clientStatus: 404,
+    clientCode: "model_not_found",
     remedy: "next-account",
   },
-  {
-    status: [401, 403],
-    code: /^(?:spammy|(?:account_)?suspended|abuse|access_revoked|programmatic_token)/,
-    ...suspended,
-  },
-  {
-    status: [401, 403],
-    words: /spammy|suspend|abuse|terms of service violation|access_revoked|programmatic_token/i,
-    ...suspended,
-  },
+  { status: suspensionStatuses, code: suspensionCodes, ...suspended },
+  { status: suspensionStatuses, words: suspensionWords, ...suspended },
   {
     status: [401],
     words: /Personal Access Token does not have Copilot Requests permission/i,
     state: "failed",
     remedy: "next-account",
     kind: "no_account",
-    answer: 503,
+    clientStatus: 503,
     sentence: "Sign in again with `dragoman auth`.",
   },
-  { status: [401], remedy: "refresh-session", kind: "no_account", answer: 503 },
+  { status: [401], remedy: "refresh-session", kind: "no_account", clientStatus: 503 },
   {
     status: [402, 403, 429],
     code: /^free_/,
@@ -175,8 +168,8 @@ export const rows: readonly FailureRow[] = [
       "The model or feature may have to be enabled for the account first, by its owner or organization: https://github.com/settings/copilot/features.",
   },
   { status: [413], kind: "too_large", sentence: "Large images are the usual reason: send fewer or smaller ones." },
-  { status: [421], remedy: "relearn-host", kind: "upstream", answer: 502 },
-  { status: [422], kind: "invalid_request", answer: 400, says: "content_filter" },
+  { status: [421], remedy: "relearn-host", kind: "upstream", clientStatus: 502 },
+  { status: [422], kind: "invalid_request", clientStatus: 400, clientCode: "content_filter" },
   {
     status: [429],
     code: /^user_global/,
@@ -187,7 +180,7 @@ export const rows: readonly FailureRow[] = [
     status: [429],
     code: /^user_weekly/,
     ...slowDown,
-    longest: 7 * daySeconds,
+    maxWait: 7 * daySeconds,
     sentence: "This limit holds for the whole account, whatever the model{until}.",
   },
   {
@@ -214,21 +207,21 @@ export const rows: readonly FailureRow[] = [
   {
     status: [466],
     kind: "upstream",
-    answer: 502,
-    says: "api_version_retired",
+    clientStatus: 502,
+    clientCode: "api_version_retired",
     sentence:
       'dragoman is too old for this upstream: update it, or set "upstreamHeaders": {"x-github-api-version": "<newer>"} in config.json.',
   },
-  { status: [499], kind: "upstream", answer: 502 },
+  { status: [499], kind: "upstream", clientStatus: 502 },
 ];
 
 /**
- * The status an upstream would have answered with, had it known in time: for an error told in the body of a 200.
- * Types are those of Anthropic's documentation of errors, codes those of Copilot and of OpenAI's.
+ * The status for an error that arrives in the body of a 200. Types are those of Anthropic's documentation of errors,
+ * codes those of Copilot and of OpenAI.
  */
 export const statusOf = (code: string): number => statuses.find(([pattern]) => pattern.test(code))?.[1] ?? 502;
 
-/** No code is of two rows. */
+/** No code matches two rows. */
 export const statuses: readonly [code: RegExp, status: number][] = [
   [/^overloaded/, 529],
   [
@@ -242,7 +235,8 @@ export const statuses: readonly [code: RegExp, status: number][] = [
     400,
   ],
   [/^(?:authentication_error|unauthorized)/, 401],
-  [/^(?:permission|forbidden|spammy|(?:account_)?suspended|abuse|access_revoked|programmatic_token)/, 403],
+  [/^(?:permission|forbidden)/, 403],
+  [suspensionCodes, 403],
   [/^not_found/, 404],
   [/^user_request_timeout/, 408],
   [/^request_too_large/, 413],

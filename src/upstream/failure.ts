@@ -1,22 +1,22 @@
-/** What an upstream's error answer means: whose fault it is, what helps, and how to say it to a person. */
+/** What an error answer of the upstream means: which account it concerns, what to try, and the error for the client. */
 
 import type { AccountState } from "../accounts/account";
 import { type ErrorKind, ProxyError, retryHeaders } from "../errors";
 import { zonedTime } from "../format";
 import { isObject, parseJson } from "../json";
-import { daySeconds, type FailureRow, rowOf, statusOf } from "./failure-rows";
+import { daySeconds, type FailureRow, rowOf, statusOf, type UpstreamError } from "./failure-rows";
 import { patternOf, refusedParam } from "./unsupported-params";
 
 export interface Failure {
-  /** What may help, before any byte went to the client. */
+  /** What to try, as long as no byte has been sent to the client. */
   remedy: NonNullable<FailureRow["remedy"]> | "drop-param" | "none";
-  /** With `drop-param`: the pattern of what is refused. */
+  /** With `drop-param`: the pattern of the refused parameter. */
   param?: string;
-  /** What it says about the account that was used; undefined when it says nothing. Its reason holds the upstream's words. */
+  /** The new state of the account that was used, with the upstream's message as reason; undefined if it keeps its state. */
   account?: AccountState;
-  /** What that holds for; the whole account when missing. */
+  /** What the state applies to; the whole account when missing. */
   scope?: FailureRow["scope"];
-  /** What the client is told when nothing helped. */
+  /** What the client gets if nothing helped. */
   error: ProxyError;
 }
 
@@ -25,40 +25,40 @@ export interface Failure {
  * @param now Milliseconds.
  */
 export function readFailure(status: number, headers: Headers, body: string, now: number): Failure {
-  return judge(status, headers, readWords(body), now);
+  return judge(status, headers, readErrorBody(body), now);
 }
 
-/** An error told in the body of a good answer, before anything went out: the error answer it should have been. */
-export function readBrokenReply(told: { code: string; message: string }, headers: Headers, now: number): Failure {
-  return judge(statusOf(told.code), headers, told, now);
+/** An error in the body of a 200, before anything was sent to the client: handled like an error answer. */
+export function readBrokenReply(error: { code: string; message: string }, headers: Headers, now: number): Failure {
+  return judge(statusOf(error.code), headers, error, now);
 }
 
 /**
- * The error in the body of a good answer that should have been a stream; undefined when it holds none.
+ * The error in the body of a 200 that should have been a stream; undefined if there is none.
  * @param body As {@link readFailure}.
  */
 export function upstreamErrorIn(body: string): { code: string; message: string } | undefined {
   const json = parseJson(body);
-  return isObject(json) && (json.error || json.type === "error") ? readWords(body) : undefined;
+  return isObject(json) && (json.error || json.type === "error") ? readErrorBody(body) : undefined;
 }
 
-function judge(status: number, headers: Headers, told: Words, now: number): Failure {
-  const row = rowOf(status, told);
-  const refused = row || status !== 400 ? undefined : refusedParam(told);
+function judge(status: number, headers: Headers, upstream: UpstreamError, now: number): Failure {
+  const row = rowOf(status, upstream);
+  const refused = row || status !== 400 ? undefined : refusedParam(upstream);
   const param = refused === undefined ? undefined : patternOf(refused);
-  const asked = readRetryAfter(headers, now);
-  const longest = row?.longest ?? daySeconds;
-  const wait = asked === undefined ? undefined : Math.min(asked, longest);
+  const retryAfter = readRetryAfter(headers, now);
+  const maxWait = row?.maxWait ?? daySeconds;
+  const wait = retryAfter === undefined ? undefined : Math.min(retryAfter, maxWait);
   const until = wait === undefined ? undefined : now + wait * 1000;
-  const spoken = told.message || `GitHub Copilot answered with status ${status}.`;
-  const why = (end: string) => row?.sentence?.replace("{until}", end);
+  const message = upstream.message || `GitHub Copilot answered with status ${status}.`;
+  const reason = (end: string) => row?.sentence?.replace("{until}", end);
   const error = new ProxyError(
     row?.kind ?? kindOf(status),
-    together(spoken, why(until === undefined ? "" : ` until ${zonedTime(until, now)}`), row?.hint),
+    joinSentences(message, reason(until === undefined ? "" : ` until ${zonedTime(until, now)}`), row?.hint),
     {
-      status: row?.answer ?? status,
-      code: row?.says ?? (told.code || undefined),
-      param: told.param,
+      status: row?.clientStatus ?? status,
+      code: row?.clientCode ?? (upstream.code || undefined),
+      param: upstream.param,
       headers: wait === undefined ? {} : retryHeaders(Math.min(wait, daySeconds)),
     },
   );
@@ -68,25 +68,25 @@ function judge(status: number, headers: Headers, told: Words, now: number): Fail
     account: row?.state && {
       name: row.state,
       until,
-      // The state itself says until when.
-      reason: together(spoken, why("")),
+      // Without the time: the state has it in `until`.
+      reason: joinSentences(message, reason("")),
       suspended: row.suspended,
       premiumOnly: row.scope === "premium",
-      doubtful: row.state === "cooling" && asked !== undefined && asked > longest,
+      doubtful: row.state === "cooling" && retryAfter !== undefined && retryAfter > maxWait,
     },
     scope: row?.scope,
     error,
   };
 }
 
-/** Sentences of several speakers, with a full stop between them. */
-function together(words: string, ...ours: (string | undefined)[]): string {
-  const rest = ours.filter((sentence) => sentence !== undefined && sentence !== "");
-  if (rest.length === 0) return words;
-  return [/[.!?…:]["'”’)\]]?$/.test(words) ? words : `${words}.`, ...rest].join(" ");
+/** The upstream's message and our sentences, with a full stop between them. */
+function joinSentences(message: string, ...ours: (string | undefined)[]): string {
+  const sentences = ours.filter((sentence) => sentence !== undefined && sentence !== "");
+  if (sentences.length === 0) return message;
+  return [/[.!?…:]["'”’)\]]?$/.test(message) ? message : `${message}.`, ...sentences].join(" ");
 }
 
-/** What a status means by itself, whoever answered with it. */
+/** The kind of error for a status, without regard to the body. */
 export const kindOf = (status: number): ErrorKind =>
   kindsByStatus[status] ?? (status < 500 ? "invalid_request" : "upstream");
 
@@ -98,14 +98,8 @@ const kindsByStatus: Record<number, ErrorKind> = {
   504: "timeout",
 };
 
-interface Words {
-  message: string;
-  code: string;
-  param?: string;
-}
-
-/** The words of an error body, whatever its form and its content type. */
-function readWords(body: string): Words {
+/** Message, code and param of an error body in any form, whatever its content type. */
+function readErrorBody(body: string): UpstreamError {
   const json = parseJson(body);
   if (isObject(json)) {
     const error = isObject(json.error) ? json.error : json;
@@ -120,9 +114,9 @@ function readWords(body: string): Words {
   return { message: looksLikeMarkup ? "" : body.trim().slice(0, 500), code: "" };
 }
 
-/** Seconds, from a number or a date, not below 0. What does not read is not said. */
+/** Seconds from a number or a date, at least 0; undefined if there is no valid one. */
 function readRetryAfter(headers: Headers, now: number): number | undefined {
-  // As OpenAI's SDKs read it too, and before the other.
+  // OpenAI's SDKs read this header too, and prefer it.
   const milliseconds = headers.get("retry-after-ms") ?? "";
   if (/^\d+(?:\.\d+)?$/.test(milliseconds)) return Math.ceil(Number(milliseconds) / 1000);
   const value = headers.get("retry-after") ?? headers.get("x-ratelimit-user-retry-after");

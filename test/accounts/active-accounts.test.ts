@@ -16,7 +16,7 @@ const person = (login: string, addedAt: number, githubToken = `ghu_token_of_${lo
   addedAt,
 });
 
-function awakeFrom(saved: SavedAccount[]) {
+function openFrom(saved: SavedAccount[]) {
   const { logger, lines } = keptLog();
   const clock = handClock();
   const folder = { saved, stamp: 0, readable: true };
@@ -35,9 +35,9 @@ function awakeFrom(saved: SavedAccount[]) {
   return { folder, roster: activeAccounts, pool, lines, clock };
 }
 
-describe("who is awake", () => {
+describe("the active accounts", () => {
   test("T17: somebody who signs in or out beside is taken up or let go; everybody else stays the very same", () => {
-    const { folder, roster: activeAccounts, lines } = awakeFrom([person("octo", 1)]);
+    const { folder, roster: activeAccounts, lines } = openFrom([person("octo", 1)]);
     const [octo] = activeAccounts.accounts;
     folder.saved = [person("octo", 1), person("work", 2)];
     activeAccounts.refresh();
@@ -46,13 +46,13 @@ describe("who is awake", () => {
     folder.saved = [person("work", 2)];
     activeAccounts.refresh();
     expect(activeAccounts.accounts.map(({ id }) => id)).toEqual(["work"]);
-    expect(lines.join("")).toContain("work is signed in; it serves from now on.");
-    expect(lines.join("")).toContain("octo is signed out; requests under way with it go on.");
+    expect(lines.join("")).toContain("work is signed in and ready.");
+    expect(lines.join("")).toContain("octo is signed out; requests already in progress will finish.");
     activeAccounts.close();
   });
 
   test("A7: who signs in again with a new token begins anew: what was wrong with the old one is forgotten", () => {
-    const { folder, roster: activeAccounts } = awakeFrom([person("octo", 1)]);
+    const { folder, roster: activeAccounts } = openFrom([person("octo", 1)]);
     activeAccounts.accounts[0]!.mark({ name: "failed", reason: "Revoked." });
     folder.saved = [person("octo", 1, "ghu_token_of_octo_anew")];
     activeAccounts.refresh();
@@ -61,7 +61,7 @@ describe("who is awake", () => {
   });
 
   test("T17: it looks once a second by itself, and a folder that cannot be read for a moment sends nobody away", async () => {
-    const { folder, roster: activeAccounts } = awakeFrom([person("octo", 1)]);
+    const { folder, roster: activeAccounts } = openFrom([person("octo", 1)]);
     folder.readable = false;
     folder.saved = [];
     await Bun.sleep(1100);
@@ -75,7 +75,7 @@ describe("who is awake", () => {
 
 describe("who waits for what", () => {
   test("until the first can serve: now, soon, or never by itself", () => {
-    const { roster: activeAccounts, pool, clock } = awakeFrom([person("octo", 1), person("work", 2)]);
+    const { roster: activeAccounts, pool, clock } = openFrom([person("octo", 1), person("work", 2)]);
     const [octo, work] = activeAccounts.accounts;
     const wait = (model?: string) => pool.wait({ premium: true, model });
     expect(wait()).toBe(0);
@@ -86,12 +86,12 @@ describe("who waits for what", () => {
     expect(pool.wait({ premium: false })).toBe(0);
     octo!.mark({ name: "failed", reason: "Revoked." });
     expect(wait()).toBe(9 * minute);
-    expect(pool.wait({ premium: true, able: (account) => account === octo })).toBeUndefined();
+    expect(pool.wait({ premium: true, capable: (account) => account === octo })).toBeUndefined();
     activeAccounts.close();
   });
 
   test("A10: for one model only, while the account goes on with the others", () => {
-    const { roster: activeAccounts, pool, clock } = awakeFrom([person("octo", 1)]);
+    const { roster: activeAccounts, pool, clock } = openFrom([person("octo", 1)]);
     activeAccounts.accounts[0]!.mark(
       { name: "cooling", until: clock.now() + minute, reason: "Too much of it." },
       "opus",
@@ -107,7 +107,7 @@ describe("who waits for what", () => {
   });
 
   test("A11: while GitHub speaks of abuse to one, none is a candidate; when that one is removed, the others are", () => {
-    const { folder, roster: activeAccounts, pool, clock, lines } = awakeFrom([person("octo", 1), person("work", 2)]);
+    const { folder, roster: activeAccounts, pool, clock, lines } = openFrom([person("octo", 1), person("work", 2)]);
     activeAccounts.accounts[0]!.mark({ name: "failed", reason: "Suspended.", suspended: true });
     activeAccounts.accounts[0]!.mark({ name: "cooling", reason: "A late answer." });
     clock.pass(24 * 60 * minute);

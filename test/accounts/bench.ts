@@ -52,8 +52,8 @@ export const savedFrom = ({ login, githubToken }: DemoAccount, addedAt = 1): Sav
   addedAt,
 });
 
-/** An account of the demo, awake, with a clock and a log at hand. */
-export function awake(demo: Demo, login = "octo-demo", options: Partial<AccountOptions> = {}) {
+/** An account of the demo, openDemoAccount, with a clock and a log at hand. */
+export function openDemoAccount(demo: Demo, login = "octo-demo", options: Partial<AccountOptions> = {}) {
   const clock = handClock();
   const log = keptLog();
   const saved = savedFrom(demo.accounts.find((account) => account.login === login)!);

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => demo.stop());
 
-/** The demo's three accounts awake, in order: octo, work, plus. */
+/** The demo's three accounts in order: octo, work, plus. */
 function threeAccounts() {
   const clock = handClock();
   const { logger } = keptLog();
@@ -51,7 +51,7 @@ describe("who serves", () => {
 
   test("only accounts that have the model are asked", () => {
     const { pool, work } = threeAccounts();
-    expect(names(pool.candidates({ premium: true, able: (account) => account !== work }))).toEqual(["octo", "plus"]);
+    expect(names(pool.candidates({ premium: true, capable: (account) => account !== work }))).toEqual(["octo", "plus"]);
   });
 
   test("T13, A8: the quota ends at the first account: the next serves, the order stays, free models keep rotating", async () => {
@@ -155,7 +155,7 @@ describe("why nobody can serve", () => {
 
   test("nobody has the model: the accounts are named", () => {
     const { pool } = threeAccounts();
-    const error = pool.whyNone({ premium: true, able: () => false });
+    const error = pool.whyNone({ premium: true, capable: () => false });
     expect([error.status, error.details.code]).toEqual([503, "model_not_offered"]);
     expect(error.message).toContain("octo-demo, work-demo, plus-demo");
   });

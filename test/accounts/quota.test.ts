@@ -3,7 +3,7 @@ import { learnFromHeaders, learnFromStream, type Quota, readQuota } from "../../
 import type { Session } from "../../src/accounts/token-manager";
 import { quotas } from "../../src/upstream/demo/accounts";
 import { type Demo, startDemo } from "../../src/upstream/demo/demo";
-import { awake, callsTo, failureOf, minute, second } from "./bench";
+import { callsTo, failureOf, minute, openDemoAccount, second } from "./bench";
 
 const quotaPath = "/copilot_internal/user";
 const reset = Date.parse("2026-12-01T00:00:00Z");
@@ -41,7 +41,7 @@ describe("what the quota endpoint says", () => {
     ["freeLegacy", "free", { unit: "chat", entitlement: 500, remaining: 450, exhausted: false }],
   ])("A17, A18: the %s account is neither at a false 0 %% nor at a false 100 %%", async (variant, plan, expected) => {
     Object.assign(demo.accounts[0]!, { quota: quotas[variant](), plan });
-    const { account } = awake(demo);
+    const { account } = openDemoAccount(demo);
     expect(await account.quota()).toMatchObject({ plan, resetAt: reset, ...expected });
     expect(account.state.name).toBe(expected.exhausted ? "exhausted" : "ready");
   });
@@ -49,7 +49,7 @@ describe("what the quota endpoint says", () => {
   test("A17: the free plan without premium requests is measured by its chat messages, and stops with them", async () => {
     const quota = { ...quotas.free(), premium: quotas.freeLegacy().premium };
     Object.assign(demo.accounts[0]!, { quota, plan: "free" });
-    const { account, clock } = awake(demo);
+    const { account, clock } = openDemoAccount(demo);
     expect(await account.quota()).toMatchObject({ unit: "chat", entitlement: 200, remaining: 180 });
     quota.chat.remaining = 0;
     clock.pass(minute);
@@ -85,7 +85,7 @@ describe("what the quota endpoint says", () => {
   });
 
   test("the snapshots are kept as GitHub sent them", async () => {
-    const { account } = awake(demo);
+    const { account } = openDemoAccount(demo);
     const { snapshots } = await account.quota();
     expect(Object.keys(snapshots)).toEqual(["chat", "completions", "premium_interactions"]);
     expect(snapshots.premium_interactions).toMatchObject({
@@ -95,7 +95,7 @@ describe("what the quota endpoint says", () => {
   });
 
   test("50 who ask at once, and all who ask within 45 s, cost one question", async () => {
-    const { account, clock } = awake(demo);
+    const { account, clock } = openDemoAccount(demo);
     await Promise.all(Array.from({ length: 50 }, () => account.quota()));
     clock.pass(44 * second);
     await account.quota();
@@ -106,7 +106,7 @@ describe("what the quota endpoint says", () => {
   });
 
   test("T16: with the quota endpoint down the last known numbers are shown as stale, and requests go on", async () => {
-    const { account, clock } = awake(demo);
+    const { account, clock } = openDemoAccount(demo);
     await account.quota();
     demo.intercept(quotaPath, () => new Response("", { status: 500 }), 2);
     clock.pass(minute);
@@ -114,14 +114,14 @@ describe("what the quota endpoint says", () => {
     expect(account.state.name).toBe("ready");
     await account.session();
 
-    const { account: fresh } = awake(demo);
+    const { account: fresh } = openDemoAccount(demo);
     const error = await failureOf(fresh.quota());
     expect(error.message).toBe("octo-demo: GitHub did not say what is left of its Copilot quota (status 500).");
     expect(await fresh.quota()).toMatchObject({ remaining: 217.34 });
   });
 
   test("A7: a revoked sign-in is found when the quota is asked for, and said in words", async () => {
-    const { account } = awake(demo);
+    const { account } = openDemoAccount(demo);
     demo.accounts[0]!.githubToken = "ghu_another";
     expect((await failureOf(account.quota())).message).toContain("Run `dragoman auth` to sign in again.");
     expect(account.state).toMatchObject({ name: "failed", reason: expect.stringContaining("revoked") });
@@ -130,7 +130,7 @@ describe("what the quota endpoint says", () => {
 
 describe("what answers of models say beside", () => {
   test("A17: each premium request is taken off at once, without asking GitHub", async () => {
-    const { account } = awake(demo);
+    const { account } = openDemoAccount(demo);
     await account.quota();
     const response = await complete(await account.session(), "claude-sonnet-4.5");
     expect(response.status).toBe(200);
@@ -142,7 +142,7 @@ describe("what answers of models say beside", () => {
 
   test("T13: the request that uses up the quota makes the next one go elsewhere", async () => {
     demo.accounts[0]!.quota.premium.remaining = 1;
-    const { account, lines } = awake(demo);
+    const { account, lines } = openDemoAccount(demo);
     await account.quota();
     account.learnQuota((await complete(await account.session(), "claude-sonnet-4.5")).headers);
     expect(account.state).toEqual({
@@ -175,7 +175,7 @@ describe("what answers of models say beside", () => {
 
   test("A18: a header under token billing does not turn placeholders into an empty quota", async () => {
     Object.assign(demo.accounts[0]!, { quota: quotas.tokenBilling(), plan: "business" });
-    const { account } = awake(demo);
+    const { account } = openDemoAccount(demo);
     await account.quota();
     account.learnQuota(new Headers({ "x-quota-snapshot-premium_interactions": "ent=0&ov=0.0&ovPerm=false&rem=0.0" }));
     expect(account.knownQuota).toMatchObject({ unit: "credits", remaining: 0, exhausted: false });
@@ -199,7 +199,7 @@ describe("what answers of models say beside", () => {
 
 describe("an exhausted account", () => {
   test("A8: what a refusal said lasts until the quota's reset, and then it is ready by itself", async () => {
-    const { account, clock } = awake(demo);
+    const { account, clock } = openDemoAccount(demo);
     await account.quota();
     account.mark({ name: "exhausted", reason: "You have no quota." });
     expect(account.state).toMatchObject({ name: "exhausted", until: reset });
@@ -208,7 +208,7 @@ describe("an exhausted account", () => {
   });
 
   test("a header that still counts something does not overrule a refusal; the quota endpoint does", async () => {
-    const { account } = awake(demo);
+    const { account } = openDemoAccount(demo);
     account.mark({ name: "exhausted", reason: "You have no quota." });
     account.learnQuota(new Headers({ "x-quota-snapshot-premium_models": "ent=300&rem=50.0&ovPerm=false" }));
     expect(account.state.name).toBe("exhausted");
@@ -218,7 +218,7 @@ describe("an exhausted account", () => {
 
   test("more quota, bought in between, is noticed from the next answer", async () => {
     demo.accounts[0]!.quota = quotas.exhausted();
-    const { account } = awake(demo);
+    const { account } = openDemoAccount(demo);
     await account.quota();
     expect(account.state.name).toBe("exhausted");
     account.learnQuota(new Headers({ "x-quota-snapshot-premium_models": "ent=1500&rem=80.0&ovPerm=false" }));
@@ -227,7 +227,7 @@ describe("an exhausted account", () => {
 
   test("a rest in between does not make it forget that its quota is used up", async () => {
     demo.accounts[0]!.quota = quotas.exhausted();
-    const { account, clock } = awake(demo);
+    const { account, clock } = openDemoAccount(demo);
     await account.quota();
     account.mark({ name: "cooling", until: clock.now() + 30 * second, reason: "Too many requests." });
     expect(account.state.name).toBe("cooling");

@@ -4,7 +4,6 @@ import { hostsFor } from "../../src/accounts/hosts";
 import { exchangeToken } from "../../src/accounts/token-exchange";
 import { type Demo, type Interceptor, startDemo } from "../../src/upstream/demo/demo";
 import {
-  awake,
   callsTo,
   exchangePath,
   exchangesOf,
@@ -15,6 +14,7 @@ import {
   keptLog,
   listModels,
   minute,
+  openDemoAccount,
   savedFrom,
   second,
   until,
@@ -45,7 +45,7 @@ function exchangeSays(changes: Record<string, unknown>, times = 1) {
 
 describe("a token is there when it is needed", () => {
   test("nothing is asked of GitHub before the first need", async () => {
-    const { account } = awake(demo);
+    const { account } = openDemoAccount(demo);
     await Bun.sleep(10);
     expect(demo.journal).toEqual([]);
     expect((await listModels(await account.session())).status).toBe(200);
@@ -53,7 +53,7 @@ describe("a token is there when it is needed", () => {
   });
 
   test("GitHub is told who asks: dragoman, and nothing of another product", async () => {
-    const { account } = awake(demo);
+    const { account } = openDemoAccount(demo);
     await account.session();
     expect(demo.journal[0]!.headers).toMatchObject({
       "user-agent": "dragoman/1.2.3",
@@ -65,14 +65,14 @@ describe("a token is there when it is needed", () => {
   });
 
   test("A5, T02: 50 callers at the first need make one exchange", async () => {
-    const { account } = awake(demo);
+    const { account } = openDemoAccount(demo);
     const sessions = await Promise.all(Array.from({ length: 50 }, () => account.session()));
     expect(new Set(sessions).size).toBe(1);
     expect(exchangesOf(demo)).toBe(1);
   });
 
   test("A5, T02: 50 callers at expiry make one exchange", async () => {
-    const { account, clock } = awake(demo);
+    const { account, clock } = openDemoAccount(demo);
     const old = await account.session();
     clock.pass(31 * minute);
     const sessions = await Promise.all(Array.from({ length: 50 }, () => account.session()));
@@ -82,7 +82,7 @@ describe("a token is there when it is needed", () => {
   });
 
   test("the token is renewed a minute before GitHub wants it, and nobody waits for that", async () => {
-    const { account, clock } = awake(demo);
+    const { account, clock } = openDemoAccount(demo);
     const old = await account.session();
     clock.pass(1439 * second);
     expect(await account.session()).toBe(old);
@@ -102,14 +102,14 @@ describe("a token is there when it is needed", () => {
 
   test("A3: past refresh_in the new token is waited for, though the old one's end is later", async () => {
     demo.accounts[0]!.expiresEarly = true;
-    const { account, clock } = awake(demo);
+    const { account, clock } = openDemoAccount(demo);
     const old = await account.session();
     clock.pass(1501 * second);
     expect(await account.session()).not.toBe(old);
   });
 
   test("A1, T09: the first call after eight hours of sleep brings a new token before it goes out", async () => {
-    const { account, clock } = awake(demo);
+    const { account, clock } = openDemoAccount(demo);
     const old = await account.session();
     clock.pass(5 * minute);
     clock.jump(8 * hour);
@@ -121,7 +121,7 @@ describe("a token is there when it is needed", () => {
   });
 
   test("A2, T08: a wall clock set back two hours does not keep a dead token", async () => {
-    const { account, clock } = awake(demo);
+    const { account, clock } = openDemoAccount(demo);
     const old = await account.session();
     clock.jump(-2 * hour);
     expect(await account.session()).toBe(old);
@@ -130,7 +130,7 @@ describe("a token is there when it is needed", () => {
   });
 
   test("A2, T08: a wall clock that jumps at each request causes no storm", async () => {
-    const { account, clock } = awake(demo);
+    const { account, clock } = openDemoAccount(demo);
     for (let turn = 0; turn < 120; turn++) {
       await account.session();
       clock.jump(turn % 3 ? 24 * hour : -24 * hour);
@@ -143,7 +143,7 @@ describe("a token is there when it is needed", () => {
     "T08: with this machine's clock %d ms off, a token is used for its 25 minutes",
     async (off) => {
       const clock = handClock(Date.now() + off);
-      const { account } = awake(demo, "octo-demo", clock);
+      const { account } = openDemoAccount(demo, "octo-demo", clock);
       const first = await account.session();
       clock.pass(23 * minute);
       expect(await account.session()).toBe(first);
@@ -165,7 +165,7 @@ describe("odd answers of the exchange", () => {
     ["missing, like the end", { refresh_in: undefined, expires_at: undefined }, 1435 * second],
   ])("T10, SS18: refresh_in %s is put between half a minute and a day", async (_, changes, due) => {
     exchangeSays(changes);
-    const { account, clock } = awake(demo);
+    const { account, clock } = openDemoAccount(demo);
     const first = await account.session();
     clock.pass(due - 2 * second);
     expect(await account.session()).toBe(first);
@@ -186,7 +186,7 @@ describe("odd answers of the exchange", () => {
 
   test("SS18: refresh_in 0 in every answer means no more than two exchanges a minute", async () => {
     exchangeSays({ refresh_in: 0, expires_at: 1 }, always);
-    const { account, clock } = awake(demo);
+    const { account, clock } = openDemoAccount(demo);
     for (let turn = 0; turn < 240; turn++) {
       await account.session();
       clock.pass(second);
@@ -198,7 +198,7 @@ describe("odd answers of the exchange", () => {
     "SS19: a token for the model host %s is not sent there",
     async (api) => {
       exchangeSays({ endpoints: { api } });
-      const { account, lines } = awake(demo);
+      const { account, lines } = openDemoAccount(demo);
       expect((await account.session()).baseUrl).toBe(demo.url);
       expect(lines.join("")).toContain(`warn  octo-demo: GitHub named ${api} as model host, where no token is sent`);
     },
@@ -210,7 +210,7 @@ describe("odd answers of the exchange", () => {
     ["of 17 kB", "t".repeat(17_000)],
   ])("SS20: a token %s fails the account in words", async (_, token) => {
     exchangeSays({ token });
-    const { account } = awake(demo);
+    const { account } = openDemoAccount(demo);
     const error = await failureOf(account.session());
     expect(error.kind).toBe("no_account");
     expect(account.state).toMatchObject({
@@ -231,7 +231,7 @@ describe("odd answers of the exchange", () => {
     ["a redirect", () => Response.redirect("https://evil.example/token", 302)],
   ])("T07: %s is an outage in words, and the next good answer ends it", async (_, answer) => {
     demo.intercept(exchangePath, answer);
-    const { account, clock } = awake(demo);
+    const { account, clock } = openDemoAccount(demo);
     const error = await failureOf(account.session());
     expect(error.status).toBe(503);
     expect(error.message).toStartWith("octo-demo cannot serve: GitHub");
@@ -244,7 +244,7 @@ describe("odd answers of the exchange", () => {
 
 describe("while GitHub is down", () => {
   test("T04: the old token goes on until its end, and GitHub is asked after 1, 2, 4 … 60 s", async () => {
-    const { account, clock, lines } = awake(demo);
+    const { account, clock, lines } = openDemoAccount(demo);
     const old = await account.session();
     clock.pass(1445 * second);
     const askedAfter = [0, 1, 3, 7, 15, 31, 63, 123];
@@ -265,7 +265,7 @@ describe("while GitHub is down", () => {
   });
 
   test("T04: the old token is not used past its end", async () => {
-    const { account, clock } = awake(demo);
+    const { account, clock } = openDemoAccount(demo);
     const old = await account.session();
     demo.intercept(exchangePath, down, always);
     clock.pass(1790 * second);
@@ -275,7 +275,7 @@ describe("while GitHub is down", () => {
   });
 
   test("T05: an exchange that hangs does not hold up requests with a good token", async () => {
-    const { account, clock } = awake(demo, "octo-demo", { timeoutMs: 300 });
+    const { account, clock } = openDemoAccount(demo, "octo-demo", { timeoutMs: 300 });
     const old = await account.session();
     demo.intercept(exchangePath, () => new Promise(() => {}), always);
     clock.pass(1445 * second);
@@ -286,7 +286,7 @@ describe("while GitHub is down", () => {
 
   test("T05: without a token a hanging exchange ends at its limit, in words", async () => {
     demo.intercept(exchangePath, () => new Promise(() => {}));
-    const { account } = awake(demo, "octo-demo", { timeoutMs: 100 });
+    const { account } = openDemoAccount(demo, "octo-demo", { timeoutMs: 100 });
     const error = await failureOf(account.session());
     expect(error.status).toBe(503);
     expect(error.message).toContain("GitHub did not answer within 0.1 s.");
@@ -298,13 +298,13 @@ describe("while GitHub is down", () => {
       exchangePath,
       () => new Response(new ReadableStream({ start: (sink) => sink.enqueue(new Uint8Array([123])) })),
     );
-    const { account } = awake(demo, "octo-demo", { timeoutMs: 100 });
+    const { account } = openDemoAccount(demo, "octo-demo", { timeoutMs: 100 });
     expect((await failureOf(account.session())).message).toContain("GitHub's answer was not complete after 0.1 s;");
   });
 
   test("A6: five minutes of outage: 503 with retry-after, few questions, and it recovers alone", async () => {
     let isDown = true;
-    const { account, clock } = awake(demo);
+    const { account, clock } = openDemoAccount(demo);
     const old = await account.session();
     clock.pass(hour);
     demo.intercept(exchangePath, (seen, request) => (isDown ? down(seen, request) : undefined), always);
@@ -327,7 +327,7 @@ describe("while GitHub is down", () => {
 
   test("A6, T11: the exchange is down at the start and comes back: the next request is served", async () => {
     demo.intercept(exchangePath, down, 3);
-    const { account, clock, lines } = awake(demo);
+    const { account, clock, lines } = openDemoAccount(demo);
     for (const pause of [1, 2, 4]) {
       await failureOf(account.session());
       await failureOf(account.session()); // within the pause nothing is asked
@@ -343,7 +343,7 @@ describe("while GitHub is down", () => {
     "GitHub's own rate limit is waited out as long as GitHub says, and is no failure: %s",
     async (message) => {
       demo.intercept(exchangePath, () => Response.json({ message }, { status: 403, headers: { "retry-after": "40" } }));
-      const { account, clock } = awake(demo);
+      const { account, clock } = openDemoAccount(demo);
       expect((await failureOf(account.session())).details.headers).toEqual({ "retry-after": "40" });
       expect(account.state.name).toBe("cooling");
       clock.pass(39 * second);
@@ -368,7 +368,7 @@ describe("a person must act", () => {
     "A7, T06: %s fails the account with GitHub's reason, and GitHub rests for five minutes",
     async (fault, reason) => {
       demo.accounts[0]!.exchangeFault = fault;
-      const { account, clock, lines } = awake(demo);
+      const { account, clock, lines } = openDemoAccount(demo);
       const errors = await Promise.all([1, 2, 3].map(() => failureOf(account.session())));
       for (const { status, message } of errors)
         expect([status, message]).toEqual([503, expect.stringContaining(reason)]);
@@ -392,7 +392,7 @@ describe("a person must act", () => {
     [{ message: "Your account has been suspended." }],
   ])("A11: words of abuse or suspension are an error of their own, so that nobody tries on", async (body) => {
     demo.intercept(exchangePath, () => Response.json(body, { status: 403 }));
-    const { account, lines } = awake(demo);
+    const { account, lines } = openDemoAccount(demo);
     const error = await failureOf(account.session());
     expect([error.kind, error.details.code]).toEqual(["permission", "account_suspended"]);
     expect(account.state.name).toBe("failed");
@@ -400,7 +400,7 @@ describe("a person must act", () => {
   });
 
   test("T03: a failure the relay found is kept for five minutes, then GitHub is asked anew", async () => {
-    const { account, clock } = awake(demo);
+    const { account, clock } = openDemoAccount(demo);
     const rejected = await account.refresh(await account.session());
     account.mark({ name: "failed", reason: "GitHub Copilot refuses fresh tokens." });
     expect((await failureOf(account.session())).message).toContain("refuses fresh tokens");
@@ -413,7 +413,7 @@ describe("a person must act", () => {
 });
 
 test("T03: a renewal that ends after the account has failed does not heal it", async () => {
-  const { account, clock } = awake(demo);
+  const { account, clock } = openDemoAccount(demo);
   let release = () => {};
   const answered = new Promise<undefined>((resolve) => {
     release = () => resolve(undefined);
@@ -430,17 +430,17 @@ test("T03: a renewal that ends after the account has failed does not heal it", a
   expect(account.state.name).toBe("ready");
 });
 
-test("the same rest announced by many answers is one line in the log", () => {
-  const { account, clock, lines } = awake(demo);
+test("the same cooldown announced by many answers is one line in the log", () => {
+  const { account, clock, lines } = openDemoAccount(demo);
   for (let turn = 0; turn < 20; turn++)
     account.mark({ name: "cooling", until: clock.now() + 20 * second, reason: "Slow down." });
   expect(lines.length).toBe(1);
-  expect(lines[0]).toContain("warn  octo-demo rests until 2026-11-21T10:00:20.000Z: Slow down.");
+  expect(lines[0]).toContain("warn  octo-demo is cooling down until 2026-11-21T10:00:20.000Z: Slow down.");
 });
 
 describe("the model host refuses", () => {
   test("A4, T01: a 401 in mid-session: one exchange, and the new token is taken", async () => {
-    const { account } = awake(demo);
+    const { account } = openDemoAccount(demo);
     const old = await account.session();
     demo.expireTokens();
     expect((await listModels(old)).status).toBe(401);
@@ -450,7 +450,7 @@ describe("the model host refuses", () => {
   });
 
   test("T02: 200 refused callers, late ones included, make one exchange", async () => {
-    const { account } = awake(demo);
+    const { account } = openDemoAccount(demo);
     const old = await account.session();
     demo.expireTokens();
     const early = Array.from({ length: 150 }, () => account.refresh(old));
@@ -462,7 +462,7 @@ describe("the model host refuses", () => {
   });
 
   test("a client that is refused over and over does not make GitHub suffer", async () => {
-    const { account, clock } = awake(demo);
+    const { account, clock } = openDemoAccount(demo);
     let session = await account.session();
     for (let turn = 0; turn < 20; turn++) {
       session = await account.refresh(session);
@@ -473,7 +473,7 @@ describe("the model host refuses", () => {
   });
 
   test("a refused token is not used again while GitHub cannot give another", async () => {
-    const { account } = awake(demo);
+    const { account } = openDemoAccount(demo);
     const old = await account.session();
     demo.intercept(exchangePath, down);
     const errors = await Promise.all([1, 2, 3].map(() => failureOf(account.refresh(old))));
@@ -484,7 +484,7 @@ describe("the model host refuses", () => {
   });
 
   test("in direct mode there is no other token, and GitHub is not asked for one", async () => {
-    const { account } = awake(demo, "plus-demo");
+    const { account } = openDemoAccount(demo, "plus-demo");
     const session = await account.session();
     expect(session).toEqual({ token: demo.accounts[2]!.githubToken, baseUrl: demo.url, mode: "direct" });
     expect((await listModels(session)).status).toBe(200);
@@ -509,14 +509,14 @@ describe("the model host refuses", () => {
   });
 
   test("A13: each account is served at the host its own token names", async () => {
-    const { account } = awake(demo, "work-demo");
+    const { account } = openDemoAccount(demo, "work-demo");
     const session = await account.session();
     expect(session.baseUrl).toBe(demo.businessUrl);
     expect((await listModels(session)).status).toBe(200);
   });
 
   test("A13: after a 421 the account learns its new host, by one exchange however many ask", async () => {
-    const { account } = awake(demo);
+    const { account } = openDemoAccount(demo);
     const old = await account.session();
     demo.accounts[0]!.host = "business"; // its seat was moved
     expect((await listModels(old)).status).toBe(421);
@@ -528,7 +528,7 @@ describe("the model host refuses", () => {
 
   test("A13: in direct mode the quota endpoint names the host", async () => {
     demo.accounts[2]!.host = "business";
-    const { account } = awake(demo, "plus-demo");
+    const { account } = openDemoAccount(demo, "plus-demo");
     const old = await account.session();
     expect((await listModels(old)).status).toBe(421);
     const sessions = await Promise.all(Array.from({ length: 20 }, () => account.relearnHost(old)));
@@ -538,7 +538,7 @@ describe("the model host refuses", () => {
   });
 
   test.each(["octo-demo", "plus-demo"])("A13: when GitHub names no other host, %s fails and says so", async (login) => {
-    const { account } = awake(demo, login);
+    const { account } = openDemoAccount(demo, login);
     const old = await account.session();
     expect((await failureOf(account.relearnHost(old))).message).toContain("does not serve this account");
     expect(account.state.name).toBe("failed");
@@ -546,7 +546,7 @@ describe("the model host refuses", () => {
 
   test("DRAGOMAN_COPILOT_API_URL wins over the host in the token", async () => {
     const hosts = hostsFor("github.com", { githubApiUrl: demo.url, copilotApiUrl: "https://mirror.example/copilot" });
-    const { account } = awake(demo, "octo-demo", { hosts });
+    const { account } = openDemoAccount(demo, "octo-demo", { hosts });
     expect((await account.session()).baseUrl).toBe("https://mirror.example/copilot");
   });
 });
@@ -604,7 +604,7 @@ describe("a temporary account", () => {
 test("no token is ever written to the log, whatever it looks like", async () => {
   demo.accounts[0]!.githubToken = "ghu_of-no-known-kind";
   exchangeSays({ token: "a-copilot-token-of-no-known-kind" });
-  const { account, lines } = awake(demo);
+  const { account, lines } = openDemoAccount(demo);
   const { token } = await account.session();
   account.mark({ name: "failed", reason: `refused ${token} and ${demo.accounts[0]!.githubToken}` });
   const error = await failureOf(account.session());

@@ -114,7 +114,7 @@ describe("a limit is hit", () => {
     const { status, headers, error } = await post(proxy);
     expect([status, error.code]).toEqual([429, "rate_limited"]);
     expect(Number(headers.get("retry-after"))).toBeWithin(58, 61);
-    expect(error.message).toContain("octo-demo: Slow down. The account rests (until");
+    expect(error.message).toContain("octo-demo: Slow down. The account is cooling down (until");
     proxy.pass(61_000);
     expect((await post(proxy)).status).toBe(200);
   });
@@ -214,7 +214,7 @@ describe("a limit is hit", () => {
     await post(proxy, "Hello", "claude-sonnet-4.5");
     expect(asked(proxy)).toEqual(["octo", "plus", "plus", "octo"]);
     expect(states(proxy)).toEqual(["ready", "ready"]);
-    expect(proxy.lines.join("")).toContain(`octo-demo rests for ${premium} until`);
+    expect(proxy.lines.join("")).toContain(`octo-demo is cooling down for ${premium} until`);
 
     proxy.demo.intercept(chat, limited);
     const { status, error } = await post(proxy);
@@ -453,7 +453,7 @@ describe("what is no account's fault", () => {
     expect(await fail()).toBe(200);
     expect(states(proxy)).toEqual(["cooling", "ready"]);
     expect(proxy.lines.join("")).toContain(
-      "Its last requests failed one after the other on GitHub Copilot's side (status 500).",
+      "Its last requests all failed at GitHub Copilot (status 500).",
     );
     proxy.pass(30_000);
     expect([await fail(), await fail()]).toEqual([500, 200]);
