@@ -5,8 +5,9 @@ import type { SavedAccount } from "./account-store";
 import { fetchCopilotUser, fetchLogin, type GithubCaller } from "./github";
 import type { Hosts, Mode } from "./hosts";
 import { learnFromHeaders, learnFromStream, type Quota, readQuota } from "./quota";
+import type { Session } from "./session-source";
 import { type AccountState, openAccountStatus } from "./status";
-import { openTokenManager, type Session, type TokenManager } from "./token-manager";
+import { openTokenManager, type TokenManager } from "./token-manager";
 
 // The two types an account's face is made of.
 export type { AccountState, Session };

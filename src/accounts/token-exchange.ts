@@ -19,8 +19,8 @@ export interface CopilotToken {
   lifetime: number;
   /** As stated, ms timestamp by GitHub's clock; for show. */
   expiresAt?: number;
-  /** What that clock showed, ms timestamp; NaN when it was not told. */
-  saidAt: number;
+  /** What that clock showed, ms timestamp; NaN when it is not stated. */
+  statedAt: number;
   /** The model host this token is bound to. */
   endpoint?: string;
   /** Something odd that was put right, for the log. */
@@ -69,8 +69,8 @@ function readCopilotToken(answer: GithubAnswer, hosts: Hosts): TokenExchange {
 
   // Times count from GitHub's own clock; this machine's may be a day off.
   const expires = expires_at ?? Number(/(?:^|;)exp=(\d+)/.exec(token)?.[1]);
-  const saidAt = Date.parse(answer.headers.get("date") ?? "");
-  const left = expires * 1000 - saidAt;
+  const statedAt = Date.parse(answer.headers.get("date") ?? "");
+  const left = expires * 1000 - statedAt;
   const believable = left >= 30_000 && left <= day;
   const usual = believable ? left - 300_000 : 1_500_000;
   const refreshIn = clamp(refresh_in === undefined ? usual : refresh_in * 1000, 30_000, believable ? left : day);
@@ -83,7 +83,7 @@ function readCopilotToken(answer: GithubAnswer, hosts: Hosts): TokenExchange {
       refreshIn,
       lifetime: believable ? left : refreshIn + 60_000,
       expiresAt: Number.isFinite(expires) ? expires * 1000 : undefined,
-      saidAt,
+      statedAt,
       endpoint,
       warning: refused
         ? `GitHub named ${endpoints.api.slice(0, 200)} as model host, where no token is sent; ${hosts.copilot} is used.`

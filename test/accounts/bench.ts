@@ -2,7 +2,7 @@
 import { type Account, type AccountOptions, openAccount } from "../../src/accounts/account";
 import type { SavedAccount } from "../../src/accounts/account-store";
 import { type Hosts, hostsFor } from "../../src/accounts/hosts";
-import type { Session } from "../../src/accounts/token-manager";
+import type { Session } from "../../src/accounts/session-source";
 import { ProxyError } from "../../src/errors";
 import { createLogger } from "../../src/logger";
 import type { DemoAccount } from "../../src/upstream/demo/accounts";

@@ -250,7 +250,7 @@ describe("while GitHub is down", () => {
     const askedAfter = [0, 1, 3, 7, 15, 31, 63, 123];
     demo.intercept(exchangePath, down, askedAfter.length);
     const unsupportedParams = () =>
-      lines.filter((line) => line.includes("Its present Copilot token goes on for now.")).length;
+      lines.filter((line) => line.includes("Its present Copilot token stays in use for now.")).length;
     for (let seconds = 0; seconds < 180; seconds++) {
       expect(await account.session()).toBe(old);
       const asked = askedAfter.indexOf(seconds) + 1;
@@ -503,7 +503,7 @@ describe("the model host refuses", () => {
     expect(session.mode).toBe("direct");
     expect((await listModels(session)).status).toBe(200);
     expect(account.state.name).toBe("ready");
-    expect(lines.join("")).toContain("GitHub exchanges no token of this sign-in; it is used directly.");
+    expect(lines.join("")).toContain("GitHub does not exchange the token of this sign-in; it is used directly.");
     await account.session();
     expect(exchangesOf(demo)).toBe(1);
   });
