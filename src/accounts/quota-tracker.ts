@@ -1,0 +1,104 @@
+/** The quota of one account: asked from GitHub, updated from the answers of models, and the state that follows from it. */
+import { asProxyError, ProxyError } from "../errors";
+import { type CopilotUser, fetchCopilotUser, type GithubCaller } from "./github";
+import type { Mode } from "./hosts";
+import { learnFromHeaders, learnFromStream, type Quota, readQuota } from "./quota";
+import type { AccountState, AccountStatus } from "./status";
+
+export interface QuotaTracker {
+  /** As `Account.quota`. */
+  current(): Promise<Quota>;
+  readonly known: Quota | undefined;
+  /** The state by the quota alone: `ready` or `exhausted`. */
+  state(): AccountState;
+  learnHeaders(headers: Headers): void;
+  learnSnapshots(snapshots: unknown): void;
+}
+
+export interface QuotaTrackerOptions {
+  caller: GithubCaller;
+  githubToken: string;
+  mode(): Mode;
+  status: AccountStatus;
+  id(): string;
+  /** Wall clock, ms. */
+  now(): number;
+  /** Called with each answer of the quota endpoint. */
+  fetched(user: CopilotUser): void;
+}
+
+/** Milliseconds an answer of the quota endpoint is reused. */
+const reuseFor = 45_000;
+
+export function openQuotaTracker(options: QuotaTrackerOptions): QuotaTracker {
+  const { caller, githubToken, mode, status, id, now, fetched } = options;
+  let quota: Quota | undefined;
+  let request: { at: number; answer: Promise<Quota> } | undefined;
+
+  async function current(): Promise<Quota> {
+    if (status.isBackingOff && quota) return { ...quota, stale: true };
+    if (status.isBackingOff) throw status.unusableError();
+    if (!request || Math.abs(now() - request.at) >= reuseFor) request = { at: now(), answer: fetchQuota() };
+    try {
+      const answer = await request.answer;
+      return quota ?? answer;
+    } catch (thrown) {
+      request = undefined;
+      const error = asProxyError(thrown);
+      status.noteError(error);
+      if (quota) return { ...quota, stale: true };
+      throw new ProxyError(error.kind, `${id()}: ${error.message}`, error.details);
+    }
+  }
+
+  async function fetchQuota(): Promise<Quota> {
+    const user = await fetchCopilotUser(caller, githubToken, mode());
+    fetched(user);
+    const answer = readQuota(user.answer, now());
+    learn(answer, true);
+    return answer;
+  }
+
+  /** @param authoritative From the quota endpoint, not from a model's answer. */
+  function learn(fresh: Quota | undefined, authoritative = false): void {
+    if (!fresh) return;
+    const { state } = status;
+    const before = stateOf(quota, now());
+    const next = stateOf(fresh, now());
+    quota = fresh;
+    if (state.name === "ready" && next.name === "exhausted") status.enter(next);
+    // Only the quota endpoint overrules a refusal, and only if it counts something.
+    const available = fresh.unlimited || fresh.overage || (fresh.remaining ?? 0) > 0;
+    if (state.name === "exhausted" && available && (authoritative || state.reason === before.reason))
+      status.enter(next);
+    if (state.name === "cooling" && state.doubtful && authoritative) status.enter(next);
+  }
+
+  return {
+    current,
+    get known() {
+      return quota;
+    },
+    state: () => stateOf(quota, now()),
+    learnHeaders: (headers) => learn(learnFromHeaders(quota, headers, now())),
+    learnSnapshots: (snapshots) => learn(learnFromStream(quota, snapshots, now())),
+  };
+}
+
+function stateOf(quota: Quota | undefined, now: number): AccountState {
+  if (!quota?.exhausted || (quota.resetAt !== null && quota.resetAt <= now)) return { name: "ready" };
+  const { unit, resetAt } = quota;
+  return {
+    name: "exhausted",
+    until: resetAt ?? undefined,
+    reason: `Its ${quotaNames[unit]} used up.`,
+    alsoFree: unit === "chat",
+  };
+}
+
+const quotaNames = {
+  premium: "premium requests are",
+  credits: "AI credits are",
+  chat: "chat messages are",
+  unknown: "quota is",
+};
