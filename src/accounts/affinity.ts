@@ -1,32 +1,30 @@
 /**
- * Which account made what a client may send back, and, where the owner of the proxy wants it so, which one served a
- * session. In memory only, as hashes, the newest ones: whatever is forgotten costs one refused try, never an answer.
+ * Remembers which account made an item that a client may send back and, with `accountAffinity`, which one served a session.
+ * In memory only, as hashes of the newest keys: a forgotten one costs one refused try, never an answer.
  */
+import { BoundedMap } from "../bounded-map";
 import type { Account } from "./account";
 
 export interface Affinity {
-  /** @param mark A proof of the account's, or a client's session. The account that is learnt last owns it. */
+  /** @param mark An item made by the account, or a client's session. The last account remembered for it counts. */
   remember(mark: string, account: Account): void;
-  /** The one of the accounts that owns the first of the marks anybody owns. */
+  /** The account of the first mark that is remembered, if it is one of `accounts`. */
   accountFor(marks: Iterable<string>, accounts: readonly Account[]): Account | undefined;
 }
 
-/** @param max Marks that are remembered. */
+/** @param max How many marks are remembered. */
 export function openAffinity(max = 20_000): Affinity {
-  const affinity = new Map<bigint, string>();
+  const affinity = new BoundedMap<bigint, string>(max);
   return {
     remember(mark, account) {
-      const hash = Bun.hash.wyhash(mark);
-      affinity.delete(hash);
-      affinity.set(hash, account.key);
-      if (affinity.size > max) affinity.delete(affinity.keys().next().value!);
+      affinity.set(Bun.hash.wyhash(mark), account.key);
     },
     accountFor(marks, accounts) {
       if (affinity.size === 0 || accounts.length < 2) return undefined;
       for (const mark of marks) {
-        // By key: somebody who signs in again is another object, but the same person.
-        const owner = affinity.get(Bun.hash.wyhash(mark));
-        if (owner !== undefined) return accounts.find(({ key }) => key === owner);
+        // Compared by key: after a new sign-in the same person is another object.
+        const key = affinity.get(Bun.hash.wyhash(mark));
+        if (key !== undefined) return accounts.find((account) => account.key === key);
       }
       return undefined;
     },

@@ -2,6 +2,7 @@
  * Who is calling, judged by four facts together: the socket's address, the raw Host header, forwarding headers and what
  * a browser says of the page behind the call. Never by `request.url`, which is made from the Host header.
  */
+import { BlockList } from "node:net";
 import { ProxyError } from "../errors";
 import { hostNameSource, isOrigin, maxHostName } from "../host-name";
 import { forwardedBy } from "./forwarding";
@@ -113,10 +114,13 @@ export const namesThisMachine = (host: HostKind): boolean => host === "loopback"
 
 /** `127.0.0.0/8`, `::1`, and both as an IPv6 socket spells them. */
 export function isLoopbackAddress(address: string | null): boolean {
-  if (address === null) return false;
-  const bare = address.startsWith("::ffff:") ? address.slice(7) : address;
-  return bare === "::1" || /^127(?:\.\d{1,3}){3}$/.test(bare);
+  return address !== null && loopback.check(address, address.includes(":") ? "ipv6" : "ipv4");
 }
+
+/** `check` finds IPv4 addresses in IPv4-mapped IPv6 ones too. */
+const loopback = new BlockList();
+loopback.addSubnet("127.0.0.0", 8, "ipv4");
+loopback.addAddress("::1", "ipv6");
 
 const methods = new Set(["GET", "HEAD", "POST", "OPTIONS"]);
 

@@ -3,6 +3,7 @@
  * refused by name is left out and the request sent once more, before any byte went to the client. Once that was
  * accepted, the parameter is remembered for a while, so that the next request does not stumble again.
  */
+import { BoundedMap } from "../bounded-map";
 import { isObject } from "../json";
 import { removePaths } from "../net/json-edit";
 
@@ -24,7 +25,7 @@ const rememberFor = 3600_000;
 const maxPatterns = 500;
 
 export function openUnsupportedParams(now: () => number = Date.now): UnsupportedParams {
-  const until = new Map<string, { model: string; pattern: string; until: number }>();
+  const until = new BoundedMap<string, { model: string; pattern: string; until: number }>(maxPatterns);
   const all = () => {
     for (const [key, param] of until) if (param.until <= now()) until.delete(key);
     return [...until.values()];
@@ -34,10 +35,7 @@ export function openUnsupportedParams(now: () => number = Date.now): Unsupported
     known: (model) =>
       until.size === 0 ? [] : all().flatMap((param) => (param.model === model ? [param.pattern] : [])),
     learn(model, pattern) {
-      const key = `${model} ${pattern}`;
-      until.delete(key);
-      if (until.size >= maxPatterns) until.delete(until.keys().next().value!);
-      until.set(key, { model, pattern, until: now() + rememberFor });
+      until.set(`${model} ${pattern}`, { model, pattern, until: now() + rememberFor });
     },
     forget(model, pattern) {
       const found = all().filter((param) => param.model === model && (pattern ?? param.pattern) === param.pattern);

@@ -1,5 +1,6 @@
 /** Authorizes callers of the admin API and pages: this machine, and anyone with the admin token. Client keys do not count. */
 import type { App } from "../../app";
+import { BoundedMap } from "../../bounded-map";
 import { ProxyError } from "../../errors";
 import { includesSecret, sentSecrets } from "../../net/credentials";
 import { type Caller, isLoopbackAddress, namesThisMachine } from "../../net/guard";
@@ -51,7 +52,7 @@ const maxNetworks = 1_024;
 const minute = 60_000;
 
 function failedTries(now: () => number) {
-  const known = new Map<string, { count: number; until: number }>();
+  const known = new BoundedMap<string, { count: number; until: number }>(maxNetworks);
   const recent = (network: string) => {
     const tries = known.get(network);
     if (tries && tries.until > now()) return tries;
@@ -69,7 +70,6 @@ function failedTries(now: () => number) {
     },
     count(network: string): void {
       const tries = recent(network) ?? { count: 0, until: now() + minute };
-      if (!known.has(network) && known.size >= maxNetworks) known.delete(known.keys().next().value!);
       known.set(network, { ...tries, count: tries.count + 1 });
     },
   };

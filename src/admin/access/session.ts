@@ -1,5 +1,6 @@
 /** Sessions of browsers that signed in with the admin token. The cookie holds a random ID, never the token. */
 import { createHash, randomBytes } from "node:crypto";
+import { BoundedMap } from "../../bounded-map";
 import { includesSecret } from "../../net/credentials";
 
 export interface Sessions {
@@ -27,8 +28,10 @@ const maxSessions = 64;
 const idBytes = 32;
 
 export function openSessions(now: () => number): Sessions {
-  /** By the digest of the ID, so that the time of a lookup tells nothing about valid IDs. */
-  const sessions = new Map<string, { until: number; ending: AbortController }>();
+  /** By digest, so that looking one up takes as long for a wrong id as for a right one. */
+  const known = new BoundedMap<string, { until: number; ending: AbortController }>(maxSessions, ({ ending }) =>
+    ending.abort(),
+  );
 
   const drop = (key: string) => {
     sessions.get(key)?.ending.abort();
@@ -63,8 +66,7 @@ export function openSessions(now: () => number): Sessions {
     },
     begin(request) {
       const id = randomBytes(idBytes).toString("base64url");
-      if (sessions.size >= maxSessions) drop(sessions.keys().next().value!);
-      sessions.set(digest(id), { until: now() + lifetimeMs, ending: new AbortController() });
+      known.set(digest(id), { until: now() + lifetimeMs, ending: new AbortController() });
       return cookie(request, id, lifetimeMs / 1_000);
     },
     end(request) {

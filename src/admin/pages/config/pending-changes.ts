@@ -1,5 +1,6 @@
 /** Config changes that wait for confirmation. They stay on the server, so that no secret is sent back to the browser. */
 import { randomBytes } from "node:crypto";
+import { BoundedMap } from "../../../bounded-map";
 import type { Stored } from "../../../config/patch";
 
 export interface PendingChange {
@@ -22,10 +23,9 @@ const waitMs = 30 * 60_000;
 const max = 16;
 
 export function openPendingChanges(now: () => number): PendingChanges {
-  const waiting = new Map<string, { change: PendingChange; until: number }>();
+  const waiting = new BoundedMap<string, { change: PendingChange; until: number }>(max);
   return {
     put(change) {
-      if (waiting.size >= max) waiting.delete(waiting.keys().next().value!);
       const id = randomBytes(18).toString("base64url");
       waiting.set(id, { change, until: now() + waitMs });
       return id;
