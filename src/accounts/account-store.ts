@@ -9,8 +9,8 @@ import type { Logger } from "../logger";
 
 const savedAccount = z.object({
   /**
-   * GitHub's own rule, the dashes at either end that old logins have, and the underscore of managed users; nothing in it can
-   * leave the folder.
+   * GitHub's own rule, plus dashes at either end (old logins) and underscores (managed users). No such name can leave the
+   * folder.
    */
   login: z.string().regex(/^[A-Za-z0-9_-]{1,39}$/),
   /** `github.com`, or a tenant's domain. */
@@ -22,25 +22,25 @@ const savedAccount = z.object({
     .string()
     .trim()
     .regex(/^[!-~]{4,1024}$/),
-  /** The order of registration: a ms timestamp, or one more than the newest account's where the clock was set back. */
+  /** The order of registration: a ms timestamp, or one more than the newest account's if the clock was set back. */
   addedAt: z.number(),
 });
 
 export type SavedAccount = z.infer<typeof savedAccount>;
 
 export interface AccountStore {
-  /** In the order of registration. Cheap, and reads the files each time; a broken one is skipped with one warning. */
+  /** In registration order. Reads the files each time, which is cheap; an invalid one is skipped with one warning. */
   load(): SavedAccount[];
   /**
-   * Finds out whether an account of this host could be saved now: before a person is asked to approve one.
+   * Checks that an account of this host can be saved, before a person is asked to approve the sign-in.
    * @throws ProxyError `permission` or `internal` with what is wrong with the folder
    */
   prepare(host: string): void;
-  /** Saves the account, behind all others. The same person again keeps the place in the order and gets the new token: `replaced`. */
+  /** Saves the account as the last one. A saved login keeps its place and gets the new token: `replaced`. */
   add(account: SavedAccount): "added" | "replaced";
   /**
-   * Finds by 1-based index as `load` orders them, else by username. A number is an index as long as there is such an
-   * index, even where somebody is called so: `namesake` is that other account then, to be mentioned.
+   * Finds an account by its 1-based index in `load`, else by username. A number that is a valid index is always an index;
+   * if a login is that number too, its account is returned as `namesake`.
    * @throws ProxyError `not_found`, or `invalid_request` when several hosts know the name
    */
   find(indexOrUsername: string): { found: SavedAccount; namesake?: SavedAccount };
@@ -71,7 +71,7 @@ export function openAccountStore(folder: string, logger: Logger, { tighten = tru
         throw new ProxyError("invalid_request", "It names another account than its file name.");
       return account;
     } catch (thrown) {
-      if (!warned.has(path)) logger.warn(`The saved account ${path} does not read and is left out: ${faultOf(thrown)}`);
+      if (!warned.has(path)) logger.warn(`The saved account ${path} is skipped: ${faultOf(thrown)}`);
       warned.add(path);
       return undefined;
     }
@@ -104,7 +104,7 @@ export function openAccountStore(folder: string, logger: Logger, { tighten = tru
     load,
     prepare(host) {
       makeFolders(host);
-      // Named as what a killed process leaves behind, which the next sign-in takes away.
+      // Named like a leftover of `writePrivate`, so that the next sign-in removes it if this process is killed.
       const trial = join(folder, host, `trial.tmp-${process.pid}-0`);
       attempt("saved", () => writePrivate(trial, ""));
       rmSync(trial, { force: true });
@@ -115,7 +115,7 @@ export function openAccountStore(folder: string, logger: Logger, { tighten = tru
       const others = load();
       const before = others.find((other) => pathOf(other) === path);
       makeFolders(account.host);
-      // The clock may have been set back since the others were added.
+      // The clock may have been set back since the other accounts were added.
       const next = Math.max(account.addedAt, ...others.map(({ addedAt }) => addedAt + 1));
       const kept = { ...account, addedAt: before?.addedAt ?? next };
       attempt("saved", () => writePrivate(path, `${JSON.stringify(kept, null, 2)}\n`));
@@ -134,16 +134,16 @@ export function openAccountStore(folder: string, logger: Logger, { tighten = tru
   };
 }
 
-/** What Windows takes for a device, whatever follows the dot: `con.json` cannot be made there. */
+/** Names of devices on Windows, with any extension: `con.json` cannot be created there. */
 const device = /^(?:con|prn|aux|nul|com\d|lpt\d)$/;
 
-/** GitHub logins differ by more than case, and some disks do not tell the cases apart. No login has an `@`. */
+/** Lower case, as some file systems ignore case and GitHub does too. No login has an `@`. */
 function fileOf(login: string): string {
   const name = login.toLowerCase();
   return `${device.test(name) ? "@" : ""}${name}.json`;
 }
 
-/** A saved file is always a new one: `writePrivate` never writes into the old. */
+/** Each save makes a new file: `writePrivate` never writes into the old one. */
 function stampOf(path: string): string {
   const stats = statSync(path, { throwIfNoEntry: false });
   return `${path} ${stats?.ino} ${stats?.mtimeMs} ${stats?.size}`;
@@ -166,14 +166,14 @@ function attempt(done: string, work: () => void): void {
   }
 }
 
-/** Names the field at fault, never its value. */
+/** Names the invalid field, never its value. */
 function faultOf(thrown: unknown): string {
   if (thrown instanceof z.ZodError) return `its ${thrown.issues[0]?.path.join(".") || "text"} is not valid.`;
   if (thrown instanceof SyntaxError) return "it is not JSON.";
   return asProxyError(thrown).message;
 }
 
-/** Also behind links: a person may keep the folder elsewhere. */
+/** Follows links: a person may keep the folder elsewhere. */
 const folders = (path: string) =>
   entries(path)
     .filter((entry) => entry.isDirectory() || (entry.isSymbolicLink() && isFolder(join(path, entry.name))))

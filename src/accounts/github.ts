@@ -1,4 +1,4 @@
-/** Calling GitHub: what every call has in common, who an account is, and what is left of its quota. */
+/** Calls to GitHub: what they have in common, the login of a token, and the quota of an account. */
 
 import { z } from "zod";
 import { ProxyError } from "../errors";
@@ -11,7 +11,7 @@ import { isSuspensionAnswer, suspensionError, suspensionReason } from "./suspens
 
 export interface GithubCaller {
   hosts: Hosts;
-  /** Ours, for the headers that say who asks. */
+  /** dragoman's version, for the headers that identify the client. */
   version: string;
   /** Milliseconds one call may take, its body included; 15 s. */
   timeoutMs?: number;
@@ -23,12 +23,12 @@ export async function fetchLogin(caller: GithubCaller, githubToken: string, mode
   const answer = await getFromGithub(caller, "/user", githubToken, mode, "2022-11-28");
   const read = userSchema.safeParse(answer.json);
   if (answer.status === 200 && read.success) return read.data.login;
-  throw unanswered(answer, "who this account is");
+  throw unexpectedAnswer(answer, "the login of this account");
 }
 
 export interface CopilotUser {
   login?: string;
-  /** It may contradict the host of the exchanged token; that one counts. */
+  /** May differ from the host of the exchanged token, which counts. */
   endpoint?: string;
   /** The whole answer, for `quota.ts`. */
   answer: unknown;
@@ -38,7 +38,7 @@ export interface CopilotUser {
 export async function fetchCopilotUser(caller: GithubCaller, githubToken: string, mode: Mode): Promise<CopilotUser> {
   const answer = await getFromGithub(caller, "/copilot_internal/user", githubToken, mode, copilotVersion);
   const read = copilotUserSchema.safeParse(answer.json);
-  if (answer.status !== 200 || !read.success) throw unanswered(answer, "what is left of its Copilot quota");
+  if (answer.status !== 200 || !read.success) throw unexpectedAnswer(answer, "the Copilot quota of this account");
   const { login, endpoints } = read.data;
   return { login, endpoint: endpoints && allowedModelHost(endpoints.api, caller.hosts), answer: answer.json };
 }
@@ -49,23 +49,23 @@ export const copilotVersion = "2025-04-01";
 export const revoked =
   "GitHub no longer accepts its sign-in: it expired or was revoked. Run `dragoman auth` to sign in again.";
 
-function unanswered({ status, json }: GithubAnswer, what: string): ProxyError {
+function unexpectedAnswer({ status, json }: GithubAnswer, what: string): ProxyError {
   const { message, code } = messageSchema.parse(json);
   if (isSuspensionAnswer(status, `${code} ${message}`))
     return suspensionError(suspensionReason(message.slice(0, 300) || code));
   if (status === 401) return new ProxyError("no_account", revoked, { code: "sign_in_revoked" });
-  const told = message ? `: ${message.slice(0, 300)}` : "";
-  return new ProxyError("upstream", `GitHub did not say ${what} (status ${status}${told}).`);
+  const detail = message ? `: ${message.slice(0, 300)}` : "";
+  return new ProxyError("upstream", `GitHub did not state ${what} (status ${status}${detail}).`);
 }
 
 export interface GithubAnswer {
   status: number;
   headers: Headers;
-  /** undefined when the body is not JSON, whatever its label says. */
+  /** undefined if the body is not JSON, whatever its content type. */
   json: unknown;
 }
 
-/** A call to the REST host in an account's name. @throws ProxyError `upstream`, `timeout`. */
+/** A call to the REST host with an account's token. @throws ProxyError `upstream`, `timeout`. */
 export const getFromGithub = (
   caller: GithubCaller,
   path: string,
@@ -73,7 +73,7 @@ export const getFromGithub = (
   mode: Mode,
   apiVersion: string,
 ): Promise<GithubAnswer> =>
-  ask(caller, caller.hosts.api + path, {
+  callGithub(caller, caller.hosts.api + path, {
     method: "GET",
     headers: {
       authorization: `${mode === "exchange" ? "token" : "Bearer"} ${githubToken}`,
@@ -83,16 +83,16 @@ export const getFromGithub = (
     },
   });
 
-/** A call to the web host, in nobody's name yet. @throws ProxyError `upstream`, `timeout`, or the signal's reason. */
+/** A call to the web host without a token. @throws ProxyError `upstream`, `timeout`, or the signal's reason. */
 export const postToGithub = (caller: GithubCaller, path: string, body: Record<string, string>): Promise<GithubAnswer> =>
-  ask(caller, caller.hosts.web + path, {
+  callGithub(caller, caller.hosts.web + path, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
   });
 
-async function ask(
-  { version, signal, timeoutMs: within = 15_000 }: GithubCaller,
+async function callGithub(
+  { version, signal, timeoutMs = 15_000 }: GithubCaller,
   url: string,
   call: { method: "GET" | "POST"; headers: Record<string, string>; body?: string },
 ): Promise<GithubAnswer> {
@@ -100,16 +100,16 @@ async function ask(
     ...call,
     headers: { accept: "application/json", "user-agent": `dragoman/${version}`, ...call.headers },
     signal,
-    limits: limitedTo(within),
+    limits: limitedTo(timeoutMs),
     who: "GitHub",
   });
-  const text = await (response.ok ? readText(response, 1024 * 1024) : readStart(response, 65_536));
-  return { status: response.status, headers: response.headers, json: parseJson(text) };
+  const body = await (response.ok ? readText(response, 1024 * 1024) : readStart(response, 65_536));
+  return { status: response.status, headers: response.headers, json: parseJson(body) };
 }
 
 export const endpointsSchema = z.object({ api: z.string() }).optional().catch(undefined);
 
 const userSchema = z.object({ login: z.string().min(1) });
 const copilotUserSchema = z.object({ login: z.string().optional().catch(undefined), endpoints: endpointsSchema });
-const word = z.string().catch("");
-const messageSchema = z.object({ message: word, code: word }).catch({ message: "", code: "" });
+const text = z.string().catch("");
+const messageSchema = z.object({ message: text, code: text }).catch({ message: "", code: "" });

@@ -1,25 +1,25 @@
-/** Where GitHub and Copilot are reached, for github.com and for tenants of ghe.com, and the apps one signs in with. */
+/** The addresses of GitHub and Copilot, for github.com and for tenants of ghe.com, and the apps to sign in with. */
 import type { Environment } from "../config/environment";
 import { ProxyError } from "../errors";
 import { isLoopbackUrl } from "../net/proxy";
 
-/** How a GitHub token becomes a bearer for the model host: exchanged for a Copilot token, or used as it is. */
+/** How a GitHub token becomes a bearer token for the model host: exchanged for a Copilot token, or used directly. */
 export type Mode = "exchange" | "direct";
 
 export interface Hosts {
-  /** `github.com` or the tenant's domain. It names the folder of saved accounts, whatever the addresses below are. */
+  /** `github.com` or the tenant's domain. It names the folder of the saved accounts, even if the addresses below are overridden. */
   name: string;
   /** Sign-in in the browser. */
   web: string;
-  /** REST: who am I, token exchange, quota. */
+  /** REST API: login, token exchange, quota. */
   api: string;
-  /** The model host where neither {@link copilotOverride} nor a token names one. */
+  /** The model host, unless {@link copilotOverride} or a token names one. */
   copilot: string;
-  /** The owner's own choice of model host; it wins over everything. */
+  /** The model host the owner configured; it has the highest precedence. */
   copilotOverride?: string;
 }
 
-/** Checked addresses from the environment; each wins over the derived one. */
+/** Validated addresses from the environment; each replaces the derived one. */
 export type HostOverrides = Pick<Environment, "githubUrl" | "githubApiUrl" | "copilotApiUrl">;
 
 /** @param name A checked host name: `github.com` (also when missing) or a tenant such as `company.ghe.com`. */
@@ -33,15 +33,15 @@ export function hostsFor(name = "github.com", overrides: HostOverrides = {}): Ho
     name,
     web: overrides.githubUrl ?? derived.web,
     api,
-    // Where GitHub is this machine (the demo, tests), nothing may reach the real model host.
+    // If GitHub is on this machine (the demo, tests), nothing may reach the real model host.
     copilot: isLoopbackUrl(api) ? api : derived.copilot,
     copilotOverride: overrides.copilotApiUrl,
   };
 }
 
 /**
- * The model host a token or the quota endpoint names, if a Copilot token may be sent there: https on Copilot's own
- * domain or below the tenant's; loopback only where GitHub itself is loopback (the demo, tests).
+ * The model host that a token or the quota endpoint names, if a Copilot token may be sent there: https on Copilot's domain
+ * or below the tenant's; loopback only if GitHub itself is loopback (the demo, tests).
  */
 export function allowedModelHost(stated: string, hosts: Hosts): string | undefined {
   if (!URL.canParse(stated)) return undefined;
@@ -60,14 +60,14 @@ export interface SignInApp {
   mode: Mode;
 }
 
-/** Tokens of a GitHub App can be exchanged; opencode's is an OAuth App, whose token the model host takes as it is. */
+/** Tokens of a GitHub App can be exchanged. opencode is an OAuth App: the model host accepts its token directly. */
 export const signInApps = {
   vscode: { name: "vscode", clientId: "Iv1.b507a08c87ecfe98", mode: "exchange" },
   opencode: { name: "opencode", clientId: "Ov23li8tweQw6odWQebz", mode: "direct" },
 } as const satisfies Record<string, SignInApp>;
 
 /**
- * A named app, or any client id of the user's own: its tokens are offered for exchange, and used directly if GitHub declines.
+ * A named app, or any other client id: an exchange of its tokens is tried, and they are used directly if GitHub declines.
  * @throws ProxyError `invalid_request`
  */
 export function signInApp(choice = "vscode"): SignInApp {
@@ -75,13 +75,13 @@ export function signInApp(choice = "vscode"): SignInApp {
   if (!/^[A-Za-z0-9._-]{4,64}$/.test(choice))
     throw new ProxyError(
       "invalid_request",
-      `"${choice.slice(0, 80)}" is no sign-in app: use ${Object.keys(signInApps).join(", ")} or the client id of an app of your own.`,
+      `"${choice.slice(0, 80)}" is not a sign-in app: use ${Object.keys(signInApps).join(", ")} or the client id of an app of your own.`,
     );
   return { name: choice, clientId: choice, mode: "exchange" };
 }
 
 /**
- * Where a person revokes what they approved at sign-in. GitHub lists GitHub Apps and OAuth apps on two pages ("Reviewing your
+ * The page where a person revokes the sign-in app. GitHub lists GitHub Apps and OAuth apps on two pages ("Reviewing your
  * authorized integrations" of GitHub Docs); client ids of GitHub Apps begin with `Iv`.
  * @param saved `app` as saved with the account.
  */

@@ -1,17 +1,17 @@
 /**
- * What is left of an account's quota, from three spellings: the quota endpoint, response headers, stream events.
- * What nobody said is null, never 0. Two billing units exist; their numbers are never added together.
+ * Reads an account's quota from its three formats: the quota endpoint, response headers, stream events.
+ * An unknown number is null, never 0. Two billing units exist; their numbers are never added together.
  */
 import { z } from "zod";
 
 export interface Quota {
-  /** Premium requests; AI credits (billing by tokens); chat messages (free plan); or nobody said. */
+  /** Premium requests; AI credits (billing by tokens); chat messages (free plan); or unknown. */
   unit: "premium" | "credits" | "chat" | "unknown";
   /** GitHub's word: `free`, `individual`, `individual_pro`, `business`, `enterprise`. */
   plan: string | null;
-  /** As GitHub says it: of a plan that is not counted these are mere placeholders, see {@link isCounted}. */
+  /** As GitHub states it: a placeholder if the plan is not counted, see {@link isCounted}. */
   entitlement: number | null;
-  /** May be negative: GitHub counts on after the end. */
+  /** May be negative: GitHub goes on counting below 0. */
   remaining: number | null;
   unlimited: boolean;
   /** More than the entitlement may be used, and is paid for. */
@@ -20,40 +20,40 @@ export interface Quota {
   /** ms timestamp */
   resetAt: number | null;
   exhausted: boolean;
-  /** As the quota endpoint sent them. */
+  /** As sent by the quota endpoint. */
   snapshots: Record<string, unknown>;
-  /** ms timestamp of the newest of these numbers. */
+  /** ms timestamp of the latest update. */
   at: number;
-  /** The endpoint could not be asked: these are the last known numbers. */
+  /** The quota endpoint could not be reached: these are the last known numbers. */
   stale?: boolean;
 }
 
-/** The answer of the quota endpoint, in any of its known shapes. */
+/** Reads the answer of the quota endpoint, in any of its known shapes. */
 export function readQuota(answer: unknown, now: number): Quota {
-  const told = answerSchema.parse(answer);
-  const snapshots = told.quota_snapshots;
+  const fields = answerSchema.parse(answer);
+  const snapshots = fields.quota_snapshots;
   const premium = readSnapshot(snapshots.premium_interactions ?? snapshots.premium_models);
-  const chat = readSnapshot(snapshots.chat) ?? legacyChat(told);
-  const tokenBilled = Boolean(told.token_based_billing) || premium?.tokenBilled;
-  const resetAt = dateOf(told.quota_reset_date_utc ?? told.quota_reset_date ?? told.limited_user_reset_date);
-  const rest = { plan: told.copilot_plan, snapshots, resetAt, at: now };
+  const chat = readSnapshot(snapshots.chat) ?? legacyChat(fields);
+  const tokenBilled = Boolean(fields.token_based_billing) || premium?.tokenBilled;
+  const resetAt = dateOf(fields.quota_reset_date_utc ?? fields.quota_reset_date ?? fields.limited_user_reset_date);
+  const common = { plan: fields.copilot_plan, snapshots, resetAt, at: now };
 
   // The free plan without premium requests is measured by its chat messages.
   const byChat = chat && !chat.unlimited && !(premium && (premium.entitlement || premium.unlimited));
-  if (byChat && (told.copilot_plan === "free" || !premium)) return weigh(chat, "chat", rest);
-  if (!premium) return weigh(nothing, "unknown", rest);
-  return weigh(premium, tokenBilled ? "credits" : "premium", rest);
+  if (byChat && (fields.copilot_plan === "free" || !premium)) return toQuota(chat, "chat", common);
+  if (!premium) return toQuota(emptyReading, "unknown", common);
+  return toQuota(premium, tokenBilled ? "credits" : "premium", common);
 }
 
-/** What the `x-quota-snapshot-*` headers of a model's answer change; undefined when they say nothing. */
+/** The quota after the `x-quota-snapshot-*` headers of a model's answer; undefined if there are none. */
 export function learnFromHeaders(known: Quota | undefined, headers: Headers, now: number): Quota | undefined {
-  const serialized = (name: string) => {
+  const fieldsOf = (name: string) => {
     const value = headers.get(`x-quota-snapshot-${name}`);
     return value === null ? undefined : Object.fromEntries(new URLSearchParams(value));
   };
   // A query string, e.g. `ent=300&ov=0.0&ovPerm=false&rem=72.4&rst=2026-08-01T00%3A00%3A00Z`; `rem` is a percentage.
   return learn(known, now, (name) => {
-    const { ent, rem, ov, ovPerm, rst } = serialized(name) ?? {};
+    const { ent, rem, ov, ovPerm, rst } = fieldsOf(name) ?? {};
     return ent === undefined
       ? undefined
       : {
@@ -66,7 +66,7 @@ export function learnFromHeaders(known: Quota | undefined, headers: Headers, now
   });
 }
 
-/** What `copilot_quota_snapshots` of a responses stream changes; undefined when it says nothing. */
+/** The quota after `copilot_quota_snapshots` of a responses stream; undefined if there are none. */
 export function learnFromStream(known: Quota | undefined, snapshots: unknown, now: number): Quota | undefined {
   const read = z.record(z.string(), z.unknown()).safeParse(snapshots);
   return read.success ? learn(known, now, (name) => read.data[name]) : undefined;
@@ -79,11 +79,11 @@ function learn(known: Quota | undefined, now: number, find: (name: string) => un
     .map((snapshot) => (snapshot === undefined ? undefined : readSnapshot(snapshot)))
     .find(Boolean);
   if (!reading) return undefined;
-  // These two spell "unlimited" as -1: what the quota endpoint says of such a plan stays.
+  // Headers and streams send -1 for "unlimited": the numbers of the quota endpoint stay.
   const numbers = reading.unlimited && known?.unlimited ? known : reading;
   const { entitlement, remaining } = numbers;
-  // Neither spelling says what it counts.
-  return weigh({ ...reading, entitlement, remaining }, known?.unit ?? "unknown", {
+  // Neither format states the unit.
+  return toQuota({ ...reading, entitlement, remaining }, known?.unit ?? "unknown", {
     plan: known?.plan ?? null,
     snapshots: known?.snapshots ?? {},
     resetAt: reading.resetAt ?? known?.resetAt ?? null,
@@ -101,7 +101,7 @@ interface Reading {
   resetAt: number | null;
 }
 
-const nothing: Reading = {
+const emptyReading: Reading = {
   entitlement: null,
   remaining: null,
   unlimited: false,
@@ -114,9 +114,9 @@ const nothing: Reading = {
 function readSnapshot(snapshot: unknown): Reading | undefined {
   const read = snapshotSchema.safeParse(snapshot);
   if (!read.success) return undefined;
-  const { entitlement: stated, percent_remaining, quota_remaining, remaining, ...told } = read.data;
-  const unlimited = told.unlimited || stated === -1;
-  // The quota endpoint says 0 of what is unlimited, the other spellings -1.
+  const { entitlement: stated, percent_remaining, quota_remaining, remaining, ...flags } = read.data;
+  const unlimited = flags.unlimited || stated === -1;
+  // For an unlimited plan the quota endpoint sends 0, the other formats -1.
   const entitlement = stated === -1 ? 0 : stated;
   const byPercent =
     entitlement !== null && percent_remaining !== null ? Math.round(entitlement * percent_remaining) / 100 : null;
@@ -124,32 +124,32 @@ function readSnapshot(snapshot: unknown): Reading | undefined {
     entitlement,
     remaining: quota_remaining ?? remaining ?? byPercent,
     unlimited,
-    overage: told.overage_permitted,
-    overageCount: told.overage_count ?? 0,
-    tokenBilled: told.token_based_billing === true,
-    resetAt: dateOf(told.reset_date),
+    overage: flags.overage_permitted,
+    overageCount: flags.overage_count ?? 0,
+    tokenBilled: flags.token_based_billing === true,
+    resetAt: dateOf(flags.reset_date),
   };
 }
 
-/** The old free plan has no snapshots: totals and remainders stand apart. */
+/** The old free plan has no snapshots but separate fields for the total and the remainder. */
 function legacyChat({ monthly_quotas, limited_user_quotas }: z.infer<typeof answerSchema>): Reading | undefined {
   if (limited_user_quotas.chat === null) return undefined;
-  return { ...nothing, entitlement: monthly_quotas.chat, remaining: limited_user_quotas.chat };
+  return { ...emptyReading, entitlement: monthly_quotas.chat, remaining: limited_user_quotas.chat };
 }
 
-function weigh(
+function toQuota(
   reading: Reading,
   unit: Quota["unit"],
-  rest: Pick<Quota, "plan" | "snapshots" | "resetAt" | "at">,
+  common: Pick<Quota, "plan" | "snapshots" | "resetAt" | "at">,
 ): Quota {
   const { entitlement, remaining, unlimited, overage, overageCount } = reading;
   const exhausted = isCounted({ unit, entitlement, unlimited }) && !overage && remaining !== null && remaining <= 0;
-  return { ...rest, unit, entitlement, remaining, unlimited, overage, overageCount, exhausted };
+  return { ...common, unit, entitlement, remaining, unlimited, overage, overageCount, exhausted };
 }
 
 /**
- * Whether the numbers are a count of something. Under token billing an entitlement of 0 stands for "not counted here", with
- * percent 100 beside it; of what is unlimited they are placeholders too.
+ * Whether the numbers count something. With token billing, an entitlement of 0 (and 100 percent) means "not counted here";
+ * for an unlimited plan the numbers are placeholders too.
  */
 export const isCounted = ({
   unit,
@@ -163,7 +163,7 @@ function dateOf(text: string | null | undefined): number | null {
   return Number.isNaN(time) ? null : time;
 }
 
-/** A number, also as text (streams say `"300"`, headers only text). What no account could have is unknown. */
+/** A number, or one as text (streams send `"300"`, headers only text). An impossible number is unknown. */
 const amount = z
   .union([
     z.number(),

@@ -1,4 +1,4 @@
-/** GitHub token → Copilot token, and what each way of not getting one means. */
+/** Exchanges a GitHub token for a Copilot token, and classifies every failure. */
 import { z } from "zod";
 import { asProxyError } from "../errors";
 import {
@@ -14,22 +14,22 @@ import { isSuspensionAnswer, suspensionReason } from "./suspension";
 
 export interface CopilotToken {
   token: string;
-  /** Milliseconds from now on: surely accepted for `refreshIn`, dead after `lifetime`. */
+  /** Milliseconds from now: certainly accepted for `refreshIn`, expired after `lifetime`. */
   refreshIn: number;
   lifetime: number;
-  /** As stated, ms timestamp by GitHub's clock; for show. */
+  /** As stated, ms timestamp by GitHub's clock; for display. */
   expiresAt?: number;
-  /** What that clock showed, ms timestamp; NaN when it is not stated. */
+  /** The time of GitHub's clock, ms timestamp; NaN when it is not stated. */
   statedAt: number;
   /** The model host this token is bound to. */
   endpoint?: string;
-  /** Something odd that was put right, for the log. */
+  /** Something unexpected that was corrected, for the log. */
   warning?: string;
 }
 
 /**
- * - `direct`: this token is not exchanged, the model host takes it as it is.
- * - `failed`: a person must act; `abuse` when GitHub speaks of abuse or suspension.
+ * - `direct`: GitHub does not exchange this token; the model host accepts it as it is.
+ * - `failed`: a person must act; `abuse` if GitHub reports abuse or suspension.
  * - `retry`: later; `after` in milliseconds where GitHub says when.
  */
 export type TokenExchange =
@@ -38,7 +38,7 @@ export type TokenExchange =
   | { outcome: "failed"; reason: string; abuse?: boolean }
   | { outcome: "retry"; reason: string; after?: number; cause?: unknown };
 
-/** Never throws: every failure has its place in {@link TokenExchange}. */
+/** Never throws: every failure is an outcome of {@link TokenExchange}. */
 export async function exchangeToken(caller: GithubCaller, githubToken: string): Promise<TokenExchange> {
   let answer: GithubAnswer;
   try {
@@ -47,72 +47,75 @@ export async function exchangeToken(caller: GithubCaller, githubToken: string): 
     return { outcome: "retry", reason: asProxyError(thrown).message, cause: thrown };
   }
   if (answer.status === 200) return readCopilotToken(answer, caller.hosts);
-  const told = refusalSchema.parse(answer.json);
-  const row = unsupportedParams.find(
-    ({ status, when }) => status.test(String(answer.status)) && (!when || when(told, answer.status)),
+  const refusal = refusalSchema.parse(answer.json);
+  const row = refusalRows.find(
+    ({ status, when }) => status.test(String(answer.status)) && (!when || when(refusal, answer.status)),
   )!;
-  const reason = row.sentence(told, answer.status);
+  const reason = row.sentence(refusal, answer.status);
   if (row.outcome === "retry") return { outcome: "retry", reason, after: retryAfter(answer.headers) };
   return row.outcome === "direct" ? { outcome: "direct" } : { outcome: "failed", reason, abuse: row.abuse };
 }
 
 const day = 24 * 3600_000;
-const clamp = (value: number, least: number, max: number) => Math.min(Math.max(value, least), max);
+const clamp = (value: number, min: number, max: number) => Math.min(Math.max(value, min), max);
 
 function readCopilotToken(answer: GithubAnswer, hosts: Hosts): TokenExchange {
   const read = tokenSchema.safeParse(answer.json);
   if (!read.success)
-    return { outcome: "retry", reason: "GitHub's answer holds no Copilot token: is a proxy or a portal in the way?" };
+    return {
+      outcome: "retry",
+      reason: "GitHub's answer has no Copilot token: is a proxy or a captive portal in the way?",
+    };
   const { token, expires_at, refresh_in, endpoints } = read.data;
   if (token.length > 16_384 || !/^[\x20-\x7e]+$/.test(token))
-    return { outcome: "failed", reason: "GitHub handed out a Copilot token that cannot be a header's value." };
+    return { outcome: "failed", reason: "GitHub issued a Copilot token that is not a valid header value." };
 
-  // Times count from GitHub's own clock; this machine's may be a day off.
+  // Durations are computed with GitHub's clock: this machine's may be wrong by a day.
   const expires = expires_at ?? Number(/(?:^|;)exp=(\d+)/.exec(token)?.[1]);
   const statedAt = Date.parse(answer.headers.get("date") ?? "");
   const left = expires * 1000 - statedAt;
-  const believable = left >= 30_000 && left <= day;
-  const usual = believable ? left - 300_000 : 1_500_000;
-  const refreshIn = clamp(refresh_in === undefined ? usual : refresh_in * 1000, 30_000, believable ? left : day);
+  const plausible = left >= 30_000 && left <= day;
+  const defaultMs = plausible ? left - 300_000 : 1_500_000;
+  const refreshIn = clamp(refresh_in === undefined ? defaultMs : refresh_in * 1000, 30_000, plausible ? left : day);
   const endpoint = endpoints && allowedModelHost(endpoints.api, hosts);
-  const refused = endpoints && !endpoint;
+  const hostRefused = endpoints && !endpoint;
   return {
     outcome: "token",
     copilot: {
       token,
       refreshIn,
-      lifetime: believable ? left : refreshIn + 60_000,
+      lifetime: plausible ? left : refreshIn + 60_000,
       expiresAt: Number.isFinite(expires) ? expires * 1000 : undefined,
       statedAt,
       endpoint,
-      warning: refused
-        ? `GitHub named ${endpoints.api.slice(0, 200)} as model host, where no token is sent; ${hosts.copilot} is used.`
+      warning: hostRefused
+        ? `GitHub named ${endpoints.api.slice(0, 200)} as the model host; tokens are not sent there, so ${hosts.copilot} is used.`
         : undefined,
     },
   };
 }
 
-interface Refusal {
+interface RefusalRow {
   status: RegExp;
-  when?: (told: Told, status: number) => boolean;
+  when?: (refusal: Refusal, status: number) => boolean;
   outcome: "direct" | "failed" | "retry";
   abuse?: boolean;
-  sentence(told: Told, status: number): string;
+  sentence(refusal: Refusal, status: number): string;
 }
 
-/** The first row that matches counts; the last matches everything. */
-const unsupportedParams: Refusal[] = [
+/** The first matching row counts; the last one matches everything. */
+const refusalRows: RefusalRow[] = [
   {
     status: /403/,
     when: ({ message }) => /^API rate limit exceeded|secondary rate limit/i.test(message),
     outcome: "retry",
-    sentence: () => "GitHub says that it is asked too often in this account's name at the moment.",
+    sentence: () => "GitHub limits how often this account may ask for tokens; it is asked again later.",
   },
   {
     status: /403/,
     when: ({ error_details }) => error_details.notification_id === "server_error",
     outcome: "retry",
-    sentence: () => "GitHub could not find out at the moment whether this account may use Copilot.",
+    sentence: () => "GitHub could not check whether this account may use Copilot; it is asked again later.",
   },
   {
     status: /.*/,
@@ -120,30 +123,30 @@ const unsupportedParams: Refusal[] = [
       isSuspensionAnswer(status, [message, notification_id, title, detail].join(" ")),
     outcome: "failed",
     abuse: true,
-    sentence: (told) => suspensionReason(wordsOf(told)),
+    sentence: (refusal) => suspensionReason(messageOf(refusal)),
   },
   { status: /401/, outcome: "failed", sentence: () => revoked },
   { status: /404/, outcome: "direct", sentence: () => "" },
   {
     status: /403/,
     outcome: "failed",
-    sentence: (told) => `GitHub does not let this account use Copilot: ${wordsOf(told)}`,
+    sentence: (refusal) => `GitHub does not let this account use Copilot: ${messageOf(refusal)}`,
   },
   {
     status: /408|429|5../,
     outcome: "retry",
-    sentence: (_, status) => `GitHub cannot hand out Copilot tokens at the moment (status ${status}).`,
+    sentence: (_, status) => `GitHub cannot issue Copilot tokens at the moment (status ${status}).`,
   },
   {
     status: /.*/,
     outcome: "failed",
     sentence: ({ message }, status) =>
-      `GitHub refused to hand out a Copilot token (status ${status}). ${message.slice(0, 300)}`.trim(),
+      `GitHub refused to issue a Copilot token (status ${status}). ${message.slice(0, 300)}`.trim(),
   },
 ];
 
-/** `Title. Message. See https://…` of GitHub's envelope, or its plain message. */
-function wordsOf({ message, error_details: { title, message: detail, url } }: Told): string {
+/** `Title. Message. See https://…` from `error_details`, or the plain message. */
+function messageOf({ message, error_details: { title, message: detail, url } }: Refusal): string {
   const sentences = (detail ? [title, detail] : [message || "no reason was given"])
     .filter((text) => text !== "")
     .map((text) => text.slice(0, 300).replace(/[^.!?]$/, "$&."));
@@ -164,12 +167,12 @@ const tokenSchema = z.object({
   endpoints: endpointsSchema,
 });
 
-const word = z.string().catch("");
+const text = z.string().catch("");
 const noDetails = { notification_id: "", title: "", message: "", url: "" };
 const refusalSchema = z
   .object({
-    message: word,
-    error_details: z.object({ notification_id: word, title: word, message: word, url: word }).catch(noDetails),
+    message: text,
+    error_details: z.object({ notification_id: text, title: text, message: text, url: text }).catch(noDetails),
   })
   .catch({ message: "", error_details: noDetails });
-type Told = z.infer<typeof refusalSchema>;
+type Refusal = z.infer<typeof refusalSchema>;

@@ -174,7 +174,7 @@ describe("files that went wrong", () => {
     add(person("work", 2));
     expect(logins(load())).toEqual(["work"]);
     expect(logins(load())).toEqual(["work"]);
-    const warnings = lines.filter((line) => line.includes("octo.json does not read and is left out:"));
+    const warnings = lines.filter((line) => line.includes("octo.json is skipped:"));
     expect(warnings.length).toBe(1);
     expect(lines.join("")).not.toContain("ghu_");
   });

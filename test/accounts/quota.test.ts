@@ -116,7 +116,7 @@ describe("what the quota endpoint says", () => {
 
     const { account: fresh } = openDemoAccount(demo);
     const error = await failureOf(fresh.quota());
-    expect(error.message).toBe("octo-demo: GitHub did not say what is left of its Copilot quota (status 500).");
+    expect(error.message).toBe("octo-demo: GitHub did not state the Copilot quota of this account (status 500).");
     expect(await fresh.quota()).toMatchObject({ remaining: 217.34 });
   });
 

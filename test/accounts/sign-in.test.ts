@@ -124,7 +124,7 @@ describe("signing in by code", () => {
       Response.json({ device_code: "d", user_code: "\u001b[2J", verification_uri: `${demo.url}/x` }),
     );
     const { result, shown } = begin();
-    expect((await failureOf(result)).message).toContain("holds no sign-in code");
+    expect((await failureOf(result)).message).toContain("has no sign-in code");
     expect(shown).toEqual([]);
   });
 
@@ -233,6 +233,6 @@ describe("where one signs in", () => {
   });
 
   test.each(["abc", "a b c d", "x".repeat(65), "id&scope=repo", "toString()"])("the app %p is refused", (choice) => {
-    expect(() => signInApp(choice)).toThrow("is no sign-in app: use vscode, opencode or the client id");
+    expect(() => signInApp(choice)).toThrow("is not a sign-in app: use vscode, opencode or the client id");
   });
 });

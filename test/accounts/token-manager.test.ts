@@ -200,7 +200,7 @@ describe("odd answers of the exchange", () => {
       exchangeSays({ endpoints: { api } });
       const { account, lines } = openDemoAccount(demo);
       expect((await account.session()).baseUrl).toBe(demo.url);
-      expect(lines.join("")).toContain(`warn  octo-demo: GitHub named ${api} as model host, where no token is sent`);
+      expect(lines.join("")).toContain(`warn  octo-demo: GitHub named ${api} as the model host; tokens are not sent there`);
     },
   );
 
@@ -215,7 +215,7 @@ describe("odd answers of the exchange", () => {
     expect(error.kind).toBe("no_account");
     expect(account.state).toMatchObject({
       name: "failed",
-      reason: expect.stringContaining("cannot be a header's value"),
+      reason: expect.stringContaining("not a valid header value"),
     });
   });
 

@@ -452,7 +452,7 @@ describe("accounts", () => {
     writeFileSync(join(github.data, "accounts/github.com/octo-demo.json"), "{", { mode: 0o600 });
     expect((await examine(github.env)).of("accounts")[0]).toMatchObject({
       state: "fail",
-      message: expect.stringContaining("octo-demo.json does not read and is left out: it is not JSON."),
+      message: expect.stringContaining("octo-demo.json is skipped: it is not JSON."),
     });
   });
 

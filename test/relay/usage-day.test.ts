@@ -173,7 +173,7 @@ test("A1–A9, T01–T14: a day with three accounts: nothing fails that an able 
   expect(log).toMatch(/second is cooling down until \S+: Too many requests/);
   expect(log).toMatch(/second has failed: GitHub no longer accepts its sign-in/);
   expect(log).toMatch(/third is exhausted until 2026-12-01\S+: /);
-  expect(log).toMatch(/third: GitHub cannot hand out Copilot tokens at the moment/);
+  expect(log).toMatch(/third: GitHub cannot issue Copilot tokens at the moment/);
 
   // One exchange for each expiry: never two of an account within a token's life, but where a clock was set.
   for (const login of ["first", "third"]) {
