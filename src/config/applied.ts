@@ -1,7 +1,7 @@
 /**
- * What calls of the admin API have set, for the other processes of one data folder. A key that counts from the next start
- * when a hand edits the file holds at once when a call sets it, in every process: the file alone does not tell which of
- * the two wrote it. Values are kept as keyed digests.
+ * Records which config values the admin API has set, for the other processes of the data folder. Some keys take effect only
+ * at start if the file is edited by hand, but at once, in every process, if the API sets them. The config file alone does not
+ * show who wrote it. Values are stored as keyed digests.
  */
 import { createHmac, randomBytes } from "node:crypto";
 import { z } from "zod";
@@ -10,9 +10,9 @@ import { readPrivate, writePrivate } from "./files";
 const schema = z.object({
   /** Of the digests, in hexadecimal. */
   salt: z.string(),
-  /** Digest of the config file as a call wrote it last. */
+  /** Digest of the config file as the API last wrote it. */
   text: z.string(),
-  /** For each member that a call has set: which call that was, and the digest of its value. */
+  /** For each member set by the API: the id of the call, and the digest of the value. */
   members: z.record(z.string(), z.object({ call: z.string(), value: z.string() })),
 });
 type AppliedFile = z.infer<typeof schema>;
@@ -21,12 +21,12 @@ type AppliedFile = z.infer<typeof schema>;
 const maxBytes = 64 * 1024;
 
 export interface Applied<Member extends string> {
-  /** Of these members, those that another process's call has set since this was asked last, and that the config has so. */
+  /** The members that a call in another process has set since the last `news`, if the config has that value. */
   news(config: { [name in Member]: unknown }): Member[];
-  /** Whether a call wrote this text of the config file, and no hand has touched it since. */
+  /** Whether the API wrote this text of the config file, and nobody has edited it since. */
   isOfCall(text: string): boolean;
   /**
-   * Notes a call of this process. Write it before the config: who reads the new config must find it.
+   * Records a call of this process. It must be written before the config, as whoever reads the new config needs it.
    * @param set The members that the call sets.
    * @param text The config file as it will be.
    * @throws The system's own error.
@@ -34,20 +34,20 @@ export interface Applied<Member extends string> {
   note(set: readonly Member[], config: { [name in Member]: unknown }, text: string): void;
 }
 
-/** @param path The file that holds all this. @param members Those that count from the next start when a hand edits them. */
+/** @param path The file of this record. @param members Those that take effect only at start when edited by hand. */
 export function openApplied<Member extends string>(path: string, members: readonly Member[]): Applied<Member> {
-  /** The call whose value each member has here. */
-  const heard = new Map<Member, string>();
+  /** The call whose value each member has in this process. */
+  const appliedCalls = new Map<Member, string>();
 
   return {
     news(config) {
       const record = read(path);
       return members.filter((member) => {
         const entry = record?.members[member];
-        if (!record || !entry || heard.get(member) === entry.call) return false;
-        // The config that it belongs to may be about to come.
+        if (!record || !entry || appliedCalls.get(member) === entry.call) return false;
+        // The config of that call may not be written yet.
         if (entry.value !== digest(record.salt, config[member])) return false;
-        heard.set(member, entry.call);
+        appliedCalls.set(member, entry.call);
         return true;
       });
     },
@@ -65,12 +65,12 @@ export function openApplied<Member extends string>(path: string, members: readon
         members: { ...members, ...Object.fromEntries(entries) },
       };
       writePrivate(path, `${JSON.stringify(record)}\n`);
-      for (const member of set) heard.set(member, call);
+      for (const member of set) appliedCalls.set(member, call);
     },
   };
 }
 
-/** Undefined where no call has set anything yet, and for what is no such file: all of the config is then a hand's. */
+/** Undefined if there is no valid record: then all of the config counts as edited by hand. */
 function read(path: string): AppliedFile | undefined {
   try {
     return schema.safeParse(JSON.parse(readPrivate(path, maxBytes) ?? "null")).data;

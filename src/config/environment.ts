@@ -2,13 +2,13 @@ import { join, posix, win32 } from "node:path";
 import { ProxyError } from "../errors";
 
 interface Variable {
-  /** The name we show, then the other spellings that are accepted. */
+  /** The documented name, then its accepted aliases. */
   names: readonly [string, ...string[]];
   kind: keyof typeof readers;
   description: string;
 }
 
-/** Every environment variable we read, by its name in `Environment`; the table in config/README.md is made from here. Blank means unset. */
+/** Every environment variable we read, by its name in `Environment`; the table in config/README.md is generated from this. Blank means unset. */
 export const variables = {
   home: {
     names: ["DRAGOMAN_HOME"],
@@ -76,9 +76,9 @@ type Values = {
   readonly [Key in keyof typeof variables]?: ReturnType<(typeof readers)[(typeof variables)[Key]["kind"]]>;
 };
 
-/** What the environment says, checked; a variable that is unset or blank is absent. Addresses have no slash at their end. */
+/** The validated environment; a variable that is unset or blank is absent. Addresses have no trailing slash. */
 export interface Environment extends Values {
-  /** The data folder, a full path; the paths below lie in it. Nothing is created here. */
+  /** The data folder as a full path; it contains the paths below. Nothing is created here. */
   readonly home: string;
   readonly configFile: string;
   readonly accountsFolder: string;
@@ -87,7 +87,7 @@ export interface Environment extends Values {
 
 /**
  * Reads every variable once. Throws `invalid_request` with a sentence that names the variable, never its value.
- * `platform` decides how paths are written and which variable names the person's own folder.
+ * `platform` decides the form of paths and which variable holds the home folder.
  */
 export function readEnvironment(
   env: Record<string, string | undefined>,
@@ -97,16 +97,16 @@ export function readEnvironment(
     Object.entries<Variable>(variables).map(([key, variable]) => [key, readVariable(env, variable)]),
   ) as Values;
   const { join: inside } = platform === "win32" ? win32 : posix;
-  return { ...values, ...placesIn(dataFolder(env, platform, values.home), inside) };
+  return { ...values, ...pathsIn(dataFolder(env, platform, values.home), inside) };
 }
 
-/** The demo keeps its books in a folder of its own: they must not mix with the real ones. */
+/** The demo has a data folder of its own, so that its data does not mix with the real one. */
 export const demoEnvironment = (environment: Environment): Environment => ({
   ...environment,
-  ...placesIn(join(environment.home, "demo"), join),
+  ...pathsIn(join(environment.home, "demo"), join),
 });
 
-const placesIn = (home: string, inside: typeof join) => ({
+const pathsIn = (home: string, inside: typeof join) => ({
   home,
   configFile: inside(home, "config.json"),
   accountsFolder: inside(home, "accounts"),
@@ -118,7 +118,8 @@ function readVariable(env: Record<string, string | undefined>, { names, kind }: 
   if (first === undefined) return undefined;
   const value = env[first]!.trim();
   const other = others.find((name) => env[name]!.trim() !== value);
-  if (other) refuse(`${first} and ${other} are two names for one thing, but have different values; unset one of them.`);
+  if (other)
+    refuse(`${first} and ${other} are two names of one setting, but have different values; unset one of them.`);
   return readers[kind](first, value);
 }
 
@@ -139,7 +140,7 @@ const readers = {
     /^0*[1-9]\d{0,8}$/.test(value) ? Number(value) : refuse(`${name} must be a whole number of milliseconds above 0.`),
 };
 
-/** A bare public host name, in lower case. `name` is the variable or option to blame. */
+/** A bare public host name, in lower case. `name`: the variable or option, for the error. */
 export function checkEnterpriseHost(name: string, value: string): string {
   const host = value.toLowerCase();
   const label = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
@@ -149,9 +150,9 @@ export function checkEnterpriseHost(name: string, value: string): string {
   refuse(`${name} must be a bare public host name, such as company.ghe.com, without https://, port or path.`);
 }
 
-/** The address of an upstream, without slashes at its end: https, or http for this machine only. `name` is to blame. */
+/** The address of an upstream, without slashes at its end: https, or http for this machine only. `name`: as above. */
 export function checkUpstreamUrl(name: string, value: string): string {
-  // URL drops tabs and reads \ as /, so what it would forgive is refused first.
+  // URL drops tabs and reads \ as /; such text is refused before parsing.
   const url = /^https?:\/\/[^\s\\?#@]+$/i.test(value) ? URL.parse(value) : null;
   if (!url) refuse(`${name} must be an https:// address without user name, query or fragment.`);
   if (url.protocol === "http:" && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname))
@@ -167,11 +168,12 @@ function dataFolder(
   chosen: string | undefined,
 ): string {
   const { isAbsolute, join, resolve } = platform === "win32" ? win32 : posix;
-  const own = (platform === "win32" ? env.USERPROFILE : env.HOME)?.trim();
+  const userHome = (platform === "win32" ? env.USERPROFILE : env.HOME)?.trim();
   // Editors and services start us without a shell, so a leading ~ may still be there.
   if (chosen && !/^~(?=$|[/\\])/.test(chosen)) return resolve(chosen);
-  if (own && isAbsolute(own)) return chosen ? join(own, chosen.slice(1)) : join(own, ".local", "share", "dragoman");
-  refuse("Your own folder is unknown here; set DRAGOMAN_HOME to the full path of a folder for dragoman's data.");
+  if (userHome && isAbsolute(userHome))
+    return chosen ? join(userHome, chosen.slice(1)) : join(userHome, ".local", "share", "dragoman");
+  refuse("Your home folder is unknown; set DRAGOMAN_HOME to the full path of a folder for dragoman's data.");
 }
 
 function refuse(sentence: string): never {

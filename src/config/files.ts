@@ -1,4 +1,4 @@
-/** Files and folders that only their owner may read; written whole or not at all. */
+/** Files and folders that only their owner may read; files are replaced atomically. */
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
@@ -21,18 +21,18 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import { codeOf, ProxyError } from "../errors";
 
-/** Absent on Windows, where a folder in the person's own profile is private by inheritance. */
+/** Undefined on Windows, where a folder in the user's profile inherits private permissions. */
 const ourUid = process.getuid?.();
 
 /**
- * Makes the folder, or tightens it to 0700 with one warning. Throws `permission` when it belongs to somebody else or
- * others may write into it (also behind a link), and `internal` when it cannot be made.
+ * Creates the folder, or sets its mode to 0700 with one warning. Throws `permission` if it belongs to another user or
+ * others may write into it (also behind a link), and `internal` if it cannot be created.
  */
 export function ensurePrivateFolder(path: string, warn: (sentence: string) => void): void {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new ProxyError("internal", `The folder ${path} cannot be made (${codeOf(error) || error}).`, {
+    throw new ProxyError("internal", `The folder ${path} cannot be created (${codeOf(error) || error}).`, {
       cause: error,
     });
   }
@@ -64,7 +64,7 @@ export function replaceFile(path: string, content: string | Uint8Array, mode: nu
     const file = openSync(temporary, "wx", 0o600);
     try {
       writeFileSync(file, content);
-      // What the person's umask would take away was theirs to keep.
+      // Sets the exact mode: the umask has reduced the one given to openSync.
       if (mode !== 0o600) fchmodSync(file, mode);
       fsyncSync(file);
     } finally {
@@ -79,8 +79,8 @@ export function replaceFile(path: string, content: string | Uint8Array, mode: nu
 }
 
 /**
- * The file behind a link; also where a link leads that nobody has filled yet. Links of the folders above are followed too:
- * a file has the same name before it is there. @throws The system's own error.
+ * The target of a link, even if it does not exist yet. Links of parent folders are followed too, so that a file has the same
+ * path before and after it is created. @throws The system's own error.
  */
 export function followLink(path: string): string {
   try {
@@ -92,13 +92,13 @@ export function followLink(path: string): string {
   try {
     next = readlinkSync(path);
   } catch {
-    const above = dirname(path);
-    return above === path ? path : join(followLink(above), basename(path));
+    const parent = dirname(path);
+    return parent === path ? path : join(followLink(parent), basename(path));
   }
   return followLink(resolve(followLink(dirname(path)), next));
 }
 
-/** On Windows a virus scanner or an editor may hold the old file for a moment. */
+/** On Windows a virus scanner or an editor may keep the old file open for a moment. */
 function rename(from: string, to: string): void {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -122,9 +122,8 @@ function syncFolder(path: string): void {
 }
 
 /**
- * The file's text without a byte order mark, or undefined when there is no such file. What is not a plain UTF-8 file of
- * at most `maxBytes` is refused at once, never waited for; a file others could read is tightened to 0600, unless only a
- * look was asked for.
+ * The file's text without a byte order mark; undefined if there is no such file. Anything but a regular UTF-8 file of at
+ * most `maxBytes` is refused at once. With `tighten`, a file that others could read gets the mode 0600.
  */
 export function readPrivate(path: string, maxBytes: number, { tighten = true } = {}): string | undefined {
   const file = openToRead(path);
@@ -133,7 +132,7 @@ export function readPrivate(path: string, maxBytes: number, { tighten = true } =
     const stats = fstatSync(file);
     const { uid, mode, size } = stats;
     if (!stats.isFile()) throw new ProxyError("invalid_request", `${path} is not a file.`);
-    // What root owns, root put there; anybody else could be setting a trap.
+    // A file of root is trusted; one of another user could be malicious.
     if (ourUid !== undefined && uid !== ourUid && uid !== 0) throw belongsToAnother(path, uid);
     if (size > maxBytes) throw new ProxyError("invalid_request", `${path} is larger than ${maxBytes} bytes.`);
     if (tighten && uid === ourUid && mode & 0o077) fchmodSync(file, 0o600);
@@ -158,8 +157,8 @@ function openToRead(path: string): number | undefined {
 }
 
 /**
- * Removes what `writePrivate` left in the folder when it was killed; a file that a living process writes right now stays.
- * @param of Only of this file: others in the folder are not ours.
+ * Removes temporary files of a `writePrivate` that was killed, but not those of a running process.
+ * @param of Only temporary files of this file name.
  */
 export function removeLeftovers(folder: string, of?: string): void {
   for (const name of readdirSync(folder)) {
@@ -172,7 +171,7 @@ export function removeLeftovers(folder: string, of?: string): void {
   }
 }
 
-/** Whether there is a process of this id, whoever's it is. */
+/** Whether a process with this id exists, of any user. */
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
@@ -182,5 +181,5 @@ export function isAlive(pid: number): boolean {
 }
 
 function belongsToAnother(path: string, uid: number): ProxyError {
-  return new ProxyError("permission", `${path} belongs to another user (uid ${uid}, we run as ${ourUid}).`);
+  return new ProxyError("permission", `${path} belongs to another user (uid ${uid}; dragoman runs as uid ${ourUid}).`);
 }

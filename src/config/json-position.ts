@@ -1,4 +1,4 @@
-/** `JSON.parse` does not say where it stopped; a person mending a file by hand needs to know. */
+/** Finds the line and column of a JSON error, which `JSON.parse` does not report, and of a path in valid JSON. */
 
 /** Both from 1. */
 export interface TextPosition {
@@ -9,7 +9,7 @@ export interface TextPosition {
 type State = "value" | "item" | "key" | "anotherKey" | "colon" | "inObject" | "inArray" | "end";
 type Token = "{" | "}" | "[" | "]" | ":" | "," | "text" | "scalar";
 
-/** Which token may follow in which state, and what is expected then; "after" depends on what is still open. */
+/** The state after each token that is allowed in a state; "after" depends on the innermost open bracket. */
 const values = { "{": "key", "[": "item", text: "after", scalar: "after" } as const;
 const grammar: Record<State, Partial<Record<Token, State | "after">>> = {
   value: values,
@@ -26,7 +26,7 @@ const blank = /[ \t\r\n]*/y;
 const tokens =
   /([{}[\]:,])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y;
 
-/** The first token that cannot stand where it stands; the end when the text is cut short. */
+/** The position of the first unexpected token; the end of a truncated text. */
 export function findJsonError(text: string): TextPosition {
   return placeAt(
     text,
@@ -35,26 +35,27 @@ export function findJsonError(text: string): TextPosition {
 }
 
 /**
- * Where a path stands in a text that is JSON, or, if it is missing there, what should hold it: the member's name, or the
- * item. Of a name that is written twice the last one counts, as it does for `JSON.parse`.
+ * The position of a path in valid JSON (the member's name, or the item), or of its nearest parent if it is missing. Of a
+ * duplicate name the last one counts, as for `JSON.parse`.
  * @param spell A path as the caller spells it, for example `auth.apiKeys[1]`.
  */
 export function positionOf(text: string, path: string, spell: (parts: readonly PropertyKey[]) => string): TextPosition {
   let [offset, length] = [0, 0];
   walk(text, (parts, at) => {
-    if (parts.length > deepest) return;
+    if (parts.length > maxDepth) return;
     const serialized = spell(parts);
-    const holds = path === serialized || (path.startsWith(serialized) && /^[.[]/.test(path.slice(serialized.length)));
-    if (holds && serialized.length >= length) [offset, length] = [at, serialized.length];
+    const contains =
+      path === serialized || (path.startsWith(serialized) && /^[.[]/.test(path.slice(serialized.length)));
+    if (contains && serialized.length >= length) [offset, length] = [at, serialized.length];
   });
   return placeAt(text, offset);
 }
 
-/** Levels; nothing we know is deeper, and spelling a path takes time by its length. */
-const deepest = 8;
+/** No known key is deeper, and formatting longer paths takes time. */
+const maxDepth = 8;
 
-/** Tells of every member and item where it begins. @returns Where the text ends, or stops to be JSON. */
-function walk(text: string, tell: (path: readonly PropertyKey[], offset: number) => void): number {
+/** Calls `visit` with the path and offset of each member and item. @returns The offset of the text's end, or of the first error. */
+function walk(text: string, visit: (path: readonly PropertyKey[], offset: number) => void): number {
   const open: ("inObject" | "inArray")[] = [];
   const path: PropertyKey[] = [];
   let state: State = "value";
@@ -73,7 +74,7 @@ function walk(text: string, tell: (path: readonly PropertyKey[], offset: number)
     if (next === "colon") path[open.length - 1] = JSON.parse(match[0]);
     else if (first) path[open.length - 1] = 0;
     else if (later) path[open.length - 1] = (path[open.length - 1] as number) + 1;
-    if (next === "colon" || first || later) tell(path, offset);
+    if (next === "colon" || first || later) visit(path, offset);
     if (token === "{" || token === "[") open.push(token === "{" ? "inObject" : "inArray");
     if (token === "}" || token === "]") {
       open.pop();

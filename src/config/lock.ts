@@ -1,6 +1,6 @@
 /**
- * One process at a time. The lock is one that the system keeps for SQLite: it falls with its holder, also by `kill -9`,
- * so nobody ever has to judge from a process id and a start time whether a lock that was left behind is stale.
+ * A lock between processes. It is SQLite's file lock: the system releases it when its process ends, even by `kill -9`, so
+ * there are no stale locks to detect.
  */
 import { Database } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
@@ -10,10 +10,10 @@ import { ProxyError } from "../errors";
 const timeoutMs = 5_000;
 
 /**
- * Does the work while no other process does work under the same lock. It must be done when it returns: to open and close
- * the file a second time, in the same process, would lift the lock.
- * @param path A file for the lock alone; made where it is missing, and never removed.
- * @throws ProxyError `conflict` when another process holds it for too long; the system's own error when there can be none.
+ * Runs `work` while no other process holds the lock. `work` must be synchronous: opening and closing the file again in the
+ * same process would release the lock.
+ * @param path A file only for the lock; created if missing, and never removed.
+ * @throws ProxyError `conflict` if another process holds the lock for too long; the system's own error if the file cannot be locked.
  */
 export async function withLock<T>(path: string, work: () => T): Promise<T> {
   closeSync(openSync(path, "a", 0o600));

@@ -1,66 +1,66 @@
-/** What the schema says of a key beside its type: which count at a start only, and which are secrets, to be shown masked. */
+/** Annotations of the config schema: which keys take effect only at start, and which are secrets, to be shown masked. */
 import { z } from "zod";
 import { ProxyError } from "../errors";
 import { configSchema, spell } from "./schema";
 
-interface Marked {
+interface Annotated {
   secret?: boolean;
-  /** Of a record: its values are secrets where their names say so. */
+  /** Of a record: a value is a secret if its name suggests one. */
   secretByName?: boolean;
   restart?: boolean;
-  properties?: Record<string, Marked>;
-  additionalProperties?: Marked | boolean;
+  properties?: Record<string, Annotated>;
+  additionalProperties?: Annotated | boolean;
 }
 
-const root = z.toJSONSchema(configSchema, { io: "input" }) as Marked;
+const root = z.toJSONSchema(configSchema, { io: "input" }) as Annotated;
 
 type Path = readonly string[];
 
-/** Every key of the config by its path, and whether the file sets it from start to start only. */
+/** Every key of the config by its path, and whether an edit of the file takes effect only at start. */
 export const configKeys: readonly { path: Path; restart: boolean }[] = pathsIn(root, []);
 
-function pathsIn({ properties, restart = false }: Marked, path: Path): { path: Path; restart: boolean }[] {
+function pathsIn({ properties, restart = false }: Annotated, path: Path): { path: Path; restart: boolean }[] {
   if (!properties) return [{ path, restart }];
   return Object.entries(properties).flatMap(([name, inner]) => pathsIn(inner, [...path, name]));
 }
 
-/** All secrets in a config, or in a part of it as the owner wrote it. */
+/** All secrets in a config, or in a part of it. */
 export function secretsIn(config: unknown): string[] {
   const found: string[] = [];
-  eachSecret(config, (secret) => {
-    found.push(...[secret].flat().filter((each) => typeof each === "string"));
+  mapSecrets(config, (secret) => {
+    found.push(...[secret].flat().filter((value) => typeof value === "string"));
     return secret;
   });
   return found;
 }
 
-/** A copy to be shown: of a secret its last four characters, if it is long enough that they tell little. */
+/** A copy for display, with each secret masked by {@link maskSecret}. */
 export function masked<T>(config: T): T {
-  return eachSecret(config, (secret) => (Array.isArray(secret) ? secret.map(mask) : mask(secret))) as T;
+  return mapSecrets(config, (secret) => (Array.isArray(secret) ? secret.map(mask) : mask(secret))) as T;
 }
 
 /**
- * A copy with the secrets that its masks stand for.
- * @param known The config that was shown.
- * @throws ProxyError `invalid_request` for a mask that stands for nothing, or for more than one.
+ * A copy with the stored secret in place of each mask.
+ * @param known The config that was shown masked.
+ * @throws ProxyError `invalid_request` for a mask that matches no stored secret, or several.
  */
 export function unmasked<T>(config: T, known: unknown): T {
-  return eachSecret(config, (secret, path) => {
-    const behind = valueAt(known, path);
-    if (!Array.isArray(secret)) return unmaskEach([secret], [behind], () => spell(path))[0];
-    return unmaskEach(secret, Array.isArray(behind) ? behind : [], (index) => spell([...path, index]));
+  return mapSecrets(config, (secret, path) => {
+    const stored = valueAt(known, path);
+    if (!Array.isArray(secret)) return unmaskEach([secret], [stored], () => spell(path))[0];
+    return unmaskEach(secret, Array.isArray(stored) ? stored : [], (index) => spell([...path, index]));
   }) as T;
 }
 
-/** Whether a text is one that `masked` makes: no secret holds this character, as it passes through no header. */
+/** Whether a value was made by `masked`: no secret has this character, as it is not valid in a header. */
 export const isMask = (value: unknown): boolean => typeof value === "string" && value.startsWith("…");
 
 const mask = (secret: unknown): unknown => (typeof secret === "string" ? maskSecret(secret) : secret);
 
-/** A secret's last four characters, if it is long enough that they tell little. */
+/** The last four characters of a secret that is long enough for them to reveal little. */
 export const maskSecret = (secret: string): string => `…${secret.length >= 16 ? secret.slice(-4) : ""}`;
 
-/** Each mask's secret, in their order; where several look alike, all of them must be there. */
+/** The secret of each mask, in order; if several secrets have the same mask, all of them must be present. */
 function unmaskEach(given: unknown[], known: unknown[], place: (index: number) => string): unknown[] {
   return given.map((value, index) => {
     if (!isMask(value)) return value;
@@ -68,20 +68,20 @@ function unmaskEach(given: unknown[], known: unknown[], place: (index: number) =
     const same = given.flatMap((other, at) => (other === value ? at : []));
     if (alike.length === same.length) return alike[same.indexOf(index)];
     const why =
-      alike.length === 0 ? "is masked and stands for no stored value" : "is masked as several stored values are";
+      alike.length === 0 ? "is a mask that matches no stored value" : "is a mask that matches several stored values";
     throw new ProxyError("invalid_request", `${place(index)}: ${why}; send the value itself.`, { param: place(index) });
   });
 }
 
-/** Whether a header of this name is there to carry a credential: `api-key`, `x-auth-token`, `cf-access-client-secret`. */
+/** Whether a header of this name carries a credential: `api-key`, `x-auth-token`, `cf-access-client-secret`. */
 const namesSecret = (name: string): boolean =>
   /key|token|secret|auth|passw|pwd|credential|cookie|bearer|jwt/i.test(name);
 
-/** A copy in which each marked value (a text or a list of them, if it is well-formed) is what `change` makes of it. */
-function eachSecret(
+/** A copy in which `change` replaces each secret value (a text, or a list of them if it is well-formed). */
+function mapSecrets(
   value: unknown,
   change: (secret: unknown, path: Path) => unknown,
-  { secret, secretByName, properties = {}, additionalProperties }: Marked = root,
+  { secret, secretByName, properties = {}, additionalProperties }: Annotated = root,
   path: Path = [],
 ): unknown {
   if (secret) return change(value, path);
@@ -89,18 +89,18 @@ function eachSecret(
   const others = typeof additionalProperties === "object" ? additionalProperties : undefined;
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => {
-      const marked =
+      const annotated =
         secretByName && namesSecret(name)
           ? { secret: true }
           : Object.hasOwn(properties, name)
             ? properties[name]
             : others;
-      return [name, marked ? eachSecret(inner, change, marked, [...path, name]) : inner];
+      return [name, annotated ? mapSecrets(inner, change, annotated, [...path, name]) : inner];
     }),
   );
 }
 
-/** Undefined where there is nothing. */
+/** The value at a path; undefined if there is none. */
 export function valueAt(value: unknown, path: Path): unknown {
   return path.reduce<unknown>(
     (inner, name) =>

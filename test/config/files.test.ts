@@ -73,7 +73,7 @@ describe.if(posix)("a private folder", () => {
 
   test("cannot be where a file is", () => {
     writeFileSync(at("file"), "");
-    expect(() => ensurePrivateFolder(at("file"), warn)).toThrow("cannot be made (EEXIST)");
+    expect(() => ensurePrivateFolder(at("file"), warn)).toThrow("cannot be created (EEXIST)");
   });
 });
 

@@ -1,6 +1,6 @@
 /** The config as the owner sees and changes it: secrets go in and never come out. */
 import type { App } from "../../app";
-import { bothSpelled, type Stored } from "../../config/patch";
+import { type Stored, underBothNames } from "../../config/patch";
 import { type Config, parseConfig } from "../../config/schema";
 import { configKeys, masked, valueAt } from "../../config/secrets";
 import { ProxyError } from "../../errors";
@@ -15,7 +15,7 @@ export function showConfig({ config }: App): Response {
   const { stored, revision, waiting, fault } = config;
   const parsed = parseConfig(stored);
   const shown = masked({ ...parsed, anthropicApiKey: parsed.anthropicApiKey ?? null });
-  const written = bothSpelled(stored);
+  const written = underBothNames(stored);
   const sources = configKeys
     .filter(({ path }) => valueAt(shown, path) !== undefined)
     .map(({ path }) => [path.join("."), valueAt(written, path) === undefined ? "default" : "stored"]);

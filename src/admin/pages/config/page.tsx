@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The config page. Changes are shown for review first, then saved as the admin API saves them. */
 
-import { bothSpelled, patched } from "../../../config/patch";
+import { patched, underBothNames } from "../../../config/patch";
 import { valueAt } from "../../../config/secrets";
 import { asProxyError, type ProxyError } from "../../../errors";
 import { changeConfig } from "../../api/config";
@@ -87,7 +87,7 @@ interface FormProps {
 
 function Form({ context: { app, frame }, form, fault, saved = [], unchanged }: FormProps): Markup {
   const { stored, waiting, fault: fileFault } = app.config;
-  const written = bothSpelled(stored);
+  const written = underBothNames(stored);
   return (
     <Page frame={frame} title="Config" current="/admin/config">
       <p class="lead">
