@@ -1,4 +1,4 @@
-/** Every long-lived part, built once and handed on: nothing reaches for another by itself. */
+/** Builds every long-lived part once and wires them together. */
 import { type Account, type AccountOptions, openAccount } from "./accounts/account";
 import { openAccountStore, type SavedAccount } from "./accounts/account-store";
 import { openActiveAccounts } from "./accounts/active-accounts";
@@ -22,7 +22,7 @@ import { openUnsupportedParams, type UnsupportedParams } from "./upstream/unsupp
 
 export interface App {
   version: string;
-  /** The upstream is the embedded scripted one. */
+  /** The upstream is the embedded demo. */
   demo: boolean;
   environment: Environment;
   config: ConfigStore;
@@ -60,9 +60,9 @@ export interface Limits {
   streamHeaders: number;
   /** Until the headers of a full answer, which come when the model is done. */
   fullHeaders: number;
-  /** Without a byte for the client of a stream, until it gets a sign of life. */
+  /** Silence on a client's stream until a keep-alive is sent. */
   keepAlive: number;
-  /** Without a byte from an upstream whose answer has begun, until it is given up. */
+  /** Silence of an upstream in the middle of its answer until the call is given up. */
   idle: number;
   /** A whole call, its answer included. */
   total: number;
@@ -84,7 +84,7 @@ export interface AppOptions {
   enterpriseHost?: string;
   /** The embedded upstream that stands in for GitHub and Copilot, and its accounts. */
   demo?: { url: string; accounts: readonly { login: string; githubToken: string }[] };
-  /** `remote` unless told. */
+  /** `remote` by default. */
   adminAuth?: AdminAuth;
   /** Where log lines go, instead of stderr. */
   write?: (line: string) => void;
@@ -121,15 +121,24 @@ export function openApp(options: AppOptions): App {
     demo
       ? { ...hostsFor(name, { githubUrl: demo.url, githubApiUrl: demo.url }), copilot: demo.url }
       : hostsFor(name, environment);
-  const waking = { ...clock, version, logger, timeoutMs: environment.upstreamTimeoutMs, stopped: () => pool.stopped() };
+  const accountOptions = {
+    ...clock,
+    version,
+    logger,
+    timeoutMs: environment.upstreamTimeoutMs,
+    stopped: () => pool.stopped(),
+  };
   const activeAccounts = openActiveAccounts({
     store: demo
       ? { load: () => demo.accounts.map(asSaved), stamp: () => "" }
       : openAccountStore(environment.accountsFolder, logger),
     temporary: temporaryToken
-      ? openAccount({ temporary: true, githubToken: temporaryToken }, { ...waking, hosts: hosts(enterpriseHost) })
+      ? openAccount(
+          { temporary: true, githubToken: temporaryToken },
+          { ...accountOptions, hosts: hosts(enterpriseHost) },
+        )
       : undefined,
-    open: (saved) => openAccount(saved, { ...waking, hosts: hosts(saved.host) }),
+    open: (saved) => openAccount(saved, { ...accountOptions, hosts: hosts(saved.host) }),
     logger,
   });
   const accounts = () => activeAccounts.accounts;
@@ -149,10 +158,10 @@ export function openApp(options: AppOptions): App {
       if (members.length > 0)
         logger.info(`The config ${edited ? "file was edited" : "was changed"}: ${members.join(", ")}.`);
       if (edited && config.waiting.length > 0)
-        logger.warn(`${config.waiting.join(", ")} in the config file counts from the next start.`);
+        logger.warn(`${config.waiting.join(", ")} in the config file takes effect at the next start.`);
       if (members.includes("retentionDays") || members.includes("maxRows")) void history.prune();
     },
-    refused: (sentence) => logger.error(`${sentence} What held before goes on.`),
+    refused: (sentence) => logger.error(`${sentence} The previous config stays in effect.`),
   });
   return {
     version,
@@ -197,7 +206,7 @@ function keysOf(config: ConfigStore, environment: Environment): readonly string[
   return environment.clientKey ? [environment.clientKey] : [];
 }
 
-/** Of a call for a model list, which is nobody's long thought. */
+/** Limits of a call for a model list, which needs no long wait. */
 const listLimits = ({ streamHeaders, idle }: Limits): CallLimits => ({
   headers: Math.min(streamHeaders, 30_000),
   idle: Math.min(idle, 30_000),

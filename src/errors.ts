@@ -1,13 +1,13 @@
 /**
- * Whether a request that failed may be served when it comes again as it is: `soon`; `later`, when a rest of over
- * {@link longRest} is over; `never`, before a person has acted.
+ * When a client may retry a failed request unchanged: `soon`; `later`, after more than {@link longWait} seconds; `never`,
+ * before a person has acted.
  */
 export type Again = "soon" | "later" | "never";
 
 /**
  * What can go wrong, as a closed list: each kind has its status, its name in each family's words, and whether the same
  * request may be served when it comes again ({@link againOf}).
- * Thrown where it is known, spoken where it leaves (`encodeError` of a dialect).
+ * Each dialect's `encodeError` writes it for the client.
  */
 export const kinds = {
   invalid_request: { status: 400, openai: "invalid_request_error", anthropic: "invalid_request_error", again: "never" },
@@ -42,7 +42,7 @@ export const kinds = {
   upstream: { status: 502, openai: "upstream_error", anthropic: "api_error", again: "soon" },
   no_account: { status: 503, openai: "upstream_error", anthropic: "api_error", again: "never" },
   timeout: { status: 504, openai: "timeout_error", anthropic: "timeout_error", again: "soon" },
-  /** We were called by ourselves. */
+  /** The request came from this proxy itself. */
   loop: { status: 508, openai: "server_error", anthropic: "api_error", again: "never" },
   /** What would be said with a status that clients repeat in silence, said so that they show it at once. */
   unable: { status: 424, openai: "upstream_error", anthropic: "api_error", again: "never" },
@@ -95,7 +95,7 @@ export function codeOf(thrown: unknown): string {
 
 /** Codes that say more than their kind. */
 const againByCode: Record<string, Again> = {
-  /** The owner of a provider's key must mend it. */
+  /** The owner must correct the provider's key. */
   provider_refused: "never",
   /** The upstream serves newer clients only. */
   api_version_retired: "never",
@@ -104,23 +104,23 @@ const againByCode: Record<string, Again> = {
 /** Statuses of an upstream's own that ask to come again, whatever kind they are. */
 const repeated: ReadonlySet<number> = new Set([408, 409, 425]);
 
-/** Which failures a client may repeat by itself: the one place that tells. */
+/** Whether a client may retry by itself; decided only here. */
 export function againOf({ kind, details }: ProxyError): Again {
   const { code = "", status = 0, headers = {} } = details;
-  const told = Object.hasOwn(againByCode, code) ? againByCode[code] : undefined;
-  if (told) return told;
+  const again = Object.hasOwn(againByCode, code) ? againByCode[code] : undefined;
+  if (again) return again;
   if (headers["x-should-retry"] === "true") return "soon";
-  const rest = Number(headers["retry-after"] ?? Number.NaN);
-  if (rest >= 0) return isLong(rest) ? "later" : "soon";
+  const wait = Number(headers["retry-after"] ?? Number.NaN);
+  if (wait >= 0) return isLong(wait) ? "later" : "soon";
   if (headers["x-should-retry"] === "false") return "never";
   return repeated.has(status) ? "soon" : kinds[kind].again;
 }
 
 /** Seconds. Official SDKs sleep through a `retry-after` of any length: beyond this they are told not to try by themselves. */
-const longRest = 30;
-const isLong = (seconds: number) => seconds > longRest;
+const longWait = 30;
+const isLong = (seconds: number) => seconds > longWait;
 
-/** When to come again. */
+/** Headers that state when to retry. */
 export const retryHeaders = (seconds: number): Record<string, string> => ({
   "retry-after": String(seconds),
   ...(isLong(seconds) ? { "x-should-retry": "false" } : {}),

@@ -1,4 +1,4 @@
-/** The config as the file has it and as it holds: loaded, changed, and followed when somebody edits the file. */
+/** The config store: loads the file, applies changes, and follows edits by hand. */
 import { createHmac, randomBytes } from "node:crypto";
 import { mkdirSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
@@ -16,23 +16,23 @@ export type { Stored } from "./patch";
 /** Far more than the largest config anybody writes. */
 const maxBytes = 4 * 1024 * 1024;
 
-/** Milliseconds between two looks at the file: what is wrong there is believed at the second look. */
-const lookEvery = 500;
+/** Milliseconds between two checks of the file. An error in it is reported at the second check. */
+const checkEvery = 500;
 
-/** Keys that the file sets from start to start, and the members of the config they are in; a call sets them at once. */
+/** Keys that take effect only at start if edited in the file, and the config members they are in; the API sets them at once. */
 const startKeys = configKeys.filter(({ restart }) => restart).map(({ path }) => path);
 const startMembers = [...new Set(startKeys.map(([member]) => member as keyof Config))];
 
 export interface ConfigStore {
-  /** What holds now, defaults included. Read it at use and keep no copy: a change replaces it. */
+  /** The config in effect, with defaults. Read it at each use: a change replaces the object. */
   readonly current: Config;
-  /** Only what the owner set, as the file has it. */
+  /** The content of the file, without defaults. */
   readonly stored: Stored;
-  /** Another one for every other text of the file. */
+  /** Differs for each text of the file. */
   readonly revision: string;
-  /** Why the file as it is now does not hold, in a sentence; undefined when it does. */
+  /** Why the file is not in effect, as a sentence; undefined if it is. */
   readonly fault: string | undefined;
-  /** Keys that have another value in the file than the one that holds until the next start. */
+  /** Keys whose value in the file takes effect only at the next start. */
   readonly waiting: readonly string[];
   /**
    * Merges into what the file has now, checks the whole, writes and applies it; or changes nothing.
@@ -40,9 +40,9 @@ export interface ConfigStore {
    * of this revision; `internal` with the code `config_write_failed` when it cannot be written.
    */
   change(patch: Stored, options?: ChangeOptions): Promise<void>;
-  /** Looks at the file now. */
+  /** Checks the file now. */
   reload(): void;
-  /** Looks at the file twice a second from now on. */
+  /** Checks the file twice a second from now on. */
   follow(listener: Listener): void;
   close(): void;
 }
@@ -117,7 +117,7 @@ export function openConfig(path: string): ConfigStore {
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
       fault = withoutFolder(path, thrown.message);
-      // An editor may be in the middle of writing.
+      // An editor may still be writing the file.
       if (print !== suspect) {
         suspect = print;
         return;
@@ -179,7 +179,7 @@ export function openConfig(path: string): ConfigStore {
     reload: look,
     follow(given) {
       listener = given;
-      timer ??= setInterval(look, lookEvery).unref();
+      timer ??= setInterval(look, checkEvery).unref();
     },
     close() {
       clearInterval(timer);
@@ -195,7 +195,7 @@ export function lookAtConfig(path: string): { stored: Stored; config: Config } |
   return { stored, config: parseStored(path, text, stored) };
 }
 
-const without = <T>(all: readonly T[], some: readonly T[]): T[] => all.filter((each) => !some.includes(each));
+const without = <T>(all: readonly T[], some: readonly T[]): T[] => all.filter((item) => !some.includes(item));
 
 interface Reading {
   text: string;
@@ -237,22 +237,22 @@ function parseStored(path: string, text: string, stored: unknown): Config {
 
 const inWords = ({ line, column }: TextPosition) => `line ${line}, column ${column}`;
 
-/** A file that somebody is mending is not overwritten. */
+/** A file with an error is not overwritten: its owner may be editing it. */
 function readForChange(path: string, read: () => Reading): Reading {
   try {
     return read();
   } catch (thrown) {
     if (!(thrown instanceof ProxyError)) throw thrown;
     const fault = withoutFolder(path, thrown.message);
-    throw conflict(`${fault} The file was edited by hand: mend it first. Nothing was changed.`, thrown);
+    throw conflict(`${fault} The file was edited by hand and has an error: fix it first. Nothing was changed.`, thrown);
   }
 }
 
-/** Whoever asks over the network need not know where the file lies. */
+/** Without the folder: a caller over the network need not know it. */
 const withoutFolder = (path: string, sentence: string) => sentence.replaceAll(path, basename(path));
 
 const changedMeanwhile = () =>
-  conflict("The config was changed meanwhile; nothing was changed now. Read it again, and decide again.");
+  conflict("The config has changed since you read it, so nothing was changed. Read it again and repeat your change.");
 
 const conflict = (sentence: string, cause?: unknown) =>
   new ProxyError("conflict", sentence, { code: "config_conflict", cause });

@@ -353,7 +353,7 @@ describe("several at once", () => {
     expect(await refused({ logLevel: "debug" })).toMatchObject({
       status: 409,
       type: "config_conflict",
-      message: expect.stringMatching(/^config\.json is not valid JSON at line 3, column 1\..*mend it first/),
+      message: expect.stringMatching(/^config\.json is not valid JSON at line 3, column 1\..*fix it first/),
     });
     expect((await show()).fault).toContain("line 3, column 1");
     writeFileSync(file, '{\n  "logLevel": "loud"\n}');

@@ -117,7 +117,7 @@ test("two servers, one data folder: a leaked key that is replaced at the one is 
     expect((await post(keys(second))).status).toBe(200);
     await until(() => other.stderr().includes("The config was changed: auth."), 5000);
     expect(await statuses()).toEqual([401, 200]);
-    expect(other.stderr()).not.toContain("counts from the next start");
+    expect(other.stderr()).not.toContain("takes effect at the next start");
   } finally {
     rmSync(home, { recursive: true, force: true });
   }

@@ -65,7 +65,7 @@ describe("a hand edit", () => {
     edit({ logLevel: "warn", auth: { apiKeys: ["k-new-0123456789"] } });
     await until(() => current().logLevel === "warn");
     expect([await status("k-old-0123456789"), await status("k-new-0123456789")]).toEqual([200, 401]);
-    expect(proxy.lines.join("")).toContain("auth.apiKeys in the config file counts from the next start.");
+    expect(proxy.lines.join("")).toContain("auth.apiKeys in the config file takes effect at the next start.");
     const shown = await (await fetch(`${proxy.url}/api/admin/config`)).json();
     expect(shown).toMatchObject({ waiting: ["auth.apiKeys"], config: { auth: { apiKeys: ["…6789"] } } });
     expect((await proxy.post("/api/admin/config", { maxRows: 9 })).status).toBe(200);
