@@ -200,7 +200,9 @@ describe("odd answers of the exchange", () => {
       exchangeSays({ endpoints: { api } });
       const { account, lines } = openDemoAccount(demo);
       expect((await account.session()).baseUrl).toBe(demo.url);
-      expect(lines.join("")).toContain(`warn  octo-demo: GitHub named ${api} as the model host; tokens are not sent there`);
+      expect(lines.join("")).toContain(
+        `warn  octo-demo: GitHub named ${api} as the model host; tokens are not sent there`,
+      );
     },
   );
 

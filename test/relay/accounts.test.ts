@@ -452,9 +452,7 @@ describe("what is no account's fault", () => {
     for (let turn = 0; turn < 5; turn++) expect(await fail()).toBe(500);
     expect(await fail()).toBe(200);
     expect(states(proxy)).toEqual(["cooling", "ready"]);
-    expect(proxy.lines.join("")).toContain(
-      "Its last requests all failed at GitHub Copilot (status 500).",
-    );
+    expect(proxy.lines.join("")).toContain("Its last requests all failed at GitHub Copilot (status 500).");
     proxy.pass(30_000);
     expect([await fail(), await fail()]).toEqual([500, 200]);
     proxy.pass(31_000);
