@@ -28,8 +28,8 @@ const maxSessions = 64;
 const idBytes = 32;
 
 export function openSessions(now: () => number): Sessions {
-  /** By digest, so that looking one up takes as long for a wrong id as for a right one. */
-  const known = new BoundedMap<string, { until: number; ending: AbortController }>(maxSessions, ({ ending }) =>
+  /** By digest, so that a lookup takes the same time for a wrong id as for a right one. */
+  const sessions = new BoundedMap<string, { until: number; ending: AbortController }>(maxSessions, ({ ending }) =>
     ending.abort(),
   );
 
@@ -66,7 +66,7 @@ export function openSessions(now: () => number): Sessions {
     },
     begin(request) {
       const id = randomBytes(idBytes).toString("base64url");
-      known.set(digest(id), { until: now() + lifetimeMs, ending: new AbortController() });
+      sessions.set(digest(id), { until: now() + lifetimeMs, ending: new AbortController() });
       return cookie(request, id, lifetimeMs / 1_000);
     },
     end(request) {
