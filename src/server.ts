@@ -17,7 +17,7 @@ import {
   refuseMethods,
   type Visitor,
 } from "./net/guard";
-import { toldTo } from "./relay/client-error";
+import { errorForClient } from "./relay/client-error";
 
 /** Where to listen. */
 export interface Binding {
@@ -145,7 +145,7 @@ function speak(app: App, thrown: unknown, request: Request, requestId: string): 
   if (isAdminPath(path))
     return Response.json(encodeAdminError(spoken), { status: error.status, headers: error.details.headers });
   const dialect = dialectAt(path);
-  const told = toldTo(spoken, dialect, request.headers.get("user-agent"));
+  const told = errorForClient(spoken, dialect, request.headers.get("user-agent"));
   const body = codecs[dialect].encodeError(told, requestId);
   return Response.json(body, { status: told.status, headers: told.details.headers });
 }

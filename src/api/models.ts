@@ -5,7 +5,7 @@ import { dialects } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
 import { readText } from "../net/body";
-import { readRefusal } from "../relay/provider";
+import { readProviderError } from "../relay/provider";
 import type { CurrentModels } from "../upstream/catalogue";
 import { endpointOf } from "../upstream/copilot";
 import type { Model } from "../upstream/model";
@@ -52,7 +52,7 @@ const providerListLimit = 8 * 1024 * 1024;
 export async function listProviderModels(app: App, request: Request, name: string): Promise<Response> {
   const provider = app.providers.find(name);
   const response = await provider.call({ path: "/v1/models", request, limits: callLimits(app.limits, true) });
-  if (!response.ok) throw (await readRefusal(provider, response)).error;
+  if (!response.ok) throw (await readProviderError(provider, response)).error;
   const text = await readText(response, providerListLimit);
   if (!isObject(parseJson(text))) throw new ProxyError("upstream", `${provider.who}'s answer holds no model list.`);
   return new Response(text, {

@@ -1,6 +1,6 @@
 /**
- * Pumps an upstream's body through a chain of stages to a client. Back-pressure, the client's hang-up, signs of life and a
- * stream that breaks or stalls are judged here, so that no stage has to; what a stall is says the clock of the call.
+ * Pumps an upstream's body through a chain of stages to a client. Back-pressure, keep-alives, the client's hang-up and a
+ * stream that breaks or stalls are handled here, so that no stage has to. `clock.ts` decides what a stall is.
  */
 import { asProxyError, ProxyError } from "../errors";
 import type { ResponseBody } from "./body";
@@ -11,55 +11,60 @@ export interface Chain {
   feed: Sink<Uint8Array>;
   /** What the chain has made for the client since the last call; undefined when nothing. */
   take(): Uint8Array | undefined;
-  /** The reply's terminal event is out: whatever the upstream still sends is of no use. */
+  /** The reply's last event was sent: whatever the upstream still sends is ignored. */
   isOver(): boolean;
-  /** Nothing has gone to the client for a while: put something harmless into the output. */
+  /** Puts a keep-alive into the output: nothing was sent to the client for a while. */
   keepAlive(): void;
-  /** Something broke: put the error into the output. Does nothing when the terminal event is out. */
+  /** Puts an error into the output. Does nothing when the reply's last event was sent. */
   fail(error: ProxyError): void;
   /** Called once, when nothing more will be sent. */
   ended(how: "complete" | "failed" | "client-gone"): void;
 }
 
 export interface Pumped {
-  /** Settles when the first output is there, when the upstream has ended, or after `beat` ms without any. */
+  /** Settles when the first output is there, when the upstream has ended, or after `keepAliveMs` without any. */
   begun: Promise<void>;
   body: ReadableStream<Uint8Array>;
 }
 
-/**
- * @param beat Milliseconds without output after which the client gets a sign of life.
- * @param gone Aborts when the client hangs up; the upstream call must be tied to it as well.
- * @param down Aborts when the process stops: the stream must end at once.
- */
-export function pump(upstream: ResponseBody, chain: Chain, beat: number, gone: AbortSignal, down: AbortSignal): Pumped {
+export interface PumpOptions {
+  /** Milliseconds without output after which the client is sent a keep-alive. */
+  keepAliveMs: number;
+  /** Aborts when the client hangs up; the upstream call must be tied to it as well. */
+  clientGone: AbortSignal;
+  /** Aborts when the process stops: the stream then ends at once. */
+  stopping: AbortSignal;
+}
+
+export function pump(upstream: ResponseBody, chain: Chain, options: PumpOptions): Pumped {
+  const { keepAliveMs, clientGone } = options;
   const begun = Promise.withResolvers<void>();
-  const stopping = [upstream.signal, down];
+  const signals = [upstream.signal, options.stopping];
   let controller: ReadableStreamDefaultController<Uint8Array>;
-  /** When the client was sent something. */
+  /** When the client was last sent something. */
   let sentAt = performance.now();
   let reading = false;
-  let over = false;
+  let isEnded = false;
 
   const body = new ReadableStream<Uint8Array>({
     start(given) {
       controller = given;
     },
-    // Reads until there is something for the client, and no further than the client does.
+    // Reads until there is output for the client, and only when the client reads.
     async pull() {
-      while (!over) {
+      while (!isEnded) {
         let piece: Uint8Array | undefined;
         reading = true;
         try {
           piece = await upstream.read();
         } catch (cause) {
-          if (gone.aborted) end("client-gone");
+          if (clientGone.aborted) end("client-gone");
           else breakOff(new ProxyError("upstream", brokenSentence, { cause, code: "upstream_disconnected" }));
           return;
         } finally {
           reading = false;
         }
-        if (over) return;
+        if (isEnded) return;
         try {
           if (piece) chain.feed.push(piece);
           else chain.feed.end();
@@ -74,10 +79,10 @@ export function pump(upstream: ResponseBody, chain: Chain, beat: number, gone: A
     },
     cancel: () => end("client-gone"),
   });
-  const watch = setInterval(giveSigns, beat / 4);
-  for (const signal of stopping) signal.addEventListener("abort", stop, { once: true });
-  const stopped = stopping.find(({ aborted }) => aborted);
-  if (stopped) stop({ target: stopped });
+  const watch = setInterval(keepAlive, keepAliveMs / 4);
+  for (const signal of signals) signal.addEventListener("abort", stop, { once: true });
+  const aborted = signals.find(({ aborted }) => aborted);
+  if (aborted) stop({ target: aborted });
   return { begun: begun.promise, body };
 
   function send(): boolean {
@@ -90,10 +95,10 @@ export function pump(upstream: ResponseBody, chain: Chain, beat: number, gone: A
   }
 
   function end(how: "complete" | "failed" | "client-gone"): void {
-    if (over) return;
-    over = true;
+    if (isEnded) return;
+    isEnded = true;
     clearInterval(watch);
-    for (const signal of stopping) signal.removeEventListener("abort", stop);
+    for (const signal of signals) signal.removeEventListener("abort", stop);
     upstream.cancel();
     chain.ended(how);
     begun.resolve();
@@ -101,16 +106,16 @@ export function pump(upstream: ResponseBody, chain: Chain, beat: number, gone: A
   }
 
   function breakOff(error: ProxyError): void {
-    if (over) return;
+    if (isEnded) return;
     chain.fail(error);
     send();
     end("failed");
   }
 
-  function giveSigns(): void {
+  function keepAlive(): void {
     const now = performance.now();
-    // A client that does not read keeps us from reading, and wants no more.
-    if (!reading || now - sentAt < beat) return;
+    // While the client does not read, nothing is read from the upstream, and the client needs no keep-alive.
+    if (!reading || now - sentAt < keepAliveMs) return;
     sentAt = now;
     begun.resolve();
     if ((controller.desiredSize ?? 0) <= 0) return;
@@ -122,7 +127,7 @@ export function pump(upstream: ResponseBody, chain: Chain, beat: number, gone: A
   function stop({ target }: Pick<Event, "target">): void {
     const { reason } = target as AbortSignal;
     const shuttingDown = new ProxyError("no_account", "dragoman is shutting down; send the request again in a moment.");
-    if (gone.aborted) end("client-gone");
+    if (clientGone.aborted) end("client-gone");
     else breakOff(reason instanceof ProxyError ? reason : shuttingDown);
   }
 }

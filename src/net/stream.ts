@@ -4,28 +4,28 @@
  */
 export interface Sink<T> {
   push(item: T): void;
-  /** The source ended, well or badly; called once, after the last `push`. */
+  /** Called once, after the last `push`, whether the source is complete or broke off. */
   end(): void;
 }
 
-/** One step of a stream: given where its results go, it says where its input comes in. */
+/** One step of a stream: from the sink for its results it makes the sink for its input. */
 export type Stage<In, Out> = (next: Sink<Out>) => Sink<In>;
 
-/** Two stages as one. */
+/** Joins two stages into one. */
 export function pipe<A, B, C>(first: Stage<A, B>, second: Stage<B, C>): Stage<A, C> {
   return (next) => first(second(next));
 }
 
-/** Everything a stage makes of the given items, at once. */
+/** All results that a stage makes of the given items. */
 export function run<In, Out>(stage: Stage<In, Out>, items: Iterable<In>): Out[] {
   const results: Out[] = [];
-  const sink = stage(collect(results));
+  const sink = stage(collectInto(results));
   for (const item of items) sink.push(item);
   sink.end();
   return results;
 }
 
-/** A sink that keeps what it is given. */
-export function collect<T>(into: T[]): Sink<T> {
-  return { push: (item) => void into.push(item), end() {} };
+/** A sink that appends its items to an array. */
+export function collectInto<T>(items: T[]): Sink<T> {
+  return { push: (item) => void items.push(item), end() {} };
 }

@@ -1,29 +1,31 @@
 /**
- * Whose conversation it is. What a model proved with one account (thinking signatures, encrypted reasoning) may be
- * readable with that account only, so a conversation that sends it back goes there first; the newest proof counts.
+ * Which account a conversation should go to first. Thinking signatures and encrypted reasoning may be readable with the
+ * account that received them only, so a conversation that sends them back prefers that account; the newest one decides.
  */
 import type { App } from "../app";
 import type { Conversation } from "../dialects/hub/conversation";
 import type { Outgoing } from "./failover";
 
-/** @param named What the client's body calls its session; a header counts before it. */
+/** @param bodySession The session id in the request's body; one in a header takes precedence. */
 export function affinityOf(
-  app: App,
-  headers: Headers,
-  named: unknown,
-  conversation: Conversation | undefined,
+  { accounts, affinity, config }: Pick<App, "accounts" | "affinity" | "config">,
+  {
+    headers,
+    bodySession,
+    conversation,
+  }: { headers: Headers; bodySession: unknown; conversation: Conversation | undefined },
 ): Pick<Outgoing, "preferredAccount" | "session"> {
-  const session = app.config.current.accountAffinity ? sessionOf(headers, named) : undefined;
-  return { preferredAccount: app.affinity.accountFor(marksOf(conversation, session), app.accounts), session };
+  const session = config.current.accountAffinity ? sessionOf(headers, bodySession) : undefined;
+  return { preferredAccount: affinity.accountFor(keysOf(conversation, session), accounts), session };
 }
 
-function* marksOf(conversation: Conversation | undefined, session: string | undefined): Generator<string> {
+function* keysOf(conversation: Conversation | undefined, session: string | undefined): Generator<string> {
   for (const { parts } of conversation?.turns.toReversed() ?? [])
     for (const part of parts.toReversed()) if (part.kind === "thinking" && part.signature) yield part.signature.value;
   if (session !== undefined) yield session;
 }
 
-/** What clients call a session by; the first that is there counts. */
+/** Headers in which clients send their session's id; the first one present is used. */
 const sessionHeaders = [
   "x-claude-code-session-id",
   "x-session-affinity",
@@ -33,7 +35,7 @@ const sessionHeaders = [
   "x-client-session-id",
 ];
 
-function sessionOf(headers: Headers, named: unknown): string | undefined {
-  const session = sessionHeaders.map((name) => headers.get(name)).find(Boolean) ?? named;
+function sessionOf(headers: Headers, bodySession: unknown): string | undefined {
+  const session = sessionHeaders.map((name) => headers.get(name)).find(Boolean) ?? bodySession;
   return typeof session === "string" && session !== "" ? `session ${session.slice(0, 256)}` : undefined;
 }

@@ -39,7 +39,7 @@ const hidden: Record<Dialect, ReadonlySet<number>> = {
  * of one they repeat (429, 5xx). So does a long rest towards clients that would sleep through it; the others get 429
  * and `retry-after`. What may soon be served is left as it is. Telling twice changes nothing.
  */
-export function toldTo(error: ProxyError, dialect: Dialect, userAgent: string | null): ProxyError {
+export function errorForClient(error: ProxyError, dialect: Dialect, userAgent: string | null): ProxyError {
   const again = againOf(error);
   if (again === "soon") return error;
   const { code = "" } = error.details;

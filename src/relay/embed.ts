@@ -1,5 +1,5 @@
-/** Embeddings: the upstream takes so many texts at once; a client may send more. */
-import { type App, callLimits } from "../app";
+/** Embeddings. The upstream limits how many texts one call may carry; a client may send more, so they are sent in batches. */
+import { callLimits } from "../app";
 import {
   decodeEmbeddings,
   decodeEmbeddingsRequest,
@@ -7,32 +7,32 @@ import {
   encodeEmbeddings,
   encodeEmbeddingsRequest,
 } from "../dialects/embeddings";
-import { readText } from "../net/body";
+import { type CallResponse, readText } from "../net/body";
 import type { Visitor } from "../net/guard";
 import { sendWithFailover } from "./failover";
 import { readIncoming } from "./incoming";
+import type { RelayParts } from "./relay";
 import { openRequestRecord, type RequestRecord } from "./request-record";
 import { chooseEmbeddingsTarget, type Target } from "./target";
 
-/** Texts of one upstream call, where the catalogue does not say how many a model takes. */
-const usualInputs = 256;
-/** Bytes. */
-const answerLimit = 64 * 1024 * 1024;
+/** Texts in one upstream call, where the catalogue does not give the model's limit. */
+const defaultBatchSize = 256;
+const maxAnswerBytes = 64 * 1024 * 1024;
 
-/** @throws ProxyError for the door to speak; its row is written. */
-export async function embed(app: App, request: Request, caller: Visitor): Promise<Response> {
-  const record = openRequestRecord(app, request, caller, "embeddings");
+/** @throws ProxyError for the server to send in the client's dialect; its row is written. */
+export async function embed(parts: RelayParts, request: Request, caller: Visitor): Promise<Response> {
+  const record = openRequestRecord(parts, request, caller, "embeddings");
   try {
     const incoming = await readIncoming(request);
     caller.keepOpen();
     record.setRequest(incoming);
     const { texts, base64, dimensions } = decodeEmbeddingsRequest(incoming.body);
-    const target = await chooseEmbeddingsTarget(app, incoming.model);
-    record.setTarget(target, { initiator: "agent", reason: "embeddings are nobody's turn", vision: false });
+    const target = await chooseEmbeddingsTarget(parts, incoming.model);
+    record.setTarget(target, { initiator: "agent", reason: "embeddings are not a turn", vision: false });
 
     const all: Embeddings = { vectors: [], tokens: 0 };
-    for (const batch of inBatches(texts, target.model.limits.inputs ?? usualInputs)) {
-      const { vectors, tokens } = await embedBatch(app, target, batch, dimensions, record);
+    for (const batch of inBatches(texts, target.model.limits.inputs ?? defaultBatchSize)) {
+      const { vectors, tokens } = await embedBatch(parts, { target, texts: batch, dimensions, record });
       all.vectors.push(...vectors);
       all.tokens += tokens;
     }
@@ -48,27 +48,24 @@ function* inBatches<T>(items: T[], size: number): Generator<T[]> {
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
 }
 
-async function embedBatch(
-  app: App,
-  target: Target,
-  texts: string[],
-  dimensions: unknown,
-  exchange: RequestRecord,
-): Promise<Embeddings> {
-  return sendWithFailover(
-    app,
-    target,
-    {
-      path: target.endpoint,
-      body: JSON.stringify(encodeEmbeddingsRequest(target.model.id, texts, dimensions)),
-      intent: "copilot-panel",
-      initiator: "agent",
-      limits: callLimits(app.limits, false),
-    },
-    exchange,
-    async (response) => {
-      exchange.markFirstByte();
-      return decodeEmbeddings(await readText(response, answerLimit), texts.length);
-    },
-  );
+interface Batch {
+  target: Target;
+  texts: string[];
+  dimensions: unknown;
+  record: RequestRecord;
+}
+
+async function embedBatch(parts: RelayParts, { target, texts, dimensions, record }: Batch): Promise<Embeddings> {
+  const outgoing = {
+    path: target.endpoint,
+    body: JSON.stringify(encodeEmbeddingsRequest(target.model.id, texts, dimensions)),
+    intent: "copilot-panel" as const,
+    initiator: "agent" as const,
+    limits: callLimits(parts.limits, false),
+  };
+  const accept = async (response: CallResponse) => {
+    record.markFirstByte();
+    return decodeEmbeddings(await readText(response, maxAnswerBytes), texts.length);
+  };
+  return sendWithFailover(parts, { target, outgoing, record, accept });
 }

@@ -1,10 +1,11 @@
-/** One request, sent until an account serves it: the retry matrix. Nothing is sent twice that may have been processed. */
+/** Sends one request to one account after another until one serves it. A request that may have been processed is never sent again. */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Account, Session } from "../accounts/account";
 import type { Need } from "../accounts/pool";
 import type { App } from "../app";
 import { asProxyError, ProxyError } from "../errors";
 import { type CallResponse, readStart } from "../net/body";
+import { withTimeLimit } from "../net/time-limit";
 import type { CopilotCall } from "../upstream/copilot";
 import { type Failure, readBrokenReply, readFailure } from "../upstream/failure";
 import { withoutParams } from "../upstream/unsupported-params";
@@ -14,249 +15,302 @@ import { BrokenReply } from "./respond";
 import type { Target } from "./target";
 import type { UpstreamCall } from "./upstream-call";
 
-/** What is sent, for whichever account serves it. */
-export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "vision" | "headers" | "limits"> & {
-  body: string | Uint8Array;
-  /** The body without what only another account could read; tried once when the upstream says so. */
-  repaired?: () => string;
-  /** See {@link UpstreamCall}. */
-  fitTools?: UpstreamCall["fitTools"];
-  /** The account that is asked first, before the usual order, if it can serve. */
-  preferredAccount?: Account;
-  /** The client's session: whoever serves it now is its owner. */
-  session?: string;
-};
+export type FailoverParts = Pick<
+  App,
+  "accounts" | "affinity" | "breaker" | "catalogue" | "copilot" | "logger" | "now" | "pool" | "unsupportedParams"
+>;
 
-/** Milliseconds that a request waits for an account to come back: less than a client would, told to come again. */
+/** What is sent, whichever account serves it. */
+export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "vision" | "headers" | "limits"> &
+  Pick<UpstreamCall, "body" | "repaired" | "fitTools"> & {
+    /** The account that is asked first if it can serve. */
+    preferredAccount?: Account;
+    /** The client's session: later requests of it prefer the account that serves this one. */
+    session?: string;
+  };
+
+/** One request that is being sent. */
+export interface Dispatch<Answer> {
+  target: Target;
+  outgoing: Outgoing;
+  record: RequestRecord;
+  /** Makes the result of a successful answer whose body is unread. @throws BrokenReply when the body is an error. */
+  accept(response: CallResponse): Promise<Answer>;
+}
+
+/** Milliseconds that a request waits for an account to become ready; shorter than a client waits before it retries. */
 const maxPauseMs = 2000;
-/** Milliseconds that it waits for one account's sign-in while another one could serve. */
+/** Milliseconds that it waits for one account's session while another account could serve. */
 const sessionTimeoutMs = 5000;
 
-/** What is made of a good answer, its body unread. @throws BrokenReply when an error was told in its place. */
-export type Accept<Answer> = (response: CallResponse) => Promise<Answer>;
-
 /**
- * What was made of the upstream's good answer; asked for as long as the exchange wants one.
+ * The result of the first account that serves the request.
  * @throws ProxyError The last failure, or why no account could be asked.
  */
-export async function sendWithFailover<Answer>(
-  app: App,
-  target: Target,
-  outgoing: Outgoing,
-  exchange: RequestRecord,
-  accept: Accept<Answer>,
-): Promise<Answer> {
+export async function sendWithFailover<Answer>(parts: FailoverParts, dispatch: Dispatch<Answer>): Promise<Answer> {
+  const { catalogue, pool } = parts;
+  const { target, outgoing, record } = dispatch;
   const model = target.model.id;
   const { premium } = target.model.price;
-  const need: Need = { premium, model, capable: (account) => app.catalogue.offers(account, model) };
-  const asked = new Map<Account, Failure>();
+  const need: Need = { premium, model, able: (account) => catalogue.offers(account, model) };
+  const failures = new Map<Account, Failure>();
+  /** Accounts that failed and are still ready: they would fail again. */
   const refusing = new Set<Account>();
   for (let round = 1; round <= 2; round++) {
-    const candidates = ownerFirst(app.pool.candidates(need), outgoing.preferredAccount);
-    for (const [at, account] of candidates.entries()) {
-      // Another request may have been told meanwhile that an account is blocked.
-      const stopped = app.pool.stopped();
-      if (stopped) throw stopped;
-      // One that refused and need not rest would refuse again.
+    const candidates = preferredFirst(pool.candidates(need), outgoing.preferredAccount);
+    for (const [index, account] of candidates.entries()) {
+      // Another request may have learned meanwhile that GitHub has blocked an account.
+      const blocked = pool.stopped();
+      if (blocked) throw blocked;
       if (refusing.has(account)) continue;
-      // A person's turn is announced once to each account.
-      const initiator = asked.has(account) ? outgoing.initiator && "agent" : outgoing.initiator;
-      const within = at + 1 < candidates.length ? sessionTimeoutMs : undefined;
-      const result = await sendWith(app, account, within, target, { ...outgoing, initiator }, exchange, accept);
-      if ("accepted" in result) return result.accepted;
-      asked.set(account, result);
-      if (result.account) {
-        const reason = result.account.reason && exchange.redact(result.account.reason);
-        // Where a free model was refused and nobody said why, the others may still be had.
-        const modelOnly = result.scope === "model" || (result.scope === "premium" && !premium);
-        account.mark({ ...result.account, reason, alsoFree: !premium }, modelOnly ? model : undefined);
-      } else if (account.stateFor(model).name === "ready") refusing.add(account);
+      const result = await sendWith(parts, dispatch, account, {
+        // Each account counts a person's turn once.
+        initiator: failures.has(account) ? afterFirstCall(outgoing.initiator) : outgoing.initiator,
+        timeoutMs: index + 1 < candidates.length ? sessionTimeoutMs : undefined,
+      });
+      if ("answer" in result) return result.answer;
+      failures.set(account, result);
+      markAccount(account, result, target, record);
+      if (!result.account && account.stateFor(model).name === "ready") refusing.add(account);
       if (result.remedy !== "next-account") throw result.error;
     }
-    const pause = app.pool.wait(need);
+    const pause = pool.wait(need);
     if (round === 2 || pause === undefined || pause > maxPauseMs) break;
-    await wait(pause, undefined, { signal: exchange.signal });
+    await wait(pause, undefined, { signal: record.signal });
   }
-  throw lastWord(app, need, [...asked.values()].at(-1));
+  throw finalError(parts, need, [...failures.values()].at(-1));
 }
 
-function ownerFirst(candidates: Account[], owner: Account | undefined): Account[] {
-  if (owner === undefined || !candidates.includes(owner)) return candidates;
-  return [owner, ...candidates.filter((account) => account !== owner)];
+function preferredFirst(candidates: Account[], preferred: Account | undefined): Account[] {
+  if (preferred === undefined || !candidates.includes(preferred)) return candidates;
+  return [preferred, ...candidates.filter((account) => account !== preferred)];
 }
 
-/** The upstream's own words where one account was to serve and they say when again; else what became of each account. */
-function lastWord(app: App, need: Need, failure: Failure | undefined): ProxyError {
-  if (!failure) return app.pool.whyNone(need);
-  const several = app.accounts.filter(need.capable!).length > 1;
-  const untold = failure.account !== undefined && !failure.error.details.headers?.["retry-after"];
-  return (several || untold) && app.pool.wait(need) !== 0 ? app.pool.whyNone(need) : failure.error;
+/** The upstream bills a request with `user`: only the first call of one request is sent as the person's turn. */
+const afterFirstCall = (initiator: Outgoing["initiator"]) => initiator && "agent";
+
+/** Keeps what the failure says about the account. */
+function markAccount(account: Account, failure: Failure, { model }: Target, record: RequestRecord): void {
+  if (!failure.account) return;
+  const { premium } = model.price;
+  const reason = failure.account.reason && record.redact(failure.account.reason);
+  // Where a model that costs no quota was refused without a reason, the other models may still work.
+  const isModelOnly = failure.scope === "model" || (failure.scope === "premium" && !premium);
+  account.mark({ ...failure.account, reason, alsoFree: !premium }, isModelOnly ? model.id : undefined);
 }
 
-interface Accepted<Answer> {
-  accepted: Answer;
+/** The upstream's own error where one account was to serve and the error says when to retry; else the state of each account. */
+function finalError({ accounts, pool }: FailoverParts, need: Need, failure: Failure | undefined): ProxyError {
+  if (!failure) return pool.whyNone(need);
+  const isOneOfSeveral = accounts.filter((account) => need.able?.(account) ?? true).length > 1;
+  const lacksRetryTime = failure.account !== undefined && !failure.error.details.headers?.["retry-after"];
+  return (isOneOfSeveral || lacksRetryTime) && pool.wait(need) !== 0 ? pool.whyNone(need) : failure.error;
 }
 
-/** How often one account is asked again for one request, each time for another cause. */
-const maxTries = 4;
+/** What is sent to one account next; the remedies change it. */
+interface AccountTry {
+  readonly account: Account;
+  readonly outgoing: Outgoing;
+  readonly record: RequestRecord;
+  session: Session;
+  body: string | Uint8Array;
+  initiator: Outgoing["initiator"];
+  /** Patterns of the parameters that this model is known to refuse. */
+  readonly unsupported: readonly string[];
+  /** Patterns of the parameters that were removed for this account. They are learned when the request then succeeds. */
+  readonly removed: string[];
+}
 
+interface Remedy {
+  when: Failure["remedy"];
+  /** Changes what is sent next; false when nothing could be changed, so that the failure is final. */
+  apply(current: AccountTry, failure: Failure): boolean | Promise<boolean>;
+  /** How often it may be applied: once for an account, or once for each parameter, as upstreams name one at a time. */
+  again: "never" | "for-another-param";
+}
+
+const remedies: readonly Remedy[] = [
+  {
+    when: "refresh-session",
+    async apply(current) {
+      const rejected = current.session;
+      current.session = await current.account.refresh(rejected);
+      return current.session !== rejected;
+    },
+    again: "never",
+  },
+  {
+    when: "relearn-host",
+    async apply(current) {
+      current.session = await current.account.relearnHost(current.session);
+      return true;
+    },
+    again: "never",
+  },
+  {
+    when: "repair",
+    apply(current) {
+      if (!current.outgoing.repaired) return false;
+      const { repaired } = current.outgoing;
+      current.body = withoutPatterns(repaired(), [...current.unsupported, ...current.removed], current.record);
+      current.record.addFixup("foreign-items");
+      return true;
+    },
+    again: "never",
+  },
+  {
+    when: "fit-tools",
+    apply(current) {
+      const fitted = current.outgoing.fitTools?.(bodyText(current.body));
+      current.body = fitted ?? current.body;
+      return fitted !== undefined;
+    },
+    again: "never",
+  },
+  {
+    when: "drop-param",
+    apply(current, { param }) {
+      if (param === undefined) return false;
+      const before = current.body;
+      current.body = withoutPatterns(before, [param], current.record);
+      current.removed.push(param);
+      return current.body !== before;
+    },
+    again: "for-another-param",
+  },
+];
+
+/** How many remedies are tried with one account for one request. */
+const maxRemedies = 4;
+
+/** Sends the request to one account, and again as long as a remedy can be applied. */
 async function sendWith<Answer>(
-  app: App,
+  parts: FailoverParts,
+  { target, outgoing, record, accept }: Dispatch<Answer>,
   account: Account,
-  timeoutMs: number | undefined,
-  target: Target,
-  outgoing: Outgoing,
-  exchange: RequestRecord,
-  accept: Accept<Answer>,
-): Promise<Accepted<Answer> | Failure> {
-  const tried = new Set<string>();
+  { initiator, timeoutMs }: { initiator: Outgoing["initiator"]; timeoutMs: number | undefined },
+): Promise<{ answer: Answer } | Failure> {
   const model = target.model.id;
-  const lighter = (given: string | Uint8Array, patterns: readonly string[]) => without(given, patterns, exchange);
-  const known = app.unsupportedParams.known(model);
-  /** What was left out for this account and is not proven to be the reason. */
-  const leftOut: string[] = [];
-  let { initiator } = outgoing;
-  let body = lighter(outgoing.body, known);
-  let session: Session;
-  try {
-    session = await inTime(account.session(), timeoutMs);
-  } catch (thrown) {
-    return unable(account, thrown, exchange);
-  }
+  const unsupported = parts.unsupportedParams.known(model);
+  const body = withoutPatterns(outgoing.body, unsupported, record);
+  const session = await orUnavailable(account, record, () =>
+    withTimeLimit(account.session(), timeoutMs, throwSlowSession),
+  );
+  if ("remedy" in session) return session;
+  const current: AccountTry = { account, outgoing, record, session, body, initiator, unsupported, removed: [] };
+  const applied = new Set<string>();
   for (;;) {
-    const response = await callOnce(app, account, session, { ...outgoing, body, initiator }, exchange);
+    const response = await callOnce(parts, current);
     const result = response.ok
-      ? await acceptFrom(app, account, response, exchange, accept)
-      : readFailure(response.status, response.headers, await readStart(response, 64 * 1024), app.now());
-    if ("accepted" in result) {
-      if (outgoing.session !== undefined) app.affinity.remember(outgoing.session, account);
-      for (const pattern of leftOut) app.unsupportedParams.learn(model, pattern);
+      ? await acceptFrom(parts, current, response, accept)
+      : readFailure(response.status, response.headers, await readStart(response, 64 * 1024), parts.now());
+    if ("answer" in result) {
+      if (outgoing.session !== undefined) parts.affinity.remember(outgoing.session, account);
+      for (const pattern of current.removed) parts.unsupportedParams.learn(model, pattern);
       return result;
     }
-    const failure = result;
-    // Each refused parameter is a cause of its own: upstreams name one at a time.
-    const cause = failure.param === undefined ? failure.remedy : `drop-param ${failure.param}`;
-    if (tried.has(cause) || tried.size >= maxTries) return afterRemedy(failure);
-    tried.add(cause);
-    try {
-      if (failure.remedy === "refresh-session") {
-        const rejected = session;
-        session = await account.refresh(rejected);
-        if (session === rejected) return afterRemedy(failure);
-      } else if (failure.remedy === "relearn-host") session = await account.relearnHost(session);
-      else if (failure.remedy === "repair" && outgoing.repaired) {
-        body = lighter(outgoing.repaired(), [...known, ...leftOut]);
-        exchange.addFixup("foreign-items");
-      } else if (failure.remedy === "fit-tools") {
-        const fitted = outgoing.fitTools?.(bodyText(body));
-        if (fitted === undefined) return failure;
-        body = fitted;
-      } else if (failure.remedy === "drop-param" && failure.param !== undefined) {
-        const before = body;
-        body = lighter(before, [failure.param]);
-        if (body === before) return failure;
-        leftOut.push(failure.param);
-      } else return failure;
-    } catch (thrown) {
-      return unable(account, thrown, exchange);
-    }
-    // The person's turn was announced by the first try.
-    initiator &&= "agent";
+    const remedy = remedies.find(({ when }) => when === result.remedy);
+    const cause = remedy?.again === "for-another-param" ? `${remedy.when} ${result.param}` : result.remedy;
+    if (!remedy || applied.has(cause) || applied.size >= maxRemedies) return afterRemedies(result);
+    applied.add(cause);
+    const outcome = await orUnavailable(account, record, async () => remedy.apply(current, result));
+    if (outcome === false) return afterRemedies(result);
+    if (outcome !== true) return outcome;
+    current.initiator = afterFirstCall(current.initiator);
   }
 }
 
-/** What was made of a good answer; or the failure that it told of, before anything of it went out. */
+/** The result of a successful answer; or the failure in its body, when nothing of it went to the client yet. */
 async function acceptFrom<Answer>(
-  app: App,
-  account: Account,
+  { now }: FailoverParts,
+  { account, record }: AccountTry,
   response: CallResponse,
-  exchange: RequestRecord,
-  accept: Accept<Answer>,
-): Promise<Accepted<Answer> | Failure> {
+  accept: Dispatch<Answer>["accept"],
+): Promise<{ answer: Answer } | Failure> {
   account.learnQuota(response.headers);
-  exchange.setAccount(account);
+  record.setAccount(account);
   try {
-    return { accepted: await accept(response) };
+    return { answer: await accept(response) };
   } catch (thrown) {
     if (!(thrown instanceof BrokenReply)) throw thrown;
-    const failure = readBrokenReply(thrown.told, response.headers, app.now());
-    // A reply that had begun was made, and counted: it is not asked for again.
-    if (thrown.begun) throw failure.error;
-    exchange.replyFailed(thrown.told.code);
+    const failure = readBrokenReply(thrown.error, response.headers, now());
+    // A reply that had begun was generated and billed: the request is not sent again.
+    if (thrown.hasBegun) throw failure.error;
+    record.replyFailed(thrown.error.code);
     return failure;
   }
 }
 
-/** The very same body when it has none of these parameters. */
-function without(body: string | Uint8Array, patterns: readonly string[], exchange: RequestRecord): string | Uint8Array {
-  if (patterns.length === 0) return body;
-  const { text, removed } = withoutParams(bodyText(body), patterns);
-  for (const pattern of removed) exchange.addFixup(`refused:${pattern}`);
-  return removed.length === 0 ? body : text;
-}
-
-/** @param timeoutMs Milliseconds; as long as it takes when missing. */
-async function inTime(session: Promise<Session>, timeoutMs: number | undefined): Promise<Session> {
-  if (timeoutMs === undefined) return session;
-  let timer: Timer | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const error = new ProxyError("timeout", "GitHub takes its time to hand out this account's Copilot token.");
-    timer = setTimeout(reject, timeoutMs, error);
-  });
-  return Promise.race([session, late]).finally(() => clearTimeout(timer));
-}
-
 async function callOnce(
-  app: App,
-  account: Account,
-  session: Session,
-  outgoing: Outgoing,
-  exchange: RequestRecord,
+  { breaker, copilot, logger }: FailoverParts,
+  { account, outgoing, record, session, body, initiator }: AccountTry,
 ): Promise<CallResponse> {
   let sentAt = performance.now();
-  const took = () => Math.round(performance.now() - sentAt);
+  const elapsedMs = () => Math.round(performance.now() - sentAt);
   try {
-    const response = await app.copilot.call(session, {
+    const response = await copilot.call(session, {
       ...outgoing,
-      requestId: exchange.requestId,
-      signal: exchange.signal,
-      retried: (why) => app.logger.debug(`Connection to GitHub Copilot made a second time: ${why}.`),
+      body,
+      initiator,
+      requestId: record.requestId,
+      signal: record.signal,
+      retried: (code) => logger.debug(`The connection to GitHub Copilot failed (${code}); connecting again.`),
       resent(error) {
-        exchange.addAttempt(account, error, took());
+        record.addAttempt(account, error, elapsedMs());
         sentAt = performance.now();
       },
     });
-    exchange.addAttempt(account, response.status, took());
-    if (response.status >= 500) app.breaker.failed(account, `status ${response.status}`);
-    else if (response.ok) app.breaker.served(account);
+    record.addAttempt(account, response.status, elapsedMs());
+    if (response.status >= 500) breaker.failed(account, `status ${response.status}`);
+    else if (response.ok) breaker.served(account);
     return response;
   } catch (thrown) {
     const error = asProxyError(thrown);
-    exchange.addAttempt(account, error, took());
-    if (!exchange.signal.aborted) app.breaker.failed(account, error.message);
+    record.addAttempt(account, error, elapsedMs());
+    if (!record.signal.aborted) breaker.failed(account, error.message);
     throw thrown;
   }
 }
 
+/** The very same body when it has none of these parameters. */
+function withoutPatterns(body: string | Uint8Array, patterns: readonly string[], record: RequestRecord) {
+  if (patterns.length === 0) return body;
+  const { text, removed } = withoutParams(bodyText(body), patterns);
+  for (const pattern of removed) record.addFixup(`refused:${pattern}`);
+  return removed.length === 0 ? body : text;
+}
+
 /**
- * A refusal that outlived a fresh session is the account's own, and another one may serve. A sign-in that is refused
- * needs a person; a right that is missing (403) may concern this model only.
+ * A session that is refused although it is fresh is the account's own failure, and another account may serve. With 401
+ * a person has to sign in again; with 403 the account may lack a right for this model only.
  */
-function afterRemedy(failure: Failure): Failure {
+function afterRemedies(failure: Failure): Failure {
   if (failure.remedy !== "refresh-session") return failure;
   if (failure.error.status !== 503) return { ...failure, remedy: "next-account" };
   return { ...failure, remedy: "next-account", account: { name: "failed", reason: failure.error.message } };
 }
 
-/** No session could be had: the account has said in its own state why; the next one may serve. */
-function unable(account: Account, thrown: unknown, exchange: RequestRecord): Failure {
-  const error = asProxyError(thrown);
-  exchange.addAttempt(account, error, 0);
-  // An account GitHub calls abusive is not replaced by another one.
-  if (error.kind === "internal" || error.details.code === "account_suspended") throw error;
-  return { remedy: "next-account", error: spokenAsUnavailable(error) };
+/** What `work` gives; or, when the account cannot get a session, the failure after which the next account is asked. */
+async function orUnavailable<Result>(
+  account: Account,
+  record: RequestRecord,
+  work: () => Promise<Result>,
+): Promise<Result | Failure> {
+  try {
+    return await work();
+  } catch (thrown) {
+    const error = asProxyError(thrown);
+    record.addAttempt(account, error, 0);
+    // An account that GitHub has blocked is not replaced by another one: that would evade the block.
+    if (error.kind === "internal" || error.details.code === "account_suspended") throw error;
+    return { remedy: "next-account", error: asUnavailable(error) };
+  }
+}
+
+function throwSlowSession(): never {
+  throw new ProxyError("timeout", "GitHub is slow to issue a Copilot token for this account; try again in a moment.");
 }
 
 /** A client would take GitHub's 401 or 403 for an answer to its own key. */
-const spokenAsUnavailable = (error: ProxyError) =>
+const asUnavailable = (error: ProxyError) =>
   error.status === 401 || error.status === 403 ? new ProxyError("no_account", error.message, { cause: error }) : error;

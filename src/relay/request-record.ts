@@ -1,268 +1,206 @@
-/** What we shall remember of one exchange, gathered on its way and written once, however it ends. Never its content. */
+/** What is gathered of a request on its way through the relay. It is written to the history once, however the request ends. */
 import type { Account } from "../accounts/account";
 import { isSuspensionEvent, suspensionReason } from "../accounts/suspension";
 import type { App } from "../app";
 import type { Dialect } from "../dialects/hub/conversation";
 import type { ReplyEvent, Usage } from "../dialects/hub/reply";
 import { asProxyError, ProxyError } from "../errors";
-import type { InFlightRequest } from "../history/in-flight";
 import { describeCause } from "../logger";
 import type { Caller } from "../net/guard";
-import { costOf } from "../upstream/price";
-import { toldTo } from "./client-error";
+import { errorForClient } from "./client-error";
 import type { Facts, Incoming } from "./incoming";
-import { redact } from "./redact";
+import { clientClosed, openRequestLifetime } from "./request-lifetime";
+import {
+  type AttemptedAccount,
+  finishedRow,
+  inFlightRow,
+  logLine,
+  nameWithoutContent,
+  type RequestState,
+  withoutContent,
+} from "./request-log";
 import type { KnownTarget } from "./target";
+
+export type RecordParts = Pick<App, "affinity" | "history" | "inFlight" | "logger">;
 
 export interface RequestRecord {
   readonly requestId: string;
-  /** Aborts when no answer is wanted any more: the client hung up, or the owner cancelled; its reason is the error to be spoken. */
+  /** Aborts when nobody wants the answer any more: the client hung up, or an admin stopped the request. Its reason is the error for the client. */
   readonly signal: AbortSignal;
   setRequest(incoming: Incoming): void;
   setTarget(target: KnownTarget, facts: Facts): void;
   /**
-   * One try with one account (null: with a provider, which has none), and how it ended: an HTTP status, or the error
-   * that came instead.
+   * One attempt with one account (null with a provider, which has none).
+   * @param outcome The HTTP status, or the error when there was no answer.
    */
-  addAttempt(account: Tried | null, outcome: number | ProxyError, ms: number): void;
-  /** The account that answered: the proofs in its reply are its own. */
+  addAttempt(account: AttemptedAccount | null, outcome: number | ProxyError, ms: number): void;
+  /** The account that answered; only this account can read the signatures in its reply. */
   setAccount(account: Account): void;
   addFixup(name: string): void;
   addDropped(names: Iterable<string>): void;
-  /** Each event of the reply. */
+  /** To be called with each event of the reply. */
   addEvent(event: ReplyEvent): void;
   addUsage(usage: Partial<Usage>): void;
-  /** The reply's terminal event was seen. */
+  /** The reply's last event was seen. */
   readonly isOver: boolean;
-  /** The reply broke before it began: nothing of it went to the client, a plain error answer is still possible. */
+  /** An error that came before the reply began: nothing of it went to the client, so an error answer is still possible. */
   readonly earlyError: { code: string; message: string } | undefined;
-  /** The last attempt's answer was an error after all, and another attempt may follow. */
+  /** The last attempt's successful answer turned out to be an error, and another attempt may follow. */
   replyFailed(code: string): void;
-  /** An error's words as they may be remembered: without what they repeat of the request. */
-  redact(words: string): string;
+  /** An error's message without the parts of the request it repeats. */
+  redact(message: string): string;
   markFirstByte(): void;
-  /** Writes the row; the first call counts. */
+  /** Writes the row; only the first call counts. */
   end(status: number): void;
-  /** The client hung up. */
+  /** Writes the row of a request whose client hung up. */
   hungUp(): void;
-  /** Writes the row of a failure; gives the error to be spoken. */
+  /** Writes the row of a failure and returns the error for the client. */
   fail(thrown: unknown): ProxyError;
 }
 
-type Tried = Pick<Account, "id" | "key">;
+/** 2,000 requests run well at the same time. 1,000 more may wait; beyond that they would only fill memory. */
+const maxInFlight = 3000;
 
-const clientClosed = "client_closed";
-/** Spoken to nobody. */
-const hungUp = new ProxyError("upstream", "The client hung up before the reply was complete.", {
-  status: 499,
-  code: clientClosed,
-});
-
-/** A word for programs, and nothing that a person wrote. */
-const isName = (text: string) => /^[a-z]+(?:[_:-][a-z0-9]+)*$/.test(text);
-
-/** Beyond the 2,000 that run well there is room for 1,000 that wait their turn; more would only fill memory. */
-const maxAtOnce = 3000;
-
-/** @throws ProxyError 503 when too many exchanges run already; it is no row, for it costs nothing. */
+/** @throws ProxyError 503 when too many requests run already; that request gets no row. */
 export function openRequestRecord(
-  app: App,
+  { affinity, history, inFlight, logger }: RecordParts,
   request: Request,
-  caller: Caller,
+  { requestId }: Pick<Caller, "requestId">,
   dialect: Dialect | "embeddings",
 ): RequestRecord {
-  if (app.inFlight.count >= maxAtOnce)
-    throw new ProxyError("no_account", `${maxAtOnce} requests are under way here already; try again in a moment.`, {
-      code: "overloaded",
-      headers: { "retry-after": "1" },
-    });
-  const startedAt = Date.now();
-  const path = new URL(request.url).pathname;
-  const clock = performance.now();
-  const elapsed = () => Math.round(performance.now() - clock);
-  const usage: Partial<Usage> = {};
-  const fixups = new Set<string>();
-  const dropped = new Set<string>();
-  /** A temporary account may learn its name meanwhile. */
-  const attempts: { account: Tried | null; status?: number; error?: string; ms: number }[] = [];
-  let incoming: Incoming | undefined;
-  let target: KnownTarget | undefined;
-  let facts: Facts | undefined;
-  let tried: Tried | null = null;
+  if (inFlight.count >= maxInFlight) throw overloaded();
+  const lifetime = openRequestLifetime(request);
+  const userAgent = request.headers.get("user-agent");
+  const state: RequestState = {
+    requestId,
+    method: request.method,
+    path: new URL(request.url).pathname,
+    clientName: /^[^\s(]+/.exec(userAgent ?? "")?.[0] ?? null,
+    clientDialect: dialect,
+    startedAtMs: lifetime.startedAtMs,
+    account: null,
+    attempts: [],
+    usage: {},
+    fixups: new Set(),
+    dropped: new Set(),
+  };
+  const reply: ReplyProgress = { hasBegun: false, isOver: false };
   let server: Account | undefined;
-  let firstByteMs: number | undefined;
-  let begun = false;
-  let stopReason: string | undefined;
-  let error: { type: string; message: string } | undefined;
-  let over = false;
-  let written = false;
-  const ending = new AbortController();
+  let isWritten = false;
 
-  const tell = (): InFlightRequest => ({
-    request_id: caller.requestId,
-    started_at_ms: startedAt,
-    first_byte_ms: firstByteMs ?? null,
-    path,
-    client_dialect: dialect,
-    upstream_dialect: target?.dialect ?? null,
-    upstream_endpoint: target?.endpoint ?? null,
-    account_id: tried?.id ?? null,
-    account_key: tried?.key ?? null,
-    client_model: incoming?.model ?? null,
-    upstream_model: target?.model.id ?? null,
-    stream: incoming?.stream ? 1 : 0,
-    initiator: facts?.initiator ?? null,
-    initiator_reason: facts?.reason ?? null,
-    attempts: JSON.stringify(attempts.map((each) => ({ ...each, account: each.account?.id ?? null }))),
-    client_name: /^[^\s(]+/.exec(request.headers.get("user-agent") ?? "")?.[0] ?? null,
-  });
-  const changed = () => app.inFlight.notify(caller.requestId);
-
-  const withoutContent = (words: string) =>
-    incoming ? redact(words, incoming.body, [incoming.model, target?.model.id ?? ""]) : words;
-
-  /** A code, or a name of the wire, is nobody's content. */
-  const nameWithoutContent = (name: string) => (isName(name) ? name : withoutContent(name));
-
+  const changed = () => inFlight.notify(requestId);
   const write = (status: number) => {
-    if (written) return;
-    written = true;
-    const told = error && {
-      type: nameWithoutContent(error.type),
-      message: withoutContent(error.message),
-    };
-    const cost = target ? costOf(target.model.price, usage, facts?.initiator !== "agent") : undefined;
-    const served = status < 400 || status === 499;
-    const entry = {
-      ...tell(),
-      duration_ms: elapsed(),
-      http_status: status,
-      stop_reason: stopReason ?? null,
-      error_type: told?.type ?? null,
-      error_message: told ? app.logger.scrub(told.message) : null,
-      input_tokens: usage.input ?? null,
-      output_tokens: usage.output ?? null,
-      cached_tokens: usage.cachedInput ?? null,
-      cache_write_tokens: usage.cacheWrite ?? null,
-      reasoning_tokens: usage.reasoning ?? null,
-      tokens_estimated: 0 as const,
-      nano_credits: cost?.nanoCredits ?? null,
-      premium_units: served ? (cost?.premiumUnits ?? null) : null,
-      fixups: JSON.stringify([...fixups]),
-      dropped: JSON.stringify(told ? [...dropped].map(nameWithoutContent) : [...dropped]),
-    };
-    app.history.add(entry);
-    app.inFlight.end(entry);
-    app.logger[told ? "warn" : "info"](
-      [
-        `${request.method} ${path}`,
-        incoming?.model,
-        target && target.model.id !== incoming?.model ? `→ ${target.model.id}` : undefined,
-        tried && `· ${tried.id}`,
-        `· ${status}`,
-        usage.input === undefined
-          ? undefined
-          : `· ${usage.input} in (${usage.cachedInput ?? 0} cached), ${usage.output ?? "?"} out`,
-        `· ${elapsed()} ms`,
-        stopReason && `· ${stopReason}`,
-        told && `· ${told.type}: ${told.message}`,
-      ]
-        .filter(Boolean)
-        .join(" "),
-    );
+    if (isWritten) return;
+    isWritten = true;
+    const row = finishedRow(state, { status, durationMs: lifetime.elapsedMs(), scrub: logger.scrub });
+    history.add(row);
+    inFlight.end(row);
+    logger[state.error ? "warn" : "info"](logLine(state.method, row));
+  };
+  const writeHangUp = () => {
+    if (!reply.isOver) state.error ??= { type: "client_closed", message: clientClosed.message };
+    write(reply.isOver ? 200 : 499);
   };
 
-  const see = (event: ReplyEvent) => {
-    switch (event.type) {
-      case "start":
-        begun = true;
-        break;
-      case "block-end":
-        if (server && event.signature) app.affinity.remember(event.signature.value, server);
-        break;
-      case "usage":
-        Object.assign(usage, event.usage);
-        break;
-      case "finish":
-        over = true;
-        stopReason = event.raw ?? event.reason;
-        break;
-      case "error":
-        over = true;
-        error ??= { type: event.code, message: event.message };
-        if (server && isSuspensionEvent(event.code, event.message))
-          server.mark({ name: "failed", reason: suspensionReason(event.message), suspended: true });
-        break;
-    }
-  };
-
-  const left = () => {
-    error ??= over ? undefined : { type: clientClosed, message: hungUp.message };
-    write(over ? 200 : 499);
-  };
-
-  const hangUp = () => ending.abort(hungUp);
-  if (request.signal.aborted) hangUp();
-  else request.signal.addEventListener("abort", hangUp, { once: true });
-  app.inFlight.begin(caller.requestId, { tell, stop: (why) => ending.abort(why) });
+  inFlight.begin(requestId, { tell: () => inFlightRow(state), stop: lifetime.stop });
   return {
-    requestId: caller.requestId,
-    signal: ending.signal,
-    setRequest(given) {
-      incoming = given;
+    requestId,
+    signal: lifetime.signal,
+    setRequest(incoming) {
+      state.incoming = incoming;
     },
-    setTarget(chosen, learnt) {
-      target = chosen;
-      facts = learnt;
+    setTarget(target, facts) {
+      state.target = target;
+      state.facts = facts;
       changed();
     },
     addAttempt(account, outcome, ms) {
-      tried = account;
-      if (typeof outcome === "number") attempts.push({ account, status: outcome, ms });
-      else attempts.push({ account, error: request.signal.aborted ? clientClosed : outcome.kind, ms });
+      state.account = account;
+      if (typeof outcome === "number") state.attempts.push({ account, status: outcome, ms });
+      else state.attempts.push({ account, error: lifetime.clientHungUp ? "client_closed" : outcome.kind, ms });
       changed();
     },
     setAccount(account) {
       server = account;
     },
-    addFixup: (name) => void fixups.add(name),
-    addDropped: (names) => {
-      for (const name of names) dropped.add(name);
+    addFixup: (name) => void state.fixups.add(name),
+    addDropped(names) {
+      for (const name of names) state.dropped.add(name);
     },
-    addEvent: see,
-    addUsage: (told) => void Object.assign(usage, told),
+    addEvent(event) {
+      applyEvent(event, state, reply);
+      if (!server) return;
+      if (event.type === "block-end" && event.signature) affinity.remember(event.signature.value, server);
+      else if (event.type === "error" && streamSpeaksOfSuspension(event.code, event.message))
+        server.mark({ name: "failed", reason: blockedBecause(event.message), suspended: true });
+    },
+    addUsage: (usage) => void Object.assign(state.usage, usage),
     get isOver() {
-      return over;
+      return reply.isOver;
     },
     get earlyError() {
-      return error && !begun ? { code: error.type, message: error.message } : undefined;
+      return state.error && !reply.hasBegun ? { code: state.error.type, message: state.error.message } : undefined;
     },
     replyFailed(code) {
-      Object.assign(attempts.at(-1) ?? {}, { error: nameWithoutContent(code) });
-      [error, over, stopReason] = [undefined, false, undefined];
+      const attempt = state.attempts.at(-1);
+      if (attempt) attempt.error = nameWithoutContent(state, code);
+      state.error = undefined;
+      state.stopReason = undefined;
+      reply.isOver = false;
       changed();
     },
-    redact: withoutContent,
+    redact: (message) => withoutContent(state, message),
     markFirstByte() {
-      if (firstByteMs !== undefined) return;
-      firstByteMs = elapsed();
+      if (state.firstByteMs !== undefined) return;
+      state.firstByteMs = lifetime.elapsedMs();
       changed();
     },
     end: write,
-    hungUp: left,
+    hungUp: writeHangUp,
     fail(thrown) {
-      if (request.signal.aborted) {
-        left();
-        return hungUp;
+      if (lifetime.clientHungUp) {
+        writeHangUp();
+        return clientClosed;
       }
-      const failure = asProxyError(ending.signal.aborted ? ending.signal.reason : thrown);
-      error = { type: failure.details.code ?? failure.kind, message: failure.message };
-      const told = toldTo(failure, dialect === "embeddings" ? "chat" : dialect, request.headers.get("user-agent"));
-      write(told.status);
-      if (failure.kind !== "internal") return told;
-      const cause = withoutContent(describeCause(failure.details.cause));
-      app.logger.error("A request failed in a way nobody foresaw.", cause);
-      return new ProxyError("internal", failure.message, { ...failure.details, cause });
+      const error = asProxyError(lifetime.signal.aborted ? lifetime.signal.reason : thrown);
+      state.error = { type: error.details.code ?? error.kind, message: error.message };
+      const forClient = errorForClient(error, dialect === "embeddings" ? "chat" : dialect, userAgent);
+      write(forClient.status);
+      if (error.kind !== "internal") return forClient;
+      const cause = withoutContent(state, describeCause(error.details.cause));
+      logger.error("A request failed unexpectedly; please report this.", cause);
+      return new ProxyError("internal", error.message, { ...error.details, cause });
     },
   };
+}
+
+const overloaded = () =>
+  new ProxyError("no_account", `${maxInFlight} requests are running already; try again in a moment.`, {
+    code: "overloaded",
+    headers: { "retry-after": "1" },
+  });
+
+interface ReplyProgress {
+  hasBegun: boolean;
+  /** Its last event was seen. */
+  isOver: boolean;
+}
+
+function applyEvent(event: ReplyEvent, state: RequestState, reply: ReplyProgress): void {
+  switch (event.type) {
+    case "start":
+      reply.hasBegun = true;
+      break;
+    case "usage":
+      Object.assign(state.usage, event.usage);
+      break;
+    case "finish":
+      reply.isOver = true;
+      state.stopReason = event.raw ?? event.reason;
+      break;
+    case "error":
+      reply.isOver = true;
+      state.error ??= { type: event.code, message: event.message };
+      break;
+  }
 }

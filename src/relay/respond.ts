@@ -1,4 +1,4 @@
-/** The upstream's good answer, made into the client's. */
+/** Makes the client's answer from the upstream's successful answer. */
 
 import type { App } from "../app";
 import { ProxyError } from "../errors";
@@ -10,46 +10,50 @@ import { upstreamErrorIn } from "../upstream/failure";
 import type { RequestRecord } from "./request-record";
 import type { UpstreamCall } from "./upstream-call";
 
-/** Bytes. */
-const fullReplyLimit = 32 * 1024 * 1024;
+const maxReplyBytes = 32 * 1024 * 1024;
 
-/** The upstream told of an error in place of a reply, and nothing of it went to the client. */
+/** One answer of the upstream. */
+export interface Reply {
+  response: CallResponse;
+  call: UpstreamCall;
+  record: RequestRecord;
+}
+
+export type RespondParts = Pick<App, "limits" | "stopping">;
+
+/** The upstream sent an error in place of a reply, and nothing of it went to the client. */
 export class BrokenReply extends Error {
   /**
-   * @param told In the upstream's words, or in ours where the reply was none.
-   * @param begun Something of a reply was there before.
+   * @param error The upstream's own; ours where what it sent was no reply.
+   * @param hasBegun A part of a reply came before the error.
    */
   constructor(
-    readonly told: { code: string; message: string },
-    readonly begun: boolean,
+    readonly error: { code: string; message: string },
+    readonly hasBegun: boolean,
   ) {
-    super(told.message);
+    super(error.message);
   }
 }
 
-/** A full reply. @throws BrokenReply, or ProxyError `upstream` when it is none. */
-export async function respondFull(
-  response: CallResponse,
-  call: UpstreamCall,
-  exchange: RequestRecord,
-): Promise<Response> {
+/** Answers with a full reply. @throws BrokenReply; ProxyError `upstream` when the answer is not a reply at all. */
+export async function respondFull({ response, call, record }: Reply): Promise<Response> {
   const text = call.stream
-    ? await collectStream(response, call, exchange)
-    : readFull(await readBody(response, fullReplyLimit), call);
-  if (exchange.earlyError) throw new BrokenReply(exchange.earlyError, false);
-  exchange.markFirstByte();
-  exchange.end(200);
+    ? await collectStream({ response, call, record })
+    : readFull(await readBody(response, maxReplyBytes), call);
+  if (record.earlyError) throw new BrokenReply(record.earlyError, false);
+  record.markFirstByte();
+  record.end(200);
   return new Response(text, { headers: { "content-type": "application/json" } });
 }
 
-/** Read no further than its terminal event, as a stream is that goes on to the client. */
-async function collectStream(response: CallResponse, call: UpstreamCall, exchange: RequestRecord): Promise<string> {
+/** Makes one full reply of a stream, which is read up to its last event. */
+async function collectStream({ response, call, record }: Reply): Promise<string> {
   await requireEvents(response, call.who);
   const { feed, text } = call.collect!();
   const frames = readSse(feed);
-  for await (const piece of piecesOf(response.body, fullReplyLimit)) {
+  for await (const piece of piecesOf(response.body, maxReplyBytes)) {
     frames.push(piece);
-    if (exchange.isOver) break;
+    if (record.isOver) break;
   }
   frames.end();
   return text();
@@ -64,28 +68,26 @@ function readFull(bytes: Uint8Array, call: UpstreamCall): string {
   return call.full(text, json);
 }
 
-/** @throws BrokenReply when the answer is an error instead, ProxyError `upstream` when it is anything else. */
+/** @throws BrokenReply when the answer is an error instead of a stream, ProxyError `upstream` when it is anything else. */
 async function requireEvents(response: CallResponse, who: string): Promise<void> {
   if (/event-stream/.test(response.headers.get("content-type") ?? "")) return;
-  const told = upstreamErrorIn(await readStart(response, 64 * 1024));
-  if (told) throw new BrokenReply(told, false);
+  const error = upstreamErrorIn(await readStart(response, 64 * 1024));
+  if (error) throw new BrokenReply(error, false);
   throw new ProxyError("upstream", `${who} did not answer with an event stream: is a proxy or a portal in the way?`);
 }
 
 /**
- * A streamed reply, once its first event is there, its failure is known, or it has been silent for a while.
- * @throws BrokenReply when it is an error, ProxyError when it was given up or ended before anything went out.
+ * Answers with a stream. The answer begins when the first event is there, or when the upstream has been silent for
+ * `keepAlive` ms.
+ * @throws BrokenReply when the stream begins with an error, ProxyError when it timed out or ended before anything was sent.
  */
 export async function respondStream(
-  app: App,
-  response: CallResponse,
-  call: UpstreamCall,
-  exchange: RequestRecord,
-  gone: AbortSignal,
+  { limits, stopping }: RespondParts,
+  { response, call, record, clientGone }: Reply & { clientGone: AbortSignal },
 ): Promise<Response> {
   await requireEvents(response, call.who);
-  let committed = false;
-  let givenUp: ProxyError | undefined;
+  let isCommitted = false;
+  let failure: ProxyError | undefined;
   const out = gatherFrames();
   const { feed, client } = call.stages(out);
   const { begun, body } = pump(
@@ -93,32 +95,30 @@ export async function respondStream(
     {
       feed: readSse(feed),
       take() {
-        const taken = out.take();
-        if (taken) exchange.markFirstByte();
-        return taken;
+        const output = out.take();
+        if (output) record.markFirstByte();
+        return output;
       },
-      isOver: () => exchange.isOver,
+      isOver: () => record.isOver,
       keepAlive: () => client.keepAlive(),
       fail(error) {
-        givenUp ??= error;
-        const told = { type: "error" as const, code: error.details.code ?? error.kind, message: error.message };
-        client.fail(told);
-        exchange.addEvent(told);
+        failure ??= error;
+        const event = { type: "error" as const, code: error.details.code ?? error.kind, message: error.message };
+        client.fail(event);
+        record.addEvent(event);
       },
       ended(how) {
-        if (how === "client-gone") exchange.hungUp();
-        else if (committed || !exchange.earlyError) exchange.end(200);
+        if (how === "client-gone") record.hungUp();
+        else if (isCommitted || !record.earlyError) record.end(200);
       },
     },
-    app.limits.keepAlive,
-    gone,
-    app.stopping,
+    { keepAliveMs: limits.keepAlive, clientGone, stopping },
   );
   await begun;
-  // Nothing went out yet: the failure is still an answer with a status.
-  const { earlyError: brokenAtOnce } = exchange;
-  if (brokenAtOnce) throw givenUp ?? new BrokenReply(brokenAtOnce, false);
-  committed = true;
+  // Nothing was sent yet: the error can still be an answer with a status of its own.
+  const { earlyError } = record;
+  if (earlyError) throw failure ?? new BrokenReply(earlyError, false);
+  isCommitted = true;
   return new Response(body, {
     headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" },
   });

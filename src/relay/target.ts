@@ -1,4 +1,4 @@
-/** Where an exchange goes: which model, and in which dialect it is asked. */
+/** Where a request goes: which model, and in which dialect the upstream is asked. */
 import type { App } from "../app";
 import type { Conversation, Dialect } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
@@ -7,18 +7,20 @@ import type { Model } from "../upstream/model";
 import { findModel } from "../upstream/model-name";
 import type { Provider } from "../upstream/provider";
 
+export type TargetParts = Pick<App, "catalogue" | "config">;
+
 export interface Target {
   model: Model;
-  /** Null for embeddings, which are no conversation. */
+  /** Null for embeddings, which have no dialect. */
   dialect: Dialect | null;
   /** The upstream's path. */
   endpoint: string;
 }
 
-/** What is remembered of where an exchange went; of a provider's models we know no more than the name. */
+/** What the record keeps of a target. Of a provider's model only the name is known. */
 export type KnownTarget = Omit<Target, "model"> & { model: Pick<Model, "id" | "price"> };
 
-/** @param model As the client spelt it: the provider knows. */
+/** @param model As the client wrote it; the provider resolves it. */
 export function providerTarget({ name }: Provider, model: string): KnownTarget {
   return {
     model: { id: model, price: { premium: false } },
@@ -27,14 +29,14 @@ export function providerTarget({ name }: Provider, model: string): KnownTarget {
   };
 }
 
-/** For each client dialect the upstream dialects that keep most of it; the first one the model offers wins. */
+/** The upstream dialects for each client dialect, the most faithful first; the first one that the model offers is used. */
 const preference: Record<Dialect, Dialect[]> = {
   messages: ["messages", "responses", "chat"],
   responses: ["responses", "messages", "chat"], // messages before chat: signatures survive there
   chat: ["chat", "responses", "messages"],
 };
 
-/** Some models give long answers only as a stream; the messages dialect always says how long an answer may be. */
+/** Whether a full answer has to be requested as a stream: some models give long answers only so. The messages dialect always has a maximum. */
 export function needsStream({ maxTokens }: Conversation, { model, dialect }: Target): boolean {
   const { fullOutput, output } = model.limits;
   const max = maxTokens ?? (dialect === "messages" ? output : undefined);
@@ -42,26 +44,34 @@ export function needsStream({ maxTokens }: Conversation, { model, dialect }: Tar
 }
 
 /** @throws ProxyError `not_found`, `invalid_request` for a model that does not exist or cannot hold a conversation. */
-export async function chooseTarget(app: App, name: string, client: Dialect): Promise<Target> {
-  const model = await findUsable(app, name);
-  const dialect = preference[client].find((each) => model.dialects.includes(each));
+export async function chooseTarget(
+  parts: TargetParts,
+  name: string,
+  client: Dialect,
+): Promise<Target & { dialect: Dialect }> {
+  const model = await findUsable(parts, name);
+  const dialect = preference[client].find((candidate) => model.dialects.includes(candidate));
   if (!dialect)
-    throw new ProxyError("invalid_request", `\`${model.id}\` is no chat model: it cannot be asked here.`, {
-      param: "model",
-    });
+    throw new ProxyError(
+      "invalid_request",
+      `\`${model.id}\` is not a chat model and cannot be used at this endpoint.`,
+      {
+        param: "model",
+      },
+    );
   return { model, dialect, endpoint: endpointOf[dialect] };
 }
 
-/** @throws ProxyError `not_found`, `invalid_request` for a model that does not exist or makes no embeddings. */
-export async function chooseEmbeddingsTarget(app: App, name: string): Promise<Target> {
-  const model = await findUsable(app, name);
+/** @throws ProxyError `not_found`, `invalid_request` for a model that does not exist or is not an embeddings model. */
+export async function chooseEmbeddingsTarget(parts: TargetParts, name: string): Promise<Target> {
+  const model = await findUsable(parts, name);
   if (model.kind !== "embeddings")
-    throw new ProxyError("invalid_request", `\`${model.id}\` makes no embeddings.`, { param: "model" });
+    throw new ProxyError("invalid_request", `\`${model.id}\` is not an embeddings model.`, { param: "model" });
   return { model, dialect: null, endpoint: "/embeddings" };
 }
 
-async function findUsable(app: App, name: string): Promise<Model> {
-  const model = findModel(name, await app.catalogue.models(), app.config.current.modelAliases);
+async function findUsable(parts: TargetParts, name: string): Promise<Model> {
+  const model = findModel(name, await parts.catalogue.models(), parts.config.current.modelAliases);
   if (!model.enabled)
     throw new ProxyError(
       "not_found",

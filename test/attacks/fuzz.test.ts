@@ -6,7 +6,7 @@ import { type Conversation, type Dialect, dialects } from "../../src/dialects/hu
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { ProxyError } from "../../src/errors";
 import { gatherFrames, readSse, type SseFrame } from "../../src/net/sse";
-import { collect, pipe, run } from "../../src/net/stream";
+import { collectInto, pipe, run } from "../../src/net/stream";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { almost, almostStream, encode, object, runs, stream } from "./shapes";
 
@@ -76,7 +76,7 @@ describe.each([...dialects])("%s", (dialect) => {
         for (const client of dialects) {
           const asked = { model: "m", turns: [], tools: [], stream: true } as unknown as Conversation;
           const out: SseFrame[] = [];
-          const sink = codec.decodeStream()(codecs[client].encodeStream(asked)(collect(out)));
+          const sink = codec.decodeStream()(codecs[client].encodeStream(asked)(collectInto(out)));
           const reader = readSse(sink);
           reader.push(bytes);
           reader.end();
@@ -182,7 +182,7 @@ test("ids that hold quotes and backslashes stay what they are", () => {
       event("response.completed", { sequence_number: 4, response: { id: "r", status: "completed", output: [] } }),
     ].join("");
     const out: SseFrame[] = [];
-    const client = codecs.responses.fixStream(asked, () => {})(collect(out));
+    const client = codecs.responses.fixStream(asked, () => {})(collectInto(out));
     for (const frame of run(readSse, [encode(stream)])) client.push(frame);
     client.end();
     const events = out.map(({ data = "" }) => JSON.parse(data));

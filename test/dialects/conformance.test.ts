@@ -14,7 +14,7 @@ import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { messages } from "../../src/dialects/messages/codec";
 import { responses } from "../../src/dialects/responses/codec";
 import { readSse, type SseFrame } from "../../src/net/sse";
-import { collect, run } from "../../src/net/stream";
+import { collectInto, run } from "../../src/net/stream";
 import { ableModel } from "../support/facts";
 import { checkChatStream } from "../support/grammar-chat";
 import { checkMessagesStream } from "../support/grammar-messages";
@@ -248,7 +248,7 @@ function withoutThinking(conversation: Conversation): Conversation {
 /** Index of the frame that ends the stream. */
 function terminalFrame(codec: Codec, frames: SseFrame[]): number {
   const events: ReplyEvent[] = [];
-  const sink = codec.decodeStream()(collect(events));
+  const sink = codec.decodeStream()(collectInto(events));
   return frames.findIndex((frame) => {
     sink.push(frame);
     return events.at(-1)?.type === "finish" || events.at(-1)?.type === "error";

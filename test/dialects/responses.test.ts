@@ -14,7 +14,7 @@ import { repairForeignItems } from "../../src/dialects/responses/rules";
 import { ProxyError } from "../../src/errors";
 import { isObject } from "../../src/json";
 import { jsonFrame, jsonOf, readSse, type SseFrame } from "../../src/net/sse";
-import { collect, run } from "../../src/net/stream";
+import { collectInto, run } from "../../src/net/stream";
 import { checkResponsesStream } from "../support/grammar-responses";
 import { expectSameReply, meaningOf } from "../support/reply-grammar";
 import { bytesAt, fixtures, hasFixture, jsonAt, overWire, wire, written } from "../support/streams";
@@ -1175,7 +1175,7 @@ describe("a stream written", () => {
 
   test("a beat is a comment before the response began, then a repetition, and nothing after its end", () => {
     const frames: SseFrame[] = [];
-    const client = responses.encodeStream(decode({}))(collect(frames));
+    const client = responses.encodeStream(decode({}))(collectInto(frames));
     client.keepAlive();
     client.push(start);
     client.keepAlive();

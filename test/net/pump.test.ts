@@ -50,7 +50,11 @@ function scene({
   const clock = startClock(given, "The upstream", "http://127.0.0.1/", cancelled.signal);
   clock.answered();
   const upstreamBody = openBody(source, clock, "The upstream", "http://127.0.0.1/");
-  const pumped = pump(upstreamBody, chain, given.keepAlive, gone.signal, stopping.signal);
+  const pumped = pump(upstreamBody, chain, {
+    keepAliveMs: given.keepAlive,
+    clientGone: gone.signal,
+    stopping: stopping.signal,
+  });
   return { ...pumped, upstream, outcomes, gone, stopping, released: () => released, pulled: () => pulled };
 }
 

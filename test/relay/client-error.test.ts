@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { againOf, kinds, ProxyError } from "../../src/errors";
-import { toldTo } from "../../src/relay/client-error";
+import { errorForClient } from "../../src/relay/client-error";
 import { type ProxyOptions, type RunningProxy, startProxy } from "../support/proxy";
 
 const claude = "claude-sonnet-4.6";
@@ -193,12 +193,12 @@ test("no kind of failure that waiting cannot mend has a status that clients repe
   for (const kind of Object.keys(kinds) as (keyof typeof kinds)[])
     for (const dialect of ["messages", "responses", "chat"] as const) {
       const error = new ProxyError(kind, "It failed.");
-      const told = toldTo(error, dialect, "opencode/1.18.33");
+      const told = errorForClient(error, dialect, "opencode/1.18.33");
       const again = againOf(error);
       expect([kind, told.details.headers?.["x-should-retry"]]).toEqual([kind, again === "soon" ? undefined : "false"]);
       if (again !== "soon" && kind !== "conflict") expect([kind, repeats(told.status)]).toEqual([kind, false]);
       if (again === "soon") expect(told).toBe(error);
-      const twice = toldTo(told, dialect, "opencode/1.18.33");
+      const twice = errorForClient(told, dialect, "opencode/1.18.33");
       expect([twice.kind, twice.status, twice.details]).toEqual([told.kind, told.status, told.details]);
     }
 });

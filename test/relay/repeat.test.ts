@@ -30,7 +30,14 @@ test("after a sign of life of our own, the numbers of like frames are still mend
   const fixups: string[] = [];
   const record = { addFixup: (name: string) => void fixups.push(name), addEvent() {} } as unknown as RequestRecord;
   const target = { model, dialect: "responses", endpoint: "/responses" } as const;
-  const call = passthrough(incoming, "responses", target, record, { webSearch: true }, new Headers());
+  const call = passthrough({
+    incoming,
+    dialect: "responses",
+    target,
+    record,
+    options: { webSearch: true },
+    clientHeaders: new Headers(),
+  });
   const out = gatherFrames();
   const { feed, client } = call.stages(out);
   const source = readSse(feed);

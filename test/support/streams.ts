@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Codec, ToClient } from "../../src/dialects/codec";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { gatherFrames, readSse, type SseFrame } from "../../src/net/sse";
-import { collect, pipe, run } from "../../src/net/stream";
+import { collectInto, pipe, run } from "../../src/net/stream";
 
 export const fixtures = join(import.meta.dir, "../fixtures");
 
@@ -27,7 +27,7 @@ export function written<In>(
   between?: (client: ReturnType<ToClient<In>>, index: number) => void,
 ): SseFrame[] {
   const frames: SseFrame[] = [];
-  const client = toClient(collect(frames));
+  const client = toClient(collectInto(frames));
   items.forEach((item, index) => {
     client.push(item);
     between?.(client, index);

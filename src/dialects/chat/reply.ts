@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { isObject, numberIn } from "../../json";
 import { commentFrame, jsonFrame, type SseFrame } from "../../net/sse";
-import { collect, type Sink, type Stage } from "../../net/stream";
+import { collectInto, type Sink, type Stage } from "../../net/stream";
 import type { ReplyContext, ToClient } from "../codec";
 import { cutReply, type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
 import type { Conversation, JsonObject, Signature, WithExtras } from "../hub/conversation";
@@ -66,7 +66,7 @@ export function decodeStream(context?: Pick<ReplyContext, "replies">): Stage<Sse
 /** A full reply is read like a stream of one chunk, with `message` in the place of `delta`. */
 export function decodeReply(body: unknown): ReplyEvent[] {
   const events: ReplyEvent[] = [];
-  const reply = replyReader(collect(events));
+  const reply = replyReader(collectInto(events));
   if (!isObject(body) || (!body.error && (!Array.isArray(body.choices) || body.choices.length === 0)))
     reply.fail(invalidReply);
   else {

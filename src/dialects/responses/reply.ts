@@ -1,7 +1,7 @@
 /** Replies of the responses dialect: a list of items, each streamed as several events. */
 import { entryOf, isObject } from "../../json";
 import { commentFrame, jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
-import { collect, type Sink, type Stage } from "../../net/stream";
+import { collectInto, type Sink, type Stage } from "../../net/stream";
 import type { ToClient } from "../codec";
 import { cutReply, type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
 import type { Conversation, JsonObject, Signature, WithExtras } from "../hub/conversation";
@@ -31,7 +31,7 @@ const incompleteReasons: Record<string, StopReason> = { max_output_tokens: "leng
 /** Reads a full reply. */
 export function decodeReply(body: unknown): ReplyEvent[] {
   const events: ReplyEvent[] = [];
-  const reader = itemReader(collect(events));
+  const reader = itemReader(collectInto(events));
   if (!isObject(body) || (!isObject(body.error) && !Array.isArray(body.output))) reader.fail(invalidReply);
   else reader.terminate(isObject(body.error) ? "failed" : (body.status ?? "completed"), body, body);
   return events;

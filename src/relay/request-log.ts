@@ -1,0 +1,117 @@
+/** The history's row of a request and its log line, made from what was gathered. Pure: nothing here is kept or sent. */
+import type { Account } from "../accounts/account";
+import type { Dialect } from "../dialects/hub/conversation";
+import type { Usage } from "../dialects/hub/reply";
+import type { Entry } from "../history/entry";
+import type { InFlightRequest } from "../history/in-flight";
+import { costOf } from "../upstream/price";
+import type { Facts, Incoming } from "./incoming";
+import { redact } from "./redact";
+import type { KnownTarget } from "./target";
+
+/** What is written down of an account that was asked. */
+export type AttemptedAccount = Pick<Account, "id" | "key">;
+
+/** Everything that is known of a request so far. Never its content, but for `incoming`, which is not written down. */
+export interface RequestState {
+  readonly requestId: string;
+  readonly method: string;
+  readonly path: string;
+  readonly clientName: string | null;
+  readonly clientDialect: Dialect | "embeddings";
+  readonly startedAtMs: number;
+  firstByteMs?: number;
+  incoming?: Incoming;
+  target?: KnownTarget;
+  facts?: Facts;
+  /** The account of the last attempt; null before the first one, and with a provider, which has none. */
+  account: AttemptedAccount | null;
+  /** They keep the account itself: a temporary one may learn its login later. */
+  readonly attempts: { account: AttemptedAccount | null; status?: number; error?: string; ms: number }[];
+  readonly usage: Partial<Usage>;
+  readonly fixups: Set<string>;
+  readonly dropped: Set<string>;
+  stopReason?: string;
+  error?: { type: string; message: string };
+}
+
+/** The row as far as it is known while the request runs. */
+export function inFlightRow({ incoming, target, facts, account, ...state }: RequestState): InFlightRequest {
+  return {
+    request_id: state.requestId,
+    started_at_ms: state.startedAtMs,
+    first_byte_ms: state.firstByteMs ?? null,
+    path: state.path,
+    client_dialect: state.clientDialect,
+    upstream_dialect: target?.dialect ?? null,
+    upstream_endpoint: target?.endpoint ?? null,
+    account_id: account?.id ?? null,
+    account_key: account?.key ?? null,
+    client_model: incoming?.model ?? null,
+    upstream_model: target?.model.id ?? null,
+    stream: incoming?.stream ? 1 : 0,
+    initiator: facts?.initiator ?? null,
+    initiator_reason: facts?.reason ?? null,
+    attempts: JSON.stringify(state.attempts.map((attempt) => ({ ...attempt, account: attempt.account?.id ?? null }))),
+    client_name: state.clientName,
+  };
+}
+
+/**
+ * The row of a request that has ended.
+ * @param status The HTTP status the client got; 499 when it hung up.
+ * @param scrub Removes secrets from an error's message.
+ */
+export function finishedRow(
+  state: RequestState,
+  { status, durationMs, scrub }: { status: number; durationMs: number; scrub: (text: string) => string },
+): Entry {
+  const { usage, target, error } = state;
+  const cost = target ? costOf(target.model.price, usage, state.facts?.initiator !== "agent") : undefined;
+  const isServed = status < 400 || status === 499;
+  const dropped = [...state.dropped];
+  return {
+    ...inFlightRow(state),
+    duration_ms: durationMs,
+    http_status: status,
+    stop_reason: state.stopReason ?? null,
+    error_type: error ? nameWithoutContent(state, error.type) : null,
+    error_message: error ? scrub(withoutContent(state, error.message)) : null,
+    input_tokens: usage.input ?? null,
+    output_tokens: usage.output ?? null,
+    cached_tokens: usage.cachedInput ?? null,
+    cache_write_tokens: usage.cacheWrite ?? null,
+    reasoning_tokens: usage.reasoning ?? null,
+    tokens_estimated: 0,
+    nano_credits: cost?.nanoCredits ?? null,
+    premium_units: isServed ? (cost?.premiumUnits ?? null) : null,
+    fixups: JSON.stringify([...state.fixups]),
+    dropped: JSON.stringify(error ? dropped.map((name) => nameWithoutContent(state, name)) : dropped),
+  };
+}
+
+/** `POST /v1/messages claude · octocat · 200 · 12 in (0 cached), 3 out · 800 ms · end_turn` */
+export function logLine(method: string, row: Entry): string {
+  return [
+    `${method} ${row.path}`,
+    row.client_model,
+    row.upstream_model !== null && row.upstream_model !== row.client_model && `→ ${row.upstream_model}`,
+    row.account_id !== null && `· ${row.account_id}`,
+    `· ${row.http_status}`,
+    row.input_tokens !== null &&
+      `· ${row.input_tokens} in (${row.cached_tokens ?? 0} cached), ${row.output_tokens ?? "?"} out`,
+    `· ${row.duration_ms} ms`,
+    row.stop_reason && `· ${row.stop_reason}`,
+    row.error_type !== null && `· ${row.error_type}: ${row.error_message}`,
+  ]
+    .filter(Boolean)
+    .join(" ");
+}
+
+/** A text that may repeat parts of the request, without them. */
+export const withoutContent = ({ incoming, target }: RequestState, text: string): string =>
+  incoming ? redact(text, incoming.body, [incoming.model, target?.model.id ?? ""]) : text;
+
+/** An error code or a field's name is kept as it is; anything else may repeat the request. */
+export const nameWithoutContent = (state: RequestState, name: string): string =>
+  /^[a-z]+(?:[_:-][a-z0-9]+)*$/.test(name) ? name : withoutContent(state, name);
