@@ -5,6 +5,7 @@ import { secretsIn } from "../config/secrets";
 import { lookAtConfig } from "../config/store";
 import { asProxyError } from "../errors";
 import { createLogger, type Logger } from "../logger";
+import { withTimeLimit } from "../net/time-limit";
 import { checkAccess } from "./checks/access";
 import { checkAccounts } from "./checks/accounts";
 import { about, type Check, type CheckContext, counted, type Finding } from "./checks/check";
@@ -68,17 +69,16 @@ export async function doctor(options: DoctorOptions): Promise<number> {
 }
 
 async function within(name: string, check: Check, subject: CheckContext): Promise<Finding[]> {
-  const late = Bun.sleep(timeoutMs).then(() => [
+  // Each is a task of its own: one that cannot be done must not keep the others from being told.
+  const done = Promise.resolve()
+    .then(() => check(subject))
+    .catch((thrown) => [about(name).fail(`This could not be looked at: ${asProxyError(thrown).message}`)]);
+  return withTimeLimit(done, timeoutMs, () => [
     about(name).fail(
       `This was not known after ${timeoutMs / 1000} s.`,
       "Try again; something on the way is very slow.",
     ),
   ]);
-  // Each is a task of its own: one that cannot be done must not keep the others from being told.
-  const done = Promise.resolve()
-    .then(() => check(subject))
-    .catch((thrown) => [about(name).fail(`This could not be looked at: ${asProxyError(thrown).message}`)]);
-  return Promise.race([done, late]);
 }
 
 function linesOf({ name, state, message, todo }: Finding): string[] {

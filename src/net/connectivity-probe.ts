@@ -1,20 +1,21 @@
 /**
- * The way to a service hop by hop, on sockets of our own: what `fetch` cannot tell when somebody on the way is silent, or
- * signs in the service's name. Nothing is asked of the service itself.
+ * Connects to a service hop by hop, on sockets of its own. `fetch` cannot say which hop is silent, or who signed the
+ * certificate that was shown. The service itself is sent no request.
  */
 import { lookup } from "node:dns/promises";
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { proxyFor } from "./proxy";
+import { withTimeLimit } from "./time-limit";
 
 export interface ProbeResult {
-  /** How far one gets, and who is silent or declines there: a sentence without its full stop. */
+  /** How far the connection gets, and which hop is silent or refuses it: a sentence without its full stop. */
   message: string;
-  /** Who signed the certificate, where one was shown: `Example company root`. */
+  /** The issuer of the certificate, where one was shown: `Example company root`. */
   signer?: string;
 }
 
-/** @param timeoutMs Milliseconds for each hop. */
+/** @param timeoutMs For each hop. */
 export async function probeConnection(address: string, timeoutMs: number): Promise<ProbeResult> {
   const url = new URL(address);
   const host = url.hostname.replace(/^\[|\]$/g, "");
@@ -26,7 +27,7 @@ export async function probeConnection(address: string, timeoutMs: number): Promi
   if (proxy?.fault) return { message: `${proxy.variable} ${proxy.fault}` };
   let socket: Socket | undefined;
   try {
-    await soon(lookup(next.host), timeoutMs, `the name ${next.host} is looked up without an answer`);
+    await orSilence(lookup(next.host), timeoutMs, `the name ${next.host} is looked up without an answer`);
     socket = await open(next.host, next.port, timeoutMs, `${next.is} does not answer a connection`);
     if (proxy) {
       if (proxy.address.startsWith("https:")) socket = (await secure(socket, next.host, timeoutMs, next.is)).socket;
@@ -36,7 +37,7 @@ export async function probeConnection(address: string, timeoutMs: number): Promi
         timeoutMs,
         `${next.is} takes connections and does not answer`,
       );
-      // It would open the way to a call that signs in.
+      // `fetch` signs in to the proxy and would get through.
       if (status === 407 && proxy.signsIn) return { message: `${next.is} answers, and what is behind it is silent` };
       if (status !== 200) return { message: `${next.is} answers with status ${status}` };
     }
@@ -50,45 +51,38 @@ export async function probeConnection(address: string, timeoutMs: number): Promi
   }
 }
 
-/** @param otherwise The sentence for silence. */
-async function soon<T>(work: Promise<T>, timeoutMs: number, otherwise: string): Promise<T> {
-  let timer: Timer | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(otherwise)), timeoutMs);
+/** @param silence The error message when the hop does not answer in time. */
+const orSilence = <T>(work: Promise<T>, timeoutMs: number, silence: string): Promise<T> =>
+  withTimeLimit(work, timeoutMs, () => {
+    throw new Error(silence);
   });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
 
-function open(host: string, port: number, timeoutMs: number, otherwise: string): Promise<Socket> {
+function open(host: string, port: number, timeoutMs: number, silence: string): Promise<Socket> {
   const socket = connect(port, host);
   const opened = new Promise<Socket>((resolve, reject) => {
     socket.once("connect", () => resolve(socket));
     socket.once("error", reject);
   });
-  return soon(opened, timeoutMs, otherwise).catch((thrown) => {
+  return orSilence(opened, timeoutMs, silence).catch((thrown) => {
     socket.destroy();
     throw thrown;
   });
 }
 
-/** The status the proxy answers with. No sign-in is sent: a proxy that wants one answers all the same. */
-function tunnel(socket: Socket, target: string, timeoutMs: number, otherwise: string): Promise<number> {
+/** The status with which the proxy answers. No credentials are sent: a proxy that requires them still answers. */
+function tunnel(socket: Socket, target: string, timeoutMs: number, silence: string): Promise<number> {
   socket.write(`CONNECT ${target} HTTP/1.1\r\nhost: ${target}\r\n\r\n`);
   const answered = new Promise<number>((resolve, reject) => {
     socket.once("data", (data) => resolve(Number(/^HTTP\/1\.\d (\d{3})/.exec(data.toString("latin1"))?.[1] ?? 0)));
-    socket.once("end", () => reject(new Error(`${otherwise}: it hangs up`)));
+    socket.once("end", () => reject(new Error(`${silence}: it hangs up`)));
     socket.once("error", reject);
   });
-  return soon(answered, timeoutMs, otherwise);
+  return orSilence(answered, timeoutMs, silence);
 }
 
-/** A handshake that believes anybody, to see who is there; nothing is sent after it. */
+/** A TLS handshake that accepts any certificate, to see who answers. Nothing is sent after it. */
 function secure(socket: Socket, host: string, timeoutMs: number, is: string) {
-  const shaken = new Promise<{ socket: Socket; signer?: string }>((resolve, reject) => {
+  const handshake = new Promise<{ socket: Socket; signer?: string }>((resolve, reject) => {
     const inside = connectTls({ socket, servername: isIP(host) ? "" : host, rejectUnauthorized: false }, () => {
       const issuer = inside.getPeerCertificate()?.issuer;
       const name = [issuer?.CN ?? issuer?.O].flat()[0];
@@ -96,5 +90,5 @@ function secure(socket: Socket, host: string, timeoutMs: number, is: string) {
     });
     inside.once("error", reject);
   });
-  return soon(shaken, timeoutMs, `${is} takes connections and does not begin TLS`);
+  return orSilence(handshake, timeoutMs, `${is} takes connections and does not begin TLS`);
 }

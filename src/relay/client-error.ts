@@ -1,17 +1,17 @@
-/** A failure as a client is told of it, so that it repeats the request where that helps and shows the sentence where not. */
+/** Shapes an error for the client, so that the client retries where that helps and shows the message where it does not. */
 import { sleepsThroughRests } from "../clients/agent-names";
 import type { Dialect } from "../dialects/hub/conversation";
 import { againOf, type ErrorKind, ProxyError } from "../errors";
 
 /**
- * The status that this dialect's clients show at once, with our sentence and after one request. Measured by
- * test/clients/refused.ts, with the table in test/clients/README.md: of 400, 403, 404 and 424 only 400 makes Codex
- * speak before it has tried six times, and 424 makes Claude Code ask once and add no word of its own (at 400 it tries
- * six times without what it thinks was refused; at 403 it blames the sign-in; at 404 the model). opencode shows all four.
+ * The status at which the clients of a dialect show our message after one request. Measured by test/clients/refused.ts;
+ * test/clients/README.md has the table. Codex shows the message at once only with 400; with 403, 404 and 424 it retries
+ * six times. Claude Code does so with 424 (with 400 it retries six times with a smaller request, with 403 it blames the
+ * sign-in, with 404 the model). opencode shows all four at once.
  */
 const shownAtOnce: Record<Dialect, number> = { messages: 424, responses: 400, chat: 424 };
 
-/** The request itself is at fault, or its sender: the status says which, as the dialects' own services say it. */
+/** Faults of the request or its sender. The status is the one that the dialects' own services use. */
 const requestFaults: ReadonlySet<ErrorKind> = new Set([
   "invalid_request",
   "authentication",
@@ -24,10 +24,10 @@ const requestFaults: ReadonlySet<ErrorKind> = new Set([
   "upgrade_required",
 ]);
 
-/** Not the request's fault, though their kind says so: a person must act elsewhere first. */
+/** Codes of the same kinds that are not the request's fault: a person must change something at GitHub first. */
 const accountFaults: ReadonlySet<string> = new Set(["account_suspended", "model_not_enabled"]);
 
-/** Statuses of those that the dialect's clients repeat, or show in words of their own. */
+/** Statuses that the dialect's clients retry, or replace by a message of their own. */
 const hidden: Record<Dialect, ReadonlySet<number>> = {
   messages: new Set([404]),
   responses: new Set([403, 404]),
@@ -35,21 +35,21 @@ const hidden: Record<Dialect, ReadonlySet<number>> = {
 };
 
 /**
- * What waiting cannot mend carries `x-should-retry: false`, and leaves with a status that clients show at once instead
- * of one they repeat (429, 5xx). So does a long rest towards clients that would sleep through it; the others get 429
- * and `retry-after`. What may soon be served is left as it is. Telling twice changes nothing.
+ * An error that waiting cannot solve gets `x-should-retry: false`, and a status that clients show at once instead of one
+ * that they retry (429, 5xx). So does a long `retry-after` for clients that would silently wait for all of it; other
+ * clients get 429 and `retry-after`. An error that a retry may soon solve stays as it is. Idempotent.
  */
 export function errorForClient(error: ProxyError, dialect: Dialect, userAgent: string | null): ProxyError {
   const again = againOf(error);
   if (again === "soon") return error;
   const { code = "" } = error.details;
-  const shown = requestFaults.has(error.kind) && !(accountFaults.has(code) && hidden[dialect].has(error.status));
-  const { "retry-after": rest, ...others } = error.details.headers ?? {};
+  const keepsStatus = requestFaults.has(error.kind) && !(accountFaults.has(code) && hidden[dialect].has(error.status));
+  const { "retry-after": retryAfter, ...others } = error.details.headers ?? {};
   const headers = { ...others, "x-should-retry": "false" };
-  if (shown || (again === "later" && !sleepsThroughRests(userAgent)))
+  if (keepsStatus || (again === "later" && !sleepsThroughRests(userAgent)))
     return new ProxyError(error.kind, error.message, {
       ...error.details,
-      headers: rest === undefined ? headers : { ...headers, "retry-after": rest },
+      headers: retryAfter === undefined ? headers : { ...headers, "retry-after": retryAfter },
     });
   return new ProxyError("unable", error.message, { ...error.details, status: shownAtOnce[dialect], headers });
 }

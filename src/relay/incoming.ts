@@ -1,26 +1,27 @@
-/** The client's request, read once: its bytes, its JSON, and what routing needs to know. */
+/** Reads the client's request once: its bytes, its JSON, and what routing needs to know. */
 import { isUtf8 } from "node:buffer";
 import type { Codec } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { isObject, parseJson, parseSpelt, SpeltNumber } from "../json";
+import { limitBytes } from "../net/byte-limit";
 import { decompress, encodingOf } from "../net/decompress";
 import { type Initiator, initiatorOf } from "./initiator";
 
 export interface Incoming {
-  /** As it was sent, without a byte order mark. Its text is not kept: of a large prompt that is as much again, or twice. */
+  /** As sent, without a byte order mark. The text is not kept: for a large prompt it would take as much memory again, or twice. */
   bytes: Uint8Array;
-  /** Its numbers are written again as they were spelt. */
+  /** Its numbers keep the digits with which they were written. */
   body: JsonObject;
-  /** The model id as the client spells it. */
+  /** The model id as the client wrote it. */
   model: string;
   stream: boolean;
 }
 
 /** Bytes. */
 export const bodyLimit = 32 * 1024 * 1024;
-/** Levels of arrays and objects within each other. */
-const depthLimit = 256;
+/** Levels of nested arrays and objects. */
+const maxDepth = 256;
 
 /**
  * @throws ProxyError `invalid_request`, `too_large`, `unsupported_media`: each names what is wrong and where.
@@ -39,7 +40,7 @@ export async function readIncoming(request: Request): Promise<Incoming> {
 /**
  * The request's body as a JSON object, whatever content type it claims, decompressed where it is compressed.
  * @param max Bytes, compressed or plain.
- * @param parse Gives undefined for what is no JSON.
+ * @param parse Returns undefined for text that is not JSON.
  */
 export async function readJson(
   request: Request,
@@ -54,18 +55,18 @@ export async function readJson(
   const body = parse(bodyText(bytes));
   if (body === undefined) throw new ProxyError("invalid_request", "The request body is not valid JSON.");
   if (!isObject(body)) throw new ProxyError("invalid_request", "The request body must be a JSON object.");
-  if (isDeeperThan(body, depthLimit))
-    throw new ProxyError("invalid_request", `The request body is nested too deep: at most ${depthLimit} levels.`);
+  if (isDeeperThan(body, maxDepth))
+    throw new ProxyError("invalid_request", `The request body is nested too deep: at most ${maxDepth} levels.`);
   return { bytes, body };
 }
 
-/** What can be learnt from a conversation about who speaks and what is sent; headers need it even in passthrough. */
+/** What the upstream's headers say of a conversation; they are needed in passthrough too. */
 export interface Facts extends Initiator {
-  /** An image is in it, in a tool's result or elsewhere. */
+  /** It contains an image, in a tool result or elsewhere. */
   vision: boolean;
 }
 
-/** Read member by member; the conversation is missing where the codec cannot read it, and the request may go on as it is. */
+/** The conversation is missing where the codec cannot decode the body; the request may still be passed through. */
 export function readFacts(codec: Codec, body: JsonObject, headers: Headers): Facts & { conversation?: Conversation } {
   const overview = codec.overview(body);
   const facts = { ...initiatorOf(overview, headers), vision: overview.image };
@@ -91,25 +92,12 @@ async function readBytes(request: Request, max: number): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) > max) throw tooLarge();
   const encoding = encodingOf(request.headers);
   if (encoding === undefined && request.headers.has("content-length")) return request.bytes();
-  const sent = upTo(max, request.body ?? [], tooLarge);
-  const plain = encoding === undefined ? sent : upTo(max, decompress(sent, encoding), tooLarge);
+  const sent = limitBytes(request.body ?? [], max, tooLarge);
+  const plain = encoding === undefined ? sent : limitBytes(decompress(sent, encoding), max, tooLarge);
   return Buffer.concat(await Array.fromAsync(plain));
 }
 
-async function* upTo(
-  max: number,
-  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  tooLarge: () => ProxyError,
-): AsyncGenerator<Uint8Array, void> {
-  let size = 0;
-  for await (const piece of pieces) {
-    size += piece.length;
-    if (size > max) throw tooLarge();
-    yield piece;
-  }
-}
-
-/** Of a body's bytes, which are UTF-8. A TextDecoder takes longer, which counts where a prompt has megabytes. */
+/** The text of a body, whose bytes are UTF-8. A TextDecoder is slower, which matters for a prompt of megabytes. */
 export const bodyText = (body: string | Uint8Array): string =>
   typeof body === "string" ? body : Buffer.prototype.utf8Slice.call(body, 0, body.length);
 

@@ -1,4 +1,4 @@
-/** Who asks, a person or the client by itself: told to the upstream, which charges some plans by it, and to the history. */
+/** Whether a person or the client itself made the request. The upstream bills some plans by it; the history shows it. */
 import type { Overview } from "../dialects/codecs";
 
 export interface Initiator {
@@ -8,42 +8,42 @@ export interface Initiator {
 }
 
 /**
- * A turn a person wrote is `user`. `agent` is what the client itself says is none: the requests of its subagents, tools'
- * outputs, and messages of its own making. Unsure is `user`.
+ * A turn that a person wrote is `user`. Requests of subagents, tool results and messages that the client generated are
+ * `agent`. When in doubt it is `user`.
  *
- * opencode's request for a title stays `user`: nothing tells it from a person's turn but its text, "Generate a title for
+ * opencode's request for a title stays `user`: it differs from a person's turn only in its text, "Generate a title for
  * this conversation:", which a person can write as well. `dragoman connect` gives it a model that costs no quota.
  */
 export function initiatorOf({ last, since }: Overview, headers: Headers): Initiator {
   if (subagentHeaders.some((name) => headers.has(name))) return agent("a subagent's request");
   if (last === "nobody") return user("there is no turn");
   if (last === "model") return user("the last turn is the model's own");
-  const words = since.texts.filter((text) => !isClientsOwn(text));
+  const texts = since.texts.filter((text) => !isClientsOwn(text));
   const { results } = since;
-  if (words.length === 0 && !since.media && since.texts.length > 0)
+  if (texts.length === 0 && !since.media && since.texts.length > 0)
     return agent(results ? "tool results, and the client's own texts beside them" : "the client's own texts alone");
   if (!results) return user("a person's turn");
-  if (words.every((text) => mediaOfResults.has(text.trim())) && (words.length > 0 || !since.media))
-    return agent(words.length > 0 ? "tool results, with what they show" : "tool results");
+  if (texts.every((text) => mediaOfResults.has(text.trim())) && (texts.length > 0 || !since.media))
+    return agent(texts.length > 0 ? "tool results, with what they show" : "tool results");
   return user("a person's words beside tool results");
 }
 
 const user = (reason: string): Initiator => ({ initiator: "user", reason });
 const agent = (reason: string): Initiator => ({ initiator: "agent", reason });
 
-/** What says that an agent was started by another one: of Claude Code 2.1.330, Codex 0.169 and opencode 1.18.33. */
+/** Headers of subagents' requests: Claude Code 2.1.330, Codex 0.169 and opencode 1.18.33. */
 const subagentHeaders = ["x-claude-code-agent-id", "x-codex-parent-thread-id", "x-parent-session-id"];
 
-/** Elements that Claude Code and Codex put what they have to say into, in the user's name. */
+/** Elements in which Claude Code and Codex put their own text into user messages. */
 const elements = ["system-reminder", "subagent_notification", "environment_context"];
 
 /** What Claude Code writes beside a tool that it has loaded. */
 const toolLoaded = /^Tool loaded\.(?:\n\[id:[^\]\n]+\])*$/;
 
-/** Claude Code's marks: `[SYSTEM NOTIFICATION - NOT USER INPUT]` and the like. */
+/** Claude Code's markers: `[SYSTEM NOTIFICATION - NOT USER INPUT]` and the like. */
 const notUserInput = /^\[[A-Z -]{1,80} - NOT USER INPUT\]/;
 
-/** What opencode and pi write above the images and files of tools' outputs, where the dialect has no place for them there. */
+/** What opencode and pi write above the images and files of tool results, where the dialect's tool results cannot hold them. */
 const mediaOfResults = new Set(["Attached media from tool result:", "Attached image(s) from tool result:"]);
 
 function isClientsOwn(text: string): boolean {
@@ -55,7 +55,7 @@ function isClientsOwn(text: string): boolean {
 function withoutElements(text: string): string {
   let left = text.trimStart();
   for (;;) {
-    const name = elements.find((each) => left.startsWith(`<${each}>`));
+    const name = elements.find((element) => left.startsWith(`<${element}>`));
     const end = name === undefined ? -1 : left.indexOf(`</${name}>`);
     if (name === undefined || end === -1) return left;
     left = left.slice(end + name.length + 3).trimStart();

@@ -1,6 +1,6 @@
 /**
  * Requests for no token at all. Anthropic documents `max_tokens: 0` as the way to warm the prompt cache: the prompt is
- * read and the answer is empty. Where a cache is not the client's to fill there is nothing to send.
+ * read and the answer is empty. Other upstreams manage their cache themselves, so nothing is sent to them.
  */
 import { codecs } from "../dialects/codecs";
 import type { Conversation, Dialect } from "../dialects/hub/conversation";
@@ -10,11 +10,11 @@ import type { Facts } from "./incoming";
 import type { RequestRecord } from "./request-record";
 import type { Target } from "./target";
 
-/** Whether the request asks for no answer, of a model whose upstream is not Anthropic's. */
+/** Whether the request asks for no token from a model that does not speak the messages dialect. */
 export const asksNothing = (conversation: Conversation | undefined, target: Target): conversation is Conversation =>
   conversation?.maxTokens === 0 && target.dialect !== "messages";
 
-/** What the history remembers of it: nobody's turn, for nothing was sent. */
+/** For the record: no turn of a person, because nothing was sent. */
 export const nothingSent: Facts = {
   initiator: "agent",
   reason: "nothing was sent: no token was asked for",
@@ -22,15 +22,15 @@ export const nothingSent: Facts = {
 };
 
 /** The empty answer, in the client's dialect. */
-export function answerNothing(conversation: Conversation, client: Dialect, exchange: RequestRecord): Response {
+export function answerNothing(conversation: Conversation, client: Dialect, record: RequestRecord): Response {
   const events: ReplyEvent[] = [
     { type: "start", id: "", model: conversation.model },
     { type: "usage", usage: { input: 0, output: 0 } },
     { type: "finish", reason: "length" },
   ];
-  for (const event of events) exchange.addEvent(event);
-  exchange.markFirstByte();
-  exchange.end(200);
+  for (const event of events) record.addEvent(event);
+  record.markFirstByte();
+  record.end(200);
   if (!conversation.stream) return Response.json(codecs[client].encodeReply(events, conversation));
   const out = gatherFrames();
   const stream = codecs[client].encodeStream(conversation)(out);

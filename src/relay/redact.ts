@@ -1,31 +1,31 @@
 /**
- * An error's words without what they repeat of the request: for the history and the log, which hold no content. The
- * client, whose words they are, gets them whole. Used when something failed, never for a request that went well.
+ * Removes from an error message what it repeats of the request, for the history and the log, which hold no content. The
+ * client gets the whole message. Used for failed requests only.
  */
 import type { JsonObject } from "../dialects/hub/conversation";
 import { plainWords } from "../dialects/plain-words";
 
-/** Characters of an error's message that are looked at; the rest is cut. */
-const max = 1000;
-/** Plain words in a row that make a repetition when a request has the very same ones; fewer between quotes. */
+/** Characters of an error message that are kept; the rest is cut off. */
+const maxLength = 1000;
+/** This many common words in a row count as content when the request has the same run; fewer between quotes. */
 const longRun = 5;
 const quotedRun = 2;
 
 /**
- * The text with each run of the request's own string values as `…`, whether quoted, cut or escaped. Names of fields,
- * numbers of up to eight digits, and words of which any error is made (`plainWords`) stay, unless they stand in a run.
+ * The text with `…` for each run of words from the request's string values, whether quoted, cut or escaped. Field names,
+ * numbers of up to eight digits and the common words of error messages (`plainWords`) stay, unless they are in such a run.
  * @param request The request's body.
- * @param names What is kept besides: ids of models.
+ * @param names Also kept: model ids.
  */
 export function redact(text: string, request: JsonObject, names: readonly string[]): string {
-  const shown = decode(text).slice(0, max);
+  const shown = decode(text).slice(0, maxLength);
   const words = wordsOf(shown);
   if (words.length === 0) return shown;
-  const said = contentOf(request);
-  const kept = new Set([...said.keys, ...names.flatMap((name) => wordsOf(name).map(({ word }) => word))]);
+  const content = contentOf(request);
+  const kept = new Set([...content.keys, ...names.flatMap((name) => wordsOf(name).map(({ word }) => word))]);
   const isPlain = (word: string) => plainWords.has(word) || kept.has(word) || /^(?:\d{1,8}|[a-z_]{1,2})$/.test(word);
   const holds = (from: number, to: number) =>
-    said.text.includes(
+    content.text.includes(
       words
         .slice(from, to)
         .map(({ word }) => word)
@@ -47,8 +47,8 @@ export function redact(text: string, request: JsonObject, names: readonly string
       pieces.push(shown.slice(written, run[0]!.start), "…");
       written = run.at(-1)!.end;
     } else if (!plain) {
-      // Scripts without spaces: the request's words may stand among others.
-      pieces.push(shown.slice(written, words[at]!.start), withoutPieces(words[at]!, shown, said.text));
+      // In scripts without spaces one match of the pattern may contain several words.
+      pieces.push(shown.slice(written, words[at]!.start), withoutPieces(words[at]!, shown, content.text));
       written = words[at]!.end;
     }
     at = isContent ? end : at + 1;
@@ -72,37 +72,37 @@ const wordsOf = (text: string): Word[] =>
     end: index + word.length,
   }));
 
-/** Whether quotes stand around the run, with nothing but it between them. */
+/** Whether the run is all that stands between two quotes. */
 function isQuoted(text: string, run: Word[]): boolean {
   return /["'`“‘«]$/.test(text.slice(0, run[0]!.start)) && /^[.,;:!?…]*["'`”’»]/.test(text.slice(run.at(-1)!.end));
 }
 
-/** A word of a script without spaces, without what of it the request holds. */
-function withoutPieces({ word, start, end }: Word, text: string, said: string): string {
+/** A word of a script without spaces, without the parts that the request contains. */
+function withoutPieces({ word, start, end }: Word, text: string, content: string): string {
   if (!/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]/u.test(word))
     return text.slice(start, end);
   let left = "";
   for (let at = 0; at < word.length; ) {
     let to = at;
-    while (to < word.length && said.includes(word.slice(at, to + 1))) to++;
+    while (to < word.length && content.includes(word.slice(at, to + 1))) to++;
     left += to - at >= 2 ? "…" : word.slice(at, Math.max(to, at + 1));
     at = Math.max(to, at + 1);
   }
   return left;
 }
 
-/** As it was before it was put into JSON, a page or an address; what stood for white space is white space. */
+/** Undoes the escapes of JSON, HTML and URLs; those of white space become a space. */
 function decode(text: string): string {
   return text
-    .slice(0, 4 * max)
+    .slice(0, 4 * maxLength)
     .replace(/\\u([0-9a-f]{4})/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
     .replace(/\\[nrt]|%[0-9a-f]{2}|&(?:#\d+|#x[0-9a-f]+|[a-z]+);/gi, " ");
 }
 
-/** Characters of a value without spaces, a picture for example, that are looked at on either side. */
-const maxOfData = 4000;
+/** Of a long value without spaces, such as an image, this many characters at each end are compared. */
+const dataEnds = 4000;
 
-/** The string values of a request, as words with one space between them; and the words of its members' names. */
+/** The string values of a request, as words with one space between them; and the words in its field names. */
 function contentOf(request: JsonObject): { text: string; keys: Set<string> } {
   const values: string[] = [];
   const keys = new Set<string>();
@@ -128,5 +128,5 @@ function contentOf(request: JsonObject): { text: string; keys: Set<string> } {
   };
 }
 
-const isData = (value: string) => value.length > 2 * maxOfData && !/\s/.test(value.slice(0, maxOfData));
-const ends = (value: string) => `${value.slice(0, maxOfData)} ${value.slice(-maxOfData)}`;
+const isData = (value: string) => value.length > 2 * dataEnds && !/\s/.test(value.slice(0, dataEnds));
+const ends = (value: string) => `${value.slice(0, dataEnds)} ${value.slice(-dataEnds)}`;

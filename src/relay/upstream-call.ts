@@ -1,26 +1,26 @@
-/** What passthrough and translation have in common: both make a call of this shape, and `relay` runs it. */
+/** One call to the upstream and the way back of its answer; made by passthrough or translation, run by `relay`. */
 import type { ClientSink } from "../dialects/codecs";
 import type { JsonObject } from "../dialects/hub/conversation";
 import type { FrameSink, SseFrame } from "../net/sse";
 import type { Sink } from "../net/stream";
 
 export interface UpstreamCall {
-  /** Who is asked, for sentences. */
+  /** Who is called, for messages: `GitHub Copilot`. */
   who: string;
-  /** What the upstream is sent. */
+  /** The request body for the upstream. */
   body: string | Uint8Array;
-  /** Whether the upstream is asked for a stream; it may be although the client is not. */
+  /** Whether the upstream is asked for a stream; it may be even if the client asked for a full reply. */
   stream: boolean;
-  /** Headers only this upstream dialect has. */
+  /** Headers of this upstream dialect only. */
   headers: Record<string, string>;
-  /** The same body without what only another account could read. */
+  /** The same body without the parts that only another account can read; sent once when the upstream asks for it. */
   repaired?: () => string;
-  /** A body with tool schemas that are not refused, for a retry when one was; undefined where there is nothing to mend. */
+  /** The body with simplified tool schemas, for a retry after one was refused; undefined where nothing can be changed. */
   fitTools?(body: string): string | undefined;
-  /** A full reply for the client: its text, given the upstream's text and JSON. */
+  /** The text of a full reply for the client. @param text The upstream's reply. @param json The same, parsed. */
   full(text: string, json: JsonObject): string;
-  /** A streamed reply for a client that asked for a full one: where its frames go, and then its text. */
+  /** Makes a full reply of a stream: its frames go into `feed`, then `text` returns the reply. */
   collect?(): { feed: FrameSink; text(): string };
-  /** The chain from the upstream's frames to the client's. */
+  /** The stages from the upstream's frames to the client's. */
   stages(out: Sink<SseFrame>): { feed: FrameSink; client: Pick<ClientSink<never>, "keepAlive" | "fail"> };
 }

@@ -1,5 +1,6 @@
 /** Reads the forms that the admin pages submit. */
 import { ProxyError } from "../../errors";
+import { limitBytes } from "../../net/byte-limit";
 
 /** Bytes; a config with a thousand keys is far smaller. */
 const maxBytes = 1024 * 1024;
@@ -7,16 +8,10 @@ const maxBytes = 1024 * 1024;
 /** @throws ProxyError `unsupported_media`, `too_large`. */
 export async function readForm(request: Request): Promise<URLSearchParams> {
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(request.headers.get("content-type") ?? ""))
-    throw new ProxyError("unsupported_media", "Forms must be sent as application/x-www-form-urlencoded.");
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  if (Number(request.headers.get("content-length")) > maxBytes) throw tooLarge();
-  for await (const chunk of request.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBytes) throw tooLarge();
-    chunks.push(chunk);
-  }
-  return new URLSearchParams(Buffer.concat(chunks).toString());
+    throw new ProxyError("unsupported_media", "A form must come as a form.");
+  if (Number(request.headers.get("content-length")) > max) throw tooLarge();
+  const bytes = Buffer.concat(await Array.fromAsync(limitBytes(request.body ?? [], max, tooLarge)));
+  return new URLSearchParams(bytes.toString());
 }
 
 const tooLarge = () => new ProxyError("too_large", "The form is larger than 1 MB.");

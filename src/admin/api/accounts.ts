@@ -4,6 +4,7 @@ import type { Quota } from "../../accounts/quota";
 import type { App } from "../../app";
 import { asProxyError } from "../../errors";
 import type { Totals } from "../../history/history";
+import { withTimeLimit } from "../../net/time-limit";
 
 /** What nobody said is null, never 0. */
 export interface AccountItem {
@@ -99,12 +100,10 @@ async function quotaSoon(account: Account): Promise<{ quota: Quota | undefined; 
     (quota) => ({ quota, error: null }),
     (thrown) => ({ quota: account.knownQuota, error: asProxyError(thrown).message }),
   );
-  let timer: Timer | undefined;
-  const late = new Promise<{ quota: Quota | undefined; error: string }>((resolve) => {
-    const tell = () => resolve({ quota: account.knownQuota, error: "GitHub takes its time to answer." });
-    timer = setTimeout(tell, timeoutMs);
-  });
-  return Promise.race([asked, late]).finally(() => clearTimeout(timer));
+  return withTimeLimit(asked, timeoutMs, () => ({
+    quota: account.knownQuota,
+    error: "GitHub is slow to answer; these are the last known figures.",
+  }));
 }
 
 async function statsSince({ history, accounts }: App, since: number): Promise<(item: AccountItem) => AccountStats> {

@@ -5,6 +5,7 @@ import type { Client, Connection, Snippet } from "../../../clients/client";
 import { type ClientId, clientIds, clientOf, snippetsOf } from "../../../clients/index";
 import { type Choice, chooseModels, unknownModels } from "../../../clients/models";
 import type { Group } from "../../../history/history";
+import { withTimeLimit } from "../../../net/time-limit";
 import { type ModelItem, modelItems } from "../../api/models";
 import { Ago, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -65,13 +66,12 @@ async function cards(app: App, url: string, key: string | undefined): Promise<Ma
   );
 }
 
-async function modelsSoon(app: App): Promise<ModelItem[]> {
-  let timer: Timer | undefined;
-  const late = new Promise<ModelItem[]>((resolve) => {
-    timer = setTimeout(resolve, 2_000, []);
-  });
-  return Promise.race([modelItems(app).catch(() => []), late]).finally(() => clearTimeout(timer));
-}
+const modelsSoon = (app: App): Promise<ModelItem[]> =>
+  withTimeLimit<ModelItem[], ModelItem[]>(
+    modelItems(app).catch(() => []),
+    2_000,
+    () => [],
+  );
 
 function choiceOf(models: ModelItem[]): Choice | undefined {
   const usable = models.filter(({ enabled, kind }) => enabled && kind === "chat");

@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The usage and cost of one request as the upstream reported them, beside the cost by the list price of its model. */
 import type { App } from "../../../app";
-import { dollars, formatCount, formatCredits, formatUnits, significant } from "../../../format";
+import { withTimeLimit } from "../../../net/time-limit";
 import { type ModelItem, modelItems } from "../../api/models";
 import type { ShownEntry } from "../../api/requests";
 import { Count, Unknown } from "../../ui/format";
@@ -11,11 +11,11 @@ import { Head } from "../../ui/lists";
 /** The model with this ID. Undefined if the catalogue takes longer than a second: a page does not wait for the upstream. */
 export async function modelWithin(app: App, id: string | null): Promise<ModelItem | undefined> {
   if (id === null) return undefined;
-  let timer: Timer | undefined;
-  const late = new Promise<ModelItem[]>((resolve) => {
-    timer = setTimeout(resolve, 1_000, []);
-  });
-  const models = await Promise.race([modelItems(app).catch(() => []), late]).finally(() => clearTimeout(timer));
+  const models = await withTimeLimit<ModelItem[], ModelItem[]>(
+    modelItems(app).catch(() => []),
+    1_000,
+    () => [],
+  );
   return models.find((model) => model.id === id);
 }
 
