@@ -1,9 +1,9 @@
-/** The body of an answer, read under the clock of its call: nobody reads one in another way. */
+/** Response bodies. Every one is read here, under the time limits of its call. */
 import { ProxyError } from "../errors";
 import type { CallClock } from "./clock";
 import { networkError } from "./network-errors";
 
-/** What came back from a call out. */
+/** The response to an outgoing call. */
 export interface CallResponse {
   readonly status: number;
   /** 200-299 */
@@ -13,7 +13,7 @@ export interface CallResponse {
 }
 
 export interface ResponseBody {
-  /** Who sends it, for sentences. */
+  /** Who sends it, for messages: `GitHub Copilot`. */
   readonly who: string;
   /**
    * The next bytes; undefined at the end.
@@ -21,15 +21,15 @@ export interface ResponseBody {
    * caller's own signal.
    */
   read(): Promise<Uint8Array | undefined>;
-  /** Aborts when the call is ended before its body: by one of its limits or by its caller, with what `read` throws. */
+  /** Aborts when the call ends before its body does, by one of its limits or by its caller; its reason is what `read` throws. */
   readonly signal: AbortSignal;
-  /** Nothing more is read of it, and the connection is let go. */
+  /** Stops reading and closes the connection. */
   cancel(): void;
 }
 
 /**
- * @param stream Null for an answer without a body.
- * @param url For sentences about the way there.
+ * @param stream Null for a response without a body.
+ * @param url For messages that name the proxy on the way.
  */
 export function openBody(
   stream: ReadableStream<Uint8Array> | null,
@@ -39,15 +39,15 @@ export function openBody(
 ): ResponseBody {
   const open = () => stream?.getReader();
   let reader: ReturnType<typeof open>;
-  let over = false;
+  let isEnded = false;
   const end = () => {
-    over = true;
+    isEnded = true;
     clock.stop();
   };
-  const letGo = () => {
-    (reader ?? stream)?.cancel().catch(() => {}); // one that broke cannot be cancelled, and there is nothing to lose
+  const disconnect = () => {
+    (reader ?? stream)?.cancel().catch(() => {}); // a stream that broke cannot be cancelled, and needs not be
   };
-  clock.signal.addEventListener("abort", letGo, { once: true });
+  clock.signal.addEventListener("abort", disconnect, { once: true });
   return {
     who,
     signal: clock.signal,
@@ -68,15 +68,15 @@ export function openBody(
       }
     },
     cancel() {
-      if (over) return;
+      if (isEnded) return;
       end();
-      letGo();
+      disconnect();
     },
   };
 }
 
 /**
- * A body piece by piece, unless it is larger than it may be; who stops reading lets it go.
+ * A body piece by piece, up to a limit. Leaving the loop cancels the body.
  * @param max Bytes.
  * @throws As {@link ResponseBody.read}, and ProxyError `upstream` when it is larger.
  */
@@ -95,7 +95,7 @@ export async function* piecesOf(body: ResponseBody, max: number): AsyncGenerator
 }
 
 /**
- * A whole body, unless it is larger than it may be.
+ * A whole body, up to a limit.
  * @param max Bytes.
  * @throws As {@link piecesOf}.
  */
@@ -104,15 +104,15 @@ export async function readBody({ body }: Pick<CallResponse, "body">, max: number
   return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
 }
 
-/** The same as text. */
+/** {@link readBody} as text. */
 export async function readText(response: Pick<CallResponse, "body">, max: number): Promise<string> {
   return Buffer.from(await readBody(response, max)).toString();
 }
 
 /**
- * The first bytes of an answer as text: enough for an error's message, however much is sent and however slowly.
+ * The first bytes of a response as text: enough for an error message, however large or slow the response is.
  * @param max Bytes.
- * @param timeoutMs Milliseconds; what is there by then is what counts.
+ * @param timeoutMs What has arrived by then is returned.
  */
 export async function readStart({ body }: Pick<CallResponse, "body">, max: number, timeoutMs = 5000): Promise<string> {
   const pieces: Uint8Array[] = [];
@@ -124,7 +124,7 @@ export async function readStart({ body }: Pick<CallResponse, "body">, max: numbe
       size += piece.length;
     }
   } catch {
-    // A body that breaks off still has its beginning.
+    // A body that breaks off still has a beginning.
   } finally {
     clearTimeout(timer);
     body.cancel();

@@ -1,4 +1,4 @@
-/** The files of certificates that the environment names, for a company that signs with its own: Bun reads them, and skips in silence what it cannot. */
+/** The certificate files that the environment names, for companies with a certificate authority of their own. Bun reads them, and silently skips files that it cannot use. */
 
 import { readFileSync } from "node:fs";
 import { codeOf } from "../errors";
@@ -6,7 +6,7 @@ import { codeOf } from "../errors";
 export interface CertificateFile {
   variable: "NODE_EXTRA_CA_CERTS" | "SSL_CERT_FILE";
   path: string;
-  /** Certificates in it; 0 when it cannot be used. */
+  /** Number of certificates in it; 0 when it cannot be used. */
   count: number;
   /** Why it is not used, as the end of a sentence about the file. */
   fault?: string;
@@ -16,7 +16,7 @@ export interface CertificateFile {
 export function certificateFiles(env: Readonly<Record<string, string | undefined>> = process.env): CertificateFile[] {
   return (["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"] as const).flatMap((variable) => {
     const path = env[variable];
-    return path ? [{ variable, path, ...look(path) }] : [];
+    return path ? [{ variable, path, ...readCertificates(path) }] : [];
   });
 }
 
@@ -25,7 +25,7 @@ export function warnOfCertificateFault({ variable, path, fault }: CertificateFil
   return `${variable} names ${path}, which ${fault}; its certificates are not trusted.`;
 }
 
-function look(path: string): { count: number; fault?: string } {
+function readCertificates(path: string): { count: number; fault?: string } {
   let text: string;
   try {
     text = readFileSync(path, "latin1");
@@ -35,7 +35,7 @@ function look(path: string): { count: number; fault?: string } {
   }
   const blocks = [...text.matchAll(/-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----([^-]*)-----END/g)];
   if (blocks.length === 0) return { count: 0, fault: "holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)" };
-  // One that does not read spoils the whole file.
+  // One broken certificate makes the whole file unusable.
   const broken = blocks.findIndex(([, base64]) => !isWhole(Buffer.from(base64!, "base64")));
   if (broken >= 0) return { count: 0, fault: `does not read: certificate ${broken + 1} of ${blocks.length} is broken` };
   return { count: blocks.length };
@@ -47,7 +47,7 @@ const faults: Record<string, string> = {
   EACCES: "may not be read by this account",
 };
 
-/** A sequence of as many bytes as it says. To read each in full would hold up the start: a system's own file has hundreds. */
+/** Whether the DER sequence is as long as it says. Parsing each certificate would delay the start: a system's file has hundreds. */
 function isWhole(der: Buffer): boolean {
   const lengthBytes = (der[1] ?? 0) - 0x80;
   if (der[0] !== 0x30 || lengthBytes < 1 || lengthBytes > 3 || der.length < 2 + lengthBytes) return false;

@@ -1,14 +1,14 @@
-/** How long a call out may take: every wait for an upstream, for its headers and for each piece of its body, is measured here. */
+/** The time limits of an outgoing call: the waits for its headers, for each piece of its body, and in total. */
 import { ProxyError } from "../errors";
 import { inSeconds, silenceError } from "./network-errors";
 
 /** Milliseconds. */
 export interface CallLimits {
-  /** Until the answer's headers. */
+  /** Until the response's headers. */
   headers: number;
-  /** Without a byte of the body, while somebody waits for one. */
+  /** Without a byte of the body while a read is pending. */
   idle: number;
-  /** The whole call, from its sending to the last byte of its body. */
+  /** The whole call, from the request to the last byte of the response. */
   total: number;
 }
 
@@ -17,20 +17,20 @@ export const within = (ms: number): CallLimits => ({ headers: ms, idle: ms, tota
 
 /** Runs from the sending of a call until `stop`. */
 export interface CallClock {
-  /** Aborts when a limit has passed (its reason is the error to be told) or when the caller's own signal has (with its reason). */
+  /** Aborts when a limit is exceeded (its reason is the error) or when the caller's signal aborts (with the same reason). */
   readonly signal: AbortSignal;
-  /** The headers are here. */
+  /** The headers have arrived. */
   answered(): void;
-  /** From now on bytes are awaited; a reader that asks for none leaves the upstream all the time it wants. */
+  /** A read is pending. While none is, the idle limit does not count. */
   awaits(): void;
-  /** They are here. */
+  /** The pending read has ended. */
   heard(): void;
   stop(): void;
 }
 
 /**
- * @param who Whose answer is awaited, for sentences: `GitHub Copilot`.
- * @param url Names the proxy on the way, for sentences.
+ * @param who Who is called, for messages: `GitHub Copilot`.
+ * @param url For messages that name the proxy on the way.
  * @param caller Ends the call as well.
  */
 export function startClock(limits: CallLimits, who: string, url: string, caller?: AbortSignal): CallClock {
@@ -42,30 +42,36 @@ export function startClock(limits: CallLimits, who: string, url: string, caller?
 
   const stop = () => {
     clearTimeout(timer);
-    caller?.removeEventListener("abort", leave);
+    caller?.removeEventListener("abort", abortByCaller);
   };
   const end = (reason: unknown) => {
     stop();
     ending.abort(reason);
   };
-  // `AbortSignal.any` costs several times as much.
-  const leave = () => end(caller?.reason);
+  // `AbortSignal.any` is several times slower.
+  const abortByCaller = () => end(caller?.reason);
 
-  /** A timer that is late is set again for what is left, so that no piece of a body has to set one. */
-  const judge = () => {
+  /** Runs when the timer fires, and sets it again for the time that is left; so no piece of a body has to set a timer. */
+  const checkLimits = () => {
     const now = performance.now();
     const silence = awaitedSince === undefined ? 0 : now - awaitedSince;
     const passed = now - startedAt;
     const left = Math.min(limits[stage] - silence, limits.total - passed);
-    if (left > 0) timer = setTimeout(judge, Math.ceil(left));
+    if (left > 0) timer = setTimeout(checkLimits, Math.ceil(left));
     else if (stage === "headers") end(silenceError(url, who, Math.min(limits.headers, limits.total)));
-    else end(new ProxyError("timeout", passed < limits.total ? mute(who, limits.idle) : endless(who, limits.total)));
+    else
+      end(
+        new ProxyError(
+          "timeout",
+          passed < limits.total ? idleMessage(who, limits.idle) : totalMessage(who, limits.total),
+        ),
+      );
   };
 
-  if (caller?.aborted) leave();
+  if (caller?.aborted) abortByCaller();
   else {
-    caller?.addEventListener("abort", leave, { once: true });
-    timer = setTimeout(judge, Math.min(limits.headers, limits.total));
+    caller?.addEventListener("abort", abortByCaller, { once: true });
+    timer = setTimeout(checkLimits, Math.min(limits.headers, limits.total));
   }
   return {
     signal: ending.signal,
@@ -73,7 +79,7 @@ export function startClock(limits: CallLimits, who: string, url: string, caller?
       stage = "idle";
       awaitedSince = undefined;
       clearTimeout(timer);
-      judge();
+      checkLimits();
     },
     awaits() {
       awaitedSince = performance.now();
@@ -85,8 +91,8 @@ export function startClock(limits: CallLimits, who: string, url: string, caller?
   };
 }
 
-const mute = (who: string, ms: number) =>
+const idleMessage = (who: string, ms: number) =>
   `${who} sent nothing for ${inSeconds(ms)} before its answer was complete; it was given up.`;
 
-const endless = (who: string, ms: number) =>
+const totalMessage = (who: string, ms: number) =>
   `${who}'s answer was not complete after ${inSeconds(ms)}; it was given up.`;

@@ -1,13 +1,13 @@
-/** What a caller proves itself by, compared so that time tells nothing. */
+/** Reads and compares the secrets that callers send. */
 import { createHash, timingSafeEqual } from "node:crypto";
 
-/** What was sent in this header and as a bearer token: some clients send both, and one right one is enough. */
+/** The values of this header and of the bearer token. Some clients send both; one that is right is enough. */
 export function sentSecrets(headers: Headers, name: "x-api-key" | "x-admin-token"): string[] {
   const bearer = /^bearer +(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
-  return [headers.get(name), bearer].flatMap((sent) => sent?.trim() || []);
+  return [headers.get(name), bearer].flatMap((value) => value?.trim() || []);
 }
 
-/** Compares digests with every one of the secrets, so that time tells nothing of them or of which one matched. */
+/** Whether one of the sent values is a secret. Takes constant time, so that it reveals neither the secrets nor which one matched. */
 export function includesSecret(sent: readonly string[], secrets: readonly string[]): boolean {
   const digests = sent.map(sha256);
   let includes = false;

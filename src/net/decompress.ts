@@ -1,24 +1,24 @@
-/** Compressed request bodies (RFC 9110, section 8.4): decoded as they come, so that none unfolds further than it is wanted. */
+/** Compressed request bodies (RFC 9110, section 8.4): decoded as a stream, so that reading can stop at a limit. */
 import type { Transform } from "node:stream";
 import { codeOf, ProxyError } from "../errors";
 
-/** Loaded when the first compressed body comes, as Node's streams are: a start does not wait for them. */
+/** Loaded with the first compressed body, like Node's streams, so that the start does not wait for them. */
 type Zlib = typeof import("node:zlib");
 
 const decoders: Record<string, (zlib: Zlib) => Transform> = {
   gzip: (zlib) => zlib.createGunzip(),
   deflate: (zlib) => zlib.createInflate(),
   br: (zlib) => zlib.createBrotliDecompress(),
-  // A frame may ask for memory as it likes: no more than 2^25 bytes (32 MiB), the most a body that is taken has a use for.
+  // A frame may request any amount of memory. 2^25 bytes (32 MiB) suffice for the largest body that is accepted.
   zstd: (zlib) => zlib.createZstdDecompress({ params: { [zlib.constants.ZSTD_d_windowLogMax]: 25 } }),
 };
 
-/** As an `accept-encoding` lists them. */
-const known = Object.keys(decoders).join(", ");
+/** For the header `accept-encoding`. */
+const supported = Object.keys(decoders).join(", ");
 
 /**
- * The encoding that a body is in; undefined when it is plain.
- * @throws ProxyError `unsupported_media` for one that is not known, or for several.
+ * The encoding of a body; undefined when it is not compressed.
+ * @throws ProxyError `unsupported_media` for an unknown encoding, or for several.
  */
 export function encodingOf(headers: Headers): string | undefined {
   const named = (headers.get("content-encoding") ?? "")
@@ -31,14 +31,14 @@ export function encodingOf(headers: Headers): string | undefined {
   if (named.length === 1 && Object.hasOwn(decoders, encoding)) return encoding;
   throw new ProxyError(
     "unsupported_media",
-    `A request body with the content-encoding ${named.join(", ").slice(0, 60)} cannot be read: send it plain, or in one of ${known}.`,
-    { headers: { "accept-encoding": known } },
+    `A request body with the content-encoding ${named.join(", ").slice(0, 60)} cannot be read: send it plain, or in one of ${supported}.`,
+    { headers: { "accept-encoding": supported } },
   );
 }
 
 /**
- * The plain bytes of a body, as far as somebody reads them.
- * @param pieces What is thrown by them is thrown on.
+ * The decoded bytes of a body.
+ * @param pieces Errors that they throw are passed on.
  * @throws ProxyError `invalid_request` when they are not in that encoding or break off, `too_large` when decoding would
  * take too much memory.
  */
@@ -57,7 +57,7 @@ export async function* decompress(
   };
   const [{ pipeline, Readable }, zlib] = await Promise.all([import("node:stream"), import("node:zlib")]);
   const decoder = decoders[encoding]!(zlib);
-  // Whatever ends it is thrown by the reading below.
+  // Errors are thrown by the loop below.
   pipeline(Readable.from(watched()), decoder, () => {});
   try {
     for await (const piece of decoder) yield piece as Uint8Array;

@@ -1,4 +1,4 @@
-/** Calling out: the limits of a call, no redirects, no proxy towards this machine, and network failures in words. */
+/** Outgoing calls: with time limits, without redirects, without a proxy for this machine, and with readable network errors. */
 import { codeOf, ProxyError } from "../errors";
 import { type CallResponse, openBody } from "./body";
 import { type CallLimits, startClock } from "./clock";
@@ -10,26 +10,26 @@ export interface OutgoingCall {
   method: "GET" | "POST";
   headers: Record<string, string>;
   body?: string | Uint8Array;
-  /** Ends the call, before or after the answer's headers. */
+  /** Ends the call, before or after the response's headers. */
   signal?: AbortSignal;
   limits: CallLimits;
-  /** Who is called, for sentences: `GitHub Copilot`. */
+  /** Who is called, for messages: `GitHub Copilot`. */
   who: string;
-  /** Told when the call is made a second time, because nothing of the first was sent, or because it asks for nothing to be done. */
+  /** Called with the error code before the call is repeated, because nothing was sent or because it is a GET. */
   retried?: (why: string) => void;
   /**
-   * Asked before a POST is sent a second time: what came of the first, and the headers for the second. One that has none
-   * is sent once.
+   * Called with the first error before a POST is sent a second time; returns the headers for the second. Without it a
+   * POST is sent once.
    */
   resent?: (error: ProxyError) => Record<string, string>;
 }
 
 /**
- * One call to a service. It is made once more
+ * One call to a service. It is repeated once
  * - when no connection could be made: nothing was sent;
- * - when the connection broke in the first 250 ms, before a byte of an answer, and the call is a GET, or a POST that went
- *   out on a connection kept from an earlier call, which the other side was just closing.
- * Bun itself repeats a GET on a kept connection, and never a POST.
+ * - when the connection broke in the first 250 ms, before a byte of an answer, and the call is a GET, or a POST on
+ *   a reused connection, which the other side was just closing.
+ * Bun itself repeats a GET on a reused connection, and never a POST.
  * @throws ProxyError `upstream` (unreachable, redirect), `timeout` (silent), or the signal's own reason.
  */
 export async function callOut(url: string, call: OutgoingCall): Promise<CallResponse> {
@@ -42,20 +42,20 @@ export async function callOut(url: string, call: OutgoingCall): Promise<CallResp
   } catch (thrown) {
     if (call.signal?.aborted || thrown instanceof ProxyError) throw thrown;
     const brokeAtOnce = codeOf(thrown) === "ECONNRESET" && performance.now() - sentAt < 250;
-    // A proxy that declines will decline again, and may count wrong passwords.
-    const declined = (tunnelStatus(thrown) ?? 500) < 500;
+    // A proxy that refuses will refuse again, and may count wrong passwords.
+    const isRefusedByProxy = (tunnelStatus(thrown) ?? 500) < 500;
     const error = networkError(thrown, url, call.who);
     let { headers } = call;
     if (brokeAtOnce && call.method === "POST") {
-      if (!call.resent || !connection.wasKept()) throw error;
+      if (!call.resent || !connection.wasReused()) throw error;
       headers = call.resent(error);
-    } else if ((brokeAtOnce || neverConnected.has(codeOf(thrown))) && !declined) call.retried?.(codeOf(thrown));
+    } else if ((brokeAtOnce || neverConnected.has(codeOf(thrown))) && !isRefusedByProxy) call.retried?.(codeOf(thrown));
     else throw error;
     return callAgain(url, { ...call, headers });
   }
 }
 
-/** On a connection of its own: of the others that are kept, all may be as stale. */
+/** Repeats the call on a new connection, because the other connections in the pool may be stale too. */
 async function callAgain(url: string, call: OutgoingCall): Promise<CallResponse> {
   await Bun.sleep(50 + Math.random() * 200);
   try {
@@ -97,7 +97,7 @@ async function callOnce(url: string, call: OutgoingCall, keepalive: boolean): Pr
 
 function faultIn(status: number): string | undefined {
   if (status >= 300 && status < 400) return "answered with a redirect, which is not followed.";
-  // What HTTP does not know could not be passed on either.
+  // A status that HTTP does not define cannot be passed on.
   return status > 599 ? `answered with status ${status}, which means nothing.` : undefined;
 }
 

@@ -1,13 +1,13 @@
-/** By which headers a proxy in front of us gives itself away. They can only lower trust: a caller may write them too. */
+/** The headers that reveal a proxy in front of dragoman. They can only lower trust, because a caller may send them too. */
 
 /**
- * Header names in lower case, by who sets them; `*` stands for any end. A name with underscores for dashes is another
- * header, which no proxy sets.
+ * Header names in lower case, by who sets them; `*` stands for any ending. Names with underscores instead of dashes are
+ * different headers, which no proxy sets.
  */
 const forwardingHeaders = {
   /** RFC 7239, RFC 9110 7.6.3, RFC 8586. */
   standards: ["forwarded", "via", "cdn-loop"],
-  /** nginx, Apache, Caddy, HAProxy, Traefik, ngrok and most others, each its own selection. */
+  /** nginx, Apache, Caddy, HAProxy, Traefik, ngrok and most others use some of these. */
   custom: [
     "x-forwarded",
     "x-forwarded-*",
@@ -64,7 +64,7 @@ const forwarding = new RegExp(
     .join("|")})$`,
 );
 
-/** The first header of a proxy in front of us, in lower case; undefined when there is none. */
+/** The first header that reveals a proxy, in lower case; undefined when there is none. */
 export function forwardedBy(headers: Headers): string | undefined {
   for (const name of headers.keys()) if (forwarding.test(name)) return name;
   return undefined;

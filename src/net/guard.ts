@@ -1,6 +1,6 @@
 /**
- * Who is calling, judged by four facts together: the socket's address, the raw Host header, forwarding headers and what
- * a browser says of the page behind the call. Never by `request.url`, which is made from the Host header.
+ * Decides who is calling, from the socket's address, the raw Host header, forwarding headers and what a browser says of
+ * the calling page. Never from `request.url`, which is made from the Host header.
  */
 import { BlockList } from "node:net";
 import { ProxyError } from "../errors";
@@ -8,31 +8,31 @@ import { hostNameSource, isOrigin, maxHostName } from "../host-name";
 import { forwardedBy } from "./forwarding";
 
 export interface Caller {
-  /** Ours: a client's own `x-request-id` is not believed. It begins with the time, so that an index of them grows at its end. */
+  /** Generated here: a client's `x-request-id` is not trusted. It begins with the time, so that an index of it grows at its end. */
   requestId: string;
   /** The socket's address; null when it is not known. */
   peer: string | null;
-  /** A page of another origin is behind the call. */
+  /** The call was made by a web page of another origin. */
   foreign: boolean;
   /** The Origin header, where a browser sent one. */
   origin: string | null;
   host: HostKind;
   /** The name or address that was called, as the Host header has it, in lower case and without its port. */
   hostName: string;
-  /** A header that says that a proxy passed the call on; undefined where none does. */
+  /** A header that shows that a proxy forwarded the call; undefined when there is none. */
   forwardedBy: string | undefined;
-  /** The call comes from this machine, names it, went through no proxy that says so, and from no foreign page. */
+  /** The call comes from this machine, is addressed to it, and shows neither a proxy nor a foreign page. */
   local: boolean;
 }
 
-/** A caller at the door: its socket may be kept open. */
+/** A caller whose socket can be kept open. */
 export interface Visitor extends Caller {
-  /** Lifts the listener's limit for a silent connection: models think for longer. */
+  /** Lifts the listener's idle limit, because models may think for longer. */
   keepOpen(): void;
 }
 
 /**
- * `loopback`: localhost, 127.x, [::1] · `bound`: the name or address we were told to listen on · `address`: another IP
+ * `loopback`: localhost, 127.x, [::1] · `bound`: the name or address that dragoman listens on · `address`: another IP
  * literal, which cannot be rebound · `named`: this machine's own or an allowed name.
  */
 export type HostKind = "loopback" | "bound" | "address" | "named" | "other";
@@ -40,7 +40,7 @@ export type HostKind = "loopback" | "bound" | "address" | "named" | "other";
 export interface GuardLists {
   /** Lower-case names besides the loopback ones. */
   hosts: ReadonlySet<string>;
-  /** The one name or address we listen on, as `URL.hostname` spells it; undefined where we listen on all of them. */
+  /** The name or address that dragoman listens on, as `URL.hostname` writes it; undefined when it listens on all. */
   bound?: string;
   /** Exact origins of pages that may call the model routes. */
   origins: ReadonlySet<string>;
@@ -49,12 +49,12 @@ export interface GuardLists {
 /**
  * The caller of a request. Must run before routing and before anything is awaited.
  * @param peer The socket's address; null (gone already, or no socket) counts as remote.
- * @throws ProxyError 400 for a Host that routing could be misled by.
+ * @throws ProxyError 400 for a Host that could mislead routing.
  */
 export function inspect(request: Request, peer: string | null, lists: GuardLists): Caller {
   const hostHeader = request.headers.get("host");
   const hostName = hostHeader === null ? undefined : hostPattern.exec(hostHeader)?.[1]?.toLowerCase();
-  // A malformed Host makes `request.url` a bare path, and a router would then run another path than a guard saw.
+  // A malformed Host makes `request.url` a bare path, and a router would then use another path than the one that was checked.
   if (hostName === undefined || hostName.length > maxHostName || !request.url.startsWith("http"))
     throw new ProxyError("invalid_request", "The Host header is missing or malformed.", { headers: closing });
 
@@ -74,7 +74,7 @@ export function inspect(request: Request, peer: string | null, lists: GuardLists
   };
 }
 
-/** @throws ProxyError 405 for methods nobody serves. */
+/** @throws ProxyError 405 for methods that no route has. */
 export function refuseMethods(request: Request): void {
   if (!methods.has(request.method))
     throw new ProxyError("method_not_allowed", `${request.method.slice(0, 20)} is not served here.`, {
@@ -82,10 +82,10 @@ export function refuseMethods(request: Request): void {
     });
 }
 
-/** Of a connection that began like this nothing more is read. */
+/** Nothing more is read from such a connection. */
 const closing = { connection: "close" };
 
-/** Lets a call without a client key reach the models, or throws ProxyError 403 that names the config line that allows it. */
+/** Checks a call without a client key. @throws ProxyError 403 that names the config line that would allow it. */
 export function refuseStrangers(caller: Caller, origins: ReadonlySet<string>): void {
   if (caller.foreign && !(caller.origin !== null && origins.has(caller.origin))) throw foreignPage(caller.origin);
   if (caller.host !== "other") return;
@@ -97,7 +97,7 @@ export function refuseStrangers(caller: Caller, origins: ReadonlySet<string>): v
   );
 }
 
-/** The refusal of a page of another origin on a model route, with the config line that allows it where one does. */
+/** The error for a web page of another origin; it names the config line that would allow it, if there is one. */
 export function foreignPage(origin: string | null): ProxyError {
   const code = "origin_not_allowed";
   if (origin === null)
@@ -109,10 +109,10 @@ export function foreignPage(origin: string | null): ProxyError {
   return new ProxyError("permission", `${who} ${help}`, { code });
 }
 
-/** Whether the call was addressed to a loopback name, or to the very name or address we listen on. */
+/** Whether the call was addressed to a loopback name, or to the name or address that dragoman listens on. */
 export const namesThisMachine = (host: HostKind): boolean => host === "loopback" || host === "bound";
 
-/** `127.0.0.0/8`, `::1`, and both as an IPv6 socket spells them. */
+/** `127.0.0.0/8`, `::1`, and both as IPv6 sockets write them. */
 export function isLoopbackAddress(address: string | null): boolean {
   return address !== null && loopback.check(address, address.includes(":") ? "ipv6" : "ipv4");
 }
@@ -143,7 +143,7 @@ function fetchedFromElsewhere(request: Request): boolean {
   return site === "cross-site" || site === "same-site";
 }
 
-/** A value that does not parse, a list of them and `null` are foreign. */
+/** A value that does not parse, a list of origins and `null` are foreign. */
 function sameOrigin(origin: string, host: string): boolean {
   const parsed = /^(https?):\/\/([^/?#@\\\s,]+)$/.exec(origin);
   if (!parsed) return false;

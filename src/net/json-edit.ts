@@ -1,6 +1,6 @@
 /**
- * Edits of a JSON object's text that leave every other byte as it was: numbers keep their digits, unknown members their
- * spelling, and a large member is not written anew because a small one changed.
+ * Edits the text of a JSON object and leaves every other byte as it was. Numbers keep their digits, unknown members their
+ * formatting, and a large member is not serialized again because a small one changed.
  */
 import { stringEnd } from "../json";
 
@@ -10,8 +10,8 @@ import { stringEnd } from "../json";
  */
 export function editMembers(text: string, set: Record<string, unknown>, remove: readonly string[]): string {
   const members = readMembers(text);
-  const gone = new Set(remove);
-  const kept = members.filter((member) => !gone.has(member.key));
+  const removed = new Set(remove);
+  const kept = members.filter((member) => !removed.has(member.key));
   const last = new Map(kept.map((member) => [member.key, member]));
 
   const pieces: string[] = [];
@@ -29,8 +29,8 @@ export function editMembers(text: string, set: Record<string, unknown>, remove: 
 }
 
 /**
- * The text of an object that was changed: what is the very same value in both is left as it is spelt.
- * @param text What `before` was read from.
+ * The text of an object that was changed: a member whose value is identical in both keeps its text.
+ * @param text The text from which `before` was parsed.
  */
 export function editedTo(text: string, before: Record<string, unknown>, after: Record<string, unknown>): string {
   const set: Record<string, unknown> = {};
@@ -41,13 +41,13 @@ export function editedTo(text: string, before: Record<string, unknown>, after: R
 
 interface Member {
   key: string;
-  /** Where the key's quote stands. */
+  /** The position of the key's opening quote. */
   start: number;
   valueStart: number;
   end: number;
 }
 
-/** @param start Where the object begins. */
+/** @param start The position of the opening brace. */
 function readMembers(text: string, start = text.indexOf("{")): Member[] {
   const members: Member[] = [];
   let at = skipSpace(text, start + 1);
@@ -61,7 +61,7 @@ function readMembers(text: string, start = text.indexOf("{")): Member[] {
   return members;
 }
 
-/** @param start Where the array begins. */
+/** @param start The position of the opening bracket. */
 function readElements(text: string, start: number): (Omit<Member, "key"> & { key: number })[] {
   const elements: (Omit<Member, "key"> & { key: number })[] = [];
   let at = skipSpace(text, start + 1);
@@ -100,7 +100,7 @@ function valueEnd(text: string, start: number): number {
 /**
  * The text of the object without the members at some paths, every other member as it was written.
  * @param text A whole JSON object that `JSON.parse` accepts.
- * @param paths Each from the object to a member: names, and the numbers of elements on the way. What is not there is ignored.
+ * @param paths From the object to a member: names and array indexes. Missing members are ignored.
  */
 export function removePaths(text: string, paths: readonly (readonly (string | number)[])[]): string {
   if (paths.length === 0) return text;
@@ -119,7 +119,7 @@ export function removePaths(text: string, paths: readonly (readonly (string | nu
 
 type Removal = Map<string | number, Removal | "whole">;
 
-/** The value that begins there, without what is to be removed of it. */
+/** The text of the value at `start`, without the members to be removed. */
 function withoutRemoved(text: string, start: number, removal: Removal): string {
   const [open, close] = text[start] === "{" ? ["{", "}"] : ["[", "]"];
   if (text[start] !== open) return text.slice(start, valueEnd(text, start));
@@ -127,9 +127,9 @@ function withoutRemoved(text: string, start: number, removal: Removal): string {
   for (const { key, start: from, valueStart, end } of open === "{"
     ? readMembers(text, start)
     : readElements(text, start)) {
-    const what = removal.get(key);
-    if (what === "whole") continue;
-    pieces.push(what ? text.slice(from, valueStart) + withoutRemoved(text, valueStart, what) : text.slice(from, end));
+    const inner = removal.get(key);
+    if (inner === "whole") continue;
+    pieces.push(inner ? text.slice(from, valueStart) + withoutRemoved(text, valueStart, inner) : text.slice(from, end));
   }
   return open + pieces.join(",") + close;
 }

@@ -1,11 +1,11 @@
-/** Why a service could not be reached, as a sentence that names the hop that failed: the service, or the proxy on the way to it. */
+/** Explains why a service could not be reached, and which hop failed: the service itself, or the proxy on the way to it. */
 import { codeOf, ProxyError } from "../errors";
 import { certificateFiles, warnOfCertificateFault } from "./ca-certificates";
 import { type OutboundProxy, proxyFor } from "./proxy";
 
 /**
  * The error for a call that failed on the network.
- * @param thrown What `fetch` threw, or the reading of its body.
+ * @param thrown By `fetch`, or while its body was read.
  * @param url Empty where it is not known.
  * @param who For the sentence: `GitHub Copilot`.
  */
@@ -26,7 +26,7 @@ export function silenceError(url: string, who: string, timeoutMs: number): Proxy
 /** `0.3 s`, `120 s` */
 export const inSeconds = (ms: number): string => `${Number((ms / 1000).toPrecision(3))} s`;
 
-/** The status a proxy declined the tunnel with; undefined when it was something else. */
+/** The status with which a proxy refused the tunnel; undefined for any other error. */
 export function tunnelStatus(thrown: unknown): number | undefined {
   if (codeOf(thrown) !== "ERR_PROXY_TUNNEL") return undefined;
   return typeof (thrown as { status?: unknown }).status === "number" ? (thrown as { status: number }).status : 0;
@@ -34,7 +34,7 @@ export function tunnelStatus(thrown: unknown): number | undefined {
 
 const nameOf = ({ address, variable }: OutboundProxy) => `the proxy ${address} (${variable})`;
 
-/** What went wrong on this side of the service. */
+/** The error at the proxy or on the way to it; undefined when it happened at the service. */
 function viaProxy(thrown: unknown, code: string, proxy: OutboundProxy, url: string, who: string): string | undefined {
   const cannot = `${who} cannot be reached:`;
   if (proxy.fault) return `${cannot} ${proxy.variable} ${proxy.fault}.`;
@@ -42,19 +42,19 @@ function viaProxy(thrown: unknown, code: string, proxy: OutboundProxy, url: stri
   const status = tunnelStatus(thrown);
   if (status !== undefined) {
     const host = new URL(url).hostname;
-    const said = tunnelSentences.find(([which]) => which.test(String(status)))![1];
-    return `${cannot} ${named} ${said({ proxy, host, status, schemes: schemesIn(thrown) })}`;
+    const sentence = tunnelSentences.find(([pattern]) => pattern.test(String(status)))?.[1] ?? noTunnel;
+    return `${cannot} ${named} ${sentence({ proxy, host, status, schemes: schemesIn(thrown) })}`;
   }
-  const said = proxySentences.find(([pattern]) => pattern.test(code))?.[1];
-  return said && `${cannot} ${said(named, proxy)}`;
+  const sentence = proxySentences.find(([pattern]) => pattern.test(code))?.[1];
+  return sentence && `${cannot} ${sentence(named, proxy)}`;
 }
 
 interface Tunnel {
   proxy: OutboundProxy;
-  /** Where the tunnel was to lead. */
+  /** The destination of the tunnel. */
   host: string;
   status: number;
-  /** How the proxy would have us sign in, as it says: `Basic realm="x", NTLM`. */
+  /** The sign-in schemes that the proxy offers: `Basic realm="x", NTLM`. */
   schemes: string;
 }
 
@@ -70,13 +70,14 @@ const tunnelSentences: [RegExp, (tunnel: Tunnel) => string][] = [
   ],
   [/403/, ({ host }) => `does not allow ${host} (status 403). Ask whoever runs it to allow that host.`],
   [/50[0234]/, ({ host, status }) => `could not reach ${host} itself (status ${status}).`],
-  [/.*/, ({ host, status }) => `opened no tunnel to ${host} (status ${status}).`],
 ];
+
+const noTunnel = ({ host, status }: Tunnel) => `opened no tunnel to ${host} (status ${status}).`;
 
 function schemesIn(thrown: unknown): string {
   const headers = (thrown as { headers?: unknown }).headers;
-  const told = headers instanceof Headers ? headers.get("proxy-authenticate") : undefined;
-  return (told ?? "").replace(/[^ -~]/g, "").slice(0, 100);
+  const offered = headers instanceof Headers ? headers.get("proxy-authenticate") : undefined;
+  return (offered ?? "").replace(/[^ -~]/g, "").slice(0, 100);
 }
 
 const proxySentences: [RegExp, (named: string, proxy: OutboundProxy) => string][] = [
@@ -97,12 +98,12 @@ const proxySentences: [RegExp, (named: string, proxy: OutboundProxy) => string][
   [/Malformed/i, (named) => `what came back through ${named} is not HTTP. Is there an HTTP proxy at that port?`],
 ];
 
-/** What went wrong with the service, or with what stands in its place. */
+/** The error at the service, or at whatever answers in its place. */
 function directly(code: string, who: string, proxy: OutboundProxy | undefined): string {
-  const said =
+  const sentence =
     sentences.find(([pattern]) => pattern.test(code))?.[1] ??
     (() => `could not be reached${proxy ? ` through ${nameOf(proxy)}` : ""}.`);
-  return `${who} ${said(proxy)}`;
+  return `${who} ${sentence(proxy)}`;
 }
 
 const sentences: [RegExp, (proxy: OutboundProxy | undefined) => string][] = [

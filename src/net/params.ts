@@ -1,8 +1,8 @@
-/** The parts of a path that name something: `/v1/models/:id`. */
+/** The parameters of a route's path: `/v1/models/:id`. */
 import { ProxyError } from "../errors";
 
 /**
- * The parameters of a route, as text. Elysia gives null for one whose percent-encoding is not UTF-8.
+ * The decoded parameters. Elysia gives null for one whose percent-encoding is not UTF-8.
  * @throws ProxyError 400 that names the parameter.
  */
 export function decodedParams(params: Record<string, string | null> = {}): Record<string, string> {
@@ -11,7 +11,7 @@ export function decodedParams(params: Record<string, string | null> = {}): Recor
       if (value !== null) return [name, value];
       throw new ProxyError(
         "invalid_request",
-        `The \`${name}\` in this path does not decode: what follows each % must be two hexadecimal digits, and all of it UTF-8. Encode it as encodeURIComponent does.`,
+        `The \`${name}\` in this path cannot be decoded: each % must be followed by two hexadecimal digits, and the result must be UTF-8. Encode it with encodeURIComponent.`,
         { param: name },
       );
     }),

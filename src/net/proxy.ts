@@ -1,4 +1,4 @@
-/** Which proxy a call goes through: the variables and rules are those of Bun's `fetch`, which does the going. */
+/** Which proxy an outgoing call uses. The variables and rules are those of Bun's `fetch`, which makes the call. */
 import { BlockList, isIP } from "node:net";
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -11,27 +11,27 @@ export interface OutboundProxy {
   /** `proxy.corp` and 8080. */
   host: string;
   port: number;
-  /** A user name or a password is sent to it. */
+  /** It is sent a user name or a password. */
   signsIn: boolean;
-  /** Why nothing can go through it, as the end of a sentence about the variable; the fields above then tell nothing. */
+  /** Why it cannot be used, as the end of a sentence about the variable; the fields above are then empty. */
   fault?: string;
 }
 
-/** For https and for http addresses: the first that is not empty counts. */
-const named = {
+/** By the scheme of the address; the first variable that is not empty is used. */
+const proxyVariables = {
   "https:": ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"],
   "http:": ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"],
 } as const;
 
-const sparing = ["no_proxy", "NO_PROXY"] as const;
+const noProxyVariables = ["no_proxy", "NO_PROXY"] as const;
 
-/** The proxy that a call to this address takes; undefined when it goes there by itself, as it always does within this machine. */
+/** The proxy for a call to this address; undefined when the call is direct, as calls within this machine always are. */
 export function proxyFor(address: string, env: Variables = process.env): OutboundProxy | undefined {
   const found = findProxy(address, env);
   return found?.ignored ? undefined : found?.proxy;
 }
 
-/** A proxy that is named for this address, in a variable for everything, but is none for HTTP: the call goes there by itself. */
+/** The proxy in `ALL_PROXY` that is ignored because it is not an HTTP proxy; the call is then direct. */
 export function ignoredProxy(address: string, env: Variables = process.env): OutboundProxy | undefined {
   const found = findProxy(address, env);
   return found?.ignored ? found.proxy : undefined;
@@ -39,20 +39,20 @@ export function ignoredProxy(address: string, env: Variables = process.env): Out
 
 function findProxy(address: string, env: Variables): { proxy: OutboundProxy; ignored: boolean } | undefined {
   const url = new URL(address);
-  const variable = firstSet(named[url.protocol === "https:" ? "https:" : "http:"], env);
-  if (variable === undefined || isLoopbackUrl(address) || sparedBy(env).some((entry) => spares(entry, url)))
+  const variable = firstSet(proxyVariables[url.protocol === "https:" ? "https:" : "http:"], env);
+  if (variable === undefined || isLoopbackUrl(address) || sparedBy(env).some((entry) => matchesEntry(entry, url)))
     return undefined;
   const { proxy, other = false } = readProxy(env[variable]!);
   return { proxy: { variable, ...proxy }, ignored: other && /^all_/i.test(variable) };
 }
 
-/** What the environment says is to be called without a proxy, entry by entry. */
+/** The entries of `NO_PROXY`. */
 export function sparedBy(env: Variables = process.env): string[] {
-  const variable = firstSet(sparing, env);
+  const variable = firstSet(noProxyVariables, env);
   return variable === undefined ? [] : env[variable]!.split(/[\s,]+/).filter((entry) => entry !== "");
 }
 
-/** `localhost`, 127.0.0.0/8 or ::1: the hosts that plain http and no proxy are good for. */
+/** `localhost`, 127.0.0.0/8 or ::1: for which plain http is safe and no proxy is used. */
 export function isLoopbackUrl(url: string): boolean {
   const { hostname } = new URL(url);
   return hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
@@ -71,7 +71,7 @@ function readProxy(value: string): { proxy: Omit<OutboundProxy, "variable">; oth
   if (scheme && !/^https?$/i.test(scheme))
     return faulty(`names a ${scheme.toLowerCase()}:// proxy, and only http:// and https:// proxies can be used`, true);
   const signsIn = Boolean(url?.username || url?.password);
-  // Of a password with a slash or a hash in it, the address would be the beginning.
+  // With a slash or a hash in the password, part of it would be taken for the host.
   if (!url?.hostname || value.includes("@") !== signsIn || (signsIn && !scheme))
     return faulty(
       "does not read as http://host:port; a sign-in stands before the host as user:password@, with %40 for @ and %2F for /",
@@ -87,8 +87,8 @@ function readProxy(value: string): { proxy: Omit<OutboundProxy, "variable">; oth
   };
 }
 
-/** A name with all below it, an address, a range of addresses; `*` is everything. A port narrows it. */
-function spares(entry: string, url: URL): boolean {
+/** An entry is a name (with its subdomains), an address, a range of addresses, or `*`; it may have a port. */
+function matchesEntry(entry: string, url: URL): boolean {
   if (entry === "*") return true;
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const plain = entry.toLowerCase();

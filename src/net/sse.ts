@@ -1,6 +1,6 @@
 /**
  * Bytes ⇄ frames of a server-sent event stream (WHATWG HTML, section 9.2).
- * A frame keeps the bytes it came in, so that whoever changes nothing can send on exactly what arrived.
+ * A frame keeps its original bytes, so that an unchanged frame can be sent on exactly as it arrived.
  */
 
 import { isAscii } from "node:buffer";
@@ -12,32 +12,32 @@ export interface SseFrame {
   event?: string;
   /** The `data` lines joined by newlines; undefined for a frame of comments or blank lines only. */
   data?: string;
-  /** As it arrived, with its blank line; missing on frames of our own making. */
+  /** As it arrived, with its blank line; missing on frames that dragoman made. */
   bytes?: Uint8Array;
-  /** On a frame without data that stands for many, each like the one before them: the data of the last. */
+  /** Set on one frame that stands for several consecutive frames that matched the template: the data of the last one. */
   template?: string;
 }
 
 /** Where frames go. */
 export interface FrameSink extends Sink<SseFrame> {
   /**
-   * What a next frame looks like that would be to nobody's concern: it is told in one with those behind it, neither
-   * decoded nor parsed. Asked after each frame and before each chunk.
+   * The template of frames that need no handling: all that follow are pushed as one frame, neither decoded nor parsed.
+   * Called after each frame and before each chunk.
    */
   pushDelta?(): DeltaTemplate | undefined;
 }
 
 /**
- * The pieces of a frame's text that must be there again, all ASCII. Between two of them stands anything that JSON allows
- * in a string where the first ends in a quote, else a whole number.
+ * The constant pieces of a frame's text, all ASCII. Between two pieces there is the inside of a JSON string if the first
+ * piece ends with a quote, else a whole number.
  */
 export type DeltaTemplate = readonly string[];
 
-/** What one frame may weigh before the stream is given up, in bytes. */
+/** Maximum size of a frame, in bytes; a stream with a larger one fails. */
 export const frameLimit = 16 * 1024 * 1024;
 
 /**
- * Bytes to frames, wherever the chunks were cut and whichever line ends (LF, CRLF, CR) they use.
+ * Bytes to frames, wherever the chunks were cut and whatever line endings (LF, CRLF, CR) they use.
  * A tail without a blank line is a frame only if its data is whole JSON; otherwise the stream was cut inside it.
  * @throws ProxyError `upstream` when a frame grows past {@link frameLimit}.
  */
@@ -47,16 +47,16 @@ export function readSse(next: FrameSink): Sink<Uint8Array> {
   return {
     push(chunk) {
       const buffer = held.with(chunk);
-      // A large frame is not searched again with each of its pieces.
+      // A large frame is not searched again with each of its chunks.
       if (buffer !== chunk && !mayEnd(buffer, chunk)) return held.keep(buffer, 0);
-      // One character per byte, at memory speed: enough to find the frames by, and the text itself where all is ASCII.
+      // One character per byte, at memory speed: enough to find the frames, and the text itself when all is ASCII.
       const text = latin1(buffer);
       const ascii = isAscii(buffer);
       const frameEnd = text.includes("\r") ? anyFrameEnd : lineFeedFrameEnd;
-      let repeat = next.pushDelta?.();
+      let template = next.pushDelta?.();
       let start = 0;
       for (;;) {
-        const last = repeat && lastRepeat(text, start, repeat);
+        const last = template && lastMatch(text, start, template);
         if (last) {
           next.push({ bytes: part(buffer, start, last.end), template: last.data });
           start = last.end;
@@ -65,7 +65,7 @@ export function readSse(next: FrameSink): Sink<Uint8Array> {
         if (end === -1) break;
         const bytes = part(buffer, start, end);
         next.push(readFrame(ascii ? text.slice(start, end) : decoder.decode(bytes), bytes));
-        repeat = next.pushDelta?.();
+        template = next.pushDelta?.();
         start = end;
       }
       held.keep(buffer, start);
@@ -78,7 +78,7 @@ export function readSse(next: FrameSink): Sink<Uint8Array> {
   };
 }
 
-/** Whether the frame at the buffer's start may end in its last chunk: where one line end follows another. */
+/** Whether the frame at the buffer's start may end in its last chunk, that is, whether one line end follows another. */
 function mayEnd(buffer: Uint8Array, chunk: Uint8Array): boolean {
   if (!chunk.includes(10) && !chunk.includes(13)) return false;
   return buffer.length - chunk.length < 65_536 || /\n[\n\r]|\r\r/.test(latin1(buffer.subarray(-chunk.length - 1)));
@@ -89,21 +89,22 @@ const latin1 = (bytes: Uint8Array): string => Buffer.prototype.latin1Slice.call(
 const part = (buffer: Uint8Array, start: number, end: number): Uint8Array =>
   start === 0 && end === buffer.length ? buffer : buffer.subarray(start, end);
 
-/** The end of the repeats that stand at the start, and the data of the last of them. */
-function lastRepeat(text: string, start: number, repeat: DeltaTemplate): { end: number; data: string } | undefined {
+/** The end of the frames at `start` that match the template, and the data of the last of them. */
+function lastMatch(text: string, start: number, template: DeltaTemplate): { end: number; data: string } | undefined {
   let at = start;
   let end = start;
-  for (let found = repeatEnd(text, start, repeat); found !== -1; found = repeatEnd(text, end, repeat)) {
+  for (let found = matchEnd(text, start, template); found !== -1; found = matchEnd(text, end, template)) {
     at = end;
     end = found;
   }
   return end === start ? undefined : { end, data: text.slice(text.indexOf("data: ", at) + 6, end - 2) };
 }
 
-function repeatEnd(text: string, start: number, repeat: DeltaTemplate): number {
+/** The end of a frame that matches the template; -1 when it does not. */
+function matchEnd(text: string, start: number, template: DeltaTemplate): number {
   let at = start;
-  for (let number = 0; number < repeat.length; number++) {
-    const piece = repeat[number]!;
+  for (let number = 0; number < template.length; number++) {
+    const piece = template[number]!;
     if (number > 0) at = text.charCodeAt(at - 1) === 34 ? stringEnd(text, at) : numberEnd(text, at);
     if (!text.startsWith(piece, at)) return -1;
     at += piece.length;
@@ -111,7 +112,7 @@ function repeatEnd(text: string, start: number, repeat: DeltaTemplate): number {
   return at;
 }
 
-/** Where the quote stands that ends a JSON string; where it breaks off when it is none. */
+/** The position of the quote that ends a JSON string; for an invalid string, of the first invalid character. */
 function stringEnd(text: string, start: number): number {
   let at = start;
   for (; at < text.length; at++) {
@@ -130,11 +131,11 @@ const escaped = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
 function numberEnd(text: string, start: number): number {
   let at = start;
   for (let code = text.charCodeAt(at); code >= 48 && code <= 57; code = text.charCodeAt(at)) at++;
-  // No JSON has numbers without digits, or with a 0 before others.
+  // JSON has no numbers without digits or with leading zeros.
   return at === start || (text.charCodeAt(start) === 48 && at > start + 1) ? text.length : at;
 }
 
-/** The frame's data as JSON, parsed once however many ask; undefined when it is not JSON. */
+/** The frame's data as JSON, parsed once and cached; undefined when it is not JSON. */
 export function jsonOf(frame: SseFrame): unknown {
   let parsed = parsedFrames.get(frame);
   if (!parsed) {
@@ -146,21 +147,21 @@ export function jsonOf(frame: SseFrame): unknown {
 
 const parsedFrames = new WeakMap<SseFrame, { json: unknown }>();
 
-/** A frame of our own making. */
+/** A new frame. */
 export function jsonFrame(json: unknown, event?: string): SseFrame {
   return event === undefined ? { data: JSON.stringify(json) } : { event, data: JSON.stringify(json) };
 }
 
-/** A comment: keeps a connection alive and is no event to anybody. */
+/** A comment frame: it keeps a connection alive, and clients ignore it. */
 export const commentFrame = (text: string): SseFrame => ({ bytes: new TextEncoder().encode(`: ${text}\n\n`) });
 
-/** Pieces that lie one behind the other in the same memory. */
+/** Adjacent pieces in the same memory. */
 interface Run {
   first: Uint8Array;
   length: number;
 }
 
-/** Frames to bytes, batched: what was pushed since the last `take` comes as one piece, untouched runs without a copy. */
+/** Frames to bytes, batched: `take` returns all that was pushed since the last call as one piece; adjacent unchanged frames are not copied. */
 export function gatherFrames(): Sink<SseFrame> & { take(): Uint8Array | undefined } {
   let pieces: Uint8Array[] = [];
   let text = "";
@@ -203,7 +204,7 @@ export function gatherFrames(): Sink<SseFrame> & { take(): Uint8Array | undefine
   };
 }
 
-/** Asked of a second piece only: the first look at an array's `buffer` costs more than all the rest of a frame. */
+/** Called from the second piece on only: the first access to an array's `buffer` costs more than the rest of a frame's work. */
 const isNext = (bytes: Uint8Array, { first, length }: Run): boolean =>
   first.buffer === bytes.buffer && first.byteOffset + length === bytes.byteOffset;
 
@@ -215,12 +216,12 @@ function frameText(frame: SseFrame): string {
   return `${event}${data}\n`;
 }
 
-/** The bytes of a frame that has not ended yet, in a buffer that doubles, so that a large frame is not copied per chunk. */
+/** The bytes of an incomplete frame, in a buffer that doubles, so that a large frame is not copied with each chunk. */
 function heldBytes() {
   let buffer: Uint8Array = new Uint8Array(0);
   let length = 0;
   return {
-    /** What is held and the chunk behind it. */
+    /** The held bytes followed by the chunk. */
     with(chunk: Uint8Array): Uint8Array {
       if (length === 0) return chunk;
       if (length + chunk.length > buffer.length) {
@@ -232,7 +233,7 @@ function heldBytes() {
       length += chunk.length;
       return buffer.subarray(0, length);
     },
-    /** Hold on to what lies behind `start`. */
+    /** Keeps the bytes from `start` on. */
     keep(whole: Uint8Array, start: number) {
       if (whole.length - start > frameLimit)
         throw new ProxyError("upstream", "The upstream sent an event of over 16 MiB.");
@@ -241,7 +242,7 @@ function heldBytes() {
         length = 0;
         return;
       }
-      // A fresh buffer: frames already handed on may still look into the old one.
+      // A new buffer, because frames that were already pushed may still refer to the old one.
       length = whole.length - start;
       buffer = new Uint8Array(whole.subarray(start));
     },
@@ -256,8 +257,8 @@ function lineFeedFrameEnd(text: string, start: number): number {
 }
 
 /**
- * The same for any mixture of line ends. A CR at the very end counts at once: should its LF follow, that is a blank
- * line of its own and harmless.
+ * The same for any mixture of line endings. A CR at the end of the text counts at once; if its LF follows, it is an extra
+ * blank line, which is harmless.
  */
 function anyFrameEnd(text: string, start: number): number {
   for (let at = start; at < text.length; ) {
@@ -275,7 +276,7 @@ function readFrame(text: string, bytes: Uint8Array | undefined): SseFrame {
   return readPlainFrame(text, bytes) ?? readLines(text, bytes);
 }
 
-/** The commonest frames by far: one line of data, with the event's name before it or without. */
+/** The most common frames by far: one line of data, with or without an event name before it. */
 function readPlainFrame(text: string, bytes: Uint8Array | undefined): SseFrame | undefined {
   const dataAt = text.startsWith("event: ") ? text.indexOf("\n") + 1 : 0;
   if (!text.startsWith("data: ", dataAt) || text.indexOf("\n", dataAt) !== text.length - 2 || text.includes("\r"))
