@@ -11,7 +11,7 @@ export function decodedParams(params: Record<string, string | null> = {}): Recor
       if (value !== null) return [name, value];
       throw new ProxyError(
         "invalid_request",
-        `The \`${name}\` in this path cannot be decoded: each % must be followed by two hexadecimal digits, and the result must be UTF-8. Encode it with encodeURIComponent.`,
+        `The \`${name}\` in this path does not decode: each % must be followed by two hexadecimal digits, and the result must be UTF-8. Encode it with encodeURIComponent.`,
         { param: name },
       );
     }),
