@@ -52,7 +52,7 @@ export async function sendWithFailover<Answer>(parts: FailoverParts, dispatch: D
   const { target, outgoing, record } = dispatch;
   const model = target.model.id;
   const { premium } = target.model.price;
-  const need: Need = { premium, model, able: (account) => catalogue.offers(account, model) };
+  const need: Need = { premium, model, capable: (account) => catalogue.offers(account, model) };
   const failures = new Map<Account, Failure>();
   /** Accounts that failed and are still ready: they would fail again. */
   const refusing = new Set<Account>();
@@ -102,7 +102,7 @@ function markAccount(account: Account, failure: Failure, { model }: Target, reco
 /** The upstream's own error where one account was to serve and the error says when to retry; else the state of each account. */
 function finalError({ accounts, pool }: FailoverParts, need: Need, failure: Failure | undefined): ProxyError {
   if (!failure) return pool.whyNone(need);
-  const isOneOfSeveral = accounts.filter((account) => need.able?.(account) ?? true).length > 1;
+  const isOneOfSeveral = accounts.filter((account) => need.capable?.(account) ?? true).length > 1;
   const lacksRetryTime = failure.account !== undefined && !failure.error.details.headers?.["retry-after"];
   return (isOneOfSeveral || lacksRetryTime) && pool.wait(need) !== 0 ? pool.whyNone(need) : failure.error;
 }

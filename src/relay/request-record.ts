@@ -131,8 +131,8 @@ export function openRequestRecord(
       applyEvent(event, state, reply);
       if (!server) return;
       if (event.type === "block-end" && event.signature) affinity.remember(event.signature.value, server);
-      else if (event.type === "error" && streamSpeaksOfSuspension(event.code, event.message))
-        server.mark({ name: "failed", reason: blockedBecause(event.message), suspended: true });
+      else if (event.type === "error" && isSuspensionEvent(event.code, event.message))
+        server.mark({ name: "failed", reason: suspensionReason(event.message), suspended: true });
     },
     addUsage: (usage) => void Object.assign(state.usage, usage),
     get isOver() {

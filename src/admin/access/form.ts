@@ -8,9 +8,9 @@ const maxBytes = 1024 * 1024;
 /** @throws ProxyError `unsupported_media`, `too_large`. */
 export async function readForm(request: Request): Promise<URLSearchParams> {
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(request.headers.get("content-type") ?? ""))
-    throw new ProxyError("unsupported_media", "A form must come as a form.");
-  if (Number(request.headers.get("content-length")) > max) throw tooLarge();
-  const bytes = Buffer.concat(await Array.fromAsync(limitBytes(request.body ?? [], max, tooLarge)));
+    throw new ProxyError("unsupported_media", "Forms must be sent as application/x-www-form-urlencoded.");
+  if (Number(request.headers.get("content-length")) > maxBytes) throw tooLarge();
+  const bytes = Buffer.concat(await Array.fromAsync(limitBytes(request.body ?? [], maxBytes, tooLarge)));
   return new URLSearchParams(bytes.toString());
 }
 

@@ -1,6 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The usage and cost of one request as the upstream reported them, beside the cost by the list price of its model. */
 import type { App } from "../../../app";
+import { dollars, formatCount, formatCredits, formatUnits, significant } from "../../../format";
 import { withTimeLimit } from "../../../net/time-limit";
 import { type ModelItem, modelItems } from "../../api/models";
 import type { ShownEntry } from "../../api/requests";
