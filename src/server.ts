@@ -1,8 +1,8 @@
 /** One door: the gate, the routes behind it, request ids, and errors spoken in the words of whoever asked. */
 import { hostname } from "node:os";
 import { Elysia } from "elysia";
-import { adminPlugin, encodeAdminError, isAdminPath } from "./admin/api/routes";
-import { clientRoutes, methodsByPath } from "./api/routes";
+import { adminPlugin, adminRoutes, encodeAdminError, isAdminPath } from "./admin/api/routes";
+import { clientRoutes, methodsByPath, routes } from "./api/routes";
 import type { App } from "./app";
 import type { Config } from "./config/schema";
 import { codecs } from "./dialects/codecs";
@@ -113,7 +113,7 @@ export function handler(app: App, exposed: boolean, bound?: string) {
       speak(app, code === "NOT_FOUND" ? notFound(request) : error, request, callers.get(request)?.requestId ?? ""),
     )
     .use(clientRoutes(app, callerOf))
-    .use(adminPlugin(app, callerOf, exposed));
+    .use(adminPlugin(app, callerOf, exposed, () => describeApi(app)));
 
   return async (request: Request, server: Bun.Server<unknown>): Promise<Response> => {
     const lists = currentLists();
@@ -134,6 +134,12 @@ export function handler(app: App, exposed: boolean, bound?: string) {
     response.headers.set("x-request-id", requestId || crypto.randomUUID());
     return response;
   };
+}
+
+/** The OpenAPI document of all endpoints; its generator is loaded with the first call. */
+async function describeApi({ version }: App): Promise<object> {
+  const { openApiDocument } = await import("./openapi");
+  return openApiDocument(version, { clients: routes, admin: adminRoutes });
 }
 
 /** An error as its answer: status, headers, and a body in the shape of the path that was asked. */

@@ -14,6 +14,8 @@ const floors: string[][] = [
   ["upstream/"],
   ["app.ts"],
   ["relay/"],
+  ["endpoint.ts"],
+  ["openapi.ts"],
   ["api/", "admin/"],
   ["server.ts"],
   ["cli/"],

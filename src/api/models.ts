@@ -1,5 +1,6 @@
 /** The model list: one answer that OpenAI's and Anthropic's SDKs both take, with the limits that clients ask about. */
 
+import type { z } from "zod";
 import { type App, callLimits } from "../app";
 import { dialects } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
@@ -11,14 +12,14 @@ import { endpointOf } from "../upstream/copilot";
 import type { Model } from "../upstream/model";
 import { findModel } from "../upstream/model-name";
 import { passedDown } from "../upstream/provider";
+import type { listedModelSchema, modelsQuery } from "./schemas";
 
 /** `GET /v1/models`, as the upstream lists them now; pages by `limit` and `after_id` when asked. */
-export async function listModels(app: App, request: Request): Promise<Response> {
-  const query = new URL(request.url).searchParams;
+export async function listModels(app: App, query: z.infer<typeof modelsQuery>): Promise<Response> {
   const current = await app.catalogue.current();
   const all = current.models.filter((model) => model.enabled && model.kind !== "completion");
-  const start = all.findIndex(({ id }) => id === query.get("after_id")) + 1;
-  const limit = Number(query.get("limit")) || all.length;
+  const start = all.findIndex(({ id }) => id === query.after_id) + 1;
+  const limit = Number(query.limit) || all.length;
   const page = all.slice(start, start + Math.max(1, limit));
   return Response.json(
     {
@@ -61,7 +62,7 @@ export async function listProviderModels(app: App, request: Request, name: strin
 }
 
 /** The upstream does not tell when a model was made: both SDKs document the epoch for that. */
-function describe(model: Model) {
+function describe(model: Model): z.infer<typeof listedModelSchema> {
   return {
     id: model.id,
     object: "model",

@@ -1,34 +1,13 @@
 /** What is left, for each account; how each one is; and the token each one now uses. Null means that nobody said. */
+import type { z } from "zod";
 import type { Account } from "../accounts/account";
 import type { Quota } from "../accounts/quota";
 import type { App } from "../app";
 import { asProxyError, ProxyError } from "../errors";
+import type { usageSchema } from "./schemas";
 
-/** One account of `GET /usage`. Times are ISO, in UTC. */
-export interface UsageItem {
-  id: string;
-  /** Of `unit`: premium requests, AI credits (`credits`), chat messages (`chat`), or nobody said (`unknown`). */
-  entitlement: number | null;
-  /** May be negative: GitHub counts on after the end. */
-  remaining: number | null;
-  unlimited: boolean;
-  /** A person must act; `state` and `reason` say more. */
-  failed: boolean;
-  state: "ready" | "cooling" | "exhausted" | "failed";
-  until: string | null;
-  reason: string | null;
-  plan: string | null;
-  unit: Quota["unit"];
-  reset_at: string | null;
-  /** More than the entitlement may be used, and is paid for. */
-  overage: boolean;
-  overage_count: number;
-  /** GitHub could not be asked: these numbers are the last known ones, of `updated_at`. */
-  stale: boolean;
-  updated_at: string | null;
-  /** Why GitHub could not be asked. */
-  quota_error: string | null;
-}
+/** One account of `GET /usage`. */
+export type UsageItem = z.infer<typeof usageSchema>;
 
 /** `GET /usage` */
 export async function listUsage(app: App): Promise<Response> {
@@ -56,9 +35,8 @@ export async function accountUsage(app: App, index: string): Promise<Response> {
  * the upstream's: it does not expire, and leaves for nobody.
  * @throws ProxyError 409 for an account whose GitHub token is used directly.
  */
-export async function token(app: App, request: Request): Promise<Response> {
-  const index = new URL(request.url).searchParams.get("account");
-  const account = index === null ? app.pool.candidates({ premium: true })[0] : accountAt(app, index, "account");
+export async function token(app: App, index: string | undefined): Promise<Response> {
+  const account = index === undefined ? app.pool.candidates({ premium: true })[0] : accountAt(app, index, "account");
   if (!account) throw app.pool.whyNone();
   const session = await account.session();
   if (session.mode === "direct") throw noUpstreamToken(account);

@@ -145,3 +145,4 @@ export const migrations: Migration[] = [
     if (hasColumn(database, "mends")) database.run("ALTER TABLE requests RENAME COLUMN mends TO fixups");
   },
 ];
+export { columns as entryColumns };

@@ -1,8 +1,9 @@
 /** The admin API: what it answers, and what it makes of odd questions. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { queries, readQuery, writeFilters } from "../../src/admin/api/query";
+import { queries, writeFilters } from "../../src/admin/api/query";
 import { adminRoutes } from "../../src/admin/api/routes";
+import { readQuery } from "../../src/endpoint";
 import type { Entry, Filters } from "../../src/history/history";
 import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
@@ -117,7 +118,7 @@ describe("odd questions", () => {
     },
   );
 
-  test("a parameter that is said twice is 400 and named, on every path that takes it", async () => {
+  test("a parameter that is given twice is 400 and named, on every path that takes it", async () => {
     for (const path of ["requests", "totals", "statistics", "export"]) {
       const answer = await json(`/api/admin/${path}?status=200&status=429`);
       expect(answer).toMatchObject({ error: { param: "status" } });

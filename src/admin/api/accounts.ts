@@ -1,59 +1,15 @@
 /** The accounts as the owner sees them: whether each can serve, what is left of its quota, and what it was used for. */
-import type { Account, AccountState } from "../../accounts/account";
+import type { z } from "zod";
+import type { Account } from "../../accounts/account";
 import type { Quota } from "../../accounts/quota";
 import type { App } from "../../app";
 import { asProxyError } from "../../errors";
 import type { Totals } from "../../history/history";
-import { withTimeLimit } from "../../net/time-limit";
+import type { accountSchema } from "./schemas";
 
-/** What nobody said is null, never 0. */
-export interface AccountItem {
-  account_id: string;
-  /** Tells it from another one of the same name: on another host, or a temporary one. */
-  account_key: string;
-  /** GitHub's word for the plan. */
-  account_type: string | null;
-  /** `github.com`, or an enterprise's own. */
-  host: string;
-  /** Given at start, and never saved. */
-  temporary: boolean;
-  runtime: {
-    /** Of `unit`. */
-    entitlement: number | null;
-    /** May be negative: GitHub counts on after the end. */
-    remaining: number | null;
-    unlimited: boolean;
-    /** A person must act. */
-    failed: boolean;
-  };
-  state: AccountState["name"];
-  /** When the state ends by itself; null when it does not. */
-  until_ms: number | null;
-  reason: string | null;
-  unit: Quota["unit"];
-  reset_at_ms: number | null;
-  /** More than the entitlement may be used, and is paid for. */
-  overage: boolean;
-  overage_count: number;
-  /** GitHub could not be asked: these are the last known numbers, of `updated_at_ms`. */
-  stale: boolean;
-  updated_at_ms: number | null;
-  /** Why it could not be asked. */
-  quota_error: string | null;
-  stats?: AccountStats;
-}
+export type AccountItem = z.infer<typeof accountSchema>;
 
-/** Of the exchanges since then. */
-export interface AccountStats {
-  since_ms: number;
-  request_count: number;
-  error_count: number;
-  /** Input and output, as far as they are known; null when none are. */
-  tokens_total: number | null;
-  avg_duration_ms: number | null;
-  /** Of the newest one that is remembered, also when it was before. */
-  last_request_at_ms: number | null;
-}
+type AccountStats = NonNullable<AccountItem["stats"]>;
 
 /** @param since With statistics of each account since then (ms). */
 export async function listAccounts(app: App, since?: number): Promise<AccountItem[]> {

@@ -1,44 +1,18 @@
-/** What the admin API answers: each function reads what was asked for, and gives what the data functions make of it. */
-import { z } from "zod";
+/** The answers of the admin API that are not plain JSON, and those that need a check first. */
 import type { App } from "../../app";
-import { explain } from "../../config/schema";
+import { readQuery } from "../../endpoint";
 import { ProxyError } from "../../errors";
 import type { Visitor } from "../../net/guard";
-import { readJson } from "../../relay/incoming";
 import type { AdminSession } from "../access/session";
-import { dayMs } from "../ui/days";
-import { listAccounts } from "./accounts";
 import { liveEvents } from "./live-events";
-import { describeInstance } from "./meta";
-import { forgetField, modelItems } from "./models";
-import { queries, readQuery, requireJson } from "./query";
-import { type ExportFormat, exportRequests, findRequest, listRequests } from "./requests";
+import { queries } from "./query";
+import { type ExportFormat, exportRequests, findRequest } from "./requests";
 
-export const answerMeta = (app: App) => answer(describeInstance(app));
-
-export async function answerAccounts(app: App, { url }: Request): Promise<Response> {
-  const { include_stats, since_ms = app.now() - dayMs } = readQuery(url, queries.accounts);
-  return answer({ items: await listAccounts(app, include_stats ? since_ms : undefined) });
-}
-
-export function answerRequests(app: App, { url }: Request): Response {
-  const { limit, cursor_id, ...filters } = readQuery(url, queries.requests);
-  return answer(listRequests(app, filters, limit, cursor_id));
-}
-
-export function answerRequest(app: App, requestId: string): Response {
+/** @throws ProxyError 404. */
+export function getRequest(app: App, requestId: string) {
   const found = findRequest(app, requestId);
-  if (!found) throw new ProxyError("not_found", "No request with this id is remembered.");
-  return answer(found);
-}
-
-export async function answerTotals(app: App, { url }: Request): Promise<Response> {
-  return answer(await app.history.totals(readQuery(url, queries.filters)));
-}
-
-export async function answerStatistics(app: App, { url }: Request): Promise<Response> {
-  const { by, ...filters } = readQuery(url, queries.statistics);
-  return answer(await app.history.statistics(filters, by));
+  if (!found) throw new ProxyError("not_found", "The history holds no request with this id.");
+  return found;
 }
 
 export function answerExport(app: App, { url }: Request): Response {
@@ -46,39 +20,24 @@ export function answerExport(app: App, { url }: Request): Response {
   const name = `dragoman-requests-${new Date(app.now()).toISOString().slice(0, 10)}.${format}`;
   return new Response(exportRequests(app, filters, format), {
     headers: {
-      ...privately,
+      ...noStore,
       "content-type": contentTypes[format],
       "content-disposition": `attachment; filename="${name}"`,
     },
   });
 }
 
-export const answerModels = async (app: App) => answer({ items: await modelItems(app) });
-
-/** `{"model": "…", "field": "…"}`: that field is sent to the model again; all of its fields without `field`. */
-export async function forgetRefusedField(app: App, request: Request): Promise<Response> {
-  requireJson(request);
-  const { body } = await readJson(request, maxBytes);
-  const read = forgetSchema.safeParse(body);
-  if (!read.success) throw new ProxyError("invalid_request", explain(read.error));
-  forgetField(app, read.data.model, read.data.field);
-  return answer({ forgotten: true });
-}
-
-const maxBytes = 64 * 1024;
-const forgetSchema = z.strictObject({ model: z.string(), field: z.string().optional() });
-
-/** @param session The sign-in that lets the reader in, where it is one. */
+/** @param session The sign-in that authorizes the reader, where there is one. */
 export function answerLive(app: App, request: Request, caller: Visitor, session?: AdminSession): Response {
   caller.keepOpen();
-  const headers = { ...privately, "content-type": "text/event-stream; charset=utf-8" };
+  const headers = { ...noStore, "content-type": "text/event-stream; charset=utf-8" };
   return new Response(request.method === "HEAD" ? null : liveEvents(app, session), { headers });
 }
 
-export function cancelRequest(app: App, request: Request, requestId: string): Response {
-  requireJson(request);
-  if (!app.inFlight.cancel(requestId)) throw new ProxyError("not_found", "No request with this id is running.");
-  return answer({ cancelled: true });
+/** @throws ProxyError 404 when no such request is in progress. */
+export function cancelRequest(app: App, requestId: string): { cancelled: true } {
+  if (!app.inFlight.cancel(requestId)) throw new ProxyError("not_found", "No request with this id is in progress.");
+  return { cancelled: true };
 }
 
 const contentTypes: Record<ExportFormat, string> = {
@@ -86,5 +45,4 @@ const contentTypes: Record<ExportFormat, string> = {
   json: "application/json",
 };
 
-const privately = { "cache-control": "no-store" };
-const answer = (data: object) => Response.json(data, { headers: privately });
+const noStore = { "cache-control": "no-store" };

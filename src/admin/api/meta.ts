@@ -1,24 +1,9 @@
 /** What the owner may know of the program itself and its history. */
+import type { z } from "zod";
 import type { App } from "../../app";
+import type { metaSchema } from "./schemas";
 
-export interface Meta {
-  dbPath: string;
-  retentionDays: number;
-  maxRows: number;
-  version: string;
-  demo: boolean;
-  /** When the process started. */
-  started_at_ms: number;
-  /** `degraded`: rows wait for the disk, or none are kept. */
-  history: "ok" | "degraded";
-  /** Null when the history cannot be read. */
-  row_count: number | null;
-  oldest_row_at_ms: number | null;
-  /** Exchanges that run now. */
-  running_count: number;
-  /** The zone of the hours and days of statistics. */
-  time_zone: string;
-}
+export type Meta = z.infer<typeof metaSchema>;
 
 export function describeInstance(app: App): Meta {
   const { retentionDays, maxRows } = app.config.current;

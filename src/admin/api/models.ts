@@ -1,69 +1,13 @@
 /** The live catalogue as the owner sees it: what each model can do, what it costs, and who may use it. */
+import type { z } from "zod";
 import type { App } from "../../app";
 import { dialects } from "../../dialects/hub/conversation";
 import { ProxyError } from "../../errors";
 import { endpointOf } from "../../upstream/copilot";
 import type { Model, Price } from "../../upstream/model";
+import type { modelSchema } from "./schemas";
 
-/** What the upstream did not say is null. */
-export interface ModelItem {
-  id: string;
-  name: string;
-  vendor: string;
-  /** What the id resolves to, often the same. */
-  version: string;
-  kind: Model["kind"];
-  preview: boolean;
-  /** Offered in the official model picker. */
-  picked: boolean;
-  /** False: its terms must be accepted first, in GitHub's settings. */
-  enabled: boolean;
-  /** The upstream's paths it is offered at. */
-  endpoints: string[];
-  limits: {
-    context: number | null;
-    prompt: number | null;
-    output: number | null;
-    /** A longer answer comes only as a stream. */
-    full_output: number | null;
-    /** Texts of one embeddings call. */
-    inputs: number | null;
-    images: number | null;
-    image_bytes: number | null;
-    media_types: string[] | null;
-  };
-  supports: {
-    tools: boolean;
-    parallel_tools: boolean;
-    vision: boolean;
-    structured_outputs: boolean;
-    adaptive_thinking: boolean;
-    thinking_budget: { min: number; max: number } | null;
-    reasoning_efforts: string[];
-  };
-  price: {
-    premium: boolean;
-    /** Premium units of one request of a person's. */
-    units: number | null;
-    /** AI credits per so many tokens. */
-    tokens: (TokenPrice & { per: number }) | null;
-    /** The same for prompts above so many tokens. */
-    long: (TokenPrice & { above: number }) | null;
-  };
-  /** The accounts whose own list has it. */
-  accounts: string[];
-  /** Other names the config gives it. */
-  aliases: string[];
-  /** Fields it refused lately; they are left out until then. */
-  refused_fields: { field: string; until_ms: number }[];
-}
-
-export interface TokenPrice {
-  input: number;
-  output: number;
-  cached_input: number;
-  cache_write: number;
-}
+export type ModelItem = z.infer<typeof modelSchema>;
 
 /** @throws ProxyError when no list can be had and none is remembered. */
 export async function modelItems(app: App): Promise<ModelItem[]> {

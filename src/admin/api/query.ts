@@ -1,8 +1,6 @@
 /** What the owner asks for, read from an address: each parameter as its type, or a refusal that names it. */
 
 import { z } from "zod";
-import { explain } from "../../config/schema";
-import { ProxyError } from "../../errors";
 import { type Filters, nameColumns } from "../../history/page";
 import { type Dimension, dimensions } from "../../history/statistics";
 import { entryOf } from "../../json";
@@ -81,22 +79,6 @@ export const queries = {
   }),
 };
 
-/**
- * The query of an address. A parameter that is empty counts as absent: a form sends its empty fields too.
- * @throws ProxyError `invalid_request` that names the parameter.
- */
-export function readQuery<Schema extends z.ZodObject>(url: string, schema: Schema): z.output<Schema> {
-  const sent: Record<string, string> = {};
-  for (const [name, value] of new URL(url).searchParams) {
-    if (value === "" || !Object.hasOwn(schema.shape, name)) continue;
-    if (Object.hasOwn(sent, name)) throw invalid(name, `${name}: is said twice.`);
-    sent[name] = value;
-  }
-  const result = schema.safeParse(sent);
-  if (result.success) return result.data;
-  throw invalid(String(result.error.issues[0]?.path[0]), explain(result.error));
-}
-
 /** The filters as a query that reads back as the same. */
 export function writeFilters({ stream, has_error, status_class, ...rest }: Filters): URLSearchParams {
   const names = nameColumns.flatMap((column) => {
@@ -113,12 +95,4 @@ export function writeFilters({ stream, has_error, status_class, ...rest }: Filte
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(said)) if (value !== undefined) query.set(name, String(value));
   return query;
-}
-
-const invalid = (param: string, message: string) => new ProxyError("invalid_request", message, { param });
-
-/** A page of another origin can send a form, but not this content type without asking first. */
-export function requireJson(request: Request): void {
-  if (!/^application\/json\s*(?:;|$)/i.test(request.headers.get("content-type") ?? ""))
-    throw new ProxyError("unsupported_media", "This must be sent as `Content-Type: application/json`.");
 }

@@ -1,103 +1,128 @@
-/** The owner's wing: every path under /api/admin on one page, all of them behind one door. */
+/** Every path under /api/admin in one table, all of them behind one guard. */
 import { Elysia } from "elysia";
+import { z } from "zod";
 import type { App } from "../../app";
+import { type Endpoint, endpointsOf, methodNotAllowed, methodsByPathOf, readQuery, requireJson } from "../../endpoint";
 import { type ErrorKind, ProxyError } from "../../errors";
 import type { Visitor } from "../../net/guard";
 import { decodedParams } from "../../net/params";
 import { adminGuard } from "../access/authorize";
 import { lazyPages } from "../pages/lazy-pages";
+import { dayMs } from "../ui/days";
+import { listAccounts } from "./accounts";
 import { changeConfig, showConfig } from "./config";
+import { answerExport, answerLive, cancelRequest, getRequest } from "./handlers";
+import { describeInstance } from "./meta";
+import { forgetField, modelItems } from "./models";
+import { queries } from "./query";
+import { listRequests } from "./requests";
 import {
-  answerAccounts,
-  answerExport,
-  answerLive,
-  answerMeta,
-  answerModels,
-  answerRequest,
-  answerRequests,
-  answerStatistics,
-  answerTotals,
-  cancelRequest,
-  forgetRefusedField,
-} from "./handlers";
+  accountSchema,
+  configAnswerSchema,
+  metaSchema,
+  modelSchema,
+  pageSchema,
+  requestSchema,
+  statisticsSchema,
+  totalsSchema,
+} from "./schemas";
 
-interface Visit {
+/** What a handler of the admin API gets. */
+interface AdminContext {
   app: App;
   request: Request;
   caller: Visitor;
   params: Record<string, string>;
-  /** Others than this machine can reach us. */
+  /** Other machines can reach this server. */
   exposed: boolean;
+  /** The OpenAPI document of the whole server. */
+  describeApi(): Promise<object>;
 }
 
-interface Route {
-  method: "GET" | "POST";
-  path: string;
-  handle: (visit: Visit) => Response | Promise<Response>;
-  /** For the README. */
-  about: string;
-}
+const endpoint = endpointsOf<AdminContext>({ "cache-control": "no-store" }, readQuery);
 
 // biome-ignore format: a table
-export const adminRoutes: Route[] = [
-  { method: "GET", path: "/api/admin/meta", about: "The program and its history: file, limits, rows, since when, and whether it can be written.",
-    handle: ({ app }) => answerMeta(app) },
-  { method: "GET", path: "/api/admin/accounts", about: "The accounts: state, plan, what is left and until when; with `include_stats=1` what each was used for since `since_ms` (a day ago).",
-    handle: ({ app, request }) => answerAccounts(app, request) },
-  { method: "GET", path: "/api/admin/requests", about: "The history, newest first, 50 rows or `limit` (200 at most), then by `cursor_id`; narrowed by `account_id`, `account_key`, `client_model`, `upstream_model`, `client_name`, `path`, `upstream_endpoint`, `initiator`, `stream`, `status`, `status_class`, `has_error`, `from_ms`, `to_ms`.",
-    handle: ({ app, request }) => answerRequests(app, request) },
-  { method: "GET", path: "/api/admin/requests/:requestId", about: "One request, running or ended.",
-    handle: ({ app, params }) => answerRequest(app, params.requestId ?? "") },
-  { method: "GET", path: "/api/admin/totals", about: "What all requests of the same filters come to: success, tokens, cost, times; unknown counted apart.",
-    handle: ({ app, request }) => answerTotals(app, request) },
-  { method: "GET", path: "/api/admin/statistics", about: "The same in groups: `by` one or two of hour, day, model, client_model, account, account_key, client, endpoint, path, initiator, status.",
-    handle: ({ app, request }) => answerStatistics(app, request) },
-  { method: "GET", path: "/api/admin/export", about: "All requests of the same filters as a file: `format=csv` or `json`.",
-    handle: ({ app, request }) => answerExport(app, request) },
-  { method: "GET", path: "/api/admin/models", about: "The live catalogue: limits, endpoints, price, policy, accounts, refused fields.",
-    handle: ({ app }) => answerModels(app) },
-  { method: "POST", path: "/api/admin/models/forget", about: "Sends a refused field to its model again: `{\"model\", \"field\"}`, all of the model's without `field`.",
-    handle: ({ app, request }) => forgetRefusedField(app, request) },
-  { method: "GET", path: "/api/admin/live", about: "What runs and what ends, as server-sent events: snapshot, running, finished.",
-    handle: ({ app, request, caller }) => answerLive(app, request, caller) },
-  { method: "POST", path: "/api/admin/live/:requestId/cancel", about: "Ends a running request; its client is told.",
-    handle: ({ app, request, params }) => cancelRequest(app, request, params.requestId ?? "") },
-  { method: "GET", path: "/api/admin/config", about: "The config: every key, secrets masked, and whether it is stored or the default.",
-    handle: ({ app }) => showConfig(app) },
-  { method: "POST", path: "/api/admin/config", about: "Changes the config, at once and for good: a JSON object of the keys to change.",
-    handle: ({ app, request, exposed }) => changeConfig(app, request, exposed) },
+export const adminRoutes: Endpoint<AdminContext>[] = [
+  endpoint({ method: "GET", path: "/api/admin/meta", about: "The program and its history: file, limits, rows, since when, and whether it can be written.",
+    response: metaSchema,
+    handle: ({ app }) => describeInstance(app) }),
+  endpoint({ method: "GET", path: "/api/admin/accounts", about: "The accounts: state, plan, what is left and until when; with `include_stats=1` what each was used for since `since_ms` (a day ago).",
+    query: queries.accounts, response: z.object({ items: z.array(accountSchema) }),
+    handle: async ({ app, query: { include_stats, since_ms = app.now() - dayMs } }) => ({ items: await listAccounts(app, include_stats ? since_ms : undefined) }) }),
+  endpoint({ method: "GET", path: "/api/admin/requests", about: "The history, newest first, 50 rows or `limit` (200 at most), then by `cursor_id`; narrowed by `account_id`, `account_key`, `client_model`, `upstream_model`, `client_name`, `path`, `upstream_endpoint`, `initiator`, `stream`, `status`, `status_class`, `has_error`, `from_ms`, `to_ms`.",
+    query: queries.requests, response: pageSchema,
+    handle: ({ app, query: { limit, cursor_id, ...filters } }) => listRequests(app, filters, limit, cursor_id) }),
+  endpoint({ method: "GET", path: "/api/admin/requests/:requestId", about: "One request, running or ended.",
+    response: requestSchema,
+    handle: ({ app, params }) => getRequest(app, params.requestId ?? "") }),
+  endpoint({ method: "GET", path: "/api/admin/totals", about: "What all requests of the same filters come to: success, tokens, cost, times; unknown counted apart.",
+    query: queries.filters, response: totalsSchema,
+    handle: ({ app, query }) => app.history.totals(query) }),
+  endpoint({ method: "GET", path: "/api/admin/statistics", about: "The same in groups: `by` one or two of hour, day, model, client_model, account, account_key, client, endpoint, path, initiator, status.",
+    query: queries.statistics, response: statisticsSchema,
+    handle: ({ app, query: { by, ...filters } }) => app.history.statistics(filters, by) }),
+  endpoint({ method: "GET", path: "/api/admin/export", about: "All requests of the same filters as a file: `format=csv` or `json`.",
+    query: queries.export, response: ["text/csv", "application/json"],
+    handle: ({ app, request }) => answerExport(app, request) }),
+  endpoint({ method: "GET", path: "/api/admin/models", about: "The live catalogue: limits, endpoints, price, policy, accounts, refused fields.",
+    response: z.object({ items: z.array(modelSchema) }),
+    handle: async ({ app }) => ({ items: await modelItems(app) }) }),
+  endpoint({ method: "POST", path: "/api/admin/models/forget", about: "Sends a refused field to its model again: `{\"model\", \"field\"}`, all of the model's without `field`.",
+    body: z.strictObject({ model: z.string(), field: z.string().optional() }), response: z.object({ forgotten: z.literal(true) }),
+    handle: ({ app, body: { model, field } }) => { forgetField(app, model, field); return { forgotten: true as const }; } }),
+  endpoint({ method: "GET", path: "/api/admin/live", about: "What runs and what ends, as server-sent events: snapshot, running, finished.",
+    response: ["text/event-stream"],
+    handle: ({ app, request, caller }) => answerLive(app, request, caller) }),
+  endpoint({ method: "POST", path: "/api/admin/live/:requestId/cancel", about: "Ends a running request; its client is told.",
+    response: z.object({ cancelled: z.literal(true) }),
+    handle: ({ app, request, params }) => { requireJson(request); return cancelRequest(app, params.requestId ?? ""); } }),
+  endpoint({ method: "GET", path: "/api/admin/config", about: "The config: every key, secrets masked, and whether it is stored or the default.",
+    response: configAnswerSchema,
+    handle: ({ app }) => showConfig(app) }),
+  endpoint({ method: "POST", path: "/api/admin/config", about: "Changes the config, at once and for good: a JSON object of the keys to change.",
+    response: configAnswerSchema,
+    handle: ({ app, request, exposed }) => changeConfig(app, request, exposed) }),
+  endpoint({ method: "GET", path: "/api/admin/openapi.json", about: "All endpoints as an OpenAPI 3.1 document.",
+    response: z.looseObject({ openapi: z.string(), paths: z.looseObject({}) }),
+    handle: async ({ describeApi }) => Response.json(await describeApi(), { headers: { "cache-control": "no-store" } }) }),
 ];
 
-/** @param callerOf The caller of a request, as the gate judged it before routing. */
-export function adminPlugin(app: App, callerOf: (request: Request) => Visitor, exposed: boolean) {
+/**
+ * @param callerOf The caller of a request, as it was checked before routing.
+ * @param describeApi Makes the OpenAPI document of the whole server.
+ */
+export function adminPlugin(
+  app: App,
+  callerOf: (request: Request) => Visitor,
+  exposed: boolean,
+  describeApi: () => Promise<object>,
+) {
   const admit = adminGuard(app);
-  const wing = new Elysia({ name: "admin" });
-  for (const { method, path, handle } of adminRoutes)
-    wing.route(
+  const plugin = new Elysia({ name: "admin" });
+  for (const { method, path, run } of adminRoutes)
+    plugin.route(
       method,
       path,
-      // Elysia reads a handler's source to see which fields it needs: they are named in the parameter.
+      // Elysia reads a handler's source to find the fields it needs, so the parameter names them.
       ({ request, params }) => {
         const caller = callerOf(request);
         admit(request, caller);
-        return handle({ app, request, caller, params: decodedParams(params), exposed });
+        return run({ app, request, caller, params: decodedParams(params), exposed, describeApi });
       },
       { parse: "none" },
     );
-  // Whoever may not come in does not learn what there is.
-  for (const [path, methods] of methodsByPath())
-    wing.all(path, ({ request }) => {
+  // The guard runs before a 404 or 405, which would tell a stranger what exists.
+  for (const [path, methods] of methodsByPathOf(adminRoutes))
+    plugin.all(path, ({ request }) => {
       admit(request, callerOf(request));
-      throw new ProxyError("method_not_allowed", `${request.method} is not served here; use ${methods.join(" or ")}.`, {
-        headers: { allow: methods.join(", ") },
-      });
+      throw methodNotAllowed(request.method, methods);
     });
   for (const path of ["/api/admin", "/api/admin/*"])
-    wing.all(path, ({ request }) => {
+    plugin.all(path, ({ request }) => {
       admit(request, callerOf(request));
       throw new ProxyError("not_found", "There is nothing here in the admin API.");
     });
-  return wing.use(lazyPages(app, admit, callerOf, exposed));
+  return plugin.use(lazyPages(app, admit, callerOf, exposed));
 }
 
 /** Whether a path is the admin API's, so that its errors and refusals are. */
@@ -109,10 +134,3 @@ export function encodeAdminError({ kind, message, details }: ProxyError) {
 }
 
 const types: Partial<Record<ErrorKind, string>> = { authentication: "unauthorized", permission: "forbidden" };
-
-function methodsByPath(): Map<string, string[]> {
-  const byPath = new Map<string, string[]>();
-  for (const { method, path } of adminRoutes)
-    byPath.set(path, [...(byPath.get(path) ?? []), ...(method === "GET" ? ["GET", "HEAD"] : [method])]);
-  return byPath;
-}

@@ -106,7 +106,11 @@ export function healthPage({ app, frame, url, exposed, caller }: PageContext): M
             <a href="/api/admin/meta">/api/admin/meta</a> <span class="soft">the data of this page, as JSON</span>
           </li>
           <li>
-            <a href="/usage">/usage</a> <span class="soft">the remaining quota of each account</span>
+            <a href="/api/admin/openapi.json">/api/admin/openapi.json</a>{" "}
+            <span class="soft">all endpoints as an OpenAPI document</span>
+          </li>
+          <li>
+            <a href="/usage">/usage</a> <span class="soft">what is left, for each account</span>
           </li>
         </ul>
       </section>

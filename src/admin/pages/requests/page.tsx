@@ -1,8 +1,9 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** The list of requests: filters, running requests, history and totals, refreshed live on demand. */
+/** The history: what was asked, narrowed to what matters now, with what it comes to, and as it happens. */
+import { readQuery } from "../../../endpoint";
 import type { Filters } from "../../../history/history";
 import { answerExport, answerLive } from "../../api/handlers";
-import { queries, readQuery } from "../../api/query";
+import { queries } from "../../api/query";
 import { listRequests, type ShownRunning, showRunning } from "../../api/requests";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";

@@ -1,0 +1,188 @@
+/** What the admin API answers, as schemas. What nobody reported is null, never 0. */
+import { z } from "zod";
+import { entryColumns } from "../../history/entry";
+import type { Filters, Totals } from "../../history/history";
+
+const count = z.number().int();
+const maybe = z.number().nullable();
+const text = z.string().nullable();
+
+/** Unix time, ms. */
+const time = count.describe("Unix time, ms.");
+
+export const metaSchema = z.object({
+  dbPath: z.string(),
+  retentionDays: count,
+  maxRows: count,
+  version: z.string(),
+  demo: z.boolean(),
+  started_at_ms: time,
+  history: z.enum(["ok", "degraded"]).describe("`degraded`: rows wait for the disk, or none are kept."),
+  row_count: maybe.describe("Null when the history cannot be read."),
+  oldest_row_at_ms: maybe,
+  running_count: count.describe("Requests in progress."),
+  time_zone: z.string().describe("The zone of the hours and days of statistics."),
+});
+
+const accountStatsSchema = z.object({
+  since_ms: time,
+  request_count: count,
+  error_count: count,
+  tokens_total: maybe.describe("Input and output, as far as they are known; null when none are."),
+  avg_duration_ms: maybe,
+  last_request_at_ms: maybe.describe("Of the newest request on record, also when it was before `since_ms`."),
+});
+
+export const accountSchema = z.object({
+  account_id: z.string(),
+  account_key: z.string().describe("Distinguishes accounts of the same name: on another host, or a temporary one."),
+  account_type: text.describe("GitHub's name for the plan."),
+  host: z.string().describe("`github.com`, or an enterprise's own."),
+  temporary: z.boolean().describe("Given at start, and never saved."),
+  runtime: z.object({
+    entitlement: maybe.describe("In `unit`."),
+    remaining: maybe.describe("In `unit`. May be negative: GitHub goes on counting below zero."),
+    unlimited: z.boolean(),
+    failed: z.boolean().describe("A person must act."),
+  }),
+  state: z.enum(["ready", "cooling", "exhausted", "failed"]),
+  until_ms: maybe.describe("When the state ends by itself; null when it does not."),
+  reason: text,
+  unit: z.enum(["premium", "credits", "chat", "unknown"]),
+  reset_at_ms: maybe,
+  overage: z.boolean().describe("More than the entitlement may be used, and is paid for."),
+  overage_count: z.number(),
+  stale: z.boolean().describe("GitHub could not be asked: these are the last known numbers, of `updated_at_ms`."),
+  updated_at_ms: maybe,
+  quota_error: text.describe("Why GitHub could not be asked."),
+  stats: accountStatsSchema.optional(),
+});
+
+const tokenPrice = { input: z.number(), output: z.number(), cached_input: z.number(), cache_write: z.number() };
+
+export const modelSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  vendor: z.string(),
+  version: z.string().describe("What the id resolves to, often the same."),
+  kind: z.enum(["chat", "embeddings", "completion"]),
+  preview: z.boolean(),
+  picked: z.boolean().describe("Offered in GitHub's own model picker."),
+  enabled: z.boolean().describe("False: its terms must be accepted first, in GitHub's settings."),
+  endpoints: z.array(z.string()).describe("The upstream's paths that serve it."),
+  limits: z.object({
+    context: maybe,
+    prompt: maybe,
+    output: maybe,
+    full_output: maybe.describe("A longer answer is only available as a stream."),
+    inputs: maybe.describe("Texts in one embeddings call."),
+    images: maybe,
+    image_bytes: maybe,
+    media_types: z.array(z.string()).nullable(),
+  }),
+  supports: z.object({
+    tools: z.boolean(),
+    parallel_tools: z.boolean(),
+    vision: z.boolean(),
+    structured_outputs: z.boolean(),
+    adaptive_thinking: z.boolean(),
+    thinking_budget: z.object({ min: z.number(), max: z.number() }).nullable(),
+    reasoning_efforts: z.array(z.string()),
+  }),
+  price: z.object({
+    premium: z.boolean(),
+    units: maybe.describe("Premium units of one request that a person makes."),
+    tokens: z
+      .object({ ...tokenPrice, per: z.number() })
+      .nullable()
+      .describe("AI credits per `per` tokens."),
+    long: z
+      .object({ ...tokenPrice, above: z.number() })
+      .nullable()
+      .describe("For prompts of more than `above` tokens."),
+  }),
+  accounts: z.array(z.string()).describe("The accounts whose own list has it."),
+  aliases: z.array(z.string()).describe("Other names the config gives it."),
+  refused_fields: z
+    .array(z.object({ field: z.string(), until_ms: time }))
+    .describe("Fields the model rejected recently; they are left out until then."),
+});
+
+const attempts = z.array(
+  z.object({
+    account: text,
+    status: count.optional(),
+    error: z.string().optional(),
+    ms: z.number(),
+  }),
+);
+
+const columnTypes = { TEXT: z.string(), INTEGER: z.number(), REAL: z.number(), FLAG: z.boolean() };
+const columnSchemas: Record<string, z.ZodType> = Object.fromEntries(
+  Object.entries(entryColumns).map(([name, sql]) => {
+    const type = columnTypes[sql.split(" ", 1)[0] as keyof typeof columnTypes];
+    return [name, sql.includes("NOT NULL") ? type : type.nullable()];
+  }),
+);
+const lists = { attempts, fixups: z.array(z.string()), dropped: z.array(z.string()) };
+
+export const entrySchema = z.object({ id: count.optional(), ...columnSchemas, ...lists });
+const runningSchema = z.looseObject({ request_id: z.string(), started_at_ms: time, stream: z.boolean(), attempts });
+
+export const pageSchema = z.object({
+  items: z.array(entrySchema),
+  next_cursor_id: count.nullable(),
+  has_more: z.boolean(),
+});
+
+export const requestSchema = z.discriminatedUnion("running", [
+  z.object({ item: entrySchema, running: z.literal(false) }),
+  z.object({ item: runningSchema, running: z.literal(true) }),
+]);
+
+const measures = {
+  input_tokens: maybe,
+  output_tokens: maybe,
+  cached_tokens: maybe,
+  cache_write_tokens: maybe,
+  reasoning_tokens: maybe,
+  nano_credits: maybe,
+  premium_units: maybe,
+};
+
+export const totalsSchema = z.object({
+  request_count: count,
+  error_count: count,
+  success_rate: maybe.describe("0 to 1; null without requests."),
+  ...measures,
+  unknown: z.record(z.string(), count).describe("How many requests do not report the measure."),
+  cached_share: maybe.describe("The cached part of the input, 0 to 1."),
+  avg_duration_ms: maybe,
+  p50_duration_ms: maybe,
+  p95_duration_ms: maybe,
+  avg_first_byte_ms: maybe,
+  p50_first_byte_ms: maybe,
+  p95_first_byte_ms: maybe,
+  first_at_ms: maybe,
+  last_at_ms: maybe,
+} satisfies Record<keyof Totals, z.ZodType>);
+
+export const statisticsSchema = z.object({
+  by: z.array(z.string()),
+  totals: totalsSchema,
+  groups: z.array(
+    totalsSchema.extend({
+      key: z.record(z.string(), text).describe("Dimension → value."),
+      filters: z.custom<Filters>().describe("The filters that narrow a list to these requests."),
+    }),
+  ),
+  others: totalsSchema.nullable().describe("All that did not fit into `groups`."),
+});
+
+export const configAnswerSchema = z.object({
+  config: z.looseObject({}).describe("Every key with its value; secrets are masked."),
+  sources: z.record(z.string(), z.enum(["default", "stored"])),
+  revision: z.string().describe("Send it back with a change to make sure that nothing changed in between."),
+  waiting: z.array(z.string()).describe("Keys that take effect at the next start."),
+  fault: text,
+});

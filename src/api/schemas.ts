@@ -1,0 +1,100 @@
+/** What the client endpoints besides the model dialects take and answer. What nobody reported is null, never 0. */
+import { z } from "zod";
+
+const maybe = z.number().nullable();
+const text = z.string().nullable();
+const moment = text.describe("ISO 8601, UTC.");
+
+export const usageSchema = z.object({
+  id: z.string(),
+  entitlement: maybe.describe("In `unit`."),
+  remaining: maybe.describe("In `unit`. May be negative: GitHub goes on counting below zero."),
+  unlimited: z.boolean(),
+  failed: z.boolean().describe("A person must act; `state` and `reason` say more."),
+  state: z.enum(["ready", "cooling", "exhausted", "failed"]),
+  until: moment,
+  reason: text,
+  plan: text,
+  unit: z
+    .enum(["premium", "credits", "chat", "unknown"])
+    .describe("Premium requests, AI credits (`credits`), chat messages (`chat`), or not reported (`unknown`)."),
+  reset_at: moment,
+  overage: z.boolean().describe("More than the entitlement may be used, and is paid for."),
+  overage_count: z.number(),
+  stale: z.boolean().describe("GitHub could not be asked: these are the last known numbers, of `updated_at`."),
+  updated_at: moment,
+  quota_error: text.describe("Why GitHub could not be asked."),
+});
+
+export const usageListSchema = z.object({ accounts: z.array(usageSchema) });
+
+export const usageDetailSchema = usageSchema.extend({
+  host: z.string(),
+  temporary: z.boolean(),
+  quota_snapshots: z.looseObject({}).describe("GitHub's own numbers, as it sent them."),
+});
+
+export const tokenQuery = z.object({ account: z.string().optional().describe("The account's index, from 0.") });
+export const tokenSchema = z.object({
+  token: z.string(),
+  expires_at: maybe.describe("Seconds since 1970."),
+});
+
+export const modelsQuery = z.object({
+  limit: z.string().optional().describe("Models on a page; all when missing."),
+  after_id: z.string().optional().describe("The page begins after this model."),
+});
+
+export const listedModelSchema = z.object({
+  id: z.string(),
+  object: z.literal("model"),
+  type: z.literal("model"),
+  created: z.literal(0),
+  created_at: z.string(),
+  owned_by: z.string(),
+  display_name: z.string(),
+  kind: z.enum(["chat", "embeddings", "completion"]),
+  preview: z.boolean(),
+  enabled: z.boolean(),
+  premium: z.boolean(),
+  premium_units: maybe,
+  model_picker_enabled: z.boolean(),
+  supported_endpoints: z.array(z.string()),
+  upstream_endpoints: z.array(z.string()),
+  max_context_window_tokens: maybe,
+  max_prompt_tokens: maybe,
+  max_output_tokens: maybe,
+  max_inputs: maybe,
+  capabilities: z.object({
+    tools: z.boolean(),
+    parallel_tools: z.boolean(),
+    vision: z.boolean(),
+    structured_outputs: z.boolean(),
+    adaptive_thinking: z.boolean(),
+    thinking_budget: z.object({ min: z.number(), max: z.number() }).nullable(),
+    reasoning_efforts: z.array(z.string()),
+  }),
+});
+
+export const modelListSchema = z.object({
+  object: z.literal("list"),
+  data: z.array(listedModelSchema),
+  has_more: z.boolean(),
+  first_id: text,
+  last_id: text,
+});
+
+export const frontSchema = z.object({
+  name: z.literal("dragoman"),
+  version: z.string(),
+  demo: z.string().optional(),
+  endpoints: z.array(z.string()),
+});
+
+export const healthSchema = z.object({
+  status: z.literal("ok"),
+  version: z.string(),
+  demo: z.boolean(),
+  accounts: z.array(z.string()),
+  history: z.enum(["ok", "degraded"]),
+});
