@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { Elysia } from "elysia";
 import { adminPlugin, adminRoutes, encodeAdminError, isAdminPath } from "./admin/api/routes";
 import { clientRoutes, methodsByPath, routes } from "./api/routes";
+import { clientPaths } from "./api-paths";
 import type { App } from "./app";
 import type { Config } from "./config/schema";
 import { codecs } from "./dialects/codecs";
@@ -159,7 +160,7 @@ function speak(app: App, thrown: unknown, request: Request, requestId: string): 
 /** What a caller of a path understands; where it is nobody's, the words of most. */
 function dialectAt(path: string): Dialect {
   if (/^\/(?:(?:v1\/){1,2}messages|(?!v1\/)[^/]+\/v1\/)/.test(path)) return "messages";
-  return path === "/v1/responses" ? "responses" : "chat";
+  return path === clientPaths.responses ? "responses" : "chat";
 }
 
 /** Empty where a malformed Host has made the URL a bare path. */

@@ -1,6 +1,7 @@
 /** The model list: one answer that OpenAI's and Anthropic's SDKs both take, with the limits that clients ask about. */
 
 import type { z } from "zod";
+import { clientPaths, embeddingsPaths, upstreamPaths } from "../api-paths";
 import { type App, callLimits } from "../app";
 import { dialects } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
@@ -8,7 +9,6 @@ import { isObject, parseJson } from "../json";
 import { readText } from "../net/body";
 import { readProviderError } from "../relay/provider";
 import type { CurrentModels } from "../upstream/catalogue";
-import { endpointOf } from "../upstream/copilot";
 import type { Model } from "../upstream/model";
 import { findModel } from "../upstream/model-name";
 import { passedDown } from "../upstream/provider";
@@ -78,8 +78,8 @@ function describe(model: Model): z.infer<typeof listedModelSchema> {
     premium_units: model.price.units ?? null,
     model_picker_enabled: model.picked,
     supported_endpoints:
-      model.kind === "embeddings" ? ["/v1/embeddings"] : dialects.map((dialect) => clientPath[dialect]),
-    upstream_endpoints: model.dialects.map((dialect) => endpointOf[dialect]),
+      model.kind === "embeddings" ? [embeddingsPaths.client] : dialects.map((dialect) => clientPaths[dialect]),
+    upstream_endpoints: model.dialects.map((dialect) => upstreamPaths[dialect]),
     max_context_window_tokens: model.limits.context ?? null,
     max_prompt_tokens: model.limits.prompt ?? null,
     max_output_tokens: model.limits.output ?? null,
@@ -95,5 +95,3 @@ function describe(model: Model): z.infer<typeof listedModelSchema> {
     },
   };
 }
-
-const clientPath = { chat: "/v1/chat/completions", responses: "/v1/responses", messages: "/v1/messages" } as const;

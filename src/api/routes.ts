@@ -1,5 +1,6 @@
 /** Every client path in one table, each with who may call it and its handler. */
 import { Elysia } from "elysia";
+import { clientPaths, embeddingsPaths } from "../api-paths";
 import type { App } from "../app";
 import { type Endpoint, endpointsOf, methodNotAllowed, methodsByPathOf, readClientQuery } from "../endpoint";
 import { ProxyError } from "../errors";
@@ -53,17 +54,17 @@ function declineUpgrade({ request }: ClientContext): Response {
 
 // biome-ignore format: a table
 export const routes: ClientRoute[] = [
-  { authorize: requireClientKey, ...endpoint({ method: "POST", path: "/v1/chat/completions", about: "Chat completions, full or streamed.",
+  { authorize: requireClientKey, ...endpoint({ method: "POST", path: clientPaths.chat, about: "Chat completions, full or streamed.",
     handle: ({ app, request, caller }) => relay(app, request, caller, "chat") }) },
-  { authorize: requireClientKey, ...endpoint({ method: "POST", path: "/v1/responses", about: "Responses, full or streamed.",
+  { authorize: requireClientKey, ...endpoint({ method: "POST", path: clientPaths.responses, about: "Responses, full or streamed.",
     handle: ({ app, request, caller }) => relay(app, request, caller, "responses") }) },
-  { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/v1/responses", about: "A WebSocket is declined with 426, so that clients fall back to POST at once.",
+  { authorize: requireClientKey, ...endpoint({ method: "GET", path: clientPaths.responses, about: "A WebSocket is declined with 426, so that clients fall back to POST at once.",
     handle: declineUpgrade }) },
-  { authorize: requireClientKey, ...endpoint({ method: "POST", path: "/v1/messages", about: "Messages, full or streamed.",
+  { authorize: requireClientKey, ...endpoint({ method: "POST", path: clientPaths.messages, about: "Messages, full or streamed.",
     handle: ({ app, request, caller }) => relay(app, request, caller, "messages") }) },
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: "/v1/messages/count_tokens", about: "Input tokens of a messages request: exact with an Anthropic key, else an estimate.",
     handle: ({ app, request, caller }) => countTokens(app, request, caller) }) },
-  { authorize: requireClientKey, ...endpoint({ method: "POST", path: "/v1/embeddings", about: "Embeddings of a text or an array of texts, as floats or base64.",
+  { authorize: requireClientKey, ...endpoint({ method: "POST", path: embeddingsPaths.client, about: "Embeddings of a text or an array of texts, as floats or base64.",
     handle: ({ app, request, caller }) => embed(app, request, caller) }) },
   { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/v1/models", about: "The models your accounts can use now, with limits and endpoints; `x-model-list: stale` when the upstream does not answer and this is its last list.",
     query: modelsQuery, response: modelListSchema,
@@ -95,7 +96,7 @@ export const routes: ClientRoute[] = [
 ];
 
 /** A base URL may end in one `/v1` too many: Claude Code would blame the model for the 404. */
-const spellings = (path: string) => (path.startsWith("/v1/messages") ? [path, `/v1${path}`] : [path]);
+const spellings = (path: string) => (path.startsWith(clientPaths.messages) ? [path, `/v1${path}`] : [path]);
 
 /** @param callerOf The caller of a request, as it was checked before routing. */
 export function clientRoutes(app: App, callerOf: (request: Request) => Visitor) {

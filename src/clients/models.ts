@@ -1,5 +1,7 @@
 /** The models a set-up can name: what clients must know of each, and which one a person most likely wants. */
 
+import { upstreamPaths } from "../api-paths";
+
 export interface ClientModel {
   id: string;
   name: string;
@@ -21,17 +23,10 @@ export interface ClientModel {
   output?: number;
 }
 
-export type ClientDialect = "messages" | "responses" | "chat";
-
-/** The upstream's paths. */
-export const endpointFor: Record<ClientDialect, string> = {
-  messages: "/v1/messages",
-  responses: "/responses",
-  chat: "/chat/completions",
-};
+export type ClientDialect = keyof typeof upstreamPaths;
 
 export const serves = ({ endpoints }: ClientModel, dialect: ClientDialect): boolean =>
-  endpoints.includes(endpointFor[dialect]);
+  endpoints.includes(upstreamPaths[dialect]);
 
 export const withModel = (all: readonly ClientModel[], model: ClientModel): readonly ClientModel[] =>
   all.includes(model) ? all : [...all, model];
@@ -62,9 +57,9 @@ export function chooseModels(offered: readonly ClientModel[]): Choice | undefine
     shown
       .filter(({ id, endpoints }) => pattern.test(id) && (endpoint === undefined || endpoints.includes(endpoint)))
       .toSorted(newestFirst)[0];
-  const claudeOf = (family: string) => newest(new RegExp(`^claude-${family}-[\\d.]+$`), endpointFor.messages);
-  const gpt = newest(/^gpt-[\d.]+(?:-codex)?$/, endpointFor.responses) ?? newest(/^gpt-/, endpointFor.responses);
-  const claude = claudeOf("sonnet") ?? newest(/^claude-/, endpointFor.messages);
+  const claudeOf = (family: string) => newest(new RegExp(`^claude-${family}-[\\d.]+$`), upstreamPaths.messages);
+  const gpt = newest(/^gpt-[\d.]+(?:-codex)?$/, upstreamPaths.responses) ?? newest(/^gpt-/, upstreamPaths.responses);
+  const claude = claudeOf("sonnet") ?? newest(/^claude-/, upstreamPaths.messages);
   const any = claude ?? gpt ?? shown[0];
   if (!any) return undefined;
   const light = (models: readonly ClientModel[]) =>

@@ -1,8 +1,8 @@
-/** Where a request goes: which model, and in which dialect the upstream is asked. */
+/** Where an exchange goes: which model, and in which dialect it is asked. */
+import { embeddingsPaths, upstreamPaths } from "../api-paths";
 import type { App } from "../app";
 import type { Conversation, Dialect } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
-import { endpointOf } from "../upstream/copilot";
 import type { Model } from "../upstream/model";
 import { findModel } from "../upstream/model-name";
 import type { Provider } from "../upstream/provider";
@@ -52,22 +52,18 @@ export async function chooseTarget(
   const model = await findUsable(parts, name);
   const dialect = preference[client].find((candidate) => model.dialects.includes(candidate));
   if (!dialect)
-    throw new ProxyError(
-      "invalid_request",
-      `\`${model.id}\` is not a chat model and cannot be used at this endpoint.`,
-      {
-        param: "model",
-      },
-    );
-  return { model, dialect, endpoint: endpointOf[dialect] };
+    throw new ProxyError("invalid_request", `\`${model.id}\` is no chat model: it cannot be asked here.`, {
+      param: "model",
+    });
+  return { model, dialect, endpoint: upstreamPaths[dialect] };
 }
 
 /** @throws ProxyError `not_found`, `invalid_request` for a model that does not exist or is not an embeddings model. */
 export async function chooseEmbeddingsTarget(parts: TargetParts, name: string): Promise<Target> {
   const model = await findUsable(parts, name);
   if (model.kind !== "embeddings")
-    throw new ProxyError("invalid_request", `\`${model.id}\` is not an embeddings model.`, { param: "model" });
-  return { model, dialect: null, endpoint: "/embeddings" };
+    throw new ProxyError("invalid_request", `\`${model.id}\` makes no embeddings.`, { param: "model" });
+  return { model, dialect: null, endpoint: embeddingsPaths.upstream };
 }
 
 async function findUsable(parts: TargetParts, name: string): Promise<Model> {

@@ -1,7 +1,6 @@
-/** GitHub Copilot's model host: its paths and the headers we present ourselves with. */
+/** GitHub Copilot's model host: a call, and the headers we present ourselves with. */
 import type { Session } from "../accounts/account";
 import type { ConfigStore } from "../config/store";
-import type { Dialect } from "../dialects/hub/conversation";
 import type { ProxyError } from "../errors";
 import type { CallResponse } from "../net/body";
 import type { CallLimits } from "../net/clock";
@@ -31,13 +30,6 @@ export interface CopilotCall {
   /** Told what came of the first try when a request is sent a second time, as an agent's; without it, it is sent once. */
   resent?: (error: ProxyError) => void;
 }
-
-/** Only the messages path carries a version. */
-export const endpointOf: Record<Dialect, string> = {
-  chat: "/chat/completions",
-  responses: "/responses",
-  messages: "/v1/messages",
-};
 
 /**
  * The integration the sign-in app's tokens are scoped to; without it the host refuses them.

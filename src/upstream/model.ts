@@ -1,9 +1,10 @@
 /** One model as the upstream lists it (`GET /models`), read leniently: what is missing stays unknown. */
 
-import type { Dialect, JsonObject } from "../dialects/hub/conversation";
+import { upstreamPaths } from "../api-paths";
+import { type Dialect, dialects, type JsonObject } from "../dialects/hub/conversation";
 import { countIn } from "../dialects/hub/json";
 import type { ModelFacts } from "../dialects/hub/model";
-import { entryOf, isObject } from "../json";
+import { isObject } from "../json";
 
 export interface Model extends ModelFacts {
   /** For people. */
@@ -75,16 +76,12 @@ export function readModel(item: unknown): Model | undefined {
 
 const kinds = ["chat", "embeddings", "completion"] as const;
 
-const endpoints: Record<string, Dialect> = {
-  "/chat/completions": "chat",
-  "/responses": "responses",
-  "/v1/messages": "messages",
-};
+const dialectByPath = new Map<string, Dialect>(dialects.map((dialect) => [upstreamPaths[dialect], dialect]));
 
 /** A chat model without a list is an old one, reached by chat completions. */
 function readDialects(listed: unknown): Dialect[] {
   if (!Array.isArray(listed)) return ["chat"];
-  return textsIn(listed).flatMap((endpoint) => entryOf(endpoints, endpoint) ?? []);
+  return textsIn(listed).flatMap((endpoint) => dialectByPath.get(endpoint) ?? []);
 }
 
 function readPrice(billing: unknown): Price {

@@ -3,9 +3,10 @@
  * `dragoman connect`'s to say: the runs use what it writes, and src/clients/README.md shows the same.
  */
 
+import { upstreamPaths } from "../../src/api-paths";
 import type { Client } from "../../src/clients/client";
 import { type ClientId, clientIds, clientOf, freshFile } from "../../src/clients/index";
-import { type ClientDialect, type ClientModel, chooseModels, endpointFor } from "../../src/clients/models";
+import { type ClientDialect, type ClientModel, chooseModels } from "../../src/clients/models";
 import { setVariables } from "../../src/clients/shells";
 
 export interface Tool {
@@ -28,7 +29,7 @@ const example = (
 ): ClientModel => ({
   id,
   name,
-  endpoints: dialects.map((dialect) => endpointFor[dialect]),
+  endpoints: dialects.map((dialect) => upstreamPaths[dialect]),
   premium,
   preview: false,
   picked: true,

@@ -1,9 +1,9 @@
 /** The live catalogue as the owner sees it: what each model can do, what it costs, and who may use it. */
 import type { z } from "zod";
+import { embeddingsPaths, upstreamPaths } from "../../api-paths";
 import type { App } from "../../app";
 import { dialects } from "../../dialects/hub/conversation";
 import { ProxyError } from "../../errors";
-import { endpointOf } from "../../upstream/copilot";
 import type { Model, Price } from "../../upstream/model";
 import type { modelSchema } from "./schemas";
 
@@ -44,7 +44,7 @@ function showModel(model: Model): Omit<ModelItem, "accounts" | "aliases" | "refu
     preview,
     picked,
     enabled,
-    endpoints: kind === "embeddings" ? ["/embeddings"] : endpointsOf(model),
+    endpoints: kind === "embeddings" ? [embeddingsPaths.upstream] : endpointsOf(model),
     limits: {
       context: limits.context ?? null,
       prompt: limits.prompt ?? null,
@@ -69,7 +69,7 @@ function showModel(model: Model): Omit<ModelItem, "accounts" | "aliases" | "refu
 }
 
 const endpointsOf = (model: Model) =>
-  dialects.filter((dialect) => model.dialects.includes(dialect)).map((dialect) => endpointOf[dialect]);
+  dialects.filter((dialect) => model.dialects.includes(dialect)).map((dialect) => upstreamPaths[dialect]);
 
 function showPrice({ premium, units, tokens, long }: Price): ModelItem["price"] {
   return {

@@ -1,7 +1,7 @@
 /** One small call through the server, in the dialect a client speaks: whether it will be answered, and what that costs. */
 
+import { clientPaths, upstreamPaths } from "../../api-paths";
 import type { ClientDialect, ClientModel } from "../../clients/models";
-import { endpointFor } from "../../clients/models";
 import { isObject } from "../../json";
 import { ask, type RunningServer } from "../running-server";
 
@@ -19,17 +19,17 @@ const messages = [{ role: "user", content: question }];
 
 const calls: Record<ClientDialect, Call> = {
   chat: {
-    path: "/v1/chat/completions",
+    path: clientPaths.chat,
     body: (model) => ({ model, messages }),
     read: ({ choices }) => list(choices).map(({ message }) => (isObject(message) ? message.content : undefined)),
   },
   responses: {
-    path: "/v1/responses",
+    path: clientPaths.responses,
     body: (model) => ({ model, input: question, store: false }),
     read: ({ output }) => list(output).flatMap(({ content }) => list(content).map(({ text }) => text)),
   },
   messages: {
-    path: "/v1/messages",
+    path: clientPaths.messages,
     body: (model) => ({ model, max_tokens: 1024, messages }),
     headers: { "anthropic-version": "2023-06-01" },
     read: ({ content }) => list(content).map(({ text }) => text),
@@ -50,7 +50,7 @@ export function freeModel(
   const free = [own, ...all].filter(({ premium, units }) => !premium && (units ?? 0) === 0);
   return (
     free.find((model) => model === own) ??
-    free.find(({ endpoints }) => endpoints.includes(endpointFor[dialect])) ??
+    free.find(({ endpoints }) => endpoints.includes(upstreamPaths[dialect])) ??
     free[0]
   );
 }

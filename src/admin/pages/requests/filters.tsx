@@ -1,7 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** The filters above the list of requests. */
-
-import { shorten } from "../../../format";
+/** The bar of filters above the requests. */
+import { clientPaths, embeddingsPaths } from "../../../api-paths";
 import type { Filters } from "../../../history/history";
 import type { NameColumn } from "../../../history/page";
 import { spellName } from "../../api/query";
@@ -61,13 +60,8 @@ export function FilterBar({
         <details open={more.some((name) => filters[name] !== undefined)}>
           <summary>More filters</summary>
           <div class="fields">
-            <Text
-              name="client_model"
-              label="Requested model"
-              filters={filters}
-              suggestions={namesIn(list, "client_model")}
-            />
-            <Text name="path" label="Path" filters={filters} suggestions={clientPaths} />
+            <Text name="client_model" label="Model asked for" filters={filters} known={namesIn(list, "client_model")} />
+            <Text name="path" label="Path" filters={filters} known={servedPaths} />
             <Text
               name="upstream_endpoint"
               label="Upstream endpoint"
@@ -133,7 +127,7 @@ export function FilterBar({
   );
 }
 
-const clientPaths = ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/embeddings"];
+const servedPaths: string[] = [...Object.values(clientPaths), embeddingsPaths.client];
 
 const namesIn = ({ items }: ShownPage, name: NameColumn) =>
   [...new Set(items.flatMap((item) => item[name] ?? []))].sort();
