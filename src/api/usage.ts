@@ -1,9 +1,10 @@
-/** What is left, for each account; how each one is; and the token each one now uses. Null means that nobody said. */
+/** What is left of each account's quota, its state, and its upstream token. Null means that nobody reported it. */
 import type { z } from "zod";
 import type { Account } from "../accounts/account";
+import { latestQuota, viewAccount } from "../accounts/account-view";
 import type { Quota } from "../accounts/quota";
 import type { App } from "../app";
-import { asProxyError, ProxyError } from "../errors";
+import { ProxyError } from "../errors";
 import type { usageSchema } from "./schemas";
 
 /** One account of `GET /usage`. */
@@ -15,13 +16,13 @@ export async function listUsage(app: App): Promise<Response> {
 }
 
 export async function accountUsageItem(accounts: readonly Account[]): Promise<{ accounts: UsageItem[] }> {
-  return { accounts: await Promise.all(accounts.map(async (account) => (await look(account)).usage)) };
+  return { accounts: await Promise.all(accounts.map(async (account) => (await readUsage(account)).usage)) };
 }
 
 /** `GET /usage/:accountIndex`: the same, and GitHub's own numbers as it sent them. */
 export async function accountUsage(app: App, index: string): Promise<Response> {
   const account = accountAt(app, index, "accountIndex");
-  const { usage, quota } = await look(account);
+  const { usage, quota } = await readUsage(account);
   return Response.json({
     ...usage,
     host: account.host,
@@ -32,7 +33,7 @@ export async function accountUsage(app: App, index: string): Promise<Response> {
 
 /**
  * `GET /token`: the upstream token of the first account that can serve, or of `?account=<index>`. A GitHub token is not
- * the upstream's: it does not expire, and leaves for nobody.
+ * the upstream's: it does not expire, and is never handed out.
  * @throws ProxyError 409 for an account whose GitHub token is used directly.
  */
 export async function token(app: App, index: string | undefined): Promise<Response> {
@@ -65,38 +66,12 @@ function accountAt(app: App, index: string, param: string): Account {
   throw new ProxyError("not_found", `There is no account ${index.slice(0, 20)}: ${there}.`, { param });
 }
 
-/** Whatever cannot be had now is shown as it was known last. */
-async function look(account: Account): Promise<{ usage: UsageItem; quota: Quota | undefined }> {
-  let quota: Quota | undefined;
-  let error: ProxyError | undefined;
-  try {
-    quota = await account.quota();
-  } catch (thrown) {
-    error = asProxyError(thrown);
-    quota = account.knownQuota;
-  }
-  const { name, until, reason } = account.state;
-  return {
-    quota,
-    usage: {
-      id: account.id,
-      entitlement: quota?.entitlement ?? null,
-      remaining: quota?.remaining ?? null,
-      unlimited: quota?.unlimited ?? false,
-      failed: name === "failed",
-      state: name,
-      until: iso(name === "failed" ? null : until),
-      reason: reason ?? null,
-      plan: quota?.plan ?? null,
-      unit: quota?.unit ?? "unknown",
-      reset_at: iso(quota?.resetAt),
-      overage: quota?.overage ?? false,
-      overage_count: quota?.overageCount ?? 0,
-      stale: quota?.stale ?? quota === undefined,
-      updated_at: iso(quota?.at),
-      quota_error: error?.message ?? null,
-    },
-  };
+/** What GitHub cannot be asked for now is shown as it was last known. */
+async function readUsage(account: Account): Promise<{ usage: UsageItem; quota: Quota | undefined }> {
+  const reading = await latestQuota(account);
+  const { plan, remaining, until, resetAt, updatedAt, common } = viewAccount(account, reading);
+  const times = { until: iso(until), reset_at: iso(resetAt), updated_at: iso(updatedAt) };
+  return { quota: reading.quota, usage: { id: account.id, plan, ...remaining, ...common, ...times } };
 }
 
 const iso = (time: number | null | undefined) =>

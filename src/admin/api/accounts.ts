@@ -1,9 +1,8 @@
 /** The accounts as the owner sees them: whether each can serve, what is left of its quota, and what it was used for. */
 import type { z } from "zod";
 import type { Account } from "../../accounts/account";
-import type { Quota } from "../../accounts/quota";
+import { latestQuota, type QuotaReading, viewAccount } from "../../accounts/account-view";
 import type { App } from "../../app";
-import { asProxyError } from "../../errors";
 import type { Totals } from "../../history/history";
 import type { accountSchema } from "./schemas";
 
@@ -24,42 +23,28 @@ export async function listAccounts(app: App, since?: number): Promise<AccountIte
 const timeoutMs = 3000;
 
 async function showAccount(account: Account): Promise<AccountItem> {
-  const { quota, error } = await quotaSoon(account);
-  const { name, until, reason } = account.state;
+  const { plan, remaining, until, resetAt, updatedAt, common } = viewAccount(account, await quotaSoon(account));
   return {
     account_id: account.id,
     account_key: account.key,
-    account_type: quota?.plan ?? null,
+    account_type: plan,
     host: account.host,
     temporary: account.temporary,
-    runtime: {
-      entitlement: quota?.entitlement ?? null,
-      remaining: quota?.remaining ?? null,
-      unlimited: quota?.unlimited ?? false,
-      failed: name === "failed",
-    },
-    state: name,
-    until_ms: name === "failed" ? null : (until ?? null),
-    reason: reason ?? null,
-    unit: quota?.unit ?? "unknown",
-    reset_at_ms: quota?.resetAt ?? null,
-    overage: quota?.overage ?? false,
-    overage_count: quota?.overageCount ?? 0,
-    stale: error !== null || (quota?.stale ?? false),
-    updated_at_ms: quota?.at ?? null,
-    quota_error: error,
+    runtime: remaining,
+    until_ms: until,
+    reset_at_ms: resetAt,
+    updated_at_ms: updatedAt,
+    ...common,
   };
 }
 
-async function quotaSoon(account: Account): Promise<{ quota: Quota | undefined; error: string | null }> {
-  const asked = account.quota().then(
-    (quota) => ({ quota, error: null }),
-    (thrown) => ({ quota: account.knownQuota, error: asProxyError(thrown).message }),
-  );
-  return withTimeLimit(asked, timeoutMs, () => ({
-    quota: account.knownQuota,
-    error: "GitHub is slow to answer; these are the last known figures.",
-  }));
+async function quotaSoon(account: Account): Promise<QuotaReading> {
+  let timer: Timer | undefined;
+  const late = new Promise<QuotaReading>((resolve) => {
+    const giveUp = () => resolve({ quota: account.knownQuota, error: "GitHub takes its time to answer." });
+    timer = setTimeout(giveUp, timeoutMs);
+  });
+  return Promise.race([latestQuota(account), late]).finally(() => clearTimeout(timer));
 }
 
 async function statsSince({ history, accounts }: App, since: number): Promise<(item: AccountItem) => AccountStats> {
@@ -71,11 +56,11 @@ async function statsSince({ history, accounts }: App, since: number): Promise<(i
     const used = groups.filter(
       ({ key }) => key.account_key === account_key || (key.account_key === null && key.account_id === oldRows),
     );
-    const count = sumOf(used, (each) => each.request_count) ?? 0;
+    const count = sumOf(used, (totals) => totals.request_count) ?? 0;
     return {
       since_ms: since,
       request_count: count,
-      error_count: sumOf(used, (each) => each.error_count) ?? 0,
+      error_count: sumOf(used, (totals) => totals.error_count) ?? 0,
       tokens_total: count === 0 ? 0 : sumOf(used, tokensOf),
       avg_duration_ms: average(used, count),
       last_request_at_ms: history.lastOf(account_key) ?? used[0]?.last_at_ms ?? null,
@@ -90,7 +75,7 @@ function sumOf(groups: Totals[], read: (totals: Totals) => number | null): numbe
 }
 
 function average(groups: Totals[], count: number): number | null {
-  const sum = sumOf(groups, (each) => each.request_count * (each.avg_duration_ms ?? 0));
+  const sum = sumOf(groups, (totals) => totals.request_count * (totals.avg_duration_ms ?? 0));
   return count === 0 || sum === null ? null : Math.round(sum / count);
 }
 

@@ -1,0 +1,44 @@
+/** What is shown of an account, whoever asks: its state and what is left of its quota. */
+import { asProxyError } from "../errors";
+import type { Account } from "./account";
+import type { Quota } from "./quota";
+
+/** The quota as GitHub reports it now, or as last known with the reason why GitHub could not be asked. */
+export interface QuotaReading {
+  quota: Quota | undefined;
+  error: string | null;
+}
+
+/** Never rejects. */
+export const latestQuota = (account: Account): Promise<QuotaReading> =>
+  account.quota().then(
+    (quota) => ({ quota, error: null }),
+    (thrown) => ({ quota: account.knownQuota, error: asProxyError(thrown).message }),
+  );
+
+/** What nobody reported is null, never 0; times are Unix ms. Both APIs send `common` as it is. */
+export function viewAccount(account: Account, { quota, error }: QuotaReading) {
+  const { name, until, reason } = account.state;
+  return {
+    plan: quota?.plan ?? null,
+    remaining: {
+      entitlement: quota?.entitlement ?? null,
+      remaining: quota?.remaining ?? null,
+      unlimited: quota?.unlimited ?? false,
+      failed: name === "failed",
+    },
+    /** When the state ends by itself; null when it does not. */
+    until: name === "failed" ? null : (until ?? null),
+    resetAt: quota?.resetAt ?? null,
+    updatedAt: quota?.at ?? null,
+    common: {
+      state: name,
+      reason: reason ?? null,
+      unit: quota?.unit ?? "unknown",
+      overage: quota?.overage ?? false,
+      overage_count: quota?.overageCount ?? 0,
+      stale: error !== null || (quota?.stale ?? false),
+      quota_error: error,
+    },
+  };
+}
