@@ -1,4 +1,4 @@
-/** One door: the gate, the routes behind it, request ids, and errors spoken in the words of whoever asked. */
+/** The HTTP server: checks before routing, the routes, request ids, and errors in the dialect of the path. */
 import { hostname } from "node:os";
 import { Elysia } from "elysia";
 import { adminPlugin, adminRoutes, encodeAdminError, isAdminPath } from "./admin/api/routes";
@@ -36,9 +36,9 @@ export interface Listening {
   port: number;
   /** Why only one of the two loopback addresses answers, where that is so. */
   warning?: string;
-  /** Takes no new connections and settles when the running exchanges have ended. */
+  /** Accepts no new connections and settles when the requests in progress have ended. */
   drain(): Promise<void>;
-  /** Cuts what is left. */
+  /** Closes the connections that are still open. */
   close(): void;
 }
 
@@ -80,7 +80,7 @@ export function listen(app: App, port: number, binding: Binding = { address: "12
     exposed,
     warning,
     drain: async () => {
-      // Pages that watch would never end by themselves.
+      // The streams of live pages never end by themselves.
       app.inFlight.close();
       await Promise.all(servers.map((server) => server.stop()));
     },
@@ -88,7 +88,7 @@ export function listen(app: App, port: number, binding: Binding = { address: "12
   };
 }
 
-/** All addresses of a family are no address to call: the loopback one among them is. */
+/** An address that means "every interface" cannot be called; the loopback address of its family can. */
 const everyAddress = new Map([
   ["0.0.0.0", "127.0.0.1"],
   ["::", "::1"],
@@ -123,7 +123,7 @@ export function handler(app: App, exposed: boolean, bound?: string) {
     try {
       const caller = inspect(request, server.requestIP(request)?.address ?? null, lists);
       requestId = caller.requestId;
-      // The admin API says first who may ask at all.
+      // The admin API authorizes the caller before it refuses a method.
       if (!isAdminPath(pathOf(request))) refuseMethods(request);
       if (app.providers.isOurOwn(request.headers)) throw ourselves();
       callers.set(request, { ...caller, keepOpen: () => server.timeout(request, 0) });
@@ -143,21 +143,21 @@ async function describeApi({ version }: App): Promise<object> {
   return openApiDocument(version, { clients: routes, admin: adminRoutes });
 }
 
-/** An error as its answer: status, headers, and a body in the shape of the path that was asked. */
+/** The response for an error: status, headers, and a body in the shape of the path. */
 function speak(app: App, thrown: unknown, request: Request, requestId: string): Response {
   const error = asProxyError(thrown);
-  if (error.kind === "internal") app.logger.error(`${request.method} failed unforeseen.`, error.details.cause);
+  if (error.kind === "internal") app.logger.error(`${request.method} failed unexpectedly.`, error.details.cause);
   const spoken = new ProxyError(error.kind, app.logger.scrub(error.message, 2048), error.details);
   const path = pathOf(request);
   if (isAdminPath(path))
     return Response.json(encodeAdminError(spoken), { status: error.status, headers: error.details.headers });
   const dialect = dialectAt(path);
-  const told = errorForClient(spoken, dialect, request.headers.get("user-agent"));
-  const body = codecs[dialect].encodeError(told, requestId);
-  return Response.json(body, { status: told.status, headers: told.details.headers });
+  const shown = toldTo(spoken, dialect, request.headers.get("user-agent"));
+  const body = codecs[dialect].encodeError(shown, requestId);
+  return Response.json(body, { status: shown.status, headers: shown.details.headers });
 }
 
-/** What a caller of a path understands; where it is nobody's, the words of most. */
+/** The dialect whose errors the callers of a path understand; chat for paths of no dialect. */
 function dialectAt(path: string): Dialect {
   if (/^\/(?:(?:v1\/){1,2}messages|(?!v1\/)[^/]+\/v1\/)/.test(path)) return "messages";
   return path === clientPaths.responses ? "responses" : "chat";
@@ -179,10 +179,10 @@ function notFound(request: Request): ProxyError {
   );
 }
 
-/** A browser asks before it calls: answered here, never by a handler. */
+/** Answers OPTIONS, and the preflight of a browser; no handler sees it. */
 function preflight(request: Request, caller: Caller, lists: GuardLists): Response {
   const allowed = caller.origin !== null && lists.origins.has(caller.origin) && isModelPath(request);
-  // An allowed origin is one for the model routes alone.
+  // `allowedOrigins` opens the model routes only.
   if (caller.foreign && !allowed) throw foreignPage(isModelPath(request) ? caller.origin : null);
   const methods = methodsByPath().get(new URL(request.url).pathname) ?? ["GET", "HEAD", "POST"];
   return new Response(null, {
@@ -206,9 +206,9 @@ function allowOrigin(response: Response, request: Request, { origin }: Caller, {
 
 const isModelPath = (request: Request) => /^\/(?:[^/]+\/)?v1\//.test(pathOf(request));
 
-/** Made anew only when the config has changed. */
+/** Rebuilt only when the config has changed. */
 function guardLists(app: App, bound?: string): () => GuardLists {
-  // All addresses are no name of this machine alone; called by that, it is one address among others.
+  // `0.0.0.0` does not name this machine in particular: as a Host header it is one allowed name among others.
   const every = bound !== undefined && everyAddress.has(bound) ? [bound] : [];
   let config: Config | undefined;
   let lists: GuardLists = { hosts: new Set(), origins: new Set() };

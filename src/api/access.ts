@@ -1,4 +1,4 @@
-/** Who may call a model route: whoever holds a client key; without configured keys, anyone but a foreign page. */
+/** Who may call a model route: callers with a client key; without configured keys, everyone except pages of other origins. */
 import type { App } from "../app";
 import { ProxyError } from "../errors";
 import { includesSecret, sentSecrets } from "../net/credentials";
@@ -11,8 +11,8 @@ export function requireClientKey(app: App, request: Request, caller: Caller): vo
 }
 
 /**
- * The upstream token is handed out to whoever holds a key; without configured keys, to this machine only, and to nobody
- * where its own users are not trusted either.
+ * The upstream token is given to callers with a client key. Without configured keys it is given to this machine only, and
+ * with --admin-auth=always to no one. @throws ProxyError `authentication`, `permission`.
  */
 export function requireTokenAccess(app: App, request: Request, caller: Caller): void {
   if (caller.foreign)
@@ -30,7 +30,7 @@ export function requireTokenAccess(app: App, request: Request, caller: Caller): 
     });
 }
 
-/** Either header carrying one right key is enough, also when the other is wrong: some clients send both. */
+/** One header with a valid key is enough, even if the other is wrong: some clients send both. */
 function requireKey(app: App, request: Request): void {
   const sent = sentSecrets(request.headers, "x-api-key");
   if (includesSecret(sent, app.clientKeys)) return;

@@ -1,4 +1,4 @@
-/** `count_tokens`: exact for Claude models when Anthropic's counter may be asked, else an estimate; for a provider always one. */
+/** `count_tokens`: exact for Claude models with an Anthropic key, else an estimate; always an estimate for a provider. */
 import type { App } from "../app";
 import { codecs } from "../dialects/codecs";
 import { estimateTokens } from "../dialects/estimate";
@@ -16,7 +16,7 @@ export async function countTokens(app: App, request: Request, caller: Visitor): 
   return exact === undefined ? estimated(app, conversation) : counted(exact, "exact");
 }
 
-/** `POST /:provider/v1/messages/count_tokens`: counted here, nobody is asked. */
+/** `POST /:provider/v1/messages/count_tokens`: estimated here, without a call to the provider. */
 export async function countForProvider(app: App, request: Request, caller: Visitor, name: string): Promise<Response> {
   app.providers.find(name);
   const { body } = await readIncoming(request);
@@ -31,14 +31,14 @@ async function estimated({ tokenizer, config }: App, conversation: Conversation)
 const counted = (tokens: number, how: "exact" | "estimate"): Response =>
   Response.json({ input_tokens: tokens }, { headers: { "x-token-count": how } });
 
-/** Undefined when the service cannot be asked or does not answer in time: a client's count must never fail for that. */
+/** Undefined without a key, or when the service fails or times out: the client then gets an estimate. */
 async function countByService(app: App, model: string, body: JsonObject): Promise<number | undefined> {
   const key = app.config.current.anthropicApiKey ?? app.environment.anthropicApiKey;
   if (!key || !/^claude/i.test(model)) return undefined;
   try {
     return await countExactly(app.environment.anthropicApiUrl ?? "https://api.anthropic.com", key, model, body);
   } catch (thrown) {
-    app.logger.debug("Tokens are estimated: the exact counter did not serve.", thrown);
+    app.logger.debug("Tokens are estimated: Anthropic's token counter failed.", thrown);
     return undefined;
   }
 }

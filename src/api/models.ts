@@ -40,7 +40,7 @@ export async function getModel(app: App, id: string): Promise<Response> {
   return Response.json(describe(model), { headers: freshness(current) });
 }
 
-/** Whether it is what the upstream lists now, or what it listed so many seconds ago (RFC 9111, section 5.1) and did not say again. */
+/** Whether the list is current, or the last one known, and its age in seconds (RFC 9111, section 5.1). */
 const freshness = ({ stale, age }: CurrentModels) => ({
   "x-model-list": stale ? "stale" : "current",
   age: String(Math.floor(age / 1000)),
@@ -49,7 +49,7 @@ const freshness = ({ stale, age }: CurrentModels) => ({
 /** Bytes. */
 const providerListLimit = 8 * 1024 * 1024;
 
-/** `GET /:provider/v1/models`: the provider's own list, as it is. */
+/** `GET /:provider/v1/models`: the provider's own list, unchanged. */
 export async function listProviderModels(app: App, request: Request, name: string): Promise<Response> {
   const provider = app.providers.find(name);
   const response = await provider.call({ path: "/v1/models", request, limits: callLimits(app.limits, true) });
@@ -61,7 +61,7 @@ export async function listProviderModels(app: App, request: Request, name: strin
   });
 }
 
-/** The upstream does not tell when a model was made: both SDKs document the epoch for that. */
+/** The upstream does not report when a model was released: both SDKs document the epoch for that case. */
 function describe(model: Model): z.infer<typeof listedModelSchema> {
   return {
     id: model.id,

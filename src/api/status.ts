@@ -1,4 +1,4 @@
-/** What says that we are here: a front page for people and health for machines. */
+/** The front page for people, and the health check for machines. */
 import type { App } from "../app";
 
 export function frontPage(app: App, endpoints: readonly string[]): Response {
@@ -12,7 +12,7 @@ export function frontPage(app: App, endpoints: readonly string[]): Response {
   });
 }
 
-/** 200 as long as requests are taken; whether an account can serve them is said beside. */
+/** 200 as long as requests are accepted; the body says whether an account can serve them. */
 export function health(app: App): Response {
   return Response.json({
     status: "ok",

@@ -1,4 +1,4 @@
-/** The accounts as the owner sees them: whether each can serve, what is left of its quota, and what it was used for. */
+/** The accounts in the admin API: state, remaining quota, and usage. */
 import type { z } from "zod";
 import type { Account } from "../../accounts/account";
 import { latestQuota, type QuotaReading, viewAccount } from "../../accounts/account-view";
@@ -51,7 +51,7 @@ async function statsSince({ history, accounts }: App, since: number): Promise<(i
   const { groups } = await history.statistics({ from_ms: since }, ["account_key", "account_id"]);
   const namesakes = (id: string) => accounts.filter((account) => account.id === id).length;
   return ({ account_id, account_key }) => {
-    // Rows of before the key was kept are this account's where nobody else is called so.
+    // Rows without a key (older than the column) belong to this account if no other has its id.
     const oldRows = namesakes(account_id) < 2 ? account_id : undefined;
     const used = groups.filter(
       ({ key }) => key.account_key === account_key || (key.account_key === null && key.account_id === oldRows),
@@ -68,7 +68,7 @@ async function statsSince({ history, accounts }: App, since: number): Promise<(i
   };
 }
 
-/** Of what is known; null where nothing is. */
+/** The sum of the known values; null when none is known. */
 function sumOf(groups: Totals[], read: (totals: Totals) => number | null): number | null {
   const known = groups.map(read).filter((value) => value !== null);
   return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);

@@ -1,4 +1,4 @@
-/** The config as the owner sees and changes it: secrets go in and never come out. */
+/** Reads and changes the config. Secrets can be set and are never returned. */
 import type { App } from "../../app";
 import { type Stored, underBothNames } from "../../config/patch";
 import { type Config, parseConfig } from "../../config/schema";
@@ -28,7 +28,7 @@ export function showConfig({ config }: App): Response {
 /**
  * `POST /api/admin/config`: the keys to change, each with its new value; null takes it back to its default. All of them
  * hold from now on, or none does.
- * @param exposed Others than this machine can reach us.
+ * @param exposed Other machines can reach this server.
  */
 export async function changeConfig(app: App, request: Request, exposed: boolean): Promise<Response> {
   if (!/^application\/json\s*(?:;|$)/i.test(request.headers.get("content-type") ?? ""))
@@ -41,7 +41,7 @@ export async function changeConfig(app: App, request: Request, exposed: boolean)
   return showConfig(app);
 }
 
-/** Of the body, or of the header that HTTP has for it. */
+/** The expected revision: `revision` in the body, or the `If-Match` header. */
 function revisionFrom(member: unknown, headers: Headers): string | undefined {
   if (typeof member === "string") return member;
   if (member !== undefined)
@@ -50,7 +50,7 @@ function revisionFrom(member: unknown, headers: Headers): string | undefined {
   return tag === null || tag === "*" ? undefined : tag.replace(/^(?:W\/)?"(.*)"$/, "$1");
 }
 
-/** Who listens beyond this machine must not find the door open because the last key was taken away. */
+/** A server that other machines can reach must not lose its last client key. */
 function refuseOpening(app: App, next: Config, patch: Stored, exposed: boolean): void {
   const guarded = app.clientKeys.length > 0;
   const open = next.auth.apiKeys.length === 0 && app.environment.clientKey === undefined;

@@ -36,7 +36,7 @@ export function answerLive(app: App, request: Request, caller: Visitor, session?
 
 /** @throws ProxyError 404 when no such request is in progress. */
 export function cancelRequest(app: App, requestId: string): { cancelled: true } {
-  if (!app.inFlight.cancel(requestId)) throw new ProxyError("not_found", "No request with this id is in progress.");
+  if (!app.inFlight.cancel(requestId)) throw new ProxyError("not_found", "No request with this id is running.");
   return { cancelled: true };
 }
 

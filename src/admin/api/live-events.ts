@@ -1,6 +1,6 @@
 /**
- * What runs and what ends, as it happens: `event: snapshot`, then `running` and `finished`, gathered for a fifth of a
- * second and each exchange said once. A reader that is too slow misses events and gets another snapshot that says so.
+ * Requests as they run and end: `event: snapshot`, then `running` and `finished`, batched for 200 ms with one event per
+ * request. A reader that is too slow misses events and gets another snapshot with `missed` set.
  */
 import type { App } from "../../app";
 import type { InFlightEvent } from "../../history/in-flight";
@@ -11,19 +11,19 @@ import { type ShownEntry, type ShownRunning, showEntry, showRunning } from "./re
 export interface Snapshot {
   now_ms: number;
   running: ShownRunning[];
-  /** Exchanges may have ended unseen since the last event. */
+  /** Events may have been lost since the last one. */
   missed: boolean;
 }
 
 /** Milliseconds. */
-const gatherFor = 200;
-const heartbeat = 15_000;
-/** Exchanges that may wait for a slow reader. */
-const maxWaiting = 500;
+const batchMs = 200;
+const heartbeatMs = 15_000;
+/** Requests queued at most for a slow reader. */
+const maxQueued = 500;
 
 /**
- * Ends with its reader, with the sign-in that let the reader in, or when the process stops.
- * @throws ProxyError `rate_limit` when too many watch.
+ * Ends when the reader leaves, when the session that authorized it ends, or when the process stops.
+ * @throws ProxyError `rate_limit` when there are too many readers.
  */
 export function liveEvents({ inFlight: live, stopping }: App, session?: AdminSession): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
@@ -33,29 +33,29 @@ export function liveEvents({ inFlight: live, stopping }: App, session?: AdminSes
   let gathering: Timer | undefined;
   let beating: Timer | undefined;
   let unwatch = () => {};
-  let over = false;
+  let ended = false;
 
   const write = (text: string) => controller.enqueue(encoder.encode(text));
   const say = (event: string, data: unknown) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
   const snapshot = (): Snapshot => ({ now_ms: Date.now(), running: live.running().map(showRunning), missed });
 
-  const heard = (told: InFlightEvent) => {
-    if (told.type === "closed") end();
-    else if (told.type === "running")
-      wait(told.running.request_id, { event: "running", data: showRunning(told.running) });
-    else wait(told.entry.request_id, { event: "finished", data: showEntry(told.entry) });
+  const onEvent = (event: InFlightEvent) => {
+    if (event.type === "closed") end();
+    else if (event.type === "running")
+      wait(event.running.request_id, { event: "running", data: showRunning(event.running) });
+    else wait(event.entry.request_id, { event: "finished", data: showEntry(event.entry) });
   };
 
-  const wait = (requestId: string, told: { event: "running" | "finished"; data: ShownRunning | ShownEntry }) => {
-    if (waiting.size < maxWaiting || waiting.has(requestId)) waiting.set(requestId, told);
+  const wait = (requestId: string, item: { event: "running" | "finished"; data: ShownRunning | ShownEntry }) => {
+    if (waiting.size < maxQueued || waiting.has(requestId)) waiting.set(requestId, item);
     else missed = true;
-    gathering ??= setTimeout(flush, gatherFor);
+    gathering ??= setTimeout(flush, batchMs);
   };
 
   const flush = () => {
     gathering = undefined;
     if (session && !session.holds) return end();
-    // The reader has not taken what was said before; `pull` tells when it has.
+    // The reader has not taken the previous batch; `pull` runs when it has.
     if ((controller.desiredSize ?? 0) <= 0) return;
     const lines = [...waiting.values()].map(({ event, data }) => say(event, data));
     if (missed) lines.push(say("snapshot", snapshot()));
@@ -65,7 +65,7 @@ export function liveEvents({ inFlight: live, stopping }: App, session?: AdminSes
   };
 
   const leave = () => {
-    over = true;
+    ended = true;
     unwatch();
     clearTimeout(gathering);
     clearInterval(beating);
@@ -73,7 +73,7 @@ export function liveEvents({ inFlight: live, stopping }: App, session?: AdminSes
     session?.ended.removeEventListener("abort", end);
   };
   const end = () => {
-    if (over) return;
+    if (ended) return;
     leave();
     controller.close();
   };
@@ -84,17 +84,17 @@ export function liveEvents({ inFlight: live, stopping }: App, session?: AdminSes
       write(say("snapshot", snapshot()));
     },
     pull() {
-      if (waiting.size > 0 || missed) gathering ??= setTimeout(flush, gatherFor);
+      if (waiting.size > 0 || missed) gathering ??= setTimeout(flush, batchMs);
     },
     cancel: leave,
   });
-  unwatch = live.watch(heard);
-  if (over) return body;
+  unwatch = live.watch(onEvent);
+  if (ended) return body;
   stopping.addEventListener("abort", end, { once: true });
   session?.ended.addEventListener("abort", end, { once: true });
   beating = setInterval(() => {
     if (session && !session.holds) return end();
     if ((controller.desiredSize ?? 0) > 0) write(":\n\n");
-  }, heartbeat);
+  }, heartbeatMs);
   return body;
 }

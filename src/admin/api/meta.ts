@@ -1,4 +1,4 @@
-/** What the owner may know of the program itself and its history. */
+/** Facts about the program itself and its history. */
 import type { z } from "zod";
 import type { App } from "../../app";
 import type { metaSchema } from "./schemas";
@@ -7,11 +7,11 @@ export type Meta = z.infer<typeof metaSchema>;
 
 export function describeInstance(app: App): Meta {
   const { retentionDays, maxRows } = app.config.current;
-  const known = <T>(question: () => T | undefined): T | null => {
+  const orNull = <T>(question: () => T | undefined): T | null => {
     try {
       return question() ?? null;
     } catch {
-      return null; // the history has said so in the log
+      return null; // the history has logged why
     }
   };
   return {
@@ -22,8 +22,8 @@ export function describeInstance(app: App): Meta {
     demo: app.demo,
     started_at_ms: Math.round(performance.timeOrigin),
     history: app.history.degraded ? "degraded" : "ok",
-    row_count: known(() => app.history.count()),
-    oldest_row_at_ms: known(() => app.history.oldest()),
+    row_count: orNull(() => app.history.count()),
+    oldest_row_at_ms: orNull(() => app.history.oldest()),
     running_count: app.inFlight.count,
     time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   };

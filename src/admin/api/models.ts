@@ -1,4 +1,4 @@
-/** The live catalogue as the owner sees it: what each model can do, what it costs, and who may use it. */
+/** The models in the admin API: abilities, limits, price, and the accounts that have them. */
 import type { z } from "zod";
 import { embeddingsPaths, upstreamPaths } from "../../api-paths";
 import type { App } from "../../app";
@@ -9,7 +9,7 @@ import type { modelSchema } from "./schemas";
 
 export type ModelItem = z.infer<typeof modelSchema>;
 
-/** @throws ProxyError when no list can be had and none is remembered. */
+/** @throws ProxyError when the list cannot be fetched and none is cached. */
 export async function modelItems(app: App): Promise<ModelItem[]> {
   const models = await app.catalogue.models();
   const unsupported = app.unsupportedParams.all();
@@ -25,8 +25,8 @@ export async function modelItems(app: App): Promise<ModelItem[]> {
 }
 
 /**
- * The field is no longer left out; all that the model refused are not, when none is named.
- * @throws ProxyError `not_found` when none is remembered.
+ * Sends a field that the model rejected to it again; without `field`, all of them.
+ * @throws ProxyError `not_found` when no such field is on record.
  */
 export function forgetField(app: App, model: string, field?: string): void {
   if (!app.unsupportedParams.forget(model, field))

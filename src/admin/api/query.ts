@@ -1,4 +1,4 @@
-/** What the owner asks for, read from an address: each parameter as its type, or a refusal that names it. */
+/** The query parameters of the admin API, as schemas. */
 
 import { z } from "zod";
 import { type Filters, nameColumns } from "../../history/page";
@@ -12,13 +12,13 @@ const wholeNumber = z
   .transform(Number);
 const kept = wholeNumber.refine(Number.isSafeInteger, "must be a whole number below 2^53");
 const yesOrNo = z.enum(["1", "0"], "must be 1 or 0").transform((text) => text === "1");
-/** Asks for what has no such name; an empty parameter is a field of a form that nobody filled in. */
+/** Matches rows without such a name. An empty parameter cannot mean that: forms send their empty fields. */
 const noName = "(none)";
-/** What is called so itself is asked for with a backslash before it, one more than its name has. */
+/** A name that is itself `(none)` is escaped with one more backslash than it has. */
 const likeNoName = /^\\*\(none\)$/;
 const name = z.string().transform((text) => (text === noName ? null : likeNoName.test(text) ? text.slice(1) : text));
 
-/** A name as its filter spells it; null is none. */
+/** The value of a filter parameter for a name; null means "no name". */
 export const spellName = (value: string | null): string =>
   value === null ? noName : likeNoName.test(value) ? `\\${value}` : value;
 
@@ -39,13 +39,13 @@ const filters = {
   to_ms: kept.optional(),
 };
 
-/** Larger than a page may be is as large as it may be. */
+/** A larger limit than 200 counts as 200. */
 const limit = wholeNumber
   .refine((count) => count >= 1, "must be at least 1")
   .transform((count) => Math.min(count, 200))
   .default(50);
 
-/** Short words for the dimensions that are asked for most. */
+/** Short names for the dimensions used most. */
 const shortWords: Record<string, Dimension> = {
   model: "upstream_model",
   account: "account_id",
@@ -67,7 +67,7 @@ const by = z
   )
   .default(["day"]);
 
-/** What each address takes; whatever else is sent is ignored. */
+/** What each endpoint takes; other parameters are ignored. */
 export const queries = {
   filters: z.object(filters),
   requests: z.object({ ...filters, limit, cursor_id: kept.optional() }),
@@ -85,7 +85,7 @@ export function writeFilters({ stream, has_error, status_class, ...rest }: Filte
     const value = rest[column];
     return value === undefined ? [] : [[column, spellName(value)] as const];
   });
-  const said = {
+  const params = {
     ...rest,
     ...Object.fromEntries(names),
     status_class: status_class && `${status_class}xx`,
@@ -93,6 +93,6 @@ export function writeFilters({ stream, has_error, status_class, ...rest }: Filte
     stream: stream === undefined ? undefined : Number(stream),
   };
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(said)) if (value !== undefined) query.set(name, String(value));
+  for (const [name, value] of Object.entries(params)) if (value !== undefined) query.set(name, String(value));
   return query;
 }

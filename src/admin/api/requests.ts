@@ -1,10 +1,10 @@
-/** The history as the owner reads it. */
+/** The history in the shape of the admin API. */
 import type { App } from "../../app";
 import { columnNames } from "../../history/entry";
 import type { Entry, Filters, Row } from "../../history/history";
 import type { InFlightRequest } from "../../history/in-flight";
 
-/** One try with one account; of a provider's, null. */
+/** One attempt with one account; `account` is null for a provider. */
 export interface Attempt {
   account: string | null;
   status?: number;
@@ -12,10 +12,10 @@ export interface Attempt {
   ms: number;
 }
 
-/** An exchange that runs: what is known of it so far. */
+/** A request in progress: what is known of it so far. */
 export type ShownRunning = Omit<InFlightRequest, "stream" | "attempts"> & { stream: boolean; attempts: Attempt[] };
 
-/** An exchange that has ended; `id` as soon as it has its row. */
+/** A request that has ended; `id` once its row is written. */
 export type ShownEntry = Omit<Entry, "stream" | "attempts" | "tokens_estimated" | "fixups" | "dropped"> & {
   id?: number;
   stream: boolean;
@@ -36,7 +36,7 @@ export function listRequests({ history }: App, filters: Filters, limit: number, 
   return { items: items.map(showEntry), ...rest };
 }
 
-/** By its id, running or ended. */
+/** Finds a request by its id, in progress or ended. */
 export function findRequest(
   { history, inFlight: live }: App,
   requestId: string,
@@ -44,7 +44,7 @@ export function findRequest(
   const running = live.find(requestId);
   if (running) return { item: showRunning(running), running: true };
   let row = history.get(requestId);
-  // One that has just ended may wait for the disk.
+  // The row of one that has just ended may not be on disk yet.
   if (!row && history.flush()) row = history.get(requestId);
   return row && { item: showEntry(row), running: false };
 }
@@ -66,7 +66,7 @@ export function showEntry(entry: Entry | Row): ShownEntry {
 
 export type ExportFormat = "csv" | "json";
 
-/** All matching rows as one text, read from disk as fast as it is taken away; other work has its turn between. */
+/** All matching rows as one text. It is read from disk as fast as the reader takes it, and yields to other work. */
 export function exportRequests({ history }: App, filters: Filters, format: ExportFormat): ReadableStream<Uint8Array> {
   const { head, row, tail } = writers[format];
   const encoder = new TextEncoder();
