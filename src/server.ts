@@ -152,7 +152,7 @@ function speak(app: App, thrown: unknown, request: Request, requestId: string): 
   if (isAdminPath(path))
     return Response.json(encodeAdminError(spoken), { status: error.status, headers: error.details.headers });
   const dialect = dialectAt(path);
-  const shown = toldTo(spoken, dialect, request.headers.get("user-agent"));
+  const shown = errorForClient(spoken, dialect, request.headers.get("user-agent"));
   const body = codecs[dialect].encodeError(shown, requestId);
   return Response.json(body, { status: shown.status, headers: shown.details.headers });
 }

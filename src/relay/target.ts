@@ -1,4 +1,4 @@
-/** Where an exchange goes: which model, and in which dialect it is asked. */
+/** Where a request goes: which model, and in which dialect the upstream is asked. */
 import { embeddingsPaths, upstreamPaths } from "../api-paths";
 import type { App } from "../app";
 import type { Conversation, Dialect } from "../dialects/hub/conversation";
@@ -52,9 +52,13 @@ export async function chooseTarget(
   const model = await findUsable(parts, name);
   const dialect = preference[client].find((candidate) => model.dialects.includes(candidate));
   if (!dialect)
-    throw new ProxyError("invalid_request", `\`${model.id}\` is no chat model: it cannot be asked here.`, {
-      param: "model",
-    });
+    throw new ProxyError(
+      "invalid_request",
+      `\`${model.id}\` is not a chat model and cannot be used at this endpoint.`,
+      {
+        param: "model",
+      },
+    );
   return { model, dialect, endpoint: upstreamPaths[dialect] };
 }
 
@@ -62,7 +66,7 @@ export async function chooseTarget(
 export async function chooseEmbeddingsTarget(parts: TargetParts, name: string): Promise<Target> {
   const model = await findUsable(parts, name);
   if (model.kind !== "embeddings")
-    throw new ProxyError("invalid_request", `\`${model.id}\` makes no embeddings.`, { param: "model" });
+    throw new ProxyError("invalid_request", `\`${model.id}\` is not an embeddings model.`, { param: "model" });
   return { model, dialect: null, endpoint: embeddingsPaths.upstream };
 }
 

@@ -4,6 +4,7 @@ import type { Account } from "../../accounts/account";
 import { latestQuota, type QuotaReading, viewAccount } from "../../accounts/account-view";
 import type { App } from "../../app";
 import type { Totals } from "../../history/history";
+import { withTimeLimit } from "../../net/time-limit";
 import type { accountSchema } from "./schemas";
 
 export type AccountItem = z.infer<typeof accountSchema>;
@@ -23,7 +24,7 @@ export async function listAccounts(app: App, since?: number): Promise<AccountIte
 const timeoutMs = 3000;
 
 async function showAccount(account: Account): Promise<AccountItem> {
-  const { plan, remaining, until, resetAt, updatedAt, common } = viewAccount(account, await quotaSoon(account));
+  const { plan, remaining, until, resetAt, updatedAt, common } = viewAccount(account, await quotaWithin(account));
   return {
     account_id: account.id,
     account_key: account.key,
@@ -38,14 +39,11 @@ async function showAccount(account: Account): Promise<AccountItem> {
   };
 }
 
-async function quotaSoon(account: Account): Promise<QuotaReading> {
-  let timer: Timer | undefined;
-  const late = new Promise<QuotaReading>((resolve) => {
-    const giveUp = () => resolve({ quota: account.knownQuota, error: "GitHub takes its time to answer." });
-    timer = setTimeout(giveUp, timeoutMs);
-  });
-  return Promise.race([latestQuota(account), late]).finally(() => clearTimeout(timer));
-}
+const quotaWithin = (account: Account): Promise<QuotaReading> =>
+  withTimeLimit(latestQuota(account), timeoutMs, () => ({
+    quota: account.knownQuota,
+    error: "GitHub is slow to answer; these are the last known figures.",
+  }));
 
 async function statsSince({ history, accounts }: App, since: number): Promise<(item: AccountItem) => AccountStats> {
   const { groups } = await history.statistics({ from_ms: since }, ["account_key", "account_id"]);

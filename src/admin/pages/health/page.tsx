@@ -110,7 +110,7 @@ export function healthPage({ app, frame, url, exposed, caller }: PageContext): M
             <span class="soft">all endpoints as an OpenAPI document</span>
           </li>
           <li>
-            <a href="/usage">/usage</a> <span class="soft">what is left, for each account</span>
+            <a href="/usage">/usage</a> <span class="soft">the remaining quota of each account</span>
           </li>
         </ul>
       </section>

@@ -1,6 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** The bar of filters above the requests. */
+/** The filters above the list of requests. */
+
 import { clientPaths, embeddingsPaths } from "../../../api-paths";
+import { shorten } from "../../../format";
 import type { Filters } from "../../../history/history";
 import type { NameColumn } from "../../../history/page";
 import { spellName } from "../../api/query";
@@ -60,8 +62,13 @@ export function FilterBar({
         <details open={more.some((name) => filters[name] !== undefined)}>
           <summary>More filters</summary>
           <div class="fields">
-            <Text name="client_model" label="Model asked for" filters={filters} known={namesIn(list, "client_model")} />
-            <Text name="path" label="Path" filters={filters} known={servedPaths} />
+            <Text
+              name="client_model"
+              label="Requested model"
+              filters={filters}
+              suggestions={namesIn(list, "client_model")}
+            />
+            <Text name="path" label="Path" filters={filters} suggestions={servedPaths} />
             <Text
               name="upstream_endpoint"
               label="Upstream endpoint"

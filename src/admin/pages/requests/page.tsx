@@ -1,5 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** The history: what was asked, narrowed to what matters now, with what it comes to, and as it happens. */
+/** The list of requests: filters, running requests, history and totals, refreshed live on demand. */
 import { readQuery } from "../../../endpoint";
 import type { Filters } from "../../../history/history";
 import { answerExport, answerLive } from "../../api/handlers";
