@@ -2,6 +2,9 @@
 import { homedir } from "node:os";
 import type { ClientSetup } from "../../clients/client";
 import { type ClientId, clientIds, clientOf, freshFile, isClientId } from "../../clients/index";
+import { unifiedDiff } from "../../clients/settings-file/diff";
+import { undoSettings } from "../../clients/settings-file/undo";
+import { type SettingsFile, writeSettings } from "../../clients/settings-file/write";
 import { isShell, type Shell, setVariables, shellNames, shells, usualShell } from "../../clients/shells";
 import { clientStatus } from "../../clients/status";
 import type { Environment } from "../../config/environment";
@@ -10,12 +13,9 @@ import { demoNotice, findServer, type RunningServer, requireServer } from "../ru
 import { table } from "../table";
 import { print, say, shortened } from "../terminal";
 import { UsageError } from "../usage-error";
-import { unifiedDiff } from "./diff";
-import { type SettingsFile, writeSettings } from "./file";
 import { modelsOf, type Offer, pick } from "./models";
 import { freeModel, probe, probeCost } from "./probe";
 import { maskSecrets } from "./redact";
-import { undoSettings } from "./undo";
 
 /** As the command line has them. */
 export interface ConnectFlags {
@@ -217,5 +217,5 @@ const person = () => ({ home: homedir(), env: process.env });
 
 function placeOf(id: ClientId, { home }: Environment): SettingsFile {
   const settings = clientOf(id).file!;
-  return { id, settings, file: settings.locate(person()), home };
+  return { id, settings, file: settings.locate(person()), home, warn: say };
 }

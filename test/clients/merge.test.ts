@@ -1,9 +1,8 @@
 /** Differences of texts: shown as `diff -u` would, and two of them made one. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { unifiedDiff } from "../../src/cli/connect/diff";
-import { mergeTexts } from "../../src/cli/connect/merge";
-import { maskSecrets } from "../../src/cli/connect/redact";
+import { unifiedDiff } from "../../src/clients/settings-file/diff";
+import { mergeTexts } from "../../src/clients/settings-file/merge";
 
 const lines = fc.array(fc.constantFrom("a", "b", "c", "d", "e"), { maxLength: 30 });
 const asText = (each: string[]) => each.map((line) => `${line}\n`).join("");
@@ -76,27 +75,4 @@ describe("two changes", () => {
   ])("%j with %j and %j", (base, one, other, merged) => {
     expect(mergeTexts(base, one, other)).toBe(merged);
   });
-});
-
-test("secrets are cut down to their end; counts and switches are not", () => {
-  const shown = (text: string) => maskSecrets(text, ["the-client-key-of-the-owner"]);
-  expect(shown('x = "the-client-key-of-the-owner"')).toBe('x = "…wner"');
-  expect(shown('"apiKey": "sk-0123456789abcdef",')).toBe('"apiKey": "…cdef",');
-  expect(shown("OPENAI_API_KEY=short")).toBe("OPENAI_API_KEY=…");
-  expect(shown("authorization: Bearer abcdefghijklmnopqrst")).toBe("authorization: Bearer …qrst");
-  expect(shown('"Authorization": "Basic dXNlcjpwYXNzd29yZA=="')).toBe('"Authorization": "Basic …ZA=="');
-  expect(shown('password = "two words, and more" # mine')).toBe('password = "…more" # mine');
-  expect(shown("passphrase: 'it is ours alone'")).toBe("passphrase: '…lone'");
-  expect(shown('{ "GITHUB_PAT": "ghp_0123456789abcdef" }')).toBe('{ "GITHUB_PAT": "…cdef" }');
-  expect(shown('args = ["--header", "ghp_0123456789abcdef"]')).toBe('args = ["--header", "[github token]"]');
-  expect(shown("url: https://me:hush@example.com/x")).toBe("url: https://[secret]@example.com/x");
-  expect(maskSecrets('"apiKey": "a \\"quoted\\" key"', ['a "quoted" key'])).not.toContain("quoted");
-  for (const plain of [
-    '"max_tokens": 128000,',
-    '"prompt_cache_key": false',
-    '"ANTHROPIC_AUTH_TOKEN": "unused"',
-    "key = true",
-    '"tokenSource": "manual"',
-  ])
-    expect(shown(plain)).toBe(plain);
 });

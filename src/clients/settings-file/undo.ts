@@ -1,14 +1,15 @@
 /** A client's file put back as it was before we wrote into it. */
 import { mkdirSync, rmdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { SettingsFault } from "../../clients/edit";
-import { readSettings } from "../../clients/formats";
-import type { ClientId } from "../../clients/index";
-import type { TakenBack } from "../../clients/take-back";
 import { replaceFile } from "../../config/files";
 import { codeOf, ProxyError } from "../../errors";
+import { SettingsFault } from "../edit";
+import { readSettings } from "../formats";
+import type { ClientId } from "../index";
+import type { TakenBack } from "../take-back";
 import { type Backup, findBackup, inBackups, writeBackup } from "./backup";
-import { type Found, isSame, readFile, type SettingsFile, settingsText, withoutOurEdits } from "./file";
+import { type Found, isSame, readFile, settingsText } from "./read";
+import { type SettingsFile, withoutOurEdits } from "./write";
 
 export interface Undone {
   state: "restored" | "removed" | "taken out" | "as it was";
@@ -25,7 +26,7 @@ export interface Undone {
  * @throws ProxyError `conflict` when it must be forced, or when it is not clear which file is meant.
  */
 export async function undoSettings(place: SettingsFile, force: boolean): Promise<Undone | undefined> {
-  return inBackups(place.home, (folder): Undone | undefined => {
+  return inBackups(place, (folder): Undone | undefined => {
     const found = findBackup(folder, place.id, place.file);
     if (!found) return undefined;
     const { path, backup } = found;

@@ -3,11 +3,10 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import type { ClientId } from "../../clients/index";
 import { ensurePrivateFolder, followLink, readPrivate, removeLeftovers, writePrivate } from "../../config/files";
 import { withLock } from "../../config/lock";
 import { codeOf, ProxyError } from "../../errors";
-import { say } from "../terminal";
+import type { ClientId } from "../index";
 
 /** Far more than two of anybody's settings in base64. */
 const maxBytes = 12 * 1024 * 1024;
@@ -93,9 +92,16 @@ export function targetOf(file: string): string {
   }
 }
 
-/** Works in the folder of the backups, one dragoman at a time. @param home Our own data folder. */
-export async function inBackups<T>(home: string, work: (folder: string) => T): Promise<T> {
-  ensurePrivateFolder(home, (sentence) => say(sentence));
+/**
+ * Runs `work` on the folder of the backups; only one dragoman at a time does.
+ * @param home Our own data folder.
+ * @param warn Called when the rights of `home` had to be tightened.
+ */
+export async function inBackups<T>(
+  { home, warn }: { home: string; warn(sentence: string): void },
+  work: (folder: string) => T,
+): Promise<T> {
+  ensurePrivateFolder(home, warn);
   const folder = join(home, "connect");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   return withLock(join(folder, "lock"), () => {

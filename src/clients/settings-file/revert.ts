@@ -1,9 +1,9 @@
 /** A settings file as others have changed it since we wrote into it, without what is ours. */
 
-import { SettingsFault } from "../../clients/edit";
-import { readSettings, type SettingsFormat } from "../../clients/formats";
-import { type Ours, type TakenBack, takeBack, type Versions } from "../../clients/take-back";
 import { isObject } from "../../json";
+import { SettingsFault } from "../edit";
+import { readSettings, type SettingsFormat } from "../formats";
+import { type Ours, type TakenBack, takeBack, type Versions } from "../take-back";
 import { mergeTexts } from "./merge";
 
 /**

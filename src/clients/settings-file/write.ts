@@ -1,14 +1,15 @@
 /** A client's own file with our settings in it: written so that everything else stays, and so that there is a way back. */
-import { lstatSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import type { Client } from "../../clients/client";
-import { type Edit, SettingsFault } from "../../clients/edit";
-import { editSettings, maxBytes } from "../../clients/formats";
-import type { ClientId } from "../../clients/index";
-import type { TakenBack } from "../../clients/take-back";
-import { removeLeftovers, replaceFile } from "../../config/files";
+import { replaceFile } from "../../config/files";
 import { codeOf, ProxyError } from "../../errors";
+import type { Client } from "../client";
+import { type Edit, SettingsFault } from "../edit";
+import { editSettings } from "../formats";
+import type { ClientId } from "../index";
+import type { TakenBack } from "../take-back";
 import { type Backup, backupPath, inBackups, readBackup, targetOf, writeBackup } from "./backup";
+import { type Found, isSame, isThere, readFile, settingsText } from "./read";
 import { revertEdits } from "./revert";
 
 /** The client's file, and where what it was before is kept. */
@@ -18,6 +19,8 @@ export interface SettingsFile {
   file: string;
   /** Our own data folder. */
   home: string;
+  /** Told what the person should know beside the result. */
+  warn(sentence: string): void;
 }
 
 export interface Written {
@@ -33,7 +36,7 @@ export interface Written {
 
 /** @throws ProxyError with a sentence when the file cannot be read, edited or written; it is then as it was. */
 export async function writeSettings(place: SettingsFile, edits: readonly Edit[]): Promise<Written> {
-  return inBackups(place.home, (folder) => {
+  return inBackups(place, (folder) => {
     const { file } = place;
     const target = targetOf(file);
     const path = backupPath(folder, place.id, target);
@@ -108,46 +111,6 @@ export function withoutOurEdits(
   return revertEdits({ format, paths, bookkeeping }, versions, force);
 }
 
-export interface Found {
-  bytes: Uint8Array;
-  mode: number;
-}
-
-/** Undefined when there is none. @throws ProxyError when it is not the person's to change. */
-export function readFile(file: string, target: string): Found | undefined {
-  const refuse = (why: string): never => {
-    throw new ProxyError("permission", `${file} ${why}. It was left as it is.`);
-  };
-  // Of one of us that was killed; it may hold a key.
-  if (isThere(dirname(target))) removeLeftovers(dirname(target), basename(target));
-  const found = statSync(target, { throwIfNoEntry: false });
-  if (!found) return undefined;
-  if (!found.isFile()) return refuse("is not a file");
-  if (found.size > maxBytes) return refuse("is larger than any settings are");
-  if (process.getuid && found.uid !== process.getuid()) return refuse("belongs to another user");
-  if (process.platform !== "win32" && (found.mode & 0o200) === 0)
-    return refuse(
-      `is read-only: make it writable (chmod u+w ${JSON.stringify(target)}), or put the settings there by hand`,
-    );
-  try {
-    return { bytes: readFileSync(target), mode: found.mode & 0o777 };
-  } catch (thrown) {
-    return refuse(`cannot be read (${codeOf(thrown) || thrown})`);
-  }
-}
-
-/** Nothing reads as an empty text. */
-export function settingsText(file: string, bytes: Uint8Array | undefined): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch (cause) {
-    throw new ProxyError("invalid_request", `${file} is not text in UTF-8. It was left as it is.`, { cause });
-  }
-}
-
-export const isSame = (one: Uint8Array | undefined, other: Uint8Array | undefined): boolean =>
-  one === undefined || other === undefined ? one === other : Buffer.compare(one, other) === 0;
-
 function editedText({ file, settings }: SettingsFile, text: string, edits: readonly Edit[]): string {
   try {
     return editSettings(settings.format, text, edits);
@@ -171,5 +134,3 @@ function missing(target: string): string[] {
     folders.unshift(folder);
   return folders;
 }
-
-const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;

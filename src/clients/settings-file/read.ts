@@ -1,0 +1,48 @@
+/** Reads a client's settings file, and refuses one that is not the person's to change. */
+import { lstatSync, readFileSync, statSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { removeLeftovers } from "../../config/files";
+import { codeOf, ProxyError } from "../../errors";
+import { maxBytes } from "../formats";
+
+export interface Found {
+  bytes: Uint8Array;
+  mode: number;
+}
+
+/** Undefined when there is none. @throws ProxyError when it is not the person's to change. */
+export function readFile(file: string, target: string): Found | undefined {
+  const refuse = (why: string): never => {
+    throw new ProxyError("permission", `${file} ${why}. It was left as it is.`);
+  };
+  // Of one of us that was killed; it may hold a key.
+  if (isThere(dirname(target))) removeLeftovers(dirname(target), basename(target));
+  const found = statSync(target, { throwIfNoEntry: false });
+  if (!found) return undefined;
+  if (!found.isFile()) return refuse("is not a file");
+  if (found.size > maxBytes) return refuse("is larger than any settings are");
+  if (process.getuid && found.uid !== process.getuid()) return refuse("belongs to another user");
+  if (process.platform !== "win32" && (found.mode & 0o200) === 0)
+    return refuse(
+      `is read-only: make it writable (chmod u+w ${JSON.stringify(target)}), or put the settings there by hand`,
+    );
+  try {
+    return { bytes: readFileSync(target), mode: found.mode & 0o777 };
+  } catch (thrown) {
+    return refuse(`cannot be read (${codeOf(thrown) || thrown})`);
+  }
+}
+
+/** Nothing reads as an empty text. */
+export function settingsText(file: string, bytes: Uint8Array | undefined): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    throw new ProxyError("invalid_request", `${file} is not text in UTF-8. It was left as it is.`, { cause });
+  }
+}
+
+export const isSame = (one: Uint8Array | undefined, other: Uint8Array | undefined): boolean =>
+  one === undefined || other === undefined ? one === other : Buffer.compare(one, other) === 0;
+
+export const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
