@@ -11,9 +11,9 @@ import type { Environment } from "../config/environment";
 import { asProxyError, ProxyError } from "../errors";
 import { entryOf } from "../json";
 import { createLogger } from "../logger";
-import { copyToClipboard, openBrowser } from "./desktop";
+import { copyToClipboard } from "./clipboard";
 import { remainingInWords, resetInWords, unitNames } from "./format-usage";
-import { large } from "./large";
+import { openBrowser } from "./open-browser";
 import { atTerminal, bold, confirm, countdown, interrupted, say } from "./terminal";
 
 export interface SignInOptions {
@@ -74,7 +74,6 @@ function showCode({ userCode, address, mayOpen, warning, expiresIn }: ShownCode)
     say(`Open ${address} and enter the code ${userCode} within ${Math.round(expiresIn / 60)} minutes.`);
     return () => {};
   }
-  for (const line of large(userCode, process.stderr.columns ?? 80) ?? []) say(`   ${bold(line)}`);
   const copied = copyToClipboard(userCode) ? " (it is in your clipboard)" : "";
   const opened = mayOpen && openBrowser(address) ? "Your browser opens" : "Open";
   say("", `${opened} ${bold(address)}: enter the code ${bold(userCode)}${copied} and approve.`, "");
