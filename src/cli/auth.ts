@@ -29,7 +29,9 @@ export async function authSignIn({ another, ...options }: SignInChoice): Promise
   const store = saved(options);
   const names = store.load().map(({ login }) => login);
   if (names.length > 0 && !another)
-    say(`Signed in already: ${names.join(", ")}. The same person again renews it; somebody else is one more account.`);
+    say(
+      `Already signed in: ${names.join(", ")}. Signing in as the same user renews that sign-in; another user becomes one more account.`,
+    );
   const signal = interrupted();
   try {
     await signInPerson({ ...options, store: store }, signal);
@@ -38,7 +40,7 @@ export async function authSignIn({ another, ...options }: SignInChoice): Promise
     say("Nothing was saved.");
     return 130;
   }
-  say("`dragoman start` serves with it; a server that runs takes it up within two seconds.");
+  say("`dragoman start` uses it; a running server picks it up within two seconds.");
   return 0;
 }
 
@@ -61,7 +63,8 @@ export async function authRemove(options: AuthOptions & { which: string; force: 
   const store = saved(options);
   const { found, namesake } = store.find(options.which);
   const name = `${found.login} at ${found.host}`;
-  if (namesake) say(`${options.which} is taken for an index, not for the account of that name at ${namesake.host}.`);
+  if (namesake)
+    say(`${options.which} is read as a number of the list, not as the account of that name at ${namesake.host}.`);
   if (!options.force && atTerminal()) {
     if (!(await confirm(`Remove ${name} from this machine?`, false, interrupted()))) {
       say("Nothing was removed.");
@@ -69,12 +72,15 @@ export async function authRemove(options: AuthOptions & { which: string; force: 
     }
     const { login, host } = store.find(options.which).found;
     if (login !== found.login || host !== found.host)
-      throw new ProxyError("invalid_request", "The accounts have changed meanwhile; nothing was removed.");
+      throw new ProxyError(
+        "invalid_request",
+        "The list of accounts changed in the meantime, so nothing was removed. Run `dragoman auth ls` and try again.",
+      );
   }
   store.remove(options.which);
   say(
-    `Removed ${name}; a server that runs lets it go within two seconds.`,
-    `Its token is deleted here. GitHub forgets it when you revoke the app at ${revocationPage(found)}.`,
+    `Removed ${name}; a running server stops using it within two seconds.`,
+    `Its token is deleted from this machine. It stays valid at GitHub until you revoke the app at ${revocationPage(found)}.`,
   );
   return 0;
 }

@@ -10,7 +10,7 @@ import type { ConnectFlags } from "./connect/connect";
 import { print, say } from "./terminal";
 import { UsageError } from "./usage-error";
 
-/** Options whose text must arrive as it was typed: the parser behind the help would read `0123` as a number. */
+/** Options whose text must be kept as typed: cac would read `0123` as a number. */
 const textOptions = {
   port: { type: "string" },
   "parent-pid": { type: "string" },
@@ -36,7 +36,7 @@ export async function runCommand(argv: string[], version: string): Promise<numbe
     }
     if (!cli.matchedCommand) {
       if (argv.length === 0) cli.outputHelp();
-      else throw new UsageError(`There is no command \`${argv[0]}\`; \`dragoman --help\` lists them.`);
+      else throw new UsageError(`There is no command \`${argv[0]}\`. \`dragoman --help\` lists all commands.`);
       return 0;
     }
     return (await cli.runMatchedCommand()) ?? 0;
@@ -45,18 +45,18 @@ export async function runCommand(argv: string[], version: string): Promise<numbe
     if (thrown instanceof UsageError) return complain(thrown.message, 2);
     if (thrown.name === "CACError") return complain(`${thrown.message}; ${helpFor(argv)}`, 2);
     if (thrown instanceof ProxyError) return complain(thrown.message, 1);
-    // A full disk, or a folder that may not be written: no fault of ours that a stack would explain.
-    if ("syscall" in thrown && "path" in thrown) return complain(`The system refused: ${thrown.message}.`, 1);
+    // A full disk or a folder that is not writable: a stack trace would not help.
+    if ("syscall" in thrown && "path" in thrown) return complain(`The system refused this: ${thrown.message}.`, 1);
     throw thrown;
   }
 }
 
 function helpFor(argv: string[]): string {
   const command = joined(argv).find((word) => !word.startsWith("-"));
-  return `\`dragoman ${command ? `${command} ` : ""}--help\` says what it takes.`;
+  return `\`dragoman ${command ? `${command} ` : ""}--help\` shows its arguments and options.`;
 }
 
-/** Every command with its options; the table in cli/README.md is made from here. Nothing is read or done yet. */
+/** Every command with its options; the table in cli/README.md is generated from it. Nothing is read or run yet. */
 export function commandLine(argv: string[], version: string): CAC {
   const raw = parseArgs({ args: argv, strict: false, options: textOptions }).values;
   const text = (name: keyof typeof textOptions): string | undefined => {
@@ -80,16 +80,16 @@ export function commandLine(argv: string[], version: string): CAC {
     .command("start", "Start the server")
     .option("--port <number>", "Port to listen on; 0 picks a free one", { default: 4141 })
     .option("--host <address>", "Address to listen on", { default: "127.0.0.1" })
-    .option("--json", "Say one line of JSON on stdout when ready, and nothing else there")
-    .option("--demo", "Serve a scripted upstream: no account, no network, nothing is charged")
+    .option("--json", "When ready, print one line of JSON on stdout, and nothing else there")
+    .option("--demo", "Serve scripted answers: no account, no network, no charge")
     .option("--idp-token <token>", "Use this GitHub token for this run only; - reads it from the first line of stdin")
-    .option("--github-token <token>", "The same")
-    .option("--stdin-lifetime", "Stop when stdin ends, as it does when the program that holds it is gone")
-    .option("--parent-pid <pid>", "Stop when this process is gone")
-    .option("--enterprise-url <host>", "The enterprise's own GitHub, such as company.ghe.com")
-    .option("--oauth-app <app>", "Sign-in app, where a sign-in is offered: vscode, opencode, or a client id")
-    .option("--allow-open", "Listen beyond this machine although no client key is configured")
-    .option("--admin-auth <when>", "always: the admin API asks for ADMIN_TOKEN on this machine too")
+    .option("--github-token <token>", "The same as --idp-token")
+    .option("--stdin-lifetime", "Stop when stdin closes, for example because the parent program ended")
+    .option("--parent-pid <pid>", "Stop when this process ends")
+    .option("--enterprise-url <host>", "Your enterprise's own GitHub host, such as company.ghe.com")
+    .option("--oauth-app <app>", "App to sign in with: vscode (default), opencode, or a client ID")
+    .option("--allow-open", "Allow other machines to connect even though no client key is configured")
+    .option("--admin-auth <when>", "always: require ADMIN_TOKEN for the admin API on this machine too")
     .example("  dragoman start --demo")
     .action(async (options: { json?: boolean; demo?: boolean; allowOpen?: boolean; stdinLifetime?: boolean }) => {
       const from = environment();
@@ -115,8 +115,8 @@ export function commandLine(argv: string[], version: string): CAC {
   ] as const)
     cli
       .command(name, what)
-      .option("--oauth-app <app>", "Sign-in app: vscode (default), opencode, or a client id of your own")
-      .option("--enterprise-url <host>", "Your enterprise's own GitHub, such as company.ghe.com")
+      .option("--oauth-app <app>", "App to sign in with: vscode (default), opencode, or a client ID")
+      .option("--enterprise-url <host>", "Your enterprise's own GitHub host, such as company.ghe.com")
       .action(async () => {
         const from = environment();
         const { authSignIn } = await import("./auth");
@@ -124,45 +124,45 @@ export function commandLine(argv: string[], version: string): CAC {
       });
   cli
     .command("auth ls", "List the accounts that are signed in")
-    .option("-q, --quota", "Ask GitHub what is left of each one's quota")
+    .option("-q, --quota", "Show the remaining quota of each account, as GitHub reports it now")
     .action(async (options: { quota?: boolean }) => {
       const { authList } = await import("./auth");
       return authList({ version, environment: environment(), quota: options.quota === true });
     });
   cli
-    .command("auth rm [index_or_username]", "Remove an account: by its number in `auth ls`, or by its name")
-    .option("--force", "Do not ask, at a terminal either")
+    .command("auth rm [index_or_username]", "Remove an account, by its number in `auth ls` or by its name")
+    .option("--force", "Do not ask for confirmation")
     .action(async (named: string | undefined, options: { force?: boolean; "--"?: string[] }) => {
       const which = named ?? options["--"]?.[0];
       if (which === undefined)
-        throw new UsageError("Say which account: its number in `dragoman auth ls`, or its name.");
+        throw new UsageError("Name the account: its number in `dragoman auth ls`, or its user name.");
       const { authRemove } = await import("./auth");
       return authRemove({ version, environment: environment(), which, force: options.force === true });
     });
   cli
-    .command("usage", "Show what is left of each account's quota")
-    .option("--json", "As JSON, as GET /usage gives it")
+    .command("usage", "Show the remaining quota of each account")
+    .option("--json", "Print JSON, as GET /usage returns it")
     .action(async (options: { json?: boolean }) => {
       const from = environment();
       const { usage } = await import("./usage");
       return usage({ version, environment: from, json: options.json === true, enterpriseHost: enterprise(from) });
     });
   cli
-    .command("models", "List the models that the running server offers, with limits and cost")
-    .option("--json", "As JSON, as GET /api/admin/models gives it")
+    .command("models", "List the models of the running server, with their limits and cost")
+    .option("--json", "Print JSON, as GET /api/admin/models returns it")
     .action(async (options: { json?: boolean }) => {
       const { models } = await import("./models");
       return models({ environment: environment(), json: options.json === true });
     });
   cli
-    .command("connect [client]", "Point a client here; without a name, list the clients")
-    .option("--print", "Print its settings; this is what happens unless told")
-    .option("--write", "Put them into its own file, after a backup, and try one call")
-    .option("--undo", "Put the file back as it was")
-    .option("--force", "With --undo: also what of dragoman's was changed there since; a copy of the file is kept")
-    .option("--model <id>", "The model it is to use, instead of the newest that suits it")
-    .option("--shell <name>", "Print for this shell: bash, fish, powershell or cmd")
-    .option("--test", "Try one call, also where no model is free of charge")
+    .command("connect [client]", "Set up a client to use dragoman; without a name, list the clients")
+    .option("--print", "Print its settings (default)")
+    .option("--write", "Write the settings to its own file, after a backup, and make one test call")
+    .option("--undo", "Restore the file as it was before dragoman wrote to it")
+    .option("--force", "With --undo: also undo settings that were changed since; a copy of the file is kept")
+    .option("--model <id>", "The model to use, instead of the newest that suits the client")
+    .option("--shell <name>", "Print commands for this shell: bash, fish, powershell or cmd")
+    .option("--test", "Make the test call even if no model is free of charge")
     .action(async (client: string | undefined, options: ConnectFlags) => {
       const { connectFrom } = await import("./connect/connect");
       return connectFrom({
@@ -174,9 +174,9 @@ export function commandLine(argv: string[], version: string): CAC {
       });
     });
   cli
-    .command("doctor", "Look at everything that has to be right, and say what to do; nothing is changed")
-    .option("--json", "As one JSON object")
-    .option("--port <number>", "The port that start is to use", { default: 4141 })
+    .command("doctor", "Check the setup and say how to fix problems; changes nothing")
+    .option("--json", "Print one JSON object")
+    .option("--port <number>", "The port that `start` will use", { default: 4141 })
     .action(async (options: { json?: boolean }) => {
       const from = environment();
       const port = portFrom(text("port"));
@@ -190,7 +190,7 @@ export function commandLine(argv: string[], version: string): CAC {
       });
     });
   cli
-    .command("completion <shell>", "Print what makes a shell complete all this: bash, zsh, fish or powershell")
+    .command("completion <shell>", "Print a completion script for bash, zsh, fish or powershell")
     .action(async (shell: string) => {
       const { completion } = await import("./completion");
       print(completion(shell, cli).trimEnd());
@@ -245,7 +245,7 @@ function processFrom(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const pid = /^\d{1,10}$/.test(text) ? Number(text) : 0;
   if (pid === process.pid)
-    throw new UsageError("--parent-pid is dragoman's own id; it must be that of another process.");
+    throw new UsageError("--parent-pid is dragoman's own process ID; it must be the ID of another process.");
   if (pid > 0 && pid < 2 ** 31) return pid;
-  throw new UsageError("--parent-pid must be the id of a process.");
+  throw new UsageError("--parent-pid must be a process ID.");
 }

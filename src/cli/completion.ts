@@ -8,7 +8,7 @@ import { UsageError } from "./usage-error";
 /** @throws UsageError for another shell. */
 export function completion(shell: string, cli: CAC): string {
   if (!Object.hasOwn(scripts, shell))
-    throw new UsageError(`There is no completion for that shell; there is for ${completedShells.join(", ")}.`);
+    throw new UsageError(`There is no completion script for that shell. Known shells: ${completedShells.join(", ")}.`);
   return scripts[shell as keyof typeof scripts](wordsOf(cli));
 }
 
@@ -24,7 +24,7 @@ interface Word {
 type Words = Map<string, Word[]>;
 
 function wordsOf({ commands }: CAC): Words {
-  const help = { text: "--help", about: "Show what there is" };
+  const help = { text: "--help", about: "Show help" };
   const version = { text: "--version", about: "Show the version" };
   const words: Words = new Map([["", []]]);
   const add = (under: string, more: Word[]) => words.set(under, [...(words.get(under) ?? []), ...more]);

@@ -1,4 +1,4 @@
-/** `dragoman doctor`: looks at everything that has to be right, changes nothing, and says what to do. */
+/** `dragoman doctor`: runs every check, changes nothing, and says how to fix what failed. */
 import { homedir } from "node:os";
 import type { Environment } from "../config/environment";
 import { secretsIn } from "../config/secrets";
@@ -26,7 +26,7 @@ export interface DoctorOptions {
   enterpriseHost?: string;
 }
 
-/** In the order they are told; all begin at once. */
+/** In the order of the report; all start at once. */
 const checks: [string, Check][] = [
   ["program", checkProgram],
   ["data folder", checkFolder],
@@ -42,7 +42,7 @@ const checks: [string, Check][] = [
   ["variables", checkVariables],
 ];
 
-/** Milliseconds for all of them together. */
+/** Milliseconds for each check; as all start at once, also for the whole report. */
 const timeoutMs = 10_000;
 
 /** @returns The exit code: 1 when something failed. */
@@ -50,46 +50,48 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   const { version, environment, port, json, enterpriseHost } = options;
   const logger = quietLogger(environment);
   const home = homedir();
-  const subject: CheckContext = { version, environment, env: process.env, home, port, enterpriseHost, logger };
-  const shown = redaction(home, logger);
+  const context: CheckContext = { version, environment, env: process.env, home, port, enterpriseHost, logger };
+  const redact = redaction(home, logger);
   const platform = `${process.platform} ${process.arch}, Bun ${Bun.version}`;
   const began = performance.now();
-  const under = checks.map(([name, check]) => within(name, check, subject));
-  const found: Finding[] = [];
-  for (const findings of under)
-    for (const finding of await findings) {
-      const { name, state, message, todo } = finding;
-      found.push({ name, state, message: shown(message), ...(todo === undefined ? {} : { todo: shown(todo) }) });
-      if (!json) print(...linesOf(found.at(-1)!));
+  const running = checks.map(([name, check]) => runCheck(name, check, context));
+  const findings: Finding[] = [];
+  for (const results of running)
+    for (const { name, state, message, todo } of await results) {
+      const finding = { name, state, message: redact(message), ...(todo !== undefined && { todo: redact(todo) }) };
+      findings.push(finding);
+      if (!json) print(...linesOf(finding));
     }
-  const failed = found.filter(({ state }) => state === "fail").length;
-  if (json) printJson({ version, platform, checks: found });
-  else print(`\n${summaryOf(found)} (${((performance.now() - began) / 1000).toFixed(1)} s)`);
-  return failed > 0 ? 1 : 0;
+  if (json) printJson({ version, platform, checks: findings });
+  else print(`\n${summaryOf(findings)} (${((performance.now() - began) / 1000).toFixed(1)} s)`);
+  return findings.some(({ state }) => state === "fail") ? 1 : 0;
 }
 
-async function within(name: string, check: Check, subject: CheckContext): Promise<Finding[]> {
-  // Each is a task of its own: one that cannot be done must not keep the others from being told.
-  const done = Promise.resolve()
-    .then(() => check(subject))
-    .catch((thrown) => [about(name).fail(`This could not be looked at: ${asProxyError(thrown).message}`)]);
-  return withTimeLimit(done, timeoutMs, () => [
+async function runCheck(name: string, check: Check, context: CheckContext): Promise<Finding[]> {
+  const timedOut = Bun.sleep(timeoutMs).then(() => [
     about(name).fail(
-      `This was not known after ${timeoutMs / 1000} s.`,
-      "Try again; something on the way is very slow.",
+      `This check did not finish within ${timeoutMs / 1000} s.`,
+      "Try again. If it happens again, check the network and the disk.",
     ),
   ]);
+  // A check that throws must not stop the report of the others.
+  const done = Promise.resolve()
+    .then(() => check(context))
+    .catch((thrown) => [about(name).fail(`This check could not be run: ${asProxyError(thrown).message}`)]);
+  return Promise.race([done, timedOut]);
 }
+
+const labels = { ok: "OK", warn: "warning", fail: "failed" } satisfies Record<Finding["state"], string>;
 
 function linesOf({ name, state, message, todo }: Finding): string[] {
-  const [line] = table([[state.padEnd(4), name.padEnd(18), message]]);
-  return todo === undefined ? [line!] : [line!, `${" ".repeat(6)}${" ".repeat(20)}→ ${todo}`];
+  const [line = ""] = table([[labels[state].padEnd(7), name.padEnd(18), message]]);
+  return todo === undefined ? [line] : [line, `${" ".repeat(9)}${" ".repeat(20)}→ ${todo}`];
 }
 
-function summaryOf(found: Finding[]): string {
-  const failed = found.filter(({ state }) => state === "fail").length;
-  const warned = found.filter(({ state }) => state === "warn").length;
-  if (failed + warned === 0) return "All is well.";
+function summaryOf(findings: Finding[]): string {
+  const count = (wanted: Finding["state"]) => findings.filter(({ state }) => state === wanted).length;
+  const [failed, warned] = [count("fail"), count("warn")];
+  if (failed + warned === 0) return "Everything is OK.";
   const parts = [
     failed > 0 ? `${failed} failed` : "nothing failed",
     ...(warned > 0 ? [counted(warned, "warning")] : []),
@@ -97,7 +99,7 @@ function summaryOf(found: Finding[]): string {
   return `${parts.join(", ")}.`.replace(/^n/, "N");
 }
 
-/** Says nothing, and knows every secret that must not be told. */
+/** Logs nothing, and knows every secret that must be concealed. */
 function quietLogger({ clientKey, adminToken, anthropicApiKey, githubToken, configFile }: Environment): Logger {
   const logger = createLogger(
     () => "error",
@@ -107,12 +109,12 @@ function quietLogger({ clientKey, adminToken, anthropicApiKey, githubToken, conf
   try {
     for (const secret of secretsIn(lookAtConfig(configFile)?.stored)) logger.conceal(secret);
   } catch {
-    // a check says why the config does not read
+    // checkConfig says why the config cannot be read
   }
   return logger;
 }
 
-/** As it may be pasted anywhere: no secret, and the person's own folder as `~`, or as `$HOME` where quotes keep `~` as it is. */
+/** Makes a text safe to paste anywhere: without secrets, and with the home folder as `~`, or as `$HOME` within quotes, where shells do not expand `~`. */
 function redaction(home: string, logger: Logger): (text: string) => string {
   const own = home.replace(/[\\/]+$/, "");
   if (own.length <= 1) return (text) => logger.scrub(text, 2000);

@@ -27,7 +27,7 @@ export function usageLines(usages: UsageItem[], first?: number): string[] {
     resetInWords(usage),
     stateOf(usage),
   ]);
-  const head = [...(counted ? ["#"] : []), "account", "plan", "unit", "left", "resets", "state"];
+  const head = [...(counted ? ["#"] : []), "account", "plan", "unit", "remaining", "resets", "state"];
   const [title, ...lines] = table([head, ...rows]);
   return [
     title!,
@@ -38,7 +38,7 @@ export function usageLines(usages: UsageItem[], first?: number): string[] {
 /** `217.34 of 300`, `∞`, `unknown`; with its age when GitHub could not be asked. */
 export function remainingInWords(usage: UsageItem, now = Date.now()): string {
   const { remaining, entitlement, unlimited, overage, overage_count } = usage;
-  const paid = overage ? ` (beyond that it is paid for: ${amount(overage_count)} so far)` : "";
+  const paid = overage ? ` (requests beyond that are billed: ${amount(overage_count)} so far)` : "";
   const aged = usage.stale && usage.updated_at ? ` (stale: ${ageOf(now - Date.parse(usage.updated_at))} old)` : "";
   if (unlimited) return `∞${aged}`;
   if (remaining === null || !isCounted(usage)) return `unknown${paid}${aged}`;

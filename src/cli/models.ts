@@ -47,7 +47,7 @@ export async function models({ environment, json }: ModelsOptions): Promise<numb
 
 /** One line for each model that a client can call. */
 export function modelLines(items: readonly Item[]): string[] {
-  const head = ["id", "name", "context", "prompt", "output", "endpoints", "costs", "state"];
+  const head = ["id", "name", "context", "prompt", "output", "endpoints", "cost", "state"];
   const rows = items
     .filter(({ kind }) => kind !== "completion")
     .map((model) => [
@@ -67,7 +67,7 @@ const amount = (tokens: number | null) => (tokens === null ? "unknown" : tokens.
 
 function costOf({ units, tokens, premium }: Item["price"]): string {
   if (units === null && tokens === null) return "unknown";
-  if (!premium) return "nothing";
+  if (!premium) return "free";
   if (tokens === null || units !== null) return `${units} premium`;
   return `${tokens.input}/${tokens.output} credits per ${tokens.per / 1e6} M in/out`;
 }
@@ -76,5 +76,5 @@ function stateOf({ enabled, accounts, preview, picked }: Item): string {
   if (!enabled) return "its terms are not accepted yet";
   if (accounts.length === 0) return "no account may use it";
   if (preview) return "preview";
-  return picked ? "ready" : "ready, not in GitHub's own picker";
+  return picked ? "ready" : "ready, not in GitHub's model picker";
 }

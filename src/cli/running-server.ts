@@ -57,7 +57,7 @@ export const findServer = (environment: Environment): RunningServer | undefined 
   serverOf(environment) ?? demoOf(environment);
 
 /** Said before what the demo answers. */
-export const demoNotice = "DEMO: a scripted upstream answers, and nothing is charged.";
+export const demoNotice = "DEMO: answers are scripted, and nothing is charged.";
 
 /** @throws ProxyError that says how to start one. */
 export function requireServer(environment: Environment): RunningServer {
@@ -65,7 +65,7 @@ export function requireServer(environment: Environment): RunningServer {
   if (server) return server;
   throw new ProxyError(
     "internal",
-    "No dragoman runs on this machine. Start it with `dragoman start` (or `dragoman start --demo`), then try again.",
+    "No dragoman server is running on this machine. Start one with `dragoman start` (or `dragoman start --demo`), then try again.",
   );
 }
 
@@ -132,7 +132,7 @@ async function askOnce(
     if (error.details.code !== "upstream_unreachable") throw error;
     throw new ProxyError(
       "upstream",
-      `${who} does not answer. Is it stopping? \`dragoman start\` starts one.`,
+      `${who} does not answer. It may be stopping; \`dragoman start\` starts a new one.`,
       error.details,
     );
   });
@@ -144,13 +144,14 @@ export function readAs<Answer>(shape: z.ZodType<Answer>, answer: unknown, { url 
   if (read.success) return read.data;
   throw new ProxyError(
     "upstream",
-    `The server at ${url} answered in a way that this version does not know. Start it again with this version.`,
+    `The server at ${url} sent a response that this version does not understand. Restart it with this version.`,
     { cause: read.error },
   );
 }
 
 function faultIn(server: RunningServer, path: string, status: number, answer: unknown): string {
-  if (status === 401 && isAdmin(path)) return "asks for its admin token: set ADMIN_TOKEN here as where it was started.";
+  if (status === 401 && isAdmin(path))
+    return "requires its admin token: set ADMIN_TOKEN here to the value it was started with.";
   if (status === 401) return keyFault(server);
   const error = isObject(answer) && isObject(answer.error) ? answer.error.message : undefined;
   return typeof error === "string"
@@ -161,11 +162,11 @@ function faultIn(server: RunningServer, path: string, status: number, answer: un
 /** Which keys it did not take, and what helps: the one it asks for is the one it was started with. */
 function keyFault({ keys, configFault }: RunningServer): string {
   const tried = [...new Set(keys.map(({ from }) => from))];
-  const refused = tried.length === 0 ? "that is not known here" : `other than that of ${tried.join(" and of ")}`;
+  const refused = tried.length === 0 ? "that is not configured here" : `other than the one in ${tried.join(" and ")}`;
   const advice = "set DRAGOMAN_API_KEY here to the key it was started with";
   if (configFault !== undefined)
-    return `asks for a client key ${refused}: mend the config or ${advice}. ${configFault}`;
+    return `requires a client key ${refused}: fix the config file or ${advice}. ${configFault}`;
   return tried.includes("config.json")
-    ? `asks for a client key ${refused}: a key that is edited into the file counts from the next start. Start the server again, or ${advice}.`
-    : `asks for a client key ${refused}: ${advice}.`;
+    ? `requires a client key ${refused}: a key that was changed in the file takes effect at the next start. Restart the server, or ${advice}.`
+    : `requires a client key ${refused}: ${advice}.`;
 }

@@ -36,7 +36,7 @@ export async function signInPerson(options: SignInOptions, signal: AbortSignal):
   const others = store.load();
   if (others.length > 0)
     say(
-      "Use only accounts that are your own, each with a Copilot plan of its own: GitHub's terms allow no shared accounts, and one free account a person.",
+      "Use only your own accounts, each with its own Copilot plan: GitHub's terms do not allow shared accounts, and allow one free account per person.",
     );
   say(
     `Signing in at ${hosts.name}. ${entryOf(pages, app.name) ?? `GitHub's page will name the app ${app.clientId}.`}`,
@@ -53,7 +53,7 @@ export async function signInPerson(options: SignInOptions, signal: AbortSignal):
     stop();
     const saved = { login, host: hosts.name, app: app.name, mode: app.mode, githubToken, addedAt: Date.now() };
     const outcome = store.add(saved);
-    say(`Signed in as ${bold(login)}${outcome === "replaced" ? ", who was here before: the sign-in is renewed" : ""}.`);
+    say(`Signed in as ${bold(login)}${outcome === "replaced" ? ", whose sign-in is renewed" : ""}.`);
     say(await whatItMay(saved, hosts, options));
   } finally {
     stop();
@@ -63,8 +63,8 @@ export async function signInPerson(options: SignInOptions, signal: AbortSignal):
 /** What the page says is not dragoman's name, which must not come as a surprise. */
 const pages: Record<string, string> = {
   vscode:
-    "GitHub's page will name GitHub's own Copilot plugin for editors, not dragoman: only tokens of such an app may be used for Copilot.",
-  opencode: "GitHub's page will name opencode, not dragoman: dragoman uses that app's sign-in.",
+    "GitHub's page will name GitHub's own Copilot plugin for editors, not dragoman: Copilot accepts tokens of such an app only.",
+  opencode: "GitHub's page will name opencode, not dragoman, because dragoman signs in with that app.",
 };
 
 /** @returns Takes the waiting line away. */
@@ -74,10 +74,10 @@ function showCode({ userCode, address, mayOpen, warning, expiresIn }: ShownCode)
     say(`Open ${address} and enter the code ${userCode} within ${Math.round(expiresIn / 60)} minutes.`);
     return () => {};
   }
-  const copied = copyToClipboard(userCode) ? " (it is in your clipboard)" : "";
+  const copied = copyToClipboard(userCode) ? " (copied to your clipboard)" : "";
   const opened = mayOpen && openBrowser(address) ? "Your browser opens" : "Open";
   say("", `${opened} ${bold(address)}: enter the code ${bold(userCode)}${copied} and approve.`, "");
-  return countdown(expiresIn, (left) => `Waiting: ${left} left; Ctrl-C gives up.`);
+  return countdown(expiresIn, (left) => `Waiting: ${left} left; press Ctrl-C to cancel.`);
 }
 
 /** The approval is not lost because the network is gone for a moment. */
@@ -103,13 +103,13 @@ async function whatItMay(saved: SavedAccount, hosts: Hosts, { version }: SignInO
   try {
     await account.session();
   } catch (thrown) {
-    return `It is saved, but cannot be used yet. ${asProxyError(thrown).message}`;
+    return `The account is saved, but cannot be used yet. ${asProxyError(thrown).message}`;
   }
   const [usage] = (await accountUsageItem([account])).accounts;
   if (!usage || usage.unit === "unknown")
-    return "It is saved and ready; GitHub does not say what is left of its quota.";
-  const left = `Left of its ${unitNames[usage.unit]}: ${remainingInWords(usage)}; they start again on ${resetInWords(usage)}`;
-  return `It is saved and ready. Plan ${usage.plan ?? "unknown"}. ${left}.`;
+    return "The account is saved and ready. GitHub does not report its remaining quota.";
+  const left = `Remaining ${unitNames[usage.unit]}: ${remainingInWords(usage)}; the quota resets on ${resetInWords(usage)}`;
+  return `The account is saved and ready. Plan: ${usage.plan ?? "unknown"}. ${left}.`;
 }
 
 /** For a server without an account, beside its work: it listens all the while. */
@@ -118,8 +118,8 @@ export async function offerSignIn(options: SignInOptions): Promise<void> {
   try {
     if (!(await confirm("No account is signed in. Sign in to GitHub now?", true, signal))) return;
     await signInPerson(options, signal);
-    say("Requests are served from now on.");
+    say("dragoman can serve requests now.");
   } catch (thrown) {
-    if (!signal.aborted) say(`${asProxyError(thrown).message} \`dragoman auth\` tries again.`);
+    if (!signal.aborted) say(`${asProxyError(thrown).message} Run \`dragoman auth\` to try again.`);
   }
 }

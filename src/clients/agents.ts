@@ -32,7 +32,7 @@ const claudeCode: Client = {
     addresses: (settings) => [settingAt(settings, ["env", "ANTHROPIC_BASE_URL"])],
     caveats: ({ env }) =>
       cloudsIn(env).map(({ name, cloud }) => ({
-        says: `${name} in it sends Claude Code to ${cloud}`,
+        says: `${name} in it makes Claude Code use ${cloud}`,
         overrides: true,
       })),
   },
@@ -54,7 +54,7 @@ const claudeCode: Client = {
       variables,
       programs: [],
       command: "claude",
-      note: "The address comes without /v1. Without any token it says “Not logged in”, so one is set even where none is asked for. For a model it does not know, CLAUDE_CODE_MAX_CONTEXT_TOKENS says how large a prompt may be, or it reckons with a million.",
+      note: "The address has no /v1. Claude Code says “Not logged in” if no token is set, so one is set even if dragoman does not require it. For models that Claude Code does not know, CLAUDE_CODE_MAX_CONTEXT_TOKENS sets the prompt limit; without it, Claude Code assumes a million tokens.",
     };
   },
 };
@@ -84,9 +84,9 @@ const codex: Client = {
       const { profile } = settings;
       if (typeof profile !== "string") return [];
       const own = settingAt(settings, ["profiles", profile]);
-      const says = `\`profile = ${JSON.stringify(profile)}\` in it goes before: Codex 0.134 and later does not start with that key`;
+      const says = `\`profile = ${JSON.stringify(profile)}\` in it takes precedence: Codex 0.134 and later does not start with that key`;
       const isOurs = !isObject(own) || isHere(addressOfCodex({ ...settings, ...own }));
-      const older = `, and an older one goes to the provider ${String(settingAt(own, ["model_provider"]))}`;
+      const older = `, and older versions use the provider ${String(settingAt(own, ["model_provider"]))}`;
       return [{ says: isOurs ? says : says + older, overrides: true }];
     },
   },
@@ -108,7 +108,7 @@ const codex: Client = {
         { path: ["model_providers", "dragoman"], value: provider },
       ],
       command: "codex",
-      note: "OPENAI_BASE_URL is not read by newer versions. A profile that names another provider goes before this: `codex --profile work` reads work.config.toml beside this file. With a `profile` key in config.toml, as older versions had it, Codex 0.134 and later does not start.",
+      note: "Newer versions ignore OPENAI_BASE_URL. A profile that names another provider takes precedence: `codex --profile work` reads work.config.toml beside this file. Codex 0.134 and later does not start if config.toml has a `profile` key, as older versions wrote it.",
     };
   },
 };
@@ -142,7 +142,7 @@ const opencode: Client = {
     caveats: ({ model, provider }, isHere) => {
       if (typeof model !== "string" || isHere(settingAt(provider, [model.split("/")[0]!, "options", "baseURL"])))
         return [];
-      return [{ says: `its \`model\` is ${model}, of another provider`, overrides: true }];
+      return [{ says: `its \`model\` is ${model}, which belongs to another provider`, overrides: true }];
     },
   },
   setUp({ url, key = noKey, models, model = models.claude }) {
@@ -164,7 +164,7 @@ const opencode: Client = {
         },
       ],
       command: "opencode",
-      note: "Each model is spoken to in the dialect it is served in.",
+      note: "opencode uses each model in its native API dialect.",
     };
   },
 };
@@ -192,7 +192,7 @@ const aider: Client = {
       model,
       edits: Object.entries(settings).map(([name, value]) => ({ path: [name], value })),
       command: "aider",
-      note: "A .aider.conf.yml in the project goes before the one in your own folder. aider knows no limits of these models and would warn of that at each start.",
+      note: "A .aider.conf.yml in the project takes precedence over the one in your home folder. aider does not know the limits of these models and would warn about that at each start, so these warnings are turned off.",
     };
   },
 };

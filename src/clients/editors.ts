@@ -82,7 +82,7 @@ const continueDev: Client = {
       const [first] = each(models);
       if (first === undefined || isHere(settingAt(first, ["apiBase"]))) return [];
       const name = String(settingAt(first, ["name"]) ?? "without a name");
-      const says = `\`cn\` takes the first model in it, which is “${name}”: choose “dragoman” there with /model, or put it first`;
+      const says = `\`cn\` uses the first model in it, which is “${name}”: choose “dragoman” with /model, or move it to the top`;
       return [{ says, overrides: false }];
     },
   },
@@ -99,7 +99,7 @@ const continueDev: Client = {
         continueModel("dragoman small", models.small, place),
       ],
       command: "cn",
-      note: "In the editor the models stand in its list as “dragoman” and “dragoman small”; `cn` takes the first of the list.",
+      note: "In the editor, the models appear in the list as “dragoman” and “dragoman small”; `cn` uses the first of the list.",
     };
   },
 };
@@ -121,7 +121,7 @@ const zed: Client = {
       if (typeof named !== "string") return [];
       const settings = settingAt(providers, ["openai_compatible", named]) ?? settingAt(providers, [named]);
       if (isHere(settingAt(settings, ["api_url"]))) return [];
-      return [{ says: `its agent's \`default_model\` is of another provider, ${named}`, overrides: true }];
+      return [{ says: `its agent's \`default_model\` belongs to another provider, ${named}`, overrides: true }];
     },
   },
   setUp({ url, key = noKey, models, model = models.claude }) {
@@ -148,7 +148,7 @@ const zed: Client = {
       ],
       variables: { DRAGOMAN_API_KEY: key },
       command: "zed",
-      note: "Zed keeps no key in its file: start it with DRAGOMAN_API_KEY set, or give the key once in its agent settings; any word does where no key is asked for.",
+      note: "Zed does not keep the key in its settings file: start it with DRAGOMAN_API_KEY set, or enter the key once in its agent settings. If dragoman requires no key, any value works.",
     };
   },
 };

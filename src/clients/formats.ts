@@ -30,7 +30,7 @@ export const maxBytes = 4 * 1024 * 1024;
 /** What the settings say; an empty text says `{}`. @throws SettingsFault */
 export function readSettings(format: SettingsFormat, text: string): Record<string, unknown> {
   const value = formats[format].parse(text.replace(byteOrderMark, "")) ?? {};
-  if (!isObject(value)) throw new SettingsFault("it holds no settings by name", 1);
+  if (!isObject(value)) throw new SettingsFault("it is not a set of named settings", 1);
   return value;
 }
 
@@ -50,7 +50,7 @@ export function editSettings(format: SettingsFormat, text: string, edits: readon
   if (!saysSame(format, after, wanted))
     throw new ProxyError(
       "conflict",
-      "it is written in a way that dragoman cannot change without touching the rest; put the printed settings there by hand",
+      "it is written in a way that dragoman cannot edit without touching other settings; add the printed settings yourself",
     );
   return after;
 }
@@ -115,6 +115,6 @@ function listOf(value: unknown): unknown[] {
 }
 
 const wrongShape = (name: string) =>
-  new ProxyError("conflict", `where ${name} belongs something of another kind stands; mend it first`);
+  new ProxyError("conflict", `a value of another type is where ${name} belongs; fix the file first`);
 
 const isNamed = (item: unknown, { name }: { name: string }) => isObject(item) && item.name === name;

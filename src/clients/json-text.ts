@@ -138,7 +138,7 @@ function read(text: string): Node | undefined {
   if (at === text.length) return undefined;
   const fault = () =>
     new SettingsFault(
-      at >= text.length ? "it ends too early" : "something stands there that is no JSON",
+      at >= text.length ? "it ends unexpectedly" : "unexpected text that is not JSON",
       lineAt(text, at),
     );
   const step = (character: string): boolean => {

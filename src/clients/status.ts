@@ -30,7 +30,7 @@ export function clientStatus(client: ClientId, { url, ...around }: Surroundings 
     const found = statSync(file);
     // To read a pipe would wait for whoever writes into it.
     if (!found.isFile()) return { file, state: "unreadable", fault: "it is not a file" };
-    if (found.size > maxBytes) return { file, state: "unreadable", fault: "it is larger than any settings are" };
+    if (found.size > maxBytes) return { file, state: "unreadable", fault: "it is too large for a settings file" };
     const text = new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
     const said = readSettings(settings.format, text);
     const isHere = (address: unknown) => leadsTo(address, url);
@@ -51,6 +51,6 @@ function leadsTo(address: unknown, url: string): boolean {
 }
 
 function faultOf(thrown: unknown): string {
-  if (!(thrown instanceof SettingsFault)) return codeOf(thrown) || "it is no readable text";
+  if (!(thrown instanceof SettingsFault)) return codeOf(thrown) || "it is not readable text";
   return thrown.line === undefined ? thrown.message : `line ${thrown.line}: ${thrown.message}`;
 }

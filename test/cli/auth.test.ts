@@ -27,10 +27,10 @@ describe.concurrent("signing in at a terminal", () => {
       await terminal.shows("enter the code DEMO-0001");
       expect(terminal.screen()).toContain(`Signing in at ${host}. GitHub's page will name GitHub's own Copilot plugin`);
       expect(terminal.screen()).toContain(`Open ${github.demo.url}/login/device`); // no screen here: nothing is opened
-      await terminal.shows(/Waiting: 14:5\d left; Ctrl-C/);
+      await terminal.shows(/Waiting: 14:5\d left; press Ctrl-C/);
       await terminal.shows("Signed in as octo-demo.");
       expect(await terminal.exited).toBe(0);
-      expect(terminal.screen()).toContain("Plan individual. Left of its premium requests: 217.34 of 300");
+      expect(terminal.screen()).toContain("Plan: individual. Remaining premium requests: 217.34 of 300");
       expect(terminal.screen()).not.toContain(github.demo.accounts[0]!.githubToken);
 
       const file = join(github.data, "accounts", host, "octo-demo.json");
@@ -59,7 +59,7 @@ describe.concurrent("signing in at a terminal", () => {
     await using github = scriptedGithub();
     github.signIn("plus-demo");
     await using terminal = atTerminal(["auth", "add"], github.env, github.home);
-    await terminal.shows("Use only accounts that are your own");
+    await terminal.shows("Use only your own accounts");
     await terminal.shows("Signed in as octo-demo.");
     await terminal.exited;
     expect(github.logins()).toEqual(["plus-demo", "octo-demo"]);
@@ -69,8 +69,8 @@ describe.concurrent("signing in at a terminal", () => {
     await using github = scriptedGithub();
     github.signIn("octo-demo", "plus-demo");
     await using terminal = atTerminal(["auth"], github.env, github.home);
-    await terminal.shows("Signed in already: octo-demo, plus-demo.");
-    await terminal.shows("Signed in as octo-demo, who was here before: the sign-in is renewed.");
+    await terminal.shows("Already signed in: octo-demo, plus-demo.");
+    await terminal.shows("Signed in as octo-demo, whose sign-in is renewed.");
     await terminal.exited;
     expect(github.logins()).toEqual(["octo-demo", "plus-demo"]);
   }, 20_000);
@@ -86,7 +86,7 @@ describe.concurrent("signing in at a terminal", () => {
   test("Ctrl-C ends it at once and cleanly", async () => {
     await using github = scriptedGithub();
     await using terminal = atTerminal(["auth"], github.env, github.home);
-    await terminal.shows("Ctrl-C gives up");
+    await terminal.shows("press Ctrl-C to cancel");
     terminal.type("\x03");
     expect(await terminal.exited).toBe(130);
     expect(terminal.screen()).toEndWith("Nothing was saved.\n");
@@ -98,7 +98,7 @@ describe.concurrent("signing in at a terminal", () => {
     github.demo.accounts[0]!.exchangeFault = "no_copilot_access";
     await using terminal = atTerminal(["auth"], github.env, github.home);
     expect(await terminal.exited).toBe(0);
-    expect(terminal.screen()).toContain("It is saved, but cannot be used yet.");
+    expect(terminal.screen()).toContain("The account is saved, but cannot be used yet.");
     expect(terminal.screen()).toContain("No access to GitHub Copilot found.");
   }, 20_000);
 
@@ -162,7 +162,7 @@ describe.concurrent("the clipboard and the browser", () => {
     await using github = scriptedGithub();
     await using terminal = atTerminal(["auth"], { ...github.env, ...desk(github.home) }, github.home);
     await terminal.shows("Your browser opens");
-    expect(terminal.screen()).toContain("(it is in your clipboard)");
+    expect(terminal.screen()).toContain("(copied to your clipboard)");
     // The file is there a moment before what stands in it.
     await until(() => existsSync(join(github.home, "opened")) && statSync(join(github.home, "opened")).size > 0);
     expect(readFileSync(join(github.home, "copied"), "utf8")).toBe("DEMO-0001");
@@ -224,7 +224,7 @@ describe("auth ls", () => {
     const { code, stdout } = await ended(["auth", "ls", "-q"], { ...github.env, TZ: "Asia/Tokyo" });
     expect(code).toBe(0);
     const [head, first, why, second, third] = stdout.split("\n").map((line) => line.split(/ {2,}/));
-    expect(head).toEqual(["#", "account", "plan", "unit", "left", "resets", "state"]);
+    expect(head).toEqual(["#", "account", "plan", "unit", "remaining", "resets", "state"]);
     expect(first).toEqual(["1", "octo-demo", "unknown", "unknown", "unknown", "unknown", "failed"]);
     expect(why!.join("")).toContain("Run `dragoman auth` to sign in again.");
     expect(second).toEqual([

@@ -102,7 +102,7 @@ describe("a stdin that ends", () => {
     command.process.stdin.end();
     expect(await command.exited).toBe(0);
     expect(await text).toEndWith("data: [DONE]\n\n");
-    expect(command.stderr()).toContain("Stdin has ended, and with it whoever started dragoman");
+    expect(command.stderr()).toContain("Stdin was closed");
     expect(command.stdout().trim().split("\n")).toHaveLength(1);
   });
 
@@ -121,7 +121,7 @@ describe("a stdin that ends", () => {
     await using command = run([...demo, "--stdin-lifetime"]);
     command.process.stdin.end();
     expect(await command.exited).toBe(0);
-    expect(command.stderr()).toContain("Stdin has ended");
+    expect(command.stderr()).toContain("Stdin was closed");
   });
 
   test.if(process.platform !== "win32").each(["/dev/null", "a file", "closed"])(
@@ -139,7 +139,7 @@ describe("a stdin that ends", () => {
       });
       expect(await child.exited).toBe(2);
       closeSync(input);
-      expect(await child.stderr.text()).toMatch(/^dragoman: --stdin-lifetime needs a stdin that stays open.*\n$/);
+      expect(await child.stderr.text()).toMatch(/^dragoman: --stdin-lifetime requires a stdin that stays open.*\n$/);
       expect(await child.stdout.text()).toBe("");
     },
   );
@@ -196,7 +196,7 @@ describe("--parent-pid", () => {
       stderr: "pipe",
     });
     expect(await child.exited).toBe(2);
-    expect(await child.stderr.text()).toContain("own id");
+    expect(await child.stderr.text()).toContain("own process ID");
   });
 
   test("of a process that is gone: says so and does not start", async () => {
@@ -205,7 +205,7 @@ describe("--parent-pid", () => {
     await using command = run([...demo, "--parent-pid", String(gone.pid)]);
     expect(await command.exited).toBe(1);
     expect(command.stdout()).toBe("");
-    expect(command.stderr()).toContain(`Process ${gone.pid}, named by --parent-pid, does not run`);
+    expect(command.stderr()).toContain(`Process ${gone.pid}, given by --parent-pid, is not running`);
   });
 
   test.if(process.platform === "linux")("of one that has ended, but whose parent never asks, is gone too", async () => {
@@ -215,7 +215,7 @@ describe("--parent-pid", () => {
     const pid = Number(new TextDecoder().decode(first.value));
     await using command = run([...demo, "--parent-pid", String(pid)]);
     await command.exited;
-    expect(command.stderr()).toContain(`Process ${pid}`);
+    expect(command.stderr()).toContain(`Process ${pid}, given by --parent-pid`);
     expect(() => process.kill(pid, 0)).not.toThrow();
     shell.kill();
     await shell.exited;
@@ -232,7 +232,10 @@ describe("--parent-pid", () => {
       Array.from({ length: 100 }, () => Bun.connect({ hostname: "127.0.0.1", port, socket })),
     );
     await Bun.sleep(800);
-    expect([command.process.exitCode, command.stderr()]).toEqual([null, expect.not.stringContaining("is gone")]);
+    expect([command.process.exitCode, command.stderr()]).toEqual([
+      null,
+      expect.not.stringContaining("given by --parent-pid"),
+    ]);
     for (const each of sockets) each.end();
   });
 
@@ -252,7 +255,7 @@ describe("what is taken", () => {
     await using second = run(["start", "--demo", "--json", "--port", String(port)], { env: { DRAGOMAN_HOME: data } });
     expect(await second.exited).toBe(1);
     expect(second.stdout()).toBe("");
-    expect(second.stderr()).toContain(`Port ${port} is taken by a dragoman that already runs (process ${pid}).`);
+    expect(second.stderr()).toContain(`Port ${port} is in use by another dragoman server (process ${pid}).`);
   });
 
   test.if(process.platform === "linux")(
@@ -270,7 +273,7 @@ describe("what is taken", () => {
         env: { DRAGOMAN_HOME: join(home, "stale") },
       });
       expect(await command.exited).toBe(1);
-      expect(command.stderr()).toMatch(new RegExp(`is taken by .+ \\(process ${process.pid}\\)`));
+      expect(command.stderr()).toMatch(new RegExp(`is in use by .+ \\(process ${process.pid}\\)`));
       other.kill();
     },
   );
@@ -281,7 +284,7 @@ describe("what is taken", () => {
     const data = join(first.home, "data");
     await using second = run(demo, { env: { DRAGOMAN_HOME: data } });
     await second.ready();
-    await until(() => second.stderr().includes(`by the dragoman at ${url} (process ${pid})`));
+    await until(() => second.stderr().includes(`by the dragoman server at ${url} (process ${pid})`));
     const running = () => Bun.file(join(data, "demo", "running.json")).json();
     expect((await running()).pid).toBe(second.process.pid);
     second.process.kill("SIGTERM");
@@ -296,7 +299,7 @@ describe("what is taken", () => {
     await using command = run(demo, { env: { DRAGOMAN_HOME: join(home, "left") } });
     await command.ready();
     await Bun.sleep(300);
-    expect(command.stderr()).not.toContain("already in use");
+    expect(command.stderr()).not.toContain("is also used by");
   });
 });
 

@@ -117,7 +117,7 @@ describe.each(withFile)("%s", (id) => {
       expect(text(path)).toContain(model);
     }
     expect((await own.connect(id, "--write", "--model", "claude-sonnet-4.6")).stderr).toContain(
-      "says all of it already",
+      "already has these settings",
     );
     expect(statSync(path).mode & 0o777).toBe(0o640);
     expect(own.status(id)).toBe("here");
@@ -190,23 +190,23 @@ describe("what is shown", () => {
     const state = (id: string) => rows.find(([name]) => name === id)!.at(-1);
     expect([state("aider"), state("codex"), state("zed"), state("pi")]).toEqual([
       "no file yet",
-      "not pointed here",
-      "does not read",
-      "pointed here",
+      "not connected",
+      "cannot be read",
+      "connected",
     ]);
     await own.connect("pi", "--undo");
   });
 });
 
 test.each<[ClientId, string, string]>([
-  ["claude-code", '{"env": {"CLAUDE_CODE_USE_VERTEX": "1"}}', "sends Claude Code to Google Vertex AI"],
-  ["codex", 'profile = "work"\n[profiles.work]\nmodel_provider = "openai"\n', "goes to the provider openai"],
-  ["continue", settings.continue!, "`cn` takes the first model in it, which is “own”"],
+  ["claude-code", '{"env": {"CLAUDE_CODE_USE_VERTEX": "1"}}', "makes Claude Code use Google Vertex AI"],
+  ["codex", 'profile = "work"\n[profiles.work]\nmodel_provider = "openai"\n', "use the provider openai"],
+  ["continue", settings.continue!, "`cn` uses the first model in it, which is “own”"],
 ])("%s is written, and what else in the file keeps it from calling here is said", async (id, before, caveat) => {
   using own = person();
   own.settle(id, before);
   const { code, stderr } = await own.connect(id, "--write");
-  expect([code, stderr]).toEqual([0, expect.stringContaining(`leads here now, but `)]);
+  expect([code, stderr]).toEqual([0, expect.stringContaining(`points to dragoman now, but `)]);
   expect(stderr).toContain(caveat);
   expect(stderr.indexOf(caveat)).toBeLessThan(stderr.indexOf("Then run:"));
   await own.connect(id, "--undo");
@@ -216,14 +216,14 @@ test.each<[ClientId, string, string]>([
 
 describe("what is refused", () => {
   test.each([
-    [["nope"], /There is no client `nope` here; there are claude-code, codex,/],
-    [["codex", "--print", "--write"], /do not go together/],
-    [["codex", "--force"], /--force goes with --undo/],
-    [["--write"], /Say which client: claude-code,/],
+    [["nope"], /There is no client `nope`. Known clients: claude-code, codex,/],
+    [["codex", "--print", "--write"], /cannot be used together/],
+    [["codex", "--force"], /--force can only be used with --undo/],
+    [["--write"], /Name a client: claude-code,/],
     [["codex", "--shell", "csh"], /--shell must be one of: bash, fish, powershell, cmd/],
     [["codex", "--model", "claude-sonet-4.6"], /The nearest are `claude-sonnet-4.6`.*`dragoman models`/],
-    [["openai-sdk", "--write"], /has no file of its own/],
-    [["curl", "--undo"], /nothing to take back/],
+    [["openai-sdk", "--write"], /has no settings file/],
+    [["curl", "--undo"], /nothing to undo/],
   ])("%j is wrong usage", async (args, sentence) => {
     using own = person();
     const { code, stderr } = await own.connect(...args);
@@ -236,7 +236,7 @@ describe("what is refused", () => {
     own.env.DRAGOMAN_HOME = join(own.home, "data");
     const { code, stderr, stdout } = await own.connect("codex", "--write");
     expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toContain("Start it with `dragoman start`");
+    expect(stderr).toContain("Start one with `dragoman start`");
     expect(existsSync(own.path("codex"))).toBe(false);
   });
 
@@ -253,7 +253,7 @@ describe("what is refused", () => {
       await using command = run(args, { env: own.env });
       const code = await command.exited;
       leave();
-      expect([code, command.stderr()]).toEqual([1, expect.stringContaining("Start it again with this version")]);
+      expect([code, command.stderr()]).toEqual([1, expect.stringContaining("Restart it with this version")]);
       expect(existsSync(own.path("codex"))).toBe(false);
     },
   );
@@ -267,12 +267,12 @@ describe("what is refused", () => {
   });
 
   test.each([
-    ["codex", "a = 1\n[x\n", "config.toml does not read as TOML at line 2"],
-    ["zed", '{\n  "a": 1\n  "b": 2\n}', "settings.json does not read as JSON at line 3"],
-    ["continue", "name: 'x\nb: 1\n", "config.yaml does not read as YAML at line 1"],
-    ["pi", new Uint8Array([0x7b, 0xff, 0x7d]), "models.json is not text in UTF-8"],
-    ["codex", "model_providers = {}\n[model_providers.x]\n", "config.toml does not read as TOML at line 2"],
-    ["claude-code", '{ "env": 1 }', "where ANTHROPIC_BASE_URL belongs something of another kind stands"],
+    ["codex", "a = 1\n[x\n", "config.toml is not valid TOML at line 2"],
+    ["zed", '{\n  "a": 1\n  "b": 2\n}', "settings.json is not valid JSON at line 3"],
+    ["continue", "name: 'x\nb: 1\n", "config.yaml is not valid YAML at line 1"],
+    ["pi", new Uint8Array([0x7b, 0xff, 0x7d]), "models.json is not UTF-8 text"],
+    ["codex", "model_providers = {}\n[model_providers.x]\n", "config.toml is not valid TOML at line 2"],
+    ["claude-code", '{ "env": 1 }', "a value of another type is where ANTHROPIC_BASE_URL belongs"],
   ] as const)("%s: a file that cannot be edited stays as it is", async (id, given, sentence) => {
     using own = person();
     const path = own.settle(id, given);
@@ -304,7 +304,7 @@ describe("what is refused", () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining(sentence)]);
     expect(stderr).not.toContain("    at ");
     const listed = await own.connect();
-    expect([listed.code, listed.stdout]).toEqual([0, expect.stringMatching(/^codex .* does not read$/m)]);
+    expect([listed.code, listed.stdout]).toEqual([0, expect.stringMatching(/^codex .* cannot be read$/m)]);
   });
 
   test("a file in its folder's place, to write and to take back", async () => {
@@ -350,7 +350,7 @@ describe("the way back", () => {
     await own.connect("codex", "--write");
     await own.connect("codex", "--write", "--model", "gpt-5.2");
     expect(own.backups("codex")).toHaveLength(1);
-    expect((await own.connect("codex", "--undo")).stderr).toContain("is removed: there was none");
+    expect((await own.connect("codex", "--undo")).stderr).toContain("is removed: dragoman had created it");
     expect(readdirSync(folder)).toEqual([]);
     expect(own.backups("codex")).toEqual([]);
   });
@@ -361,7 +361,7 @@ describe("the way back", () => {
     await own.connect("codex", "--write");
     rmSync(path);
     const { code, stderr } = await own.connect("codex", "--undo");
-    expect([code, stderr]).toEqual([1, expect.stringContaining("is not there any more")]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("no longer exists")]);
     expect((await own.connect("codex", "--undo", "--force")).code).toBe(0);
     expect(text(path)).toBe(settings.codex!);
   });
@@ -385,7 +385,7 @@ describe("the way back", () => {
     await own.connect("codex", "--write");
     writeFileSync(path, text(path) + trusted);
     const { code, stderr } = await own.connect("codex", "--undo");
-    expect([code, stderr]).toEqual([0, expect.stringContaining("what was changed there since stays")]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining("other changes made there since then are kept")]);
     expect(text(path)).toBe(`${settings.codex}\n${trusted}`);
     expect(own.backups("codex")).toEqual([]);
 
@@ -393,7 +393,7 @@ describe("the way back", () => {
     writeFileSync(path, text(path).replace("# mine", "# mine, and more"));
     await own.connect("codex", "--write", "--model", "gpt-5.2");
     expect(text(path)).toContain('model = "gpt-5.2"');
-    expect((await own.connect("codex", "--undo")).stderr).toContain("is again what it was");
+    expect((await own.connect("codex", "--undo")).stderr).toContain("is restored to what it was");
     expect(text(path)).toBe(`${settings.codex}\n${trusted}`.replace("# mine", "# mine, and more"));
   });
 
@@ -465,7 +465,10 @@ describe("the way back", () => {
     await own.connect("claude-code", "--write");
     writeFileSync(path, `${text(path)}}`);
     const refused = await own.connect("claude-code", "--undo");
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("removes the file, as there was none")]);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining("removes the file, because there was none before"),
+    ]);
     const forced = await own.connect("claude-code", "--undo", "--force");
     expect([forced.code, existsSync(path)]).toEqual([0, false]);
     expect(text(/kept in (\S+)\.\n/.exec(forced.stderr)![1]!)).toEndWith("}\n}");
@@ -501,7 +504,7 @@ describe("the way back", () => {
         const path = own.path(id);
         writeFileSync(path, put(text(path)));
         const { code, stderr } = await own.connect(id, "--undo");
-        expect([code, stderr]).toEqual([0, expect.stringContaining("what was changed there since stays")]);
+        expect([code, stderr]).toEqual([0, expect.stringContaining("other changes made there since then are kept")]);
         expect(readSettings(format, text(path))).toEqual({
           ...readSettings(format, before),
           theirs: { own: ["stays"] },
@@ -527,7 +530,7 @@ describe("the way back", () => {
     using own = person();
     const path = own.settle("codex", settings.codex!);
     const { code, stderr } = await own.connect("codex", "--undo");
-    expect([code, stderr]).toEqual([0, expect.stringContaining("Nothing to take back")]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining("Nothing to undo")]);
     expect(text(path)).toBe(settings.codex!);
   });
 
@@ -596,7 +599,7 @@ describe("the way back", () => {
     writeFileSync(`${path}.tmp-999999999-0a1b2c`, "half");
     writeFileSync(`${dirname(path)}/other.tmp-999999999-0a1b2c`, "somebody else's");
     const { code, stderr } = await own.connect("zed", "--undo");
-    expect([code, stderr]).toEqual([0, expect.stringContaining("is what it was before")]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining("is already what it was before")]);
     expect(readdirSync(dirname(path)).toSorted()).toEqual(["other.tmp-999999999-0a1b2c", "settings.json"]);
     expect(own.backups("zed")).toEqual([]);
   });
@@ -626,7 +629,9 @@ describe("the call that tries it", () => {
     delete own.env.DRAGOMAN_API_KEY;
     const { code, stderr } = await own.connect("codex", "--write");
     expect(code).toBe(0);
-    expect(stderr).toContain("Not tried: no model is free of charge. `dragoman connect codex --test` tries gpt-5.4");
+    expect(stderr).toContain(
+      "No test call was made, because no model is free of charge. `dragoman connect codex --test` makes one with gpt-5.4",
+    );
     expect(proxy.rows()).toEqual([]);
     const asked = await own.connect("codex", "--test");
     expect(asked.stderr).toMatch(/with gpt-5.4; it costs a few tokens of your quota\.\nAnswered in/);
@@ -645,7 +650,7 @@ describe("the call that tries it", () => {
     delete own.env.DRAGOMAN_API_KEY;
     const { code, stderr } = await own.connect("codex", "--write");
     expect(code).toBe(1);
-    expect(stderr).toContain("It was not answered.");
+    expect(stderr).toContain("The test call failed.");
     expect(stderr).toContain("The model is out for lunch.");
     expect(text(own.path("codex"))).toContain(proxy.url);
     leave();
@@ -686,12 +691,12 @@ describe("models", () => {
       .map((line) => line.split(/ {2,}/));
     expect(code).toBe(0);
     expect(stderr).toContain("DEMO");
-    expect(rows[0]).toEqual(["id", "name", "context", "prompt", "output", "endpoints", "costs", "state"]);
+    expect(rows[0]).toEqual(["id", "name", "context", "prompt", "output", "endpoints", "cost", "state"]);
     const row = (id: string) => rows.find(([first]) => first === id);
     // biome-ignore format: rows
     expect([row("claude-sonnet-4.6"), row("gpt-5-mini"), row("gemini-3-pro-preview"), row("gpt-41-copilot")]).toEqual([
       ["claude-sonnet-4.6", "Claude Sonnet 4.6", "200,000", "168,000", "32,000", "/chat/completions /v1/messages", "1 premium", "ready"],
-      ["gpt-5-mini", "GPT-5 mini", "264,000", "128,000", "64,000", "/chat/completions /responses", "nothing", "ready"],
+      ["gpt-5-mini", "GPT-5 mini", "264,000", "128,000", "64,000", "/chat/completions /responses", "free", "ready"],
       ["gemini-3-pro-preview", "Gemini 3 Pro", "200,000", "136,000", "64,000", "/chat/completions", "1 premium", "its terms are not accepted yet"],
       undefined,
     ]);
@@ -706,6 +711,6 @@ describe("models", () => {
   test("not without a server", async () => {
     await using command = run(["models"]);
     expect(await command.exited).toBe(1);
-    expect(command.stderr()).toContain("Start it with `dragoman start`");
+    expect(command.stderr()).toContain("Start one with `dragoman start`");
   });
 });

@@ -91,7 +91,7 @@ describe("when all is well", () => {
     expect(traces(github.home)).toEqual(before);
     expect(report.of("data folder")[0]).toMatchObject({
       state: "warn",
-      message: "Others on this machine can read 4 things in ~/.local/share/dragoman: the folder itself and more.",
+      message: "Other users can read 4 items in ~/.local/share/dragoman: the folder itself and more.",
       todo: 'Run: chmod -R go= "$HOME/.local/share/dragoman"',
     });
     expect(report.of("history")[0]).toMatchObject({ state: "ok" });
@@ -136,9 +136,9 @@ describe("when all is well", () => {
     await using github = scriptedGithub();
     await using command = run(["doctor", "--port", String(freePort())], { env: github.env });
     expect(await command.exited).toBe(1);
-    expect(command.stdout()).toMatch(/^ok {4}program {13}dragoman \d/);
+    expect(command.stdout()).toMatch(/^OK {7}program {13}dragoman \d/);
     expect(command.stdout()).toContain(
-      `fail  accounts            No GitHub account is signed in.\n${" ".repeat(26)}→ Run \`dragoman auth\`.\n`,
+      `failed   accounts            No GitHub account is signed in.\n${" ".repeat(29)}→ Run \`dragoman auth\`.\n`,
     );
     expect(command.stdout()).toMatch(/\n1 failed\. \(\d+\.\d s\)\n$/);
   });
@@ -166,7 +166,7 @@ describe("files", () => {
     chmodSync(github.data, 0o777);
     expect((await examine(github.env)).of("data folder")[0]).toMatchObject({
       state: "fail",
-      message: "Others may write into ~/.local/share/dragoman; dragoman does not start so.",
+      message: "Other users can write to ~/.local/share/dragoman, so dragoman refuses to start.",
     });
     const neighbour = `${github.home}-too`;
     expect((await examine({ ...github.env, DRAGOMAN_HOME: neighbour })).of("data folder")[0]!.message).toStartWith(
@@ -226,7 +226,7 @@ describe("files", () => {
 
   test("S01: little room on the disk is said before it is none", () => {
     const free = (mebibytes: number) => judgeDisk(mebibytes * 1024 * 1024);
-    expect(free(5000)).toMatchObject({ state: "ok", message: "4.9 GiB are free where the data folder is." });
+    expect(free(5000)).toMatchObject({ state: "ok", message: "4.9 GiB are free on the disk of the data folder." });
     expect(free(150)).toMatchObject({ state: "warn", message: expect.stringContaining("150 MiB") });
     expect(free(1)).toMatchObject({ state: "fail", message: expect.stringContaining("1.0 MiB") });
   });
@@ -240,8 +240,8 @@ describe("the port and the server", () => {
     expect(state).toBe("fail");
     expect(message).toMatch(
       process.platform === "linux"
-        ? new RegExp(`^Port ${holder.port} is taken by .+ \\(process ${process.pid}\\)\\.$`)
-        : new RegExp(`^Port ${holder.port} is taken by another program\\.$`),
+        ? new RegExp(`^Port ${holder.port} is in use by .+ \\(process ${process.pid}\\)\\.$`)
+        : new RegExp(`^Port ${holder.port} is in use by another program\\.$`),
     );
   });
 
@@ -251,7 +251,7 @@ describe("the port and the server", () => {
     const { url, port, pid } = await served.ready();
     const report = await examine(github.env, port);
     expect(report.of("server")).toEqual([
-      { name: "server", state: "ok", message: `dragoman ${version} runs at ${url} (process ${pid}).` },
+      { name: "server", state: "ok", message: `dragoman ${version} is running at ${url} (process ${pid}).` },
     ]);
     expect(report.of("port")).toEqual([]);
     // Under another name or address it is the same server, told once.
@@ -260,7 +260,10 @@ describe("the port and the server", () => {
     if (process.platform === "linux") expect((await examine(github.env, port)).of("server")).toHaveLength(1);
     // Of another data folder, it is still known as one of ours.
     const other = await examine({ ...github.env, DRAGOMAN_HOME: join(github.home, "other") }, port);
-    expect(other.of("server")[0]).toMatchObject({ state: "ok", message: expect.stringContaining(`runs at ${url}`) });
+    expect(other.of("server")[0]).toMatchObject({
+      state: "ok",
+      message: expect.stringContaining(`is running at ${url}`),
+    });
   });
 
   test("a running demo is said to be one", async () => {
@@ -268,7 +271,7 @@ describe("the port and the server", () => {
     await using served = run(["start", "--demo", "--json", "--port", "0"], { env: github.env });
     const { url, pid } = await served.ready();
     const report = await examine(github.env);
-    expect(report.of("server")[0]!.message).toBe(`dragoman ${version}, DEMO, runs at ${url} (process ${pid}).`);
+    expect(report.of("server")[0]!.message).toBe(`dragoman ${version} (DEMO) is running at ${url} (process ${pid}).`);
     expect(report.of("port")[0]).toMatchObject({ state: "ok" });
   });
 });
@@ -298,14 +301,14 @@ describe("who is let in", () => {
     const before = await examine(env);
     expect(before.of("access")[0]).toMatchObject({
       state: "warn",
-      todo: "Start with --admin-auth=always if one does.",
+      todo: "If you use one, start with --admin-auth=always.",
     });
     await using served = run(["start", "--json", "--port", "0", ...options], { env });
     const { port } = await served.ready();
     const report = await examine(env, port);
     const asks = options.length > 0;
     expect(report.of("access")).toMatchObject([{ state: asks ? "ok" : "warn" }]);
-    const reminder = "A reverse proxy or tunnel on this machine needs --admin-auth=always";
+    const reminder = "Behind a reverse proxy or tunnel, start with --admin-auth=always";
     expect(served.stderr().includes(reminder)).toBe(!asks);
   });
 
@@ -314,8 +317,8 @@ describe("who is let in", () => {
     const env = { ...github.env, ADMIN_TOKEN: token };
     await using served = run(["start", "--json", "--port", "0", "--admin-auth=always"], { env });
     const { port, url } = await served.ready();
-    expect(served.stderr()).toContain(`${url}/admin, by ADMIN_TOKEN\n`);
-    const finding = { state: "warn", message: expect.stringContaining("spends your quota") };
+    expect(served.stderr()).toContain(`${url}/admin, with ADMIN_TOKEN\n`);
+    const finding = { state: "warn", message: expect.stringContaining("can spend your quota") };
     expect((await examine(env, port)).of("access")).toMatchObject([finding]);
   });
 });
@@ -338,7 +341,9 @@ describe("the way to GitHub", () => {
     const well = await examine({ ...env, NODE_EXTRA_CA_CERTS: companyRoot });
     expect(well.checks.filter(({ state }) => state !== "ok")).toEqual([]);
     expect(well.of("proxy")[0]!.message).toBe(`${company.url} (HTTPS_PROXY), not for: this machine, .corp.`);
-    expect(well.of("CA file")[0]!.message).toMatch(/^NODE_EXTRA_CA_CERTS adds 1 certificate of .+company-root\.pem\.$/);
+    expect(well.of("CA file")[0]!.message).toMatch(
+      /^NODE_EXTRA_CA_CERTS adds 1 certificate from .+company-root\.pem\.$/,
+    );
 
     const untrusted = await examine(env);
     expect(untrusted.of("Copilot API")[0]).toMatchObject({
@@ -374,7 +379,7 @@ describe("the way to GitHub", () => {
       message: expect.stringContaining("GitHub is called directly: ALL_PROXY names a socks5:// proxy"),
     });
     const unusable = await examine({ ...env, HTTPS_PROXY: "socks5://127.0.0.1:1", SSL_CERT_FILE: "/nowhere.pem" });
-    expect(unusable.of("proxy")[0]).toMatchObject({ state: "fail", todo: "Mend or unset HTTPS_PROXY." });
+    expect(unusable.of("proxy")[0]).toMatchObject({ state: "fail", todo: "Fix or unset HTTPS_PROXY." });
     expect(unusable.of("CA file")[0]).toMatchObject({
       state: "fail",
       message: "SSL_CERT_FILE names /nowhere.pem, which does not exist; its certificates are not trusted.",
@@ -390,7 +395,7 @@ describe("the way to GitHub", () => {
     const silentProxy = await examine({ ...github.env, ...upstreams, HTTPS_PROXY: company.url });
     expect(performance.now() - began).toBeLessThan(11_500);
     expect(silentProxy.of("GitHub")[0]!.message).toContain(
-      `Looked at hop by hop: the proxy ${company.url} takes connections and does not answer.`,
+      `Step by step: the proxy ${company.url} takes connections and does not answer.`,
     );
     company.answer = undefined;
     using mute = Bun.listen({ port: 0, hostname: "127.0.0.1", socket: { data() {} } });
@@ -398,7 +403,7 @@ describe("the way to GitHub", () => {
     expect(
       (await examine({ ...github.env, ...upstreams, HTTPS_PROXY: company.url })).of("GitHub")[0]!.message,
     ).toContain(
-      `Looked at hop by hop: github.test, behind the proxy ${company.url}, takes connections and does not begin TLS.`,
+      `Step by step: github.test, behind the proxy ${company.url}, takes connections and does not begin TLS.`,
     );
   }, 40_000);
 
@@ -441,7 +446,7 @@ describe("accounts", () => {
     expect((await examine(github.env)).of("account octo-demo")[0]).toEqual({
       name: "account octo-demo",
       state: "warn",
-      message: expect.stringContaining("1 model its policy has off: gemini-3-pro-preview."),
+      message: expect.stringContaining("Its policy disables 1 model: gemini-3-pro-preview."),
       todo: expect.stringContaining("https://github.com/settings/copilot/features"),
     });
   });
@@ -479,15 +484,18 @@ describe("clients and variables", () => {
     );
     file(".config/opencode/opencode.json", "{");
     const report = await examine(github.env, port);
-    expect(report.of("Claude Code")[0]).toMatchObject({ state: "ok", message: "~/.claude/settings.json leads here." });
+    expect(report.of("Claude Code")[0]).toMatchObject({
+      state: "ok",
+      message: "~/.claude/settings.json points to dragoman.",
+    });
     expect(report.of("Codex")[0]).toMatchObject({
       state: "warn",
-      message: `~/.codex/config.toml does not lead to http://127.0.0.1:${port}.`,
-      todo: "If it should: dragoman connect codex --write",
+      message: `~/.codex/config.toml does not point to http://127.0.0.1:${port}.`,
+      todo: "To change that, run: dragoman connect codex --write",
     });
     expect(report.of("opencode")[0]).toMatchObject({
       state: "warn",
-      message: expect.stringContaining("does not read"),
+      message: expect.stringContaining("cannot be read"),
     });
   });
 
@@ -504,36 +512,36 @@ describe("clients and variables", () => {
         "Claude Code",
         ".claude/settings.json",
         (port) => JSON.stringify({ env: { ANTHROPIC_BASE_URL: here(port), [`CLAUDE_CODE_USE_${cloud}`]: "1" } }),
-        new RegExp(`but CLAUDE_CODE_USE_${cloud} in it sends Claude Code to `),
+        new RegExp(`but CLAUDE_CODE_USE_${cloud} in it makes Claude Code use `),
       ],
     ),
     [
       "Claude Code",
       ".claude/settings.json",
       (port) => JSON.stringify({ env: { ANTHROPIC_BASE_URL: here(port), CLAUDE_CODE_USE_BEDROCK: "0" } }),
-      "leads here.",
+      "points to dragoman.",
     ],
-    ["Codex", ".codex/config.toml", codex(""), "leads here."],
+    ["Codex", ".codex/config.toml", codex(""), "points to dragoman."],
     [
       "Codex",
       ".codex/config.toml",
       codex(work("openai")),
-      /does not start with that key, and an older one .* openai\.$/,
+      /does not start with that key, and older versions .* openai\.$/,
     ],
     ["Codex", ".codex/config.toml", codex(work("x")), /does not start with that key\.$/],
-    ["Codex", ".codex/config.toml", codex(work("openai").replace('profile = "work"\n', "")), "leads here."],
-    ["Codex", ".codex/config.toml", (port) => `openai_base_url = "${here(port)}/v1"\n`, "leads here."],
+    ["Codex", ".codex/config.toml", codex(work("openai").replace('profile = "work"\n', "")), "points to dragoman."],
+    ["Codex", ".codex/config.toml", (port) => `openai_base_url = "${here(port)}/v1"\n`, "points to dragoman."],
     [
       "Codex",
       ".codex/config.toml",
       (port) => codex(`openai_base_url = "${here(port)}/v1"`, "y")(port),
-      "does not lead to",
+      "does not point to",
     ],
     [
       "opencode",
       ".config/opencode/opencode.json",
       (port) => JSON.stringify({ model: "own/x", provider: { d: { options: { baseURL: `${here(port)}/v1` } } } }),
-      "but its `model` is own/x, of another provider.",
+      "but its `model` is own/x, which belongs to another provider.",
     ],
     [
       "Zed",
@@ -543,7 +551,7 @@ describe("clients and variables", () => {
           agent: { default_model: { provider: "zed.dev", model: "x" } },
           language_models: { openai_compatible: { d: { api_url: `${here(port)}/v1` } } },
         }),
-      "but its agent's `default_model` is of another provider, zed.dev.",
+      "but its agent's `default_model` belongs to another provider, zed.dev.",
     ],
   ])("%s: what in its own file goes before our address is told: %s", async (name, path, text, told) => {
     await using github = scriptedGithub();
@@ -552,7 +560,7 @@ describe("clients and variables", () => {
     writeFileSync(join(github.home, path), text(port));
     const [found] = (await examine(github.env, port)).of(name);
     expect(found).toMatchObject({
-      state: told === "leads here." ? "ok" : "warn",
+      state: told === "points to dragoman." ? "ok" : "warn",
       message: typeof told === "string" ? expect.stringContaining(told) : expect.stringMatching(told),
     });
   });

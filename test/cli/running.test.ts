@@ -111,7 +111,7 @@ describe("the note of where it listens", () => {
         expect((await next.ready()).pid).toBe(1);
         next.process.stdin.end();
         expect(await next.exited).toBe(0);
-        expect(next.stderr()).not.toContain("already in use");
+        expect(next.stderr()).not.toContain("is also used by");
         expect(existsSync(note)).toBe(false);
       } finally {
         rmSync(home, { recursive: true, force: true });
@@ -131,7 +131,7 @@ describe.concurrent("a start without an account, at a terminal", () => {
     terminal.type("\n");
     await terminal.shows("enter the code DEMO-0001");
     expect((await fetch(`${url}/health`)).status).toBe(200);
-    await terminal.shows("Requests are served from now on.");
+    await terminal.shows("dragoman can serve requests now.");
     await terminal.shows("octo-demo is signed in");
     expect((await ask(url)).status).toBe(200);
     terminal.type("\x03");

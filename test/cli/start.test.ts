@@ -64,7 +64,7 @@ describe("a start", () => {
     using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
     await using command = run(["start", "--demo", "--port", String(holder.port)]);
     expect(await command.exited).toBe(1);
-    expect(command.stderr()).toContain(`Port ${holder.port} is taken`);
+    expect(command.stderr()).toContain(`Port ${holder.port} is in use`);
     expect(command.stdout()).toBe("");
   });
 

@@ -25,12 +25,12 @@ describe("what is left", () => {
     const { code, stdout } = await ended(["usage"], { ...github.env, TZ: "America/New_York" });
     expect(code).toBe(0);
     const [head, first, second] = stdout.split("\n").map((line) => line.split(/ {2,}/));
-    expect(head).toEqual(["account", "plan", "unit", "left", "resets", "state"]);
+    expect(head).toEqual(["account", "plan", "unit", "remaining", "resets", "state"]);
     expect(first!.slice(0, 4)).toEqual([
       "octo-demo",
       "individual",
       "premium requests",
-      "0 of 300 (beyond that it is paid for: 12.5 so far)",
+      "0 of 300 (requests beyond that are billed: 12.5 so far)",
     ]);
     expect(first![4]).toMatch(/, (19|20):00 \S+$/);
     expect(second!.slice(3, 4)).toEqual(["∞"]);
@@ -121,7 +121,7 @@ describe("the key of a running server", () => {
     expect((await ended(["connect", "codex"], env)).stdout).toContain(
       'experimental_bearer_token = "k-of-the-start-01"',
     );
-    expect((await ended(["connect", "codex"], env)).stderr).toContain("counts from the next start");
+    expect((await ended(["connect", "codex"], env)).stderr).toContain("takes effect at the next start");
     expect(await ended(["usage"], github.env)).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(

@@ -168,7 +168,7 @@ test("P01: a port that is taken is said with its number, who has it, and the way
   using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
   await using command = run(["start", "--demo", "--json", "--port", String(holder.port)]);
   expect([await command.exited, command.stdout()]).toEqual([1, ""]);
-  expect(command.stderr()).toContain(`Port ${holder.port} is taken`);
+  expect(command.stderr()).toContain(`Port ${holder.port} is in use`);
   expect(command.stderr()).toContain("--port");
   if (process.platform === "linux") expect(command.stderr()).toContain(String(process.pid));
   expect(command.stderr()).not.toMatch(/\n\s+at /);

@@ -8,7 +8,7 @@ import { notedIn } from "./port";
 const access = about("access");
 
 const behindProxy =
-  "A reverse proxy or tunnel on this machine (nginx, Caddy, cloudflared, ssh -R) makes its callers look like this machine's own. Before one stands in front: set auth.apiKeys and ADMIN_TOKEN, start with --admin-auth=always, and let it pass the Host header on.";
+  "A reverse proxy or tunnel on this machine (nginx, Caddy, cloudflared, ssh -R) makes remote callers look local. Before you use one, set auth.apiKeys and ADMIN_TOKEN, start with --admin-auth=always, and let it forward the Host header.";
 
 export async function checkAccess({ environment }: CheckContext): Promise<Finding[]> {
   const keys = clientKeysOf(environment);
@@ -30,13 +30,14 @@ export function judgeAccess({ hasKeys, hasToken, asksHere }: Found): Finding {
   const clients = hasKeys ? "Clients need a key" : "Programs on this machine need no key";
   if (asksHere && !hasKeys)
     return access.warn(
-      `${clients}, while the admin API asks for its token here too: whoever comes through a proxy or tunnel spends your quota.`,
-      'If one stands in front, put a key into "auth": {"apiKeys": ["…"]} in config.json.',
+      `${clients}, but the admin API requires its token on this machine too: anyone who comes through a proxy or tunnel can spend your quota.`,
+      'If you use one, add a key to "auth": {"apiKeys": ["…"]} in config.json.',
     );
-  if (asksHere) return access.ok(`${clients}, and the admin API asks for its token on this machine too.`);
+  if (asksHere) return access.ok(`${clients}, and the admin API requires its token on this machine too.`);
   const told = `${clients}, and the admin API is open to this machine without a token.`;
   // Both are what an instance gets before others reach it.
-  if (hasKeys && hasToken) return access.warn(`${told} ${behindProxy}`, "Start with --admin-auth=always if one does.");
+  if (hasKeys && hasToken)
+    return access.warn(`${told} ${behindProxy}`, "If you use one, start with --admin-auth=always.");
   return access.ok(`${told} ${behindProxy}`);
 }
 

@@ -66,18 +66,18 @@ async function examine(known: Known, host: string | undefined, subject: CheckCon
     ]);
     const renamed =
       "login" in known && login.toLowerCase() !== known.login.toLowerCase()
-        ? `GitHub calls it ${login} now`
+        ? `Its GitHub name is now ${login}`
         : undefined;
     const off = models.filter(({ enabled }) => !enabled).map(({ id }) => id);
     const told = `Signed in; ${quota.told}; ${counted(models.length - off.length, "model")} can be used.`;
     const { name, reason, suspended } = account.state;
     if (name === "failed")
       return finding.fail(reason ?? told, suspended ? "Read GitHub's message first." : "Run `dragoman auth`.");
-    if (renamed) return finding.warn(`${told} ${renamed}.`, "Sign in again with `dragoman auth` to have its new name.");
+    if (renamed) return finding.warn(`${told} ${renamed}.`, "Sign in again with `dragoman auth` to save the new name.");
     if (off.length > 0)
       return finding.warn(
-        `${told} ${counted(off.length, "model")} its policy has off: ${listed(off)}.`,
-        `Enable what you want at ${policyPage}; for a company's account its owner does that.`,
+        `${told} Its policy disables ${counted(off.length, "model")}: ${listed(off)}.`,
+        `Enable what you need at ${policyPage}; for a company's account, its administrator does that.`,
       );
     return quota.doubtful ? finding.warn(told) : finding.ok(told);
   } catch (thrown) {

@@ -13,19 +13,22 @@ export function checkClients(subject: CheckContext): Finding[] {
     const { state, file, fault, caveats = [] } = clientStatus(id, { home, env, url });
     const { name } = clientOf(id);
     const client = about(name);
-    if (state === "here") return [client.ok(`${file} leads here.`)];
+    if (state === "here") return [client.ok(`${file} points to dragoman.`)];
     if (state === "overridden")
       return [
         client.warn(
           `${file} names ${url}, but ${caveats.join(", and ")}.`,
-          "Take that out of the file, if it should lead here.",
+          "Remove that from the file if the client should use dragoman.",
         ),
       ];
     if (state === "elsewhere")
-      return [client.warn(`${file} does not lead to ${url}.`, `If it should: dragoman connect ${id} --write`)];
-    if (state === "unreadable") return [client.warn(`${file} does not read (${fault}).`, "Mend it in that client.")];
+      return [client.warn(`${file} does not point to ${url}.`, `To change that, run: dragoman connect ${id} --write`)];
+    if (state === "unreadable")
+      return [client.warn(`${file} cannot be read (${fault}).`, "Fix the file, or repair it in that client.")];
     return [];
   });
   if (found.length > 0) return found;
-  return [about("clients").ok("No client keeps settings here yet; `dragoman connect <client>` sets one up.")];
+  return [
+    about("clients").ok("No settings file of a known client was found. `dragoman connect <client>` sets one up."),
+  ];
 }

@@ -10,9 +10,13 @@ export function checkFolder({ environment: { home } }: CheckContext): Finding[] 
   const folder = about("data folder");
   if (!existsSync(home)) {
     const above = nearestAbove(home);
-    if (mayWrite(above)) return [folder.ok(`${home} is made when it is first needed.`), ...checkDisk(above)];
+    if (mayWrite(above))
+      return [folder.ok(`${home} does not exist yet; it is created when needed.`), ...checkDisk(above)];
     return [
-      folder.fail(`${home} cannot be made: ${above} may not be written.`, "Set DRAGOMAN_HOME to a folder of yours."),
+      folder.fail(
+        `${home} cannot be created: ${above} is not writable.`,
+        "Set DRAGOMAN_HOME to a folder that you own.",
+      ),
     ];
   }
   return [checkRights(home), ...checkDisk(home)];
@@ -26,19 +30,22 @@ function checkRights(home: string): Finding {
   if (uid !== undefined && stats.uid !== uid)
     return folder.fail(
       `${home} belongs to another user (uid ${stats.uid}, this is uid ${uid}).`,
-      "Set DRAGOMAN_HOME to a folder of your own.",
+      "Set DRAGOMAN_HOME to a folder that you own.",
     );
-  if (!mayWrite(home)) return folder.fail(`${home} may not be written.`, `Run: chmod 700 ${quoted(home)}`);
+  if (!mayWrite(home)) return folder.fail(`${home} is not writable.`, `Run: chmod 700 ${quoted(home)}`);
   // On Windows the folders above say who may read.
-  if (uid === undefined) return folder.ok(`${home} can be written.`);
+  if (uid === undefined) return folder.ok(`${home} is writable.`);
   if (stats.mode & 0o022)
-    return folder.fail(`Others may write into ${home}; dragoman does not start so.`, `Run: chmod 700 ${quoted(home)}`);
+    return folder.fail(
+      `Other users can write to ${home}, so dragoman refuses to start.`,
+      `Run: chmod 700 ${quoted(home)}`,
+    );
   const open = [home, ...below(home)].filter((path) => (statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077);
   const [first] = open;
   if (first === undefined) return folder.ok(`${home}: only you can read it.`);
   const named = first === home ? "the folder itself" : relative(home, first);
   return folder.warn(
-    `Others on this machine can read ${counted(open.length, "thing")} in ${home}: ${named}${open.length > 1 ? " and more" : ""}.`,
+    `Other users can read ${counted(open.length, "item")} in ${home}: ${named}${open.length > 1 ? " and more" : ""}.`,
     `Run: chmod -R go= ${quoted(home)}`,
   );
 }
@@ -53,11 +60,11 @@ function checkDisk(path: string): Finding[] {
 /** @param free Bytes. */
 export function judgeDisk(free: number): Finding {
   const disk = about("disk");
-  const left = `${inSize(free)} are free where the data folder is`;
+  const left = `${inSize(free)} are free on the disk of the data folder`;
   if (free < 10 * mebibyte)
-    return disk.fail(`${left}: neither settings nor the history can be written.`, "Make room on that disk.");
+    return disk.fail(`${left}: neither settings nor the history can be saved.`, "Free some space on that disk.");
   if (free < 200 * mebibyte)
-    return disk.warn(`${left}: the history may soon not be written.`, "Make room on that disk.");
+    return disk.warn(`${left}: the history may soon no longer be saved.`, "Free some space on that disk.");
   return disk.ok(`${left}.`);
 }
 
@@ -79,10 +86,10 @@ export function checkHistory({ environment: { historyFile } }: CheckContext): Fi
   const history = about("history");
   try {
     const sound = checkIntegrity(historyFile);
-    if (!sound) return [history.ok("There is none yet; it begins with the first request.")];
-    return [history.ok(`${historyFile} is sound: ${counted(sound.rows, "request")}, ${inSize(sound.bytes)}.`)];
+    if (!sound) return [history.ok("There is none yet; it is created with the first request.")];
+    return [history.ok(`${historyFile} is intact: ${counted(sound.rows, "request")}, ${inSize(sound.bytes)}.`)];
   } catch (thrown) {
-    return [history.fail(asProxyError(thrown).message, "Requests are served all the same.")];
+    return [history.fail(asProxyError(thrown).message, "Requests are served without it.")];
   }
 }
 

@@ -22,13 +22,13 @@ export function checkProxy({ environment, enterpriseHost, env }: CheckContext): 
     return [
       proxy.warn(
         `GitHub is called directly: ${ignored.variable} ${ignored.fault}.`,
-        "If this network can only be left through a proxy, name an http:// one in HTTPS_PROXY.",
+        "If this network needs a proxy, set HTTPS_PROXY to one with http://.",
       ),
     ];
   const found = proxyFor(api, env);
   if (!found) return [proxy.ok("None: GitHub is called directly.")];
   const { variable, address, fault } = found;
-  if (fault) return [proxy.fail(`${variable} ${fault}.`, `Mend or unset ${variable}.`)];
+  if (fault) return [proxy.fail(`${variable} ${fault}.`, `Fix or unset ${variable}.`)];
   const spared = ["this machine", ...sparedBy(env)].join(", ");
   return [proxy.ok(`${address} (${variable}), not for: ${spared}.`)];
 }
@@ -36,11 +36,11 @@ export function checkProxy({ environment, enterpriseHost, env }: CheckContext): 
 export function checkTrust({ env }: CheckContext): Finding[] {
   const trust = about("CA file");
   const files = certificateFiles(env);
-  if (files.length === 0) return [trust.ok("None is named: only the usual authorities are trusted.")];
+  if (files.length === 0) return [trust.ok("None is set: only the usual certificate authorities are trusted.")];
   return files.map((file) =>
     file.fault
-      ? trust.fail(warnOfCertificateFault(file), `Mend the file, or point ${file.variable} to another one.`)
-      : trust.ok(`${file.variable} adds ${counted(file.count, "certificate")} of ${file.path}.`),
+      ? trust.fail(warnOfCertificateFault(file), `Fix the file, or set ${file.variable} to another one.`)
+      : trust.ok(`${file.variable} adds ${counted(file.count, "certificate")} from ${file.path}.`),
   );
 }
 
@@ -100,14 +100,14 @@ async function ask({ name, url }: Service, { version }: CheckContext): Promise<A
 
 /** What only a look at the hops can tell: who is silent, or who signed. */
 async function moreOf({ kind, message }: ProxyError, url: string): Promise<string> {
-  if (kind === "timeout") return ` Looked at hop by hop: ${(await probeConnection(url, hopTimeoutMs)).message}.`;
+  if (kind === "timeout") return ` Step by step: ${(await probeConnection(url, hopTimeoutMs)).message}.`;
   if (!/ certificate/.test(message)) return "";
   const { signer } = await probeConnection(url, hopTimeoutMs);
   return signer ? ` It is signed by "${signer}".` : "";
 }
 
 const todoOf = (url: string) =>
-  proxyFor(url) ? undefined : "Check the network. If it can only be left through a proxy, name that in HTTPS_PROXY.";
+  proxyFor(url) ? undefined : "Check the network. If it needs a proxy, set HTTPS_PROXY.";
 
 /** Undefined when the answer has no date. */
 function driftOf(response: Pick<CallResponse, "headers">, at: number): number | undefined {
@@ -121,12 +121,12 @@ export function judgeClock(drifts: number[]): Finding {
   const clock = about("clock");
   const sorted = drifts.toSorted((one, other) => one - other);
   const drift = sorted[Math.floor(sorted.length / 2)];
-  if (drift === undefined) return clock.warn("Nobody could be asked what time it is.");
+  if (drift === undefined) return clock.warn("The clock could not be compared: no host answered.");
   const seconds = Math.round(Math.abs(drift) / 1000);
   const off = seconds < 120 ? counted(seconds, "second") : counted(Math.round(seconds / 60), "minute");
   const told = `This machine's clock is ${off} ${drift > 0 ? "ahead" : "behind"}`;
-  const todo = "Let the system set its clock from the network.";
-  if (seconds > 300) return clock.fail(`${told}: certificates and sign-ins are judged by it.`, todo);
+  const todo = "Turn on automatic time setting (NTP).";
+  if (seconds > 300) return clock.fail(`${told}: certificates and sign-ins will be rejected.`, todo);
   if (seconds > 60) return clock.warn(`${told}.`, todo);
-  return clock.ok("It is right, by what these hosts say.");
+  return clock.ok("It agrees with these hosts.");
 }

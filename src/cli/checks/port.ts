@@ -42,13 +42,13 @@ async function checkFree(port: number, here: string, version: string): Promise<F
   const fault = await triedPort(port);
   if (fault === undefined) return [named.ok(`Port ${port} is free.`)];
   if (fault === "EACCES")
-    return [named.fail(`Port ${port} may not be used by this account.`, "Choose one above 1023 with --port.")];
+    return [named.fail(`Port ${port} needs administrator rights.`, "Choose a port above 1023 with --port.")];
   const holder = portOwnerOf(port);
   const told = await askHealth(here);
   if (told) return [describe(here, holder?.pid, told, version)];
   return [
     named.fail(
-      `Port ${port} is taken by ${describePortOwner(holder)}.`,
+      `Port ${port} is in use by ${describePortOwner(holder)}.`,
       "Stop that program, or start dragoman with another --port.",
     ),
   ];
@@ -59,14 +59,14 @@ function describe(url: string, pid: number | undefined, told: Health | undefined
   const process = pid === undefined ? "" : ` (process ${pid})`;
   if (!told)
     return server.warn(
-      `The server that is noted at ${url}${process} does not answer.`,
-      "If no dragoman runs, the note is an old one and does no harm.",
+      `The server recorded at ${url}${process} does not answer.`,
+      "If no dragoman is running, this is a leftover record and harmless.",
     );
-  const named = `dragoman ${told.version}${told.demo ? ", DEMO," : ""} runs at ${url}${process}`;
+  const named = `dragoman ${told.version}${told.demo ? " (DEMO)" : ""} is running at ${url}${process}`;
   if (told.version !== version)
-    return server.warn(`${named}; this is ${version}.`, "Start it again to have it serve with this version.");
+    return server.warn(`${named}; this command is ${version}.`, "Restart the server to use this version.");
   if (told.history === "degraded")
-    return server.warn(`${named}, and its history waits for the disk.`, "See what the disk and the history below say.");
+    return server.warn(`${named}, but it cannot write its history now.`, "See the checks of the disk and the history.");
   return server.ok(`${named}.`);
 }
 

@@ -7,13 +7,13 @@ export function checkProgram({ version, env }: CheckContext): Finding[] {
   const form = Bun.isStandaloneExecutable ? "an executable with Bun" : "Bun";
   const told = `dragoman ${version}, ${form} ${Bun.version}, ${process.platform} ${process.arch}`;
   if (!Bun.semver.satisfies(Bun.version, engines.bun))
-    return [program.fail(`${told}: Bun ${engines.bun} is needed.`, "Run: bun upgrade")];
+    return [program.fail(`${told}: Bun ${engines.bun} is required.`, "Run: bun upgrade")];
   // Elsewhere the program sees to it itself.
   if (process.platform === "win32" && !env.BUN_CONFIG_MAX_HTTP_REQUESTS)
     return [
       program.warn(
-        `${told}: more than 256 calls at once wait for one another.`,
-        "Set BUN_CONFIG_MAX_HTTP_REQUESTS to 4096 where dragoman starts.",
+        `${told}: at most 256 upstream calls can run at once.`,
+        "Set BUN_CONFIG_MAX_HTTP_REQUESTS=4096 before you start dragoman.",
       ),
     ];
   return [program.ok(`${told}.`)];

@@ -14,22 +14,22 @@ export function checkVariables(subject: CheckContext): Finding[] {
   const found = [
     ...addresses.flatMap((name) => elsewhere(name, env[name]?.trim(), addressOf(subject))),
     ...cloudsIn(env).map(({ name, cloud }) =>
-      variables.warn(`${name} is set: Claude Code goes to ${cloud}, and not here.`, `Unset ${name}.`),
+      variables.warn(`${name} is set: Claude Code uses ${cloud} instead of dragoman.`, `Unset ${name}.`),
     ),
     ...bothKeys(env),
     ...proxiedLoopback(env),
     ...uncheckedTls(env),
   ];
-  return found.length > 0 ? found : [variables.ok("None is set that would lead a client elsewhere.")];
+  return found.length > 0 ? found : [variables.ok("No variable sends a client elsewhere.")];
 }
 
 function elsewhere(name: string, value: string | undefined, here: string): Finding[] {
   if (!value || hostOf(value) === hostOf(here)) return [];
-  const where = hostOf(value) ?? "what is no address";
+  const where = hostOf(value) ?? "an invalid address";
   return [
     variables.warn(
-      `${name} leads clients to ${where}, not to ${here}.`,
-      `Unset it, or set it to ${here}${name.startsWith("OPENAI") ? "/v1" : ""}, where the client starts.`,
+      `${name} sends clients to ${where} instead of ${here}.`,
+      `Unset it, or set it to ${here}${name.startsWith("OPENAI") ? "/v1" : ""} where you start the client.`,
     ),
   ];
 }
@@ -43,8 +43,8 @@ function bothKeys({ ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN }: CheckContext["env
   if (!ANTHROPIC_API_KEY?.trim() || !ANTHROPIC_AUTH_TOKEN?.trim()) return [];
   return [
     variables.warn(
-      "ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are both set: Claude Code warns of it and may take the wrong one.",
-      "Keep ANTHROPIC_AUTH_TOKEN where Claude Code starts. (dragoman itself uses ANTHROPIC_API_KEY for exact token counts.)",
+      "ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are both set: Claude Code warns about that and may use the wrong one.",
+      "Keep only ANTHROPIC_AUTH_TOKEN where you start Claude Code. (dragoman itself uses ANTHROPIC_API_KEY for exact token counts.)",
     ),
   ];
 }
@@ -55,8 +55,8 @@ function proxiedLoopback(env: CheckContext["env"]): Finding[] {
   if (!named || sparedBy(env).some((entry) => /^(?:\*|127\.0\.0\.1|127\.0\.0\.0\/8)$/.test(entry))) return [];
   return [
     variables.warn(
-      `${named} is set, and NO_PROXY does not name 127.0.0.1: some clients would look for dragoman through that proxy.`,
-      "Add localhost,127.0.0.1,::1 to NO_PROXY where the clients start.",
+      `${named} is set, and NO_PROXY does not include 127.0.0.1: some clients would call dragoman through that proxy.`,
+      "Add localhost,127.0.0.1,::1 to NO_PROXY where you start the clients.",
     ),
   ];
 }
@@ -65,7 +65,7 @@ function uncheckedTls({ NODE_TLS_REJECT_UNAUTHORIZED }: CheckContext["env"]): Fi
   if (NODE_TLS_REJECT_UNAUTHORIZED !== "0") return [];
   return [
     variables.warn(
-      "NODE_TLS_REJECT_UNAUTHORIZED=0 lets anybody pose as any server. dragoman checks certificates all the same; other tools do not.",
+      "NODE_TLS_REJECT_UNAUTHORIZED=0 turns certificate checks off, so anyone can impersonate any server. dragoman checks certificates anyway; other tools do not.",
       "Unset it, and set NODE_EXTRA_CA_CERTS to the company's root certificate instead.",
     ),
   ];

@@ -48,15 +48,15 @@ interface Asked extends ConnectFlags {
 export async function connectFrom(asked: Asked): Promise<number> {
   const { environment, client, model, shell, test = false, force = false } = asked;
   const actions = (["print", "write", "undo"] as const).filter((action) => asked[action]);
-  if (actions.length > 1) throw new UsageError(`--${actions.join(" and --")} do not go together.`);
+  if (actions.length > 1) throw new UsageError(`--${actions.join(" and --")} cannot be used together.`);
   const [action = "print"] = actions;
-  if (force && action !== "undo") throw new UsageError("--force goes with --undo.");
+  if (force && action !== "undo") throw new UsageError("--force can only be used with --undo.");
   if (client === undefined) {
-    if (actions.length > 0) throw new UsageError(`Say which client: ${clientIds.join(", ")}.`);
+    if (actions.length > 0) throw new UsageError(`Name a client: ${clientIds.join(", ")}.`);
     return listClients(environment);
   }
   if (!isClientId(client))
-    throw new UsageError(`There is no client \`${client}\` here; there are ${clientIds.join(", ")}.`);
+    throw new UsageError(`There is no client \`${client}\`. Known clients: ${clientIds.join(", ")}.`);
   if (shell !== undefined && !isShell(shell)) throw new UsageError(`--shell must be one of: ${shellNames.join(", ")}.`);
   const options = { environment, client, model, test, force, shell: shell ?? usualShell(process.env) };
   return action === "undo" ? undo(options) : point(options, action);
@@ -67,19 +67,22 @@ function listClients(environment: Environment): number {
   const url = findServer(environment)?.url ?? "http://127.0.0.1:4141";
   const rows = clientIds.map((id) => {
     const { file, state } = clientStatus(id, { ...person(), url });
-    return [id, clientOf(id).name, file ? shortened(file) : "–", file ? states[state] : "settings are printed only"];
+    return [id, clientOf(id).name, file ? shortened(file) : "–", file ? states[state] : "none; settings are printed"];
   });
-  print(...table([["client", "name", "its own file", "now"], ...rows]));
-  say("", "`dragoman connect <client>` prints its settings, --write puts them into its file, --undo takes them back.");
+  print(...table([["client", "name", "settings file", "state"], ...rows]));
+  say(
+    "",
+    "`dragoman connect <client>` prints its settings, --write writes them to its file, --undo restores the file.",
+  );
   return 0;
 }
 
 const states = {
   absent: "no file yet",
-  elsewhere: "not pointed here",
-  here: "pointed here",
-  overridden: "pointed here, but something else in it goes before",
-  unreadable: "does not read",
+  elsewhere: "not connected",
+  here: "connected",
+  overridden: "connected, but another setting takes precedence",
+  unreadable: "cannot be read",
 };
 
 async function point(options: ConnectOptions, action: "print" | "write"): Promise<number> {
@@ -92,8 +95,7 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
   const setup = client.setUp({ url: server.url, key: server.keys[0]?.value, models: models.choice, model });
   if (action === "print" || !client.file) {
     printSetup(options, setup, server);
-    if (action === "write")
-      throw new UsageError(`${client.name} has no file of its own to write: the lines above are to be set by hand.`);
+    if (action === "write") throw new UsageError(`${client.name} has no settings file: set the lines above yourself.`);
     return options.test ? test(options, server, setup, models) : 0;
   }
   await write(options, setup, server);
@@ -106,7 +108,7 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
 function sayRotation({ keys: [taken, ...others] }: RunningServer): void {
   if (taken?.from !== "DRAGOMAN_API_KEY" || !others.some(({ from }) => from === "config.json")) return;
   say(
-    "The server still takes the key of DRAGOMAN_API_KEY, not the one in config.json, which counts from the next start: connect again then.",
+    "The server still accepts the key of DRAGOMAN_API_KEY. The key in config.json takes effect at the next start: restart the server, then run this command again.",
     "",
   );
 }
@@ -116,13 +118,13 @@ function printSetup({ client: id, shell }: ConnectOptions, setup: ClientSetup, s
   const lines = [`${client.name} → ${server.url}${server.demo ? " (DEMO)" : ""}, model ${setup.model.id}`, ""];
   if (client.file) {
     const place = shortened(client.file.locate(person()));
-    lines.push(`In ${place} (\`dragoman connect ${id} --write\` puts it there, \`--undo\` takes it back):`);
+    lines.push(`In ${place} (\`dragoman connect ${id} --write\` writes this there, \`--undo\` restores the file):`);
     lines.push("", freshFile(client, setup));
   }
   const variables = setVariables(setup.variables, shell);
   if (variables !== "") {
     const instead = client.file && notInFile(setup).length === 0 ? "Or in" : "In";
-    lines.push(`${instead} the environment (${shells[shell].name}; for others --shell):`, "", variables, "");
+    lines.push(`${instead} the environment (${shells[shell].name}; see --shell for others):`, "", variables, "");
   }
   const programs = setup.programs.filter((program) => program.shell === undefined || program.shell === shell);
   for (const { name, text } of programs.length > 0 ? programs : setup.programs.slice(0, 1))
@@ -144,22 +146,22 @@ async function write(
   server: RunningServer,
 ): Promise<void> {
   const { file, before, after, kept, open } = await writeSettings(placeOf(id, environment), setup.edits);
-  if (before === after) say(`${shortened(file)} says all of it already; nothing was changed.`);
+  if (before === after) say(`${shortened(file)} already has these settings; nothing was changed.`);
   const key = server.keys[0]?.value;
   const secrets = server.keys.map(({ value }) => value);
   for (const line of unifiedDiff(before, after, shortened(file))) print(maskSecrets(line, secrets));
   if (open && key !== undefined && JSON.stringify(setup.edits).includes(JSON.stringify(key)))
     say(
-      `Others on this machine can read ${shortened(file)}, and the client key stands in it now. Run: chmod 600 ${JSON.stringify(file)}`,
+      `Others on this machine can read ${shortened(file)}, and it contains the client key now. Run: chmod 600 ${JSON.stringify(file)}`,
     );
-  const kind = before === "" ? "takes this away again" : "puts back what it was before";
+  const kind = before === "" ? "removes the file again" : "restores the file as it was before";
   if (kept) say(`\`dragoman connect ${id} --undo\` ${kind}.`);
 }
 
 /** After the file is written: what else it says, what it cannot hold, and what to run. */
 function sayWhatIsLeft({ client: id }: ConnectOptions, setup: ClientSetup, { url }: RunningServer): void {
   const { file = "", caveats = [] } = clientStatus(id, { ...person(), url });
-  for (const caveat of caveats) say(`${shortened(file)} leads here now, but ${caveat}.`);
+  for (const caveat of caveats) say(`${shortened(file)} points to dragoman now, but ${caveat}.`);
   const missing = notInFile(setup);
   if (setup.note && missing.length > 0)
     say(setup.note, `\`dragoman connect ${id}\` prints the line that sets ${missing.join(", ")}.`);
@@ -168,22 +170,22 @@ function sayWhatIsLeft({ client: id }: ConnectOptions, setup: ClientSetup, { url
 
 async function undo({ client: id, environment, force }: ConnectOptions): Promise<number> {
   const { name, file } = clientOf(id);
-  if (!file) throw new UsageError(`${name} has no file of its own, so there is nothing to take back.`);
+  if (!file) throw new UsageError(`${name} has no settings file, so there is nothing to undo.`);
   const undone = await undoSettings(placeOf(id, environment), force);
   if (!undone) {
-    say(`Nothing to take back: dragoman has written nothing into ${name}'s settings.`);
+    say(`Nothing to undo: dragoman has not written to ${name}'s settings.`);
     return 0;
   }
   const path = shortened(undone.file);
   say(
     {
-      restored: `${path} is again what it was before dragoman wrote into it.`,
-      "taken out": `What dragoman wrote into ${path} is taken out; what was changed there since stays.`,
-      removed: `${path} is removed: there was none before dragoman made it.`,
-      "as it was": `${path} is what it was before dragoman wrote into it.`,
+      restored: `${path} is restored to what it was before dragoman wrote to it.`,
+      "taken out": `dragoman's settings are removed from ${path}; other changes made there since then are kept.`,
+      removed: `${path} is removed: dragoman had created it.`,
+      "as it was": `${path} is already what it was before dragoman wrote to it.`,
     }[undone.state],
   );
-  if (undone.kept) say(`The changed one is kept in ${shortened(undone.kept)}.`);
+  if (undone.kept) say(`The changed file is kept in ${shortened(undone.kept)}.`);
   return 0;
 }
 
@@ -197,18 +199,18 @@ async function test(
   const model = freeModel(dialect, setup.model, [...choice.all, ...offered]) ?? (asked ? setup.model : undefined);
   if (!model) {
     say(
-      `Not tried: no model is free of charge. \`dragoman connect ${id} --test\` tries ${setup.model.id}; ${probeCost(setup.model)}.`,
+      `No test call was made, because no model is free of charge. \`dragoman connect ${id} --test\` makes one with ${setup.model.id}; ${probeCost(setup.model)}.`,
     );
     return 0;
   }
-  say(`One small call in the client's own dialect (${dialect}), with ${model.id}; ${probeCost(model)}.`);
+  say(`Making one small test call in the client's API dialect (${dialect}) with ${model.id}; ${probeCost(model)}.`);
   try {
     const { took, said } = await probe(server, dialect, model);
     say(`Answered in ${(took / 1000).toFixed(1)} s: ${said === "" ? "(no text)" : said}`);
     return 0;
   } catch (thrown) {
     if (!(thrown instanceof ProxyError)) throw thrown;
-    say(`It was not answered. ${thrown.message}`);
+    say(`The test call failed. ${thrown.message}`);
     return 1;
   }
 }

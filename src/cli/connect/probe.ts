@@ -39,7 +39,7 @@ const calls: Record<ClientDialect, Call> = {
 const list = (value: unknown) => (Array.isArray(value) ? value.filter(isObject) : []);
 
 /**
- * The model to try with: the client's own where it costs nothing, else one that costs nothing, best of the client's dialect.
+ * The model to try with: the client's own where it is free, else one that costs nothing, best of the client's dialect.
  * @returns Undefined when all cost something.
  */
 export function freeModel(
@@ -57,7 +57,7 @@ export function freeModel(
 
 /** What one turn of it costs, as the end of a sentence. */
 export function probeCost({ premium, units }: ClientModel): string {
-  if (!premium) return "it costs nothing";
+  if (!premium) return "it is free";
   if (typeof units === "number") return `it costs ${units} premium ${units === 1 ? "request" : "requests"}`;
   return "it costs a few tokens of your quota";
 }

@@ -20,7 +20,7 @@ export async function awaken(app: App): Promise<void> {
       try {
         await ask(app, account);
       } catch (thrown) {
-        app.logger.debug(`${account.id} could not be asked for its ${what} at the start.`, thrown);
+        app.logger.debug(`${account.id} did not provide its ${what} at startup.`, thrown);
       }
     }
 }

@@ -10,7 +10,7 @@ export function printBanner(app: App, listening: Listening): string[] {
   const { url } = listening;
   return [
     app.demo
-      ? `dragoman ${app.version} · DEMO: a scripted upstream answers, no account is used, nothing leaves this machine`
+      ? `dragoman ${app.version} · DEMO: answers are scripted, no account is used, nothing leaves this machine`
       : `dragoman ${app.version}`,
     "",
     `  Address   ${url}`,
@@ -27,16 +27,16 @@ export function printBanner(app: App, listening: Listening): string[] {
 }
 
 function accountsLine({ accounts }: App): string {
-  if (accounts.length === 0) return "none yet: requests are refused until one is there. Sign in with `dragoman auth`";
-  return accounts.map(({ id, temporary }) => (temporary ? "a temporary one, for this run" : id)).join(", ");
+  if (accounts.length === 0) return "none yet: requests are refused until you sign in with `dragoman auth`";
+  return accounts.map(({ id, temporary }) => (temporary ? "a temporary account, for this run only" : id)).join(", ");
 }
 
 function accessLine({ clientKeys }: App, { exposed }: Listening): string {
   if (clientKeys.length > 0)
-    return `${clientKeys.length === 1 ? "a client key is" : "one of your client keys is"} needed`;
+    return `${clientKeys.length === 1 ? "a client key is" : "one of your client keys is"} required`;
   return exposed
-    ? "WARNING: no client key is needed, and other machines reach this address: they can spend your quota"
-    : "no client key needed: any program on this machine, no web page";
+    ? "WARNING: no client key is required, and other machines can reach this address and spend your quota"
+    : "no client key required from programs on this machine; web pages are refused";
 }
 
 /** Where the pages are, who may open them, and what a proxy in front of them needs. */
@@ -45,12 +45,13 @@ function adminLines({ adminAuth, clientKeys, environment }: App, { url, exposed 
   const line = (more: string) => [`  Admin     ${url}/admin${more}`];
   // At any other address the machine's own calls do not come from loopback either.
   const isOpenHere = adminAuth === "remote" && (!exposed || isLoopbackUrl(url));
-  if (!isOpenHere) return line(adminToken === undefined ? ", closed: set ADMIN_TOKEN to open it" : ", by ADMIN_TOKEN");
+  if (!isOpenHere)
+    return line(adminToken === undefined ? ", closed: set ADMIN_TOKEN to open it" : ", with ADMIN_TOKEN");
   // Keys and a token are what an instance gets before others reach it.
   if (clientKeys.length === 0 || adminToken === undefined) return line("");
   return [
     ...line(", without a token on this machine"),
-    "            A reverse proxy or tunnel on this machine needs --admin-auth=always: else its callers are the owner",
+    "            Behind a reverse proxy or tunnel, start with --admin-auth=always, or its callers have admin access",
   ];
 }
 

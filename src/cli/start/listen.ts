@@ -42,7 +42,7 @@ async function addressOf(name: string): Promise<string> {
     const known = await lookup(name, { all: true });
     return (known.find(({ address }) => isLoopbackAddress(address)) ?? known[0]!).address;
   } catch (thrown) {
-    throw new UsageError(`Cannot listen on ${name}: no address is known for this name (${codeOf(thrown)}).`);
+    throw new UsageError(`Cannot listen on ${name}: this name has no address (${codeOf(thrown)}).`);
   }
 }
 
@@ -58,14 +58,14 @@ export function listenOrExplain(app: App, { port, environment }: Asked, binding:
     if (code === "EADDRINUSE")
       throw new ProxyError(
         "internal",
-        `Port ${port} is taken by ${nameOf(port, [environment.home, app.environment.home])}. Stop that program, or choose another port with --port (0 picks a free one).`,
+        `Port ${port} is in use by ${nameOf(port, [environment.home, app.environment.home])}. Stop that program, or choose another port with --port (0 picks a free one).`,
       );
     if (code === "EACCES")
       throw new ProxyError(
         "internal",
-        `Port ${port} may not be used by this account; choose one above 1023 with --port.`,
+        `Port ${port} needs administrator rights. Choose a port above 1023 with --port.`,
       );
-    throw new UsageError(`Cannot listen on ${nameOfBinding(binding)}: it is no address of this machine.`);
+    throw new UsageError(`Cannot listen on ${nameOfBinding(binding)}: it is not an address of this machine.`);
   }
 }
 
@@ -79,5 +79,5 @@ function nameOf(port: number, homes: string[]): string {
   const ours = homes
     .map((home) => findInstance(home))
     .find((running) => running?.url.endsWith(`:${port}`) && (holder?.pid ?? running.pid) === running.pid);
-  return ours ? `a dragoman that already runs (process ${ours.pid})` : describePortOwner(holder);
+  return ours ? `another dragoman server (process ${ours.pid})` : describePortOwner(holder);
 }

@@ -36,18 +36,14 @@ export function watchShutdown({ stdinEnded, parentPid }: Lifetime): ShutdownSign
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
     process.on(signal, () => (ending ? over.resolve("urged") : end(signal, signalGrace)));
-  void stdinEnded?.then(() => end("Stdin has ended, and with it whoever started dragoman", orphanGrace));
-  if (parentPid !== undefined)
-    watchProcess(parentPid, () =>
-      end(`Process ${parentPid} is gone, and with it whoever started dragoman`, orphanGrace),
-    );
+  void stdinEnded?.then(() => end("Stdin was closed", orphanGrace));
+  if (parentPid !== undefined) watchProcess(parentPid, () => end(`Process ${parentPid}, given by --parent-pid, ended`, orphanGrace));
   return { first: first.promise, over: over.promise };
 }
 
 function watchProcess(pid: number, gone: () => void): void {
   const born = bornAt(pid);
-  if (born === undefined)
-    throw new ProxyError("internal", `Process ${pid}, named by --parent-pid, does not run: there is nobody to serve.`);
+  if (born === undefined) throw new ProxyError("internal", `Process ${pid}, given by --parent-pid, is not running.`);
   // Our own parent's id changes at once when it dies.
   const ours = process.ppid === pid;
   const timer = setInterval(() => {

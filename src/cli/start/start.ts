@@ -46,7 +46,7 @@ export async function start(options: StartOptions): Promise<number> {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const binding = await bindingFor(options.host);
   if (options.adminAuth === "always" && options.environment.adminToken === undefined)
-    throw new UsageError("--admin-auth=always needs a token to ask for: set ADMIN_TOKEN.");
+    throw new UsageError("--admin-auth=always requires a token: set ADMIN_TOKEN.");
   if (options.stdinLifetime) checkHeldOpen();
   const stdin = options.stdinLifetime || options.token === "-" ? readStdin() : undefined;
   const temporaryToken = await tokenFor(options, stdin);
@@ -93,7 +93,7 @@ async function tokenFor({ token, environment }: StartOptions, stdin?: Stdin): Pr
 
 function openToOthers(binding: Binding): UsageError {
   return new UsageError(
-    `Listening on ${nameOfBinding(binding)} lets other machines spend your quota, and no client key is configured. Either put a key into "auth": {"apiKeys": ["…"]} in config.json, or say --allow-open.`,
+    `Listening on ${nameOfBinding(binding)} lets other machines spend your quota, and no client key is configured. Add a key to "auth": {"apiKeys": ["…"]} in config.json, or use --allow-open.`,
   );
 }
 
@@ -105,7 +105,7 @@ async function nameNeighbour({ logger, environment }: App, { url, pid }: Instanc
   );
   if (!answer) return;
   logger.warn(
-    `The data folder ${environment.home} is already in use, by the dragoman at ${url} (process ${pid}): config, accounts and history are shared.`,
+    `The data folder ${environment.home} is also used by the dragoman server at ${url} (process ${pid}): they share config, accounts and history.`,
   );
 }
 
@@ -124,7 +124,9 @@ async function untilStopped(app: App, listening: Listening, endings: ShutdownSig
   process.on("uncaughtException", unforeseen);
 
   const { why, grace } = await endings.first;
-  app.logger.info(`${why}: running exchanges have ${grace / 1000} s to end; a second signal ends them now.`);
+  app.logger.info(
+    `${why}: stopping. Running requests have ${grace / 1000} s to finish; a second signal stops them now.`,
+  );
   const drained = listening.drain();
   const outcome = await Promise.race([drained.then(() => "drained" as const), endings.over]);
   app.close();
@@ -141,11 +143,13 @@ const maxFailures = 10;
 export function failureCount(app: Pick<App, "logger" | "close">, giveUp: () => void): (reason: unknown) => void {
   const moments: number[] = [];
   return (reason) => {
-    app.logger.error("Something failed that nobody waited for.", reason);
+    app.logger.error("An unexpected error occurred outside of a request.", reason);
     moments.push(performance.now());
     if (moments.length <= maxFailures) return;
     if (performance.now() - moments.shift()! > 60_000) return;
-    app.logger.error(`That was over ${maxFailures} times in a minute: dragoman stops, to be started anew.`);
+    app.logger.error(
+      `More than ${maxFailures} unexpected errors occurred within a minute. dragoman stops; start it again.`,
+    );
     app.close();
     giveUp();
   };

@@ -47,6 +47,6 @@ export function checkHeldOpen(): void {
     // it is closed
   }
   throw new UsageError(
-    "--stdin-lifetime needs a stdin that stays open: a pipe that the program which starts dragoman holds.",
+    "--stdin-lifetime requires a stdin that stays open, such as a pipe held by the program that starts dragoman.",
   );
 }

@@ -44,7 +44,7 @@ export function readBackup(path: string): Backup | undefined {
   try {
     return schema.parse(JSON.parse(text));
   } catch (cause) {
-    throw new ProxyError("internal", `The backup ${path} is damaged; nothing was changed.`, { cause });
+    throw new ProxyError("internal", `The backup ${path} is damaged. Nothing was changed.`, { cause });
   }
 }
 
@@ -75,7 +75,7 @@ export function findBackup(folder: string, id: ClientId, file: string): { path: 
   if (own || all.length < 2) return own ?? all[0];
   throw new ProxyError(
     "conflict",
-    `dragoman wrote into several files of this client: ${all.map(({ backup }) => backup.file).join(", ")}. Set the variable that moves its settings to the one you mean, and try again.`,
+    `dragoman wrote to several files of this client: ${all.map(({ backup }) => backup.file).join(", ")}. Set the environment variable that locates its settings to the one you mean, then try again.`,
   );
 }
 
@@ -86,7 +86,7 @@ export function targetOf(file: string): string {
   } catch (cause) {
     throw new ProxyError(
       "permission",
-      `${file} cannot be reached (${codeOf(cause) || "unknown"}): look at the folders and links that lead to it.`,
+      `${file} cannot be reached (${codeOf(cause) || "unknown"}): check the folders and links that lead to it.`,
       { cause },
     );
   }

@@ -13,19 +13,17 @@ export interface Found {
 /** Undefined when there is none. @throws ProxyError when it is not the person's to change. */
 export function readFile(file: string, target: string): Found | undefined {
   const refuse = (why: string): never => {
-    throw new ProxyError("permission", `${file} ${why}. It was left as it is.`);
+    throw new ProxyError("permission", `${file} ${why}. It was not changed.`);
   };
   // Of one of us that was killed; it may hold a key.
   if (isThere(dirname(target))) removeLeftovers(dirname(target), basename(target));
   const found = statSync(target, { throwIfNoEntry: false });
   if (!found) return undefined;
   if (!found.isFile()) return refuse("is not a file");
-  if (found.size > maxBytes) return refuse("is larger than any settings are");
+  if (found.size > maxBytes) return refuse("is too large for a settings file");
   if (process.getuid && found.uid !== process.getuid()) return refuse("belongs to another user");
   if (process.platform !== "win32" && (found.mode & 0o200) === 0)
-    return refuse(
-      `is read-only: make it writable (chmod u+w ${JSON.stringify(target)}), or put the settings there by hand`,
-    );
+    return refuse(`is read-only: make it writable (chmod u+w ${JSON.stringify(target)}), or add the settings yourself`);
   try {
     return { bytes: readFileSync(target), mode: found.mode & 0o777 };
   } catch (thrown) {
@@ -38,7 +36,7 @@ export function settingsText(file: string, bytes: Uint8Array | undefined): strin
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
-    throw new ProxyError("invalid_request", `${file} is not text in UTF-8. It was left as it is.`, { cause });
+    throw new ProxyError("invalid_request", `${file} is not UTF-8 text. It was not changed.`, { cause });
   }
 }
 

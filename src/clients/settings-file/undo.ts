@@ -90,7 +90,7 @@ function attempt(file: string, write: () => void): void {
   try {
     write();
   } catch (cause) {
-    throw new ProxyError("internal", `${file} could not be put back (${codeOf(cause) || cause}); it is as it was.`, {
+    throw new ProxyError("internal", `${file} could not be restored (${codeOf(cause) || cause}). It was not changed.`, {
       cause,
     });
   }
@@ -101,15 +101,15 @@ const forceOf = (id: ClientId) => `\`dragoman connect ${id} --undo --force\``;
 /** What was there before us. */
 const whatWas = ({ at, content }: Backup) =>
   content === null
-    ? "removes the file, as there was none"
-    : `puts back the file of ${at.slice(0, 16).replace("T", " ")} UTC`;
+    ? "removes the file, because there was none before"
+    : `restores the file of ${at.slice(0, 16).replace("T", " ")} UTC`;
 
 function goneSince(id: ClientId, backup: Backup): ProxyError {
   return new ProxyError(
     "conflict",
     backup.content === null
-      ? `${backup.file} is not there any more, so nothing was done. ${forceOf(id)} forgets it.`
-      : `${backup.file} is not there any more, so nothing was done. To have it again, run ${forceOf(id)}: it ${whatWas(backup)}.`,
+      ? `${backup.file} no longer exists, so nothing was done. ${forceOf(id)} deletes its backup.`
+      : `${backup.file} no longer exists, so nothing was done. To get it back, run ${forceOf(id)}: it ${whatWas(backup)}.`,
   );
 }
 
@@ -119,7 +119,7 @@ function changedSince(id: ClientId, backup: Backup, apart: TakenBack | undefined
   return new ProxyError(
     "conflict",
     changed === undefined
-      ? `${backup.file} was changed since dragoman wrote into it, so that the one cannot be told from the other; it was left alone. Either take the dragoman entries out by hand, or run ${forceOf(id)}: it takes them out where it can, or else ${whatWas(backup)}, and keeps a copy of the one that is there now.`
-      : `${backup.file} was left alone: what dragoman wrote there was changed since (${changed}). Run ${forceOf(id)} to take that back too: everything else in it stays, and a copy of the file is kept.`,
+      ? `${backup.file} was changed after dragoman wrote to it, and dragoman's settings cannot be told apart from the other changes, so the file was not changed. Either remove the dragoman entries yourself, or run ${forceOf(id)}: it removes them if it can, otherwise ${whatWas(backup)}, and keeps a copy of the present file.`
+      : `${backup.file} was not changed: settings that dragoman wrote there were changed since (${changed}). Run ${forceOf(id)} to undo those too: everything else in the file stays, and a copy of the file is kept.`,
   );
 }

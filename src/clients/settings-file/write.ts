@@ -59,9 +59,13 @@ export async function writeSettings(place: SettingsFile, edits: readonly Edit[])
       replaceFile(target, after, fresh.mode);
     } catch (cause) {
       writeBackup(path, earlier);
-      throw new ProxyError("internal", `${file} could not be written (${codeOf(cause) || cause}); it is as it was.`, {
-        cause,
-      });
+      throw new ProxyError(
+        "internal",
+        `${file} could not be written (${codeOf(cause) || cause}). It was not changed.`,
+        {
+          cause,
+        },
+      );
     }
     return { file, before, after, kept: true, open };
   });
@@ -119,11 +123,11 @@ function editedText({ file, settings }: SettingsFile, text: string, edits: reado
       const where = thrown.line === undefined ? "" : ` at line ${thrown.line}`;
       throw new ProxyError(
         "invalid_request",
-        `${file} does not read as ${settings.format.toUpperCase()}${where}: ${thrown.message}. It was left as it is; mend it first.`,
+        `${file} is not valid ${settings.format.toUpperCase()}${where}: ${thrown.message}. It was not changed. Fix the file, then try again.`,
       );
     }
     if (!(thrown instanceof ProxyError)) throw thrown;
-    throw new ProxyError(thrown.kind, `${file} was left as it is: ${thrown.message}.`, { cause: thrown });
+    throw new ProxyError(thrown.kind, `${file} was not changed: ${thrown.message}.`, { cause: thrown });
   }
 }
 
