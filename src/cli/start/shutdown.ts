@@ -37,7 +37,8 @@ export function watchShutdown({ stdinEnded, parentPid }: Lifetime): ShutdownSign
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
     process.on(signal, () => (ending ? over.resolve("urged") : end(signal, signalGrace)));
   void stdinEnded?.then(() => end("Stdin was closed", orphanGrace));
-  if (parentPid !== undefined) watchProcess(parentPid, () => end(`Process ${parentPid}, given by --parent-pid, ended`, orphanGrace));
+  if (parentPid !== undefined)
+    watchProcess(parentPid, () => end(`Process ${parentPid}, given by --parent-pid, ended`, orphanGrace));
   return { first: first.promise, over: over.promise };
 }
 
