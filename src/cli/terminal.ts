@@ -1,4 +1,4 @@
-/** A person at a terminal: lines for them, a question, time that runs out, and Ctrl-C. Results go to stdout, all of this to stderr. */
+/** Talks to a person at a terminal: lines, yes/no questions, a countdown, and Ctrl-C. Results go to stdout, messages to stderr. */
 import { homedir } from "node:os";
 import { sep } from "node:path";
 import { printable } from "../logger";
@@ -11,7 +11,7 @@ export function say(...lines: string[]): void {
   for (const line of lines) process.stderr.write(`${shown(line)}\n`);
 }
 
-/** A result, on stdout. It is written when this returns: nothing of it is lost where the process then exits. */
+/** Prints a result on stdout, synchronously, so that nothing is lost if the process exits right after. */
 export function print(...lines: string[]): void {
   for (const line of lines) console.log(shown(line));
 }

@@ -1,4 +1,4 @@
-/** Changes of a client's settings file: made in the text, so that everything else stays, and proven by reading the result. */
+/** Edits the text of a client's settings file, so that everything else stays, and checks the edit by reading the result. */
 
 import { ProxyError } from "../errors";
 import { isObject } from "../json";
@@ -24,7 +24,7 @@ const formats = {
 
 const byteOrderMark = "\uFEFF";
 
-/** Bytes: far more than anybody's settings. */
+/** Bytes. No settings file is expected to be larger. */
 export const maxBytes = 4 * 1024 * 1024;
 
 /** What the settings say; an empty text says `{}`. @throws SettingsFault */

@@ -1,4 +1,4 @@
-/** Whether a client is pointed here, as its own file says. */
+/** Reads from a client's settings file whether the client uses this server. */
 
 import { readFileSync, statSync } from "node:fs";
 import { codeOf } from "../errors";

@@ -1,4 +1,4 @@
-/** Settings of ours taken out of a text that others have changed since: told apart by what is said, not by lines. */
+/** Removes dragoman's settings from a text that was changed since, by comparing parsed settings, not lines. */
 import { ProxyError } from "../errors";
 import { isObject } from "../json";
 import { type Edit, type Path, SettingsFault } from "./edit";

@@ -31,8 +31,8 @@ export function applyEdits(text: string, changes: readonly TextEdit[]): string {
 const maxRead = 2_000_000;
 
 /**
- * The line in which the first statement begins that does not read: for parsers that do not tell. What is open at the
- * end of a beginning is no fault of it as long as some longer beginning reads.
+ * The first line of the statement that cannot be parsed, for parsers that do not report it. Parses ever longer prefixes
+ * of the text: a prefix may fail because it ends within a statement, so the longest one that parses counts.
  * @returns Undefined for a text that is too long for so many readings.
  */
 export function faultLine(text: string, parse: (text: string) => unknown): number | undefined {

@@ -1,14 +1,14 @@
-/** What a check is given, and what it finds. Nothing here changes anything: no sign-in, no file, no paid request. */
+/** The input and the result of a check. A check changes nothing: no sign-in, no file, no paid request. */
 import type { Environment } from "../../config/environment";
 import type { Logger } from "../../logger";
 
 export interface Finding {
-  /** What was looked at: `data folder`. */
+  /** The name of what was checked, such as `data folder`. */
   name: string;
   state: "ok" | "warn" | "fail";
   /** What was found, in a sentence. */
   message: string;
-  /** What helps, in a sentence. */
+  /** How to fix it, in a sentence. */
   todo?: string;
 }
 
@@ -23,7 +23,7 @@ export interface CheckContext {
   port: number;
   /** The enterprise's own GitHub, where one is named. */
   enterpriseHost?: string;
-  /** Remembers every secret it is told, and says nothing. */
+  /** Collects secrets to conceal, and logs nothing. */
   logger: Logger;
 }
 

@@ -1,4 +1,4 @@
-/** Each account is asked for once after the start, so that who cannot serve is known before a request finds out. */
+/** Loads each account's token, models and quota once after the start, so that a failing account is known before a request needs it. */
 import type { Account } from "../../accounts/account";
 import type { App } from "../../app";
 

@@ -1,4 +1,4 @@
-/** What a person reads when the server is up: where it is, whose quota it spends, how to try it. At most twenty lines. */
+/** The lines printed when the server is ready: its address, the accounts it uses, how to try it. At most twenty lines. */
 import { hostsFor } from "../../accounts/hosts";
 import type { App } from "../../app";
 import { certificateFiles, warnOfCertificateFault } from "../../net/ca-certificates";

@@ -1,4 +1,4 @@
-/** What ends a running server: a signal, the end of its stdin, or the end of the process it was started for. */
+/** Stops a running server at a signal, when its stdin closes, or when its parent process ends. */
 import { readFileSync } from "node:fs";
 import { isAlive } from "../../config/files";
 import { ProxyError } from "../../errors";

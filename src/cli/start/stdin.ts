@@ -1,4 +1,4 @@
-/** Stdin as a program uses it that starts us: a secret in the first line, perhaps, and then only that it stays open. */
+/** Reads stdin for a program that starts dragoman: an optional token in the first line; afterwards only whether it stays open matters. */
 import { fstatSync } from "node:fs";
 import { UsageError } from "../usage-error";
 

@@ -1,4 +1,4 @@
-/** What a client's file was before we wrote into it: kept in our data folder until it is put back. */
+/** Keeps a copy of a client's file, as it was before dragoman wrote to it, in the data folder until it is restored. */
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { withLock } from "../../config/lock";
 import { codeOf, ProxyError } from "../../errors";
 import type { ClientId } from "../index";
 
-/** Far more than two of anybody's settings in base64. */
+/** Two settings files of the largest size, in base64. */
 const maxBytes = 12 * 1024 * 1024;
 
 const bytes = z.base64().transform((text): Uint8Array => Buffer.from(text, "base64"));

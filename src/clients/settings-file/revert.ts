@@ -1,4 +1,4 @@
-/** A settings file as others have changed it since we wrote into it, without what is ours. */
+/** Removes dragoman's settings from a file that was changed after dragoman wrote to it. */
 
 import { isObject } from "../../json";
 import { SettingsFault } from "../edit";
@@ -7,8 +7,8 @@ import { type Ours, type TakenBack, takeBack, type Versions } from "../take-back
 import { mergeTexts } from "./merge";
 
 /**
- * By lines where they differ by lines, which keeps every byte of both; else by what the settings say.
- * @param force By what the settings say, and also what is ours and was changed since.
+ * Merges by lines where possible, which keeps every byte; otherwise compares the parsed settings.
+ * @param force Compares the parsed settings only, and also removes settings of ours that were changed since.
  * @returns Undefined when the two cannot be told apart.
  */
 export function revertEdits(ours: Ours, versions: Versions, force: boolean): TakenBack | undefined {

@@ -1,4 +1,4 @@
-/** A client's file put back as it was before we wrote into it. */
+/** Restores a client's file as it was before dragoman wrote to it. */
 import { mkdirSync, rmdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { replaceFile } from "../../config/files";

@@ -1,4 +1,4 @@
-/** A client's own file with our settings in it: written so that everything else stays, and so that there is a way back. */
+/** Writes dragoman's settings into a client's file: everything else stays, and the change can be undone. */
 import { mkdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { replaceFile } from "../../config/files";
