@@ -1,4 +1,4 @@
-/** Quota and state as a person reads them: the same words wherever the command line shows them. */
+/** Formats quota and state for people, the same way in every command. */
 import { isCounted } from "../accounts/quota";
 import type { UsageItem } from "../api/usage";
 import { zonedTime } from "../format";

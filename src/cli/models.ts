@@ -1,4 +1,4 @@
-/** `dragoman models`: what the running server can serve, with its limits and what it costs. */
+/** `dragoman models`: the models of the running server, with their limits and cost. */
 import { z } from "zod";
 import type { Environment } from "../config/environment";
 import { ask, demoNotice, readAs, requireServer } from "./running-server";

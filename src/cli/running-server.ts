@@ -1,4 +1,4 @@
-/** The server that runs on this machine, as a client of it: where it is, its key, and what it answers. */
+/** A client of the dragoman server that runs on this machine: finds its address and key, and calls it. */
 
 import type { z } from "zod";
 import { demoEnvironment, type Environment } from "../config/environment";

@@ -1,4 +1,4 @@
-/** Signing in, as a person at a terminal meets it: which page comes, the code, the waiting, and who they are now. */
+/** The sign-in conversation in a terminal: the page to open, the code, the wait, and the account that was signed in. */
 
 import { setTimeout as wait } from "node:timers/promises";
 import { openAccount } from "../accounts/account";
@@ -49,12 +49,12 @@ export async function signInPerson(options: SignInOptions, signal: AbortSignal):
       stop = showCode(code);
     };
     const githubToken = await signIn({ ...caller, app, show });
-    const login = await patiently(() => fetchLogin(caller, githubToken, app.mode), signal);
+    const login = await withRetries(() => fetchLogin(caller, githubToken, app.mode), signal);
     stop();
     const saved = { login, host: hosts.name, app: app.name, mode: app.mode, githubToken, addedAt: Date.now() };
     const outcome = store.add(saved);
     say(`Signed in as ${bold(login)}${outcome === "replaced" ? ", whose sign-in is renewed" : ""}.`);
-    say(await whatItMay(saved, hosts, options));
+    say(await describeAccount(saved, hosts, options));
   } finally {
     stop();
   }
@@ -81,7 +81,7 @@ function showCode({ userCode, address, mayOpen, warning, expiresIn }: ShownCode)
 }
 
 /** The approval is not lost because the network is gone for a moment. */
-async function patiently<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+async function withRetries<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
   for (const pause of [1000, 3000, 9000])
     try {
       return await ask();
@@ -93,7 +93,7 @@ async function patiently<T>(ask: () => Promise<T>, signal: AbortSignal): Promise
 }
 
 /** Whether Copilot lets the account in, and what is left of its quota, in one sentence. */
-async function whatItMay(saved: SavedAccount, hosts: Hosts, { version }: SignInOptions): Promise<string> {
+async function describeAccount(saved: SavedAccount, hosts: Hosts, { version }: SignInOptions): Promise<string> {
   // What goes wrong is said once, by the sentence.
   const logger = createLogger(
     () => "error",

@@ -1,4 +1,4 @@
-/** `dragoman usage`: what is left, asked of the running server; where none runs, of GitHub. */
+/** `dragoman usage`: the remaining quota, from the running server or, if none is running, from GitHub. */
 import { type Account, openAccount } from "../accounts/account";
 import { openAccountStore } from "../accounts/account-store";
 import { hostsFor } from "../accounts/hosts";

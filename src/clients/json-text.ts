@@ -157,7 +157,7 @@ function read(text: string): Node | undefined {
   const readNode = (depth: number): Node => {
     at = skip(text, at);
     const start = at;
-    if (depth > deepest) throw fault();
+    if (depth > maxDepth) throw fault();
     if (text[at] === "{") return readObject(start, depth);
     if (text[at] === "[") return readList(start, depth);
     const value = token();
@@ -192,4 +192,4 @@ function read(text: string): Node | undefined {
 }
 
 /** Levels; nobody writes settings that are deeper. */
-const deepest = 100;
+const maxDepth = 100;

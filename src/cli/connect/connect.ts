@@ -1,4 +1,4 @@
-/** `dragoman connect`: a client's settings for the server that runs, to read, to write into its file, or to take back. */
+/** `dragoman connect`: prints a client's settings for the running server, writes them to its file, or undoes that. */
 import { homedir } from "node:os";
 import type { ClientSetup } from "../../clients/client";
 import { type ClientId, clientIds, clientOf, freshFile, isClientId } from "../../clients/index";
@@ -62,7 +62,7 @@ export async function connectFrom(asked: Asked): Promise<number> {
   return action === "undo" ? undo(options) : point(options, action);
 }
 
-/** All of them, with what their files say now. */
+/** Lists all clients with the state of their settings files. */
 function listClients(environment: Environment): number {
   const url = findServer(environment)?.url ?? "http://127.0.0.1:4141";
   const rows = clientIds.map((id) => {
@@ -104,7 +104,7 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
   return code;
 }
 
-/** The set-up has the key that holds now. */
+/** The settings contain the key that the server accepts now. */
 function sayRotation({ keys: [taken, ...others] }: RunningServer): void {
   if (taken?.from !== "DRAGOMAN_API_KEY" || !others.some(({ from }) => from === "config.json")) return;
   say(

@@ -3,7 +3,7 @@ import { fstatSync } from "node:fs";
 import { UsageError } from "../usage-error";
 
 /** Characters; no token is longer. */
-const longestLine = 16_384;
+const maxLineLength = 16_384;
 
 export interface Stdin {
   /** Up to the first line break, or to the end; cut where it is too long to be a token. */
@@ -27,7 +27,7 @@ export function readStdin(): Stdin {
   stdin.on("data", (piece) => {
     if (text === undefined) return;
     text += piece;
-    if (text.length > longestLine || /[\r\n]/.test(text)) settle(text.split(/[\r\n]/)[0]!);
+    if (text.length > maxLineLength || /[\r\n]/.test(text)) settle(text.split(/[\r\n]/)[0]!);
   });
   const end = () => {
     settle(text ?? "");
