@@ -251,7 +251,7 @@ describe("TOML", () => {
   });
 
   test("what cannot be changed alone is refused", () => {
-    expect(() => put("toml", 'model_providers = { a = { name = "x" } }\n')).toThrow(/by hand/);
+    expect(() => put("toml", 'model_providers = { a = { name = "x" } }\n')).toThrow(/yourself/);
   });
 
   test.each([
