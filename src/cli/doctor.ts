@@ -68,17 +68,16 @@ export async function doctor(options: DoctorOptions): Promise<number> {
 }
 
 async function runCheck(name: string, check: Check, context: CheckContext): Promise<Finding[]> {
-  const timedOut = Bun.sleep(timeoutMs).then(() => [
+  // A check that throws must not stop the report of the others.
+  const done = Promise.resolve()
+    .then(() => check(context))
+    .catch((thrown) => [about(name).fail(`This check could not be run: ${asProxyError(thrown).message}`)]);
+  return withTimeLimit(done, timeoutMs, () => [
     about(name).fail(
       `This check did not finish within ${timeoutMs / 1000} s.`,
       "Try again. If it happens again, check the network and the disk.",
     ),
   ]);
-  // A check that throws must not stop the report of the others.
-  const done = Promise.resolve()
-    .then(() => check(context))
-    .catch((thrown) => [about(name).fail(`This check could not be run: ${asProxyError(thrown).message}`)]);
-  return Promise.race([done, timedOut]);
 }
 
 const labels = { ok: "OK", warn: "warning", fail: "failed" } satisfies Record<Finding["state"], string>;
