@@ -556,7 +556,7 @@ describe("the config form", () => {
     await proxy.app.config.change({ logLevel: "error" });
     const response = await send(proxy, "/admin/config/save", await fieldsIn(shown));
     expect(response.status).toBe(409);
-    expect(wordsOf(await response.text())).toContain("changed meanwhile");
+    expect(wordsOf(await response.text())).toContain("has changed since you read it");
     expect(proxy.app.config.current.maxRows).toBe(200_000);
     await proxy.app.config.change({ logLevel: "warn" });
   });

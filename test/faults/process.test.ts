@@ -109,7 +109,7 @@ describe("what nobody foresaw", () => {
     expect(ended).toBe(0);
     failed(new Error("no"));
     expect(ended).toBe(1);
-    expect(lines.at(-1)).toContain("started anew");
+    expect(lines.at(-1)).toContain("start it again");
   });
 });
 
