@@ -164,7 +164,7 @@ test("the other accounts hand out no token either, and the pages say why", async
   expect(proxy.demo.journal.some(({ path }) => path === exchange)).toBe(false);
   for (const page of ["/admin", "/admin/accounts"]) {
     const text = await (await fetch(proxy.url + page)).text();
-    expect(text).toContain("Everything has stopped");
+    expect(text).toContain("All requests are stopped");
     expect(text).toContain("dragoman auth rm octo-demo");
   }
 });
