@@ -125,7 +125,7 @@ describe("the key of a running server", () => {
     expect(await ended(["usage"], github.env)).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
-        /other than that of config\.json: .*Start the server again, or set DRAGOMAN_API_KEY/,
+        /other than the one in config\.json: .*Restart the server, or set DRAGOMAN_API_KEY/,
       ),
     });
     withKeys("k-of-tomorrow-02", "k-of-the-start-01");
@@ -135,13 +135,11 @@ describe("the key of a running server", () => {
     for (const args of asked) expect([args, (await ended(args, env)).code]).toEqual([args, 0]);
     expect(await ended(["usage"], github.env)).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(
-        /asks for a client key .*mend the config.*config\.json is not valid JSON at line 1/,
-      ),
+      stderr: expect.stringMatching(/requires a client key .*fix the config.*config\.json is not valid JSON at line 1/),
     });
     expect(await ended(["usage"], { ...github.env, DRAGOMAN_API_KEY: "k-of-nobody-03" })).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("other than that of DRAGOMAN_API_KEY"),
+      stderr: expect.stringContaining("other than the one in DRAGOMAN_API_KEY"),
     });
   }, 60_000);
 
