@@ -127,10 +127,20 @@ export function stringEnd(text: string, start: number): number {
   return found === -1 ? text.length : found + 1;
 }
 
-function isEscaped(text: string, at: number): boolean {
+/** Whether the character at `at` is escaped: an odd number of backslashes stands before it. */
+export function isEscaped(text: string, at: number): boolean {
   let before = at;
   while (text.charCodeAt(before - 1) === backslash) before--;
   return (at - before) % 2 === 1;
+}
+
+/** The text of a JSON string's inside; undefined when it is not the inside of one. */
+export function unescaped(inside: string): string | undefined {
+  try {
+    return JSON.parse(`"${inside}"`);
+  } catch {
+    return undefined;
+  }
 }
 
 /**

@@ -10,6 +10,7 @@ import { readText } from "../net/body";
 import { readProviderError } from "../relay/provider";
 import type { CurrentModels } from "../upstream/catalogue";
 import type { Model } from "../upstream/model";
+import { modelAbilities } from "../upstream/model-abilities";
 import { findModel } from "../upstream/model-name";
 import { passedDown } from "../upstream/provider";
 import type { listedModelSchema, modelsQuery } from "./schemas";
@@ -84,14 +85,6 @@ function describe(model: Model): z.infer<typeof listedModelSchema> {
     max_prompt_tokens: model.limits.prompt ?? null,
     max_output_tokens: model.limits.output ?? null,
     max_inputs: model.limits.inputs ?? null,
-    capabilities: {
-      tools: model.supports.tools,
-      parallel_tools: model.supports.parallelTools,
-      vision: model.supports.vision,
-      structured_outputs: model.supports.structuredOutputs,
-      adaptive_thinking: model.supports.adaptiveThinking,
-      thinking_budget: model.supports.thinkingBudget ?? null,
-      reasoning_efforts: model.supports.efforts,
-    },
+    capabilities: modelAbilities(model),
   };
 }

@@ -1,5 +1,6 @@
 /** What the client endpoints besides the model dialects take and answer. What nobody reported is null, never 0. */
 import { z } from "zod";
+import { modelAbilitiesSchema } from "../upstream/model-abilities";
 
 const maybe = z.number().nullable();
 const text = z.string().nullable();
@@ -65,15 +66,7 @@ export const listedModelSchema = z.object({
   max_prompt_tokens: maybe,
   max_output_tokens: maybe,
   max_inputs: maybe,
-  capabilities: z.object({
-    tools: z.boolean(),
-    parallel_tools: z.boolean(),
-    vision: z.boolean(),
-    structured_outputs: z.boolean(),
-    adaptive_thinking: z.boolean(),
-    thinking_budget: z.object({ min: z.number(), max: z.number() }).nullable(),
-    reasoning_efforts: z.array(z.string()),
-  }),
+  capabilities: modelAbilitiesSchema,
 });
 
 export const modelListSchema = z.object({

@@ -5,6 +5,7 @@ import type { App } from "../../app";
 import { dialects } from "../../dialects/hub/conversation";
 import { ProxyError } from "../../errors";
 import type { Model, Price } from "../../upstream/model";
+import { modelAbilities } from "../../upstream/model-abilities";
 import type { modelSchema } from "./schemas";
 
 export type ModelItem = z.infer<typeof modelSchema>;
@@ -34,7 +35,7 @@ export function forgetField(app: App, model: string, field?: string): void {
 }
 
 function showModel(model: Model): Omit<ModelItem, "accounts" | "aliases" | "refused_fields"> {
-  const { id, name, vendor, version, kind, preview, picked, enabled, limits, supports } = model;
+  const { id, name, vendor, version, kind, preview, picked, enabled, limits } = model;
   return {
     id,
     name,
@@ -55,15 +56,7 @@ function showModel(model: Model): Omit<ModelItem, "accounts" | "aliases" | "refu
       image_bytes: limits.vision?.imageBytes ?? null,
       media_types: limits.vision?.mediaTypes ?? null,
     },
-    supports: {
-      tools: supports.tools,
-      parallel_tools: supports.parallelTools,
-      vision: supports.vision,
-      structured_outputs: supports.structuredOutputs,
-      adaptive_thinking: supports.adaptiveThinking,
-      thinking_budget: supports.thinkingBudget ?? null,
-      reasoning_efforts: supports.efforts,
-    },
+    supports: modelAbilities(model),
     price: showPrice(model.price),
   };
 }

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { entryColumns } from "../../history/entry";
 import type { Filters, Totals } from "../../history/history";
+import { modelAbilitiesSchema } from "../../upstream/model-abilities";
 
 const count = z.number().int();
 const maybe = z.number().nullable();
@@ -80,15 +81,7 @@ export const modelSchema = z.object({
     image_bytes: maybe,
     media_types: z.array(z.string()).nullable(),
   }),
-  supports: z.object({
-    tools: z.boolean(),
-    parallel_tools: z.boolean(),
-    vision: z.boolean(),
-    structured_outputs: z.boolean(),
-    adaptive_thinking: z.boolean(),
-    thinking_budget: z.object({ min: z.number(), max: z.number() }).nullable(),
-    reasoning_efforts: z.array(z.string()),
-  }),
+  supports: modelAbilitiesSchema,
   price: z.object({
     premium: z.boolean(),
     units: maybe.describe("Premium units of one request that a person makes."),

@@ -2,7 +2,7 @@
  * Most frames of a stream differ from the previous one in a single string: the delta's text. Such a frame is not parsed
  * but compared with the previous one; what differs must be the inside of one JSON string.
  */
-import { parseSpelt } from "../../json";
+import { parseSpelt, unescaped } from "../../json";
 import { jsonOf, type SseFrame } from "../../net/sse";
 import type { JsonObject } from "./conversation";
 
@@ -60,13 +60,4 @@ function textBetween({ before, after }: { before: string; after: string }, data:
     if (code < 32 || code === 34 || code === 92) return unescaped(data.slice(start, end));
   }
   return data.slice(start, end);
-}
-
-/** Unescapes the inside of a JSON string; undefined if it is not one. */
-function unescaped(text: string): string | undefined {
-  try {
-    return JSON.parse(`"${text}"`);
-  } catch {
-    return undefined;
-  }
 }

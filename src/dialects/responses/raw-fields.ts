@@ -2,7 +2,7 @@
  * Reads fields of an event from its text, because parsing each delta would cost more than everything else.
  * Quotes inside a JSON string are escaped, so text cannot match a key. What is not found is left to the parser.
  */
-import { isObject } from "../../json";
+import { isEscaped, isObject, unescaped } from "../../json";
 import { jsonOf, type SseFrame } from "../../net/sse";
 import type { JsonObject } from "../hub/conversation";
 
@@ -55,18 +55,4 @@ function stringAt(data: string, key: string): string | undefined {
   if (end === -1) return undefined;
   const serialized = data.slice(start, end);
   return serialized.includes("\\") ? unescaped(serialized) : serialized;
-}
-
-function isEscaped(data: string, at: number): boolean {
-  let before = at;
-  while (data[before - 1] === "\\") before--;
-  return (at - before) % 2 === 1;
-}
-
-function unescaped(serialized: string): string | undefined {
-  try {
-    return String(JSON.parse(`"${serialized}"`));
-  } catch {
-    return undefined;
-  }
 }
