@@ -5,9 +5,8 @@
 export type Again = "soon" | "later" | "never";
 
 /**
- * What can go wrong, as a closed list: each kind has its status, its name in each family's words, and whether the same
- * request may be served when it comes again ({@link againOf}).
- * Each dialect's `encodeError` writes it for the client.
+ * Every kind of error: its status, its type in OpenAI's and Anthropic's APIs, and whether the same request may succeed
+ * later ({@link againOf}). Each dialect's `encodeError` writes it for the client.
  */
 export const kinds = {
   invalid_request: { status: 400, openai: "invalid_request_error", anthropic: "invalid_request_error", again: "never" },
@@ -20,7 +19,7 @@ export const kinds = {
     anthropic: "invalid_request_error",
     again: "never",
   },
-  /** Something else has changed meanwhile. */
+  /** The state has changed since the caller read it. */
   conflict: { status: 409, openai: "invalid_request_error", anthropic: "invalid_request_error", again: "never" },
   too_large: { status: 413, openai: "invalid_request_error", anthropic: "request_too_large", again: "never" },
   unsupported_media: {
@@ -29,7 +28,7 @@ export const kinds = {
     anthropic: "invalid_request_error",
     again: "never",
   },
-  /** Another protocol was asked for than the one that is served. */
+  /** The client requested another protocol, such as a WebSocket. */
   upgrade_required: {
     status: 426,
     openai: "invalid_request_error",
@@ -44,7 +43,7 @@ export const kinds = {
   timeout: { status: 504, openai: "timeout_error", anthropic: "timeout_error", again: "soon" },
   /** The request came from this proxy itself. */
   loop: { status: 508, openai: "server_error", anthropic: "api_error", again: "never" },
-  /** What would be said with a status that clients repeat in silence, said so that they show it at once. */
+  /** Instead of a status that clients retry without showing the error: they show this one at once. */
   unable: { status: 424, openai: "upstream_error", anthropic: "api_error", again: "never" },
 } as const satisfies Record<string, { status: number; openai: string; anthropic: string; again: Again }>;
 
@@ -53,7 +52,7 @@ export type ErrorKind = keyof typeof kinds;
 export interface ErrorDetails {
   /** For the logger only; it never reaches a client. */
   cause?: unknown;
-  /** A stable word a program can act on, for example `model_not_found`. */
+  /** A stable code for programs, for example `model_not_found`. */
   code?: string;
   /** The request field that is at fault. */
   param?: string;
@@ -80,7 +79,7 @@ export class ProxyError extends Error {
   }
 }
 
-/** Any thrown value as a ProxyError; what nobody foresaw becomes a plain `internal`, its cause kept for the logger. */
+/** Any thrown value as a ProxyError. An unexpected one becomes `internal`, with the value as its cause for the logger. */
 export function asProxyError(thrown: unknown): ProxyError {
   if (thrown instanceof ProxyError) return thrown;
   return new ProxyError("internal", "Something went wrong inside dragoman; its log on stderr says what.", {
@@ -93,7 +92,7 @@ export function codeOf(thrown: unknown): string {
   return thrown instanceof Error && "code" in thrown && typeof thrown.code === "string" ? thrown.code : "";
 }
 
-/** Codes that say more than their kind. */
+/** Codes that differ from their kind. */
 const againByCode: Record<string, Again> = {
   /** The owner must correct the provider's key. */
   provider_refused: "never",
@@ -101,8 +100,8 @@ const againByCode: Record<string, Again> = {
   api_version_retired: "never",
 };
 
-/** Statuses of an upstream's own that ask to come again, whatever kind they are. */
-const repeated: ReadonlySet<number> = new Set([408, 409, 425]);
+/** Statuses of an upstream that allow a retry, whatever the kind of the error. */
+const retriable: ReadonlySet<number> = new Set([408, 409, 425]);
 
 /** Whether a client may retry by itself; decided only here. */
 export function againOf({ kind, details }: ProxyError): Again {
@@ -113,10 +112,10 @@ export function againOf({ kind, details }: ProxyError): Again {
   const wait = Number(headers["retry-after"] ?? Number.NaN);
   if (wait >= 0) return isLong(wait) ? "later" : "soon";
   if (headers["x-should-retry"] === "false") return "never";
-  return repeated.has(status) ? "soon" : kinds[kind].again;
+  return retriable.has(status) ? "soon" : kinds[kind].again;
 }
 
-/** Seconds. Official SDKs sleep through a `retry-after` of any length: beyond this they are told not to try by themselves. */
+/** Seconds. Official SDKs wait for any `retry-after`, so beyond this limit a header forbids them to retry. */
 const longWait = 30;
 const isLong = (seconds: number) => seconds > longWait;
 

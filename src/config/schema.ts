@@ -1,10 +1,10 @@
-/** The config, said once: types, defaults, checks, the admin form and the table in config/README.md follow from `configSchema`. */
+/** The config, defined once: types, defaults, validation, the admin form and the table in config/README.md follow from `configSchema`. */
 import { z } from "zod";
 import { ProxyError } from "../errors";
 import { hostNameSource, isOrigin, maxHostName, maxOrigin } from "../host-name";
 import { checkUpstreamUrl } from "./environment";
 
-/** Printable ASCII, for it must pass through a header; blanks at either end would be lost there. */
+/** Printable ASCII, because it is sent in a header; a header loses spaces at either end. */
 const key = z
   .string()
   .max(1_000)
@@ -20,25 +20,28 @@ const headerName = z
   .string()
   .max(100)
   .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "must be a header name")
-  .refine((name) => !ownHeaders.test(name), "is a header dragoman sets itself");
+  .refine((name) => !ownHeaders.test(name), "is a header that dragoman sets itself");
 const headerValue = z
   .string()
   .max(4_096)
   .regex(/^[\t -~]*$/, "must be printable ASCII");
 
-/** Those that frame the request, carry an account's token, or say whether a person asked. */
+/** Headers that frame the request, carry an account's token, or state the initiator. */
 const ownHeaders =
   /^(x-initiator|host|connection|keep-alive|content-length|transfer-encoding|te|trailer|upgrade|expect|proxy-.*|authorization|cookie)$/i;
 
-/** The first parts of our own paths: a provider of that name could never be reached, or would hide one of them. */
+/** The first segments of dragoman's own paths: a provider of such a name could not be reached, or would hide one of them. */
 export const ownSegments: ReadonlySet<string> = new Set(["v1", "admin", "api", "usage", "token", "health", "assets"]);
 
 const providerName = z
   .string()
-  .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, "must be a name of lower-case letters, digits, - and _, 63 at most")
-  .refine((name) => !ownSegments.has(name), "is the beginning of a path of dragoman's own");
+  .regex(
+    /^[a-z0-9][a-z0-9_-]{0,62}$/,
+    "must be at most 63 lower-case letters, digits, - and _, and begin with a letter or digit",
+  )
+  .refine((name) => !ownSegments.has(name), "is the first segment of one of dragoman's own paths");
 
-/** Where credentials of the machine itself are handed out, in clouds; no provider lives there. */
+/** Addresses at which clouds hand out the machine's own credentials; no provider is there. */
 const metadataHost =
   /^(?:169\.254\.\d+\.\d+|100\.100\.100\.200|\[fd00:ec2::254\]|\[fe[89ab].*\]|\[::ffff:a9fe:.*\]|metadata(?:\.google\.internal)?\.?)$/;
 
@@ -57,11 +60,11 @@ const provider = z.strictObject({
     .enum(["anthropic", "vendorx"])
     .transform(() => "anthropic" as const)
     .meta({ title: "API" })
-    .describe("What it speaks: anthropic, the Messages API. `vendorx` is another spelling."),
+    .describe("The API it offers: `anthropic` is the Messages API; `vendorx` means the same."),
   baseUrl: baseUrl
     .meta({ title: "Base URL" })
-    .describe("Its address; `/v1/messages` is added. https, or http for this machine only."),
-  apiKey: key.meta({ title: "API key" }).describe("The key that is sent to it.").meta({ secret: true }),
+    .describe("The address before `/v1/messages`. Use https; http is allowed for this machine only."),
+  apiKey: key.meta({ title: "API key" }).describe("The key that dragoman sends to it.").meta({ secret: true }),
   auth: z
     .enum(["x-api-key", "bearer"])
     .default("x-api-key")
@@ -71,7 +74,10 @@ const provider = z.strictObject({
 
 const atMost = (max: number) => (record: object) => Object.keys(record).length <= max;
 
-/** Each key has a title (its label in the form) and a description; `secret` values (`secretByName`: those of such names) are never shown, `restart` keys are read from the file at start only. */
+/**
+ * Each key has a title (its label in the form) and a description. `secret` values are never shown; `secretByName` applies
+ * to the values whose name suggests a secret. `restart` keys are read from the file only at start.
+ */
 export const configSchema = z
   .strictObject({
     auth: z
@@ -81,7 +87,7 @@ export const configSchema = z
           .max(1_000)
           .default([])
           .meta({ title: "Client keys" })
-          .describe("Keys a client may send; none means that no key is asked for.")
+          .describe("The keys that clients may send. If there are none, clients need no key.")
           .meta({ secret: true, restart: true }),
       })
       .prefault({}),
@@ -90,95 +96,99 @@ export const configSchema = z
       .refine(atMost(1_000), "expected at most 1000 providers")
       .prefault({})
       .meta({ title: "Providers" })
-      .describe("Other upstreams, each by the name that its paths begin with."),
+      .describe("Other upstreams, by name. The name is the first segment of their paths."),
     logLevel: z
       .enum(["error", "warn", "info", "debug"])
       .default("info")
       .meta({ title: "Log level" })
-      .describe("How much is written to stderr."),
+      .describe("The least severe level that is written to stderr."),
     retentionDays: z
       .int()
       .min(1)
       .max(3_650)
       .default(14)
       .meta({ title: "Retention in days" })
-      .describe("Days a request stays in the history."),
+      .describe("How many days a request stays in the history."),
     maxRows: z
       .int()
       .min(1)
       .max(10_000_000)
       .default(200_000)
       .meta({ title: "Maximum history size" })
-      .describe("Requests the history keeps at most."),
+      .describe("How many requests the history keeps at most."),
     allowedOrigins: z
       .array(origin)
       .max(1_000)
       .default([])
       .meta({ title: "Allowed origins" })
-      .describe("Web pages that may call from a browser, each an exact origin."),
+      .describe("Origins of web pages that may call dragoman from a browser."),
     allowedHosts: z
       .array(hostName)
       .max(1_000)
       .default([])
       .meta({ title: "Allowed host names" })
-      .describe("Names this machine may be called by, beside localhost and addresses."),
+      .describe("Host names under which dragoman may be called, in addition to localhost and IP addresses."),
     upstreamHeaders: z
       .record(headerName, headerValue)
       .refine(atMost(1_000), "expected at most 1000 headers")
       .default({})
       .meta({ title: "Upstream headers" })
       .describe(
-        "Headers added to upstream requests, or replacing ours. The value of one whose name speaks of a key, token or secret is shown masked.",
+        "Headers that are added to upstream requests or replace dragoman's own. Values are masked if the name suggests a key, token or secret.",
       )
       .meta({ secretByName: true }),
     accountAffinity: z
       .boolean()
       .default(false)
       .meta({ title: "Account affinity" })
-      .describe("A client's session stays with the account that served it, as long as that one can serve."),
+      .describe("Keep a client's session on the account that served it before, as long as that account is ready."),
     modelAliases: z
       .record(modelId, modelId)
       .refine(atMost(1_000), "expected at most 1000 aliases")
       .default({})
       .meta({ title: "Model aliases" })
-      .describe("Other names for models: what a client may ask for, and the model's own id."),
+      .describe("Other names for models: the name that a client sends, and the model's id."),
     freeModelRouting: z
       .enum(["round-robin", "in-order"])
       .default("round-robin")
       .meta({ title: "Routing for free models" })
-      .describe("Which account serves a model that costs no quota: each in its turn, or the first that can."),
+      .describe(
+        "Which account serves a model that uses no quota: each in turn, or always the first one that is ready.",
+      ),
     tokenEstimateMultiplier: z
       .number()
       .min(0.1)
       .max(10)
       .default(1.15)
       .meta({ title: "Token estimate multiplier" })
-      .describe("By what an estimate of tokens is multiplied: Claude makes more of them than the local vocabulary."),
+      .describe(
+        "Factor for estimated token counts: Claude's tokenizer makes more tokens of a text than the local one.",
+      ),
     useResponsesApiWebSearch: z
       .boolean()
       .default(true)
       .meta({ title: "Web search in the Responses API" })
-      .describe("Send web_search tools upstream; otherwise remove them."),
+      .describe("Send web_search tools upstream. If off, they are removed."),
     anthropicApiKey: key
       .optional()
       .meta({ title: "Anthropic API key" })
-      .describe("Key for exact token counts of Claude models.")
+      .describe("Anthropic's API key, for exact token counts of Claude models.")
       .meta({ secret: true }),
-    vendorxApiKey: key.optional().describe("Another spelling of anthropicApiKey.").meta({ secret: true }),
+    vendorxApiKey: key.optional().describe("Means the same as anthropicApiKey.").meta({ secret: true }),
   })
   .refine(({ anthropicApiKey: one, vendorxApiKey: other }) => !one || !other || one === other, {
     path: ["vendorxApiKey"],
-    message: "is another spelling of anthropicApiKey, but has a different value; remove one of them",
+    message: "means the same as anthropicApiKey, but has a different value; remove one of them",
   })
   .transform(({ vendorxApiKey, ...config }) => ({
     ...config,
     anthropicApiKey: config.anthropicApiKey ?? vendorxApiKey,
   }));
 
-/** What the program reads: every key with its value or default, each under its one name. */
+/** The config in effect: every key with its value or default. */
 export type Config = z.output<typeof configSchema>;
 
-/** Throws `invalid_request` with one sentence about everything that is wrong; `param` is the path of the first. */
+/** @throws ProxyError `invalid_request` with one sentence about all errors; `param` is the path of the first one. */
 export function parseConfig(value: unknown): Config {
   refuseInherited(value);
   const result = configSchema.safeParse(value);
@@ -187,12 +197,12 @@ export function parseConfig(value: unknown): Config {
   throw new ProxyError("invalid_request", explain(result.error), { param: first?.path || undefined });
 }
 
-/** Everything a schema found wrong, as one sentence: each fault as its path and what is expected there, never the value. */
+/** All errors of a schema as one sentence: the path of each and what is expected there, never the value. */
 export function explain(error: z.ZodError): string {
   const faults = faultsOf(error);
-  const said = faults.slice(0, 5).map(({ path, message }) => (path ? `${path}: ${message}` : message));
-  const more = faults.length - said.length;
-  return `${said.join("; ")}${more > 0 ? `; and ${more} more` : ""}.`;
+  const shown = faults.slice(0, 5).map(({ path, message }) => (path ? `${path}: ${message}` : message));
+  const more = faults.length - shown.length;
+  return `${shown.join("; ")}${more > 0 ? `; and ${more} more` : ""}.`;
 }
 
 function faultsOf(error: z.ZodError): { path: string; message: string }[] {
@@ -204,7 +214,7 @@ function faultsOf(error: z.ZodError): { path: string; message: string }[] {
   });
 }
 
-/** A path as people write it: `auth.apiKeys[1]`. */
+/** A path in the usual notation: `auth.apiKeys[1]`. */
 export function spell(path: readonly PropertyKey[]): string {
   return path
     .map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part).slice(0, 100)}`))
@@ -212,7 +222,7 @@ export function spell(path: readonly PropertyKey[]): string {
     .replace(/^\./, "");
 }
 
-/** Names every object inherits are no keys of ours, and a record would drop or shadow them. Nothing we know is deeper than 8. */
+/** Names that every object inherits are not config keys, and a record would drop or shadow them. No known key is deeper than 8. */
 export function refuseInherited(value: unknown, path: PropertyKey[] = []): void {
   if (typeof value !== "object" || value === null || path.length > 8) return;
   for (const [name, inner] of Object.entries(value)) {
@@ -223,7 +233,7 @@ export function refuseInherited(value: unknown, path: PropertyKey[] = []): void 
   }
 }
 
-/** What is wrong with a provider's address, as the end of a sentence about it. */
+/** What is wrong with a provider's address, for the end of a sentence about it. */
 function faultOfUrl(given: string): string | undefined {
   try {
     const url = checkUpstreamUrl("", given);

@@ -1,4 +1,4 @@
-/** Other upstreams that the owner configured: where they are, how they know us, and the little that passes either way. */
+/** Providers: other upstreams that the owner configured. This file adds the key, and filters the headers in both directions. */
 import type { Config } from "../config/schema";
 import type { ConfigStore } from "../config/store";
 import { ProxyError } from "../errors";
@@ -7,9 +7,9 @@ import type { CallLimits } from "../net/clock";
 import { callOut } from "../net/fetch";
 
 export interface Providers {
-  /** As it is configured now. @throws ProxyError `not_found` */
+  /** The provider as configured now. @throws ProxyError `not_found` */
   find(name: string): Provider;
-  /** Whether the call went out of this very process: a provider's address leads back to us. */
+  /** Whether this process sent the request: a provider's address leads back to dragoman. */
   isOurOwn(headers: Headers): boolean;
 }
 
@@ -19,25 +19,25 @@ export interface Provider {
   who: string;
   /** @throws ProxyError `upstream`, `timeout`, naming the provider; `loop`. */
   call(call: ProviderCall): Promise<CallResponse>;
-  /** The provider's words without our key, which some repeat. */
+  /** The provider's text without its key, which some providers repeat in errors. */
   withoutKey(text: string): string;
 }
 
 export interface ProviderCall {
   path: "/v1/messages" | "/v1/models";
-  /** The client's request: a few of its headers and query parameters go up. */
+  /** The client's request; a few of its headers and query parameters are passed on. */
   request: Request;
-  /** A GET when missing. */
+  /** If missing, the request is a GET. */
   body?: string | Uint8Array;
-  /** Ends the call; the request's own when missing. */
+  /** Aborts the call; the default is the signal of the request. */
   signal?: AbortSignal;
   limits: CallLimits;
   retried?: (why: string) => void;
-  /** Told what came of the first try when a request is sent a second time; without it, it is sent once. */
+  /** Called with the error of the first try when a request is sent a second time. Without it, a request is sent once. */
   resent?: (error: ProxyError) => void;
 }
 
-/** Processes a call went through, newest last: a chain of proxies is fine, a circle is not. */
+/** The ids of the processes that a call went through, newest last. A chain of proxies is allowed, a loop is not. */
 const hopHeader = "x-dragoman-hops";
 const maxHops = 8;
 
@@ -69,12 +69,13 @@ function providerOf(
     who,
     async call({ path, request, body, signal = request.signal, limits, retried, resent }) {
       const hops = hopsOf(request.headers);
-      if (hops.length >= maxHops) throw new ProxyError("loop", `${who} was to be asked over too many proxies.`);
+      if (hops.length >= maxHops)
+        throw new ProxyError("loop", `The request to ${who.replace("The", "the")} went through too many proxies.`);
       const headers = {
         ...passedHeaders(request.headers),
         ...(auth === "bearer" ? { authorization: `Bearer ${apiKey}` } : { "x-api-key": apiKey }),
         ...(body === undefined ? {} : { "content-type": "application/json" }),
-        // A compressed answer saves nothing on a stream of small events, and could unfold to any size.
+        // Compression saves nothing on a stream of small events, and a compressed answer can expand to any size.
         "accept-encoding": "identity",
         "user-agent": `dragoman/${version}`,
         [hopHeader]: [...hops, ownId].join(","),
@@ -102,7 +103,7 @@ function providerOf(
 const hopsOf = (headers: Headers): string[] =>
   headers.get(hopHeader)?.match(/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g) ?? [];
 
-/** What of the client's headers a provider is told. */
+/** The client's headers that a provider gets. */
 function passedHeaders(client: Headers): Record<string, string> {
   const betas = client.get("anthropic-beta") ?? client.get("vendorx-beta");
   return {
@@ -112,7 +113,7 @@ function passedHeaders(client: Headers): Record<string, string> {
   };
 }
 
-/** The query parameters that the API has, and what they may say. */
+/** The query parameters of the API, and their valid values. */
 const parameters: Readonly<Record<string, RegExp>> = {
   beta: /^true$/,
   limit: /^\d{1,4}$/,
@@ -127,9 +128,9 @@ function passedQuery(url: string): string {
   return passed.length === 0 ? "" : `?${new URLSearchParams(passed)}`;
 }
 
-/** What of a provider's headers a client is told. Not its content type: a page from this address could do anything here. */
+/** A provider's headers that the client gets. Not the content type: an HTML page from this origin could call the admin API. */
 export function passedDown(headers: Headers): [string, string][] {
-  return [...headers].filter(([name]) => told.test(name));
+  return [...headers].filter(([name]) => passedHeader.test(name));
 }
 
-const told = /^(?:request-id|retry-after(?:-ms)?|x-should-retry|(?:anthropic-|x-)?ratelimit(?:-[\w-]+)?)$/;
+const passedHeader = /^(?:request-id|retry-after(?:-ms)?|x-should-retry|(?:anthropic-|x-)?ratelimit(?:-[\w-]+)?)$/;

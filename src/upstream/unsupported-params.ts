@@ -1,27 +1,27 @@
 /**
- * Parameters a model's endpoint does not take. Clients grow new ones faster than upstreams learn them: one that is
- * refused by name is left out and the request sent once more, before any byte went to the client. Once that was
- * accepted, the parameter is remembered for a while, so that the next request does not stumble again.
+ * Parameters that a model's endpoint does not support. Clients add new ones faster than upstreams accept them. If an
+ * error names one, the request is sent again without it, before any byte goes to the client. If that succeeds, the
+ * parameter is remembered for an hour, and later requests are sent without it.
  */
 import { BoundedMap } from "../bounded-map";
 import { isObject } from "../json";
 import { removePaths } from "../net/json-edit";
 
-/** `unsupported-params.test.ts` holds the spellings upstreams use. */
+/** `unsupported-params.test.ts` lists the forms that upstreams use. */
 export interface UnsupportedParams {
-  /** Patterns that hold for the model now. */
+  /** The remembered patterns of a model. */
   known(model: string): string[];
-  /** The model took a request that it had refused with this parameter. */
+  /** Remembers a parameter: the model accepted a request without it that it had refused with it. */
   learn(model: string, pattern: string): void;
-  /** One pattern of a model, or all of them; false when there was none. */
+  /** Forgets one pattern of a model, or all of them. @returns False if there was none. */
   forget(model: string, pattern?: string): boolean;
-  /** Everything remembered, for people: until when as ms timestamp. */
+  /** Everything that is remembered; `until` is a timestamp in milliseconds. */
   all(): { model: string; pattern: string; until: number }[];
 }
 
 /** Milliseconds. */
 const rememberFor = 3600_000;
-/** A client may invent a name with each request: the oldest pattern makes room. */
+/** A client could send a new name with each request, so the oldest pattern is dropped beyond this number. */
 const maxPatterns = 500;
 
 export function openUnsupportedParams(now: () => number = Date.now): UnsupportedParams {
@@ -46,9 +46,9 @@ export function openUnsupportedParams(now: () => number = Date.now): Unsupported
 }
 
 /**
- * The pattern of a parameter that an upstream named: any element of a list stands for all of them.
- * @param param As spelt by OpenAI (`input[0].phase`) or Anthropic (`messages.0.content.1.thinking.mark`).
- * @returns Undefined for what no request may lose.
+ * The pattern of a parameter that an upstream named. An index in it becomes `*`, for every element of the list.
+ * @param param In OpenAI's notation (`input[0].phase`) or Anthropic's (`messages.0.content.1.thinking.mark`).
+ * @returns Undefined for a parameter that no request can be sent without.
  */
 export function patternOf(param: string): string | undefined {
   const segments = param
@@ -61,22 +61,22 @@ export function patternOf(param: string): string | undefined {
 function isRemovable(segments: readonly string[]): boolean {
   const last = segments.at(-1)!;
   if (segments.some((segment) => !/^(?:[\w-]+|\*)$/.test(segment)) || last === "*") return false;
-  if (required.has(last) || meant.has(segments.join("."))) return false;
-  // Within these the names are the client's own, and what they hold is the model's or the tool's.
+  if (required.has(last) || essential.has(segments.join("."))) return false;
+  // Names inside these members belong to the client's tools or to the model's output.
   return !segments.slice(1, -1).some((segment) => opaque.has(segment));
 }
 
 const wordsIn = (text: string) => new Set(text.trim().split(/\s+/));
 
-/** Members without which a message, a block, an item or a tool is none, wherever they stand. */
+/** Members that a message, a block, an item or a tool cannot be without, at any depth. */
 const required = wordsIn(`
   type role name id text thinking signature data content input input_schema parameters schema function arguments output
   call_id tool_call_id tool_use_id tool_calls source media_type url file_id file_data image_url summary
   encrypted_content model messages
 `);
 
-/** Members without which the answer would be one to another question. */
-const meant = wordsIn(`
+/** Members that change what the client asked for: without them it would get the answer to another request. */
+const essential = wordsIn(`
   system instructions prompt previous_response_id conversation tools tool_choice functions function_call mcp_servers
   response_format output_format text.format output_config.format n stop stop_sequences stream modalities audio
   max_tokens max_completion_tokens max_output_tokens web_search_options
@@ -85,12 +85,12 @@ const meant = wordsIn(`
 const opaque = wordsIn("input input_schema parameters arguments schema");
 
 /**
- * The request without the parameters; the very same text when it has none of them, every other byte as it was.
+ * The request without the parameters. All other bytes stay as they are; a text without any of them is returned unchanged.
  * @param text A JSON object.
- * @returns Also which of the patterns it had.
+ * @returns The text, and the patterns that were found in it.
  */
 export function withoutParams(text: string, patterns: readonly string[]): { text: string; removed: string[] } {
-  // Most requests have none, and need not be parsed for that.
+  // Most requests have none of them, and need no parsing to find that out.
   const likely = patterns.filter((pattern) => text.includes(`"${pattern.split(".").at(-1)}"`));
   if (likely.length === 0) return { text, removed: [] };
   const body: unknown = JSON.parse(text);
@@ -107,7 +107,7 @@ export function withoutParams(text: string, patterns: readonly string[]): { text
 
 type Path = (string | number)[];
 
-/** Where the members stand that a pattern means. */
+/** The paths of the members that match a pattern. */
 function* find(value: unknown, [segment, ...rest]: string[], at: Path): Generator<Path> {
   if (segment === undefined) return;
   if (Array.isArray(value)) {
@@ -119,7 +119,7 @@ function* find(value: unknown, [segment, ...rest]: string[], at: Path): Generato
   if (rest.length === 0) {
     if (Object.hasOwn(value, segment)) yield [...at, segment];
   } else if (typeof member === "object" && member !== null) yield* find(member, rest, [...at, segment]);
-  // Anthropic names the kind on the way, as in `cache_control.ephemeral.scope`: only objects of that kind are meant.
+  // Anthropic adds an object's type to the path, as in `cache_control.ephemeral.scope`: only objects of that type match.
   else if (segment === kindOf(value, at)) yield* find(value, rest, at);
 }
 
@@ -128,8 +128,8 @@ function kindOf({ type }: Record<string, unknown>, at: Path): unknown {
 }
 
 /**
- * The parameter that a 400 names as one it does not take, as the upstream spells it.
- * The codes and sentences are those of OpenAI's API, of Anthropic's, and of models on Copilot.
+ * The parameter that a 400 names as unsupported, in the upstream's notation.
+ * Source of the codes and messages: the errors of OpenAI's API, of Anthropic's, and of models on Copilot.
  */
 export function refusedParam({
   code,

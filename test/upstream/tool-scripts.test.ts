@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Ask, Tool } from "../../src/upstream/demo/parse-prompt";
 import { ownWords } from "../../src/upstream/demo/scripted-replies";
-import { errand } from "../../src/upstream/demo/tool-scripts";
+import { scriptedCalls } from "../../src/upstream/demo/tool-scripts";
 
 const tool = (name: string, properties: object, kind: Tool["kind"] = "function"): Tool => ({
   name,
@@ -36,12 +36,12 @@ const written = { path: "/home/me/project/hello.txt", content: "Hi there" };
 const write = tool("write", { path: text, content: text });
 
 test("opencode puts what it was told into quotes", () => {
-  expect(errand(ask(`"${prompt}"`, [write]))).toEqual([{ tool: write, input: written }]);
-  expect(errand(ask(`"${prompt}"\n`, [write]))).toEqual([{ tool: write, input: written }]);
+  expect(scriptedCalls(ask(`"${prompt}"`, [write]))).toEqual([{ tool: write, input: written }]);
+  expect(scriptedCalls(ask(`"${prompt}"\n`, [write]))).toEqual([{ tool: write, input: written }]);
 });
 
 test("quotes inside a prompt stay what they are", () => {
-  const [call] = errand(ask('write "Hi there" into "hello.txt"', [write]));
+  const [call] = scriptedCalls(ask('write "Hi there" into "hello.txt"', [write]));
   expect(call?.input).toEqual({ ...written, content: "Hi there" });
 });
 
@@ -50,9 +50,9 @@ test("Codex's code mode: a program, as a free text or as an argument", () => {
     "const result = await tools.exec_command({ cmd: \"printf '%s\\\\n' 'Hi there' > hello.txt\" });\ntext(typeof result === \"string\" ? result : JSON.stringify(result));\n";
   const free = tool("exec", {}, "custom");
   const wait = tool("wait", { cell_id: text });
-  expect(errand(ask(prompt, [wait, free]))).toEqual([{ tool: free, input: program }]);
+  expect(scriptedCalls(ask(prompt, [wait, free]))).toEqual([{ tool: free, input: program }]);
   const nested = tool("functions__exec", { input: text });
-  expect(errand(ask(prompt, [wait, nested]))).toEqual([{ tool: nested, input: { input: program } }]);
+  expect(scriptedCalls(ask(prompt, [wait, nested]))).toEqual([{ tool: nested, input: { input: program } }]);
 });
 
 test("a person's own words stand outside the clients' tags, closed ones, however many are not", () => {

@@ -1,13 +1,13 @@
-/** What a request costs, and the three spellings of what is left: quota endpoint, response headers, stream snapshots. */
+/** What a request costs, and the three places where the rest is reported: quota endpoint, response headers, stream snapshots. */
 import { type Allowance, type DemoAccount, resetDate, type World } from "./accounts";
 import type { Model } from "./models";
 import type { Usage } from "./parse-prompt";
 import { type Json, refusal } from "./wire";
 
 /**
- * Takes the price of one request from the account, or refuses with 402.
- * Generation A: a request a person initiated costs the model's premium units; an agent's costs none. No header counts as a person.
- * Generation B: nothing here; tokens are charged by `chargeTokens` once they are known.
+ * Takes the price of one request from the account, or refuses the request with 402.
+ * Generation A: a person's request costs the model's premium units, an agent's none. Without the header it counts as a person's.
+ * Generation B: nothing is taken here; `chargeTokens` charges for the tokens when they are known.
  */
 export function chargeRequest(world: World, account: DemoAccount, model: Model, initiator: string | undefined) {
   const { quota } = account;
@@ -20,7 +20,7 @@ export function chargeRequest(world: World, account: DemoAccount, model: Model, 
     take(world, quota.premium, 0, "quota_exceeded");
 }
 
-/** Credits of one answer, under token billing. */
+/** Charges one answer in credits, under token billing. */
 export function chargeTokens(account: DemoAccount, model: Model, usage: Usage): void {
   const { premium, tokenBilling } = account.quota;
   if (!tokenBilling) return;
@@ -45,7 +45,7 @@ function take(world: World, allowance: Allowance, units: number, code: string): 
     );
 }
 
-/** `copilot_usage`, beside the usage of every answer. 1e9 nano-AIU are one credit, which is 0.01 USD. */
+/** `copilot_usage`, which accompanies the usage of every answer. 1e9 nano-AIU are one credit, which is 0.01 USD. */
 export function copilotUsage(model: Model, usage: Usage): Json {
   const { input, output, cacheRead, cacheWrite = 0 } = model.prices;
   const details: [string, number, number][] = [
@@ -77,11 +77,11 @@ function nanoCredits({ prices }: Model, usage: Usage): number {
   return perMillion * 1000;
 }
 
-/** `x-quota-snapshot-*`; `ent=-1` is unlimited. Business hosts spell the premium one `premium_models`. */
+/** `x-quota-snapshot-*`; `ent=-1` is unlimited. Business hosts call the premium one `premium_models`. */
 export function quotaHeaders(world: World, account: DemoAccount): Record<string, string> {
   const { premium, chat, completions } = account.quota;
   const rst = `${resetDate(world.now()).toISOString().slice(0, 19)}Z`;
-  const spell = (allowance: Allowance) =>
+  const format = (allowance: Allowance) =>
     new URLSearchParams({
       ent: String(entitlement(allowance)),
       ov: allowance.overageCount.toFixed(1),
@@ -90,9 +90,9 @@ export function quotaHeaders(world: World, account: DemoAccount): Record<string,
       rst,
     }).toString();
   return {
-    "x-quota-snapshot-chat": spell(chat),
-    "x-quota-snapshot-completions": spell(completions),
-    [`x-quota-snapshot-${account.host === "business" ? "premium_models" : "premium_interactions"}`]: spell(premium),
+    "x-quota-snapshot-chat": format(chat),
+    "x-quota-snapshot-completions": format(completions),
+    [`x-quota-snapshot-${account.host === "business" ? "premium_models" : "premium_interactions"}`]: format(premium),
     ...(world.generation === "B" && {
       "x-usage-ratelimit-session": `rem=98.0&rst=${encodeURIComponent(rst)}`,
       "x-usage-ratelimit-weekly": `rem=91.5&rst=${encodeURIComponent(rst)}`,
@@ -100,9 +100,9 @@ export function quotaHeaders(world: World, account: DemoAccount): Record<string,
   };
 }
 
-/** `copilot_quota_snapshots` of a responses stream: entitlement is a string there. */
+/** `copilot_quota_snapshots` of a responses stream, where the entitlement is a string. */
 export function streamSnapshots(world: World, account: DemoAccount): Json {
-  const spell = (allowance: Allowance) => ({
+  const format = (allowance: Allowance) => ({
     entitlement: String(entitlement(allowance)),
     percent_remaining: percent(account, allowance),
     overage_permitted: allowance.overagePermitted,
@@ -110,7 +110,7 @@ export function streamSnapshots(world: World, account: DemoAccount): Json {
     reset_date: resetDate(world.now()).toISOString(),
   });
   const { premium, chat, completions } = account.quota;
-  return { chat: spell(chat), completions: spell(completions), premium_interactions: spell(premium) };
+  return { chat: format(chat), completions: format(completions), premium_interactions: format(premium) };
 }
 
 /** The body of `GET /copilot_internal/user`. */

@@ -1,4 +1,4 @@
-/** The accounts the demo knows: who they are, what they may use, what is left of it. All of it may be changed while it runs. */
+/** The demo's accounts, with their plans and quotas. Tests change them while the demo runs. */
 
 export type HostName = "individual" | "business";
 
@@ -16,7 +16,7 @@ export interface Quota {
   premium: Allowance;
   chat: Allowance;
   completions: Allowance;
-  /** Billing by tokens: numbers of `premium` with entitlement 0 are placeholders, not "exhausted". */
+  /** Billed by tokens: with entitlement 0, the numbers of `premium` are placeholders and do not mean "exhausted". */
   tokenBilling: boolean;
   /** The old free plan: no `quota_snapshots`, `limited_user_quotas` instead. */
   legacy: boolean;
@@ -35,22 +35,22 @@ export type ExchangeFault =
 
 export interface DemoAccount {
   login: string;
-  /** `ghu_…` may be exchanged for a Copilot token; `gho_…` may not, and is itself the bearer on the model host. */
+  /** `ghu_…` is exchanged for a Copilot token; `gho_…` is itself the bearer token on the model host. */
   githubToken: string;
   /** free, individual, individual_pro, business, enterprise */
   plan: string;
   sku: string;
   host: HostName;
   quota: Quota;
-  /** The ids this account sees; all that its plan allows when missing. */
+  /** The ids that this account sees; if missing, all that its plan allows. */
   models?: string[];
   /** Seconds; 1800. */
   tokenLifetime?: number;
   /** Seconds; 1500. */
   refreshIn?: number;
-  /** Copilot tokens are refused from `refreshIn` on, not from their stated end. */
+  /** Copilot tokens are refused after `refreshIn`, before the end that they state. */
   expiresEarly?: boolean;
-  /** The host `/copilot_internal/user` names, when it contradicts the token's own. */
+  /** The host that `/copilot_internal/user` names, if it differs from the token's. */
   statedHost?: HostName;
   exchangeFault?: ExchangeFault;
 }
@@ -72,7 +72,7 @@ const paid = (premium: Allowance, tokenBilling = false): Quota => ({
   legacy: false,
 });
 
-/** Every shape the quota endpoint is known to answer with. */
+/** Every known form of the quota endpoint's answer. */
 export const quotas = {
   pro: () => paid(counter(300, 217.34)),
   proPlus: () => paid(counter(1500, 1204)),
@@ -98,7 +98,7 @@ export const quotas = {
   }),
 } satisfies Record<string, () => Quota>;
 
-/** The three accounts of `start --demo`. Fresh objects each time: quotas are spent. */
+/** The three accounts of `start --demo`: new objects each time, because quotas change. */
 export const demoAccounts = (): DemoAccount[] => [
   {
     login: "octo-demo",
@@ -126,7 +126,7 @@ export const demoAccounts = (): DemoAccount[] => [
   },
 ];
 
-/** Everything one running demo remembers. */
+/** The state of a running demo. */
 export interface World {
   accounts: DemoAccount[];
   generation: "A" | "B";
@@ -134,22 +134,22 @@ export interface World {
   pace: number;
   now(): number;
   urls: Record<HostName, string>;
-  /** Copilot tokens handed out: whose, and until when (ms). */
+  /** Copilot tokens that were issued: the account, and the expiry as a timestamp in milliseconds. */
   issued: Map<string, { account: DemoAccount; until: number }>;
   grants: Map<string, Grant>;
   device: DeviceScript;
   /** `login model-id` of accepted terms. */
   accepted: Set<string>;
-  /** When tokens were counted in the last minute (ms). */
+  /** The times (ms) of token counts in the last minute. */
   counted: number[];
-  /** Directives marked `once` that have happened. */
+  /** Directives marked `once` that were carried out. */
   spent: Set<string>;
-  /** Model requests under way, and the most there ever were at once. */
+  /** Model requests in progress, and the most at any one time. */
   open: number;
   peak: number;
 }
 
-/** How the device flow goes: `pending` polls, then the outcome. */
+/** The course of the device flow: `pending` polls, then the outcome. */
 export interface DeviceScript {
   /** Seconds; 5. */
   interval: number;

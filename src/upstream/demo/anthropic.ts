@@ -1,14 +1,14 @@
-/** Anthropic's own token counter, which has nothing to do with a Copilot account: POST /v1/messages/count_tokens. */
+/** Anthropic's own token counter, which needs no Copilot account: POST /v1/messages/count_tokens. */
 import type { World } from "./accounts";
-import { readOrders } from "./faults";
+import { readEffects } from "./faults";
 import { messages } from "./messages";
 import { tokens } from "./scripted-replies";
 import { anthropicInvalid, type Json, plain, string } from "./wire";
 
-/** The one key it accepts. */
+/** The only key that it accepts. */
 export const anthropicKey = "sk-ant-demo-0000";
 
-/** Requests per minute of a key of the first tier. */
+/** Requests per minute for a key of the first tier. */
 const perMinute = 100;
 
 const counted = new Set(
@@ -20,7 +20,7 @@ export function countTokens(world: World, headers: Record<string, string>, body:
   if (headers["x-api-key"] !== anthropicKey) throw anthropicInvalid("invalid x-api-key", 401, "authentication_error");
   if (!headers["anthropic-version"]) throw anthropicInvalid("anthropic-version: header is required");
   const ask = messages.read(body);
-  const { instead } = readOrders(world, ask.prompt, "", messages.path);
+  const { instead } = readEffects(world, ask.prompt, "", messages.path);
   if (instead) throw instead;
   const now = world.now();
   world.counted = [...world.counted.filter((at) => now - at < 60_000), now];

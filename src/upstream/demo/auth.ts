@@ -1,8 +1,8 @@
-/** Who may come in to the model host, with which headers: checked before anything of the body is read. */
+/** Checks the headers of a request to the model host, before the body is read. */
 import type { DemoAccount, HostName, World } from "./accounts";
 import { plain } from "./wire";
 
-/** The account behind a request, or the refusal its headers deserve. */
+/** The account of a request. @throws Refusal for missing or wrong headers. */
 export function admit(world: World, host: HostName, headers: Record<string, string>): DemoAccount {
   const bearer = /^bearer (.+)$/i.exec(headers.authorization ?? "")?.[1] ?? "";
   const direct = bearer.startsWith("gho_");

@@ -1,4 +1,4 @@
-/** POST /chat/completions: what it reads and what it refuses. chat-voices.ts renders the answer. */
+/** POST /chat/completions: reads and validates the request. reply-variants.ts writes the answer. */
 
 import { type Dialect, modelRules, type Rule } from "./model-call";
 import type { Ask, Tool } from "./parse-prompt";
@@ -59,7 +59,7 @@ const textOf = (content: unknown): string =>
         .map((part) => string(part.text))
         .join("\n");
 
-/** The last text of a message that holds a person's own words: clients put their context into texts before it. */
+/** The last text of a message that has a person's own words: clients put their context into earlier texts. */
 function newestText({ content }: Json): string {
   const texts = typeof content === "string" ? [content] : records(content).map((part) => string(part.text));
   return texts.map(ownWords).findLast(Boolean) ?? "";
@@ -101,7 +101,7 @@ const rules: Rule[] = [
     return odd && body(`unsupported role: ${string(odd.role)}`);
   },
   toolPairs,
-  // Newer models of OpenAI know max_completion_tokens only.
+  // Newer models of OpenAI accept max_completion_tokens only.
   ({ body: { max_tokens }, model }) =>
     max_tokens !== undefined &&
     /^(gpt-5|o\d)/.test(model.id) &&
@@ -154,7 +154,7 @@ const rules: Rule[] = [
 const emptyText = (content: unknown) =>
   content === "" || records(content).some((part) => part.type === "text" && string(part.text) === "");
 
-/** Every call is answered directly after it, and nothing else is. */
+/** Each call needs a result directly after it, and each result a call. */
 function toolPairs({ body: { messages } }: { body: Json }) {
   let open = new Set<string>();
   for (const message of records(messages)) {

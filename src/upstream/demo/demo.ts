@@ -1,6 +1,6 @@
 /**
- * A scripted GitHub and Copilot on loopback, speaking their wire format: behind `start --demo`, and behind our tests.
- * It shares no code with the dialects on purpose: a mistake both sides made alike would be invisible.
+ * A simulated GitHub and Copilot on loopback, with their wire formats, for `start --demo` and for the tests.
+ * It deliberately shares no code with the dialects: the same mistake on both sides would be invisible.
  */
 
 import { type DemoAccount, type DeviceScript, demoAccounts, type World } from "./accounts";
@@ -11,17 +11,17 @@ import { listen } from "./server";
 export type { Interceptor, Seen } from "./request-log";
 
 export interface DemoOptions {
-  /** Milliseconds between the events of a stream; 15. 0 in tests. */
+  /** Milliseconds between the events of a stream; the default is 15. Tests use 0. */
   pace?: number;
-  /** `demoAccounts()` when missing. */
+  /** The default is `demoAccounts()`. */
   accounts?: DemoAccount[];
   /** Billing generation of the model list: A counts premium requests (default), B prices tokens. */
   generation?: "A" | "B";
   /** A clock in milliseconds. */
   now?: () => number;
-  /** Journal entries kept; all when missing. */
+  /** How many journal entries to keep; all by default. */
   keep?: number;
-  /** How signing in by device code goes; approved after one pending poll. */
+  /** The course of the device flow; by default it is approved after one pending poll. */
   device?: Partial<DeviceScript>;
 }
 
@@ -30,19 +30,19 @@ export interface Demo {
   url: string;
   /** The model host of `business` accounts. */
   businessUrl: string;
-  /** Live: change quotas, remove accounts, make the exchange fail. */
+  /** The live accounts: tests change quotas, remove accounts or make the exchange fail. */
   accounts: DemoAccount[];
-  /** Everything it was sent, in order. */
+  /** All requests, in order. */
   journal: Seen[];
-  /** The next `times` (1) requests whose path matches get this answer; `undefined` from it means the normal one. */
+  /** The next `times` (1) requests with a matching path get this answer, or the normal one if it returns `undefined`. */
   intercept(path: string | RegExp, answer: Interceptor, times?: number): void;
-  /** Every Copilot token handed out so far is refused from now on: 401 "unauthorized: token expired". */
+  /** Expires every Copilot token that was issued: it gets 401 "unauthorized: token expired". */
   expireTokens(): void;
-  /** How signing in goes from now on. */
+  /** The course of the device flow from now on. */
   device: DeviceScript;
-  /** Model requests being answered, streams included. */
+  /** Model requests in progress, including streams. */
   readonly open: number;
-  /** The most there were at once. */
+  /** The most model requests at any one time. */
   readonly peak: number;
   stop(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** POST /embeddings: vectors from a hash, so that the same text always has the same one. */
+/** POST /embeddings: vectors made from a hash, so that the same text always has the same vector. */
 import { quotaHeaders } from "./accounting";
 import type { World } from "./accounts";
 import type { ModelCall } from "./model-call";
@@ -43,7 +43,7 @@ export function embeddings(world: World, { account, body }: ModelCall): Response
   );
 }
 
-/** A unit vector: noise that starts at the text's hash. */
+/** A unit vector of pseudo-random numbers, seeded with the text's hash. */
 function vector(text: string, size: number): number[] {
   let state = Number(BigInt(Bun.hash(text)) & 0xffff_ffffn) || 1;
   const raw = Array.from({ length: size }, () => {

@@ -1,14 +1,14 @@
 /**
- * Failures on request. `[demo: NAME argument]` in the newest text of a person makes the upstream misbehave, so that
- * every failure a client may meet can be provoked at will. `[demo: 429 30 once]` happens the first time only,
- * `[demo: 429 @work-demo]` on that account only. Several directives may stand in one text.
+ * Failures on request. `[demo: NAME argument]` in the newest text of a person makes the upstream fail in a given way, so that
+ * every failure can be produced. `[demo: 429 30 once]` happens the first time only,
+ * `[demo: 429 @work-demo]` on that account only. A text may have several directives.
  */
 import type { World } from "./accounts";
 import { anthropicInvalid, invalid, plain, Refusal, refusal } from "./wire";
 
-/** What the directives of one prompt order. */
-export interface Orders {
-  /** Answer this instead. */
+/** The effects of the directives of one prompt. */
+export interface Effects {
+  /** The answer to send instead. */
   instead?: Refusal;
   /** Seconds before the headers. */
   slowHeaders?: number;
@@ -17,9 +17,9 @@ export interface Orders {
   after?: number;
   /** Seconds of `silence`. */
   silence?: number;
-  /** Calls end with the reason of a text. */
+  /** A reply with calls ends with the finish reason of a text. */
   wrongFinish?: boolean;
-  /** The end of a response does not repeat its items. */
+  /** The last event of a response does not repeat its items. */
   noOutput?: boolean;
   noFinish?: boolean;
   noDone?: boolean;
@@ -39,18 +39,18 @@ export interface Orders {
 
 export interface Directive {
   name: string;
-  /** What the argument `N` means, when there is one. */
+  /** The meaning of the argument `N`, if there is one. */
   argument?: string;
   what: string;
 }
 
 interface Row extends Directive {
-  give(argument: number | undefined, now: number, path: string): Partial<Orders>;
+  give(argument: number | undefined, now: number, path: string): Partial<Effects>;
 }
 
 /**
  * Answers instead of the scripted one. The name starts with the status, or it is 200. A row:
- * name | form | code (@param) | words | seconds of retry-after, `date` to say them as one | what it means
+ * name | form | code (@param) | message | retry-after in seconds, with `date` as a date | description
  */
 const answers = `
 400-model | openai | model_not_supported @model | The requested model is not supported. | | the model is unknown or not allowed
@@ -144,8 +144,8 @@ function answerRow(line: string): Row {
   };
 }
 
-/** Changes of the scripted answer: name, what it does, what it orders, what its argument means. */
-const changes: [name: string, what: string, give: (argument?: number) => Partial<Orders>, argument?: string][] = [
+/** Changes to the scripted answer: name, description, effect, meaning of the argument. */
+const changes: [name: string, what: string, give: (argument?: number) => Partial<Effects>, argument?: string][] = [
   ["slow-headers", "silence before the headers", (n = 5) => ({ slowHeaders: n }), "seconds"],
   ["reset", "the connection is reset before the body", () => ({ midway: "reset", after: 0 })],
   ["cut", "the connection is reset midway", (n = 3) => ({ midway: "reset", after: n }), "events before it"],
@@ -175,7 +175,7 @@ const rows: Row[] = [
   ...changes.map(([name, what, give, argument]) => ({ name, what, give, argument })),
 ];
 
-/** Every directive, in the order they are explained. */
+/** Every directive, in the order of the explanation. */
 export const directives: readonly Directive[] = rows.map(({ name, argument, what }) => ({ name, argument, what }));
 
 export const directivesHelp = (): string =>
@@ -188,9 +188,9 @@ export const directivesHelp = (): string =>
     )
     .join("\n");
 
-/** Reads the directives in `prompt` that are meant for this account and have not been used up. */
-export function readOrders(world: World, prompt: string, login: string, path: string): Orders {
-  const orders: Orders = {};
+/** Reads the directives in `prompt` that apply to this account and are not used up. */
+export function readEffects(world: World, prompt: string, login: string, path: string): Effects {
+  const effects: Effects = {};
   for (const [written, text = ""] of prompt.matchAll(/\[demo:\s*([^\]]+)\]/gi)) {
     const [name = "", ...words] = text.trim().split(/\s+/);
     const addressee = words.find((word) => word.startsWith("@"))?.slice(1);
@@ -202,8 +202,8 @@ export function readOrders(world: World, prompt: string, login: string, path: st
     }
     const row = rows.find((candidate) => candidate.name === name.toLowerCase());
     const argument = words.map(Number).find((value) => !Number.isNaN(value));
-    if (row) Object.assign(orders, row.give(argument, world.now(), path));
-    else orders.help = `There is no directive “${name}”.\n${directivesHelp()}`;
+    if (row) Object.assign(effects, row.give(argument, world.now(), path));
+    else effects.help = `There is no directive “${name}”.\n${directivesHelp()}`;
   }
-  return orders;
+  return effects;
 }

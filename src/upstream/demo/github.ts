@@ -1,9 +1,9 @@
-/** github.com and its REST host: signing in by device code, who am I, the Copilot token, the quota. */
+/** github.com and its REST host: the device flow, the user, the Copilot token and the quota. */
 import { quotaReport } from "./accounting";
 import type { DemoAccount, ExchangeFault, World } from "./accounts";
 import { githubError, type Json, Refusal, randomId, record, string } from "./wire";
 
-/** Token prefix by kind of application: GitHub Apps are exchanged, OAuth Apps are not. */
+/** Token prefixes by kind of app: tokens of GitHub Apps are exchanged, those of OAuth Apps are not. */
 const applications = [
   { clientId: /^Iv/, prefix: "ghu_", scope: "" },
   { clientId: /^Ov/, prefix: "gho_", scope: "read:user" },
@@ -19,7 +19,7 @@ const envelope = (id: string, title: string, message: string): Json => ({
   },
 });
 
-/** 403 with an envelope says that a person must act; 403 "API rate limit exceeded" does not. */
+/** A 403 with an envelope means that a person must act; 403 "API rate limit exceeded" does not. */
 const exchangeRefusals: Record<ExchangeFault, (account: DemoAccount) => Refusal> = {
   no_copilot_access: ({ login }) =>
     githubError(403, "Resource not accessible by integration", {
@@ -53,12 +53,12 @@ const exchangeRefusals: Record<ExchangeFault, (account: DemoAccount) => Refusal>
 export function startDeviceFlow(world: World, body: unknown, accept: string, webUrl: string): Response {
   const clientId = string(fields(body).client_id);
   if (!applications.some((application) => application.clientId.test(clientId)))
-    return spell({ error: "Not Found" }, accept, 404);
+    return encodeAnswer({ error: "Not Found" }, accept, 404);
   const device_code = randomId("", 40);
   const { interval } = world.device;
   world.grants.set(device_code, { clientId, interval, polls: 0, lastPoll: world.now(), until: world.now() + 900_000 });
   const user_code = `DEMO-${String(world.grants.size).padStart(4, "0")}`;
-  return spell(
+  return encodeAnswer(
     { device_code, user_code, verification_uri: `${webUrl}/login/device`, expires_in: 900, interval },
     accept,
   );
@@ -68,7 +68,7 @@ export function startDeviceFlow(world: World, body: unknown, accept: string, web
 export function pollDeviceFlow(world: World, body: unknown, accept: string): Response {
   const { client_id, device_code, grant_type } = fields(body);
   const fail = (error: string, extra: Json = {}) =>
-    spell(
+    encodeAnswer(
       { error, error_description: `DEMO: ${error}`, error_uri: "https://docs.github.com/developers", ...extra },
       accept,
     );
@@ -88,13 +88,13 @@ export function pollDeviceFlow(world: World, body: unknown, accept: string): Res
   if (world.device.outcome !== "success") return fail(world.device.outcome);
   world.grants.delete(string(device_code));
   const application = applications.find(({ clientId }) => clientId.test(grant.clientId))!;
-  return spell(
+  return encodeAnswer(
     { access_token: signedIn(world, application.prefix), token_type: "bearer", scope: application.scope },
     accept,
   );
 }
 
-/** The next account whose token such an application would get: the first sign-in is the first account's, and so on round. */
+/** The account of the next sign-in with such an app: the accounts take turns. */
 function signedIn(world: World, prefix: string): string {
   const candidates = world.accounts.filter((account) => account.githubToken.startsWith(prefix));
   const turn = [...world.spent].filter((mark) => mark.startsWith(`sign-in ${prefix}`)).length;
@@ -159,7 +159,7 @@ export function exchangeToken(world: World, authorization: string | undefined): 
   });
 }
 
-/** `key=value;…:mac`. Clients must take it whole. */
+/** `key=value;…:mac`. Clients must send it unchanged. */
 function mint({ sku, host }: DemoAccount, expires: number): string {
   const hex = (bytes: number) => Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString("hex");
   const claims = `tid=${hex(16)};exp=${expires};sku=${sku};proxy-ep=proxy.${host}.invalid;st=dotcom;chat=1;cit=1;malfil=1`;
@@ -182,7 +182,7 @@ const fields = (body: unknown): Json =>
   typeof body === "string" ? Object.fromEntries(new URLSearchParams(body)) : record(body);
 
 /** Without `Accept: application/json` the answer is form-encoded. */
-function spell(answer: Json, accept: string, status = 200): Response {
+function encodeAnswer(answer: Json, accept: string, status = 200): Response {
   if (accept.includes("json")) return Response.json(answer, { status });
   const form = new URLSearchParams(
     Object.entries(answer).map(([key, value]): [string, string] => [key, String(value)]),

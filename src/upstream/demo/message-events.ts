@@ -1,4 +1,4 @@
-/** Answers of /v1/messages. */
+/** Writes the answers of /v1/messages. */
 import { copilotUsage } from "./accounting";
 import type { Scene } from "./model-call";
 import type { Model } from "./models";
@@ -8,11 +8,11 @@ import { sign } from "./signatures";
 import type { Frame, Interjections } from "./stream";
 import { type Json, randomId, record } from "./wire";
 
-const overloaded = spell("error", { error: { type: "overloaded_error", message: "Overloaded" } });
+const overloaded = frameText("error", { error: { type: "overloaded_error", message: "Overloaded" } });
 export const messageInterjections: Interjections = {
   error: overloaded,
   failed: overloaded,
-  ping: spell("ping", {}),
+  ping: frameText("ping", {}),
 };
 
 export function wholeMessage(scene: Scene): Json {
@@ -33,7 +33,7 @@ export function wholeMessage(scene: Scene): Json {
  */
 export function* messageFrames(scene: Scene): Generator<Frame> {
   const { plan, model } = scene;
-  const say = (part: Frame["part"], type: string, fields: Json): Frame => ({ part, text: spell(type, fields) });
+  const frame = (part: Frame["part"], type: string, fields: Json): Frame => ({ part, text: frameText(type, fields) });
   const guess = usage({
     ...plan.usage,
     input: Math.ceil(plan.usage.input / 2),
@@ -41,31 +41,31 @@ export function* messageFrames(scene: Scene): Generator<Frame> {
     cacheWrite: 0,
     output: 1,
   });
-  yield say("opening", "message_start", {
+  yield frame("opening", "message_start", {
     message: { ...envelope(model), content: [], stop_reason: null, stop_sequence: null, usage: guess },
   });
   for (const [index, { begun, deltas }] of blocks(scene).entries()) {
-    yield say("content", "content_block_start", { index, content_block: begun });
-    if (index === 0) yield say("content", "ping", {});
-    for (const delta of deltas) yield say("content", "content_block_delta", { index, delta });
-    yield say("content", "content_block_stop", { index });
+    yield frame("content", "content_block_start", { index, content_block: begun });
+    if (index === 0) yield frame("content", "ping", {});
+    for (const delta of deltas) yield frame("content", "content_block_delta", { index, delta });
+    yield frame("content", "content_block_stop", { index });
   }
-  yield say("finish", "message_delta", {
+  yield frame("finish", "message_delta", {
     delta: ending(plan),
     usage: usage(plan.usage),
     context_management: { applied_edits: [] },
     copilot_usage: copilotUsage(model, plan.usage),
   });
-  yield say("end", "message_stop", {});
-  // One of the hosts behind this endpoint adds a line of another dialect.
+  yield frame("end", "message_stop", {});
+  // One of the hosts behind this endpoint adds the chat dialect's last line.
   if (backend(model) === "vrtx") yield { part: "end", text: "data: [DONE]\n\n" };
 }
 
-function spell(type: string, fields: Json): string {
+function frameText(type: string, fields: Json): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
 }
 
-/** Which host serves it shows in the prefixes of ids. */
+/** The prefixes of ids show which host serves the model. */
 const backend = (model: Model) => (model.id.includes("opus") ? "vrtx" : "bdrk");
 
 const envelope = (model: Model): Json => ({
@@ -137,7 +137,7 @@ const ending = ({ finish, stopSequence }: Plan): Json => ({
   stop_sequence: finish === "stop-sequence" ? (stopSequence ?? null) : null,
 });
 
-/** `input_tokens` leaves out what was read from the cache or written to it. */
+/** `input_tokens` does not include tokens read from the cache or written to it. */
 const usage = ({ input, cacheRead, cacheWrite, output }: Usage): Json => ({
   input_tokens: input - cacheRead - cacheWrite,
   cache_creation_input_tokens: cacheWrite,

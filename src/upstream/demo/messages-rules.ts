@@ -1,4 +1,4 @@
-/** What /v1/messages refuses, in the upstream's own words: clients mend themselves by these texts. */
+/** Validation of /v1/messages, with the upstream's own messages: clients recognise errors by these texts. */
 
 import { firstObjection, modelRules, type Rule, type View } from "./model-call";
 import { tokens } from "./scripted-replies";
@@ -92,11 +92,11 @@ export const messagesRules: Rule[] = [
   },
 ];
 
-/** A string is one text block. */
+/** Content as blocks: a string is one text block. */
 export const blocksOf = (content: unknown): Json[] =>
   typeof content === "string" ? [{ type: "text", text: content }] : records(content);
 
-/** Blocks that ask to be cached. */
+/** Blocks with a cache mark. */
 export const cacheMarks = (body: Json): number => marked(body).length;
 
 const betasOf = (headers: Record<string, string>): string[] =>
@@ -105,7 +105,7 @@ const betasOf = (headers: Record<string, string>): string[] =>
     .map((beta) => beta.trim())
     .filter(Boolean);
 
-/** Everything that may carry `cache_control`, with its path. */
+/** Everything that may have `cache_control`, with its path. */
 function marked(body: Json): { path: string; block: Json }[] {
   const at = (blocks: unknown, path: string) =>
     records(blocks).map((block, index) => ({ path: `${path}.${index}`, block }));
@@ -157,7 +157,7 @@ function messageObjection(message: Json, at: number): Refusal | undefined {
 
 function blockObjection(block: Json, path: string): Refusal | undefined {
   const { type, text, cache_control } = block;
-  // A single space is let through where it only carries a mark.
+  // A single space is accepted if it only carries a cache mark.
   if (type === "text" && string(text).trim() === "" && !(text === " " && cache_control != null))
     return anthropicInvalid("messages: text content blocks must be non-empty");
   if (type === "thinking" && !proves(string(block.signature), string(block.thinking)))
@@ -169,7 +169,7 @@ function blockObjection(block: Json, path: string): Refusal | undefined {
   return undefined;
 }
 
-/** Each message with the one before it. */
+/** Each message with its predecessor. */
 const toolTurns = (body: Json) => {
   const turns = records(body.messages);
   return [...turns, {} as Json].map((turn, at) => ({
@@ -208,7 +208,7 @@ function pairObjection({ turn, before, names }: ReturnType<typeof toolTurns>[num
 function toolObjection(tool: Json, at: number, sent: string[], model: string): Refusal | undefined {
   const type = string(tool.type) || "custom";
   const advanced = sent.includes(advancedTools);
-  // This one comes as JSON labelled text/plain, in the host's own form.
+  // This error is JSON labelled text/plain, in the host's own form.
   if (type.startsWith("web_search_"))
     return new Refusal(
       400,
@@ -225,7 +225,7 @@ function toolObjection(tool: Json, at: number, sent: string[], model: string): R
   if (!/^[a-zA-Z0-9_-]{1,128}$/.test(string(tool.name)))
     return anthropicInvalid(`tools.${at}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`);
   if (tool.input_schema === undefined) return required(`tools.${at}.custom.input_schema`);
-  // Only some of the hosts behind this endpoint mind; here it is the one that serves Opus.
+  // Only some of the hosts behind this endpoint check this; here it is the one that serves Opus.
   if (model.includes("opus") && "$schema" in record(tool.input_schema))
     return extra(`tools.${at}.custom.input_schema.$schema`);
   return undefined;

@@ -1,4 +1,4 @@
-/** POST /v1/messages: what it reads. messages-rules.ts says what it refuses, message-events.ts renders the answer. */
+/** POST /v1/messages: reads the request. messages-rules.ts validates it, message-events.ts writes the answer. */
 
 import { messageFrames, messageInterjections, wholeMessage } from "./message-events";
 import { blocksOf, cacheMarks, messagesRules } from "./messages-rules";
@@ -49,7 +49,7 @@ function read(body: Json): Ask {
   };
 }
 
-/** The last of a message's texts that holds a person's own words. */
+/** The last text of a message that has a person's own words. */
 const newestText = (turn: Json): string =>
   blocksOf(turn.content)
     .filter((block) => block.type === "text")
@@ -76,6 +76,6 @@ function readChoice({ type, name }: Json): Ask["choice"] {
   return type === "any" || type === "none" ? type : "auto";
 }
 
-/** Pictures in tool results count too. */
+/** Images, including those in tool results. */
 const imagesIn = (content: unknown): number =>
   blocksOf(content).reduce((sum, block) => sum + (block.type === "image" ? 1 : imagesIn(block.content)), 0);

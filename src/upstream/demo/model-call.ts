@@ -1,24 +1,24 @@
-/** One request to a model, from its headers to the end of its answer: the same way for the three dialects. */
+/** One request to a model, from its headers to the end of its answer, for all three dialects. */
 import { chargeRequest, chargeTokens, quotaHeaders } from "./accounting";
 import type { DemoAccount, World } from "./accounts";
-import { type Orders, readOrders } from "./faults";
+import { type Effects, readEffects } from "./faults";
 import { type Model, modelFor } from "./models";
 import type { Ask, Plan } from "./parse-prompt";
 import { answer, tokens } from "./scripted-replies";
 import { deliver, type Frame, type Interjections, nap } from "./stream";
 import { invalid, type Json, plain, type Refusal, refusal } from "./wire";
 
-/** A request that was let in. */
+/** A request that passed authentication. */
 export interface ModelCall {
   account: DemoAccount;
   headers: Record<string, string>;
   body: Json;
   signal: AbortSignal;
-  /** Keeps the request open after the handler has returned, until the function it gives is called. */
+  /** Counts the request as open after the handler has returned, until the returned function is called. */
   hold(): (aborted: boolean) => void;
 }
 
-/** What a dialect's rules look at. */
+/** The input of a dialect's validation rules. */
 export interface View {
   body: Json;
   ask: Ask;
@@ -27,21 +27,21 @@ export interface View {
   headers: Record<string, string>;
 }
 
-/** What a dialect's rendering needs. */
+/** The input of the code that writes a dialect's answers. */
 export interface Scene extends View {
   world: World;
-  orders: Orders;
+  effects: Effects;
   plan: Plan;
 }
 
-/** A refusal, or nothing to object. */
+/** A refusal; undefined if the request is valid. */
 export type Rule = (view: View) => Refusal | undefined | false | "";
 
 export interface Dialect {
   path: string;
-  /** Never refuses: what it cannot read it leaves out. */
+  /** Never refuses: it leaves out what it cannot read. */
   read(body: Json): Ask;
-  /** Asked in order; the first objection is the answer. */
+  /** Checked in order; the first refusal is the answer. */
   rules: Rule[];
   whole(scene: Scene): Json;
   frames(scene: Scene): Iterable<Frame>;
@@ -52,10 +52,10 @@ export async function answerModelCall(world: World, call: ModelCall, dialect: Di
   const { account, headers, body, signal } = call;
   const ask = dialect.read(body);
   const asked = ask.results.length > 0 ? "" : ask.prompt;
-  const orders = readOrders(world, asked, account.login, dialect.path);
-  if (orders.slowHeaders) await nap(orders.slowHeaders * 1000, signal);
+  const effects = readEffects(world, asked, account.login, dialect.path);
+  if (effects.slowHeaders) await nap(effects.slowHeaders * 1000, signal);
   if (signal.aborted) return new Response(null, { status: 499 });
-  if (orders.instead) throw orders.instead;
+  if (effects.instead) throw effects.instead;
 
   const model = modelFor(world, account, ask.model, dialect.path);
   const view: View = { body, ask, model, account, headers };
@@ -64,36 +64,36 @@ export async function answerModelCall(world: World, call: ModelCall, dialect: Di
     if (objection) throw objection;
   }
   chargeRequest(world, account, model, headers["x-initiator"]);
-  const plan = answer(ask, model, orders);
+  const plan = answer(ask, model, effects);
   chargeTokens(account, model, plan.usage);
 
-  const scene: Scene = { ...view, world, orders, plan };
+  const scene: Scene = { ...view, world, effects, plan };
   const quota = quotaHeaders(world, account);
   const send = (frames: Iterable<Frame>) =>
-    deliver(frames, dialect.says, orders, { pace: world.pace, signal, left: call.hold() });
+    deliver(frames, dialect.says, effects, { pace: world.pace, signal, left: call.hold() });
   if (ask.stream)
     return new Response(send(dialect.frames(scene)), { headers: { "content-type": "text/event-stream", ...quota } });
-  const text = damaged(JSON.stringify(dialect.whole(scene)), dialect.says, orders);
-  return new Response(orders.midway || orders.chop ? send(inParts(text)) : text, {
+  const text = damaged(JSON.stringify(dialect.whole(scene)), dialect.says, effects);
+  return new Response(effects.midway || effects.chop ? send(inParts(text)) : text, {
     headers: { "content-type": "application/json; charset=utf-8", ...quota },
   });
 }
 
-/** A whole answer under the orders that change its text. */
-function damaged(text: string, { error }: Interjections, orders: Orders): string {
-  if (orders.empty) return "";
-  if (orders.firstError) return error.replace(/^(event: .*\n)?data: /, "");
-  return orders.midway === "broken" ? text.slice(0, -2) : text;
+/** A full answer, with the directives that change its text. */
+function damaged(text: string, { error }: Interjections, effects: Effects): string {
+  if (effects.empty) return "";
+  if (effects.firstError) return error.replace(/^(event: .*\n)?data: /, "");
+  return effects.midway === "broken" ? text.slice(0, -2) : text;
 }
 
-/** Something to be cut, delayed or chopped. */
+/** Whether the answer is to be cut, delayed or sent in small pieces. */
 function* inParts(text: string): Generator<Frame> {
   const size = Math.ceil(text.length / 8);
   for (let start = 0; start < text.length; start += size)
     yield { part: "content", text: text.slice(start, start + size) };
 }
 
-/** The first objection to any of the values. */
+/** The first refusal of any of the values. */
 export function firstObjection<Value>(
   values: Value[],
   objection: (value: Value, at: number) => Refusal | undefined,
@@ -105,9 +105,9 @@ export function firstObjection<Value>(
   return undefined;
 }
 
-/** Rules of more than one dialect. */
+/** Rules that more than one dialect has. */
 export const modelRules = {
-  /** Pictures need a header that announces them; the refusal says nothing. */
+  /** Images need a header that announces them; the error does not say so. */
   imagesAnnounced: ({ ask, headers }: View) =>
     ask.images > 0 && headers["copilot-vision-request"] !== "true" && plain(400, "Bad Request"),
   imagesSeen: ({ ask, model }: View) =>

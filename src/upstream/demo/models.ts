@@ -71,19 +71,19 @@ export interface Model {
   id: string;
   name: string;
   vendor: string;
-  /** Whose manners it has on /chat/completions. */
+  /** The vendor, which decides its form on /chat/completions. */
   voice: "gpt" | "claude" | "gemini";
   kind: "chat" | "completion" | "embeddings";
-  /** The id it answers with. */
+  /** The id in its answers. */
   answersAs: string;
   units: number;
   limits?: { context: number; prompt: number; output: number };
-  /** As listed; missing on the wire when undefined. */
+  /** As listed; if undefined, the list does not have the member. */
   endpoints?: Endpoint[];
   budget?: { min: number; max: number };
   efforts: string[];
   reasons: boolean;
-  /** Words and `key=value` of the row. */
+  /** The traits of the row: words and `key=value`. */
   traits: Map<string, string>;
   /** Credits per million tokens. */
   prices: { input: number; output: number; cacheRead: number; cacheWrite?: number };
@@ -112,7 +112,7 @@ const planAudience: Record<string, string> = {
 
 const catalogues = { A: readTable(generationA), B: readTable(generationB) };
 
-/** The models an account sees, in order; ids may repeat. */
+/** The models that an account sees, in order; an id may occur twice. */
 export function visibleModels(world: World, account: DemoAccount): Model[] {
   const audience = planAudience[account.plan] ?? account.plan;
   return catalogues[world.generation].filter(
@@ -120,7 +120,7 @@ export function visibleModels(world: World, account: DemoAccount): Model[] {
   );
 }
 
-/** The model of a request: one the account sees, whose terms it accepted, offered at this endpoint. */
+/** The model of a request: visible to the account, with accepted terms, and available at this endpoint. */
 export function modelFor(world: World, account: DemoAccount, id: string, endpoint: string): Model {
   const model = visibleModels(world, account).find((candidate) => candidate.id === id);
   const direct = account.githubToken.startsWith("gho_");
@@ -134,7 +134,7 @@ export function modelFor(world: World, account: DemoAccount, id: string, endpoin
   return model;
 }
 
-/** POST /models/{id}/policy. The terms of an organisation's seats are not the member's to accept. */
+/** POST /models/{id}/policy. A member of an organisation cannot accept terms for its seats. */
 export function acceptTerms(world: World, account: DemoAccount, id: string, body: Json): Response {
   if (account.host === "business") throw plain(403, "access to this endpoint is forbidden");
   if (body.state !== "enabled") throw plain(400, "Bad Request");
@@ -227,7 +227,7 @@ function offers(model: Model, endpoint: string): boolean {
 
 const priceCategory = ({ prices }: Model) => (prices.input >= 500 ? "high" : prices.input >= 200 ? "medium" : "low");
 
-/** Generation A counts premium units, generation B prices tokens. Neither knows the other's keys. */
+/** Generation A counts premium units, generation B prices tokens. Neither has the other's members. */
 function billing(world: World, model: Model): Json {
   const restricted_to = restriction(model);
   if (world.generation === "A")

@@ -1,41 +1,41 @@
-/** Between a dialect and the model: each dialect reads its request into an `Ask`, and renders the `Plan`. */
+/** Between a dialect and the demo's model: each dialect reads its request into an `Ask`, and writes the `Plan` as its answer. */
 
 export interface Tool {
   name: string;
   namespace?: string;
-  /** `custom` takes free text, not JSON. */
+  /** `custom` tools take text instead of JSON. */
   kind: "function" | "custom";
   description: string;
   schema: unknown;
 }
 
-/** What the model sees of a request. */
+/** A request as the demo's model sees it. */
 export interface Ask {
   model: string;
   stream: boolean;
-  /** The newest text of a person, reminders taken out. */
+  /** The newest text of a person, without reminders. */
   prompt: string;
-  /** The tool results that end the conversation, in order; empty when a person's turn ends it. */
+  /** The tool results at the end of the conversation, in order; empty if it ends with a person's turn. */
   results: string[];
-  /** Texts of system and user turns: where the working folder is written. */
+  /** Texts of system and user turns, which name the working folder. */
   background: string[];
   tools: Tool[];
-  /** A tool that must be called; `any`: one of them; `none`: no tool may be called. */
+  /** A tool that must be called; `any`: one of the tools; `none`: no tool. */
   choice: "auto" | "any" | "none" | { name: string };
-  /** Reasoning was asked for, forbidden, or left to the model. */
+  /** Reasoning was requested or forbidden; undefined leaves it to the model. */
   thinks: boolean | undefined;
-  /** The effort asked for, as written. */
+  /** The requested effort, unchanged. */
   effort: string | undefined;
   /** Several calls at once are allowed. */
   parallel: boolean;
-  /** JSON schema of the answer that was asked for. */
+  /** The JSON schema that the answer must satisfy. */
   schema: unknown;
   maxTokens: number | undefined;
   stops: string[];
-  /** Turns of the model so far. */
+  /** The number of the model's turns so far. */
   turns: number;
   images: number;
-  /** The client marked something to be cached. */
+  /** The client set a cache mark. */
   marks: boolean;
   /** Size of everything the model reads, in characters. */
   weight: number;
@@ -43,25 +43,25 @@ export interface Ask {
 
 export interface Call {
   tool: Tool;
-  /** An object; free text for a custom tool. */
+  /** An object; a string for a custom tool. */
   input: unknown;
 }
 
 export interface Plan {
-  /** Pieces for streaming; joined they are the whole. */
+  /** The pieces for streaming; together they are the full text. */
   thinking: string[];
-  /** The thinking happened but may not be shown. */
+  /** The model thought, but the text may not be shown. */
   redacted: boolean;
   text: string[];
   calls: Call[];
   finish: "stop" | "tool" | "length" | "refusal" | "stop-sequence";
   stopSequence?: string;
-  /** A search the model made before it answered. */
+  /** A web search that the model made before its answer. */
   search?: string;
   usage: Usage;
 }
 
-/** Tokens. `input` is everything read, cached parts included; `output` includes `reasoning`. */
+/** In tokens. `input` includes the cached parts; `output` includes `reasoning`. */
 export interface Usage {
   input: number;
   cacheRead: number;

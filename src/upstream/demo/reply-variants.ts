@@ -1,7 +1,7 @@
 /**
- * Answers of /chat/completions. Each family of models has its own manners:
- * GPT numbers parallel calls and tells usage in a last chunk without choices; Claude numbers every call 0, where only a
- * new id marks a new call, and tells usage in the finish chunk; Gemini is like GPT but shows its reasoning.
+ * Writes the answers of /chat/completions. Each family of models has its own form:
+ * GPT numbers parallel calls and sends usage in a last chunk without choices; Claude numbers every call 0, so that only a
+ * new id marks a new call, and sends usage in the finish chunk; Gemini is like GPT but shows its reasoning.
  */
 import { copilotUsage } from "./accounting";
 import type { Scene } from "./model-call";
@@ -12,7 +12,7 @@ import { sign } from "./signatures";
 import type { Frame } from "./stream";
 import { type Json, randomId, record } from "./wire";
 
-/** The whole answer. GPT sends neither `object` nor `created`. */
+/** The full answer. GPT sends neither `object` nor `created`. */
 export function wholeChat(scene: Scene): Json {
   const { model, plan } = scene;
   const shared = { usage: usage(model, plan.usage), copilot_usage: copilotUsage(model, plan.usage) };
@@ -32,7 +32,7 @@ export function wholeChat(scene: Scene): Json {
   };
 }
 
-/** With calls the `content` key is absent; `padding` is filler of random length. */
+/** With calls there is no `content`; `padding` is filler of random length. */
 function wholeMessage(plan: Plan, model: Model): Json {
   const text = plan.text.join("");
   const calls = plan.calls.map((call) => toolCall(call, model));
@@ -46,7 +46,7 @@ function wholeMessage(plan: Plan, model: Model): Json {
   };
 }
 
-/** Claude: the text in one choice, each call in its own, none of them numbered. */
+/** Claude: the text in one choice and each call in its own choice, without numbers. */
 function splitChoices(plan: Plan, model: Model): Json[] {
   const messages: Json[] = plan.calls.map((call) => ({ role: "assistant", tool_calls: [toolCall(call, model)] }));
   if (plan.text.length > 0 || messages.length === 0)
@@ -149,7 +149,7 @@ function* claudeFrames({ plan, model, world }: Scene): Generator<Frame> {
 
 const frame = (part: Frame["part"], data: Json): Frame => ({ part, text: `data: ${JSON.stringify(data)}\n\n` });
 
-/** `n` answers, which only GPT gives. */
+/** `n` answers; only GPT supports this. */
 const copies = ({ body, model }: Scene): number =>
   model.voice === "gpt" && typeof body.n === "number" ? Math.max(1, body.n) : 1;
 

@@ -1,7 +1,7 @@
-/** What arrived, and how a test can answer it itself. */
+/** The journal of requests, and answers that tests give themselves. */
 import type { HostName } from "./accounts";
 
-/** One request as it arrived, and what became of it. */
+/** One request, and how it ended. */
 export interface Seen {
   /** ms */
   at: number;
@@ -11,13 +11,13 @@ export interface Seen {
   query: string;
   /** Names in lower case. */
   headers: Record<string, string>;
-  /** Parsed JSON, or the text. */
+  /** The parsed JSON; the text if it is not JSON. */
   body: unknown;
   /** The body exactly as it was received. */
   bytes: Uint8Array;
   account?: string;
   status?: number;
-  /** ms: when the caller hung up before the answer was complete. */
+  /** The time (ms) at which the caller hung up, if that was before the end of the answer. */
   aborted?: number;
 }
 
@@ -29,7 +29,7 @@ export interface Interception {
   times: number;
 }
 
-/** Everything the listeners write down and look up. */
+/** The state that the listeners share. */
 export interface Desk {
   remember(seen: Seen): void;
   interceptions: Interception[];

@@ -1,5 +1,5 @@
 /**
- * Answers of /responses. Every event spells the id of its item anew; clients can match events by `output_index` only.
+ * Writes the answers of /responses. Each event has a new id for its item; clients can match events by `output_index` only.
  */
 import { copilotUsage, streamSnapshots } from "./accounting";
 import type { Scene } from "./model-call";
@@ -12,49 +12,49 @@ import { type Json, list, randomId, record, records } from "./wire";
 const stopped = { code: "server_error", message: "DEMO: the model stopped working" };
 
 export const responseInterjections: Interjections = {
-  error: spell("error", { ...stopped, param: null, sequence_number: 99 }),
-  failed: spell("response.failed", {
+  error: frameText("error", { ...stopped, param: null, sequence_number: 99 }),
+  failed: frameText("response.failed", {
     sequence_number: 99,
     response: { object: "response", status: "failed", error: stopped, output: [], usage: null },
   }),
-  ping: spell("ping", {}),
+  ping: frameText("ping", {}),
 };
 
-/** The whole answer: its id and its items' ids are opaque, `output_text` is null. */
+/** The full answer: its id and its items' ids are opaque, `output_text` is null. */
 export const wholeResponse = (scene: Scene): Json => closing(scene, items(scene), responseId(scene));
 
 export function* responseFrames(scene: Scene): Generator<Frame> {
   let sequence_number = 0;
-  const say = (part: Frame["part"], type: string, fields: Json): Frame => ({
+  const frame = (part: Frame["part"], type: string, fields: Json): Frame => ({
     part,
-    text: spell(type, { sequence_number: sequence_number++, ...fields }),
+    text: frameText(type, { sequence_number: sequence_number++, ...fields }),
   });
   const made = items(scene);
   const id = responseId(scene);
-  yield say("opening", "response.created", { response: envelope(scene, id, "in_progress") });
-  yield say("opening", "response.in_progress", { response: envelope(scene, id, "in_progress") });
+  yield frame("opening", "response.created", { response: envelope(scene, id, "in_progress") });
+  yield frame("opening", "response.in_progress", { response: envelope(scene, id, "in_progress") });
   for (const [output_index, item] of made.entries()) {
-    yield say("content", "response.output_item.added", { output_index, item: item.begun() });
+    yield frame("content", "response.output_item.added", { output_index, item: item.begun() });
     for (const [type, fields] of item.events())
-      yield say("content", `response.${type}`, { ...item.place(), output_index, ...fields });
+      yield frame("content", `response.${type}`, { ...item.place(), output_index, ...fields });
     const last = output_index === made.length - 1;
-    yield say(last ? "finish" : "content", "response.output_item.done", { output_index, item: item.done() });
+    yield frame(last ? "finish" : "content", "response.output_item.done", { output_index, item: item.done() });
   }
   const response = closing(scene, made, id);
-  yield say("end", `response.${response.status}`, {
+  yield frame("end", `response.${response.status}`, {
     response,
     copilot_quota_snapshots: streamSnapshots(scene.world, scene.account),
     copilot_usage: response.copilot_usage,
   });
 }
 
-function spell(type: string, fields: Json): string {
+function frameText(type: string, fields: Json): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
 }
 
 const responseId = ({ account }: Scene) => seal({ id: randomId("resp_", 40), login: account.login });
 
-/** One item of the output, which can tell itself whole or in events. Each telling has a fresh id. */
+/** One item of the output, in full or as events. Each time it has a new id. */
 interface Item {
   begun(): Json;
   events(): Iterable<[type: string, fields: Json]>;
@@ -78,7 +78,7 @@ function identity({ account }: Scene, prefix: string) {
   return { id, fresh, place: () => ({ item_id: fresh() }) };
 }
 
-/** Without `reasoning.summary` the summary is empty; without the include there is no encrypted content. */
+/** Without `reasoning.summary` the summary is empty; without `include` there is no encrypted content. */
 function reasoningItem(scene: Scene): Item {
   const { id, fresh, place } = identity(scene, "rs_");
   const { plan, body, account } = scene;
@@ -210,15 +210,15 @@ function customItem(scene: Scene, { tool, input }: Call): Item {
   };
 }
 
-/** The response as it stands at the end. */
+/** The response in the last event. */
 function closing(scene: Scene, made: Item[], id: string): Json {
-  const { plan, model, orders } = scene;
+  const { plan, model, effects } = scene;
   const { input, cacheRead, output, reasoning } = plan.usage;
   const cut = plan.finish === "length";
   return {
     ...envelope(scene, id, cut ? "incomplete" : "completed"),
     incomplete_details: cut ? { reason: "max_output_tokens" } : null,
-    output: orders.noOutput ? [] : made.map((item) => item.done()),
+    output: effects.noOutput ? [] : made.map((item) => item.done()),
     usage: {
       input_tokens: input,
       input_tokens_details: { cached_tokens: cacheRead },
@@ -261,7 +261,7 @@ function envelope({ body, model, world }: Scene, id: string, status: string): Js
   };
 }
 
-/** A function that does not say `strict: false` comes back strict, its schema closed. */
+/** A function without `strict: false` is returned as strict, with `additionalProperties: false`. */
 function echoTool(tool: Json): Json {
   if (tool.type !== "function" || tool.strict === false) return tool;
   return { ...tool, strict: true, parameters: { ...record(tool.parameters), additionalProperties: false } };

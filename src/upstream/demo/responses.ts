@@ -1,4 +1,4 @@
-/** POST /responses: what it reads and what it refuses. response-events.ts renders the answer. */
+/** POST /responses: reads and validates the request. response-events.ts writes the answer. */
 
 import { type Dialect, firstObjection, modelRules, type Rule, type View } from "./model-call";
 import type { Ask, Tool } from "./parse-prompt";
@@ -63,7 +63,7 @@ const isOutput = (type: unknown) => type === "function_call_output" || type === 
 const choices: Record<string, Ask["choice"]> = { required: "any", none: "none" };
 const schemaOf = (format: Json): unknown =>
   format.type === "json_schema" ? format.schema : format.type === "json_object" ? { type: "object" } : undefined;
-/** Tools may also come as an item of the input. */
+/** Tools, including those in an item of the input. */
 const isToolList = (item: Json) => item.type === "additional_tools";
 
 const textOf = (content: unknown): string =>
@@ -73,7 +73,7 @@ const textOf = (content: unknown): string =>
         .map((part) => string(part.text))
         .join("\n");
 
-/** A namespace holds tools; tools the host runs itself keep their type as a name. */
+/** The tools in a namespace; a tool that the host runs has its type as its name. */
 function readTools(tool: Json, namespace?: string): Tool[] {
   const { type, name, description, parameters } = tool;
   const common = { description: string(description), ...(namespace && { namespace }) };
@@ -182,7 +182,7 @@ function itemObjection(item: Json, index: number, login: string): Refusal | unde
   return idObjection(item, at, login) ?? secretObjection(item, login);
 }
 
-/** Ids of our own are taken from the account they were made for; short ones from anywhere. */
+/** Ids that this upstream issued are valid for their account only; short ids are always valid. */
 function idObjection({ id }: Json, at: string, login: string): Refusal | undefined {
   if (typeof id !== "string") return undefined;
   const sealed = unseal(id);
@@ -196,7 +196,7 @@ function idObjection({ id }: Json, at: string, login: string): Refusal | undefin
   );
 }
 
-/** Reasoning is bound to its account and its item. */
+/** Encrypted reasoning is valid for its account and its item only. */
 function secretObjection(item: Json, login: string): Refusal | undefined {
   if (item.type !== "reasoning" && item.type !== "compaction") return undefined;
   const secret = item.encrypted_content;

@@ -1,4 +1,4 @@
-/** Which path is answered by whom. */
+/** The routes. */
 import type { DemoAccount, World } from "./accounts";
 import { countTokens } from "./anthropic";
 import { admit } from "./auth";
@@ -12,16 +12,16 @@ import type { Seen } from "./request-log";
 import { responses } from "./responses";
 import { plain, record, refusal } from "./wire";
 
-/** What a route is given. */
+/** The input of a route's handler. */
 export interface Arrival {
   world: World;
   seen: Seen;
   signal: AbortSignal;
-  /** Keeps the request open after its handler has returned, until the function it gives is called. */
+  /** Counts the request as open after the handler has returned, until the returned function is called. */
   hold(): (aborted: boolean) => void;
 }
 
-/** `caught` is what the pattern of the path caught. */
+/** `caught` has the groups of the path's pattern. */
 type Handler = (arrival: Arrival, caught: string) => Response | Promise<Response>;
 
 export interface Route {
@@ -61,7 +61,7 @@ export const modelRoutes: Route[] = [
   route("POST", /^\/models\/([^/]+)\/policy$/, (arrival, id) =>
     acceptTerms(arrival.world, enter(arrival), id, record(arrival.seen.body)),
   ),
-  // api.anthropic.com has this one; the model host does not.
+  // This route is api.anthropic.com's; the model host does not have it.
   route("POST", /^\/v1\/messages\/count_tokens$/, ({ world, seen }) =>
     countTokens(world, seen.headers, record(seen.body)),
   ),
@@ -71,7 +71,7 @@ export const modelRoutes: Route[] = [
   ),
 ];
 
-/** Paths whose requests count as open while they are answered. */
+/** Paths whose requests count as open until their answer ends. */
 export const modelPaths = new Set(["/embeddings", chat.path, responses.path, messages.path]);
 
 export async function answerRoute(routes: Route[], arrival: Arrival): Promise<Response> {

@@ -1,26 +1,23 @@
-/**
- * The "model": a deterministic answer to a request, in no dialect. It talks, thinks, and runs small errands with the
- * tools it is offered.
- */
+/** The demo's "model": a deterministic answer to a request, independent of any dialect, with text, thinking and tool calls. */
 
-import type { Orders } from "./faults";
+import type { Effects } from "./faults";
 import type { Model } from "./models";
 import type { Ask, Call, Plan, Usage } from "./parse-prompt";
 import { sample } from "./sample";
-import { errand } from "./tool-scripts";
+import { scriptedCalls } from "./tool-scripts";
 
-export function answer(ask: Ask, model: Model, orders: Orders): Plan {
-  const calls = ask.results.length > 0 || orders.refuse || orders.long !== undefined ? [] : errand(ask);
+export function answer(ask: Ask, model: Model, effects: Effects): Plan {
+  const calls = ask.results.length > 0 || effects.refuse || effects.long !== undefined ? [] : scriptedCalls(ask);
   const thinking = wantsThinking(ask, model) ? thoughts(ask) : "";
-  const whole = orders.long === undefined ? words(ask, calls, orders) : longText(orders.long);
+  const whole = effects.long === undefined ? words(ask, calls, effects) : longText(effects.long);
   const { text, finish, stopSequence } = limit(whole, ask);
   const kept = finish === "length" ? [] : calls;
   return {
     thinking: pieces(thinking),
-    redacted: orders.redacted === true && thinking !== "",
-    text: orders.long === undefined ? pieces(text) : text.split(/(?<=\n)/),
+    redacted: effects.redacted === true && thinking !== "",
+    text: effects.long === undefined ? pieces(text) : text.split(/(?<=\n)/),
     calls: kept,
-    finish: orders.refuse ? "refusal" : kept.length > 0 && !orders.wrongFinish ? "tool" : finish,
+    finish: effects.refuse ? "refusal" : kept.length > 0 && !effects.wrongFinish ? "tool" : finish,
     stopSequence,
     search: calls.length === 0 ? searchQuery(ask) : undefined,
     usage: measure(ask, thinking, text, kept),
@@ -30,7 +27,7 @@ export function answer(ask: Ask, model: Model, orders: Orders): Plan {
 /** Splits by code points, so that no piece ends inside a character. */
 export const pieces = (text: string, size = 12): string[] => text.match(new RegExp(`.{1,${size}}`, "gsu")) ?? [];
 
-/** The person's own words: what clients put around them in tags is not meant for the model's errands. */
+/** The person's own words, without the text in tags that clients add: it must not trigger tool calls. */
 export function ownWords(text: string): string {
   const tags = /<(system-reminder|environment_context|user_instructions|mode_notice)>/g;
   const unclosed = new Set<string>();
@@ -38,7 +35,7 @@ export function ownWords(text: string): string {
   let from = 0;
   for (let tag = tags.exec(text); tag; tag = tags.exec(text)) {
     const closing = `</${tag[1]}>`;
-    // Searched for once: a text of nothing but opening tags would take minutes.
+    // Each missing end is searched for once only: a text of opening tags alone would take minutes.
     const end = unclosed.has(closing) ? -1 : text.indexOf(closing, tags.lastIndex);
     if (end === -1) {
       unclosed.add(closing);
@@ -47,16 +44,18 @@ export function ownWords(text: string): string {
     kept += text.slice(from, tag.index);
     from = tags.lastIndex = end + closing.length;
   }
-  // Around a person's own words.
+  // This tag encloses the person's own words, so only the tag is removed.
   return (kept + text.slice(from)).replace(/<\/?user_input(?: mode="\w+")?>/g, "").trim();
 }
 
 /**
- * The newest words of a person, of what each message holds of them: since the model last spoke, or before it called
- * tools. A client's reminder alone makes it do nothing again.
+ * The newest words of the person. With tool results, those before the calls; else those since the model's last message, so
+ * that a message with only a client's reminder triggers no calls again.
+ * @param all The person's words in each message.
+ * @param sinceTheModel The same, since the model's last message.
  */
-export const newestWords = (said: string[], sinceTheModel: string[], results: string[]): string =>
-  (results.length > 0 ? said : sinceTheModel).findLast(Boolean) ?? "";
+export const newestWords = (all: string[], sinceTheModel: string[], results: string[]): string =>
+  (results.length > 0 ? all : sinceTheModel).findLast(Boolean) ?? "";
 
 function wantsThinking(ask: Ask, model: Model): boolean {
   return model.reasons && (ask.thinks ?? /\bthink/i.test(ask.prompt));
@@ -67,25 +66,25 @@ const thoughts = (ask: Ask): string =>
     ? "The tool has answered. 🔎 I will say what it said."
     : `The person wrote ${ask.prompt.length} characters. 让我想一想… 🤔 A demo can only follow its script.`;
 
-function words(ask: Ask, calls: Call[], orders: Orders): string {
-  if (orders.help) return orders.help;
-  if (orders.refuse) return "DEMO: I can't help with that.";
+function words(ask: Ask, calls: Call[], effects: Effects): string {
+  if (effects.help) return effects.help;
+  if (effects.refuse) return "DEMO: I can't help with that.";
   if (calls.length > 0) return `DEMO: I will call ${calls.map((call) => call.tool.name).join(" and ")}. 🔧`;
   const schema = ask.schema ?? schemaInWords(ask.background);
   if (schema) return JSON.stringify(sample(schema));
   if (ask.results.length > 0) return `DEMO: done ✅ The tool said: “${firstCharacters(ask.results.join(" | "), 60)}”`;
-  const said = firstCharacters(ask.prompt.slice(0, 300).replace(/\s+/g, " "), 60);
-  return `DEMO: Hello! 👋 You wrote “${said}”. This answer is scripted, 没有模型参与 🧪, and nothing left your machine.`;
+  const quoted = firstCharacters(ask.prompt.slice(0, 300).replace(/\s+/g, " "), 60);
+  return `DEMO: Hello! 👋 You wrote “${quoted}”. This answer is scripted, 没有模型参与 🧪, and nothing left your machine.`;
 }
 
-/** A model that cannot be held to a schema may be asked to keep to one. */
+/** The schema of models without structured output: clients put it into the prompt. */
 function schemaInWords(background: string[]): unknown {
   for (const text of background) {
     const written = /JSON Schema: (\{.*\})/s.exec(text)?.[1];
     try {
       if (written) return JSON.parse(written);
     } catch {
-      // Not a schema alone: the words mean something else.
+      // The text after the label is not JSON alone, so it is not a schema.
     }
   }
   return undefined;
@@ -107,11 +106,11 @@ function limit(whole: string, ask: Ask): Pick<Plan, "finish" | "stopSequence"> &
 }
 
 function searchQuery({ prompt, results, tools }: Ask): string | undefined {
-  const asked = results.length === 0 && /\bsearch (the web|online)\b|\bweb search\b/i.test(prompt);
-  return asked && tools.some((tool) => tool.name === "web_search") ? prompt.slice(0, 200) : undefined;
+  const wanted = results.length === 0 && /\bsearch (the web|online)\b|\bweb search\b/i.test(prompt);
+  return wanted && tools.some((tool) => tool.name === "web_search") ? prompt.slice(0, 200) : undefined;
 }
 
-/** Later turns read most of the conversation from the cache; a first turn with marks writes it there. */
+/** Later turns read most of the conversation from the cache; a first turn with cache marks writes it. */
 function measure(ask: Ask, thinking: string, text: string, calls: Call[]): Usage {
   const input = tokens(ask.weight) + 3;
   const cached = Math.floor(input * 0.8);
@@ -126,5 +125,5 @@ function measure(ask: Ask, thinking: string, text: string, calls: Call[]): Usage
   };
 }
 
-/** Four characters are a token. */
+/** Counts four characters as one token. */
 export const tokens = (size: string | number): number => Math.ceil((typeof size === "string" ? size.length : size) / 4);

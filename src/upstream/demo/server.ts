@@ -1,4 +1,4 @@
-/** A listener: writes down what arrives, lets tests answer, counts what is open. */
+/** A listener: keeps a journal of requests, lets tests answer them, and counts the open ones. */
 import type { HostName, World } from "./accounts";
 import type { Desk, Seen } from "./request-log";
 import { type Arrival, answerRoute, modelPaths, type Route } from "./routes";
@@ -57,7 +57,7 @@ function parse(text: string): unknown {
 
 type Hold = Arrival["hold"];
 
-/** A model request counts as open until its answer has been sent, or its caller has hung up. */
+/** A model request is open until its answer is sent or its caller hangs up. */
 async function occupy(world: World, seen: Seen, signal: AbortSignal, serve: (hold: Hold) => Promise<Response>) {
   const counted = seen.method === "POST" && modelPaths.has(seen.path) ? 1 : 0;
   let answering = true;
@@ -81,7 +81,7 @@ async function occupy(world: World, seen: Seen, signal: AbortSignal, serve: (hol
   }
 }
 
-/** The answer of a test, if one is waiting for this path. */
+/** The answer that a test gave for this path, if any. */
 async function intercepted({ interceptions }: Desk, seen: Seen, request: Request, hold: Hold) {
   const found = interceptions.findIndex(({ path }) =>
     typeof path === "string" ? path === seen.path : path.test(seen.path),
@@ -94,7 +94,7 @@ async function intercepted({ interceptions }: Desk, seen: Seen, request: Request
   return response?.body ? new Response(watched(response.body, hold()), response) : response;
 }
 
-/** The same stream, which tells when it is over. */
+/** The same stream, with a callback at its end. */
 function watched(body: ReadableStream<Uint8Array>, leave: (aborted: boolean) => void): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   return new ReadableStream({

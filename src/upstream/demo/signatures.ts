@@ -1,6 +1,6 @@
 /**
- * The opaque strings of this upstream. An item id is spelled anew in every event: the true id, its account and a nonce,
- * scrambled into about 400 characters. Only the upstream can tell that two of them are the same.
+ * The opaque strings of this upstream. An item id differs in every event: the true id, its account and a nonce,
+ * encrypted to about 400 characters. Only the upstream knows that two of them are the same.
  */
 import { createHmac } from "node:crypto";
 
@@ -14,7 +14,7 @@ const stamp = 0xd3;
 const letters = new TextEncoder();
 const readable = new TextDecoder();
 
-/** A fresh spelling: 416 characters that differ each time. */
+/** A new form of an id: 416 characters that differ each time. */
 export function seal({ id, login }: Sealed): string {
   const plain = letters.encode(`${id}\n${login}\n`);
   const room = new Uint8Array(size + 6);
@@ -27,7 +27,7 @@ export function seal({ id, login }: Sealed): string {
   return Buffer.from(room).toString("base64");
 }
 
-/** What was sealed; undefined when the string is not ours. */
+/** The content of an opaque string; undefined if this upstream did not make it. */
 export function unseal(text: string): Sealed | undefined {
   if (text.length !== 416) return undefined;
   const room = new Uint8Array(Buffer.from(text, "base64"));
@@ -38,7 +38,7 @@ export function unseal(text: string): Sealed | undefined {
   return id && login && rest === "" ? { id, login } : undefined;
 }
 
-/** The same operation both ways: a stream of noise that starts at the nonce. */
+/** Encrypts and decrypts: XOR with a key stream that starts at the nonce. */
 function scramble(room: Uint8Array, nonce: number): void {
   let state = nonce || 1;
   for (let index = 4; index < room.length; index += 1) {
@@ -52,13 +52,13 @@ function scramble(room: Uint8Array, nonce: number): void {
 const secret = "demo upstream signs its own thoughts";
 const mac = (text: string) => createHmac("sha256", secret).update(text).digest("base64url");
 
-/** The proof that a thought is the model's own. It holds for every account. */
+/** The signature of a thought. It is valid for every account. */
 export function sign(thought: string): string {
   const digest = mac(thought);
   return Buffer.from(`demo.${digest}.${mac(digest)}.${"0".repeat(120)}`).toString("base64");
 }
 
-/** Ours, and for this thought. A thought that was shown as empty is taken on its signature alone. */
+/** Whether the signature is this upstream's and belongs to this thought. For a thought shown as empty, the signature suffices. */
 export function proves(signature: string, thought: string): boolean {
   const [name, digest = "", proof] = Buffer.from(signature, "base64").toString("utf8").split(".");
   return name === "demo" && proof === mac(digest) && (thought === "" || digest === mac(thought));

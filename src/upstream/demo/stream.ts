@@ -1,5 +1,5 @@
-/** Sends the frames of an answer at the demo's pace, with the faults that were ordered, until the caller hangs up. */
-import type { Orders } from "./faults";
+/** Sends the frames of an answer at the demo's pace, with the faults of the directives, until the caller hangs up. */
+import type { Effects } from "./faults";
 
 /** One server-sent event. `opening` comes before the content; `finish` says why it ended; `end` is the last one. */
 export interface Frame {
@@ -7,11 +7,11 @@ export interface Frame {
   text: string;
 }
 
-/** What a dialect says when something happens midway. */
+/** What a dialect sends for faults in the middle of a stream. */
 export interface Interjections {
   error: string;
   failed: string;
-  /** Something to be ignored. */
+  /** An event that clients ignore. */
   ping: string;
 }
 
@@ -19,7 +19,7 @@ export interface Delivery {
   pace: number;
   /** Aborted when the caller hangs up or the demo stops. */
   signal: AbortSignal;
-  /** Only the first call counts. */
+  /** Only the first call has an effect. */
   left(aborted: boolean): void;
 }
 
@@ -28,7 +28,7 @@ const reset = Symbol("reset");
 type Mishap = typeof silence | typeof reset;
 type Step = string | Mishap;
 
-/** Frames sent between two looks at the event loop when there is no pace. */
+/** Without a pace: frames sent before other work gets a turn. */
 const burst = 16;
 
 const bytes = new TextEncoder();
@@ -36,11 +36,11 @@ const bytes = new TextEncoder();
 export function deliver(
   frames: Iterable<Frame>,
   says: Interjections,
-  orders: Orders,
+  effects: Effects,
   { pace, signal, left }: Delivery,
 ): ReadableStream<Uint8Array> {
-  const steps = packets(script(frames, says, orders), orders)[Symbol.iterator]();
-  const together = pace || orders.chop ? 1 : burst;
+  const steps = packets(script(frames, says, effects), effects)[Symbol.iterator]();
+  const together = pace || effects.chop ? 1 : burst;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       for (let sent = 0; sent < together && !signal.aborted; sent += 1) {
@@ -57,19 +57,19 @@ export function deliver(
           return;
         }
         if (step.value === silence) {
-          await nap((orders.silence ?? 0) * 1000, signal);
-          // A pull that gives nothing would not be followed by another.
+          await nap((effects.silence ?? 0) * 1000, signal);
+          // A pull that enqueues nothing would not be called again.
           sent -= 1;
         } else controller.enqueue(step.value);
       }
-      await nap(orders.chop ? 0 : pace, signal);
+      await nap(effects.chop ? 0 : pace, signal);
     },
     cancel: () => left(true),
   });
 }
 
-/** What is written at once: a frame, or less when it is to be chopped. */
-function* packets(steps: Iterable<Step>, { crlf, chop }: Orders): Generator<Uint8Array | Mishap> {
+/** What is written at once: a frame, or a piece of one. */
+function* packets(steps: Iterable<Step>, { crlf, chop }: Effects): Generator<Uint8Array | Mishap> {
   for (const step of steps) {
     if (typeof step !== "string") {
       yield step;
@@ -81,16 +81,16 @@ function* packets(steps: Iterable<Step>, { crlf, chop }: Orders): Generator<Uint
   }
 }
 
-/** The frames with the ordered faults worked in. */
-function* script(frames: Iterable<Frame>, says: Interjections, orders: Orders): Generator<Step> {
-  if (orders.empty) return;
-  if (orders.firstError) {
+/** The frames, with the faults of the directives. */
+function* script(frames: Iterable<Frame>, says: Interjections, effects: Effects): Generator<Step> {
+  if (effects.empty) return;
+  if (effects.firstError) {
     yield says.error;
     return;
   }
-  const { after = 3, noFinish, noDone } = orders;
+  const { after = 3, noFinish, noDone } = effects;
   let content = 0;
-  let waiting = orders.midway;
+  let waiting = effects.midway;
   for (const frame of frames) {
     const due = waiting && (content >= after || frame.part === "finish" || frame.part === "end");
     if (due && waiting) {
@@ -102,13 +102,13 @@ function* script(frames: Iterable<Frame>, says: Interjections, orders: Orders): 
     const missing = (noFinish && frame.part === "finish") || (noDone && frame.part === "end");
     if (!missing) yield frame.text;
   }
-  if (orders.afterDone) yield ': more\n\ndata: {"late":true}\n\ndata: [DONE]\n\n';
+  if (effects.afterDone) yield ': more\n\ndata: {"late":true}\n\ndata: [DONE]\n\n';
 }
 
-/** Mishaps after which the answer goes on. */
-const passing = new Set<Orders["midway"]>(["silence", "broken", "ping"]);
+/** Faults after which the answer continues. */
+const passing = new Set<Effects["midway"]>(["silence", "broken", "ping"]);
 
-const mishaps: Record<NonNullable<Orders["midway"]>, (says: Interjections) => Step[]> = {
+const mishaps: Record<NonNullable<Effects["midway"]>, (says: Interjections) => Step[]> = {
   reset: () => [reset],
   end: () => [],
   silence: () => [silence],
@@ -118,7 +118,7 @@ const mishaps: Record<NonNullable<Orders["midway"]>, (says: Interjections) => St
   ping: ({ ping }) => [ping],
 };
 
-/** Waits, or stops waiting when the signal comes. Even no wait lets other requests have a turn. */
+/** Waits until the time is over or the signal aborts. Even a wait of 0 gives other requests a turn. */
 export function nap(milliseconds: number, signal: AbortSignal): Promise<void> {
   if (milliseconds <= 0) return new Promise((resolve) => setImmediate(resolve));
   return new Promise((resolve) => {

@@ -1,25 +1,25 @@
-/** Which tools a prompt asks for. Tools are recognised by what their schemas take, not by the names of any client. */
+/** Finds the tool calls that a prompt requests. Tools are recognised by their schemas, not by the names that clients give them. */
 import type { Ask, Call, Tool } from "./parse-prompt";
 import { sample } from "./sample";
 import { type Json, list, record } from "./wire";
 
-/** The calls a person's prompt leads to; none when it asks for none. */
-export function errand({ choice, background, parallel, ...ask }: Ask): Call[] {
+/** The tool calls for a prompt; empty if it requests none. */
+export function scriptedCalls({ choice, background, parallel, ...ask }: Ask): Call[] {
   if (choice === "none") return [];
   const prompt = ask.prompt.slice(-4000);
   const tools = ask.tools.filter((tool) => tool.name !== "web_search");
   const offered = typeof choice === "object" ? tools.filter((tool) => tool.name === choice.name) : tools;
-  for (const wish of [fileWish, weatherWish, namedWish]) {
-    const calls = wish(prompt, offered, background);
+  for (const script of [fileScript, weatherScript, namedToolScript]) {
+    const calls = script(prompt, offered, background);
     if (calls.length > 0) return parallel ? calls : calls.slice(0, 1);
   }
   return choice !== "auto" && offered[0] ? [sampled(offered[0])] : [];
 }
 
-type Wish = (prompt: string, tools: Tool[], background: string[]) => Call[];
+type ToolScript = (prompt: string, tools: Tool[], background: string[]) => Call[];
 
 /** "write a file hello.txt with the text Hi there" */
-const fileWish: Wish = (prompt, tools, background) => {
+const fileScript: ToolScript = (prompt, tools, background) => {
   const file = fileIn(prompt);
   if (!file) return [];
   for (const writer of writers) {
@@ -30,7 +30,7 @@ const fileWish: Wish = (prompt, tools, background) => {
 };
 
 /** "what is the weather?", "… in two cities" */
-const weatherWish: Wish = (prompt, tools) => {
+const weatherScript: ToolScript = (prompt, tools) => {
   const tool = tools.find(({ name }) => /weather/i.test(name));
   if (!tool || !/weather/i.test(prompt)) return [];
   const paris = sampled(tool);
@@ -40,7 +40,7 @@ const weatherWish: Wish = (prompt, tools) => {
 };
 
 /** "call list_files", "call list_files twice in parallel" */
-const namedWish: Wish = (prompt, tools) => {
+const namedToolScript: ToolScript = (prompt, tools) => {
   if (!/\b(call|use|run|invoke)\b/i.test(prompt)) return [];
   const named = tools.filter(({ name }) => new RegExp(`(?<![\\w-])${literally(name)}(?![\\w-])`, "i").test(prompt));
   const calls = named.map(sampled);
@@ -59,7 +59,7 @@ interface File {
   content: string;
 }
 
-/** Ways to write a file, best first. */
+/** Ways to write a file, the best first. */
 const writers: { can(tool: Tool): boolean; input(tool: Tool, file: File, background: string[]): unknown }[] = [
   {
     can: (tool) =>
@@ -75,7 +75,7 @@ const writers: { can(tool: Tool): boolean; input(tool: Tool, file: File, backgro
     }),
   },
   {
-    // An editor that creates the file where there is no text to replace.
+    // An edit tool that creates the file if it is given no text to replace.
     can: (tool) => Boolean(pathKey(tool) && newTextKey(tool)) && !required(tool).some((key) => /old/i.test(key)),
     input: (tool, file, background) => ({
       ...record(sample(tool.schema)),
@@ -89,7 +89,7 @@ const writers: { can(tool: Tool): boolean; input(tool: Tool, file: File, backgro
       const key = shellKey(tool)!;
       const script = shellScript(file);
       const wantsList = record(properties(tool)[key]).type === "array";
-      // A list of commands, or the words of one.
+      // Either a list of commands, or one command as a list of arguments.
       const listed = /s$/i.test(key) ? [script] : ["bash", "-lc", script];
       return { ...record(sample(tool.schema)), [key]: wantsList ? listed : script };
     },
@@ -104,7 +104,7 @@ const writers: { can(tool: Tool): boolean; input(tool: Tool, file: File, backgro
     },
   },
   {
-    // Code mode: a program that calls the real tools. Where there are no free texts it is an argument.
+    // Code mode: the input is a program that calls the other tools. In dialects without free-form tools it is an argument.
     can: (tool) => /(?:^|_)exec$/.test(tool.name) && (tool.kind === "custom" || "input" in properties(tool)),
     input: (tool, file) => {
       const call = `tools.exec_command({ cmd: ${JSON.stringify(shellScript(file))} })`;
@@ -122,7 +122,7 @@ const newTextKey = (tool: Tool) => keyLike(tool, /^new_?(text|string)$/i);
 const shellKey = (tool: Tool) => (contentKey(tool) ? undefined : keyLike(tool, /^(cmd|commands?|script)$/i));
 const required = (tool: Tool) => list(record(tool.schema).required).map(String);
 
-/** Some tools write by a command among several. */
+/** Some tools have a `command` member that selects what they do. */
 function creating(tool: Tool): Json {
   return list(record(properties(tool).command).enum).includes("create") ? { command: "create" } : {};
 }
@@ -156,25 +156,25 @@ function workingFolder(background: string[]): string | undefined {
   return undefined;
 }
 
-/** A verb, then a file name: a file that is only spoken of must not be overwritten. */
+/** A verb, then a file name. A file that is only mentioned must not be overwritten. */
 const target =
   /\b(?:write|create|save|make|put|add|generate)\b.*?(?<!\b(?:of|from|about|like|read|at|than))(?:^|[\s"'“`(])((?:~|\.{1,2})?\/?(?:[\w@-][\w@.-]*\/)*[\w@-][\w@.-]*\.[A-Za-z][A-Za-z0-9]{0,7})(?=$|[\s"'”`),.:;!?])/is;
 const quoted = /"([^"]+)"|“([^”]+)”|«([^»]+)»|`([^`]+)`|(?<!\w)'((?:[^']|'(?=\w))+)'(?!\w)/g;
-/** "containing …", "with the text …", "that says …": up to the end; and "the text … into". */
+/** "containing …", "with the text …", "that says …", up to the end of the prompt; and "the text … into". */
 const lead =
   /\b(?:with|containing|contains?|saying|says?|reads?|contents?(?: is| are|:)?)\s+(?:exactly[:\s]\s*)?(?:the\s+|this\s+)?(?:exact\s+)?(?:(?:text|contents?|words?|line|string)\b\s*(?:of\b|is\b)?)?\s*:?\s*(\S[\s\S]*)$/i;
 const middle = /\bthe (?:text|words?|line) (.+?) (?:in|into|to|as) /i;
 
-/** Some clients put the words of their command line into quotes. */
+/** Some clients put the whole prompt of their command line into quotes. */
 const wholeInQuotes = /^"(.*)"$/s;
 
-/** The file a prompt wants written, and its text. */
+/** The file that a prompt wants to be written, and its text. */
 function fileIn(words: string): File | undefined {
   const prompt = wholeInQuotes.exec(words.trim())?.[1] ?? words;
   const path = target.exec(prompt.replace(/\b(?:e\.g|i\.e)\.?/gi, ""))?.[1];
   if (!path) return undefined;
-  const said = lead.exec(prompt)?.[1]?.trim() ?? middle.exec(prompt)?.[1];
-  if (said && !/^["“«`']/.test(said)) return { path, content: said };
-  const inQuotes = [...(said ?? prompt).matchAll(quoted)].map((match) => match.slice(1).find(Boolean) ?? "");
+  const content = lead.exec(prompt)?.[1]?.trim() ?? middle.exec(prompt)?.[1];
+  if (content && !/^["“«`']/.test(content)) return { path, content };
+  const inQuotes = [...(content ?? prompt).matchAll(quoted)].map((match) => match.slice(1).find(Boolean) ?? "");
   return { path, content: inQuotes.find((text) => text !== path) ?? "Hello from DEMO" };
 }

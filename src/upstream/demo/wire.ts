@@ -1,4 +1,4 @@
-/** Reading untrusted JSON, and the error forms this upstream answers with. */
+/** Reads untrusted JSON, and writes the forms of this upstream's errors. */
 
 export type Json = Record<string, unknown>;
 
@@ -9,11 +9,11 @@ export const records = (value: unknown): Json[] => list(value).map(record);
 export const string = (value: unknown): string => (typeof value === "string" ? value : "");
 export const number = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
 
-/** What a table holds under a key that came from outside. */
+/** The entry of a table for an untrusted key. */
 export const entry = <T>(table: Record<string, T>, key: string): T | undefined =>
   Object.hasOwn(table, key) ? table[key] : undefined;
 
-/** An answer that refuses: thrown anywhere below the router, spoken once there. */
+/** An error answer. Thrown anywhere below the router, which sends it. */
 export class Refusal extends Error {
   constructor(
     readonly status: number,
@@ -30,19 +30,19 @@ export class Refusal extends Error {
 
 const plainText = { "content-type": "text/plain; charset=utf-8" };
 
-/** Plain words and a newline: `Misdirected Request\n`. */
+/** Plain text with a newline: `Misdirected Request\n`. */
 export const plain = (status: number, words: string, headers: Record<string, string> = {}) =>
   new Refusal(status, `${words}\n`, { ...plainText, ...headers });
 
-/** The model host's own JSON. It is labelled text/plain and ends with a newline: clients must parse, not look at the label. */
+/** The model host's own JSON, labelled text/plain and with a newline: clients must parse it whatever the label. */
 export const refusal = (status: number, code: string, message: string, extra: Json = {}, headers = {}) =>
   new Refusal(status, `${JSON.stringify({ error: { message, code, ...extra } })}\n`, { ...plainText, ...headers });
 
-/** A refusal of the models' own API, for chat and responses. */
+/** An error of the models' own API, for chat and responses. */
 export const invalid = (code: string, message: string, param: string | null = null) =>
   refusal(400, code, message, { param, type: "invalid_request_error" });
 
-/** A refusal of Anthropic's API, for messages. */
+/** An error of Anthropic's API, for messages. */
 export const anthropicInvalid = (message: string, status = 400, type = "invalid_request_error") =>
   new Refusal(
     status,
@@ -66,7 +66,7 @@ export function randomId(prefix: string, length: number): string {
   return id;
 }
 
-/** Everything a tokenizer would see, in characters: pictures count as 4000, opaque proofs as nothing. */
+/** The size of everything that a tokenizer would see, in characters. Images count as 4000, opaque strings as 0. */
 export function weigh(value: unknown, key = ""): number {
   if (typeof value === "string") {
     if (key === "encrypted_content" || key === "signature" || key === "reasoning_opaque") return 0;
