@@ -20,7 +20,7 @@ export interface AuthOptions {
 export interface SignInChoice extends AuthOptions {
   app: SignInApp;
   enterpriseHost?: string;
-  /** Asked for another account, not for the first one or a new sign-in. */
+  /** `auth add`: sign in to another account. */
   another: boolean;
 }
 
@@ -44,7 +44,7 @@ export async function authSignIn({ another, ...options }: SignInChoice): Promise
   return 0;
 }
 
-/** `auth ls`, counted from 1. With `quota`, GitHub is asked. */
+/** `auth ls`, numbered from 1. With `quota`, the quota is requested from GitHub. */
 export async function authList({ quota, ...options }: AuthOptions & { quota: boolean }): Promise<number> {
   const accounts = saved(options).load();
   if (accounts.length === 0) {

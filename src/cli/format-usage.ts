@@ -35,7 +35,7 @@ export function usageLines(usages: UsageItem[], first?: number): string[] {
   ];
 }
 
-/** `217.34 of 300`, `∞`, `unknown`; with its age when GitHub could not be asked. */
+/** `217.34 of 300`, `∞` or `unknown`, with the age of the numbers if GitHub could not be reached. */
 export function remainingInWords(usage: UsageItem, now = Date.now()): string {
   const { remaining, entitlement, unlimited, overage, overage_count } = usage;
   const paid = overage ? ` (requests beyond that are billed: ${amount(overage_count)} so far)` : "";

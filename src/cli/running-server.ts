@@ -56,7 +56,7 @@ export function demoOf(environment: Environment): RunningServer | undefined {
 export const findServer = (environment: Environment): RunningServer | undefined =>
   serverOf(environment) ?? demoOf(environment);
 
-/** Said before what the demo answers. */
+/** Printed before answers of the demo. */
 export const demoNotice = "DEMO: answers are scripted, and nothing is charged.";
 
 /** @throws ProxyError that says how to start one. */
@@ -74,7 +74,7 @@ export interface ServerRequest {
   method?: "GET" | "POST";
   headers?: Record<string, string>;
   body?: object;
-  /** Milliseconds until the answer is here; half a minute unless told. */
+  /** Time limit for the answer in milliseconds; 30 seconds by default. */
   timeoutMs?: number;
 }
 

@@ -94,7 +94,7 @@ async function withRetries<T>(ask: () => Promise<T>, signal: AbortSignal): Promi
 
 /** Whether Copilot lets the account in, and what is left of its quota, in one sentence. */
 async function describeAccount(saved: SavedAccount, hosts: Hosts, { version }: SignInOptions): Promise<string> {
-  // What goes wrong is said once, by the sentence.
+  // The sentence reports errors, so the log must not repeat them.
   const logger = createLogger(
     () => "error",
     () => {},

@@ -1,9 +1,9 @@
-/** Who is let in, and what has to be set before a reverse proxy or a tunnel stands in front. */
+/** Who has access, and what to set before a reverse proxy or tunnel is put in front. */
 import { lookAtConfig } from "../../config/store";
 import { within } from "../../net/clock";
 import { callOut } from "../../net/fetch";
 import { about, type CheckContext, type Finding } from "./check";
-import { notedIn } from "./port";
+import { recordedIn } from "./port";
 
 const access = about("access");
 
@@ -12,9 +12,9 @@ const behindProxy =
 
 export async function checkAccess({ environment }: CheckContext): Promise<Finding[]> {
   const keys = clientKeysOf(environment);
-  // The check of the config says why it does not read.
+  // The check of the config reports why it cannot be read.
   if (keys === undefined) return [];
-  const [server] = notedIn(environment);
+  const [server] = recordedIn(environment);
   const asksHere = server !== undefined && (await asksForToken(server.url));
   return [judgeAccess({ hasKeys: keys.length > 0, hasToken: environment.adminToken !== undefined, asksHere })];
 }
@@ -22,7 +22,7 @@ export async function checkAccess({ environment }: CheckContext): Promise<Findin
 interface Found {
   hasKeys: boolean;
   hasToken: boolean;
-  /** The server that runs asks this machine for the admin token too. */
+  /** The running server requires the admin token from this machine too. */
   asksHere: boolean;
 }
 
@@ -34,14 +34,14 @@ export function judgeAccess({ hasKeys, hasToken, asksHere }: Found): Finding {
       'If you use one, add a key to "auth": {"apiKeys": ["…"]} in config.json.',
     );
   if (asksHere) return access.ok(`${clients}, and the admin API requires its token on this machine too.`);
-  const told = `${clients}, and the admin API is open to this machine without a token.`;
-  // Both are what an instance gets before others reach it.
+  const summary = `${clients}, and the admin API is open to this machine without a token.`;
+  // Both are set when others are meant to reach the instance.
   if (hasKeys && hasToken)
-    return access.warn(`${told} ${behindProxy}`, "If you use one, start with --admin-auth=always.");
-  return access.ok(`${told} ${behindProxy}`);
+    return access.warn(`${summary} ${behindProxy}`, "If you use one, start with --admin-auth=always.");
+  return access.ok(`${summary} ${behindProxy}`);
 }
 
-/** Undefined when the config does not read. */
+/** Undefined if the config cannot be read. */
 function clientKeysOf({ configFile, clientKey }: CheckContext["environment"]): readonly string[] | undefined {
   try {
     const keys = lookAtConfig(configFile)?.config.auth.apiKeys ?? [];
@@ -58,6 +58,6 @@ async function asksForToken(url: string): Promise<boolean> {
     response.body.cancel();
     return response.status === 401;
   } catch {
-    return false; // the check of the port says that it does not answer
+    return false; // the check of the port reports that it does not answer
   }
 }

@@ -1,4 +1,4 @@
-/** Each account as GitHub sees it now: its sign-in, its quota, its models and those its policy has off. Nothing paid is asked. */
+/** Each account as GitHub reports it now: sign-in, quota, models, and models that its policy disables. No request costs anything. */
 import { type Account, openAccount } from "../../accounts/account";
 import { openAccountStore, type SavedAccount } from "../../accounts/account-store";
 import { fetchLogin } from "../../accounts/github";
@@ -15,12 +15,12 @@ import type { Model } from "../../upstream/model";
 import { remainingInWords, resetInWords, unitNames } from "../format-usage";
 import { about, type CheckContext, counted, type Finding } from "./check";
 
-/** Milliseconds that one call may take: exchange and model list come one after the other. */
+/** The time limit of one call, in milliseconds. The token exchange and the model list are two calls in sequence. */
 const timeoutMs = 4_000;
 
 const policyPage = "https://github.com/settings/copilot/features";
 
-/** With a sentence for each file that does not read. */
+/** The saved accounts, with a sentence for each file that cannot be read. */
 export function savedAccounts({ environment, logger }: CheckContext): { accounts: SavedAccount[]; faults: string[] } {
   const faults: string[] = [];
   const listening = { ...logger, warn: (line: string) => void faults.push(line) };
@@ -69,30 +69,31 @@ async function examine(known: Known, host: string | undefined, subject: CheckCon
         ? `Its GitHub name is now ${login}`
         : undefined;
     const off = models.filter(({ enabled }) => !enabled).map(({ id }) => id);
-    const told = `Signed in; ${quota.told}; ${counted(models.length - off.length, "model")} can be used.`;
+    const summary = `Signed in; ${quota.summary}; ${counted(models.length - off.length, "model")} can be used.`;
     const { name, reason, suspended } = account.state;
     if (name === "failed")
-      return finding.fail(reason ?? told, suspended ? "Read GitHub's message first." : "Run `dragoman auth`.");
-    if (renamed) return finding.warn(`${told} ${renamed}.`, "Sign in again with `dragoman auth` to save the new name.");
+      return finding.fail(reason ?? summary, suspended ? "Read GitHub's message first." : "Run `dragoman auth`.");
+    if (renamed)
+      return finding.warn(`${summary} ${renamed}.`, "Sign in again with `dragoman auth` to save the new name.");
     if (off.length > 0)
       return finding.warn(
-        `${told} Its policy disables ${counted(off.length, "model")}: ${listed(off)}.`,
+        `${summary} Its policy disables ${counted(off.length, "model")}: ${listed(off)}.`,
         `Enable what you need at ${policyPage}; for a company's account, its administrator does that.`,
       );
-    return quota.doubtful ? finding.warn(told) : finding.ok(told);
+    return quota.doubtful ? finding.warn(summary) : finding.ok(summary);
   } catch (thrown) {
     return finding.fail(asProxyError(thrown).message);
   }
 }
 
-async function quotaOf(account: Account): Promise<{ told: string; doubtful: boolean }> {
+async function quotaOf(account: Account): Promise<{ summary: string; doubtful: boolean }> {
   const usage = (await accountUsageItem([account])).accounts[0]!;
-  if (usage.quota_error !== null) return { told: `its quota is unknown (${usage.quota_error})`, doubtful: true };
+  if (usage.quota_error !== null) return { summary: `its quota is unknown (${usage.quota_error})`, doubtful: true };
   const left = `${remainingInWords(usage)} ${unitNames[usage.unit]} left, reset ${resetInWords(usage)}`;
-  return { told: left, doubtful: usage.state !== "ready" };
+  return { summary: left, doubtful: usage.state !== "ready" };
 }
 
-/** As the server would ask, with the config's own headers where the config reads. */
+/** The models, requested as the server does, with the config's headers if the config can be read. */
 function modelsOf(account: Account, { environment, version, logger }: CheckContext): Promise<Model[]> {
   const accounts = () => [account];
   const copilot = openCopilot({ current: readConfig(environment.configFile) }, version);
@@ -104,7 +105,7 @@ function readConfig(path: string) {
   try {
     return lookAtConfig(path)?.config ?? parseConfig({});
   } catch {
-    return parseConfig({}); // another check says why
+    return parseConfig({}); // another check reports why
   }
 }
 

@@ -15,13 +15,13 @@ export interface Finding {
 export interface CheckContext {
   version: string;
   environment: Environment;
-  /** Every variable, ours or not. */
+  /** All environment variables. */
   env: Record<string, string | undefined>;
-  /** The person's own folder. */
+  /** The home folder. */
   home: string;
   /** The port that `start` would take. */
   port: number;
-  /** The enterprise's own GitHub, where one is named. */
+  /** The enterprise's GitHub host, if one is given. */
   enterpriseHost?: string;
   /** Collects secrets to conceal, and logs nothing. */
   logger: Logger;
@@ -29,7 +29,7 @@ export interface CheckContext {
 
 export type Check = (subject: CheckContext) => Finding[] | Promise<Finding[]>;
 
-/** What is said of one thing. */
+/** Makes the findings about one thing. */
 export const about = (name: string) => ({
   ok: (message: string): Finding => ({ name, state: "ok", message }),
   warn: (message: string, todo?: string): Finding => ({ name, state: "warn", message, todo }),

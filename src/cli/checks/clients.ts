@@ -1,11 +1,11 @@
-/** Which of the clients we know are set up to call us. */
+/** Which known clients are configured to use dragoman. */
 
 import { clientIds, clientOf } from "../../clients/index";
 import { clientStatus } from "../../clients/status";
 import { about, type CheckContext, type Finding } from "./check";
 import { addressOf } from "./port";
 
-/** Those that have a file; of the others nobody can tell. Only what is there is spoken of. */
+/** Reports only clients that have a settings file: nothing is known about the others. */
 export function checkClients(subject: CheckContext): Finding[] {
   const url = addressOf(subject);
   const { home, env } = subject;

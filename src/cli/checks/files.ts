@@ -1,4 +1,4 @@
-/** The data folder and what lies in it: whose it is, who can read it, whether config and history are sound. */
+/** The data folder and its content: owner, permissions, and whether config and history are valid. */
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { lookAtConfig } from "../../config/store";
@@ -33,7 +33,7 @@ function checkRights(home: string): Finding {
       "Set DRAGOMAN_HOME to a folder that you own.",
     );
   if (!mayWrite(home)) return folder.fail(`${home} is not writable.`, `Run: chmod 700 ${quoted(home)}`);
-  // On Windows the folders above say who may read.
+  // On Windows the parent folders decide who can read it.
   if (uid === undefined) return folder.ok(`${home} is writable.`);
   if (stats.mode & 0o022)
     return folder.fail(
@@ -109,6 +109,6 @@ function below(folder: string): string[] {
   try {
     return readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name));
   } catch {
-    return []; // a file that goes while we look
+    return []; // a file was removed meanwhile
   }
 }

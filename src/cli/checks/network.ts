@@ -1,4 +1,4 @@
-/** The way to GitHub: proxy, trusted certificates, each host, and the clock by what they answer. */
+/** The connection to GitHub: proxy, trusted certificates, each host, and the clock compared with theirs. */
 import { type Hosts, hostsFor } from "../../accounts/hosts";
 import { asProxyError, type ProxyError } from "../../errors";
 import type { CallResponse } from "../../net/body";
@@ -10,7 +10,7 @@ import { ignoredProxy, proxyFor, sparedBy } from "../../net/proxy";
 import { savedAccounts } from "./accounts";
 import { about, type CheckContext, counted, type Finding } from "./check";
 
-/** Milliseconds: one call, and each hop that is looked at after it. */
+/** Time limits in milliseconds, of one call and of each hop that is probed after it. */
 const timeoutMs = 4_000;
 const hopTimeoutMs = 1_200;
 
@@ -46,11 +46,11 @@ export function checkTrust({ env }: CheckContext): Finding[] {
 
 interface Answer {
   finding: Finding;
-  /** By how many ms this machine's clock is ahead of theirs. */
+  /** How far this machine's clock is ahead of the host's, in milliseconds. */
   drift?: number;
 }
 
-/** Every host that the accounts need, at once; and the clock. */
+/** Checks every host that the accounts need, in parallel, and the clock. */
 export async function checkReach(subject: CheckContext): Promise<Finding[]> {
   const answers = await Promise.all(
     hostsNeeded(subject)
@@ -91,14 +91,14 @@ async function ask({ name, url }: Service, { version }: CheckContext): Promise<A
     return { finding: reach.ok(`${host} answers in ${took} ms.`), drift: driftOf(response, began + took / 2) };
   } catch (thrown) {
     const error = asProxyError(thrown);
-    // A redirect is an answer too: to a sign-in page, for instance.
+    // A redirect is an answer too, for example to a sign-in page.
     const answered = error.kind === "upstream" && error.details.code !== "upstream_unreachable";
     if (answered) return { finding: reach.ok(`${host} answers in ${Date.now() - began} ms.`) };
     return { finding: reach.fail(error.message + (await moreOf(error, url)), todoOf(url)) };
   }
 }
 
-/** What only a look at the hops can tell: who is silent, or who signed. */
+/** What probing the hops adds: which one does not answer, or who signed the certificate. */
 async function moreOf({ kind, message }: ProxyError, url: string): Promise<string> {
   if (kind === "timeout") return ` Step by step: ${(await probeConnection(url, hopTimeoutMs)).message}.`;
   if (!/ certificate/.test(message)) return "";
@@ -109,11 +109,11 @@ async function moreOf({ kind, message }: ProxyError, url: string): Promise<strin
 const todoOf = (url: string) =>
   proxyFor(url) ? undefined : "Check the network. If it needs a proxy, set HTTPS_PROXY.";
 
-/** Undefined when the answer has no date. */
+/** Undefined if the answer has no date. */
 function driftOf(response: Pick<CallResponse, "headers">, at: number): number | undefined {
-  const said = Date.parse(response.headers.get("date") ?? "");
-  // It is cut to whole seconds.
-  return Number.isNaN(said) ? undefined : at - (said + 500);
+  const serverTime = Date.parse(response.headers.get("date") ?? "");
+  // The date has whole seconds only.
+  return Number.isNaN(serverTime) ? undefined : at - (serverTime + 500);
 }
 
 /** @param drifts Milliseconds ahead, as each host sees it. */
@@ -124,9 +124,9 @@ export function judgeClock(drifts: number[]): Finding {
   if (drift === undefined) return clock.warn("The clock could not be compared: no host answered.");
   const seconds = Math.round(Math.abs(drift) / 1000);
   const off = seconds < 120 ? counted(seconds, "second") : counted(Math.round(seconds / 60), "minute");
-  const told = `This machine's clock is ${off} ${drift > 0 ? "ahead" : "behind"}`;
+  const summary = `This machine's clock is ${off} ${drift > 0 ? "ahead" : "behind"}`;
   const todo = "Turn on automatic time setting (NTP).";
-  if (seconds > 300) return clock.fail(`${told}: certificates and sign-ins will be rejected.`, todo);
-  if (seconds > 60) return clock.warn(`${told}.`, todo);
+  if (seconds > 300) return clock.fail(`${summary}: certificates and sign-ins will be rejected.`, todo);
+  if (seconds > 60) return clock.warn(`${summary}.`, todo);
   return clock.ok("It agrees with these hosts.");
 }

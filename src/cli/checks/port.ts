@@ -1,4 +1,4 @@
-/** Whether a server runs, which one, and whether the port is free for one. */
+/** Whether a server is running, which one, and whether the port is free. */
 import { createServer } from "node:net";
 import { z } from "zod";
 import { demoEnvironment, type Environment } from "../../config/environment";
@@ -9,32 +9,32 @@ import { findInstance, type Instance } from "../start/instance-file";
 import { describePortOwner, portOwnerOf } from "../start/port-owner";
 import { about, type CheckContext, type Finding } from "./check";
 
-const health = z.object({
+const healthSchema = z.object({
   version: z.string().max(50),
   demo: z.boolean(),
   history: z.string().max(50).optional(),
 });
-type Health = z.infer<typeof health>;
+type Health = z.infer<typeof healthSchema>;
 
-/** Where the clients are to call: the running server, else the demo, else the one that `start` would be. */
+/** The address for clients: the running server, else the running demo, else where `start` would listen. */
 export const addressOf = ({ environment, port }: CheckContext): string =>
-  notedIn(environment)[0]?.url ?? `http://127.0.0.1:${port}`;
+  recordedIn(environment)[0]?.url ?? `http://127.0.0.1:${port}`;
 
-/** The servers that run: the real one, then the demo. */
-export const notedIn = (environment: Environment): Instance[] =>
+/** The running servers: the normal one, then the demo. */
+export const recordedIn = (environment: Environment): Instance[] =>
   [environment, demoEnvironment(environment)].flatMap(({ home }) => findInstance(home, { tighten: false }) ?? []);
 
 export async function checkPort(subject: CheckContext): Promise<Finding[]> {
   const { environment, port, version } = subject;
   const here = `http://127.0.0.1:${port}`;
-  const noted = notedIn(environment);
+  const recorded = recordedIn(environment);
   const servers = await Promise.all(
-    noted.map(async ({ url, pid }) => describe(url, pid, await askHealth(url), version)),
+    recorded.map(async ({ url, pid }) => describe(url, pid, await askHealth(url), version)),
   );
-  // It may listen by another name or address than `here`, and hold the port all the same.
+  // It may hold the port under another name or address.
   const holder = portOwnerOf(port)?.pid;
-  const isTold = noted.some(({ url, pid }) => url === here || pid === holder);
-  return isTold ? servers : [...servers, ...(await checkFree(port, here, version))];
+  const isKnown = recorded.some(({ url, pid }) => url === here || pid === holder);
+  return isKnown ? servers : [...servers, ...(await checkFree(port, here, version))];
 }
 
 async function checkFree(port: number, here: string, version: string): Promise<Finding[]> {
@@ -44,8 +44,8 @@ async function checkFree(port: number, here: string, version: string): Promise<F
   if (fault === "EACCES")
     return [named.fail(`Port ${port} needs administrator rights.`, "Choose a port above 1023 with --port.")];
   const holder = portOwnerOf(port);
-  const told = await askHealth(here);
-  if (told) return [describe(here, holder?.pid, told, version)];
+  const health = await askHealth(here);
+  if (health) return [describe(here, holder?.pid, health, version)];
   return [
     named.fail(
       `Port ${port} is in use by ${describePortOwner(holder)}.`,
@@ -54,34 +54,34 @@ async function checkFree(port: number, here: string, version: string): Promise<F
   ];
 }
 
-function describe(url: string, pid: number | undefined, told: Health | undefined, version: string): Finding {
+function describe(url: string, pid: number | undefined, health: Health | undefined, version: string): Finding {
   const server = about("server");
   const process = pid === undefined ? "" : ` (process ${pid})`;
-  if (!told)
+  if (!health)
     return server.warn(
       `The server recorded at ${url}${process} does not answer.`,
       "If no dragoman is running, this is a leftover record and harmless.",
     );
-  const named = `dragoman ${told.version}${told.demo ? " (DEMO)" : ""} is running at ${url}${process}`;
-  if (told.version !== version)
+  const named = `dragoman ${health.version}${health.demo ? " (DEMO)" : ""} is running at ${url}${process}`;
+  if (health.version !== version)
     return server.warn(`${named}; this command is ${version}.`, "Restart the server to use this version.");
-  if (told.history === "degraded")
+  if (health.history === "degraded")
     return server.warn(`${named}, but it cannot write its history now.`, "See the checks of the disk and the history.");
   return server.ok(`${named}.`);
 }
 
-/** Undefined when there is no dragoman. */
+/** Undefined if no dragoman answers. */
 async function askHealth(url: string): Promise<Health | undefined> {
   try {
     const who = "The server";
     const response = await callOut(`${url}/health`, { method: "GET", headers: {}, limits: within(2000), who });
-    return health.parse(JSON.parse(await readText(response, 65_536)));
+    return healthSchema.parse(JSON.parse(await readText(response, 65_536)));
   } catch {
-    return undefined; // whoever it is, it is none of ours
+    return undefined; // another program
   }
 }
 
-/** Takes the port for a moment. @returns The system's word for why not. */
+/** Takes the port for a moment. @returns The system's error code if that fails. */
 function triedPort(port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();

@@ -1,4 +1,4 @@
-/** Variables that lead clients, or us, elsewhere than the person means. */
+/** Environment variables that send clients, or dragoman, to another address than intended. */
 import { cloudsIn } from "../../clients/agents";
 import { sparedBy } from "../../net/proxy";
 import { about, type CheckContext, type Finding } from "./check";
@@ -6,7 +6,7 @@ import { addressOf } from "./port";
 
 const variables = about("variables");
 
-/** What clients read their address from. */
+/** The variables from which clients read their address. */
 const addresses = ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_BASE"];
 
 export function checkVariables(subject: CheckContext): Finding[] {
@@ -34,7 +34,7 @@ function elsewhere(name: string, value: string | undefined, here: string): Findi
   ];
 }
 
-/** Host and port, with one name for this machine; undefined for what is no address. */
+/** Host and port, with one name for this machine; undefined if it is not an address. */
 function hostOf(address: string): string | undefined {
   return URL.parse(address)?.host.replace(/^(?:localhost|\[::1\])(?=:|$)/, "127.0.0.1");
 }
@@ -49,7 +49,7 @@ function bothKeys({ ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN }: CheckContext["env
   ];
 }
 
-/** Many clients look for this machine through the proxy too. */
+/** Many clients use the proxy even for this machine. */
 function proxiedLoopback(env: CheckContext["env"]): Finding[] {
   const named = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"].find((name) => env[name]);
   if (!named || sparedBy(env).some((entry) => /^(?:\*|127\.0\.0\.1|127\.0\.0\.0\/8)$/.test(entry))) return [];
