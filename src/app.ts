@@ -8,11 +8,13 @@ import { type Hosts, hostsFor } from "./accounts/hosts";
 import { openPool, type Pool } from "./accounts/pool";
 import type { Environment } from "./config/environment";
 import { ensurePrivateFolder, removeLeftovers } from "./config/files";
+import type { Config } from "./config/schema";
 import { secretsIn } from "./config/secrets";
 import { type ConfigStore, openConfig } from "./config/store";
 import { openTokenizer, type Tokenizer } from "./dialects/tokenizer";
 import { type History, openHistory } from "./history/history";
 import { type InFlight, openInFlight } from "./history/in-flight";
+import { type ClientKey, clientKeysOf } from "./keys/client-keys";
 import { createLogger, type Logger } from "./logger";
 import type { CallLimits } from "./net/clock";
 import { type Catalogue, openCatalogue } from "./upstream/catalogue";
@@ -27,7 +29,7 @@ export interface App {
   environment: Environment;
   config: ConfigStore;
   /** Keys of which a client must send one; empty means that none is needed. Read it at use: the config may change. */
-  readonly clientKeys: readonly string[];
+  readonly clientKeys: readonly ClientKey[];
   /** Who must send the admin token: other machines, or this one too. */
   adminAuth: AdminAuth;
   logger: Logger;
@@ -142,6 +144,9 @@ export function openApp(options: AppOptions): App {
     logger,
   });
   const accounts = () => activeAccounts.accounts;
+  /** Made again only if the config has another list of keys. */
+  const keysOf = (stored: Config["auth"]["apiKeys"]) => ({ stored, all: clientKeysOf(stored, environment.clientKey) });
+  let keys = keysOf(config.current.auth.apiKeys);
 
   const stopping = new AbortController();
   const pool = openPool({ accounts, freeInOrder: () => config.current.freeModelRouting === "in-order", now });
@@ -169,7 +174,9 @@ export function openApp(options: AppOptions): App {
     environment,
     config,
     get clientKeys() {
-      return keysOf(config, environment);
+      const { apiKeys } = config.current.auth;
+      if (keys.stored !== apiKeys) keys = keysOf(apiKeys);
+      return keys.all;
     },
     adminAuth,
     logger,
@@ -197,13 +204,6 @@ export function openApp(options: AppOptions): App {
       tokenizer.close();
     },
   };
-}
-
-/** Keys of the config replace the one of the environment. */
-function keysOf(config: ConfigStore, environment: Environment): readonly string[] {
-  const { apiKeys } = config.current.auth;
-  if (apiKeys.length > 0) return apiKeys;
-  return environment.clientKey ? [environment.clientKey] : [];
 }
 
 /** Limits of a call for a model list, which needs no long wait. */

@@ -80,7 +80,7 @@ export function describeCause(cause: unknown): string {
 const secretShapes: [RegExp, string][] = [
   [/\b(?:gh[opusr]_|github_pat_)\w{16,}/g, "[github token]"],
   [/\btid=[^\s"']+/g, "[copilot token]"],
-  [/\bsk-[\w-]{16,}/g, "[api key]"],
+  [/\b(?:sk-|drg_)[\w-]{16,}/g, "[api key]"],
   [/\b(Bearer)\s+(?!authenticat|authori[sz]ation)[\w.~+/=;:-]{12,}/gi, "$1 [secret]"],
   // A word may follow this one, as in "token authentication is not supported": it has no digits, and one case.
   [

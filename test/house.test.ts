@@ -10,7 +10,7 @@ const floors: string[][] = [
   ["errors.ts", "format.ts", "logger.ts", "launch.ts"],
   ["bounded-map.ts", "json.ts", "host-name.ts", "api-paths.ts"],
   ["config/", "net/"],
-  ["accounts/", "clients/", "dialects/", "history/"],
+  ["accounts/", "clients/", "dialects/", "history/", "keys/"],
   ["upstream/"],
   ["app.ts"],
   ["relay/"],

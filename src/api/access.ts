@@ -1,12 +1,13 @@
 /** Who may call a model route: callers with a client key; without configured keys, everyone except pages of other origins. */
 import type { App } from "../app";
 import { ProxyError } from "../errors";
-import { includesSecret, sentSecrets } from "../net/credentials";
-import { type Caller, refuseStrangers } from "../net/guard";
+import { findClientKey, type KeyedCaller, requireUnexpired } from "../keys/client-keys";
+import { sentSecrets } from "../net/credentials";
+import { refuseStrangers } from "../net/guard";
 
-/** @throws ProxyError `authentication`, `permission`. */
-export function requireClientKey(app: App, request: Request, caller: Caller): void {
-  if (app.clientKeys.length > 0) requireKey(app, request);
+/** Sets the caller's key. @throws ProxyError `authentication`, `permission`. */
+export function requireClientKey(app: App, request: Request, caller: KeyedCaller): void {
+  if (app.clientKeys.length > 0) requireKey(app, request, caller);
   else refuseStrangers(caller, new Set(app.config.current.allowedOrigins));
 }
 
@@ -14,11 +15,16 @@ export function requireClientKey(app: App, request: Request, caller: Caller): vo
  * The upstream token is given to callers with a client key. Without configured keys it is given to this machine only, and
  * with --admin-auth=always to no one. @throws ProxyError `authentication`, `permission`.
  */
-export function requireTokenAccess(app: App, request: Request, caller: Caller): void {
+export function requireTokenAccess(app: App, request: Request, caller: KeyedCaller): void {
   if (caller.foreign)
     throw new ProxyError("permission", "A web page may not read the token.", { code: "origin_not_allowed" });
-  if (app.clientKeys.length > 0) requireKey(app, request);
-  else if (app.adminAuth === "always")
+  if (app.clientKeys.length > 0) {
+    requireKey(app, request, caller);
+    if (caller.key?.models)
+      throw new ProxyError("permission", "A client key that is limited to some models may not read the token.", {
+        code: "token_not_allowed",
+      });
+  } else if (app.adminAuth === "always")
     throw new ProxyError(
       "permission",
       "With --admin-auth=always the token is shown to a caller with a client key only, and no key is configured.",
@@ -31,9 +37,13 @@ export function requireTokenAccess(app: App, request: Request, caller: Caller): 
 }
 
 /** One header with a valid key is enough, even if the other is wrong: some clients send both. */
-function requireKey(app: App, request: Request): void {
+function requireKey(app: App, request: Request, caller: KeyedCaller): void {
   const sent = sentSecrets(request.headers, "x-api-key");
-  if (includesSecret(sent, app.clientKeys)) return;
+  caller.key = findClientKey(sent, app.clientKeys);
+  if (caller.key) {
+    requireUnexpired(caller.key, app.now());
+    return;
+  }
   throw new ProxyError(
     "authentication",
     sent.length === 0

@@ -3,24 +3,43 @@ import type { App } from "../app";
 import { codecs } from "../dialects/codecs";
 import { estimateTokens } from "../dialects/estimate";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
-import type { Visitor } from "../net/guard";
+import { ProxyError } from "../errors";
+import { type KeyedCaller, requireModel } from "../keys/client-keys";
 import { readIncoming } from "../relay/incoming";
+import { findModel } from "../upstream/model-name";
 import { countExactly } from "../upstream/token-counter";
 
 /** `POST /v1/messages/count_tokens` */
-export async function countTokens(app: App, request: Request, caller: Visitor): Promise<Response> {
+export async function countTokens(app: App, request: Request, caller: KeyedCaller): Promise<Response> {
   const { body, model } = await readIncoming(request);
   caller.keepOpen();
+  if (caller.key?.models) requireModel(caller.key, await idOf(app, model));
   const conversation = codecs.messages.decodeRequest(body);
   const exact = await countByService(app, model, body);
   return exact === undefined ? estimated(app, conversation) : counted(exact, "exact");
 }
 
+/** The id of the model that a request names; the name itself if no model has it, because estimates need none. */
+async function idOf({ catalogue, config }: App, name: string): Promise<string> {
+  try {
+    return findModel(name, await catalogue.models(), config.current.modelAliases).id;
+  } catch (thrown) {
+    if (thrown instanceof ProxyError) return name;
+    throw thrown;
+  }
+}
+
 /** `POST /:provider/v1/messages/count_tokens`: estimated here, without a call to the provider. */
-export async function countForProvider(app: App, request: Request, caller: Visitor, name: string): Promise<Response> {
+export async function countForProvider(
+  app: App,
+  request: Request,
+  caller: KeyedCaller,
+  name: string,
+): Promise<Response> {
   app.providers.find(name);
-  const { body } = await readIncoming(request);
+  const { body, model } = await readIncoming(request);
   caller.keepOpen();
+  requireModel(caller.key, `${name}/${model}`);
   return estimated(app, codecs.messages.decodeRequest(body));
 }
 

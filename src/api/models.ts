@@ -6,6 +6,7 @@ import { type App, callLimits } from "../app";
 import { dialects } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
+import { type ClientKey, mayUse, requireModel } from "../keys/client-keys";
 import { readText } from "../net/body";
 import { readProviderError } from "../relay/provider";
 import type { CurrentModels } from "../upstream/catalogue";
@@ -15,10 +16,14 @@ import { findModel } from "../upstream/model-name";
 import { passedDown } from "../upstream/provider";
 import type { listedModelSchema, modelsQuery } from "./schemas";
 
-/** `GET /v1/models`, as the upstream lists them now; pages by `limit` and `after_id` when asked. */
-export async function listModels(app: App, query: z.infer<typeof modelsQuery>): Promise<Response> {
+/** `GET /v1/models`: the models that the key may use, as the upstream lists them now; pages by `limit` and `after_id` when asked. */
+export async function listModels(
+  app: App,
+  key: ClientKey | undefined,
+  query: z.infer<typeof modelsQuery>,
+): Promise<Response> {
   const current = await app.catalogue.current();
-  const all = current.models.filter((model) => model.enabled && model.kind !== "completion");
+  const all = current.models.filter((model) => model.enabled && model.kind !== "completion" && mayUse(key, model.id));
   const start = all.findIndex(({ id }) => id === query.after_id) + 1;
   const limit = Number(query.limit) || all.length;
   const page = all.slice(start, start + Math.max(1, limit));
@@ -35,9 +40,10 @@ export async function listModels(app: App, query: z.infer<typeof modelsQuery>): 
 }
 
 /** `GET /v1/models/:id`, in any spelling that a request may use. */
-export async function getModel(app: App, id: string): Promise<Response> {
+export async function getModel(app: App, key: ClientKey | undefined, id: string): Promise<Response> {
   const current = await app.catalogue.current();
   const model = findModel(id, current.models, app.config.current.modelAliases);
+  requireModel(key, model.id);
   return Response.json(describe(model), { headers: freshness(current) });
 }
 
@@ -50,16 +56,27 @@ const freshness = ({ stale, age }: CurrentModels) => ({
 /** Bytes. */
 const providerListLimit = 8 * 1024 * 1024;
 
-/** `GET /:provider/v1/models`: the provider's own list, unchanged. */
-export async function listProviderModels(app: App, request: Request, name: string): Promise<Response> {
+/** `GET /:provider/v1/models`: the provider's own list, unchanged unless the key may use only some of the models. */
+export async function listProviderModels(
+  app: App,
+  request: Request,
+  key: ClientKey | undefined,
+  name: string,
+): Promise<Response> {
   const provider = app.providers.find(name);
   const response = await provider.call({ path: "/v1/models", request, limits: callLimits(app.limits, true) });
   if (!response.ok) throw (await readProviderError(provider, response)).error;
   const text = await readText(response, providerListLimit);
-  if (!isObject(parseJson(text))) throw new ProxyError("upstream", `${provider.who}'s answer holds no model list.`);
-  return new Response(text, {
+  const list = parseJson(text);
+  if (!isObject(list)) throw new ProxyError("upstream", `${provider.who}'s answer holds no model list.`);
+  return new Response(key?.models ? JSON.stringify(allowedOf(list, key, name)) : text, {
     headers: [...passedDown(response.headers), ["content-type", "application/json"]],
   });
+}
+
+function allowedOf(list: Record<string, unknown>, key: ClientKey, provider: string): object {
+  const data = Array.isArray(list.data) ? list.data : [];
+  return { ...list, data: data.filter((model) => isObject(model) && mayUse(key, `${provider}/${model.id}`)) };
 }
 
 /** The upstream does not report when a model was released: both SDKs document the epoch for that case. */

@@ -4,6 +4,7 @@ import { clientPaths, embeddingsPaths } from "../api-paths";
 import type { App } from "../app";
 import { type Endpoint, endpointsOf, methodNotAllowed, methodsByPathOf, readClientQuery } from "../endpoint";
 import { ProxyError } from "../errors";
+import type { KeyedCaller } from "../keys/client-keys";
 import type { Visitor } from "../net/guard";
 import { decodedParams } from "../net/params";
 import { embed } from "../relay/embed";
@@ -30,13 +31,13 @@ import { accountUsage, listUsage, token } from "./usage";
 interface ClientContext {
   app: App;
   request: Request;
-  caller: Visitor;
+  caller: KeyedCaller;
   params: Record<string, string>;
 }
 
 interface ClientRoute extends Endpoint<ClientContext> {
   /** @throws ProxyError when the caller may not use the path. */
-  authorize: (app: App, request: Request, caller: Visitor) => void;
+  authorize: (app: App, request: Request, caller: KeyedCaller) => void;
 }
 
 const endpoint = endpointsOf<ClientContext>({}, readClientQuery);
@@ -68,16 +69,16 @@ export const routes: ClientRoute[] = [
     handle: ({ app, request, caller }) => embed(app, request, caller) }) },
   { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/v1/models", about: "The models your accounts can use now, with limits and endpoints; `x-model-list: stale` when the upstream does not answer and this is its last list.",
     query: modelsQuery, response: modelListSchema,
-    handle: ({ app, query }) => listModels(app, query) }) },
+    handle: ({ app, caller, query }) => listModels(app, caller.key, query) }) },
   { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/v1/models/:id", about: "One model, in any spelling of its id.",
     response: listedModelSchema,
-    handle: ({ app, params }) => getModel(app, params.id ?? "") }) },
+    handle: ({ app, caller, params }) => getModel(app, caller.key, params.id ?? "") }) },
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: "/:provider/v1/messages", about: "Messages of a configured provider, full or streamed, passed through as they are.",
     handle: ({ app, request, caller, params }) => relayToProvider(app, request, caller, params.provider ?? "") }) },
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: "/:provider/v1/messages/count_tokens", about: "Input tokens of a messages request, always estimated here.",
     handle: ({ app, request, caller, params }) => countForProvider(app, request, caller, params.provider ?? "") }) },
   { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/:provider/v1/models", about: "The provider's own model list.",
-    handle: ({ app, request, params }) => listProviderModels(app, request, params.provider ?? "") }) },
+    handle: ({ app, request, caller, params }) => listProviderModels(app, request, caller.key, params.provider ?? "") }) },
   { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/usage", about: "What is left of each account's quota, and how each account is.",
     response: usageListSchema,
     handle: ({ app }) => listUsage(app) }) },
@@ -108,7 +109,7 @@ export function clientRoutes(app: App, callerOf: (request: Request) => Visitor) 
         spelling,
         // Elysia reads a handler's source to find the fields it needs, so the parameter names them.
         ({ request, params }) => {
-          const caller = callerOf(request);
+          const caller: KeyedCaller = callerOf(request);
           authorize(app, request, caller);
           return run({ app, request, caller, params: decodedParams(params) });
         },

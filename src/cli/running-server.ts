@@ -39,7 +39,8 @@ export function serverOf(environment: Environment): RunningServer | undefined {
 function keysIn({ configFile, clientKey }: Environment): Pick<RunningServer, "keys" | "configFault"> {
   const own: KnownKey[] = clientKey === undefined ? [] : [{ value: clientKey, from: "DRAGOMAN_API_KEY" }];
   try {
-    const values = lookAtConfig(configFile)?.config.auth.apiKeys ?? [];
+    const stored = lookAtConfig(configFile)?.config.auth.apiKeys ?? [];
+    const values = stored.flatMap((each) => (typeof each === "string" ? each : (each.key ?? [])));
     return { keys: [...values.map((value): KnownKey => ({ value, from: "config.json" })), ...own] };
   } catch (thrown) {
     return { keys: own, configFault: asProxyError(thrown).message };

@@ -9,6 +9,13 @@ const key = z
   .string()
   .max(1_000)
   .regex(/^[!-~](?:[ -~]*[!-~])?$/, "must be printable ASCII, not blank, without a space at either end");
+/** The name of a client key. It is shown in tables and in URLs. */
+export const keyName = z
+  .string()
+  .regex(
+    /^[\p{L}\p{N}][\p{L}\p{N} ._@+-]{0,62}$/u,
+    "must be at most 63 letters, digits, spaces and ._@+-, and begin with a letter or digit",
+  );
 const modelId = z.string().trim().min(1).max(256);
 const origin = z.string().max(maxOrigin).refine(isOrigin, "must be an exact origin, such as http://localhost:3000");
 const hostName = z
@@ -72,6 +79,43 @@ const provider = z.strictObject({
     .describe("How the key is sent: in `x-api-key`, or as `Authorization: Bearer`."),
 });
 
+/** A date (until its beginning in UTC) or a time with its zone. */
+export const keyExpiry = z.union(
+  [z.iso.date(), z.iso.datetime({ offset: true })],
+  "must be a date or a time with its zone, such as 2027-01-31 or 2027-01-31T18:00:00Z",
+);
+
+/** Ids of models, or patterns of them. */
+export const keyModels = z.array(modelId).min(1, "expected at least one model").max(1_000);
+
+const namedKey = z
+  .strictObject({
+    name: keyName.meta({ title: "Name" }).describe("The name in the history, in statistics and in budgets."),
+    key: key.optional().meta({ title: "Key" }).describe("The key. Use either this or its hash.").meta({ secret: true }),
+    sha256: z
+      .string()
+      .toLowerCase()
+      .regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits")
+      .optional()
+      .meta({ title: "Hash" })
+      .describe("The SHA-256 hash of the key.")
+      .meta({ secret: true }),
+    models: keyModels
+      .optional()
+      .meta({ title: "Models" })
+      .describe("The models that the key may use; `*` stands for any text. All models by default."),
+    expiresAt: keyExpiry.optional().meta({ title: "Expires" }).describe("When the key expires. Never by default."),
+  })
+  .refine(({ key, sha256 }) => (key === undefined) !== (sha256 === undefined), "expected either key or sha256");
+
+const clientKeys = z
+  .array(z.union([key, namedKey]))
+  .max(1_000)
+  .refine((all) => {
+    const names = all.flatMap((each) => (typeof each === "string" ? [] : each.name.toLowerCase()));
+    return new Set(names).size === names.length;
+  }, "two keys have the same name");
+
 const atMost = (max: number) => (record: object) => Object.keys(record).length <= max;
 
 /**
@@ -82,12 +126,12 @@ export const configSchema = z
   .strictObject({
     auth: z
       .strictObject({
-        apiKeys: z
-          .array(key)
-          .max(1_000)
+        apiKeys: clientKeys
           .default([])
           .meta({ title: "Client keys" })
-          .describe("The keys that clients may send. If there are none, clients need no key.")
+          .describe(
+            "The keys that clients may send: each as text, or as an object with a name. If there are none, clients need no key.",
+          )
           .meta({ secret: true, restart: true }),
       })
       .prefault({}),
@@ -205,13 +249,24 @@ export function explain(error: z.ZodError): string {
   return `${shown.join("; ")}${more > 0 ? `; and ${more} more` : ""}.`;
 }
 
+type Issue = z.core.$ZodIssue;
+
 function faultsOf(error: z.ZodError): { path: string; message: string }[] {
-  return error.issues.flatMap((issue) => {
+  return error.issues.flatMap(meantIssues).flatMap((issue) => {
     if (issue.code === "unrecognized_keys")
       return issue.keys.map((name) => ({ path: spell([...issue.path, name]), message: "not a known key" }));
     const message = issue.code === "invalid_key" ? issue.issues[0]!.message : issue.message;
     return [{ path: spell(issue.path), message: message.replace(/^Invalid \w+: |^Too \w+: /, "") }];
   });
+}
+
+/** For a value that may have several forms, without a message of its own: the issues of the form whose type it has, else of the first one. */
+function meantIssues(issue: Issue): Issue[] {
+  if (issue.code !== "invalid_union" || issue.message !== "Invalid input" || issue.errors.length === 0) return [issue];
+  const ofType = issue.errors.find(
+    (issues) => !issues.some(({ code, path }) => code === "invalid_type" && path.length === 0),
+  );
+  return (ofType ?? issue.errors[0]!).map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }));
 }
 
 /** A path in the usual notation: `auth.apiKeys[1]`. */

@@ -1,6 +1,7 @@
 /** Annotations of the config schema: which keys take effect only at start, and which are secrets, to be shown masked. */
 import { z } from "zod";
 import { ProxyError } from "../errors";
+import { isObject } from "../json";
 import { configSchema, spell } from "./schema";
 
 interface Annotated {
@@ -28,11 +29,15 @@ function pathsIn({ properties, restart = false }: Annotated, path: Path): { path
 export function secretsIn(config: unknown): string[] {
   const found: string[] = [];
   mapSecrets(config, (secret) => {
-    found.push(...[secret].flat().filter((value) => typeof value === "string"));
+    const values = [secret].flat().flatMap((each) => (isObject(each) ? keyMembers.map((name) => each[name]) : [each]));
+    found.push(...values.filter((value) => typeof value === "string"));
     return secret;
   });
   return found;
 }
+
+/** The secret members of a client key that is an object. */
+const keyMembers = ["key", "sha256"] as const;
 
 /** A copy for display, with each secret masked by {@link maskSecret}. */
 export function masked<T>(config: T): T {
@@ -48,14 +53,39 @@ export function unmasked<T>(config: T, known: unknown): T {
   return mapSecrets(config, (secret, path) => {
     const stored = valueAt(known, path);
     if (!Array.isArray(secret)) return unmaskEach([secret], [stored], () => spell(path))[0];
-    return unmaskEach(secret, Array.isArray(stored) ? stored : [], (index) => spell([...path, index]));
+    const list = Array.isArray(stored) ? stored : [];
+    const place = (index: number) => spell([...path, index]);
+    return unmaskEach(secret, list, place).map((each, index) => unmaskKey(each, list, `${place(index)}.`));
   }) as T;
 }
+
+/** A named client key with the stored secret of the same name, if it was sent with a mask or without a secret. */
+function unmaskKey(given: unknown, known: unknown[], place: string): unknown {
+  if (!isObject(given)) return given;
+  const stored = known.find((other) => isObject(other) && other.name === given.name);
+  const own = keyMembers.filter((name) => given[name] !== undefined);
+  if (own.length === 0 && isObject(stored)) return { ...given, ...pick(stored, keyMembers) };
+  const wrong = own.find((name) => isMask(given[name]) && !(isObject(stored) && mask(stored[name]) === given[name]));
+  if (wrong !== undefined) throw unknownMask(place + wrong, "is a mask that matches no stored value");
+  const replaced = own.filter((name) => isMask(given[name]));
+  return { ...given, ...pick(stored as Record<string, unknown>, replaced) };
+}
+
+const pick = (from: Record<string, unknown>, names: readonly string[]) =>
+  Object.fromEntries(names.flatMap((name) => (from?.[name] === undefined ? [] : [[name, from[name]]])));
+
+const unknownMask = (place: string, why: string) =>
+  new ProxyError("invalid_request", `${place}: ${why}; send the value itself.`, { param: place });
 
 /** Whether a value was made by `masked`: no secret has this character, as it is not valid in a header. */
 export const isMask = (value: unknown): boolean => typeof value === "string" && value.startsWith("…");
 
-const mask = (secret: unknown): unknown => (typeof secret === "string" ? maskSecret(secret) : secret);
+function mask(secret: unknown): unknown {
+  if (typeof secret === "string") return maskSecret(secret);
+  if (!isObject(secret)) return secret;
+  const own = keyMembers.filter((name) => typeof secret[name] === "string");
+  return { ...secret, ...Object.fromEntries(own.map((name) => [name, mask(secret[name])])) };
+}
 
 /** The last four characters of a secret that is long enough for them to reveal little. */
 export const maskSecret = (secret: string): string => `…${secret.length >= 16 ? secret.slice(-4) : ""}`;
@@ -69,7 +99,7 @@ function unmaskEach(given: unknown[], known: unknown[], place: (index: number) =
     if (alike.length === same.length) return alike[same.indexOf(index)];
     const why =
       alike.length === 0 ? "is a mask that matches no stored value" : "is a mask that matches several stored values";
-    throw new ProxyError("invalid_request", `${place(index)}: ${why}; send the value itself.`, { param: place(index) });
+    throw unknownMask(place(index), why);
   });
 }
 

@@ -7,8 +7,8 @@ import {
   encodeEmbeddings,
   encodeEmbeddingsRequest,
 } from "../dialects/embeddings";
+import type { KeyedCaller } from "../keys/client-keys";
 import { type CallResponse, readText } from "../net/body";
-import type { Visitor } from "../net/guard";
 import { sendWithFailover } from "./failover";
 import { readIncoming } from "./incoming";
 import type { RelayParts } from "./relay";
@@ -20,14 +20,14 @@ const defaultBatchSize = 256;
 const maxAnswerBytes = 64 * 1024 * 1024;
 
 /** @throws ProxyError for the server to send in the client's dialect; its row is written. */
-export async function embed(parts: RelayParts, request: Request, caller: Visitor): Promise<Response> {
+export async function embed(parts: RelayParts, request: Request, caller: KeyedCaller): Promise<Response> {
   const record = openRequestRecord(parts, request, caller, "embeddings");
   try {
     const incoming = await readIncoming(request);
     caller.keepOpen();
     record.setRequest(incoming);
     const { texts, base64, dimensions } = decodeEmbeddingsRequest(incoming.body);
-    const target = await chooseEmbeddingsTarget(parts, incoming.model);
+    const target = await chooseEmbeddingsTarget(parts, incoming.model, caller.key);
     record.setTarget(target, { initiator: "agent", reason: "embeddings are not a turn", vision: false });
 
     const all: Embeddings = { vectors: [], tokens: 0 };

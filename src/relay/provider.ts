@@ -4,8 +4,8 @@ import { type App, callLimits } from "../app";
 import { codecs } from "../dialects/codecs";
 import { asProxyError, ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
+import { type KeyedCaller, requireModel } from "../keys/client-keys";
 import { type CallResponse, readStart } from "../net/body";
-import type { Visitor } from "../net/guard";
 import { kindOf } from "../upstream/failure";
 import { statusOf } from "../upstream/failure-rows";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/provider";
@@ -21,7 +21,7 @@ type ProviderParts = Pick<App, "providers"> & RecordParts & RespondParts;
 export async function relayToProvider(
   parts: ProviderParts,
   request: Request,
-  caller: Visitor,
+  caller: KeyedCaller,
   name: string,
 ): Promise<Response> {
   const provider = parts.providers.find(name);
@@ -30,6 +30,7 @@ export async function relayToProvider(
     const incoming = await readIncoming(request);
     caller.keepOpen();
     record.setRequest(incoming);
+    requireModel(caller.key, `${name}/${incoming.model}`);
     record.setTarget(
       providerTarget(provider, incoming.model),
       readFacts(codecs.messages, incoming.body, request.headers),

@@ -2,8 +2,8 @@
 import { callLimits } from "../app";
 import { codecs } from "../dialects/codecs";
 import type { Dialect } from "../dialects/hub/conversation";
+import type { KeyedCaller } from "../keys/client-keys";
 import type { CallResponse } from "../net/body";
-import type { Visitor } from "../net/guard";
 import { affinityOf } from "./affinity-keys";
 import { type FailoverParts, sendWithFailover } from "./failover";
 import { readFacts, readIncoming } from "./incoming";
@@ -18,7 +18,12 @@ import { translation } from "./translation";
 export type RelayParts = FailoverParts & RecordParts & TargetParts & RespondParts;
 
 /** @throws ProxyError for the server to send in the client's dialect; its row is written. */
-export async function relay(parts: RelayParts, request: Request, caller: Visitor, dialect: Dialect): Promise<Response> {
+export async function relay(
+  parts: RelayParts,
+  request: Request,
+  caller: KeyedCaller,
+  dialect: Dialect,
+): Promise<Response> {
   const record = openRequestRecord(parts, request, caller, dialect);
   try {
     const incoming = await readIncoming(request);
@@ -26,7 +31,7 @@ export async function relay(parts: RelayParts, request: Request, caller: Visitor
     record.setRequest(incoming);
     const codec = codecs[dialect];
     codec.checkRequest(incoming.body);
-    const target = await chooseTarget(parts, incoming.model, dialect);
+    const target = await chooseTarget(parts, incoming.model, dialect, caller.key);
     const facts = readFacts(codec, incoming.body, request.headers);
     if (asksNothing(facts.conversation, target)) {
       record.setTarget(target, nothingSent);

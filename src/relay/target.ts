@@ -3,6 +3,7 @@ import { embeddingsPaths, upstreamPaths } from "../api-paths";
 import type { App } from "../app";
 import type { Conversation, Dialect } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
+import { type ClientKey, requireModel } from "../keys/client-keys";
 import type { Model } from "../upstream/model";
 import { findModel } from "../upstream/model-name";
 import type { Provider } from "../upstream/provider";
@@ -43,13 +44,14 @@ export function needsStream({ maxTokens }: Conversation, { model, dialect }: Tar
   return fullOutput !== undefined && max !== undefined && max > fullOutput;
 }
 
-/** @throws ProxyError `not_found`, `invalid_request` for a model that does not exist or cannot hold a conversation. */
+/** @throws ProxyError `not_found`, `invalid_request` for a model that does not exist or cannot hold a conversation; `permission` if the key may not use it. */
 export async function chooseTarget(
   parts: TargetParts,
   name: string,
   client: Dialect,
+  key: ClientKey | undefined,
 ): Promise<Target & { dialect: Dialect }> {
-  const model = await findUsable(parts, name);
+  const model = await findUsable(parts, name, key);
   const dialect = preference[client].find((candidate) => model.dialects.includes(candidate));
   if (!dialect)
     throw new ProxyError(
@@ -62,16 +64,21 @@ export async function chooseTarget(
   return { model, dialect, endpoint: upstreamPaths[dialect] };
 }
 
-/** @throws ProxyError `not_found`, `invalid_request` for a model that does not exist or is not an embeddings model. */
-export async function chooseEmbeddingsTarget(parts: TargetParts, name: string): Promise<Target> {
-  const model = await findUsable(parts, name);
+/** @throws ProxyError `not_found`, `invalid_request` for a model that does not exist or is not an embeddings model; `permission`. */
+export async function chooseEmbeddingsTarget(
+  parts: TargetParts,
+  name: string,
+  key: ClientKey | undefined,
+): Promise<Target> {
+  const model = await findUsable(parts, name, key);
   if (model.kind !== "embeddings")
     throw new ProxyError("invalid_request", `\`${model.id}\` is not an embeddings model.`, { param: "model" });
   return { model, dialect: null, endpoint: embeddingsPaths.upstream };
 }
 
-async function findUsable(parts: TargetParts, name: string): Promise<Model> {
+async function findUsable(parts: TargetParts, name: string, key: ClientKey | undefined): Promise<Model> {
   const model = findModel(name, await parts.catalogue.models(), parts.config.current.modelAliases);
+  requireModel(key, model.id);
   if (!model.enabled)
     throw new ProxyError(
       "not_found",

@@ -458,7 +458,7 @@ describe("the config form", () => {
       expect.arrayContaining(["auth.apiKeys", "logLevel", "retentionDays", "providers.0.baseUrl", "anthropicApiKey"]),
     );
     expect([form.logLevel, form.retentionDays, form["auth.apiKeys"]]).toEqual(["warn", "14", "…6789"]);
-    expect(wordsOf(html)).toContain("Days a request stays in the history. Default: 14.");
+    expect(wordsOf(html)).toContain("How many days a request stays in the history. Default: 14.");
     expect(html).not.toContain(canary);
   });
 

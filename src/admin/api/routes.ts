@@ -4,6 +4,8 @@ import { z } from "zod";
 import type { App } from "../../app";
 import { type Endpoint, endpointsOf, methodNotAllowed, methodsByPathOf, readQuery, requireJson } from "../../endpoint";
 import { type ErrorKind, ProxyError } from "../../errors";
+import { keyList, keyListSchema } from "../../keys/key-list";
+import { newKeySchema } from "../../keys/stored-keys";
 import type { Visitor } from "../../net/guard";
 import { decodedParams } from "../../net/params";
 import { adminGuard } from "../access/authorize";
@@ -12,6 +14,7 @@ import { dayMs } from "../ui/days";
 import { listAccounts } from "./accounts";
 import { changeConfig, showConfig } from "./config";
 import { answerExport, answerLive, cancelRequest, getRequest } from "./handlers";
+import { createClientKey, createdKeySchema, revokeClientKey } from "./keys";
 import { describeInstance } from "./meta";
 import { forgetField, modelItems } from "./models";
 import { queries } from "./query";
@@ -82,6 +85,15 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
   endpoint({ method: "POST", path: "/api/admin/config", about: "Changes the config, at once and for good: a JSON object of the keys to change.",
     response: configAnswerSchema,
     handle: ({ app, request, exposed }) => changeConfig(app, request, exposed) }),
+  endpoint({ method: "GET", path: "/api/admin/keys", about: "The client keys: names, models, expiry and last use, never the keys.",
+    response: keyListSchema,
+    handle: ({ app }) => keyList(app.clientKeys, app.now()) }),
+  endpoint({ method: "POST", path: "/api/admin/keys", about: "Creates a client key. The response has the key, which is not stored and cannot be shown again.",
+    body: newKeySchema, response: createdKeySchema,
+    handle: ({ app, body }) => createClientKey(app, body) }),
+  endpoint({ method: "POST", path: "/api/admin/keys/:name/revoke", about: "Revokes a client key: its next request is refused.",
+    response: z.object({ revoked: z.literal(true) }),
+    handle: ({ app, request, params, exposed }) => { requireJson(request); return revokeClientKey(app, params.name ?? "", exposed); } }),
   endpoint({ method: "GET", path: "/api/admin/openapi.json", about: "All endpoints as an OpenAPI 3.1 document.",
     response: z.looseObject({ openapi: z.string(), paths: z.looseObject({}) }),
     handle: async ({ describeApi }) => Response.json(await describeApi(), { headers: { "cache-control": "no-store" } }) }),

@@ -19,6 +19,7 @@ import { configPage, confirmConfig, saveConfig } from "./config/page";
 import { openPendingChanges } from "./config/pending-changes";
 import { connectPage } from "./connect/page";
 import { healthPage } from "./health/page";
+import { createFromPage, keysPage, revokeFromPage } from "./keys/page";
 import { forgetFromPage, modelsPage } from "./models/page";
 import { overviewPage } from "./overview/page";
 import { cancelFromPage, requestPage } from "./request/page";
@@ -43,6 +44,9 @@ const pages: PageRoute[] = [
   { method: "POST", path: "/admin/requests/:id/cancel", show: cancelFromPage },
   { method: "GET", path: "/admin/models", show: modelsPage },
   { method: "POST", path: "/admin/models/forget", show: forgetFromPage },
+  { method: "GET", path: "/admin/keys", show: keysPage },
+  { method: "POST", path: "/admin/keys", show: createFromPage },
+  { method: "POST", path: "/admin/keys/revoke", show: revokeFromPage },
   { method: "GET", path: "/admin/connect", show: connectPage },
   { method: "GET", path: "/admin/config", show: configPage },
   { method: "POST", path: "/admin/config", show: confirmConfig },

@@ -29,6 +29,7 @@ const menu = [
   ["/admin/requests", "Requests"],
   ["/admin/accounts", "Accounts"],
   ["/admin/models", "Models"],
+  ["/admin/keys", "Keys"],
   ["/admin/connect", "Connect"],
   ["/admin/config", "Config"],
   ["/admin/health", "Health"],

@@ -1,5 +1,6 @@
 /** Who has access, and what to set before a reverse proxy or tunnel is put in front. */
 import { lookAtConfig } from "../../config/store";
+import { clientKeysOf } from "../../keys/client-keys";
 import { within } from "../../net/clock";
 import { callOut } from "../../net/fetch";
 import { about, type CheckContext, type Finding } from "./check";
@@ -11,12 +12,12 @@ const behindProxy =
   "A reverse proxy or tunnel on this machine (nginx, Caddy, cloudflared, ssh -R) makes remote callers look local. Before you use one, set auth.apiKeys and ADMIN_TOKEN, start with --admin-auth=always, and let it forward the Host header.";
 
 export async function checkAccess({ environment }: CheckContext): Promise<Finding[]> {
-  const keys = clientKeysOf(environment);
+  const keys = countKeys(environment);
   // The check of the config reports why it cannot be read.
   if (keys === undefined) return [];
   const [server] = recordedIn(environment);
   const asksHere = server !== undefined && (await asksForToken(server.url));
-  return [judgeAccess({ hasKeys: keys.length > 0, hasToken: environment.adminToken !== undefined, asksHere })];
+  return [judgeAccess({ hasKeys: keys > 0, hasToken: environment.adminToken !== undefined, asksHere })];
 }
 
 interface Found {
@@ -42,10 +43,9 @@ export function judgeAccess({ hasKeys, hasToken, asksHere }: Found): Finding {
 }
 
 /** Undefined if the config cannot be read. */
-function clientKeysOf({ configFile, clientKey }: CheckContext["environment"]): readonly string[] | undefined {
+function countKeys({ configFile, clientKey }: CheckContext["environment"]): number | undefined {
   try {
-    const keys = lookAtConfig(configFile)?.config.auth.apiKeys ?? [];
-    return keys.length > 0 || clientKey === undefined ? keys : [clientKey];
+    return clientKeysOf(lookAtConfig(configFile)?.config.auth.apiKeys ?? [], clientKey).length;
   } catch {
     return undefined;
   }

@@ -43,7 +43,7 @@ export function FieldRow({ field, form, isSet, isWrong }: RowProps): Markup {
 }
 
 const hints: Partial<Record<Field["kind"], string>> = {
-  lines: "One per line.",
+  lines: "One per line; an object as JSON.",
   pairs:
     "One per line, as name = value. Use a JSON string for a name that contains =, or for a value that begins with a quote.",
   json: "JSON.",

@@ -20,6 +20,7 @@ export interface FieldSchema {
   properties?: Record<string, FieldSchema>;
   additionalProperties?: FieldSchema | boolean;
   items?: FieldSchema;
+  anyOf?: FieldSchema[];
 }
 
 /** The input for a key. `lines`: one value per line; `pairs`: one `name = value` per line; `entries`: a group of fields per entry. */
@@ -51,7 +52,7 @@ function kindOf({ type, enum: choices, items, additionalProperties }: FieldSchem
   if (type === "boolean") return "switch";
   if (type === "integer" || type === "number") return "number";
   if (type === "string") return "text";
-  if (type === "array" && items?.type === "string") return "lines";
+  if (type === "array" && [items, ...(items?.anyOf ?? [])].some((item) => item?.type === "string")) return "lines";
   if (typeof additionalProperties === "object")
     return additionalProperties.type === "string" ? "pairs" : additionalProperties.properties ? "entries" : "json";
   return "json";
@@ -74,7 +75,7 @@ export function formOf(config: object): URLSearchParams {
 function textOf(kind: FieldKind, value: unknown): string {
   if (value === undefined || value === null) return "";
   if (kind === "switch") return value === true ? "on" : "";
-  if (kind === "lines") return (value as string[]).join("\n");
+  if (kind === "lines") return (value as unknown[]).map(lineOf).join("\n");
   if (kind === "pairs")
     return Object.entries(value)
       .map(([name, inner]) => pairLine(name, String(inner)))
@@ -134,7 +135,7 @@ function valueIn(form: URLSearchParams, { name, kind, schema }: Field): unknown 
       // Text that is not a number stays as it is: the schema reports it.
       return text.trim() === "" ? undefined : Number.isNaN(Number(text)) ? text : Number(text);
     case "lines":
-      return linesOf(text);
+      return linesOf(text).map((line) => (isObjectLine(line) ? jsonOf(line, name) : line));
     case "pairs":
       return pairsOf(text, name);
     case "entries":
@@ -145,6 +146,11 @@ function valueIn(form: URLSearchParams, { name, kind, schema }: Field): unknown 
       return text.trim() === "" ? undefined : text.trim();
   }
 }
+
+/** An object is written as JSON; no other value begins with a brace, unless it is a JSON string. */
+const lineOf = (value: unknown): string =>
+  typeof value === "string" && !isObjectLine(value) ? value : JSON.stringify(value);
+const isObjectLine = (line: string): boolean => /^(?:\{|"\{)/.test(line);
 
 const linesOf = (text: string) =>
   text

@@ -99,7 +99,7 @@ interface TableProps {
 }
 
 const ModelTable = ({ frame, vendor, models, all, now }: TableProps) => (
-  <table class="rows models">
+  <table class="rows labelled models">
     <caption class="hidden">Models of {vendor}</caption>
     <Head
       columns={["Model", "Context, output", "Endpoints", "Capabilities", "Price", ...(all > 1 ? ["Accounts"] : [])]}

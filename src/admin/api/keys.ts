@@ -1,0 +1,28 @@
+/** Creates and revokes client keys. A key itself is shown once, when it is created. */
+import { z } from "zod";
+import type { App } from "../../app";
+import { createKey, type NewKey, revokeKey } from "../../keys/stored-keys";
+import { refuseOpening } from "./config";
+
+export const createdKeySchema = z.object({
+  name: z.string(),
+  key: z.string().describe("The key. It is not stored and cannot be shown again."),
+});
+
+/** @throws ProxyError `invalid_request`, `conflict`. */
+export async function createClientKey(app: App, wanted: NewKey): Promise<z.output<typeof createdKeySchema>> {
+  const key = await createKey(app.config, wanted);
+  app.logger.conceal(key);
+  app.logger.info(`The client key ${wanted.name} was created.`);
+  return { name: wanted.name, key };
+}
+
+/**
+ * @param exposed Other machines can reach this server.
+ * @throws ProxyError `not_found`; `invalid_request` for the last key of a server that other machines can reach.
+ */
+export async function revokeClientKey(app: App, name: string, exposed: boolean): Promise<{ revoked: true }> {
+  await revokeKey(app.config, name, (next, patch) => refuseOpening(app, next, patch, exposed));
+  app.logger.info(`The client key ${name} was revoked.`);
+  return { revoked: true };
+}

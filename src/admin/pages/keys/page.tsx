@@ -1,0 +1,198 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** The client keys: who may call, with a form that creates a key and a button that revokes one. */
+
+import { explain } from "../../../config/schema";
+import { asProxyError, ProxyError } from "../../../errors";
+import { type KeyItem, keyList } from "../../../keys/key-list";
+import { newKeySchema } from "../../../keys/stored-keys";
+import { createClientKey, revokeClientKey } from "../../api/keys";
+import { Ago, Moment, Sentence, Value } from "../../ui/format";
+import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
+import { FormTokenInput, type Frame, Page } from "../../ui/layout";
+import { Head } from "../../ui/lists";
+import { html, type PageContext, redirect } from "../../ui/page-context";
+
+export const keysPage = (context: PageContext): Markup => <Keys context={context} />;
+
+/** Creates a key and shows it, this once. */
+export async function createFromPage(context: PageContext): Promise<Markup | Response> {
+  const { app, form } = context;
+  try {
+    const created = await createClientKey(app, readNewKey(form));
+    return (
+      <Keys context={context}>
+        <section class="note good" role="status">
+          <h2>The key “{created.name}” was created</h2>
+          <p>Copy it now. Only its hash is stored, so it cannot be shown again.</p>
+          <pre id="new-key">{created.key}</pre>
+          <button type="button" data-copy="new-key" hidden>
+            Copy
+          </button>
+        </section>
+      </Keys>
+    );
+  } catch (thrown) {
+    const error = asProxyError(thrown);
+    if (error.kind === "internal") throw error;
+    return html(
+      <Keys context={context} form={form}>
+        <div class="note bad" role="alert">
+          <strong>No key was created.</strong> <Sentence of={error.message} />
+        </div>
+      </Keys>,
+      error.status,
+    );
+  }
+}
+
+/** Handles the "Revoke" button. */
+export async function revokeFromPage({ app, form, exposed }: PageContext): Promise<Response> {
+  await revokeClientKey(app, form.get("name") ?? "", exposed);
+  return redirect("/admin/keys");
+}
+
+/** @throws ProxyError `invalid_request`. */
+function readNewKey(form: URLSearchParams) {
+  const text = (name: string) => (form.get(name) ?? "").trim();
+  const models = text("models")
+    .split(/[\s,]+/)
+    .filter(Boolean);
+  const result = newKeySchema.safeParse({
+    name: text("name"),
+    ...(models.length > 0 && { models }),
+    ...(text("expires_at") !== "" && { expires_at: text("expires_at") }),
+  });
+  if (result.success) return result.data;
+  throw new ProxyError("invalid_request", explain(result.error));
+}
+
+interface KeysProps {
+  context: PageContext;
+  /** The values to show in the form again. */
+  form?: URLSearchParams;
+  /** What came of the last action. */
+  children?: Child;
+}
+
+function Keys({ context: { app, frame }, form = new URLSearchParams(), children }: KeysProps): Markup {
+  const { items } = keyList(app.clientKeys, app.now());
+  const fromEnvironment = app.config.current.auth.apiKeys.length === 0 && items.length > 0;
+  return (
+    <Page frame={frame} title="Keys" current="/admin/keys">
+      <p class="lead">
+        Client keys say which tool or person may call dragoman, and whose requests are whose. Requests, statistics and
+        exports show the name of a key, never the key.
+      </p>
+      {children}
+      {items.length === 0 ? <NoKeys /> : <KeyTable frame={frame} keys={items} now={app.now()} />}
+      {fromEnvironment && (
+        <p class="note">
+          The only key is the one in <code>DRAGOMAN_API_KEY</code>. The first key that you create here replaces it.
+        </p>
+      )}
+      <NewKeyForm frame={frame} form={form} isFirst={items.length === 0} />
+    </Page>
+  );
+}
+
+const NoKeys = () => (
+  <section class="empty">
+    <h2>Clients need no key</h2>
+    <p>Every program that can reach dragoman may use it. By default, only programs on this machine can.</p>
+  </section>
+);
+
+const KeyTable = ({ frame, keys, now }: { frame: Frame; keys: KeyItem[]; now: number }) => (
+  <table class="rows labelled">
+    <caption class="hidden">Client keys</caption>
+    <Head columns={["Name", "Models", "Expires", "Last used", "Actions"]} />
+    <tbody>
+      {keys.map((key) => (
+        <tr class={[key.expired && "off"]}>
+          <th scope="row">{key.name === null ? <span class="soft">without a name</span> : <Value of={key.name} />}</th>
+          <td data-label="Models">{key.models === null ? "All" : <Value of={key.models.join(", ")} />}</td>
+          <td data-label="Expires">
+            {key.expires_at_ms === null ? "Never" : <Moment at={key.expires_at_ms} now={now} />}
+            {key.expired && " "}
+            {key.expired && <span class="badge bad">Expired</span>}
+          </td>
+          <td data-label="Last used">
+            <Ago at={key.last_used_at_ms} now={now} never="not in the history" />
+          </td>
+          <td data-label="Actions">
+            {key.name === null ? (
+              <a href="/admin/config">Edit the config</a>
+            ) : (
+              <form method="post" action="/admin/keys/revoke">
+                <FormTokenInput frame={frame} />
+                <input type="hidden" name="name" value={key.name} />
+                <button type="submit" class="quiet" aria-label={`Revoke ${key.name}`}>
+                  Revoke
+                </button>
+              </form>
+            )}
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+);
+
+interface NewKeyProps {
+  frame: Frame;
+  form: URLSearchParams;
+  isFirst: boolean;
+}
+
+const NewKeyForm = ({ frame, form, isFirst }: NewKeyProps) => (
+  <form method="post" action="/admin/keys" class="config" autocomplete="off">
+    <FormTokenInput frame={frame} />
+    <fieldset class="card">
+      <legend>New key</legend>
+      {isFirst && <p class="about">From the first key on, every client must send a key.</p>}
+      <TextField name="name" label="Name" value={form.get("name")} required>
+        The tool or person that uses the key, such as “laptop” or “anna”.
+      </TextField>
+      <TextField name="models" label="Models" value={form.get("models")}>
+        Ids, separated by spaces; <code>*</code> stands for any text, as in <code>gpt-*</code>. Empty for all models.
+      </TextField>
+      <TextField name="expires_at" label="Expires" value={form.get("expires_at")} type="date">
+        The key expires at the beginning of this day (UTC). Empty for never.
+      </TextField>
+    </fieldset>
+    <div class="actions">
+      <button type="submit" class="primary">
+        Create key
+      </button>
+    </div>
+  </form>
+);
+
+interface TextFieldProps {
+  name: string;
+  label: string;
+  value: string | null;
+  type?: string;
+  required?: boolean;
+  children?: Child;
+}
+
+const TextField = ({ name, label, value, type = "text", required, children }: TextFieldProps) => (
+  <div class="row">
+    <label for={`f-${name}`}>{label}</label>
+    <div>
+      <input
+        id={`f-${name}`}
+        name={name}
+        type={type}
+        value={value ?? ""}
+        required={required}
+        spellcheck="false"
+        aria-describedby={`f-${name}-about`}
+      />
+      <p class="about" id={`f-${name}-about`}>
+        {children}
+      </p>
+    </div>
+  </div>
+);

@@ -1,0 +1,109 @@
+/** `dragoman key add`, `ls` and `rm`: through the running server, or in the config file if none is running. */
+import { z } from "zod";
+import type { Environment } from "../config/environment";
+import { type ConfigStore, lookAtConfig, openConfig } from "../config/store";
+import { ago } from "../format";
+import { clientKeysOf } from "../keys/client-keys";
+import { type KeyItem, type KeyList, keyList, keyListSchema } from "../keys/key-list";
+import { createKey, type NewKey, newKeySchema, revokeKey } from "../keys/stored-keys";
+import { ask, type RunningServer, readAs, serverOf } from "./running-server";
+import { table } from "./table";
+import { print, printJson, say } from "./terminal";
+import { UsageError } from "./usage-error";
+
+export interface KeyOptions {
+  environment: Environment;
+}
+
+interface AddOptions extends KeyOptions {
+  name: string;
+  /** Ids or patterns, separated by commas. */
+  models?: string;
+  expires?: string;
+}
+
+/** Prints the key, and nothing else, on stdout. */
+export async function keyAdd({ environment, name, models, expires }: AddOptions): Promise<number> {
+  const wanted = readWanted({
+    name,
+    ...(models !== undefined && { models: models.split(",").map((model) => model.trim()) }),
+    ...(expires !== undefined && { expires_at: expires }),
+  });
+  const server = serverOf(environment);
+  const before = server ? await askForKeys(server) : keysInFile(environment);
+  const key = server
+    ? await createThere(server, wanted)
+    : await withConfig(environment, (config) => createKey(config, wanted));
+  if (before.items.length === 0) say("This is the first key: from now on, every client must send a key.");
+  say("Copy the key now. Only its hash is stored, so it cannot be shown again.");
+  print(key);
+  return 0;
+}
+
+export async function keyLs({ environment, json }: KeyOptions & { json: boolean }): Promise<number> {
+  const server = serverOf(environment);
+  const list = server ? await askForKeys(server) : keysInFile(environment);
+  if (json) printJson(list);
+  else if (list.items.length === 0)
+    say("There are no client keys: clients need none. `dragoman key add NAME` creates one.");
+  else print(...keyLines(list.items));
+  return 0;
+}
+
+export async function keyRm({ environment, name }: KeyOptions & { name: string }): Promise<number> {
+  const server = serverOf(environment);
+  if (server) await post(server, `/api/admin/keys/${encodeURIComponent(name)}/revoke`, {});
+  else await withConfig(environment, (config) => revokeKey(config, name));
+  say(`The client key ${name} was removed. Its next request is refused.`);
+  return 0;
+}
+
+function readWanted(wanted: z.input<typeof newKeySchema>): NewKey {
+  const result = newKeySchema.safeParse(wanted);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const option = { name: "The name", models: "--models", expires_at: "--expires" }[String(issue?.path[0])];
+  throw new UsageError(`${option ?? "The key"}: ${issue?.message}.`);
+}
+
+const createdSchema = z.object({ key: z.string() });
+
+const createThere = async (server: RunningServer, wanted: NewKey) =>
+  readAs(createdSchema, await post(server, "/api/admin/keys", wanted), server).key;
+
+const askForKeys = async (server: RunningServer) =>
+  readAs(keyListSchema, await ask(server, { path: "/api/admin/keys", headers: adminHeaders(server) }), server);
+
+const post = (server: RunningServer, path: string, body: object) =>
+  ask(server, { path, method: "POST", body, headers: adminHeaders(server) });
+
+const adminHeaders = ({ adminToken }: RunningServer): Record<string, string> =>
+  adminToken === undefined ? {} : { "x-admin-token": adminToken };
+
+const keysInFile = (environment: Environment): KeyList =>
+  keyList(
+    clientKeysOf(lookAtConfig(environment.configFile)?.config.auth.apiKeys ?? [], environment.clientKey),
+    Date.now(),
+  );
+
+/** Changes the config file itself: no server is running. */
+async function withConfig<T>({ configFile }: Environment, change: (config: ConfigStore) => Promise<T>): Promise<T> {
+  const config = openConfig(configFile);
+  try {
+    return await change(config);
+  } finally {
+    config.close();
+  }
+}
+
+function keyLines(items: readonly KeyItem[]): string[] {
+  const rows = items.map(({ name, models, expires_at_ms, expired, last_used_at_ms }) => [
+    name ?? "(no name)",
+    models?.join(" ") ?? "all",
+    expires_at_ms === null
+      ? "never"
+      : `${new Date(expires_at_ms).toISOString().slice(0, 10)}${expired ? " (expired)" : ""}`,
+    last_used_at_ms === null ? "unknown" : ago(last_used_at_ms, Date.now()),
+  ]);
+  return table([["name", "models", "expires", "last used"], ...rows]);
+}

@@ -1,0 +1,90 @@
+/** Client keys: who may call, with which models, and until when. Keys are compared by digest, so a stored hash is enough. */
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { Config } from "../config/schema";
+import { ProxyError } from "../errors";
+import type { Visitor } from "../net/guard";
+
+export interface ClientKey {
+  /** Null for a key that the config has as plain text without a name. */
+  name: string | null;
+  /** SHA-256 of the key. */
+  digest: Buffer;
+  /** Patterns of the models that the key may use; null for all models. */
+  models: readonly string[] | null;
+  /** Timestamp in milliseconds; null if the key does not expire. */
+  expiresAt: number | null;
+}
+
+/** A caller, and the client key that it sent; undefined if none is configured. */
+export interface KeyedCaller extends Visitor {
+  key?: ClientKey;
+}
+
+type StoredKey = Config["auth"]["apiKeys"][number];
+
+/** @param legacy The key of the environment, which keys of the config replace. */
+export function clientKeysOf(stored: readonly StoredKey[], legacy: string | undefined): readonly ClientKey[] {
+  return (stored.length > 0 || legacy === undefined ? stored : [legacy]).map(clientKeyOf);
+}
+
+function clientKeyOf(stored: StoredKey): ClientKey {
+  if (typeof stored === "string") return { name: null, digest: sha256(stored), models: null, expiresAt: null };
+  const { name, key, sha256: hash, models, expiresAt } = stored;
+  return {
+    name,
+    digest: key === undefined ? Buffer.from(hash!, "hex") : sha256(key),
+    models: models ?? null,
+    expiresAt: expiresAt === undefined ? null : Date.parse(expiresAt),
+  };
+}
+
+/** The key that one of the sent values is. Takes the same time whichever key matches, so that timing reveals nothing. */
+export function findClientKey(sent: readonly string[], keys: readonly ClientKey[]): ClientKey | undefined {
+  const digests = sent.map(sha256);
+  let found: ClientKey | undefined;
+  for (const key of keys) for (const digest of digests) if (timingSafeEqual(digest, key.digest)) found ??= key;
+  return found;
+}
+
+/** @throws ProxyError `authentication` if the key has expired. */
+export function requireUnexpired({ name, expiresAt }: ClientKey, now: number): void {
+  if (expiresAt === null || now < expiresAt) return;
+  throw new ProxyError(
+    "authentication",
+    `The client key \`${name}\` expired on ${new Date(expiresAt).toISOString().slice(0, 10)}. Ask the owner of this dragoman for a new one.`,
+    { code: "expired_api_key", headers: { "www-authenticate": "Bearer" } },
+  );
+}
+
+/** @param model A model's id, or `<provider>/<model>`. */
+export function mayUse(key: ClientKey | undefined, model: string): boolean {
+  return key === undefined || key.models === null || key.models.some((pattern) => matches(pattern, model));
+}
+
+/** @throws ProxyError `permission` if the key may not use the model. */
+export function requireModel(key: ClientKey | undefined, model: string): void {
+  if (mayUse(key, model)) return;
+  throw new ProxyError(
+    "permission",
+    `The client key \`${key?.name}\` may not use \`${model}\`. \`GET /v1/models\` lists the models that it may use.`,
+    { param: "model", code: "model_not_allowed" },
+  );
+}
+
+/** `*` in a pattern stands for any text. */
+function matches(pattern: string, model: string): boolean {
+  const parts = pattern.toLowerCase().split("*");
+  const id = model.toLowerCase();
+  const [first, last] = [parts[0]!, parts.at(-1)!];
+  if (parts.length === 1) return id === first;
+  if (id.length < first.length + last.length || !id.startsWith(first) || !id.endsWith(last)) return false;
+  let at = first.length;
+  for (const part of parts.slice(1, -1)) {
+    const found = id.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return at <= id.length - last.length;
+}
+
+const sha256 = (text: string) => createHash("sha256").update(text).digest();

@@ -1,0 +1,77 @@
+/** Creates and revokes client keys in the config. The config keeps the hash of a key that is created here, never the key. */
+import { createHash, randomBytes } from "node:crypto";
+import { z } from "zod";
+import type { Stored } from "../config/patch";
+import { type Config, keyExpiry, keyModels, keyName } from "../config/schema";
+import type { ConfigStore } from "../config/store";
+import { ProxyError } from "../errors";
+import { isObject } from "../json";
+
+/** What a new key is created from. */
+export const newKeySchema = z.strictObject({
+  name: keyName.describe("The name of the key, in the history, in statistics and in budgets."),
+  models: keyModels.optional().describe("The models that the key may use; all models by default."),
+  expires_at: keyExpiry.optional().describe("When the key expires; never by default."),
+});
+export type NewKey = z.output<typeof newKeySchema>;
+
+type Check = (next: Config, patch: Stored) => void;
+
+/**
+ * Adds a key to the config.
+ * @param check Called before the config is written; throws to refuse the change.
+ * @returns The key. It cannot be shown again.
+ * @throws ProxyError `conflict` if a key has this name already.
+ */
+export async function createKey(config: ConfigStore, { name, models, expires_at }: NewKey, check?: Check) {
+  const key = `drg_${randomBytes(32).toString("base64url")}`;
+  const sha256 = createHash("sha256").update(key).digest("hex");
+  await changeKeys(config, check, (keys) => {
+    if (keys.some((each) => isNamed(each, name)))
+      throw new ProxyError(
+        "conflict",
+        `There is a client key \`${name}\` already. Choose another name, or remove that key first.`,
+        {
+          code: "key_exists",
+        },
+      );
+    return [...keys, { name, sha256, ...(models && { models }), ...(expires_at && { expiresAt: expires_at }) }];
+  });
+  return key;
+}
+
+/** Removes a key from the config: its next request is refused. @throws ProxyError `not_found`. */
+export async function revokeKey(config: ConfigStore, name: string, check?: Check): Promise<void> {
+  await changeKeys(config, check, (keys) => {
+    const others = keys.filter((each) => !isNamed(each, name));
+    if (others.length === keys.length)
+      throw new ProxyError("not_found", `There is no client key \`${name.slice(0, 63)}\`.`, { code: "key_not_found" });
+    return others;
+  });
+}
+
+/** Changes the list of keys as it is stored now. Another change at the same moment means another try. */
+async function changeKeys(
+  config: ConfigStore,
+  check: Check = () => {},
+  change: (keys: readonly unknown[]) => unknown[],
+): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    config.reload();
+    const { stored, revision } = config;
+    const auth = isObject(stored.auth) ? stored.auth : {};
+    const patch = { auth: { ...auth, apiKeys: change(Array.isArray(auth.apiKeys) ? auth.apiKeys : []) } };
+    try {
+      return await config.change(patch, { revision, check: (next) => check(next, patch) });
+    } catch (thrown) {
+      const isStale = thrown instanceof ProxyError && thrown.kind === "conflict" && config.fault === undefined;
+      if (!isStale || attempt === maxAttempts) throw thrown;
+    }
+  }
+}
+
+const maxAttempts = 10;
+
+/** Names differ in more than case, because tables and file systems may ignore it. */
+const isNamed = (stored: unknown, name: string) =>
+  isObject(stored) && typeof stored.name === "string" && stored.name.toLowerCase() === name.toLowerCase();
