@@ -11,7 +11,7 @@ const floors: string[][] = [
   ["bounded-map.ts", "json.ts", "host-name.ts", "api-paths.ts"],
   ["config/", "net/"],
   ["accounts/", "clients/", "dialects/", "history/", "keys/"],
-  ["upstream/"],
+  ["budgets/", "upstream/"],
   ["app.ts"],
   ["relay/"],
   ["endpoint.ts"],

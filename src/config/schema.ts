@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { ProxyError } from "../errors";
 import { hostNameSource, isOrigin, maxHostName, maxOrigin } from "../host-name";
+import { budgetSchema, keyBudgetSchema } from "./budget-schema";
 import { checkUpstreamUrl } from "./environment";
 
 /** Printable ASCII, because it is sent in a header; a header loses spaces at either end. */
@@ -105,6 +106,12 @@ const namedKey = z
       .meta({ title: "Models" })
       .describe("The models that the key may use; `*` stands for any text. All models by default."),
     expiresAt: keyExpiry.optional().meta({ title: "Expires" }).describe("When the key expires. Never by default."),
+    budgets: z
+      .array(keyBudgetSchema)
+      .max(20)
+      .optional()
+      .meta({ title: "Budgets" })
+      .describe("Budgets of this key alone."),
   })
   .refine(({ key, sha256 }) => (key === undefined) !== (sha256 === undefined), "expected either key or sha256");
 
@@ -181,6 +188,20 @@ export const configSchema = z
         "Headers that are added to upstream requests or replace dragoman's own. Values are masked if the name suggests a key, token or secret.",
       )
       .meta({ secretByName: true }),
+    budgets: z
+      .array(budgetSchema)
+      .max(200)
+      .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "two budgets have the same name")
+      .default([])
+      .meta({ title: "Budgets" })
+      .describe("Limits on what requests may use in a period, by account, key, model or client."),
+    neverOverage: z
+      .boolean()
+      .default(false)
+      .meta({ title: "Never use overage" })
+      .describe(
+        "Treat an account as exhausted when its included quota is used up, even if GitHub permits paid overage.",
+      ),
     accountAffinity: z
       .boolean()
       .default(false)

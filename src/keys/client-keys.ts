@@ -58,7 +58,7 @@ export function requireUnexpired({ name, expiresAt }: ClientKey, now: number): v
 
 /** @param model A model's id, or `<provider>/<model>`. */
 export function mayUse(key: ClientKey | undefined, model: string): boolean {
-  return key === undefined || key.models === null || key.models.some((pattern) => matches(pattern, model));
+  return key === undefined || key.models === null || key.models.some((pattern) => matchesPattern(pattern, model));
 }
 
 /** @throws ProxyError `permission` if the key may not use the model. */
@@ -71,10 +71,10 @@ export function requireModel(key: ClientKey | undefined, model: string): void {
   );
 }
 
-/** `*` in a pattern stands for any text. */
-function matches(pattern: string, model: string): boolean {
+/** Whether a text matches a pattern, in any case; `*` stands for any text. */
+export function matchesPattern(pattern: string, text: string): boolean {
   const parts = pattern.toLowerCase().split("*");
-  const id = model.toLowerCase();
+  const id = text.toLowerCase();
   const [first, last] = [parts[0]!, parts.at(-1)!];
   if (parts.length === 1) return id === first;
   if (id.length < first.length + last.length || !id.startsWith(first) || !id.endsWith(last)) return false;

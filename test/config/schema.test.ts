@@ -24,6 +24,8 @@ test("an empty config means these defaults", () => {
     allowedOrigins: [],
     allowedHosts: [],
     upstreamHeaders: {},
+    budgets: [],
+    neverOverage: false,
     accountAffinity: false,
     modelAliases: {},
     freeModelRouting: "round-robin",

@@ -1,0 +1,197 @@
+/**
+ * What was used of each budget, in an SQLite file of its own. An amount is reserved before a request is sent, and
+ * replaced by the real amount when the request ends, each in one transaction: parallel requests cannot exceed a limit
+ * together, and a process that is killed leaves only reservations, which expire.
+ */
+import type { Database } from "bun:sqlite";
+import { createHash } from "node:crypto";
+import { type Migration, openDatabase } from "../history/database";
+import { applies, type Budget, type Subject } from "./budgets";
+import { spanOf } from "./period";
+
+/** What a request uses; null if the price is unknown. */
+export interface Amounts {
+  nanoCredits: number | null;
+  premiumUnits: number | null;
+}
+
+export interface BudgetState {
+  budget: Budget;
+  /** In the budget's unit: what ended requests used. */
+  used: number;
+  /** In the budget's unit: the estimate for running requests. */
+  reserved: number;
+  /** Requests of unknown price; they count as 0. */
+  unknown: number;
+  /** Timestamp in milliseconds at which the period ends; null for a session. */
+  resetsAt: number | null;
+}
+
+/** The entries that a request has in the ledger while it runs. */
+export interface Reservation {
+  readonly id: string;
+  readonly entries: readonly Entry[];
+}
+
+interface Entry {
+  readonly budget: Budget;
+  /** The primary key of the budget's period. */
+  readonly key: readonly [budget: string, session: string, start: number];
+}
+
+export interface Ledger {
+  /**
+   * Reserves amounts for a request in every budget that applies to it, or in none.
+   * @returns The reservation, or the state of the first budget that has too little left.
+   */
+  reserve(
+    budgets: readonly Budget[],
+    subject: Subject,
+    amounts: Amounts,
+  ): { reservation: Reservation } | { exceeded: BudgetState };
+  /** Replaces a reservation by the real amounts, even if it has expired. */
+  settle(reservation: Reservation, amounts: Amounts): void;
+  /** Drops a reservation: the request was not sent, or it failed without a charge. */
+  release(reservation: Reservation): void;
+  /** The states of the budgets that apply to a request. */
+  states(budgets: readonly Budget[], subject: Subject): BudgetState[];
+  /** The states of all budgets except those per session. */
+  overview(budgets: readonly Budget[]): BudgetState[];
+  close(): void;
+}
+
+interface Options {
+  /** Wall clock, ms. */
+  now(): number;
+  warn(sentence: string): void;
+}
+
+/** Milliseconds. Longer than the longest stream. */
+export const reservationLifetime = 65 * 60_000;
+
+/** Amounts are stored as integers, in these parts of a unit. */
+const partsOf = { credits: 1e9, premium: 1e6, requests: 1 } as const;
+
+/** Milliseconds. Ended periods and unused sessions are deleted after this time. */
+const keptFor = 400 * 86_400_000;
+
+/** @throws ProxyError, or SQLite's error, if the file cannot be opened. */
+export function openLedger(path: string, { now, warn }: Options): Ledger {
+  const database = openDatabase(path, { migrations, warn });
+  database.run("DELETE FROM used WHERE changed_at_ms < ?", [now() - keptFor]);
+  const selectUsed = database.query<{ amount: number; unknown: number }, [string, string, number]>(
+    "SELECT amount, unknown FROM used WHERE budget = ? AND session = ? AND start = ?",
+  );
+  const selectReserved = database.query<{ amount: number }, [string, string, number]>(
+    "SELECT coalesce(sum(amount), 0) AS amount FROM reservations WHERE budget = ? AND session = ? AND start = ?",
+  );
+  const expire = database.query<null, [number, number]>(
+    "DELETE FROM reservations WHERE expires_at_ms <= ? OR expires_at_ms > ?",
+  );
+  const insert = database.query<null, [string, string, string, number, number, number]>(
+    "INSERT INTO reservations (id, budget, session, start, amount, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?)",
+  );
+  const remove = database.query<null, [string]>("DELETE FROM reservations WHERE id = ?");
+  const add = database.query<null, [string, string, number, number, number, number]>(
+    `INSERT INTO used (budget, session, start, amount, unknown, changed_at_ms) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET amount = amount + excluded.amount, unknown = unknown + excluded.unknown,
+     changed_at_ms = excluded.changed_at_ms`,
+  );
+
+  const stateOf = ({ budget, key }: Entry): BudgetState => {
+    const { amount = 0, unknown = 0 } = selectUsed.get(...key) ?? {};
+    const parts = partsOf[budget.unit];
+    return {
+      budget,
+      used: amount / parts,
+      reserved: selectReserved.get(...key)!.amount / parts,
+      unknown,
+      resetsAt: spanOf(budget.per, now()).end,
+    };
+  };
+
+  /** Reservations that end later than a new one were made before the clock was set back. */
+  const dropExpired = () => expire.run(now(), now() + reservationLifetime);
+
+  const reserve = database.transaction((entries: readonly Entry[], amounts: Amounts) => {
+    dropExpired();
+    const exceeded = entries.map(stateOf).find((state) => exceeds(state, amountIn(state.budget, amounts)));
+    if (exceeded) return { exceeded };
+    const id = crypto.randomUUID();
+    for (const { budget, key } of entries)
+      insert.run(id, ...key, stored(budget, amountIn(budget, amounts)), now() + reservationLifetime);
+    return { reservation: { id, entries } };
+  });
+
+  const settle = database.transaction(({ id, entries }: Reservation, amounts: Amounts) => {
+    for (const { budget, key } of entries) {
+      const amount = amountIn(budget, amounts);
+      add.run(...key, stored(budget, amount), amount === null ? 1 : 0, now());
+    }
+    remove.run(id);
+  });
+
+  return {
+    reserve(budgets, subject, amounts) {
+      const entries = entriesFor(budgets, subject, now());
+      return entries.length === 0 ? { reservation: { id: "", entries } } : reserve.immediate(entries, amounts);
+    },
+    settle(reservation, amounts) {
+      if (reservation.entries.length > 0) settle.immediate(reservation, amounts);
+    },
+    release({ id, entries }) {
+      if (entries.length > 0) remove.run(id);
+    },
+    states(budgets, subject) {
+      dropExpired();
+      return entriesFor(budgets, subject, now()).map(stateOf);
+    },
+    overview(budgets) {
+      dropExpired();
+      return budgets.filter(({ per }) => per !== "session").map((budget) => stateOf(entryFor(budget, null, now())));
+    },
+    close: () => database.close(),
+  };
+}
+
+function entriesFor(budgets: readonly Budget[], subject: Subject, at: number): Entry[] {
+  return budgets.filter((budget) => applies(budget, subject)).map((budget) => entryFor(budget, subject.session, at));
+}
+
+/** A budget with another unit or period starts from 0. Of a session only a hash is stored. */
+function entryFor(budget: Budget, session: string | null, at: number): Entry {
+  const { name, unit, per } = budget;
+  const hash =
+    per === "session" && session !== null ? createHash("sha256").update(session).digest("hex").slice(0, 32) : "";
+  return { budget, key: [`${unit}/${per}/${name}`, hash, spanOf(per, at).start] };
+}
+
+/** In the budget's unit; null if the price is unknown. */
+function amountIn({ unit }: Budget, { nanoCredits, premiumUnits }: Amounts): number | null {
+  if (unit === "requests") return 1;
+  if (unit === "premium") return premiumUnits;
+  return nanoCredits === null ? null : nanoCredits / partsOf.credits;
+}
+
+const stored = ({ unit }: Budget, amount: number | null): number => Math.round((amount ?? 0) * partsOf[unit]);
+
+/** A request that costs nothing is always allowed; one of unknown price is allowed as long as something is left. */
+function exceeds({ budget, used, reserved }: BudgetState, amount: number | null): boolean {
+  if (budget.then === "warn" || amount === 0) return false;
+  const total = used + reserved + (amount ?? 0);
+  return amount === null ? total >= budget.limit : total > budget.limit;
+}
+
+const migrations: Migration[] = [
+  (database: Database) => {
+    database.run(`CREATE TABLE used (
+      budget TEXT NOT NULL, session TEXT NOT NULL, start INTEGER NOT NULL,
+      amount INTEGER NOT NULL, unknown INTEGER NOT NULL, changed_at_ms INTEGER NOT NULL,
+      PRIMARY KEY (budget, session, start)) WITHOUT ROWID`);
+    database.run(`CREATE TABLE reservations (
+      id TEXT NOT NULL, budget TEXT NOT NULL, session TEXT NOT NULL, start INTEGER NOT NULL,
+      amount INTEGER NOT NULL, expires_at_ms INTEGER NOT NULL,
+      PRIMARY KEY (id, budget)) WITHOUT ROWID`);
+    database.run("CREATE INDEX reservations_by_budget ON reservations (budget, session, start)");
+  },
+];

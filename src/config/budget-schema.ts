@@ -1,0 +1,62 @@
+/** Budgets in the config: how much a part of the requests may use in a period, and what happens then. */
+import { z } from "zod";
+
+export const budgetUnits = ["credits", "premium", "requests"] as const;
+export const budgetPeriods = ["day", "week", "month", "session"] as const;
+
+const pattern = z.string().trim().min(1).max(256);
+
+const name = z
+  .string()
+  .regex(
+    /^[\p{L}\p{N}][\p{L}\p{N} ._@+/-]{0,126}$/u,
+    "must be at most 127 letters, digits, spaces and ._@+/-, and begin with a letter or digit",
+  );
+
+const rules = {
+  unit: z
+    .enum(budgetUnits)
+    .meta({ title: "Unit" })
+    .describe("What is counted: AI credits, premium requests, or requests of any kind."),
+  limit: z.number().positive().max(1_000_000).meta({ title: "Limit" }).describe("How much may be used in a period."),
+  per: z
+    .enum(budgetPeriods)
+    .meta({ title: "Period" })
+    .describe("A day, week (from Monday) or month in UTC, or a client's session."),
+  warn: z
+    .array(z.number().gt(0).lt(1))
+    .max(10)
+    .default([0.5, 0.8])
+    .meta({ title: "Warnings" })
+    .describe("Shares of the limit at which a notice is sent."),
+  then: z
+    .enum(["stop", "warn", "fallback"])
+    .default("stop")
+    .meta({ title: "At the limit" })
+    .describe("`stop` refuses further requests, `warn` only sends a notice, `fallback` uses the model's fallbacks."),
+  cut: z
+    .boolean()
+    .default(false)
+    .meta({ title: "Cut running streams" })
+    .describe("Also end streams that are running when the limit is reached."),
+};
+
+/** A budget of a client key; its scope is the key. */
+export const keyBudgetSchema = z.strictObject({
+  name: name.optional().meta({ title: "Name" }).describe("The key's name and the period by default."),
+  ...rules,
+});
+
+export const budgetSchema = z.strictObject({
+  name: name.meta({ title: "Name" }).describe("The name in errors, notices and on the Budgets page."),
+  scope: z
+    .strictObject({ account: pattern, key: pattern, model: pattern, client: pattern })
+    .partial()
+    .prefault({})
+    .meta({ title: "Scope" })
+    .describe(
+      "The requests that count: each given member must match; `*` stands for any text. All requests by default.",
+    ),
+  ...rules,
+});
+export type Budget = z.output<typeof budgetSchema>;

@@ -1,0 +1,23 @@
+/** A process that reserves one request of a budget, says so on stdout, and then waits to be killed. */
+import { openLedger } from "../../src/budgets/ledger";
+import { budgetSchema } from "../../src/config/budget-schema";
+
+const [path = "", steps = "reserve", limit = "100"] = process.argv.slice(2);
+const budget = budgetSchema.parse({ name: "all", unit: "requests", limit: Number(limit), per: "month" });
+const ledger = openLedger(path, { now: Date.now, warn: (sentence) => console.error(sentence) });
+const subject = { account: null, key: null, model: "m", client: null, session: null };
+const amounts = { nanoCredits: null, premiumUnits: null };
+const held: string[] = [];
+for (const step of steps.split(",")) {
+  const result = ledger.reserve([budget], subject, amounts);
+  if ("exceeded" in result) {
+    console.log("exceeded");
+    continue;
+  }
+  held.push(result.reservation.id);
+  if (step === "settle") ledger.settle(result.reservation, amounts);
+  if (step === "release") ledger.release(result.reservation);
+  console.log(step);
+}
+console.log("done");
+setInterval(() => {}, 1_000);

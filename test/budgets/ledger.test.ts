@@ -1,0 +1,259 @@
+/** The ledger of budgets: parallel requests, killed processes, clocks and periods. */
+import { afterEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import type { Subject } from "../../src/budgets/budgets";
+import { type Amounts, type Ledger, openLedger, type Reservation, reservationLifetime } from "../../src/budgets/ledger";
+import { spanOf } from "../../src/budgets/period";
+import { type Budget, budgetSchema } from "../../src/config/budget-schema";
+
+const folder = mkdtempSync(join(tmpdir(), "dragoman-ledger-"));
+let files = 0;
+const open: Ledger[] = [];
+afterEach(() => {
+  for (const ledger of open.splice(0)) ledger.close();
+});
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+
+const freshPath = () => join(folder, `${files++}.sqlite`);
+
+function ledgerAt(path = freshPath(), now: () => number = Date.now): Ledger {
+  const ledger = openLedger(path, { now, warn: (sentence) => expect.unreachable(sentence) });
+  open.push(ledger);
+  return ledger;
+}
+
+const budgetOf = (given: object): Budget =>
+  budgetSchema.parse({ name: "all", unit: "requests", limit: 10, per: "month", ...given });
+
+const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1", client: "codex", session: "s-1" };
+const nothing: Amounts = { nanoCredits: null, premiumUnits: null };
+const credits = (amount: number): Amounts => ({ nanoCredits: amount * 1e9, premiumUnits: null });
+
+function reserved(ledger: Ledger, budgets: Budget[], amounts = nothing, subject = anybody): Reservation {
+  const result = ledger.reserve(budgets, subject, amounts);
+  if ("exceeded" in result) return expect.unreachable("the budget is exceeded") as never;
+  return result.reservation;
+}
+
+const isExceeded = (ledger: Ledger, budgets: Budget[], amounts = nothing, subject = anybody) =>
+  "exceeded" in ledger.reserve(budgets, subject, amounts);
+
+const usedOf = (ledger: Ledger, budget: Budget) => {
+  const [state] = ledger.states([budget], anybody);
+  return [state?.used, state?.reserved];
+};
+
+describe("amounts", () => {
+  test("a reservation is replaced by the real amount, or dropped", () => {
+    const ledger = ledgerAt();
+    const budget = budgetOf({ unit: "credits", limit: 10 });
+    const first = reserved(ledger, [budget], credits(4));
+    expect(usedOf(ledger, budget)).toEqual([0, 4]);
+    ledger.settle(first, credits(1.5));
+    expect(usedOf(ledger, budget)).toEqual([1.5, 0]);
+    const second = reserved(ledger, [budget], credits(8.5));
+    expect(isExceeded(ledger, [budget], credits(0.001))).toBe(true);
+    ledger.release(second);
+    expect(usedOf(ledger, budget)).toEqual([1.5, 0]);
+    expect(isExceeded(ledger, [budget], credits(8.6))).toBe(true);
+    expect(isExceeded(ledger, [budget], credits(8.5))).toBe(false);
+  });
+
+  test("what is free is always allowed, and an unknown price only while something is left", () => {
+    const ledger = ledgerAt();
+    const budget = budgetOf({ unit: "credits", limit: 1 });
+    ledger.settle(reserved(ledger, [budget], nothing), nothing);
+    expect(ledger.states([budget], anybody)).toMatchObject([{ used: 0, unknown: 1 }]);
+    ledger.settle(reserved(ledger, [budget], credits(1)), credits(1));
+    expect(isExceeded(ledger, [budget], nothing)).toBe(true);
+    expect(isExceeded(ledger, [budget], credits(0))).toBe(false);
+  });
+
+  test("a request that one budget refuses is reserved in none", () => {
+    const ledger = ledgerAt();
+    const [wide, narrow] = [budgetOf({ name: "wide" }), budgetOf({ name: "narrow", limit: 1 })];
+    reserved(ledger, [wide, narrow]);
+    const result = ledger.reserve([wide, narrow], anybody, nothing);
+    expect(result).toMatchObject({ exceeded: { budget: { name: "narrow" }, reserved: 1 } });
+    expect(usedOf(ledger, wide)).toEqual([0, 1]);
+  });
+
+  test("a budget that only warns refuses nothing", () => {
+    const ledger = ledgerAt();
+    const budget = budgetOf({ limit: 1, then: "warn" });
+    for (let at = 0; at < 5; at += 1) ledger.settle(reserved(ledger, [budget]), nothing);
+    expect(usedOf(ledger, budget)).toEqual([5, 0]);
+  });
+
+  test("any order of reserving, settling and releasing adds up", () => {
+    const step = fc.record({ estimate: fc.nat(50), real: fc.option(fc.nat(50)), later: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+        const ledger = ledgerAt();
+        const budget = budgetOf({ unit: "credits", limit: 1_000_000 });
+        let used = 0;
+        const waiting: (() => void)[] = [];
+        for (const { estimate, real, later } of steps) {
+          const reservation = reserved(ledger, [budget], credits(estimate));
+          const end = () => {
+            if (real === null) ledger.release(reservation);
+            else ledger.settle(reservation, credits(real));
+          };
+          used += real ?? 0;
+          if (later) waiting.push(end);
+          else end();
+        }
+        for (const end of waiting) end();
+        expect(usedOf(ledger, budget)).toEqual([used, 0]);
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+describe("scopes", () => {
+  test.each<[object, Partial<Subject>, boolean]>([
+    [{}, {}, true],
+    [{ key: "anna" }, {}, true],
+    [{ key: "ANNA" }, {}, true],
+    [{ key: "anna" }, { key: "bert" }, false],
+    [{ key: "anna" }, { key: null }, false],
+    [{ model: "gpt-*" }, {}, true],
+    [{ model: "gpt-*", key: "bert" }, {}, false],
+    [{ account: "octo", client: "co*" }, {}, true],
+    [{ client: "*" }, { client: null }, false],
+  ])("%p counts %p: %p", (scope, subject, counts) => {
+    const ledger = ledgerAt();
+    const { reservation } = ledger.reserve([budgetOf({ scope })], { ...anybody, ...subject }, nothing) as {
+      reservation: Reservation;
+    };
+    expect(reservation.entries.length).toBe(counts ? 1 : 0);
+  });
+
+  test("each session has its own amount; without a session the budget does not apply", () => {
+    const ledger = ledgerAt();
+    const budget = budgetOf({ per: "session", limit: 1 });
+    reserved(ledger, [budget]);
+    expect(isExceeded(ledger, [budget])).toBe(true);
+    expect(isExceeded(ledger, [budget], nothing, { ...anybody, session: "s-2" })).toBe(false);
+    for (let at = 0; at < 3; at += 1)
+      expect(isExceeded(ledger, [budget], nothing, { ...anybody, session: null })).toBe(false);
+  });
+});
+
+describe("periods", () => {
+  test.each([
+    ["day", "2026-03-29T01:30:00Z", "2026-03-29T00:00:00Z", "2026-03-30T00:00:00Z"],
+    ["day", "2026-10-25T00:59:59.999Z", "2026-10-25T00:00:00Z", "2026-10-26T00:00:00Z"],
+    ["week", "2026-11-22T23:59:59.999Z", "2026-11-16T00:00:00Z", "2026-11-23T00:00:00Z"],
+    ["week", "2026-11-23T00:00:00Z", "2026-11-23T00:00:00Z", "2026-11-30T00:00:00Z"],
+    ["month", "2026-12-31T23:59:59.999Z", "2026-12-01T00:00:00Z", "2027-01-01T00:00:00Z"],
+    ["month", "2028-02-29T12:00:00Z", "2028-02-01T00:00:00Z", "2028-03-01T00:00:00Z"],
+  ] as const)("the %s of %s", (per, at, start, end) => {
+    expect(spanOf(per, Date.parse(at))).toEqual({ start: Date.parse(start), end: Date.parse(end) });
+  });
+
+  test("a new period starts from nothing, and a request counts for the period in which it began", () => {
+    let now = Date.parse("2026-11-22T23:59:59.999Z");
+    const ledger = ledgerAt(freshPath(), () => now);
+    const budget = budgetOf({ per: "day", limit: 2 });
+    const before = reserved(ledger, [budget]);
+    reserved(ledger, [budget]);
+    expect(isExceeded(ledger, [budget])).toBe(true);
+    now += 1;
+    expect(usedOf(ledger, budget)).toEqual([0, 0]);
+    reserved(ledger, [budget]);
+    ledger.settle(before, nothing);
+    expect(usedOf(ledger, budget)).toEqual([0, 1]);
+    now -= 1;
+    expect(usedOf(ledger, budget)).toEqual([1, 1]);
+  });
+
+  test("a reservation expires, however the clock jumps", () => {
+    let now = Date.parse("2026-11-15T12:00:00Z");
+    const ledger = ledgerAt(freshPath(), () => now);
+    const budget = budgetOf({ limit: 1 });
+    const lost = reserved(ledger, [budget]);
+    now += reservationLifetime - 1;
+    expect(isExceeded(ledger, [budget])).toBe(true);
+    now += 1;
+    expect(usedOf(ledger, budget)).toEqual([0, 0]);
+    // Set back by a day: the reservation made before would otherwise last for a day and more.
+    const ahead = reserved(ledger, [budget]);
+    now -= 86_400_000;
+    expect(usedOf(ledger, budget)).toEqual([0, 0]);
+    // Ended after all, both count.
+    ledger.settle(lost, nothing);
+    ledger.settle(ahead, nothing);
+    expect(usedOf(ledger, budget)).toEqual([2, 0]);
+  });
+
+  test("another unit or period of the same name starts from nothing", () => {
+    const ledger = ledgerAt();
+    ledger.settle(reserved(ledger, [budgetOf({})]), nothing);
+    expect(usedOf(ledger, budgetOf({}))).toEqual([1, 0]);
+    expect(usedOf(ledger, budgetOf({ per: "day" }))).toEqual([0, 0]);
+    expect(usedOf(ledger, budgetOf({ unit: "premium" }))).toEqual([0, 0]);
+    expect(usedOf(ledger, budgetOf({ limit: 20 }))).toEqual([1, 0]);
+  });
+});
+
+describe("processes", () => {
+  const hold = (path: string, steps: string[], limit = 100) =>
+    Bun.spawn(
+      [process.execPath, "--no-env-file", join(import.meta.dir, "hold.ts"), path, steps.join(","), String(limit)],
+      {
+        stdout: "pipe",
+        stderr: "inherit",
+      },
+    );
+  const linesUntil = async (stream: ReadableStream<Uint8Array>, last: string) => {
+    let text = "";
+    for await (const chunk of stream.pipeThrough(
+      new TextDecoderStream() as never,
+    ) as unknown as AsyncIterable<string>) {
+      text += chunk;
+      if (text.includes(`${last}\n`)) break;
+    }
+    return text.trim().split("\n");
+  };
+
+  test("four processes that race for 100 requests get exactly 100", async () => {
+    const path = freshPath();
+    ledgerAt(path);
+    const racers = Array.from({ length: 4 }, () => hold(path, Array<string>(100).fill("settle")));
+    const lines = await Promise.all(racers.map(({ stdout }) => linesUntil(stdout, "done")));
+    for (const racer of racers) racer.kill(9);
+    expect(lines.flat().filter((line) => line === "settle")).toHaveLength(100);
+    expect(lines.flat().filter((line) => line === "exceeded")).toHaveLength(300);
+    const [state] = ledgerAt(path).states([budgetOf({ limit: 100 })], anybody);
+    expect(state).toMatchObject({ used: 100, reserved: 0 });
+  }, 30_000);
+
+  test("a process that is killed leaves what it settled, and reservations that expire", async () => {
+    const path = freshPath();
+    let [settled, running] = [0, 0];
+    for (let round = 0; round < 25; round += 1) {
+      const steps = ["settle", "reserve", "release", "reserve"].slice(0, 1 + (round % 4));
+      const child = hold(path, steps, 1_000);
+      const lines = await linesUntil(child.stdout, steps.at(-1)!);
+      child.kill(9);
+      await child.exited;
+      settled += lines.filter((line) => line === "settle").length;
+      running += lines.filter((line) => line === "reserve").length;
+    }
+    let now = Date.now();
+    const ledger = ledgerAt(path, () => now);
+    const budget = budgetOf({ limit: 1_000 });
+    const [used, held] = usedOf(ledger, budget) as [number, number];
+    // A line is printed after its step, so a step may have happened without its line.
+    expect(used).toBeGreaterThanOrEqual(settled);
+    expect(used + held).toBeGreaterThanOrEqual(settled + running);
+    expect(used + held).toBeLessThanOrEqual(settled + running + 25);
+    now += reservationLifetime;
+    expect(usedOf(ledger, budget)).toEqual([used, 0]);
+  }, 60_000);
+});
