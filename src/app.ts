@@ -129,6 +129,7 @@ export function openApp(options: AppOptions): App {
     logger,
     timeoutMs: environment.upstreamTimeoutMs,
     stopped: () => pool.stopped(),
+    neverOverage: () => config.current.neverOverage,
   };
   const activeAccounts = openActiveAccounts({
     store: demo

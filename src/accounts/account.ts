@@ -4,7 +4,7 @@ import type { Logger } from "../logger";
 import type { SavedAccount } from "./account-store";
 import { fetchLogin, type GithubCaller } from "./github";
 import type { Hosts, Mode } from "./hosts";
-import type { Quota } from "./quota";
+import { isUsedUp, type Quota } from "./quota";
 import { openQuotaTracker } from "./quota-tracker";
 import type { Session } from "./session-source";
 import { type AccountState, openAccountStatus } from "./status";
@@ -64,6 +64,8 @@ export interface AccountOptions {
   random?: () => number;
   /** The error for every request while any account is suspended. */
   stopped?: () => ProxyError | undefined;
+  /** Whether paid overage may be used even if GitHub permits it; read at each use. */
+  neverOverage?: () => boolean;
   /** Milliseconds one call to GitHub may take; 15 s. */
   timeoutMs?: number;
 }
@@ -109,6 +111,19 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     },
   });
 
+  /** With `neverOverage`, an account in overage counts as exhausted. */
+  function withoutOverage(state: AccountState): AccountState {
+    const { known } = quota;
+    if (state.name !== "ready" || !options.neverOverage?.() || !known?.overage || !isUsedUp(known)) return state;
+    if (known.resetAt !== null && known.resetAt <= now()) return state;
+    return {
+      name: "exhausted",
+      until: known.resetAt ?? undefined,
+      reason: "Its included quota is used up, and the config forbids paid overage (neverOverage).",
+      alsoFree: known.unit === "chat",
+    };
+  }
+
   function session(): Promise<Session> {
     if (login === undefined && monotonic() >= nextLoginAttempt) void learnLogin();
     return tokenManager.session();
@@ -144,9 +159,9 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     host: hosts.name,
     temporary,
     get state() {
-      return status.state;
+      return withoutOverage(status.state);
     },
-    stateFor: status.stateFor,
+    stateFor: (model, premium) => withoutOverage(status.stateFor(model, premium)),
     session,
     refresh: tokenManager.refresh,
     relearnHost: tokenManager.relearnHost,

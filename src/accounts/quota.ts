@@ -137,13 +137,17 @@ function legacyChat({ monthly_quotas, limited_user_quotas }: z.infer<typeof answ
   return { ...emptyReading, entitlement: monthly_quotas.chat, remaining: limited_user_quotas.chat };
 }
 
+/** Whether the included quota is used up, even if more is permitted as overage. */
+export const isUsedUp = ({ remaining, ...counted }: Pick<Quota, "unit" | "entitlement" | "remaining" | "unlimited">) =>
+  isCounted(counted) && remaining !== null && remaining <= 0;
+
 function toQuota(
   reading: Reading,
   unit: Quota["unit"],
   common: Pick<Quota, "plan" | "snapshots" | "resetAt" | "at">,
 ): Quota {
   const { entitlement, remaining, unlimited, overage, overageCount } = reading;
-  const exhausted = isCounted({ unit, entitlement, unlimited }) && !overage && remaining !== null && remaining <= 0;
+  const exhausted = !overage && isUsedUp({ unit, entitlement, remaining, unlimited });
   return { ...common, unit, entitlement, remaining, unlimited, overage, overageCount, exhausted };
 }
 
