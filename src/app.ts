@@ -1,4 +1,5 @@
 /** Builds every long-lived part once and wires them together. */
+import { join } from "node:path";
 import { type Account, type AccountOptions, openAccount } from "./accounts/account";
 import { openAccountStore, type SavedAccount } from "./accounts/account-store";
 import { openActiveAccounts } from "./accounts/active-accounts";
@@ -6,6 +7,7 @@ import { type Affinity, openAffinity } from "./accounts/affinity";
 import { type Breaker, openBreaker } from "./accounts/breaker";
 import { type Hosts, hostsFor } from "./accounts/hosts";
 import { openPool, type Pool } from "./accounts/pool";
+import { type BudgetGuard, openBudgetGuard } from "./budgets/guard";
 import type { Environment } from "./config/environment";
 import { ensurePrivateFolder, removeLeftovers } from "./config/files";
 import type { Config } from "./config/schema";
@@ -41,6 +43,7 @@ export interface App {
   copilot: Copilot;
   providers: Providers;
   catalogue: Catalogue;
+  budgets: BudgetGuard;
   history: History;
   inFlight: InFlight;
   tokenizer: Tokenizer;
@@ -157,6 +160,12 @@ export function openApp(options: AppOptions): App {
     maxRows: () => config.current.maxRows,
     warn: (sentence) => logger.warn(sentence),
   });
+  const budgets = openBudgetGuard({
+    config,
+    path: join(environment.home, "budgets.sqlite"),
+    now,
+    warn: (sentence) => logger.warn(sentence),
+  });
   const tokenizer = openTokenizer();
   config.follow({
     changed(members, edited) {
@@ -190,6 +199,7 @@ export function openApp(options: AppOptions): App {
     copilot,
     providers: openProviders(config, version),
     catalogue: openCatalogue(accounts, pool, copilot, logger, listLimits(limits), now),
+    budgets,
     history,
     inFlight: openInFlight(),
     tokenizer,
@@ -202,6 +212,7 @@ export function openApp(options: AppOptions): App {
       config.close();
       activeAccounts.close();
       history.close();
+      budgets.close();
       tokenizer.close();
     },
   };

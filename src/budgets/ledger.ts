@@ -23,7 +23,8 @@ export interface BudgetState {
   reserved: number;
   /** Requests of unknown price; they count as 0. */
   unknown: number;
-  /** Timestamp in milliseconds at which the period ends; null for a session. */
+  /** Timestamps in milliseconds of the period; null for a session. */
+  startedAt: number | null;
   resetsAt: number | null;
 }
 
@@ -55,7 +56,7 @@ export interface Ledger {
   release(reservation: Reservation): void;
   /** The states of the budgets that apply to a request. */
   states(budgets: readonly Budget[], subject: Subject): BudgetState[];
-  /** The states of all budgets except those per session. */
+  /** The states of all budgets; those of sessions are empty. */
   overview(budgets: readonly Budget[]): BudgetState[];
   close(): void;
 }
@@ -106,6 +107,7 @@ export function openLedger(path: string, { now, warn }: Options): Ledger {
       used: amount / parts,
       reserved: selectReserved.get(...key)!.amount / parts,
       unknown,
+      startedAt: budget.per === "session" ? null : key[2],
       resetsAt: spanOf(budget.per, now()).end,
     };
   };
@@ -148,7 +150,7 @@ export function openLedger(path: string, { now, warn }: Options): Ledger {
     },
     overview(budgets) {
       dropExpired();
-      return budgets.filter(({ per }) => per !== "session").map((budget) => stateOf(entryFor(budget, null, now())));
+      return budgets.map((budget) => stateOf(entryFor(budget, null, now())));
     },
     close: () => database.close(),
   };

@@ -2,6 +2,7 @@
 import { Elysia } from "elysia";
 import { z } from "zod";
 import type { App } from "../../app";
+import { budgetListSchema } from "../../budgets/budget-list";
 import { type Endpoint, endpointsOf, methodNotAllowed, methodsByPathOf, readQuery, requireJson } from "../../endpoint";
 import { type ErrorKind, ProxyError } from "../../errors";
 import { keyList, keyListSchema } from "../../keys/key-list";
@@ -12,6 +13,7 @@ import { adminGuard } from "../access/authorize";
 import { lazyPages } from "../pages/lazy-pages";
 import { dayMs } from "../ui/days";
 import { listAccounts } from "./accounts";
+import { addBudget, listBudgets, newBudgetSchema, removeBudget } from "./budgets";
 import { changeConfig, showConfig } from "./config";
 import { answerExport, answerLive, cancelRequest, getRequest } from "./handlers";
 import { createClientKey, createdKeySchema, revokeClientKey } from "./keys";
@@ -94,6 +96,15 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
   endpoint({ method: "POST", path: "/api/admin/keys/:name/revoke", about: "Revokes a client key: its next request is refused.",
     response: z.object({ revoked: z.literal(true) }),
     handle: ({ app, request, params, exposed }) => { requireJson(request); return revokeClientKey(app, params.name ?? "", exposed); } }),
+  endpoint({ method: "GET", path: "/api/admin/budgets", about: "The budgets: limits, what is used and reserved in this period, and when it ends.",
+    response: budgetListSchema,
+    handle: ({ app }) => ({ items: listBudgets(app) }) }),
+  endpoint({ method: "POST", path: "/api/admin/budgets", about: "Adds a budget to the config.",
+    body: newBudgetSchema, response: z.object({ added: z.literal(true) }),
+    handle: ({ app, body }) => addBudget(app, body) }),
+  endpoint({ method: "POST", path: "/api/admin/budgets/remove", about: "Removes a budget from the config: `{\"name\"}`.",
+    body: z.strictObject({ name: z.string() }), response: z.object({ removed: z.literal(true) }),
+    handle: ({ app, body: { name } }) => removeBudget(app, name) }),
   endpoint({ method: "GET", path: "/api/admin/openapi.json", about: "All endpoints as an OpenAPI 3.1 document.",
     response: z.looseObject({ openapi: z.string(), paths: z.looseObject({}) }),
     handle: async ({ describeApi }) => Response.json(await describeApi(), { headers: { "cache-control": "no-store" } }) }),

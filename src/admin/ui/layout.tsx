@@ -30,6 +30,7 @@ const menu = [
   ["/admin/accounts", "Accounts"],
   ["/admin/models", "Models"],
   ["/admin/keys", "Keys"],
+  ["/admin/budgets", "Budgets"],
   ["/admin/connect", "Connect"],
   ["/admin/config", "Config"],
   ["/admin/health", "Health"],

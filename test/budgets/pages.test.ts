@@ -1,0 +1,97 @@
+/** Budgets on their page and in the admin API. */
+import { expect, test } from "bun:test";
+import type { Subject } from "../../src/budgets/budgets";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+const admin = async (proxy: RunningProxy, path = "", body?: unknown) => {
+  const response = await fetch(`${proxy.url}/api/admin/budgets${path}`, {
+    ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
+    headers: { "content-type": "application/json" },
+  });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+};
+
+const submit = async (proxy: RunningProxy, path: string, fields: Record<string, string>) => {
+  const page = await (await fetch(`${proxy.url}/admin/budgets`)).text();
+  const form_token = /name="form_token" value="([^"]+)"/.exec(page)?.[1] ?? "";
+  return fetch(proxy.url + path, {
+    method: "POST",
+    redirect: "manual",
+    body: new URLSearchParams({ form_token, ...fields }),
+  });
+};
+
+const subject: Subject = { account: "octo", key: null, model: "gpt-4.1", client: null, session: null };
+
+test("a budget is added, shows what is used and when it would end, and is removed", async () => {
+  let now = Date.parse("2026-11-11T00:00:00Z");
+  await using proxy = await startProxy({ clock: { now: () => now } });
+  const added = await admin(proxy, "", { name: "Month", unit: "credits", limit: 100, per: "month" });
+  expect(added).toEqual({ status: 200, body: { added: true } });
+  expect((await admin(proxy, "", { name: "Month", unit: "requests", limit: 1, per: "day" })).status).toBe(409);
+
+  const { budgets } = proxy.app;
+  const amounts = { nanoCredits: 50e9, premiumUnits: null };
+  budgets.settle(budgets.reserve(subject, amounts)!, amounts);
+  budgets.reserve(subject, { nanoCredits: 5e9, premiumUnits: null });
+  const { body } = await admin(proxy);
+  expect(body.items).toEqual([
+    {
+      name: "Month",
+      scope: {},
+      unit: "credits",
+      limit: 100,
+      per: "month",
+      warn: [0.5, 0.8],
+      then: "stop",
+      used: 50,
+      reserved: 5,
+      unknown_price_count: 0,
+      started_at_ms: Date.parse("2026-11-01T00:00:00Z"),
+      resets_at_ms: Date.parse("2026-12-01T00:00:00Z"),
+      // Half of it in ten days: the rest lasts for ten more.
+      forecast_ends_at_ms: Date.parse("2026-11-21T00:00:00Z"),
+    },
+  ]);
+  now = Date.parse("2026-12-01T00:00:00Z");
+  expect((await admin(proxy)).body.items).toMatchObject([{ used: 0, reserved: 0, forecast_ends_at_ms: null }]);
+  expect((await admin(proxy, "/remove", { name: "Month" })).body).toEqual({ removed: true });
+  expect((await admin(proxy, "/remove", { name: "Month" })).status).toBe(404);
+  expect((await admin(proxy)).body.items).toEqual([]);
+});
+
+test("the page adds and removes a budget without a script, and names what is wrong", async () => {
+  await using proxy = await startProxy();
+  const wrong = await submit(proxy, "/admin/budgets", {
+    name: "Opus",
+    unit: "credits",
+    limit: "-1",
+    per: "day",
+    then: "stop",
+  });
+  const text = await wrong.text();
+  expect([wrong.status, text.includes("limit: "), text.includes('value="Opus"')]).toEqual([400, true, true]);
+  const added = await submit(proxy, "/admin/budgets", {
+    name: "Opus",
+    unit: "credits",
+    limit: "2.5",
+    per: "day",
+    then: "stop",
+    model: "claude-opus-*",
+    account: "",
+  });
+  expect([added.status, added.headers.get("location")]).toEqual([303, "/admin/budgets"]);
+  expect(proxy.app.config.current.budgets).toMatchObject([
+    { name: "Opus", limit: 2.5, scope: { model: "claude-opus-*" } },
+  ]);
+  expect(await (await fetch(`${proxy.url}/admin/budgets`)).text()).toContain("of 2.5 credits used");
+  expect((await submit(proxy, "/admin/budgets/remove", { name: "Opus" })).status).toBe(303);
+  expect(proxy.app.config.current.budgets).toEqual([]);
+});
+
+test("the budget of a key has the key's name", async () => {
+  const key = { name: "ci", key: "k-ci-0123456789", budgets: [{ unit: "requests", limit: 1, per: "day" }] };
+  await using proxy = await startProxy({ config: { auth: { apiKeys: [key] } } });
+  expect((await admin(proxy)).body.items).toMatchObject([{ name: "ci/day", scope: { key: "ci" }, limit: 1 }]);
+  expect((await admin(proxy, "/remove", { name: "ci/day" })).status).toBe(404);
+});
