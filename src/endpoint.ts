@@ -1,7 +1,7 @@
 /** An endpoint said once: its path, what it takes, what it answers. Validation, types and documents follow from it. */
-import type { z } from "zod";
-import { explain } from "./config/schema";
-import { ProxyError } from "./errors";
+import { z } from "zod";
+import { explain, spell } from "./config/schema";
+import { type ErrorKind, ProxyError } from "./errors";
 import { readJson } from "./relay/incoming";
 
 export interface EndpointDocument {
@@ -10,27 +10,58 @@ export interface EndpointDocument {
   path: string;
   /** One sentence, also for the generated documents. */
   about: string;
+  /** Path parameters that are more than a text. */
+  params?: z.ZodObject;
   /** Query parameters; others are ignored. */
   query?: z.ZodObject;
-  /** A JSON object. */
+  /** A JSON object, validated before `handle`. */
   body?: z.ZodObject;
-  /** JSON of this shape, or the content types of another answer; missing for the model dialects. */
-  response?: z.ZodType | readonly string[];
+  /** A JSON object that `handle` reads and validates itself. */
+  reads?: z.ZodType;
+  /** JSON of this shape, or a shape for each content type; missing if the endpoint only declines. */
+  response?: z.ZodType | Readonly<Record<string, z.ZodType>>;
+  /** Errors that the handler itself answers with; those of the guard and of the validation are known. */
+  errors?: readonly ErrorKind[];
+  /** The vendor's reference of a dialect. */
+  reference?: string;
 }
 
 /** @template Context What the room hands to its handlers. */
 export interface Endpoint<Context> extends EndpointDocument {
   /** Validates and answers. @throws ProxyError `invalid_request` that names the parameter. */
-  run(context: Context): Promise<Response>;
+  run(context: Context & { params: Record<string, string> }): Promise<Response>;
 }
 
-interface Definition<Context, Query extends z.ZodObject, Body extends z.ZodObject, Result extends z.ZodType>
-  extends EndpointDocument {
+type NamesIn<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | NamesIn<Rest>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+/** The parameters of a path: texts, where no schema says more. */
+type PathParams<Path extends string, Shape extends z.ZodRawShape> = {
+  [Name in NamesIn<Path>]: Name extends keyof Shape ? z.output<Shape[Name]> : string;
+};
+
+interface Definition<
+  Context,
+  Path extends string,
+  Params extends z.ZodObject,
+  Query extends z.ZodObject,
+  Body extends z.ZodObject,
+  Result extends z.ZodType,
+> extends EndpointDocument {
+  path: Path;
+  params?: Params;
   query?: Query;
   body?: Body;
-  response?: Result | readonly string[];
+  response?: Result | Readonly<Record<string, z.ZodType>>;
   handle(
-    context: Context & { query: z.output<Query>; body: z.output<Body> },
+    context: Context & {
+      params: PathParams<Path, Params["shape"]>;
+      query: z.output<Query>;
+      body: z.output<Body>;
+    },
   ): Response | z.input<Result> | Promise<Response | z.input<Result>>;
 }
 
@@ -49,17 +80,28 @@ const maxBodyBytes = 64 * 1024;
  */
 export const endpointsOf =
   <Context extends { request: Request }>(headers: Record<string, string>, read: Reader) =>
-  <Query extends z.ZodObject = Nothing, Body extends z.ZodObject = Nothing, Result extends z.ZodType = z.ZodNever>(
-    definition: Definition<Context, Query, Body, Result>,
+  <
+    const Path extends string,
+    Params extends z.ZodObject = Nothing,
+    Query extends z.ZodObject = Nothing,
+    Body extends z.ZodObject = Nothing,
+    Result extends z.ZodType = z.ZodNever,
+  >(
+    definition: Definition<Context, Path, Params, Query, Body, Result>,
   ): Endpoint<Context> => {
     const { handle, ...document } = definition;
     return {
       ...document,
       async run(context) {
         const { request } = context;
-        const query = definition.query ? read(request.url, definition.query) : ({} as z.output<Query>);
-        const body = definition.body ? await readBody(request, definition.body) : ({} as z.output<Body>);
-        const result = await handle({ ...context, query, body });
+        const params = definition.params ? parseInput(context.params, definition.params) : {};
+        const query = definition.query ? read(request.url, definition.query) : {};
+        const body = definition.body ? await readBody(request, definition.body) : {};
+        const inputs = { params: { ...context.params, ...params }, query, body };
+        const result = await handle({
+          ...context,
+          ...(inputs as Pick<Parameters<typeof handle>[0], keyof typeof inputs>),
+        });
         return result instanceof Response ? result : Response.json(result, { headers });
       },
     };
@@ -67,9 +109,7 @@ export const endpointsOf =
 
 async function readBody<Schema extends z.ZodObject>(request: Request, schema: Schema): Promise<z.output<Schema>> {
   requireJson(request);
-  const result = schema.safeParse((await readJson(request, maxBodyBytes)).body);
-  if (result.success) return result.data;
-  throw new ProxyError("invalid_request", explain(result.error));
+  return parseInput((await readJson(request, maxBodyBytes)).body, schema);
 }
 
 /** A page of another origin can send a form, but not this content type without a preflight. @throws ProxyError 415. */
@@ -89,21 +129,28 @@ export function readQuery<Schema extends z.ZodObject>(url: string, schema: Schem
     if (Object.hasOwn(sent, name)) throw invalid(name, `${name}: is given twice.`);
     sent[name] = value;
   }
-  return parseQuery(sent, schema);
+  return parseInput(sent, schema);
 }
 
 /** As clients send it: of a parameter that is given twice the first counts, and an empty one is empty. */
 export function readClientQuery<Schema extends z.ZodObject>(url: string, schema: Schema): z.output<Schema> {
   const sent = new URL(url).searchParams;
   const names = Object.keys(schema.shape).filter((name) => sent.has(name));
-  return parseQuery(Object.fromEntries(names.map((name) => [name, sent.get(name)])), schema);
+  return parseInput(Object.fromEntries(names.map((name) => [name, sent.get(name)])), schema);
 }
 
-function parseQuery<Schema extends z.ZodObject>(sent: object, schema: Schema): z.output<Schema> {
+function parseInput<Schema extends z.ZodObject>(sent: object, schema: Schema): z.output<Schema> {
   const result = schema.safeParse(sent);
   if (result.success) return result.data;
-  throw invalid(String(result.error.issues[0]?.path[0]), explain(result.error));
+  throw invalid(spell(result.error.issues[0]?.path ?? []), explain(result.error));
 }
+
+/** Digits, also as `1e9`. In documents it is an integer; in an address it is a text like everything else. */
+export const wholeNumber = z
+  .string()
+  .regex(/^\d{1,30}(?:e\d{1,2})?$/i, "must be a whole number")
+  .transform(Number)
+  .meta({ type: "integer", minimum: 0 });
 
 const invalid = (param: string, message: string) => new ProxyError("invalid_request", message, { param });
 

@@ -1,8 +1,9 @@
 /** The HTTP server: checks before routing, the routes, request ids, and errors in the dialect of the path. */
 import { hostname } from "node:os";
 import { Elysia } from "elysia";
-import { adminPlugin, adminRoutes, encodeAdminError, isAdminPath } from "./admin/api/routes";
-import { clientRoutes, methodsByPath, routes } from "./api/routes";
+import { adminGroup, adminPlugin, encodeAdminError, isAdminPath } from "./admin/api/routes";
+import { clientGroup, clientRoutes, methodsByPath } from "./api/routes";
+import { errorSchemas } from "./api/schemas";
 import { clientPaths } from "./api-paths";
 import type { App } from "./app";
 import type { Config } from "./config/schema";
@@ -140,7 +141,10 @@ export function handler(app: App, exposed: boolean, bound?: string) {
 /** The OpenAPI document of all endpoints; its generator is loaded with the first call. */
 async function describeApi({ version }: App): Promise<object> {
   const { openApiDocument } = await import("./openapi");
-  return openApiDocument(version, { clients: routes, admin: adminRoutes });
+  return openApiDocument(version, {
+    clients: { ...clientGroup, errorAt: (path) => errorSchemas[dialectAt(path)] },
+    admin: adminGroup,
+  });
 }
 
 /** The response for an error: status, headers, and a body in the shape of the path. */

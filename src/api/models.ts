@@ -20,13 +20,12 @@ import type { listedModelSchema, modelsQuery } from "./schemas";
 export async function listModels(
   app: App,
   key: ClientKey | undefined,
-  query: z.infer<typeof modelsQuery>,
+  { limit, after_id }: z.infer<typeof modelsQuery>,
 ): Promise<Response> {
   const current = await app.catalogue.current();
   const all = current.models.filter((model) => model.enabled && model.kind !== "completion" && mayUse(key, model.id));
-  const start = all.findIndex(({ id }) => id === query.after_id) + 1;
-  const limit = Number(query.limit) || all.length;
-  const page = all.slice(start, start + Math.max(1, limit));
+  const start = all.findIndex(({ id }) => id === after_id) + 1;
+  const page = all.slice(start, limit && start + limit);
   return Response.json(
     {
       object: "list",

@@ -1,5 +1,6 @@
 /** Every client path in one table, each with who may call it and its handler. */
 import { Elysia } from "elysia";
+import { z } from "zod";
 import { clientPaths, embeddingsPaths } from "../api-paths";
 import type { App } from "../app";
 import { type Endpoint, endpointsOf, methodNotAllowed, methodsByPathOf, readClientQuery } from "../endpoint";
@@ -7,6 +8,7 @@ import { ProxyError } from "../errors";
 import type { KeyedCaller } from "../keys/client-keys";
 import type { Visitor } from "../net/guard";
 import { decodedParams } from "../net/params";
+import type { EndpointGroup } from "../openapi";
 import { embed } from "../relay/embed";
 import { relayToProvider } from "../relay/provider";
 import { relay } from "../relay/relay";
@@ -14,6 +16,10 @@ import { requireClientKey, requireTokenAccess } from "./access";
 import { countForProvider, countTokens } from "./count-tokens";
 import { getModel, listModels, listProviderModels } from "./models";
 import {
+  countSchema,
+  dialectAnswer,
+  dialectBody,
+  embeddingsBody,
   frontSchema,
   healthSchema,
   listedModelSchema,
@@ -23,16 +29,16 @@ import {
   tokenSchema,
   usageDetailSchema,
   usageListSchema,
+  usageParams,
 } from "./schemas";
 import { frontPage, health } from "./status";
-import { accountUsage, listUsage, token } from "./usage";
+import { accountUsage, accountUsageItem, token } from "./usage";
 
 /** What a handler of a client path gets. */
 interface ClientContext {
   app: App;
   request: Request;
   caller: KeyedCaller;
-  params: Record<string, string>;
 }
 
 interface ClientRoute extends Endpoint<ClientContext> {
@@ -43,6 +49,18 @@ interface ClientRoute extends Endpoint<ClientContext> {
 const endpoint = endpointsOf<ClientContext>({}, readClientQuery);
 
 const allowAll = () => {};
+
+/** Of every call that needs an account or a provider; `unable` is what no retry solves. */
+const upstreamErrors = ["unable", "rate_limit", "upstream", "no_account", "timeout"] as const;
+
+const dialect = { reads: dialectBody, response: dialectAnswer, errors: upstreamErrors };
+
+const references = {
+  chat: "https://platform.openai.com/docs/api-reference/chat/create",
+  responses: "https://platform.openai.com/docs/api-reference/responses/create",
+  embeddings: "https://platform.openai.com/docs/api-reference/embeddings/create",
+  messages: "https://docs.claude.com/en/api/messages",
+};
 
 /** Codex opens a WebSocket first: after a 426 it falls back at once, after anything else it tries on. */
 function declineUpgrade({ request }: ClientContext): Response {
@@ -56,37 +74,46 @@ function declineUpgrade({ request }: ClientContext): Response {
 // biome-ignore format: a table
 export const routes: ClientRoute[] = [
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: clientPaths.chat, about: "Chat completions, full or streamed.",
+    ...dialect, reference: references.chat,
     handle: ({ app, request, caller }) => relay(app, request, caller, "chat") }) },
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: clientPaths.responses, about: "Responses, full or streamed.",
+    ...dialect, reference: references.responses,
     handle: ({ app, request, caller }) => relay(app, request, caller, "responses") }) },
   { authorize: requireClientKey, ...endpoint({ method: "GET", path: clientPaths.responses, about: "A WebSocket is declined with 426, so that clients fall back to POST at once.",
+    errors: ["upgrade_required", "method_not_allowed"],
     handle: declineUpgrade }) },
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: clientPaths.messages, about: "Messages, full or streamed.",
+    ...dialect, reference: references.messages,
     handle: ({ app, request, caller }) => relay(app, request, caller, "messages") }) },
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: "/v1/messages/count_tokens", about: "Input tokens of a messages request: exact with an Anthropic key, else an estimate.",
+    reads: dialectBody, response: countSchema,
     handle: ({ app, request, caller }) => countTokens(app, request, caller) }) },
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: embeddingsPaths.client, about: "Embeddings of a text or an array of texts, as floats or base64.",
+    reads: embeddingsBody, response: z.looseObject({}), errors: upstreamErrors, reference: references.embeddings,
     handle: ({ app, request, caller }) => embed(app, request, caller) }) },
   { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/v1/models", about: "The models your accounts can use now, with limits and endpoints; `x-model-list: stale` when the upstream does not answer and this is its last list.",
-    query: modelsQuery, response: modelListSchema,
+    query: modelsQuery, response: modelListSchema, errors: upstreamErrors,
     handle: ({ app, caller, query }) => listModels(app, caller.key, query) }) },
   { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/v1/models/:id", about: "One model, in any spelling of its id.",
-    response: listedModelSchema,
-    handle: ({ app, caller, params }) => getModel(app, caller.key, params.id ?? "") }) },
+    response: listedModelSchema, errors: ["not_found", ...upstreamErrors],
+    handle: ({ app, caller, params }) => getModel(app, caller.key, params.id) }) },
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: "/:provider/v1/messages", about: "Messages of a configured provider, full or streamed, passed through as they are.",
-    handle: ({ app, request, caller, params }) => relayToProvider(app, request, caller, params.provider ?? "") }) },
+    ...dialect, errors: ["not_found", ...upstreamErrors], reference: references.messages,
+    handle: ({ app, request, caller, params }) => relayToProvider(app, request, caller, params.provider) }) },
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: "/:provider/v1/messages/count_tokens", about: "Input tokens of a messages request, always estimated here.",
-    handle: ({ app, request, caller, params }) => countForProvider(app, request, caller, params.provider ?? "") }) },
+    reads: dialectBody, response: countSchema, errors: ["not_found"],
+    handle: ({ app, request, caller, params }) => countForProvider(app, request, caller, params.provider) }) },
   { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/:provider/v1/models", about: "The provider's own model list.",
-    handle: ({ app, request, caller, params }) => listProviderModels(app, request, caller.key, params.provider ?? "") }) },
+    response: z.looseObject({}), errors: ["not_found", ...upstreamErrors],
+    handle: ({ app, request, caller, params }) => listProviderModels(app, request, caller.key, params.provider) }) },
   { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/usage", about: "What is left of each account's quota, and how each account is.",
     response: usageListSchema,
-    handle: ({ app }) => listUsage(app) }) },
+    handle: ({ app }) => accountUsageItem(app.accounts) }) },
   { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/usage/:accountIndex", about: "One account, counted from 0, with GitHub's own `quota_snapshots`.",
-    response: usageDetailSchema,
-    handle: ({ app, params }) => accountUsage(app, params.accountIndex ?? "") }) },
+    params: usageParams, response: usageDetailSchema, errors: ["not_found"],
+    handle: ({ app, params }) => accountUsage(app, params.accountIndex) }) },
   { authorize: requireTokenAccess, ...endpoint({ method: "GET", path: "/token", about: "The upstream token now in use and when it expires (seconds since 1970); `?account=<index>` for another account's. A GitHub token that is used directly is never shown: 409.",
-    query: tokenQuery, response: tokenSchema,
+    query: tokenQuery, response: tokenSchema, errors: ["not_found", "conflict", ...upstreamErrors],
     handle: ({ app, query }) => token(app, query.account) }) },
   { authorize: allowAll, ...endpoint({ method: "GET", path: "/", about: "Name, version and endpoints.",
     response: frontSchema,
@@ -95,6 +122,12 @@ export const routes: ClientRoute[] = [
     response: healthSchema,
     handle: ({ app }) => health(app) }) },
 ];
+
+export const clientGroup: Omit<EndpointGroup, "errorAt"> = {
+  endpoints: routes,
+  security: ["clientKey", "bearer"],
+  errors: ["authentication", "permission"],
+};
 
 /** A base URL may end in one `/v1` too many: Claude Code would blame the model for the 404. */
 const spellings = (path: string) => (path.startsWith(clientPaths.messages) ? [path, `/v1${path}`] : [path]);

@@ -1,31 +1,35 @@
 /** What the client endpoints besides the model dialects take and answer. What nobody reported is null, never 0. */
 import { z } from "zod";
+import type { Dialect } from "../dialects/hub/conversation";
+import { wholeNumber } from "../endpoint";
 import { modelAbilitiesSchema } from "../upstream/model-abilities";
 
 const maybe = z.number().nullable();
 const text = z.string().nullable();
 const moment = text.describe("ISO 8601, UTC.");
 
-export const usageSchema = z.object({
-  id: z.string(),
-  entitlement: maybe.describe("In `unit`."),
-  remaining: maybe.describe("In `unit`. May be negative: GitHub goes on counting below zero."),
-  unlimited: z.boolean(),
-  failed: z.boolean().describe("A person must act; `state` and `reason` say more."),
-  state: z.enum(["ready", "cooling", "exhausted", "failed"]),
-  until: moment,
-  reason: text,
-  plan: text,
-  unit: z
-    .enum(["premium", "credits", "chat", "unknown"])
-    .describe("Premium requests, AI credits (`credits`), chat messages (`chat`), or not reported (`unknown`)."),
-  reset_at: moment,
-  overage: z.boolean().describe("More than the entitlement may be used, and is paid for."),
-  overage_count: z.number(),
-  stale: z.boolean().describe("GitHub could not be asked: these are the last known numbers, of `updated_at`."),
-  updated_at: moment,
-  quota_error: text.describe("Why GitHub could not be asked."),
-});
+export const usageSchema = z
+  .object({
+    id: z.string(),
+    entitlement: maybe.describe("In `unit`."),
+    remaining: maybe.describe("In `unit`. May be negative: GitHub goes on counting below zero."),
+    unlimited: z.boolean(),
+    failed: z.boolean().describe("A person must act; `state` and `reason` say more."),
+    state: z.enum(["ready", "cooling", "exhausted", "failed"]),
+    until: moment,
+    reason: text,
+    plan: text,
+    unit: z
+      .enum(["premium", "credits", "chat", "unknown"])
+      .describe("Premium requests, AI credits (`credits`), chat messages (`chat`), or not reported (`unknown`)."),
+    reset_at: moment,
+    overage: z.boolean().describe("More than the entitlement may be used, and is paid for."),
+    overage_count: z.number(),
+    stale: z.boolean().describe("GitHub could not be asked: these are the last known numbers, of `updated_at`."),
+    updated_at: moment,
+    quota_error: text.describe("Why GitHub could not be asked."),
+  })
+  .meta({ id: "AccountUsage" });
 
 export const usageListSchema = z.object({ accounts: z.array(usageSchema) });
 
@@ -35,39 +39,47 @@ export const usageDetailSchema = usageSchema.extend({
   quota_snapshots: z.looseObject({}).describe("GitHub's own numbers, as it sent them."),
 });
 
-export const tokenQuery = z.object({ account: z.string().optional().describe("The account's index, from 0.") });
+const accountIndex = wholeNumber.describe("As `/usage` lists the accounts, from 0.");
+export const usageParams = z.object({ accountIndex });
+export const tokenQuery = z.object({ account: accountIndex.optional() });
 export const tokenSchema = z.object({
   token: z.string(),
   expires_at: maybe.describe("Seconds since 1970."),
 });
 
 export const modelsQuery = z.object({
-  limit: z.string().optional().describe("Models on a page; all when missing."),
+  limit: wholeNumber
+    .refine((count) => count > 0, "must be at least 1")
+    .meta({ minimum: 1 })
+    .optional()
+    .describe("Models on a page; all when missing."),
   after_id: z.string().optional().describe("The page begins after this model."),
 });
 
-export const listedModelSchema = z.object({
-  id: z.string(),
-  object: z.literal("model"),
-  type: z.literal("model"),
-  created: z.literal(0),
-  created_at: z.string(),
-  owned_by: z.string(),
-  display_name: z.string(),
-  kind: z.enum(["chat", "embeddings", "completion"]),
-  preview: z.boolean(),
-  enabled: z.boolean(),
-  premium: z.boolean(),
-  premium_units: maybe,
-  model_picker_enabled: z.boolean(),
-  supported_endpoints: z.array(z.string()),
-  upstream_endpoints: z.array(z.string()),
-  max_context_window_tokens: maybe,
-  max_prompt_tokens: maybe,
-  max_output_tokens: maybe,
-  max_inputs: maybe,
-  capabilities: modelAbilitiesSchema,
-});
+export const listedModelSchema = z
+  .object({
+    id: z.string(),
+    object: z.literal("model"),
+    type: z.literal("model"),
+    created: z.literal(0),
+    created_at: z.string(),
+    owned_by: z.string(),
+    display_name: z.string(),
+    kind: z.enum(["chat", "embeddings", "completion"]),
+    preview: z.boolean(),
+    enabled: z.boolean(),
+    premium: z.boolean(),
+    premium_units: maybe,
+    model_picker_enabled: z.boolean(),
+    supported_endpoints: z.array(z.string()),
+    upstream_endpoints: z.array(z.string()),
+    max_context_window_tokens: maybe,
+    max_prompt_tokens: maybe,
+    max_output_tokens: maybe,
+    max_inputs: maybe,
+    capabilities: modelAbilitiesSchema,
+  })
+  .meta({ id: "ListedModel" });
 
 export const modelListSchema = z.object({
   object: z.literal("list"),
@@ -91,3 +103,39 @@ export const healthSchema = z.object({
   accounts: z.array(z.string()),
   history: z.enum(["ok", "degraded"]),
 });
+
+/** What a dialect answers. Its members are the vendor's; the address is in the definition. */
+export const dialectAnswer = {
+  "application/json": z.looseObject({}).describe("In the dialect's own form."),
+  "text/event-stream": z.string().describe("With `stream`: the dialect's own events."),
+};
+
+/** What dragoman itself reads of a request in a dialect; the rest is the vendor's. */
+export const dialectBody = z
+  .looseObject({ model: z.string().min(1), stream: z.boolean().nullish() })
+  .describe("In the dialect's own form.");
+
+export const embeddingsBody = z.looseObject({
+  model: z.string().min(1),
+  input: z.union([z.string(), z.array(z.string())]),
+  encoding_format: z.enum(["float", "base64"]).nullish(),
+});
+
+export const countSchema = z.object({ input_tokens: z.int() });
+
+const openaiError = z
+  .object({ error: z.object({ message: z.string(), type: z.string(), param: text, code: text }) })
+  .meta({ id: "OpenAIError" });
+const anthropicError = z
+  .object({
+    type: z.literal("error"),
+    error: z.object({ type: z.string(), message: z.string() }),
+    request_id: z.string(),
+  })
+  .meta({ id: "AnthropicError" });
+
+export const errorSchemas: Record<Dialect, z.ZodType> = {
+  chat: openaiError,
+  responses: openaiError,
+  messages: anthropicError,
+};

@@ -5,30 +5,20 @@ import { latestQuota, viewAccount } from "../accounts/account-view";
 import type { Quota } from "../accounts/quota";
 import type { App } from "../app";
 import { ProxyError } from "../errors";
-import type { usageSchema } from "./schemas";
+import type { usageDetailSchema, usageSchema } from "./schemas";
 
 /** One account of `GET /usage`. */
 export type UsageItem = z.infer<typeof usageSchema>;
-
-/** `GET /usage` */
-export async function listUsage(app: App): Promise<Response> {
-  return Response.json(await accountUsageItem(app.accounts));
-}
 
 export async function accountUsageItem(accounts: readonly Account[]): Promise<{ accounts: UsageItem[] }> {
   return { accounts: await Promise.all(accounts.map(async (account) => (await readUsage(account)).usage)) };
 }
 
-/** `GET /usage/:accountIndex`: the same, and GitHub's own numbers as it sent them. */
-export async function accountUsage(app: App, index: string): Promise<Response> {
+/** One account, with GitHub's own numbers as it sent them. */
+export async function accountUsage(app: App, index: number): Promise<z.infer<typeof usageDetailSchema>> {
   const account = accountAt(app, index, "accountIndex");
   const { usage, quota } = await readUsage(account);
-  return Response.json({
-    ...usage,
-    host: account.host,
-    temporary: account.temporary,
-    quota_snapshots: quota?.snapshots ?? {},
-  });
+  return { ...usage, host: account.host, temporary: account.temporary, quota_snapshots: quota?.snapshots ?? {} };
 }
 
 /**
@@ -36,7 +26,7 @@ export async function accountUsage(app: App, index: string): Promise<Response> {
  * the upstream's: it does not expire, and is never handed out.
  * @throws ProxyError 409 for an account whose GitHub token is used directly.
  */
-export async function token(app: App, index: string | undefined): Promise<Response> {
+export async function token(app: App, index: number | undefined): Promise<Response> {
   const account = index === undefined ? app.pool.candidates({ premium: true })[0] : accountAt(app, index, "account");
   if (!account) throw app.pool.whyNone();
   const session = await account.session();
@@ -55,15 +45,13 @@ function noUpstreamToken({ id }: Account): ProxyError {
   );
 }
 
-/** Counted from 0, as `/usage` lists them. @throws ProxyError 400 when it is no such number, 404 when there is no such account. */
-function accountAt(app: App, index: string, param: string): Account {
-  if (!/^\d+$/.test(index))
-    throw new ProxyError("invalid_request", `\`${param}\` must be a whole number, counted from 0.`, { param });
-  const account = app.accounts[Number(index)];
+/** Counted from 0, as `/usage` lists them. @throws ProxyError 404. */
+function accountAt(app: App, index: number, param: string): Account {
+  const account = app.accounts[index];
   if (account) return account;
   const count = app.accounts.length;
   const there = count === 0 ? "none is signed in" : `GET /usage lists ${count}, counted from 0`;
-  throw new ProxyError("not_found", `There is no account ${index.slice(0, 20)}: ${there}.`, { param });
+  throw new ProxyError("not_found", `There is no account ${index}: ${there}.`, { param });
 }
 
 /** What GitHub cannot be asked for now is shown as it was last known. */

@@ -1,20 +1,23 @@
-/** The OpenAPI document: every endpoint is in it, and each schema accepts what the server really answers. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+/** The OpenAPI document: every endpoint is in it, and its schemas accept what the server takes and answers. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { z } from "zod";
 import { adminRoutes } from "../../src/admin/api/routes";
 import { routes } from "../../src/api/routes";
 import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
+type JsonSchema = Record<string, unknown>;
+type Content = Record<string, { schema: JsonSchema }>;
 interface Operation {
-  parameters: { name: string; in: string; required: boolean; schema: object }[];
-  requestBody?: { content: Record<string, { schema: object }> };
-  responses: Record<string, { description: string; content: Record<string, { schema: Record<string, unknown> }> }>;
+  operationId: string;
+  parameters: { name: string; in: string; required: boolean; schema: JsonSchema }[];
+  requestBody?: { content: Content };
+  responses: Record<string, { description: string; content: Content }>;
 }
 interface Document {
   openapi: string;
-  info: { title: string; version: string };
   paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, JsonSchema> };
 }
 
 const all = [...routes, ...adminRoutes];
@@ -24,12 +27,38 @@ let proxy: RunningProxy;
 let document: Document;
 
 beforeAll(async () => {
-  proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
-  for (const http_status of [200, 429]) proxy.app.history.add(entry({ request_id: `r-${http_status}`, http_status }));
+  proxy = await startProxy({
+    accounts: ["octo-demo", "work-demo"],
+    config: { modelAliases: { small: "gpt-5-mini" }, upstreamHeaders: { "x-team-key": "secret-of-a-team-1234" } },
+  });
+  const started_at_ms = Date.now();
+  for (const http_status of [200, 429])
+    proxy.app.history.add(entry({ request_id: `r-${http_status}`, http_status, started_at_ms }));
   proxy.app.history.flush();
   document = (await (await fetch(`${proxy.url}/api/admin/openapi.json`)).json()) as Document;
 });
 afterAll(() => proxy[Symbol.asyncDispose]());
+
+const operation = (method: string, path: string): Operation => document.paths[inDocument(path)]![method.toLowerCase()]!;
+
+/** What a schema of the document finds wrong with a value. */
+function faults(schema: JsonSchema, value: unknown) {
+  const self = JSON.stringify({ ...schema, $defs: document.components.schemas });
+  const whole = JSON.parse(self.replaceAll("#/components/schemas/", "#/$defs/")) as JsonSchema;
+  return z.fromJSONSchema(whole).safeParse(value).error?.issues ?? [];
+}
+
+/** The body as its schema means it: JSON, or a text. */
+const bodyOf = (response: Response, type: string): Promise<unknown> =>
+  type === "application/json" ? response.json() : response.text();
+
+async function conforms(method: string, path: string, response: Response): Promise<void> {
+  const { responses } = operation(method, path);
+  const { content } = responses[response.status]!;
+  const type = response.headers.get("content-type")!.split(";")[0]!;
+  expect(Object.keys(content)).toContain(type);
+  expect(faults(content[type]!.schema, await bodyOf(response, type))).toEqual([]);
+}
 
 test("holds every route with every parameter, and nothing else", () => {
   expect(document.openapi).toStartWith("3.1.");
@@ -37,30 +66,192 @@ test("holds every route with every parameter, and nothing else", () => {
     Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
   );
   expect(held.sort()).toEqual(all.map(({ method, path }) => `${method} ${inDocument(path)}`).sort());
-  for (const { method, path, query, body } of all) {
-    const operation = document.paths[inDocument(path)]![method.toLowerCase()]!;
-    const named = (place: string) => operation.parameters.filter((item) => item.in === place).map(({ name }) => name);
+  for (const { method, path, query, body, reads } of all) {
+    const { parameters, requestBody } = operation(method, path);
+    const named = (place: string) => parameters.filter((item) => item.in === place).map(({ name }) => name);
     expect(named("path")).toEqual([...path.matchAll(/:(\w+)/g)].map(([, name]) => name!));
+    expect(parameters.filter((item) => item.in === "path" && !item.required)).toEqual([]);
     expect(named("query")).toEqual(Object.keys(query?.shape ?? {}));
-    expect(operation.requestBody !== undefined).toBe(body !== undefined);
-    expect(operation.responses[200]!.description).not.toBe("");
+    expect(requestBody !== undefined).toBe((body ?? reads) !== undefined);
+    expect(method === "GET" || requestBody !== undefined).toBe(true);
   }
+  const ids = Object.values(document.paths).flatMap((item) => Object.values(item).map((each) => each.operationId));
+  expect(new Set(ids).size).toBe(ids.length);
 });
 
-const addresses: Record<string, string> = {
-  "/v1/models/:id": "/v1/models/gpt-5-mini",
-  "/usage/:accountIndex": "/usage/0",
-  "/api/admin/requests/:requestId": "/api/admin/requests/r-200",
-  "/api/admin/accounts": "/api/admin/accounts?include_stats=1",
-  "/api/admin/statistics": "/api/admin/statistics?by=day,model",
-};
+test("every reference leads to a schema, and no annotation of our own is left", () => {
+  const text = JSON.stringify(document);
+  const named = [...text.matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name!);
+  expect(named.filter((name) => !Object.hasOwn(document.components.schemas, name))).toEqual([]);
+  expect(text).not.toMatch(/"\$ref":"(?!#\/components\/)|"(?:secret|secretByName|restart)":/);
+});
 
-const described = all.filter(({ method, response }) => method === "GET" && response instanceof z.ZodType);
+const chat = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };
+const messages = { ...chat, max_tokens: 50 };
 
-test.each(described.map(({ path }) => path))("the schema of GET %s accepts the server's answer", async (path) => {
-  const response = await fetch(proxy.url + (addresses[path] ?? path));
-  expect(response.status).toBe(200);
-  const { schema } = document.paths[inDocument(path)]!.get!.responses[200]!.content["application/json"]!;
-  const result = z.fromJSONSchema(schema).safeParse(await response.json());
-  expect(result.error?.issues ?? []).toEqual([]);
+/** A call of each endpoint that its schema says something about. */
+const calls: [endpoint: string, status: number, address?: string, body?: object][] = [
+  ["POST /v1/chat/completions", 200, undefined, chat],
+  ["POST /v1/chat/completions", 200, undefined, { ...chat, stream: true }],
+  ["POST /v1/chat/completions", 400, undefined, { messages: [] }],
+  ["POST /v1/responses", 200, undefined, { model: "gpt-5-mini", input: "Hello" }],
+  ["POST /v1/responses", 400, undefined, { model: 5 }],
+  ["GET /v1/responses", 405],
+  ["POST /v1/messages", 200, undefined, messages],
+  ["POST /v1/messages", 400, undefined, {}],
+  ["POST /v1/messages/count_tokens", 200, undefined, messages],
+  ["POST /v1/embeddings", 200, undefined, { model: "text-embedding-3-small", input: ["Hello"] }],
+  ["GET /v1/models", 200],
+  ["GET /v1/models", 200, "/v1/models?limit=2&after_id=gpt-5-mini"],
+  ["GET /v1/models", 400, "/v1/models?limit=few"],
+  ["GET /v1/models", 400, "/v1/models?limit=0"],
+  ["GET /v1/models/:id", 200, "/v1/models/gpt-5-mini"],
+  ["GET /v1/models/:id", 404, "/v1/models/nothing-like-it"],
+  ["POST /:provider/v1/messages", 404, "/nobody/v1/messages", messages],
+  ["POST /:provider/v1/messages/count_tokens", 404, "/nobody/v1/messages/count_tokens", messages],
+  ["GET /:provider/v1/models", 404, "/nobody/v1/models"],
+  ["GET /usage", 200],
+  ["GET /usage/:accountIndex", 200, "/usage/0"],
+  ["GET /usage/:accountIndex", 400, "/usage/first"],
+  ["GET /usage/:accountIndex", 404, "/usage/99"],
+  ["GET /token", 200],
+  ["GET /token", 400, "/token?account=x"],
+  ["GET /token", 404, "/token?account=9"],
+  ["GET /", 200],
+  ["GET /health", 200],
+  ["GET /api/admin/meta", 200],
+  ["GET /api/admin/accounts", 200, "/api/admin/accounts?include_stats=1"],
+  ["GET /api/admin/accounts", 400, "/api/admin/accounts?include_stats=yes"],
+  ["GET /api/admin/requests", 200],
+  ["GET /api/admin/requests", 400, "/api/admin/requests?limit=0"],
+  ["GET /api/admin/requests/:requestId", 200, "/api/admin/requests/r-200"],
+  ["GET /api/admin/requests/:requestId", 404, "/api/admin/requests/none"],
+  ["GET /api/admin/totals", 200],
+  ["GET /api/admin/statistics", 200, "/api/admin/statistics?by=day,model"],
+  ["GET /api/admin/statistics", 400, "/api/admin/statistics?by=colour"],
+  ["GET /api/admin/export", 200],
+  ["GET /api/admin/export", 200, "/api/admin/export?format=json"],
+  ["GET /api/admin/export", 400, "/api/admin/export?format=xml"],
+  ["GET /api/admin/models", 200],
+  ["POST /api/admin/models/forget", 400, undefined, { model: 5 }],
+  ["POST /api/admin/models/forget", 404, undefined, { model: "gpt-5-mini" }],
+  ["POST /api/admin/live/:requestId/cancel", 404, "/api/admin/live/none/cancel", {}],
+  ["GET /api/admin/config", 200],
+  ["POST /api/admin/config", 200, undefined, { retentionDays: 20, modelAliases: null }],
+  ["POST /api/admin/config", 400, undefined, { retentionDays: "many" }],
+  ["POST /api/admin/config", 409, undefined, { retentionDays: 21, revision: "an older one" }],
+  ["GET /api/admin/keys", 200],
+  ["POST /api/admin/keys", 200, undefined, { name: "laptop" }],
+  ["POST /api/admin/keys", 409, undefined, { name: "laptop" }],
+  ["POST /api/admin/keys", 400, undefined, { name: 5 }],
+  ["POST /api/admin/keys/:name/revoke", 200, "/api/admin/keys/laptop/revoke", {}],
+  ["POST /api/admin/keys/:name/revoke", 404, "/api/admin/keys/laptop/revoke", {}],
+  ["POST /api/admin/budgets", 200, undefined, { name: "all", period: "month", requests: 100 }],
+  ["GET /api/admin/budgets", 200],
+  ["POST /api/admin/budgets", 400, undefined, { name: 5 }],
+  ["POST /api/admin/budgets/remove", 200, undefined, { name: "all" }],
+  ["POST /api/admin/budgets/remove", 404, undefined, { name: "all" }],
+  ["GET /api/admin/openapi.json", 200],
+];
+
+describe("the server answers as described", () => {
+  const rows = calls.map(([endpoint, status, address, body]) => ({ endpoint, status, address, body }));
+
+  test.each(rows)("$endpoint: $status $address", async ({ endpoint, status, address, body }) => {
+    const [method, path] = endpoint.split(" ") as [string, string];
+    const { requestBody } = operation(method, path);
+    const response = body
+      ? await proxy.post(address ?? path, body)
+      : await fetch(proxy.url + (address ?? path), { method });
+    expect(response.status).toBe(status);
+    if (body && status === 200) expect(faults(requestBody!.content["application/json"]!.schema, body)).toEqual([]);
+    await conforms(method, path, response);
+  });
+
+  test("each endpoint is called, but the stream of live events", () => {
+    const called = new Set(calls.map(([endpoint]) => endpoint));
+    const missing = all.map(({ method, path }) => `${method} ${path}`).filter((endpoint) => !called.has(endpoint));
+    expect(missing).toEqual(["GET /api/admin/live"]);
+  });
+
+  test("a wrong content type of a body", async () => {
+    for (const { path, reads, body } of adminRoutes.filter(({ method }) => method === "POST")) {
+      expect(body ?? reads).toBeDefined();
+      const response = await fetch(proxy.url + path.replace(/:\w+/, "x"), { method: "POST", body: "{}" });
+      expect(response.status).toBe(415);
+      await conforms("POST", path, response);
+    }
+  });
+
+  test("an admin token that is missing", async () => {
+    await using other = await startProxy({ adminAuth: "always", env: { ADMIN_TOKEN: "a-token-of-the-admin-1" } });
+    for (const { method, path } of adminRoutes) {
+      const response = await fetch(other.url + path.replace(/:\w+/, "x"), { method });
+      expect(response.status).toBe(401);
+      await conforms(method, path, response);
+    }
+  });
+
+  test("a request that runs, its events, and its end by the owner", async () => {
+    const stop = new AbortController();
+    await using slow = await startProxy({ demo: { pace: 100 } });
+    const live = await fetch(`${slow.url}/api/admin/live`, { signal: stop.signal });
+    const { schema } = operation("GET", "/api/admin/live").responses[200]!.content["text/event-stream"]!;
+    const answer = slow.post("/v1/chat/completions", { ...chat, stream: true });
+    const seen = new Set<string>();
+    for await (const { event, data } of events(live)) {
+      expect(faults(schema, { event, data })).toEqual([]);
+      seen.add(event);
+      if (event === "running") {
+        const id = data.request_id as string;
+        await conforms("GET", "/api/admin/requests/:requestId", await fetch(`${slow.url}/api/admin/requests/${id}`));
+        const cancelled = await slow.post(`/api/admin/live/${id}/cancel`, {});
+        if (cancelled.status === 200) await conforms("POST", "/api/admin/live/:requestId/cancel", cancelled);
+      }
+      if (event === "finished") break;
+    }
+    stop.abort();
+    await (await answer).text();
+    expect([...seen].sort()).toEqual(["finished", "running", "snapshot"]);
+  });
+});
+
+async function* events(response: Response): AsyncGenerator<{ event: string; data: Record<string, unknown> }> {
+  let text = "";
+  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+    const blocks = (text + chunk).split("\n\n");
+    text = blocks.pop()!;
+    for (const block of blocks) {
+      const [, event, data] = /^event: (\w+)\ndata: (.*)$/.exec(block) ?? [];
+      if (event && data) yield { event, data: JSON.parse(data) as Record<string, unknown> };
+    }
+  }
+}
+
+describe("a change of the config", () => {
+  const accepts = (patch: unknown) => faults(document.components.schemas.ConfigPatch!, patch).length === 0;
+
+  test.each([
+    ["one key", { retentionDays: 20 }],
+    ["a key back to its default", { retentionDays: null }],
+    ["what was shown, with its masks", { upstreamHeaders: { "x-team-key": "…1234" }, auth: { apiKeys: ["…"] } }],
+    [
+      "a stored provider without its key",
+      { providers: { claude: { type: "anthropic", baseUrl: "https://a.example" } } },
+    ],
+  ])("describes %s", (_, patch) => expect(accepts(patch)).toBe(true));
+
+  test.each([
+    ["a key that does not exist", { colour: "red" }],
+    ["a value of another type", { retentionDays: "20" }],
+    ["a number beyond its limit", { retentionDays: 0 }],
+    ["a provider without an address", { providers: { claude: { type: "anthropic", apiKey: "k" } } }],
+  ])("does not describe %s", (_, patch) => expect(accepts(patch)).toBe(false));
+
+  test("takes back what the server has shown", async () => {
+    const shown = (await (await fetch(`${proxy.url}/api/admin/config`)).json()) as { config: object; revision: string };
+    const patch = { ...shown.config, revision: shown.revision };
+    expect(faults(document.components.schemas.ConfigPatch!, patch)).toEqual([]);
+    expect((await proxy.post("/api/admin/config", patch)).status).toBe(200);
+  });
 });

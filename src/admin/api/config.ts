@@ -3,6 +3,7 @@ import type { App } from "../../app";
 import { type Stored, underBothNames } from "../../config/patch";
 import { type Config, parseConfig } from "../../config/schema";
 import { configKeys, masked, valueAt } from "../../config/secrets";
+import { requireJson } from "../../endpoint";
 import { ProxyError } from "../../errors";
 import { readJson } from "../../relay/incoming";
 
@@ -31,8 +32,7 @@ export function showConfig({ config }: App): Response {
  * @param exposed Other machines can reach this server.
  */
 export async function changeConfig(app: App, request: Request, exposed: boolean): Promise<Response> {
-  if (!/^application\/json\s*(?:;|$)/i.test(request.headers.get("content-type") ?? ""))
-    throw new ProxyError("unsupported_media", "A change of the config must come as `Content-Type: application/json`.");
+  requireJson(request);
   const { revision, ...patch } = (await readJson(request, bodyLimit)).body;
   await app.config.change(patch, {
     revision: revisionFrom(revision, request.headers),

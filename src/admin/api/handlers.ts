@@ -1,11 +1,11 @@
 /** The answers of the admin API that are not plain JSON, and those that need a check first. */
+import type { z } from "zod";
 import type { App } from "../../app";
-import { readQuery } from "../../endpoint";
 import { ProxyError } from "../../errors";
 import type { Visitor } from "../../net/guard";
 import type { AdminSession } from "../access/session";
 import { liveEvents } from "./live-events";
-import { queries } from "./query";
+import type { queries } from "./query";
 import { type ExportFormat, exportRequests, findRequest } from "./requests";
 
 /** @throws ProxyError 404. */
@@ -15,8 +15,7 @@ export function getRequest(app: App, requestId: string) {
   return found;
 }
 
-export function answerExport(app: App, { url }: Request): Response {
-  const { format, ...filters } = readQuery(url, queries.export);
+export function answerExport(app: App, { format, ...filters }: z.output<typeof queries.export>): Response {
   const name = `dragoman-requests-${new Date(app.now()).toISOString().slice(0, 10)}.${format}`;
   return new Response(exportRequests(app, filters, format), {
     headers: {

@@ -1,22 +1,22 @@
 /** The query parameters of the admin API, as schemas. */
 
 import { z } from "zod";
+import { wholeNumber } from "../../endpoint";
 import { type Filters, nameColumns } from "../../history/page";
 import { type Dimension, dimensions } from "../../history/statistics";
 import { entryOf } from "../../json";
 
-/** Digits, also as `1e9`. */
-const wholeNumber = z
-  .string()
-  .regex(/^\d{1,30}(?:e\d{1,2})?$/i, "must be a whole number")
-  .transform(Number);
 const kept = wholeNumber.refine(Number.isSafeInteger, "must be a whole number below 2^53");
+const time = kept.describe("Unix time, ms.");
 const yesOrNo = z.enum(["1", "0"], "must be 1 or 0").transform((text) => text === "1");
 /** Matches rows without such a name. An empty parameter cannot mean that: forms send their empty fields. */
 const noName = "(none)";
 /** A name that is itself `(none)` is escaped with one more backslash than it has. */
 const likeNoName = /^\\*\(none\)$/;
-const name = z.string().transform((text) => (text === noName ? null : likeNoName.test(text) ? text.slice(1) : text));
+const name = z
+  .string()
+  .transform((text) => (text === noName ? null : likeNoName.test(text) ? text.slice(1) : text))
+  .describe(`The whole name; \`${noName}\` for requests without one.`);
 
 /** The value of a filter parameter for a name; null means "no name". */
 export const spellName = (value: string | null): string =>
@@ -35,15 +35,17 @@ const filters = {
     .optional(),
   has_error: yesOrNo.optional(),
   stream: yesOrNo.optional(),
-  from_ms: kept.optional(),
-  to_ms: kept.optional(),
+  from_ms: time.optional(),
+  to_ms: time.optional(),
 };
 
 /** A larger limit than 200 counts as 200. */
 const limit = wholeNumber
   .refine((count) => count >= 1, "must be at least 1")
   .transform((count) => Math.min(count, 200))
-  .default(50);
+  .default(50)
+  .meta({ minimum: 1 })
+  .describe("Rows on a page, 200 at most.");
 
 /** Short names for the dimensions used most. */
 const shortWords: Record<string, Dimension> = {
@@ -65,17 +67,22 @@ const by = z
     (words) => words.length <= 2 && words[0] !== words[1],
     "must be one word, or two different ones with a comma between",
   )
-  .default(["day"]);
+  .default(["day"])
+  .describe("One or two of the dimensions, with a comma between.");
 
 /** What each endpoint takes; other parameters are ignored. */
 export const queries = {
   filters: z.object(filters),
-  requests: z.object({ ...filters, limit, cursor_id: kept.optional() }),
+  requests: z.object({
+    ...filters,
+    limit,
+    cursor_id: kept.optional().describe("`next_cursor_id` of the page before."),
+  }),
   statistics: z.object({ ...filters, by }),
   export: z.object({ ...filters, format: z.enum(["csv", "json"], "must be csv or json").default("csv") }),
   accounts: z.object({
     include_stats: yesOrNo.default(false),
-    since_ms: kept.optional(),
+    since_ms: time.optional(),
   }),
 };
 

@@ -9,6 +9,7 @@ import { keyList, keyListSchema } from "../../keys/key-list";
 import { newKeySchema } from "../../keys/stored-keys";
 import type { Visitor } from "../../net/guard";
 import { decodedParams } from "../../net/params";
+import type { EndpointGroup } from "../../openapi";
 import { adminGuard } from "../access/authorize";
 import { lazyPages } from "../pages/lazy-pages";
 import { dayMs } from "../ui/days";
@@ -23,7 +24,11 @@ import { queries } from "./query";
 import { listRequests } from "./requests";
 import {
   accountSchema,
+  adminErrorSchema,
   configAnswerSchema,
+  configPatchSchema,
+  entrySchema,
+  liveEventSchema,
   metaSchema,
   modelSchema,
   pageSchema,
@@ -37,7 +42,6 @@ interface AdminContext {
   app: App;
   request: Request;
   caller: Visitor;
-  params: Record<string, string>;
   /** Other machines can reach this server. */
   exposed: boolean;
   /** The OpenAPI document of the whole server. */
@@ -45,6 +49,9 @@ interface AdminContext {
 }
 
 const endpoint = endpointsOf<AdminContext>({ "cache-control": "no-store" }, readQuery);
+
+/** Only its content type counts. */
+const emptyBody = z.looseObject({}).describe("Empty. A web page of another origin cannot send this content type.");
 
 // biome-ignore format: a table
 export const adminRoutes: Endpoint<AdminContext>[] = [
@@ -58,8 +65,8 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
     query: queries.requests, response: pageSchema,
     handle: ({ app, query: { limit, cursor_id, ...filters } }) => listRequests(app, filters, limit, cursor_id) }),
   endpoint({ method: "GET", path: "/api/admin/requests/:requestId", about: "One request, running or ended.",
-    response: requestSchema,
-    handle: ({ app, params }) => getRequest(app, params.requestId ?? "") }),
+    response: requestSchema, errors: ["not_found"],
+    handle: ({ app, params }) => getRequest(app, params.requestId) }),
   endpoint({ method: "GET", path: "/api/admin/totals", about: "What all requests of the same filters come to: success, tokens, cost, times; unknown counted apart.",
     query: queries.filters, response: totalsSchema,
     handle: ({ app, query }) => app.history.totals(query) }),
@@ -67,43 +74,44 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
     query: queries.statistics, response: statisticsSchema,
     handle: ({ app, query: { by, ...filters } }) => app.history.statistics(filters, by) }),
   endpoint({ method: "GET", path: "/api/admin/export", about: "All requests of the same filters as a file: `format=csv` or `json`.",
-    query: queries.export, response: ["text/csv", "application/json"],
-    handle: ({ app, request }) => answerExport(app, request) }),
+    query: queries.export, response: { "text/csv": z.string(), "application/json": z.array(entrySchema) },
+    handle: ({ app, query }) => answerExport(app, query) }),
   endpoint({ method: "GET", path: "/api/admin/models", about: "The live catalogue: limits, endpoints, price, policy, accounts, refused fields.",
     response: z.object({ items: z.array(modelSchema) }),
     handle: async ({ app }) => ({ items: await modelItems(app) }) }),
   endpoint({ method: "POST", path: "/api/admin/models/forget", about: "Sends a refused field to its model again: `{\"model\", \"field\"}`, all of the model's without `field`.",
-    body: z.strictObject({ model: z.string(), field: z.string().optional() }), response: z.object({ forgotten: z.literal(true) }),
+    body: z.strictObject({ model: z.string(), field: z.string().optional() }), response: z.object({ forgotten: z.literal(true) }), errors: ["not_found"],
     handle: ({ app, body: { model, field } }) => { forgetField(app, model, field); return { forgotten: true as const }; } }),
   endpoint({ method: "GET", path: "/api/admin/live", about: "What runs and what ends, as server-sent events: snapshot, running, finished.",
-    response: ["text/event-stream"],
+    response: { "text/event-stream": liveEventSchema },
     handle: ({ app, request, caller }) => answerLive(app, request, caller) }),
   endpoint({ method: "POST", path: "/api/admin/live/:requestId/cancel", about: "Ends a running request; its client is told.",
-    response: z.object({ cancelled: z.literal(true) }),
-    handle: ({ app, request, params }) => { requireJson(request); return cancelRequest(app, params.requestId ?? ""); } }),
+    reads: emptyBody,
+    response: z.object({ cancelled: z.literal(true) }), errors: ["not_found"],
+    handle: ({ app, request, params }) => { requireJson(request); return cancelRequest(app, params.requestId); } }),
   endpoint({ method: "GET", path: "/api/admin/config", about: "The config: every key, secrets masked, and whether it is stored or the default.",
     response: configAnswerSchema,
     handle: ({ app }) => showConfig(app) }),
   endpoint({ method: "POST", path: "/api/admin/config", about: "Changes the config, at once and for good: a JSON object of the keys to change.",
-    response: configAnswerSchema,
+    reads: configPatchSchema, response: configAnswerSchema, errors: ["conflict"],
     handle: ({ app, request, exposed }) => changeConfig(app, request, exposed) }),
   endpoint({ method: "GET", path: "/api/admin/keys", about: "The client keys: names, models, expiry and last use, never the keys.",
     response: keyListSchema,
     handle: ({ app }) => keyList(app.clientKeys, app.now()) }),
   endpoint({ method: "POST", path: "/api/admin/keys", about: "Creates a client key. The response has the key, which is not stored and cannot be shown again.",
-    body: newKeySchema, response: createdKeySchema,
+    body: newKeySchema, response: createdKeySchema, errors: ["conflict"],
     handle: ({ app, body }) => createClientKey(app, body) }),
   endpoint({ method: "POST", path: "/api/admin/keys/:name/revoke", about: "Revokes a client key: its next request is refused.",
-    response: z.object({ revoked: z.literal(true) }),
-    handle: ({ app, request, params, exposed }) => { requireJson(request); return revokeClientKey(app, params.name ?? "", exposed); } }),
+    reads: emptyBody, response: z.object({ revoked: z.literal(true) }), errors: ["not_found"],
+    handle: ({ app, request, params, exposed }) => { requireJson(request); return revokeClientKey(app, params.name, exposed); } }),
   endpoint({ method: "GET", path: "/api/admin/budgets", about: "The budgets: limits, what is used and reserved in this period, and when it ends.",
     response: budgetListSchema,
     handle: ({ app }) => ({ items: listBudgets(app) }) }),
   endpoint({ method: "POST", path: "/api/admin/budgets", about: "Adds a budget to the config.",
-    body: newBudgetSchema, response: z.object({ added: z.literal(true) }),
+    body: newBudgetSchema, response: z.object({ added: z.literal(true) }), errors: ["conflict"],
     handle: ({ app, body }) => addBudget(app, body) }),
   endpoint({ method: "POST", path: "/api/admin/budgets/remove", about: "Removes a budget from the config: `{\"name\"}`.",
-    body: z.strictObject({ name: z.string() }), response: z.object({ removed: z.literal(true) }),
+    body: z.strictObject({ name: z.string() }), response: z.object({ removed: z.literal(true) }), errors: ["not_found", "conflict"],
     handle: ({ app, body: { name } }) => removeBudget(app, name) }),
   endpoint({ method: "GET", path: "/api/admin/openapi.json", about: "All endpoints as an OpenAPI 3.1 document.",
     response: z.looseObject({ openapi: z.string(), paths: z.looseObject({}) }),
@@ -147,6 +155,13 @@ export function adminPlugin(
     });
   return plugin.use(lazyPages(app, admit, callerOf, exposed));
 }
+
+export const adminGroup: EndpointGroup = {
+  endpoints: adminRoutes,
+  security: ["adminToken", "bearer"],
+  errors: ["authentication", "permission", "rate_limit"],
+  errorAt: () => adminErrorSchema,
+};
 
 /** Whether a path is the admin API's, so that its errors and refusals are. */
 export const isAdminPath = (path: string) => /^\/api\/admin(?:\/|$)/.test(path);

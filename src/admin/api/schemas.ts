@@ -1,7 +1,9 @@
 /** What the admin API answers, as schemas. What nobody reported is null, never 0. */
 import { z } from "zod";
+import { configSchema } from "../../config/schema";
 import { entryColumns } from "../../history/entry";
 import type { Filters, Totals } from "../../history/history";
+import type { InFlightRequest } from "../../history/in-flight";
 import { modelAbilitiesSchema } from "../../upstream/model-abilities";
 
 const count = z.number().int();
@@ -34,72 +36,76 @@ const accountStatsSchema = z.object({
   last_request_at_ms: maybe.describe("Of the newest request on record, also when it was before `since_ms`."),
 });
 
-export const accountSchema = z.object({
-  account_id: z.string(),
-  account_key: z.string().describe("Distinguishes accounts of the same name: on another host, or a temporary one."),
-  account_type: text.describe("GitHub's name for the plan."),
-  host: z.string().describe("`github.com`, or an enterprise's own."),
-  temporary: z.boolean().describe("Given at start, and never saved."),
-  runtime: z.object({
-    entitlement: maybe.describe("In `unit`."),
-    remaining: maybe.describe("In `unit`. May be negative: GitHub goes on counting below zero."),
-    unlimited: z.boolean(),
-    failed: z.boolean().describe("A person must act."),
-  }),
-  state: z.enum(["ready", "cooling", "exhausted", "failed"]),
-  until_ms: maybe.describe("When the state ends by itself; null when it does not."),
-  reason: text,
-  unit: z.enum(["premium", "credits", "chat", "unknown"]),
-  reset_at_ms: maybe,
-  overage: z.boolean().describe("More than the entitlement may be used, and is paid for."),
-  overage_count: z.number(),
-  stale: z.boolean().describe("GitHub could not be asked: these are the last known numbers, of `updated_at_ms`."),
-  updated_at_ms: maybe,
-  quota_error: text.describe("Why GitHub could not be asked."),
-  stats: accountStatsSchema.optional(),
-});
+export const accountSchema = z
+  .object({
+    account_id: z.string(),
+    account_key: z.string().describe("Distinguishes accounts of the same name: on another host, or a temporary one."),
+    account_type: text.describe("GitHub's name for the plan."),
+    host: z.string().describe("`github.com`, or an enterprise's own."),
+    temporary: z.boolean().describe("Given at start, and never saved."),
+    runtime: z.object({
+      entitlement: maybe.describe("In `unit`."),
+      remaining: maybe.describe("In `unit`. May be negative: GitHub goes on counting below zero."),
+      unlimited: z.boolean(),
+      failed: z.boolean().describe("A person must act."),
+    }),
+    state: z.enum(["ready", "cooling", "exhausted", "failed"]),
+    until_ms: maybe.describe("When the state ends by itself; null when it does not."),
+    reason: text,
+    unit: z.enum(["premium", "credits", "chat", "unknown"]),
+    reset_at_ms: maybe,
+    overage: z.boolean().describe("More than the entitlement may be used, and is paid for."),
+    overage_count: z.number(),
+    stale: z.boolean().describe("GitHub could not be asked: these are the last known numbers, of `updated_at_ms`."),
+    updated_at_ms: maybe,
+    quota_error: text.describe("Why GitHub could not be asked."),
+    stats: accountStatsSchema.optional(),
+  })
+  .meta({ id: "Account" });
 
 const tokenPrice = { input: z.number(), output: z.number(), cached_input: z.number(), cache_write: z.number() };
 
-export const modelSchema = z.object({
-  id: z.string(),
-  name: z.string(),
-  vendor: z.string(),
-  version: z.string().describe("What the id resolves to, often the same."),
-  kind: z.enum(["chat", "embeddings", "completion"]),
-  preview: z.boolean(),
-  picked: z.boolean().describe("Offered in GitHub's own model picker."),
-  enabled: z.boolean().describe("False: its terms must be accepted first, in GitHub's settings."),
-  endpoints: z.array(z.string()).describe("The upstream's paths that serve it."),
-  limits: z.object({
-    context: maybe,
-    prompt: maybe,
-    output: maybe,
-    full_output: maybe.describe("A longer answer is only available as a stream."),
-    inputs: maybe.describe("Texts in one embeddings call."),
-    images: maybe,
-    image_bytes: maybe,
-    media_types: z.array(z.string()).nullable(),
-  }),
-  supports: modelAbilitiesSchema,
-  price: z.object({
-    premium: z.boolean(),
-    units: maybe.describe("Premium units of one request that a person makes."),
-    tokens: z
-      .object({ ...tokenPrice, per: z.number() })
-      .nullable()
-      .describe("AI credits per `per` tokens."),
-    long: z
-      .object({ ...tokenPrice, above: z.number() })
-      .nullable()
-      .describe("For prompts of more than `above` tokens."),
-  }),
-  accounts: z.array(z.string()).describe("The accounts whose own list has it."),
-  aliases: z.array(z.string()).describe("Other names the config gives it."),
-  refused_fields: z
-    .array(z.object({ field: z.string(), until_ms: time }))
-    .describe("Fields the model rejected recently; they are left out until then."),
-});
+export const modelSchema = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    vendor: z.string(),
+    version: z.string().describe("What the id resolves to, often the same."),
+    kind: z.enum(["chat", "embeddings", "completion"]),
+    preview: z.boolean(),
+    picked: z.boolean().describe("Offered in GitHub's own model picker."),
+    enabled: z.boolean().describe("False: its terms must be accepted first, in GitHub's settings."),
+    endpoints: z.array(z.string()).describe("The upstream's paths that serve it."),
+    limits: z.object({
+      context: maybe,
+      prompt: maybe,
+      output: maybe,
+      full_output: maybe.describe("A longer answer is only available as a stream."),
+      inputs: maybe.describe("Texts in one embeddings call."),
+      images: maybe,
+      image_bytes: maybe,
+      media_types: z.array(z.string()).nullable(),
+    }),
+    supports: modelAbilitiesSchema,
+    price: z.object({
+      premium: z.boolean(),
+      units: maybe.describe("Premium units of one request that a person makes."),
+      tokens: z
+        .object({ ...tokenPrice, per: z.number() })
+        .nullable()
+        .describe("AI credits per `per` tokens."),
+      long: z
+        .object({ ...tokenPrice, above: z.number() })
+        .nullable()
+        .describe("For prompts of more than `above` tokens."),
+    }),
+    accounts: z.array(z.string()).describe("The accounts whose own list has it."),
+    aliases: z.array(z.string()).describe("Other names the config gives it."),
+    refused_fields: z
+      .array(z.object({ field: z.string(), until_ms: time }))
+      .describe("Fields the model rejected recently; they are left out until then."),
+  })
+  .meta({ id: "Model" });
 
 const attempts = z.array(
   z.object({
@@ -119,8 +125,46 @@ const columnSchemas: Record<string, z.ZodType> = Object.fromEntries(
 );
 const lists = { attempts, fixups: z.array(z.string()), dropped: z.array(z.string()) };
 
-export const entrySchema = z.object({ id: count.optional(), ...columnSchemas, ...lists });
-const runningSchema = z.looseObject({ request_id: z.string(), started_at_ms: time, stream: z.boolean(), attempts });
+export const entrySchema = z
+  .object({ id: count.optional().describe("Once its row is written."), ...columnSchemas, ...lists })
+  .meta({ id: "Request" });
+
+const runningColumns = [
+  "request_id",
+  "started_at_ms",
+  "first_byte_ms",
+  "path",
+  "client_dialect",
+  "upstream_dialect",
+  "upstream_endpoint",
+  "account_id",
+  "account_key",
+  "client_model",
+  "upstream_model",
+  "stream",
+  "initiator",
+  "initiator_reason",
+  "client_name",
+] as const satisfies (keyof InFlightRequest)[];
+
+/** What is not known yet is null. */
+const runningSchema = z
+  .object({ ...Object.fromEntries(runningColumns.map((name) => [name, columnSchemas[name]!])), attempts })
+  .meta({ id: "RunningRequest" });
+
+const snapshotSchema = z.object({
+  now_ms: time,
+  running: z.array(runningSchema),
+  missed: z.boolean().describe("Events may have been lost since the last one."),
+});
+
+export const liveEventSchema = z
+  .discriminatedUnion("event", [
+    z.object({ event: z.literal("snapshot"), data: snapshotSchema }),
+    z.object({ event: z.literal("running"), data: runningSchema }),
+    z.object({ event: z.literal("finished"), data: entrySchema }),
+  ])
+  .describe("Each server-sent event, by its name; its data is JSON.");
 
 export const pageSchema = z.object({
   items: z.array(entrySchema),
@@ -143,22 +187,24 @@ const measures = {
   premium_units: maybe,
 };
 
-export const totalsSchema = z.object({
-  request_count: count,
-  error_count: count,
-  success_rate: maybe.describe("0 to 1; null without requests."),
-  ...measures,
-  unknown: z.record(z.string(), count).describe("How many requests do not report the measure."),
-  cached_share: maybe.describe("The cached part of the input, 0 to 1."),
-  avg_duration_ms: maybe,
-  p50_duration_ms: maybe,
-  p95_duration_ms: maybe,
-  avg_first_byte_ms: maybe,
-  p50_first_byte_ms: maybe,
-  p95_first_byte_ms: maybe,
-  first_at_ms: maybe,
-  last_at_ms: maybe,
-} satisfies Record<keyof Totals, z.ZodType>);
+export const totalsSchema = z
+  .object({
+    request_count: count,
+    error_count: count,
+    success_rate: maybe.describe("0 to 1; null without requests."),
+    ...measures,
+    unknown: z.record(z.string(), count).describe("How many requests do not report the measure."),
+    cached_share: maybe.describe("The cached part of the input, 0 to 1."),
+    avg_duration_ms: maybe,
+    p50_duration_ms: maybe,
+    p95_duration_ms: maybe,
+    avg_first_byte_ms: maybe,
+    p50_first_byte_ms: maybe,
+    p95_first_byte_ms: maybe,
+    first_at_ms: maybe,
+    last_at_ms: maybe,
+  } satisfies Record<keyof Totals, z.ZodType>)
+  .meta({ id: "Totals" });
 
 export const statisticsSchema = z.object({
   by: z.array(z.string()),
@@ -172,6 +218,22 @@ export const statisticsSchema = z.object({
   others: totalsSchema.nullable().describe("All that did not fit into `groups`."),
 });
 
+/** Each key may be missing: then it stays as it is. */
+const configShape = Object.fromEntries(
+  Object.entries(configSchema.in.shape).map(([name, schema]) => [name, schema.nullable().optional()]),
+);
+
+/** The config validates a change as a whole: `config/patch.ts`. */
+export const configPatchSchema = z
+  .strictObject({
+    ...configShape,
+    revision: z.string().optional().describe("The change is refused if this is not the current one."),
+  })
+  .describe(
+    "The keys to change, each with its new value; null takes a key back to its default. A secret may be sent as its mask.",
+  )
+  .meta({ id: "ConfigPatch" });
+
 export const configAnswerSchema = z.object({
   config: z.looseObject({}).describe("Every key with its value; secrets are masked."),
   sources: z.record(z.string(), z.enum(["default", "stored"])),
@@ -179,3 +241,13 @@ export const configAnswerSchema = z.object({
   waiting: z.array(z.string()).describe("Keys that take effect at the next start."),
   fault: text,
 });
+
+export const adminErrorSchema = z
+  .object({
+    error: z.object({
+      type: z.string().describe("A word for programs."),
+      message: z.string().describe("What happened, and what to do."),
+      param: z.string().optional().describe("The parameter or key at fault."),
+    }),
+  })
+  .meta({ id: "AdminError" });

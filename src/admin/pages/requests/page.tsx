@@ -15,8 +15,8 @@ import { Pager, RequestRows, RunningRows } from "./rows";
 import { TotalsLine } from "./totals";
 import { type RequestsView, withTimes } from "./view";
 
-export const exportFromPage = ({ app, request, url }: PageContext) =>
-  answerExport(app, new Request(withTimes(url, app.now()).toString(), { headers: request.headers }));
+export const exportFromPage = ({ app, url }: PageContext) =>
+  answerExport(app, readQuery(withTimes(url, app.now()).toString(), queries.export));
 
 export const streamRequests = ({ app, request, caller, session }: PageContext) =>
   answerLive(app, request, caller, session);
