@@ -6,7 +6,7 @@ import { SettingsFault } from "../../src/clients/edit";
 import { editSettings, readSettings } from "../../src/clients/formats";
 import { clientOf } from "../../src/clients/index";
 import { chooseModels } from "../../src/clients/models";
-import { takeBack } from "../../src/clients/take-back";
+import { revertValues } from "../../src/clients/settings-file/revert";
 import { isObject } from "../../src/json";
 import { models } from "./clients";
 
@@ -41,7 +41,7 @@ function checkBack(format: Format, before: string, written: string): void {
   const was = readSettings(format, before);
   const own = { path: ["theirs"], value: "stays" };
   for (const now of [written, editSettings(format, written, [own]), ...(format === "json" ? reprinted(written) : [])]) {
-    const left = takeBack({ format, paths }, { before, written, now }, false);
+    const left = revertValues({ format, paths }, { before, written, now }, false);
     if (!left || "changed" in left) throw new Error(`not taken back: ${JSON.stringify({ left, before, now })}`);
     const is = readSettings(format, left.text);
     expect(is).toEqual(now === written ? was : { ...was, theirs: "stays" });

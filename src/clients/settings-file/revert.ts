@@ -1,28 +1,96 @@
-/** Removes dragoman's settings from a file that was changed after dragoman wrote to it. */
-
+/**
+ * Removes dragoman's settings from a file that was changed after dragoman wrote to it: line by line where possible, which
+ * keeps every byte, otherwise by comparing the parsed settings.
+ */
+import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
-import { SettingsFault } from "../edit";
-import { readSettings, type SettingsFormat } from "../formats";
-import { type Ours, type TakenBack, takeBack, type Versions } from "../take-back";
+import { type Edit, type Path, SettingsFault } from "../edit";
+import { editSettings, readSettings, type SettingsFormat, settingAt, withEdits } from "../formats";
 import { mergeTexts } from "./merge";
 
+export interface Versions {
+  /** What stood there before us; empty when there was no file. */
+  before: string;
+  written: string;
+  now: string;
+}
+
+export interface Ours {
+  format: SettingsFormat;
+  /** Where we have put something. */
+  paths: readonly Path[];
+  /** The settings without what the client notes there for itself. */
+  bookkeeping?(settings: Record<string, unknown>): unknown;
+}
+
+/** The text without our settings; or which of them somebody has changed, as `env.ANTHROPIC_MODEL`. */
+export type Reverted = { text: string } | { changed: string[] };
+
 /**
- * Merges by lines where possible, which keeps every byte; otherwise compares the parsed settings.
  * @param force Compares the parsed settings only, and also removes settings of ours that were changed since.
  * @returns Undefined when the two cannot be told apart.
  */
-export function revertEdits(ours: Ours, versions: Versions, force: boolean): TakenBack | undefined {
-  const text = force ? undefined : byLines(ours.format, versions);
-  return text === undefined ? takeBack(ours, versions, force) : { text };
+export function revertEdits(ours: Ours, versions: Versions, force: boolean): Reverted | undefined {
+  const text = force ? undefined : revertLines(ours.format, versions);
+  return text === undefined ? revertValues(ours, versions, force) : { text };
 }
 
-/** @returns Undefined also when theirs would mean something else without ours. */
-function byLines(format: SettingsFormat, { before, written, now }: Versions): string | undefined {
+/**
+ * Each of our settings gets the value that it had before us, or none; everything else stays as it is.
+ * @param force Also those of ours that somebody has changed since.
+ * @returns Undefined when a text does not read, or cannot be edited without touching the rest.
+ */
+export function revertValues(
+  { format, paths, bookkeeping = (settings) => settings }: Ours,
+  { before, written, now }: Versions,
+  force: boolean,
+): Reverted | undefined {
+  try {
+    const read = (text: string) => readSettings(format, text);
+    const [was, is] = [read(before), read(now)];
+    const [first, ours, found] = [before, written, now].map((text) => bookkeeping(read(text)));
+    const differ = (one: unknown, other: unknown, path: Path) =>
+      !Bun.deepEquals(settingAt(one, path), settingAt(other, path));
+    const due = paths.filter((path) => differ(ours, first, path) && differ(found, first, path));
+    const changed = due.filter((path) => settingAt(found, path) !== undefined && differ(found, ours, path));
+    if (changed.length > 0 && !force) return { changed: changed.map(serialized) };
+    const edits = due.map((path): Edit => ({ path, value: settingAt(was, path) }));
+    const text = editSettings(format, now, [...edits, ...emptied(withEdits(is, edits), was, due)]);
+    return { text: isNothing(text) && before === "" ? "" : text };
+  } catch (thrown) {
+    if (thrown instanceof SettingsFault || thrown instanceof ProxyError) return undefined;
+    throw thrown;
+  }
+}
+
+type Settings = Record<string, unknown>;
+
+/** Objects and lists that are empty without our settings: as before us if they were empty then, otherwise they go. */
+function emptied(left: Settings, was: Settings, paths: readonly Path[]): Edit[] {
+  const above = paths.flatMap((path) => path.slice(1).map((_, at) => path.slice(0, at + 1)));
+  const edits: Edit[] = [];
+  for (const path of above.toSorted((a, b) => b.length - a.length))
+    if (isEmpty(settingAt(withEdits(left, edits), path))) {
+      const value = settingAt(was, path);
+      edits.push({ path, value: value === null || isEmpty(value) ? value : undefined });
+    }
+  return edits;
+}
+
+const isEmpty = (value: unknown): boolean =>
+  Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0;
+
+const isNothing = (text: string) => /^\s*(?:\{\s*\})?\s*$/.test(text);
+
+const serialized = (path: Path): string => path.map((step) => (typeof step === "string" ? step : step.name)).join(".");
+
+/** @returns Undefined also when the other settings would mean something else without ours. */
+function revertLines(format: SettingsFormat, { before, written, now }: Versions): string | undefined {
   const text = mergeTexts(written, before, now);
   if (text === undefined) return undefined;
   try {
-    const said = (each: string) => new Set(leavesOf(readSettings(format, each)));
-    const [left, was, is, wrote] = [said(text), said(before), said(now), said(written)];
+    const leaves = (each: string) => new Set(leavesOf(readSettings(format, each)));
+    const [left, was, is, wrote] = [leaves(text), leaves(before), leaves(now), leaves(written)];
     const isSound =
       left.isSubsetOf(is.union(was)) &&
       is.difference(wrote).isSubsetOf(left) &&

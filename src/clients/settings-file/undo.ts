@@ -6,9 +6,9 @@ import { codeOf, ProxyError } from "../../errors";
 import { SettingsFault } from "../edit";
 import { readSettings } from "../formats";
 import type { ClientId } from "../index";
-import type { TakenBack } from "../take-back";
 import { type Backup, findBackup, inBackups, writeBackup } from "./backup";
 import { type Found, isSame, readFile, settingsText } from "./read";
+import type { Reverted } from "./revert";
 import { type SettingsFile, withoutOurEdits } from "./write";
 
 export interface Undone {
@@ -114,7 +114,7 @@ function goneSince(id: ClientId, backup: Backup): ProxyError {
 }
 
 /** @param apart Undefined where theirs cannot be told from ours. */
-function changedSince(id: ClientId, backup: Backup, apart: TakenBack | undefined): ProxyError {
+function changedSince(id: ClientId, backup: Backup, apart: Reverted | undefined): ProxyError {
   const changed = apart && "changed" in apart ? apart.changed.join(", ") : undefined;
   return new ProxyError(
     "conflict",

@@ -7,10 +7,9 @@ import type { Client } from "../client";
 import { type Edit, SettingsFault } from "../edit";
 import { editSettings } from "../formats";
 import type { ClientId } from "../index";
-import type { TakenBack } from "../take-back";
 import { type Backup, backupPath, inBackups, readBackup, targetOf, writeBackup } from "./backup";
 import { type Found, isSame, isThere, readFile, settingsText } from "./read";
-import { revertEdits } from "./revert";
+import { type Reverted, revertEdits } from "./revert";
 
 /** The client's file, and where what it was before is kept. */
 export interface SettingsFile {
@@ -105,7 +104,7 @@ export function withoutOurEdits(
   { file, content, written, paths }: Backup,
   now: Uint8Array,
   force: boolean,
-): TakenBack | undefined {
+): Reverted | undefined {
   const { format, bookkeeping } = settings;
   const versions = {
     before: settingsText(file, content ?? undefined),
