@@ -1,20 +1,17 @@
 /** The model list: one answer that OpenAI's and Anthropic's SDKs both take, with the limits that clients ask about. */
 
 import type { z } from "zod";
-import { clientPaths, embeddingsPaths, upstreamPaths } from "../api-paths";
 import { type App, callLimits } from "../app";
-import { dialects } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
 import { type ClientKey, mayUse, requireModel } from "../keys/client-keys";
 import { readText } from "../net/body";
 import { readProviderError } from "../relay/provider";
 import type { CurrentModels } from "../upstream/catalogue";
-import type { Model } from "../upstream/model";
-import { modelAbilities } from "../upstream/model-abilities";
 import { findModel } from "../upstream/model-name";
+import { listedModel } from "../upstream/model-view";
 import { passedDown } from "../upstream/provider";
-import type { listedModelSchema, modelsQuery } from "./schemas";
+import type { modelsQuery } from "./schemas";
 
 /** `GET /v1/models`: the models that the key may use, as the upstream lists them now; pages by `limit` and `after_id` when asked. */
 export async function listModels(
@@ -29,7 +26,7 @@ export async function listModels(
   return Response.json(
     {
       object: "list",
-      data: page.map(describe),
+      data: page.map(listedModel),
       has_more: start + page.length < all.length,
       first_id: page[0]?.id ?? null,
       last_id: page.at(-1)?.id ?? null,
@@ -43,7 +40,7 @@ export async function getModel(app: App, key: ClientKey | undefined, id: string)
   const current = await app.catalogue.current();
   const model = findModel(id, current.models, app.config.current.modelAliases);
   requireModel(key, model.id);
-  return Response.json(describe(model), { headers: freshness(current) });
+  return Response.json(listedModel(model), { headers: freshness(current) });
 }
 
 /** Whether the list is current, or the last one known, and its age in seconds (RFC 9111, section 5.1). */
@@ -76,31 +73,4 @@ export async function listProviderModels(
 function allowedOf(list: Record<string, unknown>, key: ClientKey, provider: string): object {
   const data = Array.isArray(list.data) ? list.data : [];
   return { ...list, data: data.filter((model) => isObject(model) && mayUse(key, `${provider}/${model.id}`)) };
-}
-
-/** The upstream does not report when a model was released: both SDKs document the epoch for that case. */
-function describe(model: Model): z.infer<typeof listedModelSchema> {
-  return {
-    id: model.id,
-    object: "model",
-    type: "model",
-    created: 0,
-    created_at: "1970-01-01T00:00:00Z",
-    owned_by: model.vendor,
-    display_name: model.name,
-    kind: model.kind,
-    preview: model.preview,
-    enabled: model.enabled,
-    premium: model.price.premium,
-    premium_units: model.price.units ?? null,
-    model_picker_enabled: model.picked,
-    supported_endpoints:
-      model.kind === "embeddings" ? [embeddingsPaths.client] : dialects.map((dialect) => clientPaths[dialect]),
-    upstream_endpoints: model.dialects.map((dialect) => upstreamPaths[dialect]),
-    max_context_window_tokens: model.limits.context ?? null,
-    max_prompt_tokens: model.limits.prompt ?? null,
-    max_output_tokens: model.limits.output ?? null,
-    max_inputs: model.limits.inputs ?? null,
-    capabilities: modelAbilities(model),
-  };
 }

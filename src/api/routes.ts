@@ -12,6 +12,7 @@ import type { EndpointGroup } from "../openapi";
 import { embed } from "../relay/embed";
 import { relayToProvider } from "../relay/provider";
 import { relay } from "../relay/relay";
+import { listedModelSchema } from "../upstream/model-view";
 import { requireClientKey, requireTokenAccess } from "./access";
 import { countForProvider, countTokens } from "./count-tokens";
 import { getModel, listModels, listProviderModels } from "./models";
@@ -22,7 +23,6 @@ import {
   embeddingsBody,
   frontSchema,
   healthSchema,
-  listedModelSchema,
   modelListSchema,
   modelsQuery,
   tokenQuery,

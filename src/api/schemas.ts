@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Dialect } from "../dialects/hub/conversation";
 import { wholeNumber } from "../endpoint";
-import { modelAbilitiesSchema } from "../upstream/model-abilities";
+import { listedModelSchema } from "../upstream/model-view";
 
 const maybe = z.number().nullable();
 const text = z.string().nullable();
@@ -55,31 +55,6 @@ export const modelsQuery = z.object({
     .describe("Models on a page; all when missing."),
   after_id: z.string().optional().describe("The page begins after this model."),
 });
-
-export const listedModelSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("model"),
-    type: z.literal("model"),
-    created: z.literal(0),
-    created_at: z.string(),
-    owned_by: z.string(),
-    display_name: z.string(),
-    kind: z.enum(["chat", "embeddings", "completion"]),
-    preview: z.boolean(),
-    enabled: z.boolean(),
-    premium: z.boolean(),
-    premium_units: maybe,
-    model_picker_enabled: z.boolean(),
-    supported_endpoints: z.array(z.string()),
-    upstream_endpoints: z.array(z.string()),
-    max_context_window_tokens: maybe,
-    max_prompt_tokens: maybe,
-    max_output_tokens: maybe,
-    max_inputs: maybe,
-    capabilities: modelAbilitiesSchema,
-  })
-  .meta({ id: "ListedModel" });
 
 export const modelListSchema = z.object({
   object: z.literal("list"),

@@ -603,6 +603,16 @@ describe("the list of requests", () => {
     expect(form.match(/class="c-time"/g)).toHaveLength(25);
   });
 
+  test.each([
+    ["", false],
+    ["?status_class=4xx", true],
+    ["?path=%2Fv1%2Fmessages", true],
+    ["?upstream_model=gpt-5-mini&has_error=1", false],
+    ["?period=24h", false],
+  ])("shows the further filters where one of them is set: %j", async (query, open) => {
+    expect(/<details open>\s*<summary>More filters/.test(await textOf(full, `/admin/requests${query}`))).toBe(open);
+  });
+
   test("is paged by a key", async () => {
     const seen: string[] = [];
     let path: string | undefined = "/admin/requests?limit=50";

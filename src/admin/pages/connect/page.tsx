@@ -6,7 +6,8 @@ import { type ClientId, clientIds, clientOf, snippetsOf } from "../../../clients
 import { type Choice, chooseModels, unknownModels } from "../../../clients/models";
 import type { Group } from "../../../history/history";
 import { withTimeLimit } from "../../../net/time-limit";
-import { type ModelItem, modelItems } from "../../api/models";
+import type { Model } from "../../../upstream/model";
+import { clientModels, listedModel } from "../../../upstream/model-view";
 import { Ago, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
@@ -42,8 +43,7 @@ const keyPlaceholder = "YOUR_CLIENT_KEY";
 
 async function cards(app: App, url: string, key: string | undefined): Promise<Markup> {
   const now = app.now();
-  const [models, { groups }] = await Promise.all([modelsSoon(app), app.history.statistics({}, ["client_name"])]);
-  const choice = choiceOf(models);
+  const [choice, { groups }] = await Promise.all([choiceSoon(app), app.history.statistics({}, ["client_name"])]);
   return (
     <>
       {!choice && (
@@ -66,33 +66,11 @@ async function cards(app: App, url: string, key: string | undefined): Promise<Ma
   );
 }
 
-const modelsSoon = (app: App): Promise<ModelItem[]> =>
-  withTimeLimit<ModelItem[], ModelItem[]>(
-    modelItems(app).catch(() => []),
-    2_000,
-    () => [],
-  );
-
-function choiceOf(models: ModelItem[]): Choice | undefined {
-  const usable = models.filter(({ enabled, kind }) => enabled && kind === "chat");
-  return chooseModels(
-    usable.map(({ id, name, endpoints, price, preview, picked, supports, limits }) => ({
-      id,
-      name,
-      endpoints,
-      premium: price.premium,
-      units: price.units,
-      preview,
-      picked,
-      tools: supports.tools,
-      vision: supports.vision,
-      reasoning:
-        supports.adaptive_thinking || supports.thinking_budget !== null || supports.reasoning_efforts.length > 0,
-      context: limits.context ?? undefined,
-      prompt: limits.prompt ?? undefined,
-      output: limits.output ?? undefined,
-    })),
-  );
+/** Undefined without a list, or when no model can serve an agent. */
+async function choiceSoon({ catalogue }: App): Promise<Choice | undefined> {
+  const models = catalogue.models().catch((): Model[] => []);
+  const known = await withTimeLimit(models, 2_000, (): Model[] => []);
+  return chooseModels(clientModels(known.map(listedModel)));
 }
 
 interface GuideProps {

@@ -9,7 +9,7 @@ import { spellName } from "../../api/query";
 import type { ShownPage } from "../../api/requests";
 import { Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
-import { chipsOf, periods, type RequestsView } from "./view";
+import { chipsOf, nameLabels, periods, type RequestsView } from "./view";
 
 export function FilterBar({
   view,
@@ -22,16 +22,14 @@ export function FilterBar({
 }): Markup {
   const { filters, url } = view;
   const chips = chipsOf(view);
-  const more = [
-    "path",
-    "upstream_endpoint",
-    "initiator",
-    "stream",
-    "status",
-    "client_model",
-    "from_ms",
-    "to_ms",
-  ] as const;
+  const period = url.searchParams.get("period");
+  const known: Partial<Record<NameColumn, string[]>> = {
+    account_id: accounts,
+    path: servedPaths,
+    initiator: initiators,
+  };
+  const texts = (names: readonly NameColumn[]) =>
+    names.map((name) => <Text name={name} value={filters[name]} suggestions={known[name] ?? namesIn(list, name)} />);
   return (
     <search class="filters">
       <form method="get" action="/admin/requests" data-auto>
@@ -39,53 +37,20 @@ export function FilterBar({
           <Choice
             name="period"
             label="Time range"
-            chosen={url.searchParams.get("period")}
+            chosen={period}
             options={[["", "Any time"], ...Object.entries(periods).map(([key, [, name]]) => [key, name] as const)]}
           />
-          <Text name="upstream_model" label="Model" filters={filters} suggestions={namesIn(list, "upstream_model")} />
-          <Text name="client_name" label="Client" filters={filters} suggestions={namesIn(list, "client_name")} />
-          <Text name="account_id" label="Account" filters={filters} suggestions={accounts} />
-          <Choice
-            name="has_error"
-            label="Result"
-            chosen={filters.has_error === undefined ? "" : String(Number(filters.has_error))}
-            options={[
-              ["", "Any"],
-              ["0", "Succeeded"],
-              ["1", "Failed"],
-            ]}
-          />
+          {texts(["upstream_model", "client_name", "account_id"])}
+          <Flag name="has_error" label="Result" value={filters.has_error} words={["Succeeded", "Failed"]} />
           <div class="go">
             <button type="submit">Filter</button>
           </div>
         </div>
-        <details open={more.some((name) => filters[name] !== undefined)}>
+        <details open={more.some((name) => filters[name] !== undefined && !(name === "from_ms" && period))}>
           <summary>More filters</summary>
           <div class="fields">
-            <Text
-              name="client_model"
-              label="Requested model"
-              filters={filters}
-              suggestions={namesIn(list, "client_model")}
-            />
-            <Text name="path" label="Path" filters={filters} suggestions={servedPaths} />
-            <Text
-              name="upstream_endpoint"
-              label="Upstream endpoint"
-              filters={filters}
-              suggestions={namesIn(list, "upstream_endpoint")}
-            />
-            <Text name="initiator" label="Initiator" filters={filters} suggestions={["user", "agent"]} />
-            <Choice
-              name="stream"
-              label="Streamed"
-              chosen={filters.stream === undefined ? "" : String(Number(filters.stream))}
-              options={[
-                ["", "Any"],
-                ["1", "Streamed"],
-                ["0", "Not streamed"],
-              ]}
-            />
+            {texts(moreNames)}
+            <Flag name="stream" label="Streamed" value={filters.stream} words={["Not streamed", "Streamed"]} />
             <label class="field">
               <span>Status</span>
               <input name="status" inputmode="numeric" pattern="[1-5][0-9][0-9]" value={filters.status?.toString()} />
@@ -96,7 +61,7 @@ export function FilterBar({
               chosen={filters.status_class === undefined ? "" : `${filters.status_class}xx`}
               options={["", "2xx", "3xx", "4xx", "5xx"].map((status) => [status, status || "Any"] as const)}
             />
-            <Time name="from" label="From" value={url.searchParams.get("period") ? undefined : filters.from_ms} />
+            <Time name="from" label="From" value={period ? undefined : filters.from_ms} />
             <Time name="to" label="Until" value={filters.to_ms} />
             <Choice
               name="limit"
@@ -134,42 +99,46 @@ export function FilterBar({
   );
 }
 
+const moreNames = ["client_model", "path", "upstream_endpoint", "initiator"] as const satisfies NameColumn[];
+const more = [
+  ...moreNames,
+  "stream",
+  "status",
+  "status_class",
+  "from_ms",
+  "to_ms",
+] as const satisfies (keyof Filters)[];
+
 const servedPaths: string[] = [...Object.values(clientPaths), embeddingsPaths.client];
+const initiators = ["user", "agent"];
 
 const namesIn = ({ items }: ShownPage, name: NameColumn) =>
   [...new Set(items.flatMap((item) => item[name] ?? []))].sort();
 
-function Text({
-  name,
-  label,
-  filters,
-  suggestions,
-}: {
+interface TextProps {
   name: NameColumn;
-  label: string;
-  filters: Filters;
+  value: string | null | undefined;
   suggestions: string[];
-}): Markup {
-  const value = filters[name];
-  return (
-    <label class="field">
-      <span>{label}</span>
-      <input
-        name={name}
-        value={value === undefined ? undefined : spellName(value)}
-        list={`known-${name}`}
-        placeholder="Any"
-        autocomplete="off"
-        spellcheck="false"
-      />
-      <datalist id={`known-${name}`}>
-        {suggestions.filter(isPlain).map((name) => (
-          <option value={spellName(name)} />
-        ))}
-      </datalist>
-    </label>
-  );
 }
+
+const Text = ({ name, value, suggestions }: TextProps) => (
+  <label class="field">
+    <span>{nameLabels[name]}</span>
+    <input
+      name={name}
+      value={value === undefined ? undefined : spellName(value)}
+      list={`known-${name}`}
+      placeholder="Any"
+      autocomplete="off"
+      spellcheck="false"
+    />
+    <datalist id={`known-${name}`}>
+      {suggestions.filter(isPlain).map((name) => (
+        <option value={spellName(name)} />
+      ))}
+    </datalist>
+  </label>
+);
 
 /** Only text that can be read and typed is suggested. */
 const isPlain = (text: string) => shorten(text, 80) === text;
@@ -192,6 +161,26 @@ const Choice = ({ name, label, chosen, options }: ChoiceProps) => (
       ))}
     </select>
   </label>
+);
+
+interface FlagProps {
+  name: "has_error" | "stream";
+  label: string;
+  value: boolean | undefined;
+  words: readonly [no: string, yes: string];
+}
+
+const Flag = ({ name, label, value, words: [no, yes] }: FlagProps) => (
+  <Choice
+    name={name}
+    label={label}
+    chosen={value === undefined ? "" : String(Number(value))}
+    options={[
+      ["", "Any"],
+      ["0", no],
+      ["1", yes],
+    ]}
+  />
 );
 
 const Time = ({ name, label, value }: { name: string; label: string; value: number | undefined }) => (

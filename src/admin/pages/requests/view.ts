@@ -49,13 +49,13 @@ function localTime(text: string | null): number | undefined {
   return Number.isNaN(time) ? undefined : time;
 }
 
-const chipNames: Record<NameColumn, string> = {
+export const nameLabels: Record<NameColumn, string> = {
   account_id: "Account",
   account_key: "Account",
   upstream_model: "Model",
   client_model: "Requested model",
   client_name: "Client",
-  upstream_endpoint: "Endpoint",
+  upstream_endpoint: "Upstream endpoint",
   path: "Path",
   initiator: "Initiator",
 };
@@ -71,7 +71,7 @@ export function chipsOf({ filters, url, now }: RequestsView): { name: string; va
   };
   const period = periods[url.searchParams.get("period") ?? ""];
   if (period) add("When", period[1], "period");
-  for (const [name, label] of Object.entries(chipNames)) {
+  for (const [name, label] of Object.entries(nameLabels)) {
     const value = filters[name as NameColumn];
     if (value !== undefined) add(label, value ?? "none", name);
   }
