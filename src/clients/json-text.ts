@@ -1,4 +1,5 @@
 /** JSON as editors read it, with comments and commas at the end: where its members stand, and how one is put there. */
+import { type Node as JsoncNode, type ParseError, parseTree } from "jsonc-parser";
 import { isObject } from "../json";
 import { type Edit, SettingsFault } from "./edit";
 import { applyEdits, ended, lineAt, lineEnding, type TextEdit } from "./text-edits";
@@ -124,8 +125,6 @@ function onOneLine(value: unknown): string {
 }
 
 const space = /(?:[ \t\r\n]|\/\/[^\r\n]*|\/\*[\s\S]*?\*\/)*/y;
-const scalar =
-  /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y;
 
 function skip(text: string, from: number): number {
   space.lastIndex = from;
@@ -134,62 +133,36 @@ function skip(text: string, from: number): number {
 }
 
 function read(text: string): Node | undefined {
-  let at = skip(text, 0);
-  if (at === text.length) return undefined;
-  const fault = () =>
-    new SettingsFault(
-      at >= text.length ? "it ends unexpectedly" : "unexpected text that is not JSON",
-      lineAt(text, at),
-    );
-  const step = (character: string): boolean => {
-    at = skip(text, at);
-    if (text[at] !== character) return false;
-    at++;
-    return true;
-  };
-  const token = (): unknown => {
-    scalar.lastIndex = at;
-    const match = scalar.exec(text);
-    if (!match) throw fault();
-    at = scalar.lastIndex;
-    return JSON.parse(match[0]);
-  };
-  const readNode = (depth: number): Node => {
-    at = skip(text, at);
-    const start = at;
-    if (depth > maxDepth) throw fault();
-    if (text[at] === "{") return readObject(start, depth);
-    if (text[at] === "[") return readList(start, depth);
-    const value = token();
-    return { start, end: at, value };
-  };
-  const readObject = (start: number, depth: number): Node => {
-    at++;
-    const members: Member[] = [];
-    while (!step("}")) {
-      const memberStart = at;
-      if (text[at] !== '"') throw fault();
-      const name = token() as string;
-      if (!step(":")) throw fault();
-      members.push({ name, start: memberStart, node: readNode(depth + 1) });
-      if (!step(",") && text[at] !== "}") throw fault();
-    }
-    return { start, end: at, value: Object.fromEntries(members.map(({ name, node }) => [name, node.value])), members };
-  };
-  const readList = (start: number, depth: number): Node => {
-    at++;
-    const items: unknown[] = [];
-    while (!step("]")) {
-      items.push(readNode(depth + 1).value);
-      if (!step(",") && text[at] !== "]") throw fault();
-    }
-    return { start, end: at, value: items };
-  };
-  const root = readNode(0);
-  at = skip(text, at);
-  if (at < text.length) throw fault();
-  return root;
+  const errors: ParseError[] = [];
+  const root = treeOf(text, errors);
+  const at = errors[0]?.offset;
+  if (at === undefined) return root && nodeOf(root);
+  throw new SettingsFault(
+    at >= text.length ? "it ends unexpectedly" : "unexpected text that is not JSON",
+    lineAt(text, at),
+  );
+}
+
+function treeOf(text: string, errors: ParseError[]): JsoncNode | undefined {
+  try {
+    return parseTree(text, errors, { allowTrailingComma: true, allowEmptyContent: true });
+  } catch (thrown) {
+    if (thrown instanceof RangeError) throw tooDeep(); // the parser calls itself for each level
+    throw thrown;
+  }
+}
+
+function nodeOf({ type, offset: start, length, value, children = [] }: JsoncNode, depth = 0): Node {
+  if (depth > maxDepth) throw tooDeep();
+  const end = start + length;
+  if (type === "array") return { start, end, value: children.map((item) => nodeOf(item, depth + 1).value) };
+  if (type !== "object") return { start, end, value };
+  const members = children.map(({ offset, children: [name, inner] = [] }): Member => {
+    return { name: name!.value, start: offset, node: nodeOf(inner!, depth + 1) };
+  });
+  return { start, end, value: Object.fromEntries(members.map(({ name, node }) => [name, node.value])), members };
 }
 
 /** Levels; nobody writes settings that are deeper. */
 const maxDepth = 100;
+const tooDeep = () => new SettingsFault("it is nested too deep");

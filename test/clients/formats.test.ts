@@ -145,6 +145,17 @@ describe("JSON with comments", () => {
     expect(faultOf("json", text)).toBe(line);
   });
 
+  test.each([200, 1_000_000])("%d levels are refused", (levels) => {
+    const deep = `{ "a": ${"[".repeat(levels)}${"]".repeat(levels)} }`;
+    expect(() => readSettings("json", deep)).toThrow(/nested too deep/);
+  });
+
+  test.each(["__proto__", "constructor"])("a name that every object has is a name as any other: %s", (name) => {
+    const text = `{ "${name}": { "a": 1 } }`;
+    expect(Object.keys(readSettings("json", text))).toEqual([name]);
+    check("json", text);
+  });
+
   test("something of another kind is not replaced", () => {
     expect(() => put("json", '{ "env": [1] }')).toThrow(/of another type/);
   });
