@@ -1,4 +1,5 @@
-/** TOML: where its keys and tables stand, and how one is put there. Bun reads it; this knows only where a statement ends. */
+/** TOML: how a key or a table is put in or taken out. Bun reads it; toml-eslint-parser (npm) finds where its statements stand. */
+import { type AST, ParseError, parseTOML, traverseNodes } from "toml-eslint-parser";
 import { isObject } from "../json";
 import { type Edit, SettingsFault } from "./edit";
 import { applyEdits, ended, faultLine, lineEnding, type TextEdit } from "./text-edits";
@@ -15,27 +16,22 @@ export function parseToml(text: string): unknown {
   }
 }
 
-/** Not a date, a part of a float, or a name within an inline table. */
-const integer = /(?<![\w.+-])[+-]?(?:0x[\da-f_]+|0o[0-7_]+|0b[01_]+|[1-9][\d_]*)(?![\w.:+-]|[ \t]*[=.])/gi;
-const largest = 2n ** 63n;
-
 /** Bun refuses integers that a number cannot hold; TOML has those of 64 bits. Each becomes a text. */
 function withoutLargeIntegers(text: string): string {
   if (!/\d[\d_a-f]{12}/i.test(text)) return text;
-  const changes = read(text)
-    .filter(({ kind }) => kind === "key")
-    .flatMap(({ valueStart, valueEnd }) => {
-      const value = text.slice(valueStart, valueEnd);
-      const shown = value.replace(pieces, (found) => (/^["'#]/.test(found) ? found : found.replace(integer, asText)));
-      return shown === value ? [] : [{ start: valueStart, end: valueEnd, text: shown }];
-    });
+  const changes: TextEdit[] = [];
+  traverseNodes(programOf(text), {
+    enterNode(node) {
+      if (node.type !== "TOMLValue" || node.kind !== "integer" || !isLarge(node.bigint)) return;
+      const [start, end] = node.range;
+      changes.push({ start, end, text: JSON.stringify(`integer ${text.slice(start, end)}`) });
+    },
+    leaveNode() {},
+  });
   return applyEdits(text, changes);
 }
 
-function asText(digits: string): string {
-  const value = BigInt(digits.replace(/^[+-]|_/g, ""));
-  return value <= Number.MAX_SAFE_INTEGER || value > largest ? digits : JSON.stringify(`integer ${digits}`);
-}
+const isLarge = (value: bigint) => BigInt.asIntN(64, value) === value && !Number.isSafeInteger(Number(value));
 
 /** Knows keys before the first table, and whole tables. */
 export function editToml(text: string, edits: readonly Edit[]): string {
@@ -152,89 +148,37 @@ function print(value: unknown): string {
     .join(", ")} }`;
 }
 
-const blank = /(?:[ \t\r\n]|#[^\n]*)*/y;
-const keyPart = /[ \t]*(?:([\w-]+)|("(?:[^"\\\n]|\\.)*")|'([^'\n]*)')[ \t]*/y;
-/** The largest first: `"""` begins with `"`. */
-const piece =
-  /"""(?:[^\\]|\\[\s\S])*?"{3,5}|'''[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[[\]{}\n]|[^"'#[\]{}\n]+/y;
-
-const pieces = new RegExp(piece, "g");
-
-/** The statements of a text that Bun reads, or those of one that it does not: nothing is judged here. */
 function read(text: string): Statement[] {
-  const statements: Statement[] = [];
-  let table: string[] = [];
-  let at = 0;
-  // A header that does not close ends behind the text.
-  while (at < text.length) {
-    blank.lastIndex = at;
-    blank.test(text);
-    const start = blank.lastIndex;
-    if (start >= text.length) break;
-    const lineStart = text.lastIndexOf("\n", start - 1) + 1;
-    const brackets = /^\[\[?/.exec(text.slice(start, start + 2))?.[0].length ?? 0;
-    const { path, end: behindKey } = readKey(text, start + brackets);
-    const kind = brackets > 0 ? "table" : "key";
-    // Behind `=`, or behind the header's own brackets.
-    const valueStart = kind === "key" ? skipSpace(text, behindKey + 1) : behindKey + brackets;
-    const { valueEnd, end } = readValue(text, valueStart);
-    if (kind === "table") table = path;
-    statements.push({
-      kind,
-      path: kind === "table" ? path : [...table, ...path],
-      start: lineStart,
-      end,
-      valueStart,
-      valueEnd,
-    });
-    at = end;
-  }
-  return statements;
+  return programOf(text).body[0].body.flatMap((node) => {
+    if (node.type === "TOMLKeyValue") return keyStatement(text, [], node);
+    const path = namesOf(node.key);
+    const header = statement(text, "table", path, [node.range[0], node.key.range[1]]);
+    return [header, ...node.body.map((inner) => keyStatement(text, path, inner))];
+  });
 }
 
-function readKey(text: string, from: number): { path: string[]; end: number } {
-  const path: string[] = [];
-  let at = from;
-  for (;;) {
-    keyPart.lastIndex = at;
-    const [, bare, quoted, literal] = keyPart.exec(text) ?? [];
-    const name = bare ?? literal ?? (quoted === undefined ? undefined : unquoted(quoted));
-    if (name === undefined) return { path, end: at };
-    path.push(name);
-    at = keyPart.lastIndex;
-    if (text[at] !== ".") return { path, end: at };
-    at++;
-  }
+const keyStatement = (text: string, table: string[], { key, value }: AST.TOMLKeyValue) =>
+  statement(text, "key", [...table, ...namesOf(key)], [key.range[0], value.range[1]], value.range[0]);
+
+function statement(
+  text: string,
+  kind: Statement["kind"],
+  path: string[],
+  [first, valueEnd]: AST.Range,
+  valueStart = valueEnd,
+): Statement {
+  const start = text.lastIndexOf("\n", first - 1) + 1;
+  return { kind, path, start, end: text.indexOf("\n", valueEnd) + 1 || text.length, valueStart, valueEnd };
 }
 
-/** A quoted key may have escapes that JSON does not know; it is none of ours then. */
-function unquoted(text: string): string {
+const namesOf = ({ keys }: AST.TOMLKey) => keys.map((each) => (each.type === "TOMLBare" ? each.name : each.value));
+
+/** @throws SettingsFault */
+function programOf(text: string): AST.TOMLProgram {
   try {
-    return JSON.parse(text) as string;
-  } catch {
-    return text;
+    return parseTOML(text, { tomlVersion: "1.1" });
+  } catch (thrown) {
+    if (thrown instanceof ParseError) throw new SettingsFault(thrown.message, thrown.lineNumber);
+    throw thrown;
   }
-}
-
-/** To the end of the line in which the value ends; brackets may hold lines. */
-function readValue(text: string, from: number): { valueEnd: number; end: number } {
-  let at = from;
-  let depth = 0;
-  let valueEnd = from;
-  while (at < text.length) {
-    piece.lastIndex = at;
-    const found = piece.exec(text)?.[0] ?? text[at]!;
-    at += found.length;
-    if (found === "\n" && depth === 0) return { valueEnd, end: at };
-    if (found === "[" || found === "{") depth++;
-    if (found === "]" || found === "}") depth--;
-    if (!found.startsWith("#") && found.trim() !== "") valueEnd = at - (found.length - found.trimEnd().length);
-  }
-  return { valueEnd, end: at };
-}
-
-function skipSpace(text: string, from: number): number {
-  let at = from;
-  while (text[at] === " " || text[at] === "\t") at++;
-  return at;
 }
