@@ -98,10 +98,8 @@ function nameFor(request: Request): string {
 }
 
 function idIn(request: Request): string | undefined {
-  const name = nameFor(request);
-  const pairs = (request.headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
-  const found = pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1);
-  return found === undefined || !/^[\w-]{43}$/.test(found) ? undefined : found;
+  const id = new Bun.CookieMap(request.headers.get("cookie") ?? "").get(nameFor(request));
+  return id && /^[\w-]{43}$/.test(id) ? id : undefined;
 }
 
 function cookie(request: Request, id: string, seconds: number): string {
