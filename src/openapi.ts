@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { EndpointDocument } from "./endpoint";
 import { type ErrorKind, kinds } from "./errors";
+import { isObject } from "./json";
 
 /** Endpoints that one guard protects. */
 export interface EndpointGroup {
@@ -113,15 +114,22 @@ function toSchema(schema: z.ZodType, io: "input" | "output", schemas: Schemas): 
 
 /** Our own annotations go; what they mean for a reader stays. Inner schemas come first. */
 function forReaders(schema: z.core.JSONSchema.BaseSchema): void {
-  const { secret, secretByName, items, additionalProperties: values, properties = {} } = schema;
+  const { secret, secretByName, additionalProperties: values, properties = {} } = schema;
   // A secret may be sent as the mask that stands for it, and one that is stored may be left out.
-  const maskable = secret ? [schema, items] : secretByName ? [values] : [];
-  for (const each of maskable) if (each && typeof each === "object" && !Array.isArray(each)) delete each.pattern;
+  if (secret) allowMask(schema);
+  if (secretByName) allowMask(values);
   if (secret) schema.writeOnly = true;
   if (schema.required) schema.required = schema.required.filter((name) => !isWriteOnly(properties[name]));
   // In an address every number is a text: its pattern says nothing of an integer.
   if (schema.type === "integer") delete schema.pattern;
   for (const name of ["secret", "secretByName", "restart", "id"]) delete schema[name];
+}
+
+/** Of a text, of the texts of a list, or of those that are one choice of several. */
+function allowMask(schema: unknown): void {
+  if (!isObject(schema)) return;
+  delete schema.pattern;
+  for (const inner of [schema.items, ...(Array.isArray(schema.anyOf) ? schema.anyOf : [])]) allowMask(inner);
 }
 
 const isWriteOnly = (schema: z.core.JSONSchema.JSONSchema | boolean | undefined) =>

@@ -44,7 +44,9 @@ const operation = (method: string, path: string): Operation => document.paths[in
 /** What a schema of the document finds wrong with a value. */
 function faults(schema: JsonSchema, value: unknown) {
   const self = JSON.stringify({ ...schema, $defs: document.components.schemas });
-  const whole = JSON.parse(self.replaceAll("#/components/schemas/", "#/$defs/")) as JsonSchema;
+  // zod compiles a pattern without the `u` flag, which JSON Schema implies.
+  const plain = self.replaceAll("#/components/schemas/", "#/$defs/").replaceAll("\\\\p{L}\\\\p{N}", "A-Za-z0-9");
+  const whole = JSON.parse(plain) as JsonSchema;
   return z.fromJSONSchema(whole).safeParse(value).error?.issues ?? [];
 }
 
