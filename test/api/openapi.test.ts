@@ -148,7 +148,7 @@ const calls: [endpoint: string, status: number, address?: string, body?: object]
   ["POST /api/admin/keys", 400, undefined, { name: 5 }],
   ["POST /api/admin/keys/:name/revoke", 200, "/api/admin/keys/laptop/revoke", {}],
   ["POST /api/admin/keys/:name/revoke", 404, "/api/admin/keys/laptop/revoke", {}],
-  ["POST /api/admin/budgets", 200, undefined, { name: "all", period: "month", requests: 100 }],
+  ["POST /api/admin/budgets", 200, undefined, { name: "all", unit: "requests", limit: 1000, per: "month" }],
   ["GET /api/admin/budgets", 200],
   ["POST /api/admin/budgets", 400, undefined, { name: 5 }],
   ["POST /api/admin/budgets/remove", 200, undefined, { name: "all" }],
