@@ -19,6 +19,7 @@ import { type InFlight, openInFlight } from "./history/in-flight";
 import { type ClientKey, clientKeysOf } from "./keys/client-keys";
 import { createLogger, type Logger } from "./logger";
 import type { CallLimits } from "./net/clock";
+import { type Notices, openNotices } from "./notices/notices";
 import { type Catalogue, openCatalogue } from "./upstream/catalogue";
 import { type Copilot, openCopilot } from "./upstream/copilot";
 import { openProviders, type Providers } from "./upstream/provider";
@@ -44,6 +45,7 @@ export interface App {
   providers: Providers;
   catalogue: Catalogue;
   budgets: BudgetGuard;
+  notices: Notices;
   history: History;
   inFlight: InFlight;
   tokenizer: Tokenizer;
@@ -166,6 +168,7 @@ export function openApp(options: AppOptions): App {
     now,
     warn: (sentence) => logger.warn(sentence),
   });
+  const notices = openNotices({ accounts, budgets, config, history, logger, home: environment.home, version, now });
   const tokenizer = openTokenizer();
   config.follow({
     changed(members, edited) {
@@ -200,6 +203,7 @@ export function openApp(options: AppOptions): App {
     providers: openProviders(config, version),
     catalogue: openCatalogue(accounts, pool, copilot, logger, listLimits(limits), now),
     budgets,
+    notices,
     history,
     inFlight: openInFlight(),
     tokenizer,
@@ -212,6 +216,7 @@ export function openApp(options: AppOptions): App {
       config.close();
       activeAccounts.close();
       history.close();
+      notices.close();
       budgets.close();
       tokenizer.close();
     },

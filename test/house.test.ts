@@ -12,6 +12,7 @@ const floors: string[][] = [
   ["config/", "net/"],
   ["accounts/", "clients/", "dialects/", "history/", "keys/"],
   ["budgets/", "upstream/"],
+  ["notices/"],
   ["app.ts"],
   ["relay/"],
   ["endpoint.ts"],

@@ -63,6 +63,16 @@ const baseUrl = z
     return z.NEVER;
   });
 
+/** Its path is usually a secret, so it is kept as it is and never shown. */
+const webhookUrl = z
+  .string()
+  .max(2_048)
+  .refine(
+    (given) => faultOfUrl(URL.parse(given)?.origin ?? given) === undefined,
+    "must be an https URL, or http for this machine only",
+  )
+  .refine((given) => !/[\s#]/.test(given), "must not contain spaces or a fragment");
+
 const provider = z.strictObject({
   type: z
     .enum(["anthropic", "vendorx"])
@@ -202,6 +212,36 @@ export const configSchema = z
       .describe(
         "Treat an account as exhausted when its included quota is used up, even if GitHub permits paid overage.",
       ),
+    notices: z
+      .strictObject({
+        webhookUrl: webhookUrl
+          .optional()
+          .meta({ title: "Webhook for notices" })
+          .describe("Receives notices as POST requests. Use https; http is allowed for this machine only.")
+          .meta({ secret: true }),
+        webhookSecret: key
+          .optional()
+          .meta({ title: "Webhook secret" })
+          .describe("Signs each call: `x-dragoman-signature` has the HMAC-SHA256 of the body.")
+          .meta({ secret: true }),
+        webhookFormat: z
+          .enum(["json", "slack", "discord"])
+          .default("json")
+          .meta({ title: "Webhook format" })
+          .describe("The form of the body: dragoman's own, or that of Slack or Discord."),
+        desktop: z
+          .boolean()
+          .default(false)
+          .meta({ title: "Desktop notices" })
+          .describe("Show notices on the desktop of this machine."),
+        accounts: z
+          .array(z.number().gt(0).lt(1))
+          .max(10)
+          .default([0.8, 0.95])
+          .meta({ title: "Notices about accounts" })
+          .describe("Shares of an account's quota at which a notice is sent."),
+      })
+      .prefault({}),
     accountAffinity: z
       .boolean()
       .default(false)

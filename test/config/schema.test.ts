@@ -26,6 +26,7 @@ test("an empty config means these defaults", () => {
     upstreamHeaders: {},
     budgets: [],
     neverOverage: false,
+    notices: { webhookFormat: "json", desktop: false, accounts: [0.8, 0.95] },
     accountAffinity: false,
     modelAliases: {},
     freeModelRouting: "round-robin",
@@ -167,7 +168,7 @@ test("what an owner may write is accepted", () => {
 test("form and README find every key's description, default and marks in the schema", () => {
   const { properties } = z.toJSONSchema(configSchema, { io: "input" });
   for (const [name, property] of Object.entries(properties!))
-    if (name !== "auth") expect(property).toHaveProperty("description");
+    if (!["auth", "notices"].includes(name)) expect(property).toHaveProperty("description");
   expect(properties).toMatchObject({
     auth: { properties: { apiKeys: { secret: true, restart: true, default: [] } } },
     retentionDays: { default: 14 },

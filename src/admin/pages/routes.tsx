@@ -15,7 +15,7 @@ import type { Frame } from "../ui/layout";
 import { html, htmlInParts, type PageContext, redirect, withSecurityHeaders } from "../ui/page-context";
 import type { StreamedPage } from "../ui/streamed-page";
 import { accountsPage } from "./accounts/page";
-import { addBudgetFromPage, budgetsPage, removeBudgetFromPage } from "./budgets/page";
+import { addBudgetFromPage, budgetsPage, removeBudgetFromPage, testNoticeFromPage } from "./budgets/page";
 import { configPage, confirmConfig, saveConfig } from "./config/page";
 import { openPendingChanges } from "./config/pending-changes";
 import { connectPage } from "./connect/page";
@@ -51,6 +51,7 @@ const pages: PageRoute[] = [
   { method: "GET", path: "/admin/budgets", show: budgetsPage },
   { method: "POST", path: "/admin/budgets", show: addBudgetFromPage },
   { method: "POST", path: "/admin/budgets/remove", show: removeBudgetFromPage },
+  { method: "POST", path: "/admin/notices/test", show: testNoticeFromPage },
   { method: "GET", path: "/admin/connect", show: connectPage },
   { method: "GET", path: "/admin/config", show: configPage },
   { method: "POST", path: "/admin/config", show: confirmConfig },

@@ -1,6 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The budgets: what each has left, when it is available again, and forms that add and remove one. */
 
+import type { App } from "../../../app";
 import type { BudgetItem } from "../../../budgets/budget-list";
 import { amountOf } from "../../../budgets/guard";
 import { budgetPeriods, budgetUnits } from "../../../config/budget-schema";
@@ -41,6 +42,28 @@ export async function addBudgetFromPage(context: PageContext): Promise<Response>
 export async function removeBudgetFromPage({ app, form }: PageContext): Promise<Response> {
   await removeBudget(app, form.get("name") ?? "");
   return redirect("/admin/budgets");
+}
+
+/** Handles the "Send test notice" button. */
+export async function testNoticeFromPage(context: PageContext): Promise<Markup> {
+  const faults = await context.app.notices.test();
+  return (
+    <Budgets context={context}>
+      {faults.length === 0 ? (
+        <div class="note good" role="status">
+          The test notice was sent.
+        </div>
+      ) : (
+        <div class="note bad" role="alert">
+          {faults.map((fault) => (
+            <p>
+              <Sentence of={fault} />
+            </p>
+          ))}
+        </div>
+      )}
+    </Budgets>
+  );
 }
 
 const scopes = ["account", "key", "model", "client"] as const;
@@ -92,6 +115,7 @@ function Budgets({ context: { app, frame }, form = new URLSearchParams(), childr
         </section>
       )}
       <NewBudgetForm frame={frame} form={form} />
+      <NoticeTest frame={frame} app={app} />
     </Page>
   );
 }
@@ -214,6 +238,32 @@ const NewBudgetForm = ({ frame, form }: { frame: Frame; form: URLSearchParams })
     </div>
   </form>
 );
+
+function NoticeTest({ frame, app }: { frame: Frame; app: App }): Markup {
+  const { webhookUrl, desktop } = app.config.current.notices;
+  const channels = [webhookUrl && "the webhook", desktop && "the desktop"].filter(Boolean);
+  return (
+    <section class="card" aria-labelledby="notices">
+      <h2 id="notices">Notices</h2>
+      <p>
+        dragoman sends a notice, once in each period, when a budget or the quota of an account reaches a threshold, when
+        a budget will not last, when an account fails, and when every request fails for minutes.
+      </p>
+      {channels.length === 0 ? (
+        <p>
+          Notices are written to the log only. Set a webhook or desktop notices in the{" "}
+          <a href="/admin/config">config</a>.
+        </p>
+      ) : (
+        <form method="post" action="/admin/notices/test">
+          <FormTokenInput frame={frame} />
+          <p>Notices go to the log and to {channels.join(" and ")}.</p>
+          <button type="submit">Send test notice</button>
+        </form>
+      )}
+    </section>
+  );
+}
 
 const scopeLabels = { account: "Account", key: "Client key", model: "Model", client: "Client" };
 

@@ -149,6 +149,17 @@ const groups: { title: string; names: string[] | "others" }[] = [
   { title: "Access", names: ["auth.apiKeys", "allowedHosts", "allowedOrigins"] },
   { title: "Routing", names: ["modelAliases", "accountAffinity", "freeModelRouting", "useResponsesApiWebSearch"] },
   { title: "Providers", names: ["providers"] },
+  { title: "Budgets", names: ["budgets", "neverOverage"] },
+  {
+    title: "Notices",
+    names: [
+      "notices.webhookUrl",
+      "notices.webhookSecret",
+      "notices.webhookFormat",
+      "notices.desktop",
+      "notices.accounts",
+    ],
+  },
   { title: "History and logs", names: ["retentionDays", "maxRows", "logLevel"] },
   { title: "Other", names: "others" },
 ];

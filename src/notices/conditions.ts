@@ -1,0 +1,151 @@
+/** What is worth a notice: thresholds of budgets and accounts, accounts that failed, and an upstream that fails for minutes. */
+import type { Account } from "../accounts/account";
+import { isCounted, isUsedUp } from "../accounts/quota";
+import { budgetItem } from "../budgets/budget-list";
+import { amountOf } from "../budgets/guard";
+import type { BudgetState } from "../budgets/ledger";
+import { percent, zonedTime } from "../format";
+
+export interface Notice {
+  /** A notice of the same id is sent once. It contains the period, so that the next period has its own. */
+  id: string;
+  type: "budget" | "account" | "upstream" | "test";
+  severity: "info" | "warning" | "error";
+  /** A few words. */
+  title: string;
+  /** A sentence: what happened, and what to do. */
+  message: string;
+}
+
+/** One notice for the highest threshold that a budget has reached, and one for its forecast. */
+export function budgetNotices(states: readonly BudgetState[], now: number): Notice[] {
+  return states.flatMap((state) => {
+    const { budget, used, resetsAt, startedAt } = state;
+    if (budget.per === "session") return [];
+    const share = used / budget.limit;
+    const id = `budget ${budget.unit} ${budget.per} ${budget.name} ${startedAt}`;
+    const what = `${amountOf(used, budget)} of ${amountOf(budget.limit, budget)} used`;
+    const until = resetsAt === null ? "" : ` It resets at ${zonedTime(resetsAt, now)}.`;
+    if (share >= 1)
+      return notice(
+        `${id} 1`,
+        "budget",
+        "error",
+        `Budget ${budget.name} is used up`,
+        `${what}.${consequence[budget.then]}${until}`,
+      );
+    const reached = highest(budget.warn, share);
+    const { forecast_ends_at_ms: endsAt } = budgetItem(state, now);
+    return [
+      ...(reached === undefined
+        ? []
+        : notice(
+            `${id} ${reached}`,
+            "budget",
+            "warning",
+            `Budget ${budget.name}: ${percent(reached)} used`,
+            `${what}.${until}`,
+          )),
+      ...(endsAt === null
+        ? []
+        : notice(
+            `${id} forecast`,
+            "budget",
+            "warning",
+            `Budget ${budget.name} will not last`,
+            `At the present rate it is used up at ${zonedTime(endsAt, now)}, before it resets. So far: ${what}.`,
+          )),
+    ];
+  });
+}
+
+const consequence = {
+  stop: " Further requests are refused.",
+  warn: " Requests are still sent, because the budget only warns.",
+  fallback: " Further requests use the model's fallbacks, or are refused.",
+};
+
+/** @param thresholds Shares of the quota. */
+export function accountNotices(accounts: readonly Account[], thresholds: readonly number[], now: number): Notice[] {
+  return accounts.flatMap((account) => [...stateNotices(account), ...quotaNotices(account, thresholds, now)]);
+}
+
+function stateNotices({ key, id, state }: Account): Notice[] {
+  if (state.name !== "failed") return [];
+  const reason = state.reason ?? "GitHub refuses it.";
+  return state.suspended
+    ? notice(
+        `account ${key} suspended`,
+        "account",
+        "error",
+        `Account ${id} is suspended`,
+        `${reason} No account is used until a person has acted.`,
+      )
+    : notice(`account ${key} failed ${reason}`, "account", "error", `Account ${id} failed`, reason);
+}
+
+function quotaNotices({ key, id, knownQuota: quota }: Account, thresholds: readonly number[], now: number): Notice[] {
+  if (!quota || !isCounted(quota) || quota.entitlement === null || quota.remaining === null) return [];
+  const { entitlement, remaining, resetAt, overage, unit } = quota;
+  const share = entitlement > 0 ? (entitlement - remaining) / entitlement : 1;
+  const period = `account ${key} quota ${resetAt}`;
+  const until = resetAt === null ? "" : ` It resets at ${zonedTime(resetAt, now)}.`;
+  const name = unit === "credits" ? "AI credits" : unit === "chat" ? "chat messages" : "premium requests";
+  if (isUsedUp(quota))
+    return notice(
+      `${period} 1`,
+      "account",
+      overage ? "error" : "warning",
+      `Quota of ${id} is used up`,
+      `${overage ? `Further requests are billed as overage, because GitHub permits it. Set neverOverage to stop that.` : `No ${name} are left.`}${until}`,
+    );
+  const reached = highest(thresholds, share);
+  if (reached === undefined) return [];
+  return notice(
+    `${period} ${reached}`,
+    "account",
+    "warning",
+    `Quota of ${id}: ${percent(reached)} used`,
+    `${Math.max(0, remaining)} of ${entitlement} ${name} are left.${until}`,
+  );
+}
+
+/** The requests of the last {@link watchedMs}. */
+export interface RecentRequests {
+  count: number;
+  /** Those that ended with a status of 500 or above. */
+  failed: number;
+  /** Timestamp of the oldest one; null if there is none. */
+  firstAt: number | null;
+}
+
+/** Milliseconds. */
+export const watchedMs = 10 * 60_000;
+/** Milliseconds, and requests, for which an upstream must fail to be worth a notice. */
+const failingFor = 3 * 60_000;
+const minFailures = 3;
+
+export const isFailing = ({ count, failed, firstAt }: RecentRequests, now: number): boolean =>
+  failed >= minFailures && failed === count && firstAt !== null && now - firstAt >= failingFor;
+
+/** @param since Timestamp of the first failure. */
+export function upstreamNotices(since: number, now: number): Notice[] {
+  return notice(
+    `upstream ${since}`,
+    "upstream",
+    "error",
+    "GitHub Copilot is failing",
+    `Every request since ${zonedTime(since, now)} has failed. \`dragoman doctor\` checks the connection; https://www.githubstatus.com shows GitHub's state.`,
+  );
+}
+
+const notice = (
+  id: string,
+  type: Notice["type"],
+  severity: Notice["severity"],
+  title: string,
+  message: string,
+): Notice[] => [{ id, type, severity, title, message }];
+
+const highest = (thresholds: readonly number[], share: number): number | undefined =>
+  thresholds.filter((threshold) => share >= threshold).sort((a, b) => b - a)[0];

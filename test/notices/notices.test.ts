@@ -1,0 +1,223 @@
+/** Notices: what is worth one, that each is sent once in its period, and what the receivers get. */
+import { describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import { chmodSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Subject } from "../../src/budgets/budgets";
+import { postNotice, showOnDesktop, type Webhook } from "../../src/notices/channels";
+import { isFailing, type Notice, watchedMs } from "../../src/notices/conditions";
+import { demoAccounts } from "../../src/upstream/demo/accounts";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+interface Received {
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** A receiver of webhooks; `statuses` are its first answers. */
+function startReceiver(...statuses: number[]) {
+  const received: Received[] = [];
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      received.push({ headers: Object.fromEntries(request.headers), body: await request.text() });
+      return new Response("", { status: statuses.shift() ?? 204 });
+    },
+  });
+  return {
+    url: `${server.url.origin}/hooks/T0/secret-path`,
+    received,
+    [Symbol.asyncDispose]: () => server.stop(true),
+  };
+}
+
+const subject: Subject = { account: "octo", key: null, model: "gpt-4.1", client: null, session: null };
+
+function spend({ app: { budgets } }: RunningProxy, credits: number) {
+  const amounts = { nanoCredits: credits * 1e9, premiumUnits: null };
+  budgets.settle(budgets.reserve(subject, amounts)!, amounts);
+}
+
+const titlesOf = (received: Received[]) => received.map(({ body }) => (JSON.parse(body) as { title: string }).title);
+
+describe("conditions", () => {
+  const budgets = [{ name: "Month", unit: "credits", limit: 100, per: "month", then: "warn" }];
+
+  test("a budget: each threshold once, the highest that is reached, and again in the next period", async () => {
+    await using receiver = startReceiver();
+    let now = Date.parse("2026-11-30T12:00:00Z");
+    await using proxy = await startProxy({
+      clock: { now: () => now },
+      config: { budgets, notices: { webhookUrl: receiver.url } },
+    });
+    await proxy.app.notices.check();
+    expect(receiver.received).toEqual([]);
+    spend(proxy, 55);
+    await proxy.app.notices.check();
+    await proxy.app.notices.check();
+    expect(titlesOf(receiver.received)).toEqual(["Budget Month: 50 % used"]);
+    spend(proxy, 35);
+    await proxy.app.notices.check();
+    spend(proxy, 20);
+    await proxy.app.notices.check();
+    expect(titlesOf(receiver.received).slice(1)).toEqual(["Budget Month: 80 % used", "Budget Month is used up"]);
+    now = Date.parse("2026-12-30T12:00:00Z");
+    spend(proxy, 60);
+    await proxy.app.notices.check();
+    expect(titlesOf(receiver.received).slice(3)).toEqual(["Budget Month: 50 % used"]);
+    expect(proxy.lines.filter((line) => line.includes("Budget Month"))).toHaveLength(4);
+  });
+
+  test("a budget that will not last", async () => {
+    await using receiver = startReceiver();
+    await using proxy = await startProxy({
+      clock: { now: () => Date.parse("2026-11-05T00:00:00Z") },
+      config: { budgets, notices: { webhookUrl: receiver.url } },
+    });
+    spend(proxy, 40);
+    await proxy.app.notices.check();
+    expect(titlesOf(receiver.received)).toEqual(["Budget Month will not last"]);
+    expect(receiver.received[0]!.body).toContain("11 November, 00:00 UTC");
+  });
+
+  test("an account: its quota, and that it failed", async () => {
+    await using receiver = startReceiver();
+    const [account] = demoAccounts();
+    account!.quota.premium = { ...account!.quota.premium, entitlement: 100, remaining: 18 };
+    await using proxy = await startProxy({
+      demo: { accounts: [account!] },
+      config: { notices: { webhookUrl: receiver.url } },
+    });
+    await fetch(`${proxy.url}/usage`);
+    await proxy.app.notices.check();
+    expect(titlesOf(receiver.received)).toEqual(["Quota of octo-demo: 80 % used"]);
+    account!.exchangeFault = "billing_locked";
+    proxy.demo.expireTokens();
+    await proxy.post("/v1/messages", {
+      model: "gpt-5-mini",
+      max_tokens: 9,
+      messages: [{ role: "user", content: "Hi" }],
+    });
+    await proxy.app.notices.check();
+    await proxy.app.notices.check();
+    expect(titlesOf(receiver.received).slice(1)).toEqual(["Account octo-demo failed"]);
+  });
+
+  test("an upstream fails for minutes, and not for a moment", () => {
+    const now = 1e12;
+    const recent = { count: 5, failed: 5, firstAt: now - 4 * 60_000 };
+    expect(isFailing(recent, now)).toBe(true);
+    expect(isFailing({ ...recent, failed: 4 }, now)).toBe(false);
+    expect(isFailing({ ...recent, firstAt: now - 60_000 }, now)).toBe(false);
+    expect(isFailing({ count: 2, failed: 2, firstAt: now - watchedMs }, now)).toBe(false);
+    expect(isFailing({ count: 0, failed: 0, firstAt: null }, now)).toBe(false);
+  });
+
+  test("a restart sends nothing again", async () => {
+    await using receiver = startReceiver();
+    const home = mkdtempSync(join(tmpdir(), "dragoman-notices-"));
+    const config = { budgets, notices: { webhookUrl: receiver.url } };
+    const run = async (credits: number) => {
+      await using proxy = await startProxy({ config, env: { DRAGOMAN_HOME: home } });
+      await proxy.app.config.change(config);
+      spend(proxy, credits);
+      await proxy.app.notices.check();
+    };
+    await run(100);
+    await run(1);
+    expect(titlesOf(receiver.received)).toEqual(["Budget Month is used up"]);
+  });
+});
+
+const notice: Notice = { id: "x", type: "test", severity: "info", title: "A <b> & c", message: "@everyone <!channel>" };
+
+describe("webhooks", () => {
+  const post = (webhook: Webhook) =>
+    postNotice(webhook, notice, { at: Date.parse("2026-11-22T10:00:00Z"), version: "1.2.3", wait: async () => {} });
+
+  test("the body in dragoman's own form, signed", async () => {
+    await using receiver = startReceiver();
+    await post({ url: receiver.url, secret: "s3cret", format: "json" });
+    const [{ headers, body }] = receiver.received as [Received];
+    expect(JSON.parse(body)).toEqual({
+      ...notice,
+      at: "2026-11-22T10:00:00.000Z",
+      source: { name: "dragoman", version: "1.2.3" },
+    });
+    expect(headers["x-dragoman-signature"]).toBe(`sha256=${createHmac("sha256", "s3cret").update(body).digest("hex")}`);
+    expect(headers["content-type"]).toBe("application/json");
+  });
+
+  test.each([
+    ["slack", { text: "*A &lt;b&gt; &amp; c*\n@everyone &lt;!channel&gt;" }],
+    ["discord", { content: "**A <b> & c**\n@everyone <!channel>", allowed_mentions: { parse: [] } }],
+  ] as const)("the body for %s mentions nobody", async (format, expected) => {
+    await using receiver = startReceiver();
+    await post({ url: receiver.url, format });
+    expect(JSON.parse(receiver.received[0]!.body)).toEqual(expected);
+    expect(receiver.received[0]!.headers["x-dragoman-signature"]).toBeUndefined();
+  });
+
+  test.each([
+    [[500, 429], 3, true],
+    [[500, 502, 503], 3, false],
+    [[404], 1, false],
+  ])("answers %j: %d calls, success %p", async (statuses, calls, isSent) => {
+    await using receiver = startReceiver(...statuses);
+    const outcome = await post({ url: receiver.url, format: "json" }).then(
+      () => true,
+      () => false,
+    );
+    expect([receiver.received.length, outcome]).toEqual([calls, isSent]);
+  });
+});
+
+describe("the desktop", () => {
+  test("title and message are arguments, not script", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "dragoman-desktop-"));
+    const log = join(folder, "log");
+    writeFileSync(join(folder, "notify-send"), `#!/bin/sh\nprintf '%s\\n' "$@" > "${log}"\n`);
+    chmodSync(join(folder, "notify-send"), 0o755);
+    const before = process.env.PATH;
+    process.env.PATH = `${folder}:${before}`;
+    try {
+      await showOnDesktop({ ...notice, title: "--help", message: "$(touch x); `id`" }, "linux");
+    } finally {
+      process.env.PATH = before;
+    }
+    expect((await Bun.file(log).text()).trim().split("\n")).toEqual([
+      "--app-name=dragoman",
+      "--",
+      "--help",
+      "$(touch x); `id`",
+    ]);
+  });
+
+  test("a system without notifications says so", () => {
+    expect(showOnDesktop(notice, "aix")).rejects.toThrow("not supported on aix");
+  });
+});
+
+describe("the test button", () => {
+  const press = async (proxy: RunningProxy) => {
+    const response = await fetch(`${proxy.url}/api/admin/notices/test`, {
+      method: "POST",
+      body: "{}",
+      headers: { "content-type": "application/json" },
+    });
+    return response.json();
+  };
+
+  test("sends a notice, or says what failed without the address", async () => {
+    await using receiver = startReceiver(204, 404);
+    await using proxy = await startProxy({ config: { notices: { webhookUrl: receiver.url } } });
+    expect(await press(proxy)).toEqual({ faults: [] });
+    expect(titlesOf(receiver.received)).toEqual(["Test notice from dragoman"]);
+    const { faults } = (await press(proxy)) as { faults: string[] };
+    expect(faults).toEqual(["The notice could not be sent to the webhook: The webhook answered with status 404."]);
+    const config = await (await fetch(`${proxy.url}/api/admin/config`)).text();
+    expect(config + proxy.lines.join("\n")).not.toContain("secret-path");
+  });
+});
