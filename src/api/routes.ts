@@ -28,11 +28,13 @@ import {
   tokenQuery,
   tokenSchema,
   usageDetailSchema,
+  usageLineQuery,
   usageListSchema,
   usageParams,
 } from "./schemas";
 import { frontPage, health } from "./status";
 import { accountUsage, accountUsageItem, token } from "./usage";
+import { defaultLineFormat, usageLine } from "./usage-line";
 
 /** What a handler of a client path gets. */
 interface ClientContext {
@@ -61,6 +63,9 @@ const references = {
   embeddings: "https://platform.openai.com/docs/api-reference/embeddings/create",
   messages: "https://docs.claude.com/en/api/messages",
 };
+
+const lineResponse = (line: string) =>
+  new Response(`${line}\n`, { headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" } });
 
 /** Codex opens a WebSocket first: after a 426 it falls back at once, after anything else it tries on. */
 function declineUpgrade({ request }: ClientContext): Response {
@@ -109,6 +114,9 @@ export const routes: ClientRoute[] = [
   { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/usage", about: "What is left of each account's quota, and how each account is.",
     response: usageListSchema,
     handle: ({ app }) => accountUsageItem(app.accounts) }) },
+  { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/usage/line", about: "The usage of the accounts as one line of text, for status bars; `format` has the fields {account}, {remaining}, {entitlement}, {used}, {percent}, {unit}, {state} and {reset}.",
+    query: usageLineQuery, response: { "text/plain": z.string() },
+    handle: async ({ app, query }) => lineResponse(usageLine((await accountUsageItem(app.accounts)).accounts, query.format ?? defaultLineFormat, app.now())) }) },
   { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/usage/:accountIndex", about: "One account, counted from 0, with GitHub's own `quota_snapshots`.",
     params: usageParams, response: usageDetailSchema, errors: ["not_found"],
     handle: ({ app, params }) => accountUsage(app, params.accountIndex) }) },

@@ -41,6 +41,10 @@ export const usageDetailSchema = usageSchema.extend({
 
 const accountIndex = wholeNumber.describe("As `/usage` lists the accounts, from 0.");
 export const usageParams = z.object({ accountIndex });
+export const usageLineQuery = z.object({
+  format: z.string().max(500).optional().describe("Text with fields, for each account."),
+});
+
 export const tokenQuery = z.object({ account: accountIndex.optional() });
 export const tokenSchema = z.object({
   token: z.string(),

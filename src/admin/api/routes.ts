@@ -114,6 +114,7 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
     body: z.strictObject({ name: z.string() }), response: z.object({ removed: z.literal(true) }), errors: ["not_found", "conflict"],
     handle: ({ app, body: { name } }) => removeBudget(app, name) }),
   endpoint({ method: "POST", path: "/api/admin/notices/test", about: "Sends a test notice to every channel of the config.",
+    reads: emptyBody,
     response: z.object({ faults: z.array(z.string()).describe("A sentence for each channel that failed.") }),
     handle: async ({ app, request }) => { requireJson(request); return { faults: await app.notices.test() }; } }),
   endpoint({ method: "GET", path: "/api/admin/openapi.json", about: "All endpoints as an OpenAPI 3.1 document.",
