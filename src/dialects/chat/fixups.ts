@@ -12,8 +12,8 @@ import type { ReplyError } from "../hub/reply";
 import { asFixup } from "../hub/rules";
 import { deltaReader } from "../hub/text-delta";
 import { type CallNumbers, callNumbers, inventedCallId } from "./calls";
+import { deltaText } from "./delta-text";
 import { errorFrame, errorIn, gaveUp, invalidEvent } from "./errors";
-import { deltaText } from "./reply";
 import { applyRules } from "./rules";
 
 // ── Request ──

@@ -5,7 +5,8 @@ import { collectStream } from "./collect";
 import { encodeError } from "./errors";
 import { endIn, fixReply, fixRequest, fixStream, repairRequest, replyContext } from "./fixups";
 import { overview } from "./overview";
-import { decodeReply, decodeStream, encodeReply, encodeStream } from "./reply";
+import { decodeReply, decodeStream } from "./reply-reader";
+import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest } from "./request";
 import { repairTools } from "./rules";
 

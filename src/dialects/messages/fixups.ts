@@ -10,7 +10,7 @@ import type { ModelFacts } from "../hub/model";
 import type { ReplyError, ReplyEvent } from "../hub/reply";
 import { asFixup } from "../hub/rules";
 import { errorFrame, errorIn, invalidEvent } from "./errors";
-import { pingFrame } from "./reply";
+import { pingFrame } from "./reply-writer";
 import { applyRules, forgetThinking } from "./rules";
 
 /** The event types that Anthropic's clients know; some of them fail on others. */

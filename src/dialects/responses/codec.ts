@@ -4,7 +4,8 @@ import { encodeError, sessionOf } from "../openai";
 import { collectStream } from "./collect";
 import { fixReply, fixRequest, fixStream, replyContext } from "./fixups";
 import { overview } from "./overview";
-import { decodeReply, decodeStream, encodeReply, encodeStream } from "./reply";
+import { decodeReply, decodeStream } from "./reply-reader";
+import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest } from "./request";
 import { repairForeignItems, repairTools } from "./rules";
 

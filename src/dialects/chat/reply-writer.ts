@@ -1,0 +1,225 @@
+/** Writes chat completions, full or as a stream. */
+import { randomUUID } from "node:crypto";
+import { isObject } from "../../json";
+import { commentFrame, jsonFrame, type SseFrame } from "../../net/sse";
+import type { Sink } from "../../net/stream";
+import type { ClientSink, ToClient } from "../codec";
+import { cutReply } from "../hub/block-lifecycle";
+import type { Conversation, JsonObject, Signature, WithExtras } from "../hub/conversation";
+import { textPlace, writeDeltas } from "../hub/delta-frames";
+import { omitUndefined } from "../hub/json";
+import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
+import { packSignature } from "../hub/signature";
+import { annotationsOf } from "./citations";
+import { errorFrame } from "./errors";
+import { encodeUsage } from "./usage";
+
+const finishReasons: Record<StopReason, string> = {
+  stop: "stop",
+  "stop-sequence": "stop",
+  length: "length",
+  "tool-call": "tool_calls",
+  refusal: "content_filter",
+  pause: "stop",
+};
+
+// ── Stream ──
+
+/** Writes the chunks of one reply. */
+export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
+  return (next) => new StreamWriter(conversation, next);
+}
+
+class StreamWriter implements ClientSink<ReplyEvent> {
+  private readonly created = now();
+  private id = "";
+  private usage: Partial<Usage> = {};
+  private block: Block | undefined;
+  /** Writes the deltas of the open block. */
+  private frameOf: ((text: string) => SseFrame) | undefined;
+  private hasText = false;
+  private refused = false;
+  private calls = -1;
+  /** Length of the content: so far, and before the open block. */
+  private length = 0;
+  private before = 0;
+  private ended = false;
+
+  constructor(
+    private readonly conversation: Conversation,
+    private readonly next: Sink<SseFrame>,
+  ) {}
+
+  push(event: ReplyEvent) {
+    if (this.ended) return;
+    if (event.type === "block-delta") this.addText(event.text);
+    else if (event.type === "block-start") this.openBlock(event.block);
+    else if (event.type === "block-end") this.closeBlock(event);
+    else if (event.type === "start") this.start(event.id);
+    else if (event.type === "usage") this.usage = { ...this.usage, ...event.usage };
+    else if (event.type === "finish") this.finish(event);
+    else this.fail(event);
+  }
+
+  end() {
+    this.fail(cutReply);
+    this.next.end();
+  }
+
+  keepAlive() {
+    if (!this.ended) this.next.push(commentFrame("keep-alive"));
+  }
+
+  fail(error: Pick<ReplyError, "code" | "message">) {
+    if (this.ended) return;
+    this.ended = true;
+    this.next.push(errorFrame(error));
+  }
+
+  private start(id: string) {
+    this.id = id || `chatcmpl-${randomUUID()}`;
+    this.write({ role: "assistant", content: "" });
+  }
+
+  private openBlock(block: Block) {
+    this.block = block;
+    this.hasText = false;
+    if (block.kind === "text" && block.refusal) this.refused = true;
+    if (block.kind === "tool-call") this.write({ tool_calls: [{ index: ++this.calls, ...callOf(block, "") }] });
+    this.frameOf =
+      block.kind === "foreign" ? undefined : writeDeltas(undefined, this.withDelta(deltaOf(block, this.calls)));
+  }
+
+  private addText(text: string) {
+    const { block, frameOf } = this;
+    this.hasText = true;
+    if (block?.kind === "text" && !block.refusal) this.length += text.length;
+    if (frameOf) this.next.push(frameOf(text));
+  }
+
+  private closeBlock(end: { signature?: Signature } & WithExtras) {
+    const { block } = this;
+    const annotations = block?.kind === "text" ? annotationsOf(end, this.before) : [];
+    if (annotations.length > 0) this.write({ annotations });
+    this.before = this.length;
+    if (block?.kind === "thinking" && end.signature)
+      this.write({ reasoning_opaque: packSignature(end.signature, "chat") });
+    if (block?.kind === "tool-call" && !this.hasText && !block.freeform) this.addText("{}");
+    this.block = undefined;
+    this.frameOf = undefined;
+  }
+
+  private finish({ reason, explanation }: Finish) {
+    this.ended = true;
+    // The explanation is not the model's text; the finish reason still says that the reply was stopped.
+    if (explanation && !this.refused) this.write({ refusal: explanation });
+    const finish_reason = finishReasonOf(reason, this.refused);
+    this.writeChunk({ choices: [{ index: 0, delta: {}, logprobs: null, finish_reason }] });
+    const usage = wantsUsage(this.conversation) && encodeUsage(this.usage);
+    if (usage) this.writeChunk({ choices: [], usage });
+    this.next.push({ data: "[DONE]" });
+  }
+
+  private write(delta: JsonObject) {
+    this.next.push(jsonFrame(this.withDelta(delta)));
+  }
+
+  private writeChunk(members: JsonObject) {
+    this.next.push(jsonFrame(this.chunk(members)));
+  }
+
+  private withDelta(delta: JsonObject): JsonObject {
+    return this.chunk({ choices: [{ index: 0, delta, logprobs: null, finish_reason: null }] });
+  }
+
+  private chunk(members: JsonObject): JsonObject {
+    const { id, created } = this;
+    return { id, object: "chat.completion.chunk", created, model: this.conversation.model, ...members };
+  }
+}
+
+/** A delta of the block, without its text. */
+function deltaOf(block: Exclude<Block, { kind: "foreign" }>, call: number): JsonObject {
+  if (block.kind === "thinking") return { reasoning_text: textPlace };
+  if (block.kind === "tool-call") return { tool_calls: [{ index: call, ...inputOf(block, textPlace) }] };
+  return block.refusal ? { refusal: textPlace } : { content: textPlace };
+}
+
+// ── Full reply ──
+
+/** Writes the events as one chat completion. */
+export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
+  const texts = { content: "", refusal: "", reasoning_text: "" };
+  const calls: JsonObject[] = [];
+  const annotations: JsonObject[] = [];
+  let id = "";
+  let usage: Partial<Usage> = {};
+  let block: Block | undefined;
+  let text = "";
+  let opaque: string | undefined;
+  let finish_reason: string | null = null;
+  let explanation: string | undefined;
+
+  for (const event of events) {
+    if (event.type === "start") id = event.id;
+    else if (event.type === "usage") usage = { ...usage, ...event.usage };
+    else if (event.type === "block-delta") text += event.text;
+    else if (event.type === "finish") {
+      finish_reason = finishReasonOf(event.reason, texts.refusal !== "");
+      explanation = event.explanation;
+    } else if (event.type === "block-start") {
+      block = event.block;
+      text = "";
+    } else if (event.type === "block-end") {
+      if (block?.kind === "text") annotations.push(...annotationsOf(event, texts.content.length));
+      if (block?.kind === "text") texts[block.refusal ? "refusal" : "content"] += text;
+      if (block?.kind === "thinking") texts.reasoning_text += text;
+      if (block?.kind === "tool-call") calls.push(callOf(block, text === "" && !block.freeform ? "{}" : text));
+      if (event.signature) opaque = packSignature(event.signature, "chat");
+    }
+  }
+  const message = omitUndefined({
+    role: "assistant",
+    content: texts.content || (calls.length === 0 && texts.refusal === "" ? "" : null),
+    refusal: texts.refusal || explanation || null,
+    annotations: annotations.length > 0 ? annotations : undefined,
+    reasoning_text: texts.reasoning_text || undefined,
+    reasoning_opaque: opaque,
+    tool_calls: calls.length > 0 ? calls : undefined,
+  });
+  return omitUndefined({
+    id: id || `chatcmpl-${randomUUID()}`,
+    object: "chat.completion",
+    created: now(),
+    model: conversation.model,
+    choices: [{ index: 0, message, logprobs: null, finish_reason }],
+    usage: encodeUsage(usage),
+  });
+}
+
+type Finish = Extract<ReplyEvent, { type: "finish" }>;
+
+/** A refusal with text finishes with `stop`; without text the finish reason must say it. */
+function finishReasonOf(reason: StopReason, refusedInWords: boolean): string {
+  return reason === "refusal" && refusedInWords ? "stop" : finishReasons[reason];
+}
+
+type CallBlock = Extract<Block, { kind: "tool-call" }>;
+
+function callOf(block: CallBlock, input: string): JsonObject {
+  const { id, name } = block;
+  return block.freeform
+    ? { id, type: "custom", custom: { name, input } }
+    : { id, type: "function", function: { name, arguments: input } };
+}
+
+function inputOf(block: CallBlock, input: string): JsonObject {
+  return block.freeform ? { custom: { input } } : { function: { arguments: input } };
+}
+
+function wantsUsage(conversation: Conversation): boolean {
+  const options = conversation.extras?.openai?.stream_options;
+  return isObject(options) && options.include_usage === true;
+}
+
+const now = () => Math.floor(Date.now() / 1000);

@@ -1,0 +1,114 @@
+/** Writes the content blocks of a message, whole or as the events of a stream. */
+import { isObject } from "../../json";
+import { jsonFrame, type SseFrame } from "../../net/sse";
+import type { Sink } from "../../net/stream";
+import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
+import { textPlace, writeDeltas } from "../hub/delta-frames";
+import type { Block } from "../hub/reply";
+import { packSignature } from "../hub/signature";
+import { restoreExtras } from "./extras";
+import { inputObject } from "./parts";
+import { deltaTypes, textFieldOf } from "./reply-names";
+
+// ── Whole ──
+
+/**
+ * The block, or nothing if this dialect does not have it. Empty text blocks are omitted, because they are refused
+ * later.
+ */
+export function writeBlock(block: Block, text: string, end: { signature?: Signature } & WithExtras): JsonObject[] {
+  const { signature } = end;
+  switch (block.kind) {
+    case "text": {
+      const textBlock = restoreExtras(
+        restoreExtras({ type: "text", text }, block.extras?.anthropic),
+        end.extras?.anthropic,
+      );
+      return text === "" && !end.extras?.anthropic ? [] : [textBlock];
+    }
+    case "thinking":
+      if (text === "" && !signature) return [];
+      return [signature && isRedacted(block, text, signature) ? redacted(signature) : thinking(block, text, signature)];
+    case "tool-call":
+      return [{ ...toolUse(block), input: inputObject({ input: text, freeform: block.freeform }) }];
+    case "foreign":
+      return block.dialect === "messages" && isObject(block.value) ? [block.value] : [];
+  }
+}
+
+/** Thinking without text is written as `redacted_thinking`, except Anthropic's own, which may be just hidden. */
+function isRedacted(block: Block & { kind: "thinking" }, text: string, signature: Signature): boolean {
+  return block.extras?.anthropic?.type === "redacted_thinking" || (text === "" && signature.dialect !== "messages");
+}
+
+const redacted = (signature: Signature): JsonObject => ({
+  type: "redacted_thinking",
+  data: packSignature(signature, "messages"),
+});
+
+const thinking = (block: Block & WithExtras, text: string, signature: Signature | undefined): JsonObject =>
+  restoreExtras(
+    { type: "thinking", thinking: text, signature: signature ? packSignature(signature, "messages") : "" },
+    block.extras?.anthropic,
+  );
+
+export const toolUse = (block: Block & { kind: "tool-call" }): JsonObject =>
+  restoreExtras(
+    { type: "tool_use", id: block.id || `toolu_${randomId()}`, name: block.name, input: {} },
+    block.extras?.anthropic,
+  );
+
+export const emptyBlock = (block: Exclude<Block, { kind: "foreign" }>): JsonObject =>
+  block.kind === "thinking"
+    ? thinking(block, "", undefined)
+    : restoreExtras({ type: "text", text: "" }, block.extras?.anthropic);
+
+/** The start of a complete block: input, citations and signature follow as deltas. */
+export function startOf(whole: JsonObject): JsonObject {
+  const started = { ...whole };
+  delete started.citations;
+  if (whole.type === "thinking") started.signature = "";
+  if (isObject(whole.input)) started.input = {};
+  return started;
+}
+
+export const randomId = (): string => crypto.randomUUID().replaceAll("-", "");
+
+// ── Stream ──
+
+/** Writes the events of one block after the other. */
+export function blockWriter(next: Sink<SseFrame>) {
+  let index = -1;
+  /** Writes the block's deltas; undefined until its start is written, which waits for the first text. */
+  let frameOf: ((text: string) => SseFrame) | undefined;
+  let hasText = false;
+
+  const write = (event: JsonObject & { type: string }) => next.push(jsonFrame(event, event.type));
+
+  return {
+    start(content_block: JsonObject, kind: Block["kind"]) {
+      const type = deltaTypes[kind] ?? "input_json_delta";
+      write({ type: "content_block_start", index: ++index, content_block });
+      const delta = { type, [textFieldOf.get(type) ?? ""]: textPlace };
+      frameOf = writeDeltas("content_block_delta", { type: "content_block_delta", index, delta });
+      hasText = false;
+    },
+    text(text: string) {
+      hasText = true;
+      if (frameOf) next.push(frameOf(text));
+    },
+    /** A delta that is not text. */
+    delta: (delta: JsonObject) => write({ type: "content_block_delta", index, delta }),
+    stop() {
+      write({ type: "content_block_stop", index });
+      frameOf = undefined;
+    },
+    get isOpen() {
+      return frameOf !== undefined;
+    },
+    /** Whether the block has text. */
+    get hasText() {
+      return hasText;
+    },
+  };
+}

@@ -1,0 +1,35 @@
+/** The names of deltas and stop reasons in the messages dialect. */
+import type { Block, StopReason } from "../hub/reply";
+
+export const stopReasons = new Map<unknown, StopReason>([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop-sequence"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["tool_use", "tool-call"],
+  ["refusal", "refusal"],
+  ["pause_turn", "pause"],
+]);
+
+export const stopReasonNames: Record<StopReason, string> = {
+  stop: "end_turn",
+  "stop-sequence": "stop_sequence",
+  length: "max_tokens",
+  "tool-call": "tool_use",
+  refusal: "refusal",
+  pause: "pause_turn",
+};
+
+export const deltaTypes: Record<Block["kind"], string | undefined> = {
+  text: "text_delta",
+  thinking: "thinking_delta",
+  "tool-call": "input_json_delta",
+  foreign: undefined,
+};
+
+/** The field that holds a delta's text. */
+export const textFieldOf = new Map<unknown, string>([
+  ["text_delta", "text"],
+  ["thinking_delta", "thinking"],
+  ["input_json_delta", "partial_json"],
+]);

@@ -1,0 +1,240 @@
+/** Reads replies of the messages dialect, full or as a stream. Its events match the hub's events. */
+import { isObject, numberIn } from "../../json";
+import { jsonOf, type SseFrame } from "../../net/sse";
+import type { Stage } from "../../net/stream";
+import { cutReply, type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
+import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
+import { readDeltas } from "../hub/delta-frames";
+import { omit, textIn } from "../hub/json";
+import type { Block, ReplyError, ReplyEvent } from "../hub/reply";
+import { errorIn, invalidEvent, invalidReply } from "./errors";
+import { asExtras } from "./extras";
+import { inputObject } from "./parts";
+import { deltaTypes, stopReasons, textFieldOf } from "./reply-names";
+import { decodeUsage } from "./usage";
+
+// ── Full reply ──
+
+const knownFields = {
+  text: new Set(["type", "text", "citations"]),
+  thinking: new Set(["type", "thinking", "signature"]),
+  redactedThinking: new Set(["data"]),
+  toolUse: new Set(["type", "id", "name", "input"]),
+};
+
+/** Reads a full reply. */
+export function decodeReply(body: unknown): ReplyEvent[] {
+  const events: ReplyEvent[] = [];
+  const writer = replyWriter({ push: (event) => void events.push(event), end() {} });
+  const failure = errorIn(body);
+  if (failure) writer.error(failure.code, failure.message);
+  else if (isObject(body) && Array.isArray(body.content)) decodeMessage(body, body.content, writer);
+  else writer.error(invalidReply.code, invalidReply.message);
+  return events;
+}
+
+function decodeMessage(message: JsonObject, content: unknown[], writer: ReplyWriter): void {
+  writer.start(textIn(message.id), textIn(message.model));
+  content.forEach((value, index) => {
+    if (!isObject(value)) return;
+    const { block, text, end } = readBlock(value);
+    writer.open(String(index), block);
+    writer.delta(text);
+    writer.close(end);
+  });
+  writer.usage(decodeUsage(message.usage, message));
+  finish(message, writer);
+}
+
+function finish({ stop_reason, stop_sequence, stop_details }: JsonObject, writer: ReplyWriter): void {
+  const raw = typeof stop_reason === "string" ? stop_reason : undefined;
+  const explanation = isObject(stop_details) ? textIn(stop_details.explanation) || undefined : undefined;
+  const sequence = typeof stop_sequence === "string" ? stop_sequence : undefined;
+  writer.finish(stopReasons.get(raw) ?? "stop", raw, sequence, explanation);
+}
+
+interface ReadBlock {
+  block: Block;
+  text: string;
+  end: { signature?: Signature } & WithExtras;
+}
+
+/** A block of a full reply, or what the start of a block in a stream holds. */
+function readBlock(value: JsonObject): ReadBlock {
+  switch (value.type) {
+    case "text": {
+      const citations =
+        Array.isArray(value.citations) && value.citations.length > 0 ? { citations: value.citations } : undefined;
+      return {
+        block: { kind: "text", ...asExtras(omit(value, knownFields.text)) },
+        text: textIn(value.text),
+        end: asExtras(citations),
+      };
+    }
+    case "thinking":
+      return {
+        block: { kind: "thinking", ...asExtras(omit(value, knownFields.thinking)) },
+        text: textIn(value.thinking),
+        end: signed(value.signature),
+      };
+    case "redacted_thinking":
+      return {
+        block: { kind: "thinking", ...asExtras(omit(value, knownFields.redactedThinking)) },
+        text: "",
+        end: signed(value.data),
+      };
+    case "tool_use": {
+      const call = { id: textIn(value.id), name: textIn(value.name), ...asExtras(omit(value, knownFields.toolUse)) };
+      return { block: { kind: "tool-call", ...call }, text: JSON.stringify(value.input ?? {}), end: {} };
+    }
+    default:
+      return { block: { kind: "foreign", dialect: "messages", value }, text: "", end: {} };
+  }
+}
+
+const signed = (proof: unknown): { signature?: Signature } =>
+  typeof proof === "string" && proof !== "" ? { signature: { dialect: "messages", value: proof } } : {};
+
+// ── Stream ──
+
+/** Reads a stream. */
+export const decodeStream = (): Stage<SseFrame, ReplyEvent> => readDeltas(decodeFrames());
+
+/** Reads a stream and parses each frame. */
+export const decodeFrames = (): Stage<SseFrame, ReplyEvent> => (next) => {
+  const reader = new StreamReader(replyWriter(next));
+  return {
+    push(frame) {
+      if (reader.ended || !frame.data || frame.data === "[DONE]") return;
+      const event = jsonOf(frame);
+      if (isObject(event)) reader.read(event.type ?? frame.event, event);
+      else reader.fail(invalidEvent);
+    },
+    end: () => reader.fail(cutReply),
+  };
+};
+
+/** The open block of a stream. */
+interface OpenBlock extends ReadBlock {
+  index: number | undefined;
+  /** The type of its text deltas; undefined for a foreign block, which is emitted complete when it ends. */
+  deltaType: string | undefined;
+  /** Whether text of it was emitted. */
+  hasText: boolean;
+}
+
+class StreamReader {
+  private open: OpenBlock | undefined;
+  private usage: JsonObject | undefined;
+  private ending: JsonObject = {};
+
+  constructor(private readonly writer: ReplyWriter) {}
+
+  get ended(): boolean {
+    return this.writer.ended;
+  }
+
+  read(type: unknown, event: JsonObject) {
+    switch (type) {
+      case "message_start":
+        return this.start(event.message);
+      case "content_block_start":
+        return this.startBlock(event.content_block, numberIn(event.index));
+      case "content_block_delta":
+        return this.addDelta(event.delta, numberIn(event.index));
+      case "content_block_stop":
+        return this.endBlock();
+      case "message_delta":
+        this.endBlock();
+        if (isObject(event.delta)) this.ending = event.delta;
+        return this.addUsage(event.usage, event);
+      case "message_stop":
+        this.endBlock();
+        return finish(this.ending, this.writer);
+      default: {
+        const failure = errorIn(event);
+        if (failure) this.fail(failure);
+      }
+    }
+  }
+
+  /** Partial text and thinking are kept, with the signature; a partial call is not. */
+  fail({ code, message }: Omit<ReplyError, "type">) {
+    const kind = this.open?.block.kind;
+    if (kind === "text" || kind === "thinking") this.endBlock();
+    this.writer.error(code, message);
+  }
+
+  private start(message: unknown) {
+    if (this.usage || !isObject(message)) return;
+    this.writer.start(textIn(message.id), textIn(message.model));
+    // Its output tokens count only the first tokens.
+    this.addUsage(isObject(message.usage) ? { ...message.usage, output_tokens: undefined } : {}, message);
+  }
+
+  /** `message_delta` repeats and corrects the usage of `message_start`. */
+  private addUsage(eventUsage: unknown, extras: JsonObject) {
+    const usage = { ...this.usage };
+    if (isObject(eventUsage))
+      for (const key of Object.keys(eventUsage)) if (eventUsage[key] != null) usage[key] = eventUsage[key];
+    this.usage = usage;
+    const numbers = decodeUsage(usage, extras);
+    if (Object.keys(numbers).length > 0) this.writer.usage(numbers);
+  }
+
+  private startBlock(value: unknown, index: number | undefined) {
+    this.endBlock();
+    if (!isObject(value)) return this.fail(invalidEvent);
+    const begun = readBlock(value);
+    const deltaType = deltaTypes[begun.block.kind];
+    this.open = { ...begun, index, deltaType, hasText: false };
+    if (deltaType !== undefined) this.writer.open(String(index), begun.block);
+    // Input in the start of a call counts only if no input delta follows.
+    if (begun.block.kind !== "tool-call") this.writer.delta(begun.text);
+  }
+
+  private addDelta(delta: unknown, index: number | undefined) {
+    if (!isObject(delta)) return this.fail(invalidEvent);
+    if (!this.open && delta.type === "text_delta") this.startBlock({ type: "text" }, index);
+    const { open } = this;
+    if (!open || (index !== undefined && index !== open.index)) return this.fail(invalidEvent);
+    const field = textFieldOf.get(delta.type);
+    if (field === undefined || open.deltaType === undefined) return readOther(open, delta);
+    if (delta.type !== open.deltaType) return this.fail(invalidEvent);
+    const text = textIn(delta[field]);
+    if (text !== "") open.hasText = true;
+    this.writer.delta(text);
+  }
+
+  private endBlock() {
+    if (!this.open) return;
+    const { block, deltaType, hasText, text, end } = this.open;
+    if (deltaType === undefined) this.writer.open("foreign", withInput(block, text));
+    else if (!hasText) this.writer.delta(text);
+    this.writer.close(end);
+    this.open = undefined;
+  }
+}
+
+/** A delta that is not text: a signature, a citation, or a piece of a foreign block. */
+function readOther(open: OpenBlock, delta: JsonObject) {
+  const { end, block } = open;
+  if (delta.type === "signature_delta") Object.assign(end, signed(delta.signature));
+  else if (delta.type === "citations_delta") {
+    const citations = end.extras?.anthropic?.citations;
+    end.extras = { anthropic: { citations: [...(Array.isArray(citations) ? citations : []), delta.citation] } };
+  } else if (delta.type === "input_json_delta") open.text += textIn(delta.partial_json);
+  else if (block.kind === "foreign" && isObject(block.value)) {
+    const grown = { ...block.value };
+    for (const [key, piece] of Object.entries(delta)) {
+      const before = grown[key];
+      if (key !== "type") grown[key] = typeof before === "string" && typeof piece === "string" ? before + piece : piece;
+    }
+    open.block = { ...block, value: grown };
+  }
+}
+
+function withInput(block: Block, input: string): Block {
+  if (block.kind !== "foreign" || !isObject(block.value) || input === "") return block;
+  return { ...block, value: { ...block.value, input: inputObject({ input }) } };
+}

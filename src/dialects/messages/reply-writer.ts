@@ -1,0 +1,166 @@
+/** Writes replies of the messages dialect, full or as a stream. */
+import { isObject } from "../../json";
+import { jsonFrame, type SseFrame } from "../../net/sse";
+import type { Sink } from "../../net/stream";
+import type { ClientSink, ToClient } from "../codec";
+import { cutReply } from "../hub/block-lifecycle";
+import type { Conversation, JsonObject, Signature, WithExtras } from "../hub/conversation";
+import type { Block, ReplyError, ReplyEvent, Usage } from "../hub/reply";
+import { packSignature } from "../hub/signature";
+import { blockWriter, emptyBlock, randomId, startOf, toolUse, writeBlock } from "./block-writer";
+import { errorFrame } from "./errors";
+import { stopReasonNames, stopReasons } from "./reply-names";
+import { encodeUsage } from "./usage";
+
+/** Writes a full reply. */
+export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
+  const content: JsonObject[] = [];
+  const usage: Partial<Usage> = {};
+  let id = "";
+  let block: Block | undefined;
+  let text = "";
+  let ending: JsonObject = { stop_reason: null, stop_sequence: null };
+  for (const event of events) {
+    if (event.type === "start") id = event.id;
+    else if (event.type === "block-start") [block, text] = [event.block, ""];
+    else if (event.type === "block-delta") text += event.text;
+    else if (event.type === "usage") Object.assign(usage, event.usage);
+    else if (event.type === "block-end" && block) content.push(...writeBlock(block, text, event));
+    else if (event.type === "finish") ending = writeEnding(event, content.some(isToolUse));
+  }
+  const message = { id: messageId(id), type: "message", role: "assistant", model: conversation.model, content };
+  return { ...message, ...ending, usage: encodeUsage(usage) };
+}
+
+const isToolUse = (block: JsonObject): boolean => block.type === "tool_use";
+
+function writeEnding(event: ReplyEvent & { type: "finish" }, called: boolean): JsonObject {
+  const { reason, raw, stopSequence, explanation } = event;
+  // Clients run tools only if the stop reason is `tool_use`.
+  const stopped = reason === "stop" && called ? "tool-call" : reason;
+  const word = raw !== undefined && stopReasons.get(raw) === stopped ? raw : stopReasonNames[stopped];
+  const details = explanation && { stop_details: { type: "refusal", category: null, explanation } };
+  return { stop_reason: word, stop_sequence: stopSequence ?? null, ...details };
+}
+
+const messageId = (id: string): string => (id.startsWith("msg_") ? id : `msg_${randomId()}`);
+
+/** Writes a stream. */
+export const encodeStream =
+  (conversation: Conversation): ToClient<ReplyEvent> =>
+  (next) =>
+    new StreamWriter(conversation, next);
+
+class StreamWriter implements ClientSink<ReplyEvent> {
+  private readonly usage: Partial<Usage> = {};
+  private readonly blocks: ReturnType<typeof blockWriter>;
+  private block: Block | undefined;
+  private called = false;
+  /** The stop of a call waits for the next event: before an error it would make an incomplete call look complete. */
+  private heldStop = false;
+  private ended = false;
+
+  constructor(
+    private readonly conversation: Conversation,
+    private readonly next: Sink<SseFrame>,
+  ) {
+    this.blocks = blockWriter(next);
+  }
+
+  push(event: ReplyEvent) {
+    if (this.ended) return;
+    if (this.heldStop && event.type !== "error") this.stop();
+    switch (event.type) {
+      case "start":
+        return this.start(event.id);
+      case "block-start":
+        return this.startBlock(event.block);
+      case "block-delta":
+        return this.addText(event.text);
+      case "block-end":
+        return this.endBlock(event);
+      case "usage":
+        return void Object.assign(this.usage, event.usage);
+      case "finish":
+        return this.finish(event);
+      case "error":
+        return this.fail(event);
+    }
+  }
+
+  end() {
+    this.fail({ type: "error", ...cutReply });
+  }
+
+  keepAlive() {
+    if (this.ended) return;
+    if (this.heldStop) this.stop();
+    this.next.push(pingFrame());
+  }
+
+  fail(error: ReplyError) {
+    if (this.ended) return;
+    if (this.blocks.isOpen && this.block?.kind !== "tool-call") this.stop();
+    this.ended = true;
+    this.next.push(errorFrame(error));
+  }
+
+  private write(event: JsonObject & { type: string }) {
+    this.next.push(jsonFrame(event, event.type));
+  }
+
+  private start(id: string) {
+    const { model } = this.conversation;
+    const message = { id: messageId(id), type: "message", role: "assistant", model, content: [] };
+    // Unknown numbers are 0 here; `message_delta` has the final ones.
+    const unknown = { stop_reason: null, stop_sequence: null, usage: encodeUsage({}) };
+    this.write({ type: "message_start", message: { ...message, ...unknown } });
+  }
+
+  private startBlock(block: Block) {
+    this.block = block;
+    if (block.kind !== "tool-call") return;
+    this.called = true;
+    this.blocks.start(toolUse(block), block.kind);
+    if (block.freeform) this.blocks.text('{"input":"');
+  }
+
+  private addText(text: string) {
+    const { block, blocks } = this;
+    if (!block || block.kind === "foreign") return;
+    if (!blocks.isOpen) blocks.start(emptyBlock(block), block.kind);
+    blocks.text(block.kind === "tool-call" && block.freeform ? JSON.stringify(text).slice(1, -1) : text);
+  }
+
+  private endBlock(end: { signature?: Signature } & WithExtras) {
+    const { block, blocks } = this;
+    if (!block) return;
+    if (block.kind === "tool-call") {
+      if (block.freeform || !blocks.hasText) blocks.text(block.freeform ? '"}' : "{}");
+      this.heldStop = true;
+      return;
+    }
+    const [whole] = blocks.isOpen ? [] : writeBlock(block, "", end);
+    if (whole) blocks.start(startOf(whole), block.kind);
+    if (!blocks.isOpen) return;
+    if (whole && isObject(whole.input)) blocks.text(JSON.stringify(whole.input));
+    const { citations } = end.extras?.anthropic ?? {};
+    if (Array.isArray(citations)) for (const citation of citations) blocks.delta({ type: "citations_delta", citation });
+    if (end.signature && whole?.type !== "redacted_thinking")
+      blocks.delta({ type: "signature_delta", signature: packSignature(end.signature, "messages") });
+    this.stop();
+  }
+
+  private stop() {
+    this.blocks.stop();
+    this.heldStop = false;
+  }
+
+  private finish(event: ReplyEvent & { type: "finish" }) {
+    this.write({ type: "message_delta", delta: writeEnding(event, this.called), usage: encodeUsage(this.usage) });
+    this.write({ type: "message_stop" });
+    this.ended = true;
+  }
+}
+
+export const pingFrame = (): SseFrame => jsonFrame({ type: "ping" }, "ping");

@@ -1,0 +1,3 @@
+/** Ids of the responses dialect. */
+
+export const ownId = (prefix: string): string => `${prefix}_${crypto.randomUUID().replaceAll("-", "")}`;

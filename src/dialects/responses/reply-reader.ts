@@ -1,0 +1,41 @@
+/** Reads replies of the responses dialect, full or as a stream. */
+import { isObject } from "../../json";
+import { jsonOf, type SseFrame } from "../../net/sse";
+import { collectInto, type Stage } from "../../net/stream";
+import { cutReply } from "../hub/block-lifecycle";
+import { readDeltas } from "../hub/delta-frames";
+import type { ReplyEvent } from "../hub/reply";
+import { invalidEvent, invalidReply } from "./errors";
+import { ItemReader } from "./item-reader";
+import { eventType } from "./raw-fields";
+
+/** Reads a full reply. */
+export function decodeReply(body: unknown): ReplyEvent[] {
+  const events: ReplyEvent[] = [];
+  const reader = new ItemReader(collectInto(events));
+  if (!isObject(body) || (!isObject(body.error) && !Array.isArray(body.output))) reader.fail(invalidReply);
+  else reader.terminate(isObject(body.error) ? "failed" : (body.status ?? "completed"), body, body);
+  return events;
+}
+
+/** Reads a stream. */
+export const decodeStream = (): Stage<SseFrame, ReplyEvent> => readDeltas(decodeFrames());
+
+/** Reads a stream and parses each frame. */
+export function decodeFrames(): Stage<SseFrame, ReplyEvent> {
+  return (next) => {
+    const reader = new ItemReader(next);
+    return {
+      push(frame) {
+        if (frame.data === undefined || frame.data === "[DONE]" || reader.ended) return;
+        const event = jsonOf(frame);
+        if (isObject(event)) reader.read(eventType(frame), event);
+        else reader.fail(invalidEvent);
+      },
+      end() {
+        reader.fail(cutReply);
+        next.end();
+      },
+    };
+  };
+}

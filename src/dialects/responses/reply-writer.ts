@@ -1,0 +1,204 @@
+/** Writes replies of the responses dialect: a list of items, each streamed as several events. */
+import { isObject } from "../../json";
+import { commentFrame, jsonFrame } from "../../net/sse";
+import type { ToClient } from "../codec";
+import { cutReply } from "../hub/block-lifecycle";
+import type { Conversation, JsonObject } from "../hub/conversation";
+import { numberPlace, textPlace, writeDeltas } from "../hub/delta-frames";
+import { omitUndefined, textIn } from "../hub/json";
+import type { Block, ReplyError, ReplyEvent, Usage } from "../hub/reply";
+import { ownId } from "./ids";
+import {
+  callItem,
+  foreignItem,
+  type OpenItem,
+  reasoningItem,
+  type ShownItem,
+  textPart,
+  type Wire,
+} from "./item-writer";
+import { echoOf } from "./request";
+import { wireName } from "./tools";
+import { encodeUsage } from "./usage";
+
+/** Writes a full reply: the response of the stream's last event. */
+export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
+  let response: JsonObject = {};
+  const writer = new ResponseWriter(conversation, {
+    send(_type, members) {
+      if (isObject(members.response)) response = members.response;
+    },
+    deltas: () => () => {},
+  });
+  for (const event of events) writer.write(event);
+  return response;
+}
+
+/** Writes a stream. */
+export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
+  return (next) => {
+    let sequence = 0;
+    const writer = new ResponseWriter(conversation, {
+      send: (type, members) => next.push(jsonFrame({ type, sequence_number: sequence++, ...members }, type)),
+      deltas(type, members) {
+        const frameOf = writeDeltas(type, { type, sequence_number: numberPlace, delta: textPlace, ...members });
+        return (delta) => next.push(frameOf(delta, sequence++));
+      },
+    });
+    return {
+      push: (event) => writer.write(event),
+      end() {
+        writer.write({ type: "error", ...cutReply });
+        next.end();
+      },
+      keepAlive() {
+        if (!writer.keepAlive()) next.push(commentFrame("waiting"));
+      },
+      fail: (error) => writer.write(error),
+    };
+  };
+}
+
+/** Writes the wire's events in the complete order that the strictest client needs. */
+class ResponseWriter {
+  private readonly output: JsonObject[] = [];
+  private readonly usage: Partial<Usage> = {};
+  private readonly echo: JsonObject;
+  private readonly createdAt = Math.floor(Date.now() / 1000);
+  /** Empty until the response has started. */
+  private id = "";
+  private open: OpenItem | undefined;
+  private refused = false;
+  private ended = false;
+
+  constructor(
+    private readonly conversation: Conversation,
+    private readonly wire: Wire,
+  ) {
+    this.echo = echoOf(conversation);
+  }
+
+  write(event: ReplyEvent) {
+    if (this.ended) return;
+    switch (event.type) {
+      case "start":
+        return this.start(event.id);
+      case "block-start":
+        this.open = this.openBlock(event.block);
+        return;
+      case "block-delta":
+        return this.open?.delta(event.text);
+      case "block-end":
+        return this.open?.endBlock(event);
+      case "usage":
+        return void Object.assign(this.usage, event.usage);
+      case "finish":
+        return this.finish(event);
+      case "error":
+        return this.fail(event);
+    }
+  }
+
+  /**
+   * Codex only counts events as activity, and the OpenAI SDK throws on `ping`; repeating `in_progress` suits both.
+   * Returns false before the response has started.
+   */
+  keepAlive(): boolean {
+    if (this.id === "") return false;
+    if (!this.ended) this.wire.send("response.in_progress", { response: this.response("in_progress") });
+    return true;
+  }
+
+  private start(from: string) {
+    if (this.id !== "") return;
+    this.id = /^resp_[\w-]{1,59}$/.test(from) ? from : ownId("resp");
+    this.wire.send("response.created", { response: this.response("in_progress") });
+    this.wire.send("response.in_progress", { response: this.response("in_progress") });
+  }
+
+  private response(status: string, more: JsonObject = {}): JsonObject {
+    const { output, usage } = this;
+    return {
+      id: this.id,
+      object: "response",
+      created_at: this.createdAt,
+      status,
+      error: null,
+      incomplete_details: null,
+      ...this.echo,
+      output: status === "in_progress" ? [] : output,
+      usage: status === "in_progress" ? null : encodeUsage(usage, output.some(isReasoning)),
+      ...more,
+    };
+  }
+
+  private openBlock(block: Block): OpenItem | undefined {
+    const { wire } = this;
+    const extras = block.kind === "foreign" ? {} : (block.extras?.openai ?? {});
+    if (block.kind === "text") {
+      this.refused ||= block.refusal === true;
+      return textPart(this.messageFor(extras.phase), block.refusal === true, wire);
+    }
+    this.endItem("completed");
+    if (block.kind === "thinking")
+      return reasoningItem(this.add("rs", { type: "reasoning", summary: [] }, extras.id), wire);
+    if (block.kind === "tool-call") {
+      const { freeform } = block;
+      const type = freeform ? "custom_tool_call" : "function_call";
+      const call = { ...extras, type, status: "in_progress", call_id: block.id, ...wireName(this.conversation, block) };
+      return callItem(this.add(freeform ? "ctc" : "fc", { ...call, [freeform ? "input" : "arguments"]: "" }), wire);
+    }
+    if (block.dialect !== "responses" || !isObject(block.value)) return undefined;
+    return foreignItem(this.add(textIn(block.value.type), block.value, block.value.id));
+  }
+
+  /** The open message, or a new one. */
+  private messageFor(phase: unknown): ShownItem {
+    if (this.open?.item.type === "message" && phase === undefined) return this.open;
+    this.endItem("completed");
+    const item = { type: "message", status: "in_progress", role: "assistant", content: [], phase };
+    return this.add("msg", omitUndefined(item));
+  }
+
+  private add(prefix: string, item: JsonObject, ownedId?: unknown): ShownItem {
+    const index = this.output.length;
+    const shown = { id: textIn(ownedId) || ownId(prefix), ...item };
+    this.wire.send("response.output_item.added", { output_index: index, item: shown });
+    return { index, id: shown.id, item: { ...shown } };
+  }
+
+  private endItem(status: "completed" | "incomplete") {
+    if (!this.open) return;
+    const { index, item } = this.open;
+    this.open = undefined;
+    if (item.status === "in_progress") item.status = status;
+    this.output.push(item);
+    this.wire.send("response.output_item.done", { output_index: index, item });
+  }
+
+  private finish({ reason, explanation }: Extract<ReplyEvent, { type: "finish" }>) {
+    this.start("");
+    // A refusal with text finishes as completed; without text the status must say it.
+    const filtered = reason === "refusal" && !this.refused;
+    const incomplete = reason === "length" ? "max_output_tokens" : filtered ? "content_filter" : undefined;
+    const status = incomplete === undefined ? "completed" : "incomplete";
+    if (filtered && explanation) {
+      this.open = this.openBlock({ kind: "text", refusal: true });
+      this.open?.delta(explanation);
+      this.open?.endBlock({});
+    }
+    this.endItem(status);
+    this.ended = true;
+    const details = incomplete === undefined ? {} : { incomplete_details: { reason: incomplete } };
+    this.wire.send(`response.${status}`, { response: this.response(status, details) });
+  }
+
+  private fail({ code, message }: ReplyError) {
+    this.ended = true;
+    const error = { code: code || "server_error", message };
+    if (this.id === "") return this.wire.send("error", { ...error, param: null });
+    this.wire.send("response.failed", { response: this.response("failed", { error }) });
+  }
+}
+
+const isReasoning = ({ type }: JsonObject): boolean => type === "reasoning";
