@@ -1,4 +1,7 @@
-/** Writes the items of a streamed response, one after the other. */
+/**
+ * Writes the items of a streamed response, one after the other. The pieces of a text are joined at its end: one string
+ * that grows with each delta costs more than the rest of the delta's work.
+ */
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { packSignature } from "../hub/signature";
 
@@ -30,17 +33,18 @@ export function textPart({ index, id, item }: ShownItem, refusal: boolean, wire:
   const part = (text: string, annotations: unknown[]): JsonObject =>
     refusal ? { type: "refusal", refusal: text } : { type: "output_text", text, annotations, ...more };
   const sendDelta = wire.deltas(`${events}.delta`, { ...at, ...more });
-  let text = "";
+  const pieces: string[] = [];
   wire.send("response.content_part.added", { ...at, part: part("", []) });
   return {
     index,
     id,
     item,
     delta(piece) {
-      text += piece;
+      pieces.push(piece);
       sendDelta(piece);
     },
     endBlock(end) {
+      const text = pieces.join("");
       const listed = end.extras?.openai?.annotations;
       const annotations: unknown[] = Array.isArray(listed) ? listed : [];
       for (const [annotation_index, annotation] of annotations.entries())
@@ -56,20 +60,21 @@ export function textPart({ index, id, item }: ShownItem, refusal: boolean, wire:
 export function reasoningItem({ index, id, item }: ShownItem, wire: Wire): OpenItem {
   const at = { item_id: id, output_index: index, summary_index: 0 };
   const sendDelta = wire.deltas("response.reasoning_summary_text.delta", at);
-  let text = "";
+  const pieces: string[] = [];
   return {
     index,
     id,
     item,
     delta(piece) {
-      if (text === "")
-        wire.send("response.reasoning_summary_part.added", { ...at, part: { type: "summary_text", text } });
-      text += piece;
+      if (pieces.length === 0)
+        wire.send("response.reasoning_summary_part.added", { ...at, part: { type: "summary_text", text: "" } });
+      pieces.push(piece);
       sendDelta(piece);
     },
     endBlock({ signature }) {
       item.encrypted_content = signature ? packSignature(signature, "responses") : null;
-      if (text === "") return;
+      if (pieces.length === 0) return;
+      const text = pieces.join("");
       const part = { type: "summary_text", text };
       item.summary = [part];
       wire.send("response.reasoning_summary_text.done", { ...at, text });
@@ -83,9 +88,9 @@ export function callItem({ index, id, item }: ShownItem, wire: Wire): OpenItem {
   const freeform = item.type === "custom_tool_call";
   const events = freeform ? "response.custom_tool_call_input" : "response.function_call_arguments";
   const sendDelta = wire.deltas(`${events}.delta`, at);
-  let text = "";
+  const pieces: string[] = [];
   const delta = (piece: string) => {
-    text += piece;
+    pieces.push(piece);
     sendDelta(piece);
   };
   return {
@@ -94,7 +99,8 @@ export function callItem({ index, id, item }: ShownItem, wire: Wire): OpenItem {
     item,
     delta,
     endBlock() {
-      if (text === "" && !freeform) delta("{}");
+      if (pieces.length === 0 && !freeform) delta("{}");
+      const text = pieces.join("");
       const done = freeform ? { input: text } : { arguments: text };
       Object.assign(item, done);
       wire.send(`${events}.done`, freeform ? { ...at, ...done } : { ...at, name: item.name, ...done });
