@@ -12,6 +12,8 @@ export interface SseFrame {
   event?: string;
   /** The `data` lines joined by newlines; undefined for a frame of comments or blank lines only. */
   data?: string;
+  /** Whether the data is known to have no line breaks: searching a text for them costs more than making it. */
+  isOneLine?: true;
   /** As it arrived, with its blank line; missing on frames that dragoman made. */
   bytes?: Uint8Array;
   /** Set on one frame that stands for several consecutive frames that matched the template: the data of the last one. */
@@ -212,6 +214,7 @@ const encoder = new TextEncoder();
 
 function frameText(frame: SseFrame): string {
   const event = frame.event === undefined ? "" : `event: ${frame.event}\n`;
+  if (frame.isOneLine) return `${event}data: ${frame.data}\n\n`;
   const data = frame.data === undefined ? "" : `data: ${frame.data.replaceAll("\n", "\ndata: ")}\n`;
   return `${event}${data}\n`;
 }

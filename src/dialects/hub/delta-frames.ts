@@ -124,6 +124,7 @@ export const numberPlace = crypto.randomUUID();
 export function writeDeltas(event: string | undefined, json: JsonObject): (text: string, number?: number) => SseFrame {
   const [before = "", after = ""] = JSON.stringify(json).split(JSON.stringify(textPlace));
   const [head = "", middle] = before.split(JSON.stringify(numberPlace));
-  if (middle === undefined) return (text) => ({ event, data: `${before}${JSON.stringify(text)}${after}` });
-  return (text, number) => ({ event, data: `${head}${number}${middle}${JSON.stringify(text)}${after}` });
+  const frameOf = (data: string): SseFrame => ({ event, data, isOneLine: true });
+  if (middle === undefined) return (text) => frameOf(`${before}${JSON.stringify(text)}${after}`);
+  return (text, number) => frameOf(`${head}${number}${middle}${JSON.stringify(text)}${after}`);
 }
