@@ -1,5 +1,6 @@
 /** The interface of a dialect. */
 import type { ProxyError } from "../errors";
+import type { MarkPlace } from "../net/json-skeleton";
 import type { SseFrame } from "../net/sse";
 import type { Sink, Stage } from "../net/stream";
 import type { Conversation, JsonObject } from "./hub/conversation";
@@ -11,6 +12,11 @@ import type { Overview } from "./overview";
 export type { Overview } from "./overview";
 
 export interface Codec {
+  /**
+   * Where texts of a large request may stay marks of a {@link Skeleton}: everything here that reads or changes a request
+   * carries them along and looks at their beginning only.
+   */
+  longTexts: MarkPlace;
   /** @throws ProxyError `invalid_request` if the request is empty and would be refused upstream. */
   checkRequest(body: JsonObject): void;
   /** The facts that request headers depend on; also for a request that cannot be decoded. */

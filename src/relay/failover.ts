@@ -5,6 +5,7 @@ import type { Need } from "../accounts/pool";
 import type { App } from "../app";
 import { asProxyError, ProxyError } from "../errors";
 import { type CallResponse, readStart } from "../net/body";
+import { skeletonOf } from "../net/json-skeleton";
 import { withTimeLimit } from "../net/time-limit";
 import type { CopilotCall } from "../upstream/copilot";
 import { type Failure, readBrokenReply, readFailure } from "../upstream/failure";
@@ -275,9 +276,10 @@ async function callOnce(
 /** The very same body when it has none of these parameters. */
 function withoutPatterns(body: string | Uint8Array, patterns: readonly string[], record: RequestRecord) {
   if (patterns.length === 0) return body;
-  const { text, removed } = withoutParams(bodyText(body), patterns);
+  const skeleton = typeof body === "string" ? undefined : skeletonOf(body);
+  const { text, removed } = withoutParams(skeleton?.text ?? bodyText(body), patterns);
   for (const pattern of removed) record.addFixup(`refused:${pattern}`);
-  return removed.length === 0 ? body : text;
+  return removed.length === 0 ? body : (skeleton?.fill(text) ?? text);
 }
 
 /**

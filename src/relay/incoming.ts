@@ -6,13 +6,17 @@ import { ProxyError } from "../errors";
 import { isObject, parseJson, parseSpelt, SpeltNumber } from "../json";
 import { limitBytes } from "../net/byte-limit";
 import { decompress, encodingOf } from "../net/decompress";
+import { editMembers } from "../net/json-edit";
+import { fillExcept, type MarkPlace, type Skeleton, skeletonOf } from "../net/json-skeleton";
 import { type Initiator, initiatorOf } from "./initiator";
 
 export interface Incoming {
   /** As sent, without a byte order mark. The text is not kept: for a large prompt it would take as much memory again, or twice. */
   bytes: Uint8Array;
-  /** Its numbers keep the digits with which they were written. */
+  /** Its numbers keep the digits with which they were written. In a large one long texts may be marks of the skeleton. */
   body: JsonObject;
+  /** Missing where `body` has no marks. */
+  skeleton?: Skeleton;
   /** The model id as the client wrote it. */
   model: string;
   stream: boolean;
@@ -22,42 +26,67 @@ export interface Incoming {
 export const bodyLimit = 32 * 1024 * 1024;
 /** Levels of nested arrays and objects. */
 const maxDepth = 256;
+/** Bytes. In a smaller body long texts are no marks. */
+const minSkeleton = 64 * 1024;
 
 /**
+ * @param longTexts Where texts of a large body may be marks; nowhere if it is not given.
  * @throws ProxyError `invalid_request`, `too_large`, `unsupported_media`: each names what is wrong and where.
  */
-export async function readIncoming(request: Request): Promise<Incoming> {
-  const { bytes, body } = await readJson(request, bodyLimit, parseSpelt);
+export async function readIncoming(request: Request, longTexts?: MarkPlace): Promise<Incoming> {
+  const bytes = await readUtf8(request, bodyLimit);
+  const skeleton = longTexts && bytes.length > minSkeleton ? skeletonOf(bytes) : undefined;
+  const body = bodyObject(parseSpelt(skeleton?.text ?? bodyText(bytes)));
+  if (longTexts && skeleton) fillExcept(body, skeleton, longTexts);
   if (typeof body.model !== "string" || body.model === "")
     throw new ProxyError("invalid_request", "`model` must be a model id; GET /v1/models lists them.", {
       param: "model",
     });
   if (body.stream != null && typeof body.stream !== "boolean")
     throw new ProxyError("invalid_request", "`stream` must be true or false.", { param: "stream" });
-  return { bytes, body, model: body.model, stream: body.stream === true };
+  return { bytes, body, ...(skeleton ? { skeleton } : {}), model: body.model, stream: body.stream === true };
 }
 
 /**
  * The request's body as a JSON object, whatever content type it claims, decompressed where it is compressed.
  * @param max Bytes, compressed or plain.
- * @param parse Returns undefined for text that is not JSON.
  */
-export async function readJson(
-  request: Request,
-  max = bodyLimit,
-  parse: (text: string) => unknown = parseJson,
-): Promise<Pick<Incoming, "bytes" | "body">> {
+export async function readJson(request: Request, max = bodyLimit): Promise<Pick<Incoming, "bytes" | "body">> {
+  const bytes = await readUtf8(request, max);
+  return { bytes, body: bodyObject(parseJson(bodyText(bytes))) };
+}
+
+/** The request's body without a byte order mark. */
+async function readUtf8(request: Request, max: number): Promise<Uint8Array> {
   refuseCharsets(request.headers);
   const sent = await readBytes(request, max);
   // No JSON begins with a byte order mark.
   const bytes = sent[0] === 0xef && sent[1] === 0xbb && sent[2] === 0xbf ? sent.subarray(3) : sent;
   if (!isUtf8(bytes)) throw new ProxyError("invalid_request", "The request body is not valid UTF-8.");
-  const body = parse(bodyText(bytes));
+  return bytes;
+}
+
+/** @param body Undefined for text that is not JSON. */
+function bodyObject(body: unknown): JsonObject {
   if (body === undefined) throw new ProxyError("invalid_request", "The request body is not valid JSON.");
   if (!isObject(body)) throw new ProxyError("invalid_request", "The request body must be a JSON object.");
   if (isDeeperThan(body, maxDepth))
     throw new ProxyError("invalid_request", `The request body is nested too deep: at most ${maxDepth} levels.`);
-  return { bytes, body };
+  return body;
+}
+
+/** The client's JSON with some top-level members set and some removed; every other byte is as it was sent. */
+export const editIncoming = (
+  { bytes, skeleton }: Incoming,
+  set: JsonObject,
+  remove: readonly string[],
+): string | Uint8Array =>
+  skeleton ? skeleton.fill(editMembers(skeleton.text, set, remove)) : editMembers(bodyText(bytes), set, remove);
+
+/** The body without marks. */
+export function wholeBody({ bytes, body, skeleton }: Incoming): JsonObject {
+  const whole = skeleton ? parseSpelt(bodyText(bytes)) : body;
+  return isObject(whole) ? whole : body;
 }
 
 /** What the upstream's headers say of a conversation; they are needed in passthrough too. */
@@ -67,8 +96,13 @@ export interface Facts extends Initiator {
 }
 
 /** The conversation is missing where the codec cannot decode the body; the request may still be passed through. */
-export function readFacts(codec: Codec, body: JsonObject, headers: Headers): Facts & { conversation?: Conversation } {
+export function readFacts(
+  codec: Codec,
+  { body, skeleton }: Pick<Incoming, "body" | "skeleton">,
+  headers: Headers,
+): Facts & { conversation?: Conversation } {
   const overview = codec.overview(body);
+  if (skeleton) overview.since.texts = overview.since.texts.map(skeleton.whole);
   const facts = { ...initiatorOf(overview, headers), vision: overview.image };
   try {
     return { ...facts, conversation: codec.decodeRequest(body) };

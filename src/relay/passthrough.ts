@@ -9,7 +9,7 @@ import type { Block, ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { isObject, parseSpelt } from "../json";
 import { editedTo, editMembers } from "../net/json-edit";
 import type { DeltaTemplate, SseFrame } from "../net/sse";
-import { bodyText, type Incoming } from "./incoming";
+import { bodyText, editIncoming, type Incoming } from "./incoming";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import { needsStream, type Target } from "./target";
@@ -39,7 +39,7 @@ export function passthrough(request: PassthroughRequest): UpstreamCall {
     set.stream = true;
     fixups.push("stream-gathered");
   }
-  const sent = fixups.length === 0 ? incoming.bytes : editMembers(bodyText(incoming.bytes), set, remove);
+  const sent = fixups.length === 0 ? incoming.bytes : editIncoming(incoming, set, remove);
   const body = fixups.length === 0 ? incoming.body : { ...omit(incoming.body, new Set(remove)), ...set };
   const dialectHeaders = codec.requestHeaders?.(request.clientHeaders, body, target.model);
   for (const fixup of [...fixups, ...(dialectHeaders?.fixups ?? [])]) record.addFixup(fixup);

@@ -27,14 +27,11 @@ export async function relayToProvider(
   const provider = parts.providers.find(name);
   const record = openRequestRecord(parts, request, caller, "messages");
   try {
-    const incoming = await readIncoming(request);
+    const incoming = await readIncoming(request, codecs.messages.longTexts);
     caller.keepOpen();
     record.setRequest(incoming);
     requireModel(caller.key, `${name}/${incoming.model}`);
-    record.setTarget(
-      providerTarget(provider, incoming.model),
-      readFacts(codecs.messages, incoming.body, request.headers),
-    );
+    record.setTarget(providerTarget(provider, incoming.model), readFacts(codecs.messages, incoming, request.headers));
     const call = providerPassthrough(incoming, record, provider.who);
     const response = await callProvider(parts, provider, record, {
       path: "/v1/messages",

@@ -26,13 +26,13 @@ export async function relay(
 ): Promise<Response> {
   const record = openRequestRecord(parts, request, caller, dialect);
   try {
-    const incoming = await readIncoming(request);
+    const codec = codecs[dialect];
+    const incoming = await readIncoming(request, codec.longTexts);
     caller.keepOpen();
     record.setRequest(incoming);
-    const codec = codecs[dialect];
     codec.checkRequest(incoming.body);
     const target = await chooseTarget(parts, incoming.model, dialect, caller.key);
-    const facts = readFacts(codec, incoming.body, request.headers);
+    const facts = readFacts(codec, incoming, request.headers);
     if (asksNothing(facts.conversation, target)) {
       record.setTarget(target, nothingSent);
       return answerNothing(facts.conversation, dialect, record);
@@ -52,6 +52,7 @@ export async function relay(
           })
         : translation({
             conversation: facts.conversation ?? codec.decodeRequest(incoming.body),
+            skeleton: incoming.skeleton,
             client: dialect,
             target,
             record,

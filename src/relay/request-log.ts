@@ -5,7 +5,7 @@ import type { Usage } from "../dialects/hub/reply";
 import type { Entry } from "../history/entry";
 import type { InFlightRequest } from "../history/in-flight";
 import { costOf } from "../upstream/price";
-import type { Facts, Incoming } from "./incoming";
+import { type Facts, type Incoming, wholeBody } from "./incoming";
 import { redact } from "./redact";
 import type { KnownTarget } from "./target";
 
@@ -110,7 +110,7 @@ export function logLine(method: string, row: Entry): string {
 
 /** A text that may repeat parts of the request, without them. */
 export const withoutContent = ({ incoming, target }: RequestState, text: string): string =>
-  incoming ? redact(text, incoming.body, [incoming.model, target?.model.id ?? ""]) : text;
+  incoming ? redact(text, wholeBody(incoming), [incoming.model, target?.model.id ?? ""]) : text;
 
 /** An error code or a field's name is kept as it is; anything else may repeat the request. */
 export const nameWithoutContent = (state: RequestState, name: string): string =>

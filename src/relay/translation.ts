@@ -1,8 +1,9 @@
 /** The client and the upstream speak different dialects: request and reply are translated through the hub. */
 import { codecs, type TranslationOptions } from "../dialects/codecs";
 import { adapt } from "../dialects/hub/adapt";
-import type { Conversation, Dialect } from "../dialects/hub/conversation";
+import type { Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
+import type { Skeleton } from "../net/json-skeleton";
 import { collectInto, run, type Sink } from "../net/stream";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
@@ -11,6 +12,8 @@ import type { UpstreamCall } from "./upstream-call";
 
 export interface TranslationRequest {
   conversation: Conversation;
+  /** Of the client's JSON; missing where the conversation has no marks. */
+  skeleton?: Skeleton;
   client: Dialect;
   target: Target & { dialect: Dialect };
   record: RequestRecord;
@@ -18,7 +21,14 @@ export interface TranslationRequest {
 }
 
 /** @throws ProxyError `invalid_request` where leaving something out would change the meaning. */
-export function translation({ conversation, client, target, record, options }: TranslationRequest): UpstreamCall {
+export function translation({
+  conversation,
+  skeleton,
+  client,
+  target,
+  record,
+  options,
+}: TranslationRequest): UpstreamCall {
   const upstream = target.dialect;
   // Collected into a full reply where the client did not ask for a stream.
   const stream = conversation.stream || needsStream(conversation, target);
@@ -31,6 +41,10 @@ export function translation({ conversation, client, target, record, options }: T
   const dialectHeaders = codecs[upstream].requestHeaders?.(null, encoded.body, target.model);
   for (const fixup of dialectHeaders?.fixups ?? []) record.addFixup(fixup);
   const { repairRequest } = codecs[upstream];
+  const written = (body: JsonObject) => {
+    const json = JSON.stringify(body);
+    return skeleton ? skeleton.fill(json) : json;
+  };
 
   /** Adds each event to the record, with the names that the client's request uses. */
   const recorded = (next: Sink<ReplyEvent>): Sink<ReplyEvent> =>
@@ -49,10 +63,10 @@ export function translation({ conversation, client, target, record, options }: T
 
   return {
     who: "GitHub Copilot",
-    body: JSON.stringify(encoded.body),
+    body: written(encoded.body),
     stream,
     headers: dialectHeaders?.headers ?? {},
-    repaired: repairRequest && (() => JSON.stringify(repairRequest(encoded.body))),
+    repaired: repairRequest && (() => written(repairRequest(encoded.body))),
     full: (_text, json) => encodeFull(run(recorded, codecs[upstream].decodeReply(json))),
     collect() {
       const events: ReplyEvent[] = [];

@@ -14,7 +14,7 @@ export interface UpstreamCall {
   /** Headers of this upstream dialect only. */
   headers: Record<string, string>;
   /** The same body without the parts that only another account can read; sent once when the upstream asks for it. */
-  repaired?: () => string;
+  repaired?: () => string | Uint8Array;
   /** The body with simplified tool schemas, for a retry after one was refused; undefined where nothing can be changed. */
   fitTools?(body: string): string | undefined;
   /** The text of a full reply for the client. @param text The upstream's reply. @param json The same, parsed. */

@@ -4,6 +4,7 @@ import { requestHeaders } from "./betas";
 import { collectStream } from "./collect";
 import { encodeError } from "./errors";
 import { endIn, fixReply, fixRequest, fixStream, repairRequest, replyContext } from "./fixups";
+import { longTexts } from "./long-texts";
 import { overview } from "./overview";
 import { decodeReply, decodeStream } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
@@ -11,6 +12,7 @@ import { checkRequest, decodeRequest, encodeRequest } from "./request";
 import { repairTools } from "./rules";
 
 export const messages: Codec = {
+  longTexts,
   checkRequest,
   overview,
   decodeRequest,

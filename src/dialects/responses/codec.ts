@@ -3,6 +3,7 @@ import type { Codec } from "../codec";
 import { encodeError, sessionOf } from "../openai";
 import { collectStream } from "./collect";
 import { fixReply, fixRequest, fixStream, replyContext } from "./fixups";
+import { longTexts } from "./long-texts";
 import { overview } from "./overview";
 import { decodeReply, decodeStream } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
@@ -10,6 +11,7 @@ import { checkRequest, decodeRequest, encodeRequest } from "./request";
 import { repairForeignItems, repairTools } from "./rules";
 
 export const responses: Codec = {
+  longTexts,
   checkRequest,
   overview,
   decodeRequest,
