@@ -109,6 +109,12 @@ const escapes = Uint8Array.from({ length: 256 }, (_, byte) =>
   '"\\/bfnrt'.includes(String.fromCharCode(byte)) ? 1 : 0,
 );
 
+/** The value of each byte as a hexadecimal digit; NaN for other bytes. */
+const hexDigits = Float64Array.from({ length: 256 }, (_, byte) => {
+  const sign = String.fromCharCode(byte);
+  return /[0-9a-f]/i.test(sign) ? Number.parseInt(sign, 16) : Number.NaN;
+});
+
 /** Undefined for JSON that contains U+0010, or a string that is not valid. Only strings are validated. */
 function findCuts(bytes: Uint8Array): Cut[] | undefined {
   const cuts: Cut[] = [];
@@ -138,8 +144,9 @@ function closingQuote(bytes: Uint8Array, start: number): number | undefined {
 function escapeLength(bytes: Uint8Array, at: number): number {
   if (escapes[bytes[at + 1]!] === 1) return 2;
   if (bytes[at + 1] !== letterU) return 0;
-  const digits = textOf(bytes, at + 2, at + 6);
-  return /^[0-9a-f]{4}$/i.test(digits) && digits !== "0010" ? 6 : 0;
+  let code = 0;
+  for (let digit = at + 2; digit < at + 6; digit++) code = code * 16 + (hexDigits[bytes[digit]!] ?? Number.NaN);
+  return code >= 0 && code !== 0x10 ? 6 : 0;
 }
 
 function isKey(bytes: Uint8Array, afterQuote: number): boolean {

@@ -1,0 +1,139 @@
+/** Long texts that stay in the bytes: the skeleton says what the whole JSON says, and refuses what it refuses. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { parseJson } from "../../src/json";
+import { fillExcept, skeletonOf } from "../../src/net/json-skeleton";
+
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString();
+/** What the text is, read by way of the skeleton where it has one. */
+function throughSkeleton(bytes: Uint8Array): unknown {
+  const skeleton = skeletonOf(bytes);
+  if (!skeleton) return parseJson(textOf(bytes));
+  const parsed = parseJson(skeleton.text);
+  return parsed === undefined ? undefined : fillExcept(parsed, skeleton, {});
+}
+
+/** The inside of a JSON string, as clients may write it: characters, escapes, and what only looks like an escape. */
+const inside = fc
+  .array(
+    fc.constantFrom(
+      "plain words ",
+      "ß",
+      "語",
+      "😀",
+      "\\\\",
+      '\\"',
+      "\\n",
+      "\\/",
+      "\\u00e9",
+      "\\ud83d\\ude00",
+      "\\ud800",
+      "{[:,",
+      "u0010",
+    ),
+    { minLength: 1, maxLength: 8 },
+  )
+  .map((pieces) => pieces.join(""));
+const text = fc
+  .tuple(inside, fc.constantFrom(0, 1, 300, 319, 320, 321, 1023, 1024, 1025, 3000), inside)
+  .map(([start, length, end]) => `"${start.repeat(Math.ceil(length / start.length))}${end}"`);
+const space = fc.constantFrom("", " ", "\n\t");
+const json = fc.letrec<{ value: string }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    text,
+    fc.constantFrom("1.0", "true", "null", "[]", "{}"),
+    fc.tuple(fc.array(tie("value"), { maxLength: 3 }), space).map(([items, gap]) => `[${gap}${items.join(`${gap},`)}]`),
+    fc
+      .tuple(
+        fc.array(fc.tuple(fc.oneof(text, fc.constantFrom('"a"', '"__proto__"', '"text"')), tie("value")), {
+          maxLength: 3,
+        }),
+        space,
+      )
+      .map(([members, gap]) => `{${members.map(([key, value]) => `${gap}${key}${gap}:${gap}${value}`).join(",")}}`),
+  ),
+})).value;
+
+describe("a skeleton", () => {
+  test("has few of the bytes of a long text, and gives all of them back", () => {
+    const sent = JSON.stringify({ content: "hello ß ".repeat(100_000), model: "m" });
+    const skeleton = skeletonOf(bytesOf(sent))!;
+    expect(skeleton.text.length).toBeLessThan(1000);
+    expect(textOf(skeleton.fill(skeleton.text))).toBe(sent);
+    expect(JSON.parse(skeleton.text).content).toStartWith("hello ß hello");
+    expect(skeleton.whole(JSON.parse(skeleton.text).content)).toBe(JSON.parse(sent).content);
+  });
+
+  test("says what the JSON says, whatever is in its texts", () => {
+    fc.assert(
+      fc.property(json, (sent) => {
+        const bytes = bytesOf(sent);
+        expect(throughSkeleton(bytes)).toEqual(JSON.parse(sent));
+        const skeleton = skeletonOf(bytes);
+        if (!skeleton) return;
+        expect(textOf(skeleton.fill(skeleton.text))).toBe(sent);
+        expect(JSON.parse(textOf(skeleton.fill(JSON.stringify(JSON.parse(skeleton.text)))))).toEqual(JSON.parse(sent));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("refuses what JSON.parse refuses: cut at any byte, or with any byte replaced", () => {
+    const sent = `{"a":"${"x\\n\\u00e9".repeat(200)}\\\\","b":["${'\\"ß'.repeat(400)}"],"${"k".repeat(1100)}" :1}`;
+    const bytes = bytesOf(sent);
+    expect(skeletonOf(bytes)).toBeDefined();
+    const isRefused = (given: Uint8Array) => throughSkeleton(given) === undefined;
+    for (let length = 0; length < bytes.length; length++)
+      expect(isRefused(bytes.subarray(0, length)), `cut at ${length}`).toBe(true);
+    const odd = [0x00, 0x0a, 0x1f, 0x22, 0x5c, 0x75, 0x7f, 0x7b, 0x2c];
+    for (let at = 0; at < bytes.length; at++)
+      for (const byte of odd) {
+        const changed = bytes.slice();
+        changed[at] = byte;
+        const whole = parseJson(textOf(changed));
+        expect(isRefused(changed), `${byte} at ${at}`).toBe(whole === undefined);
+      }
+  });
+
+  test("is not made of JSON with U+0010, so that no text is taken for a mark", () => {
+    const long = "x".repeat(2000);
+    const [, mark] = /(\\u0010\w+;)/.exec(skeletonOf(bytesOf(JSON.stringify([long, "other"])))!.text)!;
+    expect(skeletonOf(bytesOf(`["${long}","${mark}"]`))).toBeUndefined();
+    expect(skeletonOf(bytesOf(`{"${mark}":"${long}"}`))).toBeUndefined();
+    // An escaped backslash: these are the characters of a mark, and not U+0010.
+    const escaped = `["${long}","\\${mark}"]`;
+    expect(throughSkeleton(bytesOf(escaped))).toEqual(JSON.parse(escaped));
+    const skeleton = skeletonOf(bytesOf(escaped))!;
+    expect(() => skeleton.fill(skeleton.text)).toThrow("JSON within a string");
+  });
+
+  test("keeps a long key", () => {
+    const sent = `{"${"k".repeat(2000)}"\n : "${"v".repeat(2000)}"}`;
+    const skeleton = skeletonOf(bytesOf(sent))!;
+    expect(Object.keys(JSON.parse(skeleton.text))).toEqual(["k".repeat(2000)]);
+    expect(throughSkeleton(bytesOf(sent))).toEqual(JSON.parse(sent));
+  });
+
+  test("does not write a text into JSON within a string", () => {
+    const skeleton = skeletonOf(bytesOf(JSON.stringify({ a: "x".repeat(2000) })))!;
+    expect(() => skeleton.fill(JSON.stringify({ nested: skeleton.text }))).toThrow("JSON within a string");
+  });
+
+  test("marks stay only where they may", () => {
+    const long = "x".repeat(2000);
+    const body = { content: [long, { text: long, data: long }], other: long };
+    const skeleton = skeletonOf(bytesOf(JSON.stringify(body)))!;
+    const place = {
+      members: { content: { keeps: () => true, members: { text: { keeps: (start: string) => start[0] === "x" } } } },
+    };
+    const kept = fillExcept(JSON.parse(skeleton.text), skeleton, place);
+    expect(kept.other).toBe(long);
+    expect(kept.content[1].data).toBe(long);
+    for (const text of [kept.content[0], kept.content[1].text]) {
+      expect(text.length).toBeLessThan(400);
+      expect(skeleton.whole(`<${text}>`)).toBe(`<${long}>`);
+    }
+  });
+});

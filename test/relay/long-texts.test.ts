@@ -1,0 +1,204 @@
+/** Large requests whose long texts stay in their bytes: upstream they are what they would be, had everything been parsed. */
+import { describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { codecs } from "../../src/dialects/codecs";
+import { type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/conversation";
+import { ProxyError } from "../../src/errors";
+import { isObject } from "../../src/json";
+import { affinityOf } from "../../src/relay/affinity-keys";
+import { type Incoming, readFacts, readIncoming, wholeBody } from "../../src/relay/incoming";
+import { passthrough } from "../../src/relay/passthrough";
+import type { RequestRecord } from "../../src/relay/request-record";
+import { translation } from "../../src/relay/translation";
+import type { Model } from "../../src/upstream/model";
+import { ableModel } from "../support/facts";
+import { requests as ideas } from "../support/fidelity";
+import { fixtures, hasFixture, jsonAt } from "../support/streams";
+
+// ── Bodies ──
+
+const greeting: Record<Dialect, JsonObject> = {
+  chat: { messages: [{ role: "user", content: "Hello." }] },
+  responses: { input: [{ role: "user", content: [{ type: "input_text", text: "Hello." }] }] },
+  messages: { max_tokens: 1000, messages: [{ role: "user", content: "Hello." }] },
+};
+
+/** Every request of the fixtures, and every idea that the dialect has a word for. */
+function bodiesOf(dialect: Dialect): [name: string, body: JsonObject][] {
+  const folders = readdirSync(fixtures);
+  const own = folders.filter((folder) => folder.startsWith(`${dialect}-`) && hasFixture(folder, "request.json"));
+  const shared = folders.filter((folder) => hasFixture(folder, `${dialect}.request.json`));
+  return [
+    ...own.map((folder): [string, JsonObject] => [folder, jsonAt(folder, "request.json")]),
+    ...shared.map((folder): [string, JsonObject] => [join(folder, dialect), jsonAt(folder, `${dialect}.request.json`)]),
+    ...ideas.flatMap(({ name, said: { [dialect]: said } }) =>
+      dialects.flatMap((upstream): [string, JsonObject][] => {
+        const members = typeof said === "function" ? said(upstream) : upstream === dialect ? said : undefined;
+        return members ? [[name, { model: "some-model", ...greeting[dialect], ...members }]] : [];
+      }),
+    ),
+  ];
+}
+
+/** What makes a text long: before it and after it. */
+const additions: readonly (readonly [before: string, after: string])[] = [
+  ["", " and so on, in many words ß 語 😀".repeat(60)],
+  ["", '\n\t"quoted" \\ and \u2028 more'.repeat(80)],
+  ["", "iVBORw0KGgoAAAANSUhEUgAA".repeat(80)],
+  ["", " ".repeat(1500)],
+  [" ".repeat(1500), ""],
+  ["\n".repeat(200), "x".repeat(1500)],
+  ["<system-reminder>\n".repeat(30), "\n</system-reminder>".repeat(60)],
+  ["<system-reminder>", `${"own words ".repeat(200)}</system-reminder>\nand a person's`],
+  ["dragoman.chat..", "proof".repeat(300)],
+  ["", `${"proof".repeat(300)}@vertex`],
+  [`data:application/pdf;${"name=x;".repeat(60)}base64,`, "JVBERi0xLjQK".repeat(100)],
+  ["data:text/plain;base64,", "SGVsbG8s".repeat(200)],
+  ["data:application/pdf;base64,", "JVBERi0xLjQK".repeat(150)],
+  ["x-anthropic-billing-header: ", "; cc_version=1".repeat(100)],
+];
+
+/** A copy in which some strings are long: each with a chance that depends on what its name says, by these numbers. */
+function stretched(body: JsonObject, next: () => number): JsonObject {
+  const visit = (value: unknown, key: string): unknown => {
+    if (typeof value === "string") {
+      const chance = /^(?:role|type|model|media_type)$/.test(key) ? 0.01 : /id$|^name$/.test(key) ? 0.05 : 0.5;
+      if (next() >= chance) return value;
+      const [before, after] = additions[Math.floor(next() * additions.length)]!;
+      return before + value + after;
+    }
+    if (Array.isArray(value)) return value.map((item) => visit(item, key));
+    if (!isObject(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, visit(member, name)]));
+  };
+  // The body has the size that makes a skeleton worthwhile.
+  return { ...(visit(body, "") as JsonObject), metadata: { filler: "filler ".repeat(10_000) } };
+}
+
+/** Numbers from 0 to 1, the same ones every time. */
+function numbersFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+// ── What becomes of one ──
+
+const model = (vendor: string, changes: Partial<Model["supports"]> = {}): Model => {
+  const able = ableModel("able", vendor);
+  return { ...able, supports: { ...able.supports, ...changes } } as Model;
+};
+const unable = { structuredOutputs: false, vision: false, adaptiveThinking: false, efforts: [] };
+const models: Record<Dialect, Model[]> = {
+  chat: [model("OpenAI"), model("Anthropic"), model("Google", unable)],
+  responses: [model("OpenAI"), model("OpenAI", unable)],
+  messages: [model("Anthropic"), model("Anthropic", unable)],
+};
+
+const headers = new Headers();
+const requestFor = (bytes: Uint8Array<ArrayBuffer>) => new Request("http://localhost", { method: "POST", body: bytes });
+
+interface Outcome {
+  refused?: string;
+  body?: string;
+  repaired?: string;
+  headers?: unknown;
+  facts?: unknown;
+  affinity?: unknown;
+  notes?: unknown;
+}
+
+/** Everything that leaves of the request: upstream, to the history, to the choice of the account. */
+function outcomeOf(incoming: Incoming, client: Dialect, upstream: Dialect, model: Model): Outcome {
+  const notes = new Set<string>();
+  const record = {
+    addFixup: (name: string) => void notes.add(`fixup ${name}`),
+    addDropped: (names: string[]) => names.forEach((name) => void notes.add(`dropped ${name}`)),
+    addEvent() {},
+  } as unknown as RequestRecord;
+  const target = { model, dialect: upstream, endpoint: "/" };
+  const options = { webSearch: false };
+  const keys: string[] = [];
+  const affinity = {
+    accountFor(given: Iterable<string>) {
+      keys.push(...given);
+      return undefined;
+    },
+  };
+  try {
+    codecs[client].checkRequest(incoming.body);
+    const { conversation, ...facts } = readFacts(codecs[client], incoming, headers);
+    affinityOf(
+      { accounts: [], affinity, config: { current: { accountAffinity: true } } } as unknown as Parameters<
+        typeof affinityOf
+      >[0],
+      { headers, bodySession: codecs[client].session?.(incoming.body), conversation },
+    );
+    const call =
+      client === upstream
+        ? passthrough({ incoming, dialect: client, target, record, options, clientHeaders: headers, conversation })
+        : translation({
+            conversation: conversation ?? codecs[client].decodeRequest(incoming.body),
+            skeleton: incoming.skeleton,
+            client,
+            target,
+            record,
+            options,
+          });
+    const repaired = call.repaired?.();
+    return {
+      body: Buffer.from(call.body).toString(),
+      repaired: repaired === undefined ? undefined : Buffer.from(repaired).toString(),
+      headers: call.headers,
+      facts,
+      affinity: keys,
+      notes: [...notes],
+    };
+  } catch (thrown) {
+    if (!(thrown instanceof ProxyError)) throw thrown;
+    return { refused: JSON.stringify([thrown.message, thrown.details]), notes: [...notes] };
+  }
+}
+
+/** As clients in other languages write it: other escapes for the same characters. */
+const respelt = (text: string) =>
+  text
+    .replaceAll("/", "\\/")
+    .replace(/[\u0080-\uffff]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+describe.each([...dialects])("a large request of %s", (client) => {
+  const bodies = bodiesOf(client);
+
+  test.each([...dialects])("goes to %s as if it had been parsed whole", async (upstream) => {
+    let count = 0;
+    let marked = 0;
+    for (const [name, body] of bodies)
+      for (const [at, target] of models[upstream].entries())
+        for (const seed of [1, 2, 3]) {
+          const sent = JSON.stringify(stretched(body, numbersFrom(seed * 7919 + at * 104_729 + count++)));
+          const bytes = new TextEncoder().encode(sent);
+          const incoming = await readIncoming(requestFor(bytes), codecs[client].longTexts);
+          expect(incoming.skeleton, name).toBeDefined();
+          if (JSON.stringify(incoming.body).includes("u0010")) marked++;
+          expect(wholeBody(incoming), name).toEqual(JSON.parse(sent));
+          const plain = outcomeOf(await readIncoming(requestFor(bytes)), client, upstream, target);
+          expect(outcomeOf(incoming, client, upstream, target), `${name}, ${seed}`).toEqual(plain);
+        }
+    expect(marked).toBeGreaterThan(count / 3);
+  });
+
+  test.each([...dialects])("goes to %s with the same meaning, however its characters are spelt", async (upstream) => {
+    for (const [name, body] of bodies) {
+      const bytes = new TextEncoder().encode(respelt(JSON.stringify(stretched(body, numbersFrom(name.length)))));
+      const [outcome, plain] = [codecs[client].longTexts, undefined].map(async (places) => {
+        const incoming = await readIncoming(requestFor(bytes), places);
+        const { body, repaired, ...others } = outcomeOf(incoming, client, upstream, models[upstream][0]!);
+        return { ...others, body: body && JSON.parse(body), repaired: repaired && JSON.parse(repaired) };
+      });
+      expect(await outcome, name).toEqual((await plain)!);
+    }
+  });
+});
