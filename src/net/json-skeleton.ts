@@ -24,7 +24,7 @@ export interface Skeleton {
 /** The places in a JSON value where marks may stay. An array is at the place of its elements. */
 export interface MarkPlace {
   /** Whether a string at this place may stay marked. @param beginning Of the string, without the mark. */
-  keeps?: (beginning: string, holder: Record<string, unknown>) => boolean;
+  keeps?: (beginning: string) => boolean;
   members?: Readonly<Record<string, MarkPlace>>;
 }
 
@@ -73,24 +73,24 @@ export function skeletonOf(bytes: Uint8Array): Skeleton | undefined {
 
 /** Puts back the texts of a parsed skeleton, except at these places. The value is changed in place. */
 export function fillExcept<Value>(value: Value, skeleton: Skeleton, place: MarkPlace): Value {
-  const visit = (value: unknown, place: MarkPlace | undefined, holder: Record<string, unknown>): unknown => {
+  const visit = (value: unknown, place: MarkPlace | undefined): unknown => {
     if (typeof value === "string") {
       const mark = value.indexOf(markStart);
-      return mark === -1 || place?.keeps?.(value.slice(0, mark), holder) ? value : skeleton.whole(value);
+      return mark === -1 || place?.keeps?.(value.slice(0, mark)) ? value : skeleton.whole(value);
     }
-    if (Array.isArray(value)) for (const [at, item] of value.entries()) value[at] = visit(item, place, holder);
+    if (Array.isArray(value)) for (const [at, item] of value.entries()) value[at] = visit(item, place);
     else if (typeof value === "object" && value !== null) {
       const object = value as Record<string, unknown>;
       const { members = {} } = place ?? {};
       for (const key of Object.keys(object)) {
         const member = object[key];
-        const after = visit(member, Object.hasOwn(members, key) ? members[key] : undefined, object);
+        const after = visit(member, Object.hasOwn(members, key) ? members[key] : undefined);
         if (after !== member) object[key] = after;
       }
     }
     return value;
   };
-  return visit(value, place, {}) as Value;
+  return visit(value, place) as Value;
 }
 
 const textOf = (bytes: Uint8Array, start: number, end: number): string =>

@@ -81,20 +81,21 @@ describe("a skeleton", () => {
   });
 
   test("refuses what JSON.parse refuses: cut at any byte, or with any byte replaced", () => {
-    const sent = `{"a":"${"x\\n\\u00e9".repeat(200)}\\\\","b":["${'\\"ß'.repeat(400)}"],"${"k".repeat(1100)}" :1}`;
+    const sent = `{"a":"${"x\\n\\u00e9".repeat(120)}\\\\","b":["${'\\"ß'.repeat(260)}"],"${"k".repeat(1100)}" :1}`;
     const bytes = bytesOf(sent);
     expect(skeletonOf(bytes)).toBeDefined();
     const isRefused = (given: Uint8Array) => throughSkeleton(given) === undefined;
-    for (let length = 0; length < bytes.length; length++)
-      expect(isRefused(bytes.subarray(0, length)), `cut at ${length}`).toBe(true);
-    const odd = [0x00, 0x0a, 0x1f, 0x22, 0x5c, 0x75, 0x7f, 0x7b, 0x2c];
-    for (let at = 0; at < bytes.length; at++)
-      for (const byte of odd) {
+    const taken = Array.from(bytes.keys()).filter((length) => !isRefused(bytes.subarray(0, length)));
+    expect(taken).toEqual([]);
+    const odd = [0x00, 0x1f, 0x22, 0x5c, 0x75, 0x7b, 0x2c];
+    const differing = Array.from(bytes.keys()).flatMap((at) =>
+      odd.flatMap((byte) => {
         const changed = bytes.slice();
         changed[at] = byte;
-        const whole = parseJson(textOf(changed));
-        expect(isRefused(changed), `${byte} at ${at}`).toBe(whole === undefined);
-      }
+        return isRefused(changed) === (parseJson(textOf(changed)) === undefined) ? [] : [[at, byte]];
+      }),
+    );
+    expect(differing).toEqual([]);
   });
 
   test("is not made of JSON with U+0010, so that no text is taken for a mark", () => {

@@ -2,13 +2,10 @@
 import type { MarkPlace } from "../../net/json-skeleton";
 import { keepsText } from "../long-texts";
 
-/** Of an image or a PDF. A text file is decoded for some upstreams. */
-const data: MarkPlace = {
-  keeps: (_, { type, media_type }) =>
-    type === "base64" && typeof media_type === "string" && /^(?:image\/|application\/pdf$)/.test(media_type),
+const block: MarkPlace["members"] = {
+  text: { keeps: keepsText },
+  source: { members: { data: { keeps: keepsText } } },
 };
-
-const block: MarkPlace["members"] = { text: { keeps: keepsText }, source: { members: { data } } };
 
 /** The content of a message, with that of a tool's result. */
 const content: MarkPlace = {
