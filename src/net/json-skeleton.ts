@@ -28,8 +28,8 @@ export interface MarkPlace {
   members?: Readonly<Record<string, MarkPlace>>;
 }
 
-/** Bytes. Shorter texts stay in the skeleton. */
-const longest = 1024;
+/** Bytes. Texts up to this length stay in the skeleton: to parse them takes no longer than to cut them out. */
+const longest = 2048;
 /** Bytes of a text that stay in the skeleton, so that it can be judged by its beginning. */
 const beginning = 320;
 

@@ -36,7 +36,7 @@ const inside = fc
   )
   .map((pieces) => pieces.join(""));
 const text = fc
-  .tuple(inside, fc.constantFrom(0, 1, 300, 319, 320, 321, 1023, 1024, 1025, 3000), inside)
+  .tuple(inside, fc.constantFrom(0, 1, 300, 319, 320, 321, 2047, 2048, 2049, 5000), inside)
   .map(([start, length, end]) => `"${start.repeat(Math.ceil(length / start.length))}${end}"`);
 const space = fc.constantFrom("", " ", "\n\t");
 const json = fc.letrec<{ value: string }>((tie) => ({
@@ -81,13 +81,13 @@ describe("a skeleton", () => {
   });
 
   test("refuses what JSON.parse refuses: cut at any byte, or with any byte replaced", () => {
-    const sent = `{"a":"${"x\\n\\u00e9".repeat(120)}\\\\","b":["${'\\"ß'.repeat(260)}"],"${"k".repeat(1100)}" :1}`;
+    const sent = `{"a":"${"x\\n\\u00e9".repeat(240)}\\\\","b":["${'\\"ß'.repeat(520)}"],"${"k".repeat(2100)}" :1}`;
     const bytes = bytesOf(sent);
     expect(skeletonOf(bytes)).toBeDefined();
     const isRefused = (given: Uint8Array) => throughSkeleton(given) === undefined;
     const taken = Array.from(bytes.keys()).filter((length) => !isRefused(bytes.subarray(0, length)));
     expect(taken).toEqual([]);
-    const odd = [0x00, 0x1f, 0x22, 0x5c, 0x75, 0x7b, 0x2c];
+    const odd = [0x1f, 0x22, 0x5c, 0x75];
     const differing = Array.from(bytes.keys()).flatMap((at) =>
       odd.flatMap((byte) => {
         const changed = bytes.slice();
@@ -99,7 +99,7 @@ describe("a skeleton", () => {
   });
 
   test("is not made of JSON with U+0010, so that no text is taken for a mark", () => {
-    const long = "x".repeat(2000);
+    const long = "x".repeat(3000);
     const [, mark] = /(\\u0010\w+;)/.exec(skeletonOf(bytesOf(JSON.stringify([long, "other"])))!.text)!;
     expect(skeletonOf(bytesOf(`["${long}","${mark}"]`))).toBeUndefined();
     expect(skeletonOf(bytesOf(`{"${mark}":"${long}"}`))).toBeUndefined();
@@ -111,19 +111,19 @@ describe("a skeleton", () => {
   });
 
   test("keeps a long key", () => {
-    const sent = `{"${"k".repeat(2000)}"\n : "${"v".repeat(2000)}"}`;
+    const sent = `{"${"k".repeat(3000)}"\n : "${"v".repeat(3000)}"}`;
     const skeleton = skeletonOf(bytesOf(sent))!;
-    expect(Object.keys(JSON.parse(skeleton.text))).toEqual(["k".repeat(2000)]);
+    expect(Object.keys(JSON.parse(skeleton.text))).toEqual(["k".repeat(3000)]);
     expect(throughSkeleton(bytesOf(sent))).toEqual(JSON.parse(sent));
   });
 
   test("does not write a text into JSON within a string", () => {
-    const skeleton = skeletonOf(bytesOf(JSON.stringify({ a: "x".repeat(2000) })))!;
+    const skeleton = skeletonOf(bytesOf(JSON.stringify({ a: "x".repeat(3000) })))!;
     expect(() => skeleton.fill(JSON.stringify({ nested: skeleton.text }))).toThrow("JSON within a string");
   });
 
   test("marks stay only where they may", () => {
-    const long = "x".repeat(2000);
+    const long = "x".repeat(3000);
     const body = { content: [long, { text: long, data: long }], other: long };
     const skeleton = skeletonOf(bytesOf(JSON.stringify(body)))!;
     const place = {

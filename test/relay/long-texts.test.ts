@@ -63,22 +63,22 @@ function bodiesOf(dialect: Dialect): [name: string, body: JsonObject][] {
 
 /** Ways to make a text long. The rules and codecs would look for each of these in it. */
 const ways: readonly ((text: string) => string)[] = [
-  (text) => text + " and so on, in many words ß 語 😀".repeat(60),
-  (text) => text + '\n\t"quoted" \\ and \u2028 more'.repeat(80),
-  (text) => text + "iVBORw0KGgoAAAANSUhEUgAA".repeat(80),
-  () => " ".repeat(1500),
-  () => `${"\n".repeat(400)}words${" ".repeat(1500)}`,
-  (text) => " ".repeat(1500) + text,
-  (text) => `<system-reminder>${`${text} `.repeat(300)}</system-reminder>`,
-  (text) => `<system-reminder>${"own words ".repeat(200)}</system-reminder>\n${text}`,
-  (text) => `dragoman.chat..${text}${"proof".repeat(300)}`,
-  (text) => `${text}${"proof".repeat(300)}@vertex`,
+  (text) => text + " and so on, in many words ß 語 😀".repeat(120),
+  (text) => text + '\n\t"quoted" \\ and \u2028 more'.repeat(160),
+  (text) => text + "iVBORw0KGgoAAAANSUhEUgAA".repeat(160),
+  () => " ".repeat(3000),
+  () => `${"\n".repeat(400)}words${" ".repeat(3000)}`,
+  (text) => " ".repeat(3000) + text,
+  (text) => `<system-reminder>${`${text} `.repeat(600)}</system-reminder>`,
+  (text) => `<system-reminder>${"own words ".repeat(400)}</system-reminder>\n${text}`,
+  (text) => `dragoman.chat..${text}${"proof".repeat(600)}`,
+  (text) => `${text}${"proof".repeat(600)}@vertex`,
   // Escaped, the beginning is longer than what stays of it in the skeleton.
-  (text) => `data:image/png;x=${"\u0001".repeat(60)};base64,${text}${"iVBORw0KGgo".repeat(100)}`,
-  (text) => `data:application/pdf;${"name=x;".repeat(60)}base64,${text}${"JVBERi0xLjQK".repeat(100)}`,
-  () => `data:text/plain;base64,${"SGVsbG8s".repeat(200)}`,
-  () => `data:application/pdf;base64,${"JVBERi0xLjQK".repeat(150)}`,
-  (text) => `x-anthropic-billing-header: ${text}${"; cc_version=1".repeat(100)}`,
+  (text) => `data:image/png;x=${"\u0001".repeat(60)};base64,${text}${"iVBORw0KGgo".repeat(300)}`,
+  (text) => `data:application/pdf;${"name=x;".repeat(60)}base64,${text}${"JVBERi0xLjQK".repeat(300)}`,
+  () => `data:text/plain;base64,${"SGVsbG8s".repeat(400)}`,
+  () => `data:application/pdf;base64,${"JVBERi0xLjQK".repeat(300)}`,
+  (text) => `x-anthropic-billing-header: ${text}${"; cc_version=1".repeat(200)}`,
 ];
 
 /**
