@@ -37,42 +37,65 @@ export function openBody(
   who: string,
   url: string,
 ): ResponseBody {
-  const open = () => stream?.getReader();
-  let reader: ReturnType<typeof open>;
-  let isEnded = false;
-  const end = () => {
-    isEnded = true;
-    clock.stop();
-  };
-  const disconnect = () => {
-    (reader ?? stream)?.cancel().catch(() => {}); // a stream that broke cannot be cancelled, and needs not be
-  };
-  clock.signal.addEventListener("abort", disconnect, { once: true });
-  return {
-    who,
-    signal: clock.signal,
-    async read() {
-      clock.awaits();
-      try {
-        reader ??= open();
-        const value = (await reader?.read())?.value;
-        if (value !== undefined) return value;
-        if (clock.signal.aborted) throw clock.signal.reason;
-        end();
-        return undefined;
-      } catch (thrown) {
-        end();
-        throw clock.signal.aborted ? clock.signal.reason : networkError(thrown, url, who);
-      } finally {
-        clock.heard();
-      }
-    },
-    cancel() {
-      if (isEnded) return;
-      end();
-      disconnect();
-    },
-  };
+  return new OpenBody(stream, clock, who, url);
+}
+
+const readerOf = (stream: ReadableStream<Uint8Array> | null) => stream?.getReader();
+
+class OpenBody implements ResponseBody {
+  readonly signal: AbortSignal;
+  #reader: ReturnType<typeof readerOf>;
+  #isEnded = false;
+
+  constructor(
+    readonly stream: ReadableStream<Uint8Array> | null,
+    readonly clock: CallClock,
+    readonly who: string,
+    readonly url: string,
+  ) {
+    this.signal = clock.signal;
+    this.signal.addEventListener(
+      "abort",
+      () => {
+        clock.stop();
+        this.#disconnect();
+      },
+      { once: true },
+    );
+  }
+
+  async read(): Promise<Uint8Array | undefined> {
+    const { clock } = this;
+    clock.awaits();
+    try {
+      this.#reader ??= readerOf(this.stream);
+      const value = (await this.#reader?.read())?.value;
+      if (value !== undefined) return value;
+      if (this.signal.aborted) throw this.signal.reason;
+      this.#end();
+      return undefined;
+    } catch (thrown) {
+      this.#end();
+      throw this.signal.aborted ? this.signal.reason : networkError(thrown, this.url, this.who);
+    } finally {
+      clock.heard();
+    }
+  }
+
+  cancel(): void {
+    if (this.#isEnded) return;
+    this.#end();
+    this.#disconnect();
+  }
+
+  #end(): void {
+    this.#isEnded = true;
+    this.clock.stop();
+  }
+
+  #disconnect(): void {
+    (this.#reader ?? this.stream)?.cancel().catch(() => {}); // a stream that broke cannot be cancelled, and needs not be
+  }
 }
 
 /**
@@ -117,7 +140,7 @@ export async function readText(response: Pick<CallResponse, "body">, max: number
 export async function readStart({ body }: Pick<CallResponse, "body">, max: number, timeoutMs = 5000): Promise<string> {
   const pieces: Uint8Array[] = [];
   let size = 0;
-  const timer = setTimeout(body.cancel, timeoutMs);
+  const timer = setTimeout(() => body.cancel(), timeoutMs);
   try {
     for (let piece = await body.read(); piece && size < max; piece = await body.read()) {
       pieces.push(piece);

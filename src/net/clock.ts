@@ -31,64 +31,90 @@ export interface CallClock {
 /**
  * @param who Who is called, for messages: `GitHub Copilot`.
  * @param url For messages that name the proxy on the way.
- * @param caller Ends the call as well.
+ * @param caller Ends the call as well. A controller is used as it is: a limit of the call aborts it too.
  */
-export function startClock(limits: CallLimits, who: string, url: string, caller?: AbortSignal): CallClock {
-  const ending = new AbortController();
-  const startedAt = performance.now();
-  let awaitedSince: number | undefined = startedAt;
-  let stage: "headers" | "idle" = "headers";
-  let timer: Timer | undefined;
+export function startClock(
+  limits: CallLimits,
+  who: string,
+  url: string,
+  caller?: AbortSignal | AbortController,
+): CallClock {
+  return new RunningClock(limits, who, url, caller);
+}
 
-  const stop = () => {
-    clearTimeout(timer);
-    caller?.removeEventListener("abort", abortByCaller);
-  };
-  const end = (reason: unknown) => {
-    stop();
-    ending.abort(reason);
-  };
-  // `AbortSignal.any` is several times slower.
-  const abortByCaller = () => end(caller?.reason);
+class RunningClock implements CallClock {
+  readonly signal: AbortSignal;
+  readonly #ending: AbortController;
+  readonly #startedAt = performance.now();
+  #awaitedSince: number | undefined = this.#startedAt;
+  #stage: "headers" | "idle" = "headers";
+  #timer: Timer | undefined;
+  /** Stops listening to the signal of the caller. */
+  #unlink: (() => void) | undefined;
+
+  constructor(
+    readonly limits: CallLimits,
+    readonly who: string,
+    readonly url: string,
+    caller?: AbortSignal | AbortController,
+  ) {
+    this.#ending = caller instanceof AbortController ? caller : new AbortController();
+    this.signal = this.#ending.signal;
+    if (caller instanceof AbortSignal) this.#link(caller);
+    if (!this.signal.aborted)
+      this.#timer = setTimeout(RunningClock.#check, Math.min(limits.headers, limits.total), this);
+  }
+
+  answered(): void {
+    this.#stage = "idle";
+    this.#awaitedSince = undefined;
+    clearTimeout(this.#timer);
+    RunningClock.#check(this);
+  }
+
+  awaits(): void {
+    this.#awaitedSince = performance.now();
+  }
+
+  heard(): void {
+    this.#awaitedSince = undefined;
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#unlink?.();
+  }
+
+  /** `AbortSignal.any` is several times slower. */
+  #link(caller: AbortSignal): void {
+    const abort = () => this.#end(caller.reason);
+    this.#unlink = () => caller.removeEventListener("abort", abort);
+    if (caller.aborted) abort();
+    else caller.addEventListener("abort", abort, { once: true });
+  }
+
+  #end(reason: unknown): void {
+    this.stop();
+    this.#ending.abort(reason);
+  }
 
   /** Runs when the timer fires, and sets it again for the time that is left; so no piece of a body has to set a timer. */
-  const checkLimits = () => {
+  static #check(clock: RunningClock): void {
+    const { limits, who, url } = clock;
     const now = performance.now();
-    const silence = awaitedSince === undefined ? 0 : now - awaitedSince;
-    const passed = now - startedAt;
-    const left = Math.min(limits[stage] - silence, limits.total - passed);
-    if (left > 0) timer = setTimeout(checkLimits, Math.ceil(left));
-    else if (stage === "headers") end(silenceError(url, who, Math.min(limits.headers, limits.total)));
+    const silence = clock.#awaitedSince === undefined ? 0 : now - clock.#awaitedSince;
+    const passed = now - clock.#startedAt;
+    const left = Math.min(limits[clock.#stage] - silence, limits.total - passed);
+    if (left > 0) clock.#timer = setTimeout(RunningClock.#check, Math.ceil(left), clock);
+    else if (clock.#stage === "headers") clock.#end(silenceError(url, who, Math.min(limits.headers, limits.total)));
     else
-      end(
+      clock.#end(
         new ProxyError(
           "timeout",
           passed < limits.total ? idleMessage(who, limits.idle) : totalMessage(who, limits.total),
         ),
       );
-  };
-
-  if (caller?.aborted) abortByCaller();
-  else {
-    caller?.addEventListener("abort", abortByCaller, { once: true });
-    timer = setTimeout(checkLimits, Math.min(limits.headers, limits.total));
   }
-  return {
-    signal: ending.signal,
-    answered() {
-      stage = "idle";
-      awaitedSince = undefined;
-      clearTimeout(timer);
-      checkLimits();
-    },
-    awaits() {
-      awaitedSince = performance.now();
-    },
-    heard() {
-      awaitedSince = undefined;
-    },
-    stop,
-  };
 }
 
 const idleMessage = (who: string, ms: number) =>

@@ -1,10 +1,11 @@
 /** Outgoing calls: with time limits, without redirects, without a proxy for this machine, and with readable network errors. */
+import { BoundedMap } from "../bounded-map";
 import { codeOf, ProxyError } from "../errors";
 import { type CallResponse, openBody } from "./body";
-import { type CallLimits, startClock } from "./clock";
+import { type CallClock, type CallLimits, startClock } from "./clock";
 import { networkError, tunnelStatus } from "./network-errors";
 import { isLoopbackUrl } from "./proxy";
-import { watchConnection } from "./reuse";
+import { countLookups, noteLookup, wasReused } from "./reuse";
 
 export interface OutgoingCall {
   method: "GET" | "POST";
@@ -12,6 +13,8 @@ export interface OutgoingCall {
   body?: string | Uint8Array;
   /** Ends the call, before or after the response's headers. */
   signal?: AbortSignal;
+  /** The same for a call that nothing may follow: a limit of the call aborts it too, which saves a controller for each call. */
+  controller?: AbortController;
   limits: CallLimits;
   /** Who is called, for messages: `GitHub Copilot`. */
   who: string;
@@ -33,21 +36,22 @@ export interface OutgoingCall {
  * @throws ProxyError `upstream` (unreachable, redirect), `timeout` (silent), or the signal's own reason.
  */
 export async function callOut(url: string, call: OutgoingCall): Promise<CallResponse> {
-  const connection = watchConnection(url);
+  const lookups = countLookups();
+  const clock = startClock(call.limits, call.who, url, call.controller ?? call.signal);
   const sentAt = performance.now();
   try {
-    const response = await callOnce(url, call, true);
-    connection.answered();
-    return response;
+    const response = await fetch(url, requestTo(url, call, clock.signal, true));
+    if (countLookups() > lookups) noteLookup(url);
+    return responseOf(response, clock, url, call.who);
   } catch (thrown) {
-    if (call.signal?.aborted || thrown instanceof ProxyError) throw thrown;
+    throwFinal(thrown, clock);
     const brokeAtOnce = codeOf(thrown) === "ECONNRESET" && performance.now() - sentAt < 250;
     // A proxy that refuses will refuse again, and may count wrong passwords.
     const isRefusedByProxy = (tunnelStatus(thrown) ?? 500) < 500;
     const error = networkError(thrown, url, call.who);
     let { headers } = call;
     if (brokeAtOnce && call.method === "POST") {
-      if (!call.resent || !connection.wasReused()) throw error;
+      if (!call.resent || !wasReused(url, lookups)) throw error;
       headers = call.resent(error);
     } else if ((brokeAtOnce || neverConnected.has(codeOf(thrown))) && !isRefusedByProxy) call.retried?.(codeOf(thrown));
     else throw error;
@@ -58,41 +62,59 @@ export async function callOut(url: string, call: OutgoingCall): Promise<CallResp
 /** Repeats the call on a new connection, because the other connections in the pool may be stale too. */
 async function callAgain(url: string, call: OutgoingCall): Promise<CallResponse> {
   await Bun.sleep(50 + Math.random() * 200);
+  const clock = startClock(call.limits, call.who, url, call.controller ?? call.signal);
   try {
-    return await callOnce(url, call, false);
+    return responseOf(await fetch(url, requestTo(url, call, clock.signal, false)), clock, url, call.who);
   } catch (thrown) {
-    if (call.signal?.aborted || thrown instanceof ProxyError) throw thrown;
+    throwFinal(thrown, clock);
     throw networkError(thrown, url, call.who);
   }
 }
 
-async function callOnce(url: string, call: OutgoingCall, keepalive: boolean): Promise<CallResponse> {
-  const { who } = call;
-  const clock = startClock(call.limits, who, url, call.signal);
-  try {
-    const response = await fetch(url, {
-      method: call.method,
-      headers: call.headers,
-      body: call.body,
-      signal: clock.signal,
-      redirect: "manual",
-      keepalive,
-      // Bun gives up after minutes of silence by itself, and would send calls to this machine through HTTP_PROXY.
-      timeout: false,
-      ...(isLoopbackUrl(url) ? { proxy: false } : {}),
-      ...(url.startsWith("https:") ? { tls: { rejectUnauthorized: true } } : {}),
-    } as RequestInit);
-    clock.answered();
-    const { status, ok, headers } = response;
-    const body = openBody(response.body, clock, who, url);
-    const fault = faultIn(status);
-    if (fault === undefined) return { status, ok, headers, body };
-    body.cancel();
-    throw new ProxyError("upstream", `${who} ${fault}`);
-  } catch (thrown) {
-    clock.stop();
-    throw clock.signal.aborted ? clock.signal.reason : thrown;
+/** Ends the call. @throws What needs no sentence of ours: the reason of its end, or an error that has one. */
+function throwFinal(thrown: unknown, clock: CallClock): void {
+  clock.stop();
+  if (clock.signal.aborted) throw clock.signal.reason;
+  if (thrown instanceof ProxyError) throw thrown;
+}
+
+function requestTo(url: string, call: OutgoingCall, signal: AbortSignal, keepalive: boolean): RequestInit {
+  const request: BunFetchRequestInit = {
+    method: call.method,
+    headers: call.headers,
+    body: call.body,
+    signal,
+    redirect: "manual",
+    keepalive,
+    // Bun gives up after minutes of silence by itself, and would send calls to this machine through HTTP_PROXY.
+    timeout: false,
+  };
+  if (isOnThisMachine(url)) request.proxy = false;
+  if (url.startsWith("https:")) request.tls = { rejectUnauthorized: true };
+  return request;
+}
+
+/** {@link isLoopbackUrl} of the addresses called so far, by their origins. */
+const loopbackOrigins = new BoundedMap<string, boolean>(100);
+
+function isOnThisMachine(url: string): boolean {
+  const end = url.indexOf("/", "https://".length);
+  const origin = end === -1 ? url : url.slice(0, end);
+  let isLoopback = loopbackOrigins.get(origin);
+  if (isLoopback === undefined) {
+    isLoopback = isLoopbackUrl(url);
+    loopbackOrigins.set(origin, isLoopback);
   }
+  return isLoopback;
+}
+
+function responseOf({ status, ok, headers, body: stream }: Response, clock: CallClock, url: string, who: string) {
+  clock.answered();
+  const body = openBody(stream, clock, who, url);
+  const fault = faultIn(status);
+  if (fault === undefined) return { status, ok, headers, body };
+  body.cancel();
+  throw new ProxyError("upstream", `${who} ${fault}`);
 }
 
 function faultIn(status: number): string | undefined {

@@ -11,28 +11,22 @@ import { proxyFor } from "./proxy";
 /** Host names for which a look-up was counted before; their connections may have been reused since. */
 const counted = new Set<string>();
 
-export interface ConnectionWatch {
-  /** To be called when the response has arrived. */
-  answered(): void;
-  /** The call certainly went out on a reused connection. */
-  wasReused(): boolean;
+/** How many look-ups Bun has made. Taken right before a call, it tells afterwards whether the call made one. */
+export const countLookups = (): number => dns.getCacheStats().totalCount;
+
+/** A call to this address was answered, and a look-up was counted meanwhile. */
+export function noteLookup(url: string): void {
+  counted.add(lookedUp(url));
 }
 
-/** To be called right before the call. */
-export function watchConnection(url: string): ConnectionWatch {
-  const before = lookups();
-  return {
-    answered() {
-      if (lookups() > before) counted.add(lookedUp(url));
-    },
-    wasReused() {
-      const name = lookedUp(url);
-      return isIP(name) === 0 && counted.has(name) && lookups() === before;
-    },
-  };
+/**
+ * Whether a call certainly went out on a reused connection.
+ * @param lookups {@link countLookups} right before it.
+ */
+export function wasReused(url: string, lookups: number): boolean {
+  const name = lookedUp(url);
+  return isIP(name) === 0 && counted.has(name) && countLookups() === lookups;
 }
 
 /** The name that is resolved for a new connection to this address. */
 const lookedUp = (url: string): string => proxyFor(url)?.host ?? new URL(url).hostname.replace(/^\[|\]$/g, "");
-
-const lookups = (): number => dns.getCacheStats().totalCount;
