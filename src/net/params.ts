@@ -1,4 +1,4 @@
-/** The parameters of a route's path: `/v1/models/:id`. */
+/** The path of a request, and the parameters in it: `/v1/models/:id`. */
 import { ProxyError } from "../errors";
 
 /**
@@ -17,3 +17,16 @@ export function decodedParams(params: Record<string, string | null> = {}): Recor
     }),
   );
 }
+
+/** The path of a request's address. Empty where a malformed Host has made the address a bare path. */
+export function pathOfUrl(url: string): string {
+  const start = url.startsWith("http") ? url.indexOf("/", "https://".length) : -1;
+  if (start === -1) return "";
+  for (let end = start; end < url.length; end++) {
+    const code = url.charCodeAt(end);
+    if (code === questionMark || code === hash) return url.slice(start, end);
+  }
+  return url.slice(start);
+}
+
+const [questionMark, hash] = [63, 35];

@@ -77,7 +77,7 @@ export async function sendWithFailover<Answer>(parts: FailoverParts, dispatch: D
     }
     const pause = pool.wait(need);
     if (round === 2 || pause === undefined || pause > maxPauseMs) break;
-    await wait(pause, undefined, { signal: record.signal });
+    await wait(pause, undefined, { signal: record.controller.signal });
   }
   throw finalError(parts, need, [...failures.values()].at(-1));
 }
@@ -254,7 +254,7 @@ async function callOnce(
       body,
       initiator,
       requestId: record.requestId,
-      signal: record.signal,
+      controller: record.controller,
       retried: (code) => logger.debug(`The connection to GitHub Copilot failed (${code}); connecting again.`),
       resent(error) {
         record.addAttempt(account, error, elapsedMs());
@@ -268,7 +268,7 @@ async function callOnce(
   } catch (thrown) {
     const error = asProxyError(thrown);
     record.addAttempt(account, error, elapsedMs());
-    if (!record.signal.aborted) breaker.failed(account, error.message);
+    if (!record.isStopped) breaker.failed(account, error.message);
     throw thrown;
   }
 }

@@ -37,7 +37,7 @@ export async function relayToProvider(
       path: "/v1/messages",
       request,
       body: call.body,
-      signal: record.signal,
+      controller: record.controller,
       limits: callLimits(parts.limits, call.stream),
     });
     if (!response.ok) return await respondError(provider, response, record);

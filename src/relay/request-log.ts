@@ -29,8 +29,9 @@ export interface RequestState {
   /** They keep the account itself: a temporary one may learn its login later. */
   readonly attempts: { account: AttemptedAccount | null; status?: number; error?: string; ms: number }[];
   readonly usage: Partial<Usage>;
-  readonly fixups: Set<string>;
-  readonly dropped: Set<string>;
+  /** Missing while there are none, like `dropped`. */
+  fixups?: Set<string>;
+  dropped?: Set<string>;
   stopReason?: string;
   error?: { type: string; message: string };
 }
@@ -69,7 +70,7 @@ export function finishedRow(
   const { usage, target, error } = state;
   const cost = target ? costOf(target.model.price, usage, state.facts?.initiator !== "agent") : undefined;
   const isServed = status < 400 || status === 499;
-  const dropped = [...state.dropped];
+  const dropped = [...(state.dropped ?? [])];
   return {
     ...inFlightRow(state),
     duration_ms: durationMs,
@@ -85,7 +86,7 @@ export function finishedRow(
     tokens_estimated: 0,
     nano_credits: cost?.nanoCredits ?? null,
     premium_units: isServed ? (cost?.premiumUnits ?? null) : null,
-    fixups: JSON.stringify([...state.fixups]),
+    fixups: JSON.stringify([...(state.fixups ?? [])]),
     dropped: JSON.stringify(error ? dropped.map((name) => nameWithoutContent(state, name)) : dropped),
   };
 }

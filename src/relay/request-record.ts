@@ -5,11 +5,12 @@ import type { App } from "../app";
 import type { Dialect } from "../dialects/hub/conversation";
 import type { ReplyEvent, Usage } from "../dialects/hub/reply";
 import { asProxyError, ProxyError } from "../errors";
+import type { InFlightHandle, InFlightRequest } from "../history/in-flight";
 import { describeCause } from "../logger";
 import type { Caller } from "../net/guard";
+import { pathOfUrl } from "../net/params";
 import { errorForClient } from "./client-error";
 import type { Facts, Incoming } from "./incoming";
-import { clientClosed, openRequestLifetime } from "./request-lifetime";
 import {
   type AttemptedAccount,
   finishedRow,
@@ -23,184 +24,235 @@ import type { KnownTarget } from "./target";
 
 export type RecordParts = Pick<App, "affinity" | "history" | "inFlight" | "logger">;
 
-export interface RequestRecord {
-  readonly requestId: string;
-  /** Aborts when nobody wants the answer any more: the client hung up, or an admin stopped the request. Its reason is the error for the client. */
-  readonly signal: AbortSignal;
-  setRequest(incoming: Incoming): void;
-  setTarget(target: KnownTarget, facts: Facts): void;
-  /**
-   * One attempt with one account (null with a provider, which has none).
-   * @param outcome The HTTP status, or the error when there was no answer.
-   */
-  addAttempt(account: AttemptedAccount | null, outcome: number | ProxyError, ms: number): void;
-  /** The account that answered; only this account can read the signatures in its reply. */
-  setAccount(account: Account): void;
-  addFixup(name: string): void;
-  addDropped(names: Iterable<string>): void;
-  /** To be called with each event of the reply. */
-  addEvent(event: ReplyEvent): void;
-  addUsage(usage: Partial<Usage>): void;
-  /** The reply's last event was seen. */
-  readonly isOver: boolean;
-  /** An error that came before the reply began: nothing of it went to the client, so an error answer is still possible. */
-  readonly earlyError: { code: string; message: string } | undefined;
-  /** The last attempt's successful answer turned out to be an error, and another attempt may follow. */
-  replyFailed(code: string): void;
-  /** An error's message without the parts of the request it repeats. */
-  redact(message: string): string;
-  markFirstByte(): void;
-  /** Writes the row; only the first call counts. */
-  end(status: number): void;
-  /** Writes the row of a request whose client hung up. */
-  hungUp(): void;
-  /** Writes the row of a failure and returns the error for the client. */
-  fail(thrown: unknown): ProxyError;
-}
-
 /** 2,000 requests run well at the same time. 1,000 more may wait; beyond that they would only fill memory. */
 const maxInFlight = 3000;
 
 /** @throws ProxyError 503 when too many requests run already; that request gets no row. */
 export function openRequestRecord(
-  { affinity, history, inFlight, logger }: RecordParts,
+  parts: RecordParts,
   request: Request,
   { requestId }: Pick<Caller, "requestId">,
   dialect: Dialect | "embeddings",
 ): RequestRecord {
-  if (inFlight.count >= maxInFlight) throw overloaded();
-  const lifetime = openRequestLifetime(request);
-  const userAgent = request.headers.get("user-agent");
-  const state: RequestState = {
-    requestId,
-    method: request.method,
-    path: new URL(request.url).pathname,
-    clientName: /^[^\s(]+/.exec(userAgent ?? "")?.[0] ?? null,
-    clientDialect: dialect,
-    startedAtMs: lifetime.startedAtMs,
-    account: null,
-    attempts: [],
-    usage: {},
-    fixups: new Set(),
-    dropped: new Set(),
-  };
-  const reply: ReplyProgress = { hasBegun: false, isOver: false };
-  let server: Account | undefined;
-  let isWritten = false;
+  if (parts.inFlight.count >= maxInFlight) throw overloaded();
+  const record = new RequestRecord(parts, request, requestId, dialect);
+  parts.inFlight.begin(requestId, record);
+  return record;
+}
 
-  const changed = () => inFlight.notify(requestId);
-  const write = (status: number) => {
-    if (isWritten) return;
-    isWritten = true;
-    const row = finishedRow(state, { status, durationMs: lifetime.elapsedMs(), scrub: logger.scrub });
+export class RequestRecord implements InFlightHandle {
+  readonly requestId: string;
+  /**
+   * Aborts when nobody wants the answer any more: the client hung up, an admin stopped the request, or a limit of its
+   * call has passed. Its reason is the error for the client.
+   */
+  readonly controller = new AbortController();
+  readonly #parts: RecordParts;
+  readonly #request: Request;
+  readonly #state: RequestState;
+  readonly #openedAt = performance.now();
+  /** The account that answered. */
+  #server: Account | undefined;
+  #hasBegun = false;
+  #isOver = false;
+  #isWritten = false;
+  #isStopped = false;
+
+  constructor(parts: RecordParts, request: Request, requestId: string, dialect: RequestState["clientDialect"]) {
+    this.requestId = requestId;
+    this.#parts = parts;
+    this.#request = request;
+    this.#state = {
+      requestId,
+      method: request.method,
+      path: pathOfUrl(request.url),
+      clientName: /^[^\s(]+/.exec(request.headers.get("user-agent") ?? "")?.[0] ?? null,
+      clientDialect: dialect,
+      startedAtMs: Date.now(),
+      account: null,
+      attempts: [],
+      usage: {},
+    };
+    const { signal } = request;
+    if (signal.aborted) this.stop(clientClosed);
+    else signal.addEventListener("abort", () => this.stop(clientClosed), { once: true });
+  }
+
+  /** The present state, for those who watch the requests in flight. */
+  tell(): InFlightRequest {
+    return inFlightRow(this.#state);
+  }
+
+  /** Ends the request at once. @param why For the client. */
+  stop(why: ProxyError): void {
+    this.#isStopped = true;
+    this.controller.abort(why);
+  }
+
+  /** The client hung up, or an admin stopped the request. */
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  setRequest(incoming: Incoming): void {
+    this.#state.incoming = incoming;
+  }
+
+  setTarget(target: KnownTarget, facts: Facts): void {
+    this.#state.target = target;
+    this.#state.facts = facts;
+    this.#changed();
+  }
+
+  /**
+   * One attempt with one account (null with a provider, which has none).
+   * @param outcome The HTTP status, or the error when there was no answer.
+   */
+  addAttempt(account: AttemptedAccount | null, outcome: number | ProxyError, ms: number): void {
+    this.#state.account = account;
+    const result =
+      typeof outcome === "number"
+        ? { account, status: outcome, ms }
+        : { account, error: this.#request.signal.aborted ? "client_closed" : outcome.kind, ms };
+    this.#state.attempts.push(result);
+    this.#changed();
+  }
+
+  /** The account that answered; only this account can read the signatures in its reply. */
+  setAccount(account: Account): void {
+    this.#server = account;
+  }
+
+  /** Handed on by itself. */
+  readonly addFixup = (name: string): void => {
+    this.#state.fixups ??= new Set();
+    this.#state.fixups.add(name);
+  };
+
+  addDropped(names: Iterable<string>): void {
+    for (const name of names) {
+      this.#state.dropped ??= new Set();
+      this.#state.dropped.add(name);
+    }
+  }
+
+  /** To be called with each event of the reply. */
+  addEvent(event: ReplyEvent): void {
+    switch (event.type) {
+      case "start":
+        this.#hasBegun = true;
+        break;
+      case "usage":
+        this.addUsage(event.usage);
+        break;
+      case "finish":
+        this.#isOver = true;
+        this.#state.stopReason = event.raw ?? event.reason;
+        break;
+      case "error":
+        this.#isOver = true;
+        this.#state.error ??= { type: event.code, message: event.message };
+        if (isSuspensionEvent(event.code, event.message))
+          this.#server?.mark({ name: "failed", reason: suspensionReason(event.message), suspended: true });
+        break;
+      case "block-end":
+        if (this.#server && event.signature) this.#parts.affinity.remember(event.signature.value, this.#server);
+        break;
+    }
+  }
+
+  addUsage(usage: Partial<Usage>): void {
+    Object.assign(this.#state.usage, usage);
+  }
+
+  /** The reply's last event was seen. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** An error that came before the reply began: nothing of it went to the client, so an error answer is still possible. */
+  get earlyError(): { code: string; message: string } | undefined {
+    const { error } = this.#state;
+    return error && !this.#hasBegun ? { code: error.type, message: error.message } : undefined;
+  }
+
+  /** The last attempt's successful answer turned out to be an error, and another attempt may follow. */
+  replyFailed(code: string): void {
+    const attempt = this.#state.attempts.at(-1);
+    if (attempt) attempt.error = nameWithoutContent(this.#state, code);
+    this.#state.error = undefined;
+    this.#state.stopReason = undefined;
+    this.#isOver = false;
+    this.#changed();
+  }
+
+  /** An error's message without the parts of the request it repeats. */
+  redact(message: string): string {
+    return withoutContent(this.#state, message);
+  }
+
+  markFirstByte(): void {
+    if (this.#state.firstByteMs !== undefined) return;
+    this.#state.firstByteMs = this.#elapsedMs();
+    this.#changed();
+  }
+
+  /** Writes the row; only the first call counts. */
+  end(status: number): void {
+    if (this.#isWritten) return;
+    this.#isWritten = true;
+    const { history, inFlight, logger } = this.#parts;
+    const state = this.#state;
+    const row = finishedRow(state, { status, durationMs: this.#elapsedMs(), scrub: logger.scrub });
     history.add(row);
     inFlight.end(row);
-    logger[state.error ? "warn" : "info"](logLine(state.method, row));
-  };
-  const writeHangUp = () => {
-    if (!reply.isOver) state.error ??= { type: "client_closed", message: clientClosed.message };
-    write(reply.isOver ? 200 : 499);
-  };
+    const line = logLine(state.method, row);
+    if (state.error) logger.warn(line);
+    else logger.info(line);
+  }
 
-  inFlight.begin(requestId, { tell: () => inFlightRow(state), stop: lifetime.stop });
-  return {
-    requestId,
-    signal: lifetime.signal,
-    setRequest(incoming) {
-      state.incoming = incoming;
-    },
-    setTarget(target, facts) {
-      state.target = target;
-      state.facts = facts;
-      changed();
-    },
-    addAttempt(account, outcome, ms) {
-      state.account = account;
-      if (typeof outcome === "number") state.attempts.push({ account, status: outcome, ms });
-      else state.attempts.push({ account, error: lifetime.clientHungUp ? "client_closed" : outcome.kind, ms });
-      changed();
-    },
-    setAccount(account) {
-      server = account;
-    },
-    addFixup: (name) => void state.fixups.add(name),
-    addDropped(names) {
-      for (const name of names) state.dropped.add(name);
-    },
-    addEvent(event) {
-      applyEvent(event, state, reply);
-      if (!server) return;
-      if (event.type === "block-end" && event.signature) affinity.remember(event.signature.value, server);
-      else if (event.type === "error" && isSuspensionEvent(event.code, event.message))
-        server.mark({ name: "failed", reason: suspensionReason(event.message), suspended: true });
-    },
-    addUsage: (usage) => void Object.assign(state.usage, usage),
-    get isOver() {
-      return reply.isOver;
-    },
-    get earlyError() {
-      return state.error && !reply.hasBegun ? { code: state.error.type, message: state.error.message } : undefined;
-    },
-    replyFailed(code) {
-      const attempt = state.attempts.at(-1);
-      if (attempt) attempt.error = nameWithoutContent(state, code);
-      state.error = undefined;
-      state.stopReason = undefined;
-      reply.isOver = false;
-      changed();
-    },
-    redact: (message) => withoutContent(state, message),
-    markFirstByte() {
-      if (state.firstByteMs !== undefined) return;
-      state.firstByteMs = lifetime.elapsedMs();
-      changed();
-    },
-    end: write,
-    hungUp: writeHangUp,
-    fail(thrown) {
-      if (lifetime.clientHungUp) {
-        writeHangUp();
-        return clientClosed;
-      }
-      const error = asProxyError(lifetime.signal.aborted ? lifetime.signal.reason : thrown);
-      state.error = { type: error.details.code ?? error.kind, message: error.message };
-      const forClient = errorForClient(error, dialect === "embeddings" ? "chat" : dialect, userAgent);
-      write(forClient.status);
-      if (error.kind !== "internal") return forClient;
-      const cause = withoutContent(state, describeCause(error.details.cause));
-      logger.error("A request failed unexpectedly; please report this.", cause);
-      return new ProxyError("internal", error.message, { ...error.details, cause });
-    },
-  };
+  /** Writes the row of a request whose client hung up. */
+  hungUp(): void {
+    if (!this.#isOver) this.#state.error ??= { type: "client_closed", message: clientClosed.message };
+    this.end(this.#isOver ? 200 : 499);
+  }
+
+  /** Writes the row of a failure and returns the error for the client. */
+  fail(thrown: unknown): ProxyError {
+    if (this.#request.signal.aborted) {
+      this.hungUp();
+      return clientClosed;
+    }
+    const { signal } = this.controller;
+    const error = asProxyError(signal.aborted ? signal.reason : thrown);
+    this.#state.error = { type: error.details.code ?? error.kind, message: error.message };
+    const { clientDialect: dialect } = this.#state;
+    const userAgent = this.#request.headers.get("user-agent");
+    const forClient = errorForClient(error, dialect === "embeddings" ? "chat" : dialect, userAgent);
+    this.end(forClient.status);
+    if (error.kind !== "internal") return forClient;
+    const cause = withoutContent(this.#state, describeCause(error.details.cause));
+    this.#parts.logger.error("A request failed unexpectedly; please report this.", cause);
+    return new ProxyError("internal", error.message, { ...error.details, cause });
+  }
+
+  #changed(): void {
+    this.#parts.inFlight.notify(this.requestId);
+  }
+
+  #elapsedMs(): number {
+    return Math.round(performance.now() - this.#openedAt);
+  }
 }
+
+/** The reason of `controller` when the client hung up. No client receives it. */
+const clientClosed = new ProxyError("upstream", "The client hung up before the reply was complete.", {
+  status: 499,
+  code: "client_closed",
+});
 
 const overloaded = () =>
   new ProxyError("no_account", `${maxInFlight} requests are running already; try again in a moment.`, {
     code: "overloaded",
     headers: { "retry-after": "1" },
   });
-
-interface ReplyProgress {
-  hasBegun: boolean;
-  /** Its last event was seen. */
-  isOver: boolean;
-}
-
-function applyEvent(event: ReplyEvent, state: RequestState, reply: ReplyProgress): void {
-  switch (event.type) {
-    case "start":
-      reply.hasBegun = true;
-      break;
-    case "usage":
-      Object.assign(state.usage, event.usage);
-      break;
-    case "finish":
-      reply.isOver = true;
-      state.stopReason = event.raw ?? event.reason;
-      break;
-    case "error":
-      reply.isOver = true;
-      state.error ??= { type: event.code, message: event.message };
-      break;
-  }
-}

@@ -24,7 +24,8 @@ export interface CopilotCall {
   vision?: boolean;
   /** Headers only this dialect has. */
   headers?: Record<string, string>;
-  signal?: AbortSignal;
+  /** As in `OutgoingCall`. */
+  controller?: AbortController;
   limits: CallLimits;
   retried?: (why: string) => void;
   /** Told what came of the first try when a request is sent a second time, as an agent's; without it, it is sent once. */
@@ -64,7 +65,7 @@ export function openCopilot(config: Pick<ConfigStore, "current">, version: strin
         method: call.body === undefined ? "GET" : "POST",
         headers,
         body: call.body,
-        signal: call.signal,
+        controller: call.controller,
         limits: call.limits,
         who: "GitHub Copilot",
         retried: call.retried,

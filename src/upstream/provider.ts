@@ -29,8 +29,8 @@ export interface ProviderCall {
   request: Request;
   /** If missing, the request is a GET. */
   body?: string | Uint8Array;
-  /** Aborts the call; the default is the signal of the request. */
-  signal?: AbortSignal;
+  /** As in `OutgoingCall`; without one the request's own signal ends the call. */
+  controller?: AbortController;
   limits: CallLimits;
   retried?: (why: string) => void;
   /** Called with the error of the first try when a request is sent a second time. Without it, a request is sent once. */
@@ -67,7 +67,7 @@ function providerOf(
   return {
     name,
     who,
-    async call({ path, request, body, signal = request.signal, limits, retried, resent }) {
+    async call({ path, request, body, controller, limits, retried, resent }) {
       const hops = hopsOf(request.headers);
       if (hops.length >= maxHops)
         throw new ProxyError("loop", `The request to ${who.replace("The", "the")} went through too many proxies.`);
@@ -84,7 +84,8 @@ function providerOf(
         method: body === undefined ? "GET" : "POST",
         headers,
         body,
-        signal,
+        signal: request.signal,
+        controller,
         limits,
         who,
         retried,
