@@ -13,7 +13,7 @@ import { openTokenManager, type TokenManager } from "./token-manager";
 // Types of the interface below.
 export type { AccountState, Session };
 
-export interface Account extends Pick<TokenManager, "session" | "refresh" | "relearnHost"> {
+export interface Account extends Pick<TokenManager, "session" | "presentSession" | "refresh" | "relearnHost"> {
   /** The login; `temporary` until the login of a temporary account is known. */
   readonly id: string;
   /**
@@ -129,6 +129,8 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     return tokenManager.session();
   }
 
+  const presentSession = () => (login === undefined ? undefined : tokenManager.presentSession());
+
   /** Runs beside the first exchange, which does not wait for it. */
   async function learnLogin(): Promise<void> {
     nextLoginAttempt = monotonic() + 60_000;
@@ -163,6 +165,7 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     },
     stateFor: (model, premium) => withoutOverage(status.stateFor(model, premium)),
     session,
+    presentSession,
     refresh: tokenManager.refresh,
     relearnHost: tokenManager.relearnHost,
     quota: quota.current,

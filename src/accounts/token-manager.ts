@@ -21,6 +21,8 @@ export interface TokenManager {
    * @throws ProxyError `no_account` with the reason, or `permission` after a suspension.
    */
   session(): Promise<Session>;
+  /** The same where it is known already; undefined where GitHub has to be asked, or the account cannot serve. */
+  presentSession(): Session | undefined;
   /**
    * After a 401: another session, by one exchange however many requests ask. The same object is returned if there is no
    * other one (direct mode, or three forced exchanges within 30 s): a retry is useless then.
@@ -57,6 +59,12 @@ export function openTokenManager(options: TokenManagerOptions): TokenManager {
     // Another call may have been told of a suspension meanwhile.
     refuseIfSuspended();
     return session;
+  }
+
+  function presentSession(): Session | undefined {
+    if (!current || backoff.failing || ageOf(current) >= current.refreshAfter) return undefined;
+    const { name } = status.state;
+    return name === "failed" || stopped() ? undefined : current.session;
   }
 
   function refuseIfSuspended(): void {
@@ -154,6 +162,7 @@ export function openTokenManager(options: TokenManagerOptions): TokenManager {
       return current?.session.mode ?? mode;
     },
     session,
+    presentSession,
     refresh,
     relearnHost,
   };

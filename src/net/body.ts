@@ -108,8 +108,7 @@ export async function* piecesOf(body: ResponseBody, max: number): AsyncGenerator
   try {
     for (let piece = await body.read(); piece; piece = await body.read()) {
       size += piece.length;
-      if (size > max)
-        throw new ProxyError("upstream", `${body.who} sent an answer of over ${Math.round(max / 1024 / 1024)} MiB.`);
+      if (size > max) throw tooLarge(body, max);
       yield piece;
     }
   } finally {
@@ -117,14 +116,27 @@ export async function* piecesOf(body: ResponseBody, max: number): AsyncGenerator
   }
 }
 
+const tooLarge = ({ who }: ResponseBody, max: number) =>
+  new ProxyError("upstream", `${who} sent an answer of over ${Math.round(max / 1024 / 1024)} MiB.`);
+
 /**
- * A whole body, up to a limit.
+ * A whole body, up to a limit. Most come in one piece, for which {@link piecesOf} would take several turns more.
  * @param max Bytes.
  * @throws As {@link piecesOf}.
  */
 export async function readBody({ body }: Pick<CallResponse, "body">, max: number): Promise<Uint8Array> {
-  const pieces = await Array.fromAsync(piecesOf(body, max));
-  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for (let piece = await body.read(); piece; piece = await body.read()) {
+      size += piece.length;
+      if (size > max) throw tooLarge(body, max);
+      pieces.push(piece);
+    }
+  } finally {
+    body.cancel();
+  }
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, size);
 }
 
 /** {@link readBody} as text. */

@@ -54,32 +54,37 @@ export async function sendWithFailover<Answer>(parts: FailoverParts, dispatch: D
   const model = target.model.id;
   const { premium } = target.model.price;
   const need: Need = { premium, model, capable: (account) => catalogue.offers(account, model) };
-  const failures = new Map<Account, Failure>();
+  // Made with the first failure, which most requests do not see.
+  let failures: Map<Account, Failure> | undefined;
   /** Accounts that failed and are still ready: they would fail again. */
-  const refusing = new Set<Account>();
+  let refusing: Set<Account> | undefined;
   for (let round = 1; round <= 2; round++) {
     const candidates = preferredFirst(pool.candidates(need), outgoing.preferredAccount);
-    for (const [index, account] of candidates.entries()) {
+    for (const account of candidates) {
       // Another request may have learned meanwhile that GitHub has blocked an account.
       const blocked = pool.stopped();
       if (blocked) throw blocked;
-      if (refusing.has(account)) continue;
+      if (refusing?.has(account)) continue;
       const result = await sendWith(parts, dispatch, account, {
         // Each account counts a person's turn once.
-        initiator: failures.has(account) ? afterFirstCall(outgoing.initiator) : outgoing.initiator,
-        timeoutMs: index + 1 < candidates.length ? sessionTimeoutMs : undefined,
+        initiator: failures?.has(account) ? afterFirstCall(outgoing.initiator) : outgoing.initiator,
+        timeoutMs: account === candidates.at(-1) ? undefined : sessionTimeoutMs,
       });
       if ("answer" in result) return result.answer;
+      failures ??= new Map();
       failures.set(account, result);
       markAccount(account, result, target, record);
-      if (!result.account && account.stateFor(model).name === "ready") refusing.add(account);
+      if (!result.account && account.stateFor(model).name === "ready") {
+        refusing ??= new Set();
+        refusing.add(account);
+      }
       if (result.remedy !== "next-account") throw result.error;
     }
     const pause = pool.wait(need);
     if (round === 2 || pause === undefined || pause > maxPauseMs) break;
     await wait(pause, undefined, { signal: record.controller.signal });
   }
-  throw finalError(parts, need, [...failures.values()].at(-1));
+  throw finalError(parts, need, [...(failures?.values() ?? [])].at(-1));
 }
 
 function preferredFirst(candidates: Account[], preferred: Account | undefined): Account[] {
@@ -120,6 +125,8 @@ interface AccountTry {
   readonly unsupported: readonly string[];
   /** Patterns of the parameters that were removed for this account. They are learned when the request then succeeds. */
   readonly removed: string[];
+  /** When the last call was sent, by the clock that never jumps. */
+  sentAt: number;
 }
 
 interface Remedy {
@@ -187,29 +194,36 @@ const maxRemedies = 4;
 /** Sends the request to one account, and again as long as a remedy can be applied. */
 async function sendWith<Answer>(
   parts: FailoverParts,
-  { target, outgoing, record, accept }: Dispatch<Answer>,
+  dispatch: Dispatch<Answer>,
   account: Account,
   { initiator, timeoutMs }: { initiator: Outgoing["initiator"]; timeoutMs: number | undefined },
 ): Promise<{ answer: Answer } | Failure> {
+  const { target, outgoing, record } = dispatch;
   const model = target.model.id;
   const unsupported = parts.unsupportedParams.known(model);
   const body = withoutPatterns(outgoing.body, unsupported, record);
-  const session = await orUnavailable(account, record, () =>
-    withTimeLimit(account.session(), timeoutMs, throwSlowSession),
-  );
+  const session = account.presentSession() ?? (await sessionOf(account, record, timeoutMs));
   if ("remedy" in session) return session;
-  const current: AccountTry = { account, outgoing, record, session, body, initiator, unsupported, removed: [] };
-  const applied = new Set<string>();
+  const current: AccountTry = {
+    account,
+    outgoing,
+    record,
+    session,
+    body,
+    initiator,
+    unsupported,
+    removed: [],
+    sentAt: 0,
+  };
+  let applied: Set<string> | undefined;
   for (;;) {
-    const response = await callOnce(parts, current);
-    const result = response.ok
-      ? await acceptFrom(parts, current, response, accept)
-      : readFailure(response.status, response.headers, await readStart(response, 64 * 1024), parts.now());
+    const result = await attempt(parts, dispatch, current);
     if ("answer" in result) {
       if (outgoing.session !== undefined) parts.affinity.remember(outgoing.session, account);
       for (const pattern of current.removed) parts.unsupportedParams.learn(model, pattern);
       return result;
     }
+    applied ??= new Set();
     const remedy = remedies.find(({ when }) => when === result.remedy);
     const cause = remedy?.again === "for-another-param" ? `${remedy.when} ${result.param}` : result.remedy;
     if (!remedy || applied.has(cause) || applied.size >= maxRemedies) return afterRemedies(result);
@@ -221,57 +235,67 @@ async function sendWith<Answer>(
   }
 }
 
-/** The result of a successful answer; or the failure in its body, when nothing of it went to the client yet. */
-async function acceptFrom<Answer>(
-  { now }: FailoverParts,
-  { account, record }: AccountTry,
-  response: CallResponse,
-  accept: Dispatch<Answer>["accept"],
+/** The account's session, or why it has none. */
+const sessionOf = (account: Account, record: RequestRecord, timeoutMs: number | undefined) =>
+  orUnavailable(account, record, () => withTimeLimit(account.session(), timeoutMs, throwSlowSession));
+
+/** One call and the result of its answer; or the failure, as long as nothing of the answer went to the client. */
+async function attempt<Answer>(
+  parts: FailoverParts,
+  { accept }: Dispatch<Answer>,
+  current: AccountTry,
 ): Promise<{ answer: Answer } | Failure> {
+  const { account, record } = current;
+  let response: CallResponse;
+  current.sentAt = performance.now();
+  try {
+    response = await parts.copilot.call(current.session, callOf(parts, current));
+  } catch (thrown) {
+    const error = asProxyError(thrown);
+    record.addAttempt(account, error, elapsedMs(current));
+    if (!record.isStopped) parts.breaker.failed(account, error.message);
+    throw thrown;
+  }
+  record.addAttempt(account, response.status, elapsedMs(current));
+  if (response.status >= 500) parts.breaker.failed(account, `status ${response.status}`);
+  if (!response.ok)
+    return readFailure(response.status, response.headers, await readStart(response, 64 * 1024), parts.now());
+  parts.breaker.served(account);
   account.learnQuota(response.headers);
   record.setAccount(account);
   try {
     return { answer: await accept(response) };
   } catch (thrown) {
     if (!(thrown instanceof BrokenReply)) throw thrown;
-    const failure = readBrokenReply(thrown.error, response.headers, now());
+    const failure = readBrokenReply(thrown.error, response.headers, parts.now());
     // A reply that had begun was generated and billed: the request is not sent again.
     if (thrown.hasBegun) throw failure.error;
     record.replyFailed(thrown.error.code);
     return failure;
   }
 }
-
-async function callOnce(
-  { breaker, copilot, logger }: FailoverParts,
-  { account, outgoing, record, session, body, initiator }: AccountTry,
-): Promise<CallResponse> {
-  let sentAt = performance.now();
-  const elapsedMs = () => Math.round(performance.now() - sentAt);
-  try {
-    const response = await copilot.call(session, {
-      ...outgoing,
-      body,
-      initiator,
-      requestId: record.requestId,
-      controller: record.controller,
-      retried: (code) => logger.debug(`The connection to GitHub Copilot failed (${code}); connecting again.`),
-      resent(error) {
-        record.addAttempt(account, error, elapsedMs());
-        sentAt = performance.now();
-      },
-    });
-    record.addAttempt(account, response.status, elapsedMs());
-    if (response.status >= 500) breaker.failed(account, `status ${response.status}`);
-    else if (response.ok) breaker.served(account);
-    return response;
-  } catch (thrown) {
-    const error = asProxyError(thrown);
-    record.addAttempt(account, error, elapsedMs());
-    if (!record.isStopped) breaker.failed(account, error.message);
-    throw thrown;
-  }
+/** Member by member: a spread copies them several times slower. */
+function callOf({ logger }: FailoverParts, current: AccountTry): CopilotCall {
+  const { account, outgoing, record } = current;
+  return {
+    path: outgoing.path,
+    intent: outgoing.intent,
+    vision: outgoing.vision,
+    headers: outgoing.headers,
+    limits: outgoing.limits,
+    body: current.body,
+    initiator: current.initiator,
+    requestId: record.requestId,
+    controller: record.controller,
+    retried: (code) => logger.debug(`The connection to GitHub Copilot failed (${code}); connecting again.`),
+    resent(error) {
+      record.addAttempt(account, error, elapsedMs(current));
+      current.sentAt = performance.now();
+    },
+  };
 }
+
+const elapsedMs = ({ sentAt }: AccountTry): number => Math.round(performance.now() - sentAt);
 
 /** The very same body when it has none of these parameters. */
 function withoutPatterns(body: string | Uint8Array, patterns: readonly string[], record: RequestRecord) {

@@ -41,9 +41,9 @@ const apiVersion = "2026-08-01";
 
 export function openCopilot(config: Pick<ConfigStore, "current">, version: string): Copilot {
   const product = `dragoman/${version}`;
+  const ownHeaders = lowerCaseNames(() => config.current.upstreamHeaders);
   return {
     call(session, call) {
-      const exchanged = session.mode === "exchange";
       const headers: Record<string, string> = {
         authorization: `Bearer ${session.token}`,
         accept: "*/*",
@@ -54,13 +54,16 @@ export function openCopilot(config: Pick<ConfigStore, "current">, version: strin
         "x-request-id": call.requestId,
         "x-github-api-version": apiVersion,
         "copilot-integration-id": integration,
-        ...(exchanged ? { "editor-version": product, "editor-plugin-version": product } : {}),
-        ...(call.body === undefined ? {} : { "content-type": "application/json" }),
-        ...(call.initiator ? { "x-initiator": call.initiator } : {}),
-        ...(call.vision ? { "copilot-vision-request": "true" } : {}),
-        ...call.headers,
-        ...lowerCaseNames(config.current.upstreamHeaders),
       };
+      if (session.mode === "exchange") {
+        headers["editor-version"] = product;
+        headers["editor-plugin-version"] = product;
+      }
+      if (call.body !== undefined) headers["content-type"] = "application/json";
+      if (call.initiator) headers["x-initiator"] = call.initiator;
+      if (call.vision) headers["copilot-vision-request"] = "true";
+      if (call.headers) Object.assign(headers, call.headers);
+      Object.assign(headers, ownHeaders());
       return callOut(session.baseUrl + call.path, {
         method: call.body === undefined ? "GET" : "POST",
         headers,
@@ -74,12 +77,22 @@ export function openCopilot(config: Pick<ConfigStore, "current">, version: strin
           ((error) => {
             call.resent!(error);
             // The person's turn was announced by the first try.
-            return { ...headers, ...(call.initiator ? { "x-initiator": "agent" } : {}) };
+            return call.initiator ? { ...headers, "x-initiator": "agent" } : headers;
           }),
       });
     },
   };
 }
 
-const lowerCaseNames = (headers: Record<string, string>) =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+/** The headers with their names in lower case, made once for each config. */
+function lowerCaseNames(read: () => Record<string, string>): () => Record<string, string> {
+  let source: Record<string, string> | undefined;
+  let lowered: Record<string, string> = {};
+  return () => {
+    if (source !== read()) {
+      source = read();
+      lowered = Object.fromEntries(Object.entries(source).map(([name, value]) => [name.toLowerCase(), value]));
+    }
+    return lowered;
+  };
+}
