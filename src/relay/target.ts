@@ -51,7 +51,8 @@ export async function chooseTarget(
   client: Dialect,
   key: ClientKey | undefined,
 ): Promise<Target & { dialect: Dialect }> {
-  const model = await findUsable(parts, name, key);
+  const models = parts.catalogue.presentModels() ?? (await parts.catalogue.models());
+  const model = findUsable(parts, name, key, models);
   const dialect = preference[client].find((candidate) => model.dialects.includes(candidate));
   if (!dialect)
     throw new ProxyError(
@@ -70,14 +71,19 @@ export async function chooseEmbeddingsTarget(
   name: string,
   key: ClientKey | undefined,
 ): Promise<Target> {
-  const model = await findUsable(parts, name, key);
+  const model = findUsable(parts, name, key, await parts.catalogue.models());
   if (model.kind !== "embeddings")
     throw new ProxyError("invalid_request", `\`${model.id}\` is not an embeddings model.`, { param: "model" });
   return { model, dialect: null, endpoint: embeddingsPaths.upstream };
 }
 
-async function findUsable(parts: TargetParts, name: string, key: ClientKey | undefined): Promise<Model> {
-  const model = findModel(name, await parts.catalogue.models(), parts.config.current.modelAliases);
+function findUsable(
+  { config }: TargetParts,
+  name: string,
+  key: ClientKey | undefined,
+  models: readonly Model[],
+): Model {
+  const model = findModel(name, models, config.current.modelAliases);
   requireModel(key, model.id);
   if (!model.enabled)
     throw new ProxyError(

@@ -19,6 +19,8 @@ export interface Catalogue {
    * @throws ProxyError when no account's list could be had and none is remembered.
    */
   models(): Promise<Model[]>;
+  /** The same where all lists are fresh; else undefined, and {@link models} has to be awaited. */
+  presentModels(): Model[] | undefined;
   /** Sees to it that the account's own list is known. @throws ProxyError when it cannot be had. */
   load(account: Account): Promise<void>;
   /**
@@ -52,6 +54,8 @@ const othersTimeoutMs = 3_000;
 
 interface List {
   models: Model[];
+  /** Ids of the enabled ones. */
+  enabled: ReadonlySet<string>;
   at: number;
 }
 
@@ -105,7 +109,8 @@ export function openCatalogue(
   function startLoading(account: Account): Promise<List> {
     const load = fetchList(account)
       .then((models) => {
-        const list = { models, at: now() };
+        const enabled = new Set(models.filter((model) => model.enabled).map(({ id }) => id));
+        const list = { models, enabled, at: now() };
         lists.set(account, list);
         return list;
       })
@@ -173,6 +178,16 @@ export function openCatalogue(
       if (models.length === 0 && failure) throw failure.thrown;
       return models;
     },
+    presentModels() {
+      const asked = accounts();
+      const isPresent = (account: Account, at: number) => {
+        const list = lists.get(account);
+        return list !== undefined && list === united.of[at] && ageOf(list) < freshFor;
+      };
+      return asked.length > 0 && asked.length === united.of.length && asked.every(isPresent)
+        ? united.models
+        : undefined;
+    },
     async load(account) {
       await listOf(account);
     },
@@ -197,7 +212,7 @@ export function openCatalogue(
     },
     offers(account, modelId) {
       const known = lists.get(account);
-      return known === undefined || known.models.some(({ id, enabled }) => id === modelId && enabled);
+      return known === undefined || known.enabled.has(modelId);
     },
     expire() {
       for (const account of accounts()) {

@@ -11,11 +11,11 @@ interface Named {
  * @throws ProxyError `not_found` naming the three nearest ids; `invalid_request` for a bracketed suffix such as `[1m]`.
  */
 export function findModel<M extends Named>(name: string, models: readonly M[], aliases: Record<string, string>): M {
-  const found = lookUp(name, models) ?? (Object.hasOwn(aliases, name) ? lookUp(aliases[name]!, models) : undefined);
+  const found = name.length > maxName ? undefined : lookUpOrAlias(name, models, aliases);
   if (found) return found;
   const shown = name.slice(0, 100);
   if (name.includes("[")) {
-    const bare = name.replace(/\[.*$/s, "");
+    const bare = name.slice(0, Math.min(name.indexOf("["), maxName));
     const meant = lookUp(`${bare}-1m`, models) ?? lookUp(bare, models);
     throw new ProxyError(
       "invalid_request",
@@ -31,13 +31,40 @@ export function findModel<M extends Named>(name: string, models: readonly M[], a
   );
 }
 
+/** Characters: no id, no alias and no spelling of them is longer. */
+const maxName = 512;
+
+const lookUpOrAlias = <M extends Named>(name: string, models: readonly M[], aliases: Record<string, string>) =>
+  lookUp(name, models) ?? (Object.hasOwn(aliases, name) ? lookUp(aliases[name]!, models) : undefined);
+
 function lookUp<M extends Named>(name: string, models: readonly M[]): M | undefined {
+  const { byId, byLowerCase, byCanonical } = namesOf(models);
   const lower = name.toLowerCase();
-  return (
-    models.find(({ id }) => id === name) ??
-    models.find(({ id }) => id.toLowerCase() === lower) ??
-    models.find(({ id }) => canonical(id) === canonical(lower))
-  );
+  return byId.get(name) ?? byLowerCase.get(lower) ?? byCanonical.get(canonical(lower));
+}
+
+/** The models of one list by their names. Of equal names the first counts. */
+interface Names<M> {
+  byId: Map<string, M>;
+  byLowerCase: Map<string, M>;
+  byCanonical: Map<string, M>;
+}
+
+/** Made once for each list: a list is never changed, but replaced. */
+const namesByList = new WeakMap<readonly Named[], Names<Named>>();
+
+function namesOf<M extends Named>(models: readonly M[]): Names<M> {
+  const known = namesByList.get(models) as Names<M> | undefined;
+  if (known) return known;
+  const names: Names<M> = { byId: new Map(), byLowerCase: new Map(), byCanonical: new Map() };
+  // From the end, so that the first of equal names is written last.
+  for (const model of models.toReversed()) {
+    names.byId.set(model.id, model);
+    names.byLowerCase.set(model.id.toLowerCase(), model);
+    names.byCanonical.set(canonical(model.id), model);
+  }
+  namesByList.set(models, names);
+  return names;
 }
 
 /** Family and version in one order: dates and `-latest` off first, or `4-20250514` would read as version 4.20250514. */
@@ -52,23 +79,59 @@ function canonical(id: string): string {
   return `claude-${family ?? late}-${(version ?? early)!.replace("-", ".")}${rest}`;
 }
 
-function nearest(name: string, models: readonly Named[]): string[] {
-  const wanted = name.toLowerCase().slice(0, 100);
-  return [...new Set(models.map(({ id }) => id))]
-    .map((id) => ({ id, distance: editDistance(wanted, id.toLowerCase()) }))
-    .sort((a, b) => a.distance - b.distance)
-    .slice(0, 3)
-    .map(({ id }) => id);
+/** The three ids nearest to an unknown name. */
+export function nearest(name: string, models: readonly Named[]): string[] {
+  const wanted = comparable(name);
+  let best: { id: string; distance: number }[] = [];
+  let compared = 0;
+  for (const { id, least } of byLeastDistance(wanted, models)) {
+    // No id that follows can be nearer; and anyone may ask for unknown names, which must cost little.
+    if ((best.length === shownNames && best.at(-1)!.distance <= least) || compared === maxCompared) break;
+    compared++;
+    best.push({ id, distance: editDistance(wanted, comparable(id)) });
+    best = best.sort((a, b) => a.distance - b.distance).slice(0, shownNames);
+  }
+  return best.map(({ id }) => id);
+}
+
+const shownNames = 3;
+/** Ids whose distance is computed; the others are judged by their letters. */
+const maxCompared = 24;
+
+/** The first characters of a name, without regard to case: the rest does not count. */
+const comparable = (name: string): string => name.slice(0, 48).toLowerCase();
+
+/** Each id with a distance below which it cannot be, which its letters tell without regard to their order; the least first. */
+function* byLeastDistance(wanted: string, models: readonly Named[]): Generator<{ id: string; least: number }> {
+  const letters = new Int8Array(128);
+  for (let at = 0; at < wanted.length; at++) letters[wanted.charCodeAt(at) & 127]!++;
+  const byDistance: string[][] = [];
+  const { byId } = namesOf(models);
+  for (const model of models) {
+    const { id } = model;
+    if (byId.get(id) !== model) continue;
+    const name = comparable(id);
+    let common = 0;
+    for (let at = 0; at < name.length; at++) if (letters[name.charCodeAt(at) & 127]!-- > 0) common++;
+    for (let at = 0; at < name.length; at++) letters[name.charCodeAt(at) & 127]!++;
+    const least = Math.max(wanted.length, name.length) - common;
+    byDistance[least] ??= [];
+    byDistance[least].push(id);
+  }
+  for (const [least, ids] of byDistance.entries()) for (const id of ids ?? []) yield { id, least };
 }
 
 /** Levenshtein, one row at a time. */
 function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  const row = new Uint16Array(b.length + 1).map((_, index) => index);
   for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++)
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)));
-    row = next;
+    let diagonal = i - 1;
+    row[0] = i;
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = diagonal + (a.charCodeAt(i - 1) === b.charCodeAt(j - 1) ? 0 : 1);
+      diagonal = row[j]!;
+      row[j] = Math.min(diagonal + 1, row[j - 1]! + 1, replaced);
+    }
   }
   return row[b.length]!;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { findModel } from "../../src/upstream/model-name";
+import fc from "fast-check";
+import { findModel, nearest } from "../../src/upstream/model-name";
 
 const models = [
   "claude-sonnet-4.5",
@@ -49,4 +50,61 @@ describe("no silent other model", () => {
     expect(() => find("claude-sonnet-4.5[1m]")).toThrow(/Use `claude-sonnet-4.5`/);
     expect(() => find("x[1m]")).toThrow(expect.objectContaining({ status: 400 }));
   });
+});
+
+describe("a long list", () => {
+  const long = Array.from({ length: 5000 }, (_, at) => ({
+    id: `${["claude", "gpt", "gemini", "grok"][at % 4]}-${"abcdefgh".repeat(at % 7)}-${at}.${at % 10}`,
+  }));
+  const quickest = (work: () => unknown) => {
+    let least = Number.POSITIVE_INFINITY;
+    for (let time = 0; time < 100; time++) {
+      const begun = performance.now();
+      work();
+      least = Math.min(least, performance.now() - begun);
+    }
+    return least;
+  };
+  const attempt = (name: string) => {
+    try {
+      return findModel(name, long, {});
+    } catch (thrown) {
+      return thrown;
+    }
+  };
+
+  test("is not searched for a name in another spelling", () => {
+    expect(attempt("GPT-abcdefgh-3501.1-20250929")).toBe(long[3501]!);
+    expect(quickest(() => attempt("GPT-abcdefgh-3501.1-20250929"))).toBeLessThan(0.05);
+  });
+
+  test.each([
+    ["short", "x"],
+    ["of many letters", "abcdefgh-".repeat(100_000)],
+    ["like all of them", "-.0123456789abcdefgh".repeat(3)],
+    ["like one of them", "claude-abcdefghabcdefgh-40000.0"],
+  ])("an unknown name that is %s costs no more than a millisecond", (_, name) => {
+    expect(attempt(name)).toMatchObject({ message: expect.stringContaining("The nearest are") });
+    expect(quickest(() => attempt(name))).toBeLessThan(1);
+  });
+});
+
+test("the nearest names are those that a full search finds, in its order", () => {
+  const distance = (a: string, b: string): number => {
+    if (a === "" || b === "") return a.length + b.length;
+    const [rest, other] = [a.slice(1), b.slice(1)];
+    if (a[0] === b[0]) return distance(rest, other);
+    return 1 + Math.min(distance(rest, b), distance(a, other), distance(rest, other));
+  };
+  const id = fc.string({ unit: fc.constantFrom(..."abc-4.5"), minLength: 1, maxLength: 6 });
+  fc.assert(
+    fc.property(id, fc.uniqueArray(id, { maxLength: 40 }), (name, ids) => {
+      const found = nearest(
+        name,
+        ids.map((each) => ({ id: each })),
+      );
+      const distances = ids.map((each) => distance(name, each)).sort((a, b) => a - b);
+      expect(found.map((each) => distance(name, each))).toEqual(distances.slice(0, 3));
+    }),
+  );
 });
