@@ -16,8 +16,11 @@ export interface Logger {
   scrub(text: string, max?: number): string;
 }
 
+/** @param isUrgent The line is an error or a warning: it must not wait for others. */
+type WriteLine = (line: string, isUrgent: boolean) => void;
+
 /** @param level Read at each line, so that a changed config counts at once. */
-export function createLogger(level: () => Level, write: (line: string) => void = writeToStderr): Logger {
+export function createLogger(level: () => Level, write: WriteLine = gatherLine): Logger {
   const secrets = new Set<string>();
   const scrub = (text: string, max = 512) => {
     let shown = text;
@@ -26,13 +29,14 @@ export function createLogger(level: () => Level, write: (line: string) => void =
     return shown.length > max ? `${shown.slice(0, max - 1)}…` : shown;
   };
   const troubles = floodgate((left) =>
-    write(`${new Date().toISOString()} warn  ${left} more lines of trouble were left out.\n`),
+    write(`${new Date().toISOString()} warn  ${left} more lines of trouble were left out.\n`, true),
   );
   const say = (at: Level, line: string, cause?: unknown) => {
     if (levels.indexOf(at) > levels.indexOf(level())) return;
-    if ((at === "error" || at === "warn") && !troubles.open()) return;
+    const isTrouble = at === "error" || at === "warn";
+    if (isTrouble && !troubles.open()) return;
     const because = cause === undefined ? "" : ` (${describeCause(cause)})`;
-    write(`${new Date().toISOString()} ${at.padEnd(5)} ${scrub(line + because)}\n`);
+    write(`${new Date().toISOString()} ${at.padEnd(5)} ${scrub(line + because)}\n`, isTrouble);
   };
   return {
     error: (line, cause) => say("error", line, cause),
@@ -103,9 +107,33 @@ const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2
 export const printable = (text: string): string =>
   text.replace(controls, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-function writeToStderr(line: string): void {
+/** Lines that wait for others, because one write for all of them costs less. */
+let gathered = "";
+let timer: Timer | undefined;
+let isFlushedAtExit = false;
+
+/** Milliseconds that a line waits at most. Only a SIGKILL can lose it: any other end runs the handlers of `exit`. */
+const gatherMs = 20;
+/** Characters that are written without waiting any longer. */
+const maxGathered = 64 * 1024;
+
+function gatherLine(line: string, isUrgent: boolean): void {
+  gathered += line;
+  if (!isFlushedAtExit) process.on("exit", flushLines);
+  isFlushedAtExit = true;
+  if (isUrgent || gathered.length > maxGathered) flushLines();
+  else timer ??= setTimeout(flushLines, gatherMs);
+}
+
+/** Writes the lines that wait: to be called before anything else goes to stderr, so that the order is kept. */
+export function flushLines(): void {
+  clearTimeout(timer);
+  timer = undefined;
+  const lines = gathered;
+  gathered = "";
+  if (lines === "") return;
   try {
-    process.stderr.write(line);
+    process.stderr.write(lines);
   } catch {
     // The reader of stderr is gone; the proxy's work goes on without its lines.
   }

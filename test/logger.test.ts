@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { createLogger, type Level } from "../src/logger";
 
 function logger(level: Level = "debug") {
@@ -86,4 +87,40 @@ test("lines below the level are not written, and the level is read each time", (
   level = "debug";
   log.debug("now");
   expect(lines.map((line) => line.trim().split(/\s+/).slice(1).join(" "))).toEqual(["warn yes", "debug now"]);
+});
+
+describe("lines that are gathered", () => {
+  /** Two hundred lines, and what ends the process before they would be written by themselves. */
+  async function linesUntil(ending: string) {
+    const script = `
+      const { createLogger } = await import(${JSON.stringify(join(import.meta.dir, "../src/logger.ts"))});
+      const log = createLogger(() => "info");
+      process.on("SIGTERM", () => process.exit(0));
+      for (let at = 0; at < 200; at++) log.info("line " + at);
+      ${ending}
+    `;
+    const child = Bun.spawn([process.execPath, "-e", script], { stdout: "ignore", stderr: "pipe" });
+    const text = await child.stderr.text();
+    await child.exited;
+    return [...text.matchAll(/ (?:info|warn|error) +(.*)/g)].map(([, line]) => line);
+  }
+  const all = Array.from({ length: 200 }, (_, at) => `line ${at}`);
+
+  test.each([
+    ["the process exits", "process.exit(0);"],
+    ["a signal ends it", 'process.kill(process.pid, "SIGTERM"); setInterval(() => {}, 1000);'],
+    ["an exception that nobody catches ends it", 'throw new Error("crash");'],
+    ["a promise that nobody awaits ends it", 'await null; Promise.reject(new Error("crash"));'],
+    ["there is nothing more to do", ""],
+  ])("are all there, in order, when %s", async (_, ending) => expect(await linesUntil(ending)).toEqual(all));
+
+  test.each(["warn", "error"])("are written before a line of the level %s, which does not wait", async (level) => {
+    const ending = `log.${level}("trouble"); process.kill(process.pid, "SIGKILL");`;
+    expect(await linesUntil(ending)).toEqual([...all, "trouble"]);
+  });
+
+  test("are written while the process goes on", async () => {
+    const ending = 'setTimeout(() => process.kill(process.pid, "SIGKILL"), 500);';
+    expect(await linesUntil(ending)).toEqual(all);
+  });
 });

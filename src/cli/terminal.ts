@@ -1,13 +1,14 @@
 /** Talks to a person at a terminal: lines, yes/no questions, a countdown, and Ctrl-C. Results go to stdout, messages to stderr. */
 import { homedir } from "node:os";
 import { sep } from "node:path";
-import { printable } from "../logger";
+import { flushLines, printable } from "../logger";
 
 /** Somebody reads and can answer. */
 export const atTerminal = (): boolean => Boolean(process.stdin.isTTY && process.stderr.isTTY);
 
 /** For the person, on stderr. */
 export function say(...lines: string[]): void {
+  flushLines();
   for (const line of lines) process.stderr.write(`${shown(line)}\n`);
 }
 
