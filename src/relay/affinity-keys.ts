@@ -3,24 +3,20 @@
  * account that received them only, so a conversation that sends them back prefers that account; the newest one decides.
  */
 import type { App } from "../app";
-import type { Conversation } from "../dialects/hub/conversation";
 import type { Outgoing } from "./failover";
+import type { ReadConversation } from "./incoming";
 
 /** @param bodySession The session id in the request's body; one in a header takes precedence. */
 export function affinityOf(
   { accounts, affinity, config }: Pick<App, "accounts" | "affinity" | "config">,
-  {
-    headers,
-    bodySession,
-    conversation,
-  }: { headers: Headers; bodySession: unknown; conversation: Conversation | undefined },
+  { headers, bodySession, conversation }: { headers: Headers; bodySession: unknown; conversation: ReadConversation },
 ): Pick<Outgoing, "preferredAccount" | "session"> {
   const session = config.current.accountAffinity ? sessionOf(headers, bodySession) : undefined;
   return { preferredAccount: affinity.accountFor(keysOf(conversation, session), accounts), session };
 }
 
-function* keysOf(conversation: Conversation | undefined, session: string | undefined): Generator<string> {
-  for (const { parts } of conversation?.turns.toReversed() ?? [])
+function* keysOf(conversation: ReadConversation, session: string | undefined): Generator<string> {
+  for (const { parts } of conversation()?.turns.toReversed() ?? [])
     for (const part of parts.toReversed()) if (part.kind === "thinking" && part.signature) yield part.signature.value;
   if (session !== undefined) yield session;
 }

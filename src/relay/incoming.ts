@@ -95,21 +95,33 @@ export interface Facts extends Initiator {
   vision: boolean;
 }
 
-/** The conversation is missing where the codec cannot decode the body; the request may still be passed through. */
 export function readFacts(
   codec: Codec,
   { body, skeleton }: Pick<Incoming, "body" | "skeleton">,
   headers: Headers,
-): Facts & { conversation?: Conversation } {
+): Facts {
   const overview = codec.overview(body);
   if (skeleton) overview.since.texts = overview.since.texts.map(skeleton.whole);
-  const facts = { ...initiatorOf(overview, headers), vision: overview.image };
-  try {
-    return { ...facts, conversation: codec.decodeRequest(body) };
-  } catch (thrown) {
-    if (!(thrown instanceof ProxyError)) throw thrown;
-    return facts;
-  }
+  return { ...initiatorOf(overview, headers), vision: overview.image };
+}
+
+/** Undefined where the codec cannot decode the body; the request may still be passed through. */
+export type ReadConversation = () => Conversation | undefined;
+
+/** Decodes the body when the conversation is first asked for: a request that is passed through seldom needs it. */
+export function conversationReader(codec: Codec, body: JsonObject): ReadConversation {
+  let isRead = false;
+  let conversation: Conversation | undefined;
+  return () => {
+    if (isRead) return conversation;
+    isRead = true;
+    try {
+      conversation = codec.decodeRequest(body);
+    } catch (thrown) {
+      if (!(thrown instanceof ProxyError)) throw thrown;
+    }
+    return conversation;
+  };
 }
 
 function refuseCharsets(headers: Headers): void {

@@ -2,14 +2,14 @@
 
 import { type Codec, codecs, type TranslationOptions } from "../dialects/codecs";
 import { invalidEventCode } from "../dialects/hub/block-lifecycle";
-import type { Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
+import type { Dialect, JsonObject } from "../dialects/hub/conversation";
 import { deltaTemplate } from "../dialects/hub/delta-template";
 import { omit } from "../dialects/hub/json";
 import type { Block, ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { isObject, parseSpelt } from "../json";
 import { editedTo, editMembers } from "../net/json-edit";
 import type { DeltaTemplate, SseFrame } from "../net/sse";
-import { bodyText, editIncoming, type Incoming } from "./incoming";
+import { bodyText, editIncoming, type Incoming, type ReadConversation } from "./incoming";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import { needsStream, type Target } from "./target";
@@ -23,15 +23,14 @@ export interface PassthroughRequest {
   options: TranslationOptions;
   /** Some of them are sent on with a body of this dialect. */
   clientHeaders: Headers;
-  /** Missing where the body could not be decoded. */
-  conversation?: Conversation;
+  conversation: ReadConversation;
 }
 
 /** A full reply that the model gives only as a stream is requested as one, and collected. */
 export function passthrough(request: PassthroughRequest): UpstreamCall {
-  const { incoming, target, record, conversation } = request;
+  const { incoming, target, record } = request;
   const codec = codecs[request.dialect];
-  const isCollected = !incoming.stream && conversation !== undefined && needsStream(conversation, target);
+  const isCollected = !incoming.stream && isOverFullOutput(request);
   const wanted = isCollected ? { ...incoming.body, stream: true } : incoming.body;
   const { set, remove, fixups, dropped } = codec.fixRequest(wanted, target.model, request.options);
   if (dropped) record.addDropped(dropped);
@@ -66,6 +65,12 @@ export function passthrough(request: PassthroughRequest): UpstreamCall {
     collect: () => collectReply(reply),
     stages: (out) => streamStages(reply, out),
   };
+}
+
+function isOverFullOutput({ conversation, target }: PassthroughRequest): boolean {
+  if (target.model.limits.fullOutput === undefined) return false;
+  const decoded = conversation();
+  return decoded !== undefined && needsStream(decoded, target);
 }
 
 interface ReplyParts {

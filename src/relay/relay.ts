@@ -6,7 +6,7 @@ import type { KeyedCaller } from "../keys/client-keys";
 import type { CallResponse } from "../net/body";
 import { affinityOf } from "./affinity-keys";
 import { type FailoverParts, sendWithFailover } from "./failover";
-import { readFacts, readIncoming } from "./incoming";
+import { conversationReader, readFacts, readIncoming } from "./incoming";
 import { answerNothing, asksNothing, nothingSent } from "./nothing";
 import { passthrough } from "./passthrough";
 import { openRequestRecord, type RecordParts } from "./request-record";
@@ -33,9 +33,11 @@ export async function relay(
     codec.checkRequest(incoming.body);
     const target = await chooseTarget(parts, incoming.model, dialect, caller.key);
     const facts = readFacts(codec, incoming, request.headers);
-    if (asksNothing(facts.conversation, target)) {
+    const conversation = conversationReader(codec, incoming.body);
+    const translated = dialect === target.dialect ? undefined : conversation();
+    if (asksNothing(translated, target)) {
       record.setTarget(target, nothingSent);
-      return answerNothing(facts.conversation, dialect, record);
+      return answerNothing(translated, dialect, record);
     }
     record.setTarget(target, facts);
     const options = { webSearch: parts.config.current.useResponsesApiWebSearch };
@@ -48,10 +50,10 @@ export async function relay(
             record,
             options,
             clientHeaders: request.headers,
-            conversation: facts.conversation,
+            conversation,
           })
         : translation({
-            conversation: facts.conversation ?? codec.decodeRequest(incoming.body),
+            conversation: translated ?? codec.decodeRequest(incoming.body),
             skeleton: incoming.skeleton,
             client: dialect,
             target,
@@ -72,7 +74,7 @@ export async function relay(
       ...affinityOf(parts, {
         headers: request.headers,
         bodySession: codec.session?.(incoming.body),
-        conversation: facts.conversation,
+        conversation,
       }),
     };
     const accept = (response: CallResponse) =>

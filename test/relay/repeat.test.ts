@@ -37,6 +37,7 @@ test("after a sign of life of our own, the numbers of like frames are still mend
     record,
     options: { webSearch: true },
     clientHeaders: new Headers(),
+    conversation: () => undefined,
   });
   const out = gatherFrames();
   const { feed, client } = call.stages(out);
