@@ -19,6 +19,7 @@ import {
   refuseMethods,
   type Visitor,
 } from "./net/guard";
+import { pathOfUrl } from "./net/params";
 import { errorForClient } from "./relay/client-error";
 
 /** Where to listen. */
@@ -122,12 +123,13 @@ export function handler(app: App, exposed: boolean, bound?: string) {
     let requestId = "";
     let response: Response;
     try {
-      const caller = inspect(request, server.requestIP(request)?.address ?? null, lists);
+      const peer = server.requestIP(request)?.address ?? null;
+      const caller = inspect(request, peer, lists, () => server.timeout(request, 0));
       requestId = caller.requestId;
       // The admin API authorizes the caller before it refuses a method.
-      if (!isAdminPath(pathOf(request))) refuseMethods(request);
+      if (!isAdminPath(pathOfUrl(request.url))) refuseMethods(request);
       if (app.providers.isOurOwn(request.headers)) throw ourselves();
-      callers.set(request, { ...caller, keepOpen: () => server.timeout(request, 0) });
+      callers.set(request, caller);
       response = request.method === "OPTIONS" ? preflight(request, caller, lists) : await elysia.handle(request);
       allowOrigin(response, request, caller, lists);
     } catch (thrown) {
@@ -152,7 +154,7 @@ function speak(app: App, thrown: unknown, request: Request, requestId: string): 
   const error = asProxyError(thrown);
   if (error.kind === "internal") app.logger.error(`${request.method} failed unexpectedly.`, error.details.cause);
   const spoken = new ProxyError(error.kind, app.logger.scrub(error.message, 2048), error.details);
-  const path = pathOf(request);
+  const path = pathOfUrl(request.url);
   if (isAdminPath(path))
     return Response.json(encodeAdminError(spoken), { status: error.status, headers: error.details.headers });
   const dialect = dialectAt(path);
@@ -166,9 +168,6 @@ function dialectAt(path: string): Dialect {
   if (/^\/(?:(?:v1\/){1,2}messages|(?!v1\/)[^/]+\/v1\/)/.test(path)) return "messages";
   return path === clientPaths.responses ? "responses" : "chat";
 }
-
-/** Empty where a malformed Host has made the URL a bare path. */
-const pathOf = (request: Request) => /^https?:\/\/[^/]*([^?#]*)/.exec(request.url)?.[1] ?? "";
 
 function ourselves(): ProxyError {
   return new ProxyError("loop", "This call was sent by dragoman itself: the address of a provider leads back here.", {
@@ -208,7 +207,7 @@ function allowOrigin(response: Response, request: Request, { origin }: Caller, {
   response.headers.append("vary", "Origin");
 }
 
-const isModelPath = (request: Request) => /^\/(?:[^/]+\/)?v1\//.test(pathOf(request));
+const isModelPath = (request: Request) => /^\/(?:[^/]+\/)?v1\//.test(pathOfUrl(request.url));
 
 /** Rebuilt only when the config has changed. */
 function guardLists(app: App, bound?: string): () => GuardLists {

@@ -21,7 +21,9 @@ const supported = Object.keys(decoders).join(", ");
  * @throws ProxyError `unsupported_media` for an unknown encoding, or for several.
  */
 export function encodingOf(headers: Headers): string | undefined {
-  const named = (headers.get("content-encoding") ?? "")
+  const header = headers.get("content-encoding");
+  if (header === null) return undefined;
+  const named = header
     .toLowerCase()
     .split(",")
     .map((name) => name.trim().replace(/^x-gzip$/, "gzip"))

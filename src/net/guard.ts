@@ -20,9 +20,9 @@ export interface Caller {
   /** The name or address that was called, as the Host header has it, in lower case and without its port. */
   hostName: string;
   /** A header that shows that a proxy forwarded the call; undefined when there is none. */
-  forwardedBy: string | undefined;
+  readonly forwardedBy: string | undefined;
   /** The call comes from this machine, is addressed to it, and shows neither a proxy nor a foreign page. */
-  local: boolean;
+  readonly local: boolean;
 }
 
 /** A caller whose socket can be kept open. */
@@ -51,7 +51,12 @@ export interface GuardLists {
  * @param peer The socket's address; null (gone already, or no socket) counts as remote.
  * @throws ProxyError 400 for a Host that could mislead routing.
  */
-export function inspect(request: Request, peer: string | null, lists: GuardLists): Caller {
+export function inspect(
+  request: Request,
+  peer: string | null,
+  lists: GuardLists,
+  keepOpen: Visitor["keepOpen"] = () => {},
+): Visitor {
   const hostHeader = request.headers.get("host");
   const hostName = hostHeader === null ? undefined : hostPattern.exec(hostHeader)?.[1]?.toLowerCase();
   // A malformed Host makes `request.url` a bare path, and a router would then use another path than the one that was checked.
@@ -59,19 +64,36 @@ export function inspect(request: Request, peer: string | null, lists: GuardLists
     throw new ProxyError("invalid_request", "The Host header is missing or malformed.", { headers: closing });
 
   const origin = request.headers.get("origin");
-  const host = hostKind(hostName, lists);
   const foreign = origin === null ? fetchedFromElsewhere(request) : !sameOrigin(origin, hostHeader!);
-  const forwarded = forwardedBy(request.headers);
-  return {
-    requestId: Bun.randomUUIDv7(),
-    peer,
-    foreign,
-    origin,
-    host,
-    hostName,
-    forwardedBy: forwarded,
-    local: namesThisMachine(host) && !foreign && isLoopbackAddress(peer) && forwarded === undefined,
-  };
+  return new InspectedCaller(request.headers, peer, foreign, origin, hostKind(hostName, lists), hostName, keepOpen);
+}
+
+class InspectedCaller implements Visitor {
+  readonly requestId = Bun.randomUUIDv7();
+  readonly #headers: Headers;
+
+  constructor(
+    headers: Headers,
+    readonly peer: string | null,
+    readonly foreign: boolean,
+    readonly origin: string | null,
+    readonly host: HostKind,
+    readonly hostName: string,
+    readonly keepOpen: () => void,
+  ) {
+    this.#headers = headers;
+  }
+
+  /** Reads every header, so it is found only for those who ask: model routes do not. */
+  get forwardedBy(): string | undefined {
+    return forwardedBy(this.#headers);
+  }
+
+  get local(): boolean {
+    return (
+      namesThisMachine(this.host) && !this.foreign && isLoopbackAddress(this.peer) && this.forwardedBy === undefined
+    );
+  }
 }
 
 /** @throws ProxyError 405 for methods that no route has. */

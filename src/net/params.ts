@@ -5,7 +5,8 @@ import { ProxyError } from "../errors";
  * The decoded parameters. Elysia gives null for one whose percent-encoding is not UTF-8.
  * @throws ProxyError 400 that names the parameter.
  */
-export function decodedParams(params: Record<string, string | null> = {}): Record<string, string> {
+export function decodedParams(params: Record<string, string | null> | undefined): Record<string, string> {
+  if (params === undefined) return {};
   return Object.fromEntries(
     Object.entries(params).map(([name, value]) => {
       if (value !== null) return [name, value];
