@@ -51,6 +51,8 @@ export interface Codec {
 
   /** Reads a full reply. Never throws: an unreadable body becomes an `error` event. */
   decodeReply(body: unknown): ReplyEvent[];
+  /** The same without the events of blocks, for a full reply that is one text and nothing else; undefined for others. */
+  summarizeReply?(body: JsonObject): ReplyEvent[] | undefined;
   /** Writes a full reply to this conversation. The events must not end in `error`: the caller checks that first. */
   encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject;
   /** The same body or a fixed copy, and the names of the fixups. */

@@ -58,7 +58,7 @@ export function passthrough(request: PassthroughRequest): UpstreamCall {
       return fitted && editMembers(text, fitted.set, []);
     },
     full(text, json) {
-      for (const event of codec.decodeReply(json)) record.addEvent(event);
+      for (const event of codec.summarizeReply?.(json) ?? codec.decodeReply(json)) record.addEvent(event);
       const fixed = fixReply(reply, json);
       return fixed === json ? text : editedTo(text, json, fixed);
     },

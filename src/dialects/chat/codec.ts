@@ -5,6 +5,7 @@ import { collectStream } from "./collect";
 import { fixReply, fixRequest, fixStream, replyContext } from "./fixups";
 import { longTexts } from "./long-texts";
 import { overview } from "./overview";
+import { summarizeReply } from "./plain-reply";
 import { decodeReply, decodeStream } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest } from "./request";
@@ -22,6 +23,7 @@ export const chat: Codec = {
   replyContext,
   fixRequest,
   decodeReply,
+  summarizeReply,
   encodeReply,
   fixReply,
   decodeStream,
