@@ -52,7 +52,7 @@ export function openPool({ accounts, freeInOrder = () => false, now = Date.now }
       const inOrder = accounts();
       if (suspended()) return [];
       const usable = usableFor(need);
-      if (need.premium || freeInOrder()) return inOrder.filter(usable);
+      if (inOrder.length < 2 || need.premium || freeInOrder()) return inOrder.filter(usable);
       const turn = lastServed ? inOrder.indexOf(lastServed) + 1 : 0;
       const inTurn = [...inOrder.slice(turn), ...inOrder.slice(0, turn)].filter(usable);
       lastServed = inTurn[0] ?? lastServed;

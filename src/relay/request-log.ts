@@ -37,7 +37,8 @@ export interface RequestState {
 }
 
 /** The row as far as it is known while the request runs. */
-export function inFlightRow({ incoming, target, facts, account, ...state }: RequestState): InFlightRequest {
+export function inFlightRow(state: RequestState): InFlightRequest {
+  const { incoming, target, facts, account } = state;
   return {
     request_id: state.requestId,
     started_at_ms: state.startedAtMs,
@@ -70,7 +71,7 @@ export function finishedRow(
   const { usage, target, error } = state;
   const cost = target ? costOf(target.model.price, usage, state.facts?.initiator !== "agent") : undefined;
   const isServed = status < 400 || status === 499;
-  const dropped = [...(state.dropped ?? [])];
+  const dropped = state.dropped ? [...state.dropped] : [];
   return {
     ...inFlightRow(state),
     duration_ms: durationMs,
@@ -86,7 +87,7 @@ export function finishedRow(
     tokens_estimated: 0,
     nano_credits: cost?.nanoCredits ?? null,
     premium_units: isServed ? (cost?.premiumUnits ?? null) : null,
-    fixups: JSON.stringify([...(state.fixups ?? [])]),
+    fixups: state.fixups ? JSON.stringify([...state.fixups]) : "[]",
     dropped: JSON.stringify(error ? dropped.map((name) => nameWithoutContent(state, name)) : dropped),
   };
 }

@@ -43,6 +43,7 @@ export function applyInOrder<Given extends unknown[]>(
 
 /** The result as edits of the client's JSON. */
 export function asFixup(before: JsonObject, { changes, fixups, notes }: RuleResult): RequestFixup {
+  if (fixups.length === 0) return { set: {}, remove: [], fixups };
   const remove = Object.keys(changes).filter((key) => changes[key] === undefined && key in before);
   return { set: omitUndefined(changes), remove, fixups, ...(notes.length > 0 ? { dropped: notes } : {}) };
 }
