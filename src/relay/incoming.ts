@@ -102,7 +102,8 @@ export function readFacts(
 ): Facts {
   const overview = codec.overview(body);
   if (skeleton) overview.since.texts = overview.since.texts.map(skeleton.whole);
-  return { ...initiatorOf(overview, headers), vision: overview.image };
+  const { initiator, reason } = initiatorOf(overview, headers);
+  return { initiator, reason, vision: overview.image };
 }
 
 /** Undefined where the codec cannot decode the body; the request may still be passed through. */

@@ -61,6 +61,11 @@ export async function relay(
             options,
           });
 
+    const { preferredAccount, session } = affinityOf(parts, {
+      headers: request.headers,
+      bodySession: codec.session?.(incoming.body),
+      conversation,
+    });
     const outgoing = {
       path: target.endpoint,
       body: call.body,
@@ -71,11 +76,8 @@ export async function relay(
       limits: callLimits(parts.limits, call.stream),
       repaired: call.repaired,
       fitTools: call.fitTools,
-      ...affinityOf(parts, {
-        headers: request.headers,
-        bodySession: codec.session?.(incoming.body),
-        conversation,
-      }),
+      preferredAccount,
+      session,
     };
     const accept = (response: CallResponse) =>
       incoming.stream

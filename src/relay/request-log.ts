@@ -94,20 +94,17 @@ export function finishedRow(
 
 /** `POST /v1/messages claude · octocat · 200 · 12 in (0 cached), 3 out · 800 ms · end_turn` */
 export function logLine(method: string, row: Entry): string {
-  return [
-    `${method} ${row.path}`,
-    row.client_model,
-    row.upstream_model !== null && row.upstream_model !== row.client_model && `→ ${row.upstream_model}`,
-    row.account_id !== null && `· ${row.account_id}`,
-    `· ${row.http_status}`,
-    row.input_tokens !== null &&
-      `· ${row.input_tokens} in (${row.cached_tokens ?? 0} cached), ${row.output_tokens ?? "?"} out`,
-    `· ${row.duration_ms} ms`,
-    row.stop_reason && `· ${row.stop_reason}`,
-    row.error_type !== null && `· ${row.error_type}: ${row.error_message}`,
-  ]
-    .filter(Boolean)
-    .join(" ");
+  let line = `${method} ${row.path}`;
+  if (row.client_model) line += ` ${row.client_model}`;
+  if (row.upstream_model !== null && row.upstream_model !== row.client_model) line += ` → ${row.upstream_model}`;
+  if (row.account_id !== null) line += ` · ${row.account_id}`;
+  line += ` · ${row.http_status}`;
+  if (row.input_tokens !== null)
+    line += ` · ${row.input_tokens} in (${row.cached_tokens ?? 0} cached), ${row.output_tokens ?? "?"} out`;
+  line += ` · ${row.duration_ms} ms`;
+  if (row.stop_reason) line += ` · ${row.stop_reason}`;
+  if (row.error_type !== null) line += ` · ${row.error_type}: ${row.error_message}`;
+  return line;
 }
 
 /** A text that may repeat parts of the request, without them. */
