@@ -17,7 +17,9 @@ const fields: Record<string, (usage: UsageItem, now: number) => string> = {
   percent: (usage) => {
     const used = usedOf(usage);
     if (usage.unlimited) return percent(1);
-    return used === null || !isCounted(usage) || !usage.entitlement ? "?" : percent(Math.max(0, 1 - used / usage.entitlement));
+    return used === null || !isCounted(usage) || !usage.entitlement
+      ? "?"
+      : percent(Math.max(0, 1 - used / usage.entitlement));
   },
   unit: ({ unit }) => units[unit],
   state: ({ state }) => state,

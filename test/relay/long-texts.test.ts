@@ -7,7 +7,7 @@ import { type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/
 import { ProxyError } from "../../src/errors";
 import { isObject } from "../../src/json";
 import { affinityOf } from "../../src/relay/affinity-keys";
-import { type Incoming, readFacts, readIncoming, wholeBody } from "../../src/relay/incoming";
+import { conversationReader, type Incoming, readFacts, readIncoming, wholeBody } from "../../src/relay/incoming";
 import { passthrough } from "../../src/relay/passthrough";
 import type { RequestRecord } from "../../src/relay/request-record";
 import { translation } from "../../src/relay/translation";
@@ -154,7 +154,8 @@ function outcomeOf(incoming: Incoming, client: Dialect, upstream: Dialect, model
   };
   try {
     codecs[client].checkRequest(incoming.body);
-    const { conversation, ...facts } = readFacts(codecs[client], incoming, headers);
+    const facts = readFacts(codecs[client], incoming, headers);
+    const conversation = conversationReader(codecs[client], incoming.body);
     affinityOf(
       { accounts: [], affinity, config: { current: { accountAffinity: true } } } as unknown as Parameters<
         typeof affinityOf
@@ -165,7 +166,7 @@ function outcomeOf(incoming: Incoming, client: Dialect, upstream: Dialect, model
       client === upstream
         ? passthrough({ incoming, dialect: client, target, record, options, clientHeaders: headers, conversation })
         : translation({
-            conversation: conversation ?? codecs[client].decodeRequest(incoming.body),
+            conversation: conversation() ?? codecs[client].decodeRequest(incoming.body),
             skeleton: incoming.skeleton,
             client,
             target,
