@@ -1,7 +1,7 @@
 /** The HTTP server: checks before routing, the routes, request ids, and errors in the dialect of the path. */
 import { hostname } from "node:os";
 import { Elysia } from "elysia";
-import { adminGroup, adminPlugin, encodeAdminError, isAdminPath } from "./admin/api/routes";
+import { encodeAdminError, isAdminPath, isAdminWing } from "./admin/admin-path";
 import { clientGroup, clientRoutes, methodsByPath } from "./api/routes";
 import { errorSchemas } from "./api/schemas";
 import { clientPaths } from "./api-paths";
@@ -111,12 +111,21 @@ export function handler(app: App, exposed: boolean, bound?: string) {
   const callers = new WeakMap<Request, Visitor>();
   const currentLists = guardLists(app, bound);
   const callerOf = (request: Request) => callers.get(request)!;
-  const elysia = new Elysia({ handler: { standardHostname: false }, strictPath: true })
-    .onError(({ error, code, request }) =>
+  const router = () =>
+    new Elysia({ handler: { standardHostname: false }, strictPath: true }).onError(({ error, code, request }) =>
       speak(app, code === "NOT_FOUND" ? notFound(request) : error, request, callers.get(request)?.requestId ?? ""),
-    )
-    .use(clientRoutes(app, callerOf))
-    .use(adminPlugin(app, callerOf, exposed, () => describeApi(app)));
+    );
+  const clientRouter = router().use(clientRoutes(app, callerOf));
+  // Loaded with the first request for it: few starts need it, and the first answer should not wait for it.
+  const openAdminWing = async () => {
+    const { adminPlugin } = await import("./admin/api/routes");
+    return router().use(adminPlugin(app, callerOf, exposed, () => describeApi(app)));
+  };
+  let adminWing: ReturnType<typeof openAdminWing> | undefined;
+  const answerAdmin = async (request: Request): Promise<Response> => {
+    adminWing ??= openAdminWing();
+    return (await adminWing).handle(request);
+  };
 
   return async (request: Request, server: Bun.Server<unknown>): Promise<Response> => {
     const lists = currentLists();
@@ -127,10 +136,12 @@ export function handler(app: App, exposed: boolean, bound?: string) {
       const caller = inspect(request, peer, lists, () => server.timeout(request, 0));
       requestId = caller.requestId;
       // The admin API authorizes the caller before it refuses a method.
-      if (!isAdminPath(pathOfUrl(request.url))) refuseMethods(request);
+      const path = pathOfUrl(request.url);
+      if (!isAdminPath(path)) refuseMethods(request);
       if (app.providers.isOurOwn(request.headers)) throw ourselves();
       callers.set(request, caller);
-      response = request.method === "OPTIONS" ? preflight(request, caller, lists) : await elysia.handle(request);
+      if (request.method === "OPTIONS") response = preflight(request, caller, lists);
+      else response = await (isAdminWing(path) ? answerAdmin(request) : clientRouter.handle(request));
       allowOrigin(response, request, caller, lists);
     } catch (thrown) {
       response = speak(app, thrown, request, requestId);
@@ -143,6 +154,7 @@ export function handler(app: App, exposed: boolean, bound?: string) {
 /** The OpenAPI document of all endpoints; its generator is loaded with the first call. */
 async function describeApi({ version }: App): Promise<object> {
   const { openApiDocument } = await import("./openapi");
+  const { adminGroup } = await import("./admin/api/routes");
   return openApiDocument(version, {
     clients: { ...clientGroup, errorAt: (path) => errorSchemas[dialectAt(path)] },
     admin: adminGroup,

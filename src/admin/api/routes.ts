@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { App } from "../../app";
 import { budgetListSchema } from "../../budgets/budget-list";
 import { type Endpoint, endpointsOf, methodNotAllowed, methodsByPathOf, readQuery, requireJson } from "../../endpoint";
-import { type ErrorKind, ProxyError } from "../../errors";
+import { ProxyError } from "../../errors";
 import { keyList, keyListSchema } from "../../keys/key-list";
 import { newKeySchema } from "../../keys/stored-keys";
 import type { Visitor } from "../../net/guard";
@@ -166,13 +166,3 @@ export const adminGroup: EndpointGroup = {
   errors: ["authentication", "permission", "rate_limit"],
   errorAt: () => adminErrorSchema,
 };
-
-/** Whether a path is the admin API's, so that its errors and refusals are. */
-export const isAdminPath = (path: string) => /^\/api\/admin(?:\/|$)/.test(path);
-
-/** An error in the admin API's shape. */
-export function encodeAdminError({ kind, message, details }: ProxyError) {
-  return { error: { type: details.code ?? types[kind] ?? kind, message, param: details.param } };
-}
-
-const types: Partial<Record<ErrorKind, string>> = { authentication: "unauthorized", permission: "forbidden" };

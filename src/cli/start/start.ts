@@ -6,8 +6,6 @@ import { type AdminAuth, type App, openApp } from "../../app";
 import { demoEnvironment, type Environment } from "../../config/environment";
 import { isLoopbackAddress } from "../../net/guard";
 import type { Binding, Listening } from "../../server";
-import { startDemo } from "../../upstream/demo/demo";
-import { offerSignIn } from "../sign-in";
 import { atTerminal, say } from "../terminal";
 import { UsageError } from "../usage-error";
 import { awaken } from "./awaken";
@@ -55,7 +53,7 @@ export async function start(options: StartOptions): Promise<number> {
     stdinEnded: options.stdinLifetime ? stdin?.ended : undefined,
     parentPid: options.parentPid,
   });
-  const demo = options.demo ? startDemo({ keep: 200 }) : undefined;
+  const demo = options.demo ? await openDemo() : undefined;
   const app = openApp({
     environment: demo ? demoEnvironment(options.environment) : options.environment,
     version: options.version,
@@ -75,13 +73,24 @@ export async function start(options: StartOptions): Promise<number> {
     if (neighbour) void nameNeighbour(app, neighbour);
     void awaken(app);
     if (!options.json && !options.stdinLifetime && !demo && app.accounts.length === 0 && atTerminal())
-      void offerSignIn({ ...options, store: openAccountStore(app.environment.accountsFolder, app.logger) });
+      void signInBeside(app, options);
     return await untilStopped(app, listening, endings);
   } finally {
     leave();
     app.close();
     await demo?.stop();
   }
+}
+
+/** Loaded only where it is asked for, as everything that most starts do not need. */
+async function openDemo() {
+  const { startDemo } = await import("../../upstream/demo/demo");
+  return startDemo({ keep: 200 });
+}
+
+async function signInBeside({ environment, logger }: App, options: StartOptions): Promise<void> {
+  const { offerSignIn } = await import("../sign-in");
+  await offerSignIn({ ...options, store: openAccountStore(environment.accountsFolder, logger) });
 }
 
 async function tokenFor({ token, environment }: StartOptions, stdin?: Stdin): Promise<string | undefined> {
