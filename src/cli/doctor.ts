@@ -1,8 +1,8 @@
 /** `dragoman doctor`: runs every check, changes nothing, and says how to fix what failed. */
 import { homedir } from "node:os";
 import type { Environment } from "../config/environment";
+import { lookAtConfig } from "../config/read-config";
 import { secretsIn } from "../config/secrets";
-import { lookAtConfig } from "../config/store";
 import { asProxyError } from "../errors";
 import { createLogger, type Logger } from "../logger";
 import { withTimeLimit } from "../net/time-limit";

@@ -1,7 +1,8 @@
 /** `dragoman key add`, `ls` and `rm`: through the running server, or in the config file if none is running. */
 import { z } from "zod";
 import type { Environment } from "../config/environment";
-import { type ConfigStore, lookAtConfig, openConfig } from "../config/store";
+import { lookAtConfig } from "../config/read-config";
+import { type ConfigStore, openConfig } from "../config/store";
 import { ago } from "../format";
 import { clientKeysOf } from "../keys/client-keys";
 import { type KeyItem, type KeyList, keyList, keyListSchema } from "../keys/key-list";

@@ -2,7 +2,7 @@
 
 import type { z } from "zod";
 import { demoEnvironment, type Environment } from "../config/environment";
-import { lookAtConfig } from "../config/store";
+import { lookAtConfig } from "../config/read-config";
 import { asProxyError, ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
 import { type CallResponse, readText } from "../net/body";

@@ -35,16 +35,17 @@ export interface Applied<Member extends string> {
 }
 
 /** @param path The file of this record. @param members Those that take effect only at start when edited by hand. */
-export function openApplied<Member extends string>(path: string, members: readonly Member[]): Applied<Member> {
+export function openApplied<Member extends string>(path: string, members: () => readonly Member[]): Applied<Member> {
   /** The call whose value each member has in this process. */
   const appliedCalls = new Map<Member, string>();
 
   return {
     news(config) {
       const record = read(path);
-      return members.filter((member) => {
-        const entry = record?.members[member];
-        if (!record || !entry || appliedCalls.get(member) === entry.call) return false;
+      if (!record) return [];
+      return members().filter((member) => {
+        const entry = record.members[member];
+        if (!entry || appliedCalls.get(member) === entry.call) return false;
         // The config of that call may not be written yet.
         if (entry.value !== digest(record.salt, config[member])) return false;
         appliedCalls.set(member, entry.call);

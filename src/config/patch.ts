@@ -2,13 +2,14 @@
 
 import { ProxyError } from "../errors";
 import { isObject } from "../json";
+import { lazy } from "../lazy";
 import { configSchema, parseConfig, refuseInherited } from "./schema";
 import { isMask, unmasked } from "./secrets";
 
 /** The config as the file has it: without defaults, each key as it was spelled. */
 export type Stored = Readonly<Record<string, unknown>>;
 
-const keys: ReadonlySet<string> = new Set(Object.keys(configSchema.in.shape));
+const keys = lazy((): ReadonlySet<string> => new Set(Object.keys(configSchema().in.shape)));
 
 /** Two names of one key: a value under one replaces a value under the other. */
 const aliases: Readonly<Record<string, string>> = {
@@ -28,7 +29,7 @@ export function patched(stored: Stored, patch: Stored): Stored {
   for (const [name, value] of Object.entries(unmasked(withStoredKeys(patch, stored), underBothNames(stored)))) {
     const alias = aliases[name];
     if (alias !== undefined && !Object.hasOwn(patch, alias)) delete next[alias];
-    if (value === null && keys.has(name)) delete next[name];
+    if (value === null && keys().has(name)) delete next[name];
     else next[name] = value;
   }
   const [before, after] = [parseConfig(stored), parseConfig(next)];

@@ -2,6 +2,8 @@
 import { z } from "zod";
 import { ProxyError } from "../errors";
 import { hostNameSource, isOrigin, maxHostName, maxOrigin } from "../host-name";
+import { isObject } from "../json";
+import { lazy } from "../lazy";
 import { budgetSchema, keyBudgetSchema } from "./budget-schema";
 import { checkUpstreamUrl } from "./environment";
 
@@ -135,168 +137,193 @@ const clientKeys = z
 
 const atMost = (max: number) => (record: object) => Object.keys(record).length <= max;
 
+/** What holds for a key that the file does not have. */
+const defaults = {
+  auth: { apiKeys: [] as z.output<typeof clientKeys> },
+  providers: {},
+  logLevel: "info" as const,
+  retentionDays: 14,
+  maxRows: 200_000,
+  allowedOrigins: [] as string[],
+  allowedHosts: [] as string[],
+  upstreamHeaders: {},
+  budgets: [] as z.output<typeof budgetSchema>[],
+  neverOverage: false,
+  notices: { webhookFormat: "json" as const, desktop: false, accounts: [0.8, 0.95] },
+  accountAffinity: false,
+  modelAliases: {},
+  freeModelRouting: "round-robin" as const,
+  tokenEstimateMultiplier: 1.15,
+  useResponsesApiWebSearch: true,
+  anthropicApiKey: undefined,
+};
+
 /**
  * Each key has a title (its label in the form) and a description. `secret` values are never shown; `secretByName` applies
  * to the values whose name suggests a secret. `restart` keys are read from the file only at start.
  */
-export const configSchema = z
-  .strictObject({
-    auth: z
-      .strictObject({
-        apiKeys: clientKeys
-          .default([])
-          .meta({ title: "Client keys" })
-          .describe(
-            "The keys that clients may send: each as text, or as an object with a name. If there are none, clients need no key.",
-          )
-          .meta({ secret: true, restart: true }),
-      })
-      .prefault({}),
-    providers: z
-      .record(providerName, provider)
-      .refine(atMost(1_000), "expected at most 1000 providers")
-      .prefault({})
-      .meta({ title: "Providers" })
-      .describe("Other upstreams, by name. The name is the first segment of their paths."),
-    logLevel: z
-      .enum(["error", "warn", "info", "debug"])
-      .default("info")
-      .meta({ title: "Log level" })
-      .describe("The least severe level that is written to stderr."),
-    retentionDays: z
-      .int()
-      .min(1)
-      .max(3_650)
-      .default(14)
-      .meta({ title: "Retention in days" })
-      .describe("How many days a request stays in the history."),
-    maxRows: z
-      .int()
-      .min(1)
-      .max(10_000_000)
-      .default(200_000)
-      .meta({ title: "Maximum history size" })
-      .describe("How many requests the history keeps at most."),
-    allowedOrigins: z
-      .array(origin)
-      .max(1_000)
-      .default([])
-      .meta({ title: "Allowed origins" })
-      .describe("Origins of web pages that may call dragoman from a browser."),
-    allowedHosts: z
-      .array(hostName)
-      .max(1_000)
-      .default([])
-      .meta({ title: "Allowed host names" })
-      .describe("Host names under which dragoman may be called, in addition to localhost and IP addresses."),
-    upstreamHeaders: z
-      .record(headerName, headerValue)
-      .refine(atMost(1_000), "expected at most 1000 headers")
-      .default({})
-      .meta({ title: "Upstream headers" })
-      .describe(
-        "Headers that are added to upstream requests or replace dragoman's own. Values are masked if the name suggests a key, token or secret.",
-      )
-      .meta({ secretByName: true }),
-    budgets: z
-      .array(budgetSchema)
-      .max(200)
-      .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "two budgets have the same name")
-      .default([])
-      .meta({ title: "Budgets" })
-      .describe("Limits on what requests may use in a period, by account, key, model or client."),
-    neverOverage: z
-      .boolean()
-      .default(false)
-      .meta({ title: "Never use overage" })
-      .describe(
-        "Treat an account as exhausted when its included quota is used up, even if GitHub permits paid overage.",
-      ),
-    notices: z
-      .strictObject({
-        webhookUrl: webhookUrl
-          .optional()
-          .meta({ title: "Webhook for notices" })
-          .describe("Receives notices as POST requests. Use https; http is allowed for this machine only.")
-          .meta({ secret: true }),
-        webhookSecret: key
-          .optional()
-          .meta({ title: "Webhook secret" })
-          .describe("Signs each call: `x-dragoman-signature` has the HMAC-SHA256 of the body.")
-          .meta({ secret: true }),
-        webhookFormat: z
-          .enum(["json", "slack", "discord"])
-          .default("json")
-          .meta({ title: "Webhook format" })
-          .describe("The form of the body: dragoman's own, or that of Slack or Discord."),
-        desktop: z
-          .boolean()
-          .default(false)
-          .meta({ title: "Desktop notices" })
-          .describe("Show notices on the desktop of this machine."),
-        accounts: z
-          .array(z.number().gt(0).lt(1))
-          .max(10)
-          .default([0.8, 0.95])
-          .meta({ title: "Notices about accounts" })
-          .describe("Shares of an account's quota at which a notice is sent."),
-      })
-      .prefault({}),
-    accountAffinity: z
-      .boolean()
-      .default(false)
-      .meta({ title: "Account affinity" })
-      .describe("Keep a client's session on the account that served it before, as long as that account is ready."),
-    modelAliases: z
-      .record(modelId, modelId)
-      .refine(atMost(1_000), "expected at most 1000 aliases")
-      .default({})
-      .meta({ title: "Model aliases" })
-      .describe("Other names for models: the name that a client sends, and the model's id."),
-    freeModelRouting: z
-      .enum(["round-robin", "in-order"])
-      .default("round-robin")
-      .meta({ title: "Routing for free models" })
-      .describe(
-        "Which account serves a model that uses no quota: each in turn, or always the first one that is ready.",
-      ),
-    tokenEstimateMultiplier: z
-      .number()
-      .min(0.1)
-      .max(10)
-      .default(1.15)
-      .meta({ title: "Token estimate multiplier" })
-      .describe(
-        "Factor for estimated token counts: Claude's tokenizer makes more tokens of a text than the local one.",
-      ),
-    useResponsesApiWebSearch: z
-      .boolean()
-      .default(true)
-      .meta({ title: "Web search in the Responses API" })
-      .describe("Send web_search tools upstream. If off, they are removed."),
-    anthropicApiKey: key
-      .optional()
-      .meta({ title: "Anthropic API key" })
-      .describe("Anthropic's API key, for exact token counts of Claude models.")
-      .meta({ secret: true }),
-    vendorxApiKey: key.optional().describe("Means the same as anthropicApiKey.").meta({ secret: true }),
-  })
-  .refine(({ anthropicApiKey: one, vendorxApiKey: other }) => !one || !other || one === other, {
-    path: ["vendorxApiKey"],
-    message: "means the same as anthropicApiKey, but has a different value; remove one of them",
-  })
-  .transform(({ vendorxApiKey, ...config }) => ({
-    ...config,
-    anthropicApiKey: config.anthropicApiKey ?? vendorxApiKey,
-  }));
+export const configSchema = lazy(() =>
+  z
+    .strictObject({
+      auth: z
+        .strictObject({
+          apiKeys: clientKeys
+            .default(defaults.auth.apiKeys)
+            .meta({ title: "Client keys" })
+            .describe(
+              "The keys that clients may send: each as text, or as an object with a name. If there are none, clients need no key.",
+            )
+            .meta({ secret: true, restart: true }),
+        })
+        .prefault({}),
+      providers: z
+        .record(providerName, provider)
+        .refine(atMost(1_000), "expected at most 1000 providers")
+        .prefault({})
+        .meta({ title: "Providers" })
+        .describe("Other upstreams, by name. The name is the first segment of their paths."),
+      logLevel: z
+        .enum(["error", "warn", "info", "debug"])
+        .default(defaults.logLevel)
+        .meta({ title: "Log level" })
+        .describe("The least severe level that is written to stderr."),
+      retentionDays: z
+        .int()
+        .min(1)
+        .max(3_650)
+        .default(defaults.retentionDays)
+        .meta({ title: "Retention in days" })
+        .describe("How many days a request stays in the history."),
+      maxRows: z
+        .int()
+        .min(1)
+        .max(10_000_000)
+        .default(defaults.maxRows)
+        .meta({ title: "Maximum history size" })
+        .describe("How many requests the history keeps at most."),
+      allowedOrigins: z
+        .array(origin)
+        .max(1_000)
+        .default(defaults.allowedOrigins)
+        .meta({ title: "Allowed origins" })
+        .describe("Origins of web pages that may call dragoman from a browser."),
+      allowedHosts: z
+        .array(hostName)
+        .max(1_000)
+        .default(defaults.allowedHosts)
+        .meta({ title: "Allowed host names" })
+        .describe("Host names under which dragoman may be called, in addition to localhost and IP addresses."),
+      upstreamHeaders: z
+        .record(headerName, headerValue)
+        .refine(atMost(1_000), "expected at most 1000 headers")
+        .default(defaults.upstreamHeaders)
+        .meta({ title: "Upstream headers" })
+        .describe(
+          "Headers that are added to upstream requests or replace dragoman's own. Values are masked if the name suggests a key, token or secret.",
+        )
+        .meta({ secretByName: true }),
+      budgets: z
+        .array(budgetSchema)
+        .max(200)
+        .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "two budgets have the same name")
+        .default(defaults.budgets)
+        .meta({ title: "Budgets" })
+        .describe("Limits on what requests may use in a period, by account, key, model or client."),
+      neverOverage: z
+        .boolean()
+        .default(defaults.neverOverage)
+        .meta({ title: "Never use overage" })
+        .describe(
+          "Treat an account as exhausted when its included quota is used up, even if GitHub permits paid overage.",
+        ),
+      notices: z
+        .strictObject({
+          webhookUrl: webhookUrl
+            .optional()
+            .meta({ title: "Webhook for notices" })
+            .describe("Receives notices as POST requests. Use https; http is allowed for this machine only.")
+            .meta({ secret: true }),
+          webhookSecret: key
+            .optional()
+            .meta({ title: "Webhook secret" })
+            .describe("Signs each call: `x-dragoman-signature` has the HMAC-SHA256 of the body.")
+            .meta({ secret: true }),
+          webhookFormat: z
+            .enum(["json", "slack", "discord"])
+            .default(defaults.notices.webhookFormat)
+            .meta({ title: "Webhook format" })
+            .describe("The form of the body: dragoman's own, or that of Slack or Discord."),
+          desktop: z
+            .boolean()
+            .default(defaults.notices.desktop)
+            .meta({ title: "Desktop notices" })
+            .describe("Show notices on the desktop of this machine."),
+          accounts: z
+            .array(z.number().gt(0).lt(1))
+            .max(10)
+            .default(defaults.notices.accounts)
+            .meta({ title: "Notices about accounts" })
+            .describe("Shares of an account's quota at which a notice is sent."),
+        })
+        .prefault({}),
+      accountAffinity: z
+        .boolean()
+        .default(defaults.accountAffinity)
+        .meta({ title: "Account affinity" })
+        .describe("Keep a client's session on the account that served it before, as long as that account is ready."),
+      modelAliases: z
+        .record(modelId, modelId)
+        .refine(atMost(1_000), "expected at most 1000 aliases")
+        .default(defaults.modelAliases)
+        .meta({ title: "Model aliases" })
+        .describe("Other names for models: the name that a client sends, and the model's id."),
+      freeModelRouting: z
+        .enum(["round-robin", "in-order"])
+        .default(defaults.freeModelRouting)
+        .meta({ title: "Routing for free models" })
+        .describe(
+          "Which account serves a model that uses no quota: each in turn, or always the first one that is ready.",
+        ),
+      tokenEstimateMultiplier: z
+        .number()
+        .min(0.1)
+        .max(10)
+        .default(defaults.tokenEstimateMultiplier)
+        .meta({ title: "Token estimate multiplier" })
+        .describe(
+          "Factor for estimated token counts: Claude's tokenizer makes more tokens of a text than the local one.",
+        ),
+      useResponsesApiWebSearch: z
+        .boolean()
+        .default(defaults.useResponsesApiWebSearch)
+        .meta({ title: "Web search in the Responses API" })
+        .describe("Send web_search tools upstream. If off, they are removed."),
+      anthropicApiKey: key
+        .optional()
+        .meta({ title: "Anthropic API key" })
+        .describe("Anthropic's API key, for exact token counts of Claude models.")
+        .meta({ secret: true }),
+      vendorxApiKey: key.optional().describe("Means the same as anthropicApiKey.").meta({ secret: true }),
+    })
+    .refine(({ anthropicApiKey: one, vendorxApiKey: other }) => !one || !other || one === other, {
+      path: ["vendorxApiKey"],
+      message: "means the same as anthropicApiKey, but has a different value; remove one of them",
+    })
+    .transform(({ vendorxApiKey, ...config }) => ({
+      ...config,
+      anthropicApiKey: config.anthropicApiKey ?? vendorxApiKey,
+    })),
+);
 
 /** The config in effect: every key with its value or default. */
-export type Config = z.output<typeof configSchema>;
+export type Config = z.output<ReturnType<typeof configSchema>>;
 
 /** @throws ProxyError `invalid_request` with one sentence about all errors; `param` is the path of the first one. */
 export function parseConfig(value: unknown): Config {
+  // Most starts have no file: making the schema would take a tenth of their time.
+  if (isObject(value) && Object.keys(value).length === 0) return structuredClone(defaults);
   refuseInherited(value);
-  const result = configSchema.safeParse(value);
+  const result = configSchema().safeParse(value);
   if (result.success) return result.data;
   const [first] = faultsOf(result.error);
   throw new ProxyError("invalid_request", explain(result.error), { param: first?.path || undefined });

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { ProxyError } from "../errors";
 import { isObject } from "../json";
+import { lazy } from "../lazy";
 import { configSchema, spell } from "./schema";
 
 interface Annotated {
@@ -13,20 +14,27 @@ interface Annotated {
   additionalProperties?: Annotated | boolean;
 }
 
-const root = z.toJSONSchema(configSchema, { io: "input" }) as Annotated;
+const root = lazy(() => z.toJSONSchema(configSchema(), { io: "input" }) as Annotated);
 
 type Path = readonly string[];
 
 /** Every key of the config by its path, and whether an edit of the file takes effect only at start. */
-export const configKeys: readonly { path: Path; restart: boolean }[] = pathsIn(root, []);
+export const configKeys = lazy((): readonly ConfigKey[] => pathsIn(root(), []));
 
-function pathsIn({ properties, restart = false }: Annotated, path: Path): { path: Path; restart: boolean }[] {
+interface ConfigKey {
+  path: Path;
+  restart: boolean;
+}
+
+function pathsIn({ properties, restart = false }: Annotated, path: Path): ConfigKey[] {
   if (!properties) return [{ path, restart }];
   return Object.entries(properties).flatMap(([name, inner]) => pathsIn(inner, [...path, name]));
 }
 
 /** All secrets in a config, or in a part of it. */
-export function secretsIn(config: unknown): string[] {
+export function secretsIn(config: object | undefined): string[] {
+  // An empty one has none, and most starts have no other: the schema is not made for it.
+  if (config === undefined || Object.keys(config).length === 0) return [];
   const found: string[] = [];
   mapSecrets(config, (secret) => {
     const values = [secret].flat().flatMap((each) => (isObject(each) ? keyMembers.map((name) => each[name]) : [each]));
@@ -111,7 +119,7 @@ const namesSecret = (name: string): boolean =>
 function mapSecrets(
   value: unknown,
   change: (secret: unknown, path: Path) => unknown,
-  { secret, secretByName, properties = {}, additionalProperties }: Annotated = root,
+  { secret, secretByName, properties = {}, additionalProperties }: Annotated = root(),
   path: Path = [],
 ): unknown {
   if (secret) return change(value, path);

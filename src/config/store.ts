@@ -1,27 +1,29 @@
 /** The config store: loads the file, applies changes, and follows edits by hand. */
 import { createHmac, randomBytes } from "node:crypto";
-import { mkdirSync, statSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { ProxyError } from "../errors";
-import { openApplied } from "./applied";
-import { readPrivate, writePrivate } from "./files";
-import { findJsonError, positionOf, type TextPosition } from "./json-position";
+import { lazy } from "../lazy";
+import { type Applied, openApplied } from "./applied";
+import { writePrivate } from "./files";
 import { withLock } from "./lock";
 import { patched, type Stored } from "./patch";
-import { type Config, parseConfig, spell } from "./schema";
+import { type ConfigReading, fingerprint, readConfig } from "./read-config";
+import { type Config, parseConfig } from "./schema";
 import { configKeys, valueAt } from "./secrets";
 
 export type { Stored } from "./patch";
-
-/** Far more than the largest config anybody writes. */
-const maxBytes = 4 * 1024 * 1024;
 
 /** Milliseconds between two checks of the file. An error in it is reported at the second check. */
 const checkEvery = 500;
 
 /** Keys that take effect only at start if edited in the file, and the config members they are in; the API sets them at once. */
-const startKeys = configKeys.filter(({ restart }) => restart).map(({ path }) => path);
-const startMembers = [...new Set(startKeys.map(([member]) => member as keyof Config))];
+const startKeys = lazy(() =>
+  configKeys()
+    .filter(({ restart }) => restart)
+    .map(({ path }) => path),
+);
+const startMembers = lazy(() => [...new Set(startKeys().map(([member]) => member as keyof Config))]);
 
 export interface ConfigStore {
   /** The config in effect, with defaults. Read it at each use: a change replaces the object. */
@@ -67,119 +69,49 @@ export interface Listener {
 /** Loads the config; a missing file means defaults. Throws `invalid_request` naming the file and the place at fault; the file stays as it is. */
 export function openConfig(path: string): ConfigStore {
   const salt = randomBytes(16);
-  const appliedPath = `${path}.applied`;
-  const applied = openApplied(appliedPath, startMembers);
-  /** The file and the calls as they were last read, or found wrong for the second time; `suspect`, for the first time. */
-  let seen: string | undefined;
-  let suspect: string | undefined;
-  let text = readPrivate(path, maxBytes) ?? "{}";
-  let stored = parseText(path, text);
-  let current = parseStored(path, text, stored);
+  const revisionOf = (text: string) => createHmac("sha256", salt).update(text).digest("hex").slice(0, 16);
+  const { config: current, ...file } = readConfig(path, { text: "{}" });
+  const held: Held = { ...file, path, current, waiting: [], applied: openApplied(appliedPath(path), startMembers) };
   // What calls have set until now is what the file has.
-  applied.news(current);
-  let fault: string | undefined;
-  let waiting: string[] = [];
-  let listener: Listener | undefined;
+  held.applied.news(current);
   let timer: Timer | undefined;
-
-  /** @param kept Members that go on as they are, whatever the file says. */
-  const hold = (next: Reading, kept: readonly (keyof Config)[], edited: boolean) => {
-    const before = current;
-    ({ text, stored } = next);
-    current = { ...next.config, ...Object.fromEntries(kept.map((member) => [member, before[member]])) };
-    waiting = startKeys
-      .filter((path) => !Bun.deepEquals(valueAt(current, path), valueAt(next.config, path)))
-      .map((path) => path.join("."));
-    fault = undefined;
-    suspect = undefined;
-    const members = Object.keys(current) as (keyof Config)[];
-    const changed = members.filter((member) => !Bun.deepEquals(current[member], before[member]));
-    if (changed.length > 0 || (edited && waiting.length > 0)) listener?.changed(changed, edited);
-  };
-
-  /** What the file has now. One that is gone says nothing: an editor may be about to put a new one in its place. */
-  const read = (): Reading => {
-    const now = readPrivate(path, maxBytes) ?? text;
-    const fresh = now === text ? stored : parseText(path, now);
-    return { text: now, stored: fresh, config: parseStored(path, now, fresh) };
-  };
-
-  const look = () => {
-    const file = fingerprint(path);
-    const print = `${file} ${fingerprint(appliedPath)}`;
-    if (file === undefined || print === seen) return;
-    try {
-      const now = read();
-      seen = print;
-      const news = applied.news(now.config);
-      if (now.text !== text || fault !== undefined || news.length > 0)
-        hold(now, without(startMembers, news), !applied.isOfCall(now.text));
-    } catch (thrown) {
-      if (!(thrown instanceof ProxyError)) throw thrown;
-      fault = withoutFolder(path, thrown.message);
-      // An editor may still be writing the file.
-      if (print !== suspect) {
-        suspect = print;
-        return;
-      }
-      seen = print;
-      listener?.refused(thrown.message);
-    }
-  };
-
-  const plan = (patch: Stored, { revision, check }: ChangeOptions) => {
-    const file = readForChange(path, read);
-    if (revision !== undefined && revision !== revisionOf(file.text)) throw changedMeanwhile();
-    const next = patched(file.stored, patch);
-    const config = parseConfig(next);
-    check?.(config);
-    const text = Bun.deepEquals(next, file.stored) ? file.text : `${JSON.stringify(next, null, 2)}\n`;
-    return { text, stored: next, config, isNew: text !== file.text };
-  };
-
-  const change = (patch: Stored, options: ChangeOptions) => {
-    const { isNew, ...next } = plan(patch, options);
-    const set = startMembers.filter((member) => Object.hasOwn(patch, member));
-    const news = applied.news(next.config);
-    if (isNew || set.length > 0) applied.note(set, next.config, next.text);
-    if (isNew) writePrivate(path, next.text);
-    // Read again at the next look: it may have been edited by hand in this very moment.
-    seen = undefined;
-    hold(next, without(startMembers, [...set, ...news]), false);
-  };
-
-  const revisionOf = (of: string) => createHmac("sha256", salt).update(of).digest("hex").slice(0, 16);
-
   return {
     get current() {
-      return current;
+      return held.current;
     },
     get stored() {
-      return stored;
+      return held.stored;
     },
     get revision() {
-      return revisionOf(text);
+      return revisionOf(held.text);
     },
     get fault() {
-      return fault;
+      return held.fault;
     },
     get waiting() {
-      return waiting;
+      return held.waiting;
     },
-    async change(patch, options = {}) {
+    async change(patch, { revision, check } = {}) {
+      const planned = () => {
+        const file = readForChange(held);
+        if (revision !== undefined && revision !== revisionOf(file.text)) throw changedMeanwhile();
+        const next = plan(file, patch);
+        check?.(next.config);
+        return next;
+      };
       // What is wrong is said before anything is touched; what is right is judged again when nobody else can change it.
-      plan(patch, options);
+      planned();
       try {
         mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-        await withLock(`${path}.lock`, () => change(patch, options));
+        await withLock(`${path}.lock`, () => change(held, patch, planned()));
       } catch (thrown) {
         throw asWriteFailure(thrown);
       }
     },
-    reload: look,
+    reload: () => look(held),
     follow(given) {
-      listener = given;
-      timer ??= setInterval(look, checkEvery).unref();
+      held.listener = given;
+      timer ??= setInterval(look, checkEvery, held).unref();
     },
     close() {
       clearInterval(timer);
@@ -187,60 +119,94 @@ export function openConfig(path: string): ConfigStore {
   };
 }
 
-/** What the file says now, left as it is; undefined when there is none. @throws as {@link openConfig} */
-export function lookAtConfig(path: string): { stored: Stored; config: Config } | undefined {
-  const text = readPrivate(path, maxBytes, { tighten: false });
-  if (text === undefined) return undefined;
-  const stored = parseText(path, text);
-  return { stored, config: parseStored(path, text, stored) };
+/** The config in effect, and the file as far as it is known. */
+interface Held {
+  readonly path: string;
+  readonly applied: Applied<keyof Config>;
+  text: string;
+  stored: Stored;
+  current: Config;
+  waiting: string[];
+  fault?: string;
+  /** The file and the calls as they were last read, or found wrong for the second time. */
+  seen?: string;
+  /** The same, found wrong for the first time. */
+  suspect?: string;
+  listener?: Listener;
+}
+
+const appliedPath = (path: string) => `${path}.applied`;
+
+/** @param kept Members that go on as they are, whatever the file says. */
+function hold(held: Held, next: ConfigReading, kept: readonly (keyof Config)[], edited: boolean): void {
+  const { current: before, listener } = held;
+  const current = { ...next.config, ...Object.fromEntries(kept.map((member) => [member, before[member]])) };
+  const waiting = startKeys()
+    .filter((path) => !Bun.deepEquals(valueAt(current, path), valueAt(next.config, path)))
+    .map((path) => path.join("."));
+  const { text, stored } = next;
+  Object.assign(held, { text, stored, current, waiting, fault: undefined, suspect: undefined });
+  const members = Object.keys(current) as (keyof Config)[];
+  const changed = members.filter((member) => !Bun.deepEquals(current[member], before[member]));
+  if (changed.length > 0 || (edited && waiting.length > 0)) listener?.changed(changed, edited);
+}
+
+/** Reads the file if it is another one than was seen. */
+function look(held: Held): void {
+  const { path, applied } = held;
+  const file = fingerprint(path);
+  const print = `${file} ${fingerprint(appliedPath(path))}`;
+  if (file === undefined || print === held.seen) return;
+  try {
+    const now = readConfig(path, held);
+    held.seen = print;
+    const news = applied.news(now.config);
+    if (now.text !== held.text || held.fault !== undefined || news.length > 0)
+      hold(held, now, without(startMembers(), news), !applied.isOfCall(now.text));
+  } catch (thrown) {
+    if (!(thrown instanceof ProxyError)) throw thrown;
+    held.fault = withoutFolder(path, thrown.message);
+    // An editor may still be writing the file.
+    if (print !== held.suspect) {
+      held.suspect = print;
+      return;
+    }
+    held.seen = print;
+    held.listener?.refused(thrown.message);
+  }
+}
+
+/** The file after a change, validated as a whole. */
+function plan(file: ConfigReading, patch: Stored): Planned {
+  const stored = patched(file.stored, patch);
+  const config = parseConfig(stored);
+  const text = Bun.deepEquals(stored, file.stored) ? file.text : `${JSON.stringify(stored, null, 2)}\n`;
+  return { text, stored, config, isNew: text !== file.text };
+}
+
+interface Planned extends ConfigReading {
+  isNew: boolean;
+}
+
+/** Writes a planned change and lets it take effect. */
+function change(held: Held, patch: Stored, { isNew, ...next }: Planned): void {
+  const { path, applied } = held;
+  const set = startMembers().filter((member) => Object.hasOwn(patch, member));
+  const news = applied.news(next.config);
+  if (isNew || set.length > 0) applied.note(set, next.config, next.text);
+  if (isNew) writePrivate(path, next.text);
+  // Read again at the next look: it may have been edited by hand in this very moment.
+  held.seen = undefined;
+  hold(held, next, without(startMembers(), [...set, ...news]), false);
 }
 
 const without = <T>(all: readonly T[], some: readonly T[]): T[] => all.filter((item) => !some.includes(item));
 
-interface Reading {
-  text: string;
-  stored: Stored;
-  config: Config;
-}
-
-/** Which file is there now, as far as its times tell; undefined when there is none to be seen. */
-function fingerprint(path: string): string | undefined {
-  try {
-    const { ino, size, mtimeNs } = statSync(path, { bigint: true });
-    return `${ino}:${size}:${mtimeNs}`;
-  } catch {
-    return undefined;
-  }
-}
-
-function parseText(path: string, text: string): Stored {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new ProxyError("invalid_request", `${path} is not valid JSON at ${inWords(findJsonError(text))}.`, { cause });
-  }
-}
-
-function parseStored(path: string, text: string, stored: unknown): Config {
-  try {
-    return parseConfig(stored);
-  } catch (thrown) {
-    if (!(thrown instanceof ProxyError)) throw thrown;
-    const { param } = thrown.details;
-    const place = param === undefined ? "" : ` at ${inWords(positionOf(text, param, spell))}`;
-    throw new ProxyError(thrown.kind, `${path} was not accepted${place}: ${thrown.message}`, {
-      ...thrown.details,
-      cause: thrown,
-    });
-  }
-}
-
-const inWords = ({ line, column }: TextPosition) => `line ${line}, column ${column}`;
-
 /** A file with an error is not overwritten: its owner may be editing it. */
-function readForChange(path: string, read: () => Reading): Reading {
+function readForChange(held: Held): ConfigReading {
+  const { path } = held;
   try {
-    return read();
+    return readConfig(path, held);
   } catch (thrown) {
     if (!(thrown instanceof ProxyError)) throw thrown;
     const fault = withoutFolder(path, thrown.message);

@@ -73,7 +73,7 @@ describe("what is shown", () => {
     });
     expect(shown.sources).toMatchObject({ logLevel: "stored", retentionDays: "default", anthropicApiKey: "stored" });
     expect(Object.keys(shown.sources).sort()).toEqual(
-      configKeys
+      configKeys()
         .map(({ path }) => path.join("."))
         .filter((key) => key !== "vendorxApiKey")
         .sort(),

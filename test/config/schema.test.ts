@@ -34,6 +34,8 @@ test("an empty config means these defaults", () => {
     useResponsesApiWebSearch: true,
     anthropicApiKey: undefined,
   });
+  // It is answered without the schema, which has the same defaults.
+  expect(JSON.stringify(parseConfig({}))).toBe(JSON.stringify(configSchema().parse({})));
 });
 
 describe("unknown keys are refused by name:", () => {
@@ -166,7 +168,7 @@ test("what an owner may write is accepted", () => {
 });
 
 test("form and README find every key's description, default and marks in the schema", () => {
-  const { properties } = z.toJSONSchema(configSchema, { io: "input" });
+  const { properties } = z.toJSONSchema(configSchema(), { io: "input" });
   for (const [name, property] of Object.entries(properties!))
     if (!["auth", "notices"].includes(name)) expect(property).toHaveProperty("description");
   expect(properties).toMatchObject({

@@ -55,7 +55,7 @@ export const passages: Record<string, () => string> = {
       ]),
     ),
   config: () =>
-    table(["key", "default", "meaning"], configRows("", z.toJSONSchema(configSchema, { io: "input" }) as Schema)),
+    table(["key", "default", "meaning"], configRows("", z.toJSONSchema(configSchema(), { io: "input" }) as Schema)),
   attacks: () => caseTable(attacks, notHere),
   faults: () => caseTable(faults, notHere),
   reports: () => caseTable(reports, reportsNotHere),

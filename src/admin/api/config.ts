@@ -17,7 +17,7 @@ export function showConfig({ config }: App): Response {
   const parsed = parseConfig(stored);
   const shown = masked({ ...parsed, anthropicApiKey: parsed.anthropicApiKey ?? null });
   const written = underBothNames(stored);
-  const sources = configKeys
+  const sources = configKeys()
     .filter(({ path }) => valueAt(shown, path) !== undefined)
     .map(({ path }) => [path.join("."), valueAt(written, path) === undefined ? "default" : "stored"]);
   return Response.json(

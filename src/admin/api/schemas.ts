@@ -220,7 +220,7 @@ export const statisticsSchema = z.object({
 
 /** Each key may be missing: then it stays as it is. */
 const configShape = Object.fromEntries(
-  Object.entries(configSchema.in.shape).map(([name, schema]) => [name, schema.nullable().optional()]),
+  Object.entries(configSchema().in.shape).map(([name, schema]) => [name, schema.nullable().optional()]),
 );
 
 /** The config validates a change as a whole: `config/patch.ts`. */

@@ -1,5 +1,5 @@
 /** Who has access, and what to set before a reverse proxy or tunnel is put in front. */
-import { lookAtConfig } from "../../config/store";
+import { lookAtConfig } from "../../config/read-config";
 import { clientKeysOf } from "../../keys/client-keys";
 import { within } from "../../net/clock";
 import { callOut } from "../../net/fetch";

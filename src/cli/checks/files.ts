@@ -1,7 +1,7 @@
 /** The data folder and its content: owner, permissions, and whether config and history are valid. */
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { lookAtConfig } from "../../config/store";
+import { lookAtConfig } from "../../config/read-config";
 import { asProxyError } from "../../errors";
 import { checkIntegrity } from "../../history/integrity-check";
 import { about, type CheckContext, counted, type Finding, inSize } from "./check";

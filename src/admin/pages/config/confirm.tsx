@@ -21,7 +21,7 @@ interface Line {
 export function difference(stored: Stored, next: Stored): Line[] {
   const [before, after] = [parseConfig(stored), parseConfig(next)];
   const [shownBefore, shownAfter] = [shownConfig(stored), shownConfig(next)];
-  return configKeys.flatMap(({ path }): Line[] => {
+  return configKeys().flatMap(({ path }): Line[] => {
     if (Bun.deepEquals(valueAt(before, path), valueAt(after, path))) return [];
     return [
       {

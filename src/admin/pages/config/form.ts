@@ -37,7 +37,7 @@ export interface Field {
 /** `vendorxApiKey` is an alias of `anthropicApiKey`, which has a field. */
 const aliases = new Set(["vendorxApiKey"]);
 
-export const fields: readonly Field[] = fieldsIn(z.toJSONSchema(configSchema, { io: "input" }) as FieldSchema, []);
+export const fields: readonly Field[] = fieldsIn(z.toJSONSchema(configSchema(), { io: "input" }) as FieldSchema, []);
 
 function fieldsIn({ properties = {} }: FieldSchema, path: readonly string[]): Field[] {
   return Object.entries(properties).flatMap(([key, schema]) => {

@@ -1,0 +1,69 @@
+/** Reads the config file; what is wrong with it is named by file, line and column. */
+import { statSync } from "node:fs";
+import { ProxyError } from "../errors";
+import { readPrivate } from "./files";
+import { findJsonError, positionOf, type TextPosition } from "./json-position";
+import type { Stored } from "./patch";
+import { type Config, parseConfig, spell } from "./schema";
+
+/** Far more than the largest config anybody writes. */
+const maxBytes = 4 * 1024 * 1024;
+
+export interface ConfigReading {
+  text: string;
+  stored: Stored;
+  config: Config;
+}
+
+/**
+ * What the file has now.
+ * @param last Its text, where the file is gone: an editor may be about to put a new one in its place.
+ * @throws ProxyError `invalid_request` that names the file and the place at fault.
+ */
+export function readConfig(path: string, last: { text: string; stored?: Stored }): ConfigReading {
+  const text = readPrivate(path, maxBytes) ?? last.text;
+  const stored = (text === last.text ? last.stored : undefined) ?? parseText(path, text);
+  return { text, stored, config: parseStored(path, text, stored) };
+}
+
+/** What the file says now, left as it is; undefined when there is none. @throws as {@link readConfig} */
+export function lookAtConfig(path: string): { stored: Stored; config: Config } | undefined {
+  const text = readPrivate(path, maxBytes, { tighten: false });
+  if (text === undefined) return undefined;
+  const stored = parseText(path, text);
+  return { stored, config: parseStored(path, text, stored) };
+}
+
+/** Which file is there now, as far as its times tell; undefined when there is none to be seen. */
+export function fingerprint(path: string): string | undefined {
+  try {
+    const { ino, size, mtimeNs } = statSync(path, { bigint: true });
+    return `${ino}:${size}:${mtimeNs}`;
+  } catch {
+    return undefined;
+  }
+}
+
+function parseText(path: string, text: string): Stored {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new ProxyError("invalid_request", `${path} is not valid JSON at ${inWords(findJsonError(text))}.`, { cause });
+  }
+}
+
+function parseStored(path: string, text: string, stored: unknown): Config {
+  try {
+    return parseConfig(stored);
+  } catch (thrown) {
+    if (!(thrown instanceof ProxyError)) throw thrown;
+    const { param } = thrown.details;
+    const place = param === undefined ? "" : ` at ${inWords(positionOf(text, param, spell))}`;
+    throw new ProxyError(thrown.kind, `${path} was not accepted${place}: ${thrown.message}`, {
+      ...thrown.details,
+      cause: thrown,
+    });
+  }
+}
+
+const inWords = ({ line, column }: TextPosition) => `line ${line}, column ${column}`;
