@@ -1,13 +1,45 @@
 /**
- * Bun makes at most 256 calls at once and quietly queues the others, a token exchange among them. The limit is read from
- * the environment before our first line runs, so this process starts itself again in its own place, with the same id
- * and the same standard streams. Windows has no such call: there the variable must be set from outside.
+ * Bun reads some settings from the environment before our first line runs, so this process starts itself again in its
+ * own place, with the same id and the same standard streams. Windows has no such call: there they must be set from outside.
  */
-export function liftParallelLimit(): void {
-  if (process.env.BUN_CONFIG_MAX_HTTP_REQUESTS || process.platform === "win32" || !process.execve) return;
-  process.env.BUN_CONFIG_MAX_HTTP_REQUESTS = "4096";
+
+/** Bun makes at most 256 calls at once and quietly queues the others, a token exchange among them. */
+const limits: Settings = { BUN_CONFIG_MAX_HTTP_REQUESTS: "4096" };
+
+/**
+ * The compiler's last tier comes ten times later. With its own thresholds the executable compiles for 0.7 s of CPU in its
+ * first 15,000 requests, more than the tier gains in the 35,000 requests after them. Streams run long enough to reach it.
+ */
+const compilerOptions: Settings = {
+  BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: "1000000",
+  BUN_JSC_thresholdForFTLOptimizeSoon: "100000",
+};
+
+/** Bun stops at an option that it does not know, and which it knows may change with each version: those we have tried. */
+const triedVersions = ["1.4.5"];
+
+type Settings = Readonly<Record<string, string>>;
+
+/** @returns Only where nothing is missing, or nothing can be done. Values that the owner has set stay. */
+export function startAgainWithSettings(version: string = Bun.version): void {
+  if (process.platform === "win32" || !process.execve) return;
+  const options = triedVersions.includes(version) ? compilerOptions : {};
+  const settings = { ...limits, ...options };
+  const missing = Object.entries(settings).filter(([name]) => !process.env[name]);
+  if (missing.length === 0) {
+    forget(options);
+    return;
+  }
   const inside = Bun.isStandaloneExecutable;
   const rest = inside ? process.argv.slice(2) : [...process.execArgv, Bun.main, ...process.argv.slice(2)];
   // The name that process lists show.
-  process.execve(process.execPath, [inside ? "dragoman" : "bun", ...rest], process.env as Record<string, string>);
+  process.execve(process.execPath, [inside ? "dragoman" : "bun", ...rest], {
+    ...(process.env as Record<string, string>),
+    ...Object.fromEntries(missing),
+  });
+}
+
+/** They are ours alone: a program that we start may be another Bun, which would not know them. */
+function forget(options: Settings): void {
+  for (const [name, value] of Object.entries(options)) if (process.env[name] === value) delete process.env[name];
 }

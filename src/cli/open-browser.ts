@@ -18,7 +18,8 @@ export function openBrowser(address: string, env: NodeJS.ProcessEnv = process.en
   const command = findCommand(browsers, env);
   if (!command) return false;
   try {
-    Bun.spawn([...command, address], { stdin: "ignore", stdout: "ignore", stderr: "ignore" }).unref();
+    const child = { stdin: "ignore", stdout: "ignore", stderr: "ignore", env: process.env } as const;
+    Bun.spawn([...command, address], child).unref();
     return true;
   } catch {
     return false;

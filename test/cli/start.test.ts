@@ -28,6 +28,14 @@ describe("a start", () => {
     expect(command.stderr().split("Try it:")[0]!.split("\n").length).toBeLessThan(20);
   });
 
+  test.if(process.platform === "linux")("has the settings that Bun reads before our first line", async () => {
+    await using command = run(demo);
+    const { pid } = await command.ready();
+    const settings = (await Bun.file(`/proc/${pid}/environ`).text()).split("\0");
+    expect(settings).toContain("BUN_CONFIG_MAX_HTTP_REQUESTS=4096");
+    expect(settings).toContain("BUN_JSC_thresholdForFTLOptimizeSoon=100000");
+  });
+
   test("prints a curl line that works as it is printed", async () => {
     await using command = run(demo);
     await command.ready();
