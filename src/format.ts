@@ -1,8 +1,10 @@
 /** Numbers, sizes, dates and durations as text for people: pages, command line and messages. */
+import { lazy } from "./lazy";
 
-const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+/** Making one loads the tables of all languages. */
+const whole = lazy(() => new Intl.NumberFormat("en", { maximumFractionDigits: 0 }));
 
-export const formatCount = (value: number) => whole.format(value);
+export const formatCount = (value: number) => whole().format(value);
 
 export function compact(value: number): string {
   const sign = value < 0 ? "-" : "";
@@ -85,8 +87,8 @@ export function moment(at: number, now: number, seconds = false): string {
   return today ? clock(at, seconds) : `${day(at, now)}, ${clock(at, seconds)}`;
 }
 
-const full = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "long" });
-export const fullTime = (at: number) => full.format(at);
+const full = lazy(() => new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "long" }));
+export const fullTime = (at: number) => full().format(at);
 
 /** A UTC offset as `+01:00`, of this machine at that time. */
 export function utcOffset(date: Date): string {

@@ -5,28 +5,31 @@ import { z } from "zod";
 import { checkEnterpriseHost } from "../config/environment";
 import { ensurePrivateFolder, readPrivate, removeLeftovers, writePrivate } from "../config/files";
 import { asProxyError, codeOf, ProxyError } from "../errors";
+import { lazy } from "../lazy";
 import type { Logger } from "../logger";
 
-const savedAccount = z.object({
-  /**
-   * GitHub's own rule, plus dashes at either end (old logins) and underscores (managed users). No such name can leave the
-   * folder.
-   */
-  login: z.string().regex(/^[A-Za-z0-9_-]{1,39}$/),
-  /** `github.com`, or a tenant's domain. */
-  host: z.string().transform((host) => checkEnterpriseHost("host", host)),
-  /** The sign-in app it came from: a known name or a client id. */
-  app: z.string().min(1).max(100),
-  mode: z.enum(["exchange", "direct"]),
-  githubToken: z
-    .string()
-    .trim()
-    .regex(/^[!-~]{4,1024}$/),
-  /** The order of registration: a ms timestamp, or one more than the newest account's if the clock was set back. */
-  addedAt: z.number(),
-});
+const savedAccount = lazy(() =>
+  z.object({
+    /**
+     * GitHub's own rule, plus dashes at either end (old logins) and underscores (managed users). No such name can leave the
+     * folder.
+     */
+    login: z.string().regex(/^[A-Za-z0-9_-]{1,39}$/),
+    /** `github.com`, or a tenant's domain. */
+    host: z.string().transform((host) => checkEnterpriseHost("host", host)),
+    /** The sign-in app it came from: a known name or a client id. */
+    app: z.string().min(1).max(100),
+    mode: z.enum(["exchange", "direct"]),
+    githubToken: z
+      .string()
+      .trim()
+      .regex(/^[!-~]{4,1024}$/),
+    /** The order of registration: a ms timestamp, or one more than the newest account's if the clock was set back. */
+    addedAt: z.number(),
+  }),
+);
 
-export type SavedAccount = z.infer<typeof savedAccount>;
+export type SavedAccount = z.infer<ReturnType<typeof savedAccount>>;
 
 export interface AccountStore {
   /** In registration order. Reads the files each time, which is cheap; an invalid one is skipped with one warning. */
@@ -66,7 +69,7 @@ export function openAccountStore(folder: string, logger: Logger, { tighten = tru
   function read(host: string, file: string): SavedAccount | undefined {
     const path = join(folder, host, file);
     try {
-      const account = savedAccount.parse(JSON.parse(readPrivate(path, 64 * 1024, { tighten }) ?? ""));
+      const account = savedAccount().parse(JSON.parse(readPrivate(path, 64 * 1024, { tighten }) ?? ""));
       if (pathOf(account) !== path)
         throw new ProxyError("invalid_request", "It names another account than its file name.");
       return account;
@@ -150,7 +153,7 @@ function stampOf(path: string): string {
 }
 
 function check(given: SavedAccount): SavedAccount {
-  const read = savedAccount.safeParse(given);
+  const read = savedAccount().safeParse(given);
   if (read.success) return read.data;
   throw new ProxyError("invalid_request", `The account cannot be saved: ${faultOf(read.error)}`);
 }

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { ProxyError } from "../errors";
 import { parseJson } from "../json";
+import { lazy } from "../lazy";
 import { readStart, readText } from "../net/body";
 import { within as limitedTo } from "../net/clock";
 import { callOut } from "../net/fetch";
@@ -21,7 +22,7 @@ export interface GithubCaller {
 /** The login a GitHub token belongs to. @throws ProxyError `no_account` (revoked), `permission` (blocked), `upstream`, `timeout`. */
 export async function fetchLogin(caller: GithubCaller, githubToken: string, mode: Mode): Promise<string> {
   const answer = await getFromGithub(caller, "/user", githubToken, mode, "2022-11-28");
-  const read = userSchema.safeParse(answer.json);
+  const read = userSchema().safeParse(answer.json);
   if (answer.status === 200 && read.success) return read.data.login;
   throw unexpectedAnswer(answer, "the login of this account");
 }
@@ -37,7 +38,7 @@ export interface CopilotUser {
 /** Plan, quota and model host. @throws ProxyError `no_account` (revoked), `permission` (blocked), `upstream`, `timeout`. */
 export async function fetchCopilotUser(caller: GithubCaller, githubToken: string, mode: Mode): Promise<CopilotUser> {
   const answer = await getFromGithub(caller, "/copilot_internal/user", githubToken, mode, copilotVersion);
-  const read = copilotUserSchema.safeParse(answer.json);
+  const read = copilotUserSchema().safeParse(answer.json);
   if (answer.status !== 200 || !read.success) throw unexpectedAnswer(answer, "the Copilot quota of this account");
   const { login, endpoints } = read.data;
   return { login, endpoint: endpoints && allowedModelHost(endpoints.api, caller.hosts), answer: answer.json };
@@ -50,7 +51,7 @@ export const revoked =
   "GitHub no longer accepts its sign-in: it expired or was revoked. Run `dragoman auth` to sign in again.";
 
 function unexpectedAnswer({ status, json }: GithubAnswer, what: string): ProxyError {
-  const { message, code } = messageSchema.parse(json);
+  const { message, code } = messageSchema().parse(json);
   if (isSuspensionAnswer(status, `${code} ${message}`))
     return suspensionError(suspensionReason(message.slice(0, 300) || code));
   if (status === 401) return new ProxyError("no_account", revoked, { code: "sign_in_revoked" });
@@ -107,9 +108,11 @@ async function callGithub(
   return { status: response.status, headers: response.headers, json: parseJson(body) };
 }
 
-export const endpointsSchema = z.object({ api: z.string() }).optional().catch(undefined);
+export const endpointsSchema = lazy(() => z.object({ api: z.string() }).optional().catch(undefined));
 
-const userSchema = z.object({ login: z.string().min(1) });
-const copilotUserSchema = z.object({ login: z.string().optional().catch(undefined), endpoints: endpointsSchema });
-const text = z.string().catch("");
-const messageSchema = z.object({ message: text, code: text }).catch({ message: "", code: "" });
+const userSchema = lazy(() => z.object({ login: z.string().min(1) }));
+const copilotUserSchema = lazy(() =>
+  z.object({ login: z.string().optional().catch(undefined), endpoints: endpointsSchema() }),
+);
+const text = () => z.string().catch("");
+const messageSchema = lazy(() => z.object({ message: text(), code: text() }).catch({ message: "", code: "" }));

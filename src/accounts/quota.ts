@@ -3,6 +3,7 @@
  * An unknown number is null, never 0. Two billing units exist; their numbers are never added together.
  */
 import { z } from "zod";
+import { lazy } from "../lazy";
 
 export interface Quota {
   /** Premium requests; AI credits (billing by tokens); chat messages (free plan); or unknown. */
@@ -30,7 +31,7 @@ export interface Quota {
 
 /** Reads the answer of the quota endpoint, in any of its known shapes. */
 export function readQuota(answer: unknown, now: number): Quota {
-  const fields = answerSchema.parse(answer);
+  const fields = answerSchema().parse(answer);
   const snapshots = fields.quota_snapshots;
   const premium = readSnapshot(snapshots.premium_interactions ?? snapshots.premium_models);
   const chat = readSnapshot(snapshots.chat) ?? legacyChat(fields);
@@ -112,7 +113,7 @@ const emptyReading: Reading = {
 };
 
 function readSnapshot(snapshot: unknown): Reading | undefined {
-  const read = snapshotSchema.safeParse(snapshot);
+  const read = snapshotSchema().safeParse(snapshot);
   if (!read.success) return undefined;
   const { entitlement: stated, percent_remaining, quota_remaining, remaining, ...flags } = read.data;
   const unlimited = flags.unlimited || stated === -1;
@@ -132,7 +133,10 @@ function readSnapshot(snapshot: unknown): Reading | undefined {
 }
 
 /** The old free plan has no snapshots but separate fields for the total and the remainder. */
-function legacyChat({ monthly_quotas, limited_user_quotas }: z.infer<typeof answerSchema>): Reading | undefined {
+function legacyChat({
+  monthly_quotas,
+  limited_user_quotas,
+}: z.infer<ReturnType<typeof answerSchema>>): Reading | undefined {
   if (limited_user_quotas.chat === null) return undefined;
   return { ...emptyReading, entitlement: monthly_quotas.chat, remaining: limited_user_quotas.chat };
 }
@@ -168,41 +172,46 @@ function dateOf(text: string | null | undefined): number | null {
 }
 
 /** A number, or one as text (streams send `"300"`, headers only text). An impossible number is unknown. */
-const amount = z
-  .union([
-    z.number(),
-    z
-      .string()
-      .regex(/^-?\d+(?:\.\d+)?$/)
-      .transform(Number),
-  ])
-  .pipe(z.number().min(-1e15).max(1e15))
-  .nullable()
-  .catch(null)
-  .default(null);
-const flag = z.boolean().catch(false).default(false);
-const text = z.string().nullable().catch(null).default(null);
-const chatOnly = z.object({ chat: amount }).catch({ chat: null }).default({ chat: null });
+const amount = () =>
+  z
+    .union([
+      z.number(),
+      z
+        .string()
+        .regex(/^-?\d+(?:\.\d+)?$/)
+        .transform(Number),
+    ])
+    .pipe(z.number().min(-1e15).max(1e15))
+    .nullable()
+    .catch(null)
+    .default(null);
+const flag = () => z.boolean().catch(false).default(false);
+const text = () => z.string().nullable().catch(null).default(null);
+const chatOnly = () => z.object({ chat: amount() }).catch({ chat: null }).default({ chat: null });
 
-const snapshotSchema = z.object({
-  entitlement: amount,
-  remaining: amount,
-  quota_remaining: amount,
-  percent_remaining: amount,
-  unlimited: flag,
-  overage_permitted: flag,
-  overage_count: amount,
-  token_based_billing: z.unknown().optional(),
-  reset_date: text,
-});
+const snapshotSchema = lazy(() =>
+  z.object({
+    entitlement: amount(),
+    remaining: amount(),
+    quota_remaining: amount(),
+    percent_remaining: amount(),
+    unlimited: flag(),
+    overage_permitted: flag(),
+    overage_count: amount(),
+    token_based_billing: z.unknown().optional(),
+    reset_date: text(),
+  }),
+);
 
-const answerSchema = z.object({
-  copilot_plan: text,
-  token_based_billing: z.unknown().optional(),
-  quota_snapshots: z.record(z.string(), z.unknown()).catch({}).default({}),
-  quota_reset_date: text,
-  quota_reset_date_utc: text,
-  limited_user_quotas: chatOnly,
-  monthly_quotas: chatOnly,
-  limited_user_reset_date: text,
-});
+const answerSchema = lazy(() =>
+  z.object({
+    copilot_plan: text(),
+    token_based_billing: z.unknown().optional(),
+    quota_snapshots: z.record(z.string(), z.unknown()).catch({}).default({}),
+    quota_reset_date: text(),
+    quota_reset_date_utc: text(),
+    limited_user_quotas: chatOnly(),
+    monthly_quotas: chatOnly(),
+    limited_user_reset_date: text(),
+  }),
+);

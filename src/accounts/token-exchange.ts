@@ -1,6 +1,7 @@
 /** Exchanges a GitHub token for a Copilot token, and classifies every failure. */
 import { z } from "zod";
 import { asProxyError } from "../errors";
+import { lazy } from "../lazy";
 import {
   copilotVersion,
   endpointsSchema,
@@ -47,7 +48,7 @@ export async function exchangeToken(caller: GithubCaller, githubToken: string): 
     return { outcome: "retry", reason: asProxyError(thrown).message, cause: thrown };
   }
   if (answer.status === 200) return readCopilotToken(answer, caller.hosts);
-  const refusal = refusalSchema.parse(answer.json);
+  const refusal = refusalSchema().parse(answer.json);
   const row = refusalRows.find(
     ({ status, when }) => status.test(String(answer.status)) && (!when || when(refusal, answer.status)),
   )!;
@@ -60,7 +61,7 @@ const day = 24 * 3600_000;
 const clamp = (value: number, min: number, max: number) => Math.min(Math.max(value, min), max);
 
 function readCopilotToken(answer: GithubAnswer, hosts: Hosts): TokenExchange {
-  const read = tokenSchema.safeParse(answer.json);
+  const read = tokenSchema().safeParse(answer.json);
   if (!read.success)
     return {
       outcome: "retry",
@@ -160,19 +161,25 @@ function retryAfter(headers: Headers): number | undefined {
   return Number.isNaN(seconds) ? undefined : clamp(seconds * 1000, 0, 3_600_000);
 }
 
-const tokenSchema = z.object({
-  token: z.string().min(1),
-  expires_at: z.number().optional().catch(undefined),
-  refresh_in: z.number().optional().catch(undefined),
-  endpoints: endpointsSchema,
-});
+const tokenSchema = lazy(() =>
+  z.object({
+    token: z.string().min(1),
+    expires_at: z.number().optional().catch(undefined),
+    refresh_in: z.number().optional().catch(undefined),
+    endpoints: endpointsSchema(),
+  }),
+);
 
-const text = z.string().catch("");
+const text = () => z.string().catch("");
 const noDetails = { notification_id: "", title: "", message: "", url: "" };
-const refusalSchema = z
-  .object({
-    message: text,
-    error_details: z.object({ notification_id: text, title: text, message: text, url: text }).catch(noDetails),
-  })
-  .catch({ message: "", error_details: noDetails });
-type Refusal = z.infer<typeof refusalSchema>;
+const refusalSchema = lazy(() =>
+  z
+    .object({
+      message: text(),
+      error_details: z
+        .object({ notification_id: text(), title: text(), message: text(), url: text() })
+        .catch(noDetails),
+    })
+    .catch({ message: "", error_details: noDetails }),
+);
+type Refusal = z.infer<ReturnType<typeof refusalSchema>>;

@@ -3,19 +3,21 @@
  * at start if the file is edited by hand, but at once, in every process, if the API sets them. The config file alone does not
  * show who wrote it. Values are stored as keyed digests.
  */
-import { createHmac, randomBytes } from "node:crypto";
 import { z } from "zod";
+import { lazy } from "../lazy";
 import { readPrivate, writePrivate } from "./files";
 
-const schema = z.object({
-  /** Of the digests, in hexadecimal. */
-  salt: z.string(),
-  /** Digest of the config file as the API last wrote it. */
-  text: z.string(),
-  /** For each member set by the API: the id of the call, and the digest of the value. */
-  members: z.record(z.string(), z.object({ call: z.string(), value: z.string() })),
-});
-type AppliedFile = z.infer<typeof schema>;
+const schema = lazy(() =>
+  z.object({
+    /** Of the digests, in hexadecimal. */
+    salt: z.string(),
+    /** Digest of the config file as the API last wrote it. */
+    text: z.string(),
+    /** For each member set by the API: the id of the call, and the digest of the value. */
+    members: z.record(z.string(), z.object({ call: z.string(), value: z.string() })),
+  }),
+);
+type AppliedFile = z.infer<ReturnType<typeof schema>>;
 
 /** Bytes; far more than a few digests take. */
 const maxBytes = 64 * 1024;
@@ -57,8 +59,11 @@ export function openApplied<Member extends string>(path: string, members: () => 
       return record !== undefined && record.text === digest(record.salt, text);
     },
     note(set, config, text) {
-      const { salt, members } = read(path) ?? { salt: randomBytes(16).toString("hex"), members: {} };
-      const call = randomBytes(8).toString("hex");
+      const { salt, members } = read(path) ?? {
+        salt: crypto.getRandomValues(Buffer.alloc(16)).toString("hex"),
+        members: {},
+      };
+      const call = crypto.getRandomValues(Buffer.alloc(8)).toString("hex");
       const entries = set.map((member) => [member, { call, value: digest(salt, config[member]) }] as const);
       const record: AppliedFile = {
         salt,
@@ -74,13 +79,11 @@ export function openApplied<Member extends string>(path: string, members: () => 
 /** Undefined if there is no valid record: then all of the config counts as edited by hand. */
 function read(path: string): AppliedFile | undefined {
   try {
-    return schema.safeParse(JSON.parse(readPrivate(path, maxBytes) ?? "null")).data;
+    return schema().safeParse(JSON.parse(readPrivate(path, maxBytes) ?? "null")).data;
   } catch {
     return undefined;
   }
 }
 
 const digest = (salt: string, value: unknown): string =>
-  createHmac("sha256", salt)
-    .update(JSON.stringify(value) ?? "")
-    .digest("hex");
+  new Bun.CryptoHasher("sha256", salt).update(JSON.stringify(value) ?? "").digest("hex");

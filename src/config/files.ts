@@ -1,5 +1,4 @@
 /** Files and folders that only their owner may read; files are replaced atomically. */
-import { randomBytes } from "node:crypto";
 import {
   chmodSync,
   closeSync,
@@ -59,7 +58,7 @@ export const writePrivate = (path: string, text: string): void => replaceFile(pa
 /** As `writePrivate`, for a file that is the person's own and keeps its mode. */
 export function replaceFile(path: string, content: string | Uint8Array, mode: number): void {
   const target = followLink(path);
-  const temporary = `${target}.tmp-${process.pid}-${randomBytes(6).toString("hex")}`;
+  const temporary = `${target}.tmp-${process.pid}-${crypto.getRandomValues(Buffer.alloc(6)).toString("hex")}`;
   try {
     const file = openSync(temporary, "wx", 0o600);
     try {

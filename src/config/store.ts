@@ -1,5 +1,4 @@
 /** The config store: loads the file, applies changes, and follows edits by hand. */
-import { createHmac, randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { ProxyError } from "../errors";
@@ -68,8 +67,8 @@ export interface Listener {
 
 /** Loads the config; a missing file means defaults. Throws `invalid_request` naming the file and the place at fault; the file stays as it is. */
 export function openConfig(path: string): ConfigStore {
-  const salt = randomBytes(16);
-  const revisionOf = (text: string) => createHmac("sha256", salt).update(text).digest("hex").slice(0, 16);
+  const salt = crypto.getRandomValues(Buffer.alloc(16));
+  const revisionOf = (text: string) => new Bun.CryptoHasher("sha256", salt).update(text).digest("hex").slice(0, 16);
   const { config: current, ...file } = readConfig(path, { text: "{}" });
   const held: Held = { ...file, path, current, waiting: [], applied: openApplied(appliedPath(path), startMembers) };
   // What calls have set until now is what the file has.

@@ -1,5 +1,4 @@
 /** Reads and compares the secrets that callers send. */
-import { createHash, timingSafeEqual } from "node:crypto";
 
 /** The values of this header and of the bearer token. Some clients send both; one that is right is enough. */
 export function sentSecrets(headers: Headers, name: "x-api-key" | "x-admin-token"): string[] {
@@ -12,8 +11,8 @@ export function includesSecret(sent: readonly string[], secrets: readonly string
   const digests = sent.map(sha256);
   let includes = false;
   for (const secret of secrets.map(sha256))
-    for (const digest of digests) if (timingSafeEqual(digest, secret)) includes = true;
+    for (const digest of digests) if (crypto.timingSafeEqual(digest, secret)) includes = true;
   return includes;
 }
 
-const sha256 = (text: string) => createHash("sha256").update(text).digest();
+const sha256 = (text: string) => new Bun.CryptoHasher("sha256").update(text).digest();

@@ -3,9 +3,10 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { readPrivate, writePrivate } from "../../config/files";
+import { lazy } from "../../lazy";
 
-const schema = z.object({ url: z.string().regex(/^http:\/\/[^\s/]+$/), pid: z.int().positive() });
-export type Instance = z.infer<typeof schema>;
+const schema = lazy(() => z.object({ url: z.string().regex(/^http:\/\/[^\s/]+$/), pid: z.int().positive() }));
+export type Instance = z.infer<ReturnType<typeof schema>>;
 
 const pathIn = (home: string) => join(home, "running.json");
 
@@ -61,7 +62,7 @@ function write(home: string, running: Instance): void {
 
 function read(home: string, tighten = true): Instance | undefined {
   try {
-    return schema.parse(JSON.parse(readPrivate(pathIn(home), 4096, { tighten }) ?? ""));
+    return schema().parse(JSON.parse(readPrivate(pathIn(home), 4096, { tighten }) ?? ""));
   } catch {
     return undefined; // none, or one that does not read
   }

@@ -1,6 +1,5 @@
 /** Tool calls, which are streamed in pieces whose indexes are not reliable. */
 
-import { randomUUID } from "node:crypto";
 import { isObject, numberIn, parseJson } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 
@@ -33,7 +32,7 @@ export function continues(call: Pick<Call, "index" | "id" | "name">, index: numb
 
 /** Gemini may omit a call's id; clients refer to a call by its id, so it gets one. */
 export function inventedCallId(replyId: unknown, number: number): string {
-  return `call_${(typeof replyId === "string" && replyId !== "" ? replyId : randomUUID()).replaceAll(/[^\w-]/g, "").slice(-30)}_${number}`;
+  return `call_${(typeof replyId === "string" && replyId !== "" ? replyId : crypto.randomUUID()).replaceAll(/[^\w-]/g, "").slice(-30)}_${number}`;
 }
 
 /** Numbers parallel calls 0, 1, 2 … where the upstream gives all of them 0, and adds missing ids. */

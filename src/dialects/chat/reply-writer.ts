@@ -1,5 +1,4 @@
 /** Writes chat completions, full or as a stream. */
-import { randomUUID } from "node:crypto";
 import { isObject } from "../../json";
 import { commentFrame, jsonFrame, type SseFrame } from "../../net/sse";
 import type { Sink } from "../../net/stream";
@@ -77,7 +76,7 @@ class StreamWriter implements ClientSink<ReplyEvent> {
   }
 
   private start(id: string) {
-    this.id = id || `chatcmpl-${randomUUID()}`;
+    this.id = id || `chatcmpl-${crypto.randomUUID()}`;
     this.write({ role: "assistant", content: "" });
   }
 
@@ -188,7 +187,7 @@ export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversa
     tool_calls: calls.length > 0 ? calls : undefined,
   });
   return omitUndefined({
-    id: id || `chatcmpl-${randomUUID()}`,
+    id: id || `chatcmpl-${crypto.randomUUID()}`,
     object: "chat.completion",
     created: now(),
     model: conversation.model,

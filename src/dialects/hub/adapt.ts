@@ -3,7 +3,6 @@
  * freeform tools become functions; names and ids are reduced to the characters that all three dialects allow.
  */
 
-import { createHash } from "node:crypto";
 import { ProxyError } from "../../errors";
 import { isObject, parseJson } from "../../json";
 import type { Stage } from "../../net/stream";
@@ -107,7 +106,7 @@ function shortNames({ tools, turns, toolChoice }: Conversation): Map<string, str
 
 /** An allowed name for this text, made unique by a hash. */
 function asWord(text: string, attempt = 0): string {
-  const hash = createHash("sha256")
+  const hash = new Bun.CryptoHasher("sha256")
     .update(`${text}${"\0".repeat(attempt)}`)
     .digest("hex")
     .slice(0, 8);
