@@ -1,7 +1,7 @@
 /** The commands' names and options, read from the command line; each command's work is in its own file. */
 import { parseArgs } from "node:util";
 import cac, { type CAC } from "cac";
-import { signInApp } from "../accounts/hosts";
+import { type SignInApp, signInApp } from "../accounts/hosts";
 import type { AdminAuth } from "../app";
 import { checkEnterpriseHost, type Environment, readEnvironment } from "../config/environment";
 import { ProxyError } from "../errors";
@@ -58,24 +58,47 @@ function helpFor(argv: string[]): string {
 
 /** Every command with its options; the table in cli/README.md is generated from it. Nothing is read or run yet. */
 export function commandLine(argv: string[], version: string): CAC {
-  const raw = parseArgs({ args: argv, strict: false, options: textOptions }).values;
-  const text = (name: keyof typeof textOptions): string | undefined => {
-    const value = raw[name];
-    if (value === undefined || typeof value === "string") return value;
-    throw new UsageError(`--${name} needs a value.`);
-  };
-  const environment = () => asUsage(() => readEnvironment(process.env));
-  const enterprise = (from: Environment) =>
-    asUsage(() => enterpriseHost(text("enterprise-url"))) ?? from.enterpriseHost;
-  const signInWith = (from: Environment) => ({
-    app: asUsage(() => signInApp(text("oauth-app") ?? from.oauthApp)),
-    enterpriseHost: enterprise(from),
-  });
-
   const cli = cac("dragoman");
   cli.help();
   cli.version(version);
   cli.outputVersion = () => {}; // runCommand prints it, also behind a command
+  const given = givenIn(argv, version);
+  for (const add of [addStart, addAuth, addUsageAndModels, addConnect, addDoctor, addCompletion]) add(cli, given);
+  return cli;
+}
+
+/** What the command line and the environment say, read when a command runs. @throws UsageError */
+interface Given {
+  version: string;
+  /** Of an option, as it was typed. */
+  text(name: keyof typeof textOptions): string | undefined;
+  environment(): Environment;
+  enterprise(from: Environment): string | undefined;
+  signInWith(from: Environment): { app: SignInApp; enterpriseHost?: string };
+}
+
+function givenIn(argv: string[], version: string): Given {
+  const raw = parseArgs({ args: argv, strict: false, options: textOptions }).values;
+  const text: Given["text"] = (name) => {
+    const value = raw[name];
+    if (value === undefined || typeof value === "string") return value;
+    throw new UsageError(`--${name} needs a value.`);
+  };
+  const enterprise: Given["enterprise"] = (from) =>
+    asUsage(() => enterpriseHost(text("enterprise-url"))) ?? from.enterpriseHost;
+  return {
+    version,
+    text,
+    environment: () => asUsage(() => readEnvironment(process.env)),
+    enterprise,
+    signInWith: (from) => ({
+      app: asUsage(() => signInApp(text("oauth-app") ?? from.oauthApp)),
+      enterpriseHost: enterprise(from),
+    }),
+  };
+}
+
+function addStart(cli: CAC, { version, text, environment, signInWith }: Given): void {
   cli
     .command("start", "Start the server")
     .option("--port <number>", "Port to listen on; 0 picks a free one", { default: 4141 })
@@ -109,6 +132,9 @@ export function commandLine(argv: string[], version: string): CAC {
         ...signInWith(from),
       });
     });
+}
+
+function addAuth(cli: CAC, { version, environment, signInWith }: Given): void {
   for (const [name, what] of [
     ["auth", "Sign in to GitHub, or sign in again"],
     ["auth add", "Sign in with another account of your own"],
@@ -139,6 +165,9 @@ export function commandLine(argv: string[], version: string): CAC {
       const { authRemove } = await import("./auth");
       return authRemove({ version, environment: environment(), which, force: options.force === true });
     });
+}
+
+function addUsageAndModels(cli: CAC, { version, environment, enterprise }: Given): void {
   cli
     .command("usage", "Show the remaining quota of each account")
     .option("--json", "Print JSON, as GET /usage returns it")
@@ -154,6 +183,9 @@ export function commandLine(argv: string[], version: string): CAC {
       const { models } = await import("./models");
       return models({ environment: environment(), json: options.json === true });
     });
+}
+
+function addConnect(cli: CAC, { text, environment }: Given): void {
   cli
     .command("connect [client]", "Set up a client to use dragoman; without a name, list the clients")
     .option("--print", "Print its settings (default)")
@@ -173,6 +205,9 @@ export function commandLine(argv: string[], version: string): CAC {
         shell: text("shell"),
       });
     });
+}
+
+function addDoctor(cli: CAC, { version, text, environment, enterprise }: Given): void {
   cli
     .command("doctor", "Check the setup and say how to fix problems; changes nothing")
     .option("--json", "Print one JSON object")
@@ -189,6 +224,9 @@ export function commandLine(argv: string[], version: string): CAC {
         enterpriseHost: enterprise(from),
       });
     });
+}
+
+function addCompletion(cli: CAC): void {
   cli
     .command("completion <shell>", "Print a completion script for bash, zsh, fish or powershell")
     .action(async (shell: string) => {
@@ -196,7 +234,6 @@ export function commandLine(argv: string[], version: string): CAC {
       print(completion(shell, cli).trimEnd());
       return 0;
     });
-  return cli;
 }
 
 /** `auth add` is one command to the parser, with options and help of its own; `-1` is a wrong number, not an option; `-` is a value. */
