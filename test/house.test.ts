@@ -151,14 +151,29 @@ test("no file's imports lead back to it", () => {
   expect(circles).toEqual([]);
 });
 
+test("a start loads neither the admin wing nor the demo nor the sign-in: they are loaded where they are asked for", async () => {
+  const loaded = new Set(["cli/start/start.ts"]);
+  for (const file of loaded) {
+    const text = await Bun.file(join(source, file)).text();
+    const values = [...text.matchAll(/^(?:import|export)\s+(?!type\b)[^;]*?from\s+"(\.[^"]+)"/gm)];
+    for (const [, specifier] of values) loaded.add(resolved(file, specifier!));
+  }
+  expect(loaded).toContain("server.ts");
+  expect(loaded).toContain("relay/relay.ts");
+  const needless = /^admin\/(?:api|pages|ui|access)\/|^upstream\/demo\/|^cli\/sign-in\.ts$|^openapi\.ts$/;
+  expect([...loaded].filter((file) => needless.test(file))).toEqual([]);
+});
+
 /** Imports of types count too, which is why the text is read and not the transpiler asked. */
 async function importsOf(file: string): Promise<string[]> {
   const text = await Bun.file(join(source, file)).text();
   const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(([, specifier]) => specifier!);
-  return specifiers
-    .map((specifier) => relative(source, normalize(join(source, dirname(file), specifier))))
-    .filter((path) => !path.startsWith(".."))
-    .map((path) => files.find((each) => [path, `${path}.ts`, `${path}.tsx`].includes(each)) ?? path);
+  return specifiers.map((specifier) => resolved(file, specifier)).filter((path) => !path.startsWith(".."));
+}
+
+function resolved(file: string, specifier: string): string {
+  const path = relative(source, normalize(join(source, dirname(file), specifier)));
+  return files.find((each) => [path, `${path}.ts`, `${path}.tsx`].includes(each)) ?? path;
 }
 
 function placeOf(file: string): { floor: number; room: string } | undefined {

@@ -67,6 +67,8 @@ export async function start(options: StartOptions): Promise<number> {
     if (!isLoopbackAddress(binding.address) && app.clientKeys.length === 0 && !options.allowOpen)
       throw openToOthers(binding);
     const listening = listenOrExplain(app, options, binding);
+    // A client that waits already is answered before files are written and accounts are asked.
+    await Bun.sleep(0);
     const neighbour = findNeighbour(app.environment.home, listening.url);
     leave = writeInstanceFile(app.environment.home, listening.url);
     announce(app, listening, options);
