@@ -1,4 +1,6 @@
 /** What the bench says in each dialect: requests, and the frames of a stream. */
+import { copilotStreams, type FormName } from "../support/copilot-streams";
+
 export const dialects = ["chat", "responses", "messages"] as const;
 export type Dialect = (typeof dialects)[number];
 
@@ -34,123 +36,53 @@ export function requestBody(client: Dialect, model: string, stream: boolean, byt
   });
 }
 
-interface Frames {
-  begin: string;
-  /** @param at How many came before. */
-  words(at: number): string;
-  end: string;
-  full: string;
+/** The form of a dialect's streams where a case does not name one. */
+export const usualForm: Record<Dialect, FormName> = {
+  chat: "chat, GPT",
+  responses: "responses, an item id for each event",
+  messages: "messages, dated",
+};
+
+/** A stream's pieces: what begins it, some events of text, and what ends it. */
+export function piecesOf(dialect: Dialect, form: FormName | undefined, perRead: number): string[] {
+  const forms = copilotStreams(modelOf(dialect));
+  const named = form && forms[form].dialect === dialect ? forms[form] : forms[usualForm[dialect]];
+  const words = Array.from({ length: perRead }, (_, at) => named.words(` word${at % 10}`, at));
+  return [named.begin, words.join(""), named.end];
 }
 
-const chatChunk = (model: string, members: object) =>
-  `data: ${JSON.stringify({ id: "chatcmpl-1", object: "chat.completion.chunk", created: 1785000000, model, ...members })}\n\n`;
-const named = (event: { type: string }) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
-
-/** @param rotating Whether each event of a responses stream calls its item by another id, as Copilot does. */
-export function framesOf(dialect: Dialect, rotating: boolean): Frames {
+/** A full reply. */
+export function replyOf(dialect: Dialect): string {
   const model = modelOf(dialect);
-  if (dialect === "chat") {
-    const usage = { prompt_tokens: 912, completion_tokens: 400, total_tokens: 1312 };
-    return {
-      begin: chatChunk(model, {
-        choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }],
-      }),
-      words: (at) =>
-        chatChunk(model, {
-          system_fingerprint: "fp_0",
-          choices: [{ index: 0, delta: { content: ` word${at % 10}` }, finish_reason: null, logprobs: null }],
-          usage: null,
-        }),
-      end: `${chatChunk(model, { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] })}${chatChunk(model, { choices: [], usage })}data: [DONE]\n\n`,
-      full: JSON.stringify({
-        id: "chatcmpl-1",
-        object: "chat.completion",
-        created: 1785000000,
-        model,
-        choices: [{ index: 0, message: { role: "assistant", content: "Hello." }, finish_reason: "stop" }],
-        usage,
-      }),
-    };
-  }
-  if (dialect === "messages") {
-    const message = { id: "msg_1", type: "message", role: "assistant", model };
-    const usage = { input_tokens: 912, output_tokens: 400 };
-    return {
-      begin:
-        named({
-          type: "message_start",
-          message: { ...message, content: [], stop_reason: null, stop_sequence: null, usage },
-        } as never) +
-        named({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } } as never),
-      words: (at) =>
-        named({
-          type: "content_block_delta",
-          index: 0,
-          delta: { type: "text_delta", text: ` word${at % 10}` },
-        } as never),
-      end:
-        named({ type: "content_block_stop", index: 0 } as never) +
-        named({ type: "message_delta", delta: { stop_reason: "end_turn", stop_sequence: null }, usage } as never) +
-        named({ type: "message_stop" }),
-      full: JSON.stringify({
-        ...message,
-        content: [{ type: "text", text: "Hello." }],
-        stop_reason: "end_turn",
-        stop_sequence: null,
-        usage,
-      }),
-    };
-  }
-  const item = (text: string, status: string) => ({
-    id: "msg_0123456789abcdef",
-    type: "message",
-    status,
-    role: "assistant",
-    content: text === "" ? [] : [{ type: "output_text", text, annotations: [] }],
-  });
-  const response = (status: string, output: object[], usage: object | null) => ({
+  const usage = { input_tokens: 912, output_tokens: 400 };
+  if (dialect === "chat")
+    return JSON.stringify({
+      id: "chatcmpl-1",
+      object: "chat.completion",
+      created: 1785000000,
+      model,
+      choices: [{ index: 0, message: { role: "assistant", content: "Hello." }, finish_reason: "stop" }],
+      usage: { prompt_tokens: 912, completion_tokens: 400, total_tokens: 1312 },
+    });
+  if (dialect === "messages")
+    return JSON.stringify({
+      id: "msg_1",
+      type: "message",
+      role: "assistant",
+      model,
+      content: [{ type: "text", text: "Hello." }],
+      stop_reason: "end_turn",
+      stop_sequence: null,
+      usage,
+    });
+  const content = [{ type: "output_text", text: "Hello.", annotations: [] }];
+  return JSON.stringify({
     id: "resp_1",
     object: "response",
     created_at: 1785000000,
-    status,
+    status: "completed",
     model,
-    output,
-    usage,
+    output: [{ id: "msg_0123456789abcdef", type: "message", status: "completed", role: "assistant", content }],
+    usage: { ...usage, total_tokens: 1312 },
   });
-  const usage = { input_tokens: 912, output_tokens: 400, total_tokens: 1312 };
-  const part = { type: "output_text", text: "", annotations: [] };
-  const place = { item_id: "msg_0123456789abcdef", output_index: 0, content_index: 0 };
-  return {
-    begin:
-      named({ type: "response.created", sequence_number: 0, response: response("in_progress", [], null) } as never) +
-      named({
-        type: "response.output_item.added",
-        sequence_number: 1,
-        output_index: 0,
-        item: item("", "in_progress"),
-      } as never) +
-      named({ type: "response.content_part.added", sequence_number: 2, ...place, part } as never),
-    words: (at) =>
-      named({
-        type: "response.output_text.delta",
-        sequence_number: 3 + at,
-        ...place,
-        ...(rotating ? { item_id: `msg_${String(at).padStart(16, "0")}` } : {}),
-        delta: ` word${at % 10}`,
-      } as never),
-    end:
-      named({ type: "response.output_text.done", sequence_number: 999_999, ...place, text: "" } as never) +
-      named({
-        type: "response.output_item.done",
-        sequence_number: 999_999,
-        output_index: 0,
-        item: item("Hello.", "completed"),
-      } as never) +
-      named({
-        type: "response.completed",
-        sequence_number: 999_999,
-        response: response("completed", [item("Hello.", "completed")], usage),
-      } as never),
-    full: JSON.stringify(response("completed", [item("Hello.", "completed")], usage)),
-  };
 }

@@ -30,7 +30,7 @@ export async function startUpstream(): Promise<Running> {
 }
 
 export async function startFloor(kind: "bun" | "elysia" | "translate", upstream: Running): Promise<Running> {
-  return startScript("proxy", "floors.ts", kind, upstream.url);
+  return startScript("proxy", "baselines.ts", kind, upstream.url);
 }
 
 async function startScript(side: "proxy" | "others", ...[file, ...given]: [string, ...string[]]): Promise<Running> {

@@ -1,5 +1,6 @@
 /** GitHub and Copilot in one process. What its streams do is set by `POST /script`, before each measurement. */
-import { type Dialect, dialects, framesOf, modelOf, upstreamPath } from "./dialects";
+import type { FormName } from "../support/copilot-streams";
+import { type Dialect, dialects, modelOf, piecesOf, replyOf, upstreamPath } from "./dialects";
 
 export interface Script {
   /** Events of words in a stream. */
@@ -8,7 +9,8 @@ export interface Script {
   perRead: number;
   /** Milliseconds between two pieces; 0: as fast as they are taken. */
   every: number;
-  rotating?: boolean;
+  /** The vendor's form of its dialect's streams. */
+  form?: FormName;
 }
 
 let script: Script = { events: 10, perRead: 1, every: 0 };
@@ -30,7 +32,7 @@ const server: Bun.Server<undefined> = Bun.serve({
     if (dialect) {
       const body = await request.text();
       const stream = body.length < 1000 ? body.includes('"stream":true') : isStream(body);
-      return stream ? streamed(dialect) : json(pieces[dialect].full);
+      return stream ? streamed(dialect) : json(replyOf(dialect));
     }
     switch (path) {
       case "/copilot_internal/v2/token": {
@@ -74,14 +76,10 @@ function listed(dialect: Dialect): object {
 
 function buildPieces() {
   const built = dialects.map((dialect) => {
-    const { begin, words, end, full } = framesOf(dialect, script.rotating === true);
-    const some = Array.from({ length: script.perRead }, (_, at) => words(at)).join("");
-    return [dialect, { begin: encoder.encode(begin), some: encoder.encode(some), end: encoder.encode(end), full }];
+    const [begin, some, end] = piecesOf(dialect, script.form, script.perRead).map((text) => encoder.encode(text));
+    return [dialect, { begin, some, end }];
   });
-  return Object.fromEntries(built) as Record<
-    Dialect,
-    Record<"begin" | "some" | "end", Uint8Array<ArrayBuffer>> & { full: string }
-  >;
+  return Object.fromEntries(built) as Record<Dialect, Record<"begin" | "some" | "end", Uint8Array<ArrayBuffer>>>;
 }
 
 function streamed(dialect: Dialect): Response {
@@ -100,7 +98,7 @@ function streamed(dialect: Dialect): Response {
   };
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
-      controller.enqueue(begin);
+      if (begin.length > 0) controller.enqueue(begin);
       if (every) timer = setInterval(() => (left-- > 0 ? controller.enqueue(some) : finish(controller)), every);
     },
     pull(controller) {
