@@ -8,11 +8,17 @@ export type Job = { url: string; body: string } /** Requests by a number of conn
   | { kind: "first"; count: number }
   /** Streams at once, so many times. */
   | { kind: "streams"; streams: number; times: number }
-  /** One stream, and what is posted beside it each time a while has passed. */
-  | { kind: "gaps"; beside: { url: string; body: string }[] }
+  /** One stream, and what is asked beside it each time a while has passed. */
+  | { kind: "gaps"; beside: Beside[] }
   /** A client that stops reading, and hangs up when so many milliseconds have passed. */
   | { kind: "stall"; after: number }
 );
+
+/** Without a body it is a GET. */
+interface Beside {
+  url: string;
+  body?: string;
+}
 
 export interface Times {
   p50: number;
@@ -98,8 +104,8 @@ async function streams(count: number, times: number): Promise<StreamsResult> {
   return { finished, slowestFirst, seconds: (performance.now() - begun) / 1000 };
 }
 
-/** The longest time without a byte, undisturbed and then after each thing that is posted. */
-async function gaps(beside: { url: string; body: string }[]): Promise<number[]> {
+/** The longest time without a byte, undisturbed and then after each thing that is asked. */
+async function gaps(beside: Beside[]): Promise<number[]> {
   const reader = (await post()).body!.getReader();
   const longest = [0];
   let heard = performance.now();
@@ -115,7 +121,7 @@ async function gaps(beside: { url: string; body: string }[]): Promise<number[]> 
   await Bun.sleep(500);
   for (const { url, body } of beside) {
     longest.push(0);
-    await (await post(url, body)).text();
+    await (await (body === undefined ? fetch(url) : post(url, body))).text();
     await Bun.sleep(200);
   }
   open = false;

@@ -58,14 +58,24 @@ export interface Started extends Running {
 }
 
 /** @param home A data folder; a new one, thrown away in the end, when missing. */
-export async function startDragoman(command: string[], upstream: Running, home = newFolder()): Promise<Started> {
+export function startDragoman(command: string[], upstream: Running, home = newFolder()): Promise<Started> {
+  return startProxy((port) => [...command, "start", "--port", String(port)], upstream, home);
+}
+
+/** @param command Of a proxy that listens on this port and answers GET /. */
+export async function startProxy(
+  command: (port: number) => string[],
+  upstream: Running,
+  home = newFolder(),
+): Promise<Started> {
   const port = freePort();
   const begun = performance.now();
-  const child = Bun.spawn(pinned("proxy", [...command, "start", "--port", String(port)]), {
+  const child = Bun.spawn(pinned("proxy", command(port)), {
     stdout: "ignore",
     stderr: Bun.file(join(home, "lines.txt")),
     env: {
       ...environment,
+      HOME: home,
       DRAGOMAN_HOME: home,
       DRAGOMAN_GITHUB_TOKEN: "ghu_0123456789abcdefghij",
       DRAGOMAN_GITHUB_URL: upstream.url,

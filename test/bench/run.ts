@@ -1,14 +1,16 @@
 /**
- * `bun run bench`: dragoman beside the upstream itself and beside the least that a proxy can be, in one run, as ratios.
- * `--quick` takes a minute or two instead of five, `--json` prints JSON, `--only small,paced` measures some parts. No
- * figure fails. DRAGOMAN_BINARY names an executable whose start and memory are measured too.
+ * `bun run bench`: dragoman beside the upstream itself, beside the least that a proxy can be, and beside other proxies, in
+ * one run. `--quick` takes less than two minutes, `--json` prints JSON, `--only small,"chat, GPT"` measures some parts or
+ * rows, `--no-peers` installs nothing. No figure fails. DRAGOMAN_BINARY names an executable whose start and memory are
+ * measured too.
  */
 import { join } from "node:path";
 import { openHistory } from "../../src/history/history";
 import { copilotStreams, type FormName } from "../support/copilot-streams";
 import { entry } from "../support/history-rows";
-import { clientPath, type Dialect, dialects, modelOf, requestBody, upstreamPath } from "./dialects";
+import { clientPath, type Dialect, dialects, modelOf, requestBody, upstreamPath, usualForm } from "./dialects";
 import type { StreamsResult, Times } from "./load";
+import { installPeers, type Peer } from "./peers";
 import {
   load,
   newFolder,
@@ -19,33 +21,40 @@ import {
   startUpstream,
   subjects,
 } from "./processes";
+import { isAsked, isPartAsked, judged, kinds, line, type Row, type RowKind, table } from "./rows";
 import { cpuOf, growthOf, machine, quantile, rssOf } from "./statistics";
 import type { Script } from "./upstream";
+import { warmUp } from "./warm-up";
 
-interface Row {
-  figure: string;
-  /** What is wanted of dragoman, in words. */
-  goal?: string;
-  met?: boolean;
-  values: Record<string, number>;
-}
-
+const option = (name: string) => process.argv[process.argv.indexOf(name) + 1];
 const quick = process.argv.includes("--quick");
 const asJson = process.argv.includes("--json");
-const only = process.argv.includes("--only") ? process.argv[process.argv.indexOf("--only") + 1] : undefined;
+// Names of forms have a comma and a space: `chat, GPT` is one row.
+const only = process.argv.includes("--only") ? (option("--only") ?? "").split(/,(?! )/) : [];
 const rows: Row[] = [];
 const say = (text: string) => process.stderr.write(`${text}\n`);
 
+const historyPaths = [
+  "/api/admin/requests?limit=50",
+  "/api/admin/requests?limit=50&account_id=bob",
+  "/api/admin/requests?limit=50&client_name=nobody",
+  "/api/admin/totals",
+  "/api/admin/statistics?by=day,model",
+];
+
+const begun = performance.now();
+/** Of one part alone: stopped with all others, also when the part fails. */
+const own: Running[] = [];
 const upstream = await startUpstream();
 const floors = {
   bun: await startFloor("bun", upstream),
   elysia: await startFloor("elysia", upstream),
   translate: await startFloor("translate", upstream),
 };
-const proxies: Record<string, Started> = {};
-proxies.dragoman = await startDragoman(subjects.dragoman!, upstream);
+const dragoman: Started = await startDragoman(subjects.dragoman!, upstream);
+const installed = process.argv.includes("--no-peers") ? undefined : await installPeers(upstream, say);
+const peers: Record<string, Peer> = (await installed?.start(upstream)) ?? {};
 
-const begun = performance.now();
 const parts: [string, () => Promise<void>][] = [
   ["start", measureStart],
   ["small", measureSmall],
@@ -59,9 +68,12 @@ const parts: [string, () => Promise<void>][] = [
   ["history", measureHistory],
 ];
 try {
-  for (const [name, measure] of parts) if (only === undefined || only.split(",").includes(name)) await measure();
+  for (const [name, measure] of parts) if (isPartAsked(name, only)) await measure();
 } finally {
-  await Promise.all([upstream, ...Object.values(floors), ...Object.values(proxies)].map((each) => each.stop()));
+  await Promise.all(
+    [upstream, dragoman, ...own, ...Object.values(floors), ...Object.values(peers)].map((each) => each.stop()),
+  );
+  installed?.remove();
 }
 const took = `${machine()}; ${new Date().toISOString().slice(0, 10)}; ${Math.round((performance.now() - begun) / 1000)} s`;
 if (asJson) console.log(JSON.stringify({ machine: took, rows }, null, 2));
@@ -72,9 +84,13 @@ else console.log(`${table(rows)}\n\n${took}`);
 async function measureStart(): Promise<void> {
   const started: Record<string, number> = {};
   const idle: Record<string, number> = {};
+  for (const [name, peer] of Object.entries(peers)) {
+    started[name] = peer.startMs;
+    idle[name] = rssOf(peer.pid);
+  }
   for (const [name, command] of Object.entries(subjects)) {
     const times: number[] = [];
-    for (let time = 0; time < (quick ? 2 : 5); time++) {
+    for (let time = 0; time < (quick ? 3 : 7); time++) {
       const proxy = await startDragoman(command, upstream);
       times.push(proxy.startMs);
       await Bun.sleep(500);
@@ -83,165 +99,195 @@ async function measureStart(): Promise<void> {
     }
     started[name] = quantile(times, 0.5);
   }
-  const best = "executable" in started ? "executable" : "dragoman";
-  add({ figure: "start to first answer, ms", values: started }, "executable ≤ 60", started[best]! <= 60);
-  add({ figure: "idle RSS, MiB", values: idle }, "executable ≤ 70", idle[best]! <= 70);
+  add(kinds.start, started);
+  add(kinds.idle, idle);
 }
 
+/** The first window after a start, and one when the compiler is done: turn by turn, so that the machine is the same to all. */
 async function measureSmall(): Promise<void> {
   const body = requestBody("chat", modelOf("chat"), false);
-  const count = quick ? 4_000 : 12_000;
-  const cpu: Record<string, number> = {};
-  const one: Record<string, Times> = {};
-  for (const [name, { url, pid }] of everyone()) {
-    const job = { kind: "requests", url, body } as const;
-    await load({ ...job, connections: 64, count: 3_000 });
-    cpu[name] = ((await cpuIn(pid, () => load({ ...job, connections: 64, count }))) / count) * 1e6;
-    one[name] = await load<Times>({ ...job, connections: 1, count: quick ? 500 : 2_000 });
+  const fresh = await startDragoman(subjects.dragoman!, upstream);
+  const elysia = await startFloor("elysia", upstream);
+  own.push(fresh, elysia);
+  const asked = { elysia, ...peers, dragoman: fresh };
+  const jobFor = ({ url }: Running) => ({ kind: "requests", url: url + clientPath.chat, body }) as const;
+  const window = (count: number) => async (running: Running) => {
+    const before = cpuOf(running.pid);
+    const times = await load<Times>({ ...jobFor(running), connections: 64, count });
+    return { cpu: ((cpuOf(running.pid) - before) / count) * 1e6, p99: times.p99 };
+  };
+  const first: Record<string, number> = {};
+  for (const [name, running] of Object.entries(asked)) {
+    await window(3_000)(running);
+    first[name] = (await window(quick ? 6_000 : 12_000)(running)).cpu;
   }
-  ratioRow("small request, CPU µs each at 64 connections", without(cpu, "direct"), "elysia", 2);
-  add({ figure: "small request alone, added p50, µs", values: added(one, "p50", 1000) });
-  add({ figure: "small request alone, added p99, µs", values: added(one, "p99", 1000) });
+  add(kinds.smallFirst, first);
+
+  for (const running of Object.values(asked)) await warmUp(running.pid, () => window(4_000)(running), quick ? 4 : 12);
+  const turns = await inTurns(asked, quick ? 2 : 5, window(quick ? 3_000 : 4_000));
+  add(
+    kinds.smallSteady,
+    median(turns, ({ cpu }) => cpu),
+  );
+  add(
+    kinds.smallP99,
+    median(turns, ({ p99 }) => p99),
+  );
+
+  const direct: Running = { ...upstream, url: upstream.url };
+  const alone = await inTurns({ direct, ...asked }, quick ? 2 : 3, (running) => {
+    const url = running === direct ? upstream.url + upstreamPath.chat : running.url + clientPath.chat;
+    return load<Times>({ kind: "requests", url, body, connections: 1, count: quick ? 200 : 700 });
+  });
+  add(kinds.alone, added(median(alone, ({ p50 }) => p50 * 1000)));
+  add(kinds.aloneP99, added(median(alone, ({ p99 }) => p99 * 1000)));
 }
 
 async function measureFirst(): Promise<void> {
-  const times: Record<string, Times> = {};
   await play({ events: 3, perRead: 1, every: 2 });
-  for (const [name, { url }] of everyone()) {
-    const job = { kind: "first", url, body: requestBody("chat", modelOf("chat"), true) } as const;
-    await load({ ...job, count: 50 });
-    times[name] = await load<Times>({ ...job, count: quick ? 200 : 500 });
-  }
-  const values = added(times, "p50", 1000);
-  add(
-    { figure: "first event of a stream, added p50, µs", values },
-    "≤ 2 × elysia",
-    values.dragoman! <= 2 * values.elysia!,
+  const body = requestBody("chat", modelOf("chat"), true);
+  const asked = everyone();
+  for (const { url } of Object.values(asked)) await load({ kind: "first", url, body, count: quick ? 50 : 300 });
+  const turns = await inTurns(asked, quick ? 2 : 4, ({ url }) =>
+    load<Times>({ kind: "first", url, body, count: quick ? 100 : 150 }),
   );
+  add(kinds.first, added(median(turns, ({ p50 }) => p50 * 1000)));
 }
 
 async function measureSaturated(): Promise<void> {
   const script = { events: 200_000, perRead: 500, every: 0 };
-  await measureStreams("saturated", script, 1, quick ? 4 : 10, 1, { same: 4, other: 2.5 });
+  await measureStreams(script, 1, quick ? 3 : 10, kinds.passedSaturated, kinds.translatedSaturated);
 }
 
 async function measurePaced(): Promise<void> {
-  const script = { events: quick ? 200 : 350, perRead: 1, every: 10 };
-  await measureStreams("paced", script, 100, 1, 1, { same: 1.5, other: 1.3 });
+  const script = { events: quick ? 120 : 350, perRead: 1, every: 10 };
+  await measureStreams(script, 100, 1, kinds.passedPaced, kinds.translatedPaced);
 }
 
-/** CPU of streams in each pair of dialects: passed on beside the floor of Elysia, translated beside the floor of translation. */
+/** CPU of streams: each vendor's form passed on beside Elysia, each pair of dialects translated beside the translation by hand. */
 async function measureStreams(
-  how: string,
   script: Script,
   streams: number,
   times: number,
-  warmUps: number,
-  goals: { same: number; other: number },
+  passed: RowKind,
+  translated: RowKind,
 ): Promise<void> {
   const millions = (script.events * streams * times) / 1e6;
+  const warm = new Set<string>();
   const measure = async ({ pid }: Running, url: string, body: string) => {
     const job = { kind: "streams", url, body, streams } as const;
-    await load({ ...job, times: warmUps });
+    const batch = () => load({ ...job, times: streams === 1 ? 2 : 1 });
+    // One that is paced compiles while it waits, and little: a quick run warms up once for all its forms.
+    if (streams === 1) await warmUp(pid, batch, quick ? 2 : 6);
+    else if (!quick || !warm.has(url)) await batch();
+    warm.add(url);
     return (await cpuIn(pid, () => load({ ...job, times }))) / millions;
   };
+  const all = (client: Dialect, served: Dialect, floor: Record<string, Running>) =>
+    Object.entries({ ...floor, ...peersFor(client, served), dragoman });
   for (const [form, { dialect }] of Object.entries(copilotStreams(""))) {
+    if (!isAsked(passed, form, only) || (quick && usualForm[dialect] !== form)) continue;
     await play({ ...script, form: form as FormName });
     const body = requestBody(dialect, modelOf(dialect), true);
     const values: Record<string, number> = {};
-    for (const [name, proxy] of Object.entries({ elysia: floors.elysia, ...proxies }))
+    for (const [name, proxy] of all(dialect, dialect, { elysia: floors.elysia }))
       values[name] = await measure(proxy, proxy.url + clientPath[dialect], body);
-    ratioRow(`${form}: passed on, ${how}, CPU s per 1M events`, values, "elysia", goals.same);
+    add(passed, values, form);
   }
+  const pairs = dialects
+    .flatMap((client) => dialects.map((served) => [client, served] as const))
+    .filter(([client, served]) => client !== served && isAsked(translated, `${client} ← ${served}`, only))
+    // A quick run has the pair that has a peer, and one of the newer API.
+    .filter(([client, served]) => !quick || (client === "messages" && served !== "messages"));
+  if (pairs.length === 0) return;
   await play(script);
-  const { url } = floors.translate;
+  const { translate } = floors;
   const floor = await measure(
-    floors.translate,
-    url + clientPath.messages,
+    translate,
+    translate.url + clientPath.messages,
     requestBody("messages", modelOf("chat"), true),
   );
-  for (const client of dialects)
-    for (const served of dialects) {
-      if (client === served) continue;
-      const values: Record<string, number> = { translate: floor };
-      for (const [name, proxy] of Object.entries(proxies))
-        values[name] = await measure(proxy, proxy.url + clientPath[client], requestBody(client, modelOf(served), true));
-      ratioRow(`${client} ← ${served}, ${how}, CPU s per 1M events`, values, "translate", goals.other);
-    }
+  for (const [client, served] of pairs) {
+    const values: Record<string, number> = { translate: floor };
+    for (const [name, proxy] of all(client, served, {}))
+      values[name] = await measure(proxy, proxy.url + clientPath[client], requestBody(client, modelOf(served), true));
+    add(translated, values, `${client} ← ${served}`);
+  }
 }
 
 async function measurePrompts(): Promise<void> {
-  for (const megabytes of [1, 10]) {
-    const count = (quick ? 4 : 8) * (megabytes === 1 ? 3 : 1);
-    const pairs: [Dialect, Dialect, number][] = [
-      ["chat", "chat", 60],
-      ["messages", "messages", 60],
-      ["messages", "chat", 150],
-    ];
-    for (const [client, served, max] of pairs) {
-      const body = requestBody(client, modelOf(served), false, megabytes * 1e6);
-      const same = client === served;
-      const times: Record<string, Times> = {};
-      const grown: Record<string, number> = {};
-      for (const [name, { url, pid }] of everyone(client, same ? undefined : served)) {
-        const job = { kind: "requests", url, body, connections: 1 } as const;
-        await load({ ...job, count: 2 });
-        const { result, growth } = await growthOf(pid, () => load<Times>({ ...job, count }));
-        times[name] = result;
-        grown[name] = growth;
-      }
-      const values = added(times, "p50", 1);
-      const what = `${megabytes} MB ${client} request, ${same ? "passed on" : `to ${served}`}`;
-      const met = megabytes === 10 ? values.dragoman! <= max : undefined;
-      add({ figure: `${what}, added p50, ms`, values }, met === undefined ? undefined : `≤ ${max}`, met);
-      const wanted = 8 * megabytes;
-      if (megabytes === 10)
-        add(
-          { figure: "… RSS growth, MiB", values: without(grown, "direct") },
-          `≤ ${wanted}`,
-          grown.dragoman! <= wanted,
-        );
+  const pairs: [number, Dialect, Dialect, RowKind, RowKind?][] = [
+    [1, "chat", "chat", kinds.prompt1],
+    [10, "chat", "chat", kinds.passedPrompt, kinds.passedPromptMemory],
+    [10, "messages", "messages", kinds.passedPrompt, kinds.passedPromptMemory],
+    [10, "messages", "chat", kinds.translatedPrompt, kinds.translatedPromptMemory],
+  ];
+  for (const [megabytes, client, served, time, memory] of pairs) {
+    const count = quick ? 3 : megabytes === 1 ? 24 : 8;
+    const body = requestBody(client, modelOf(served), false, megabytes * 1e6);
+    const times: Record<string, number> = {};
+    const grown: Record<string, number> = {};
+    for (const [name, { url, pid }] of Object.entries(everyone(client, served))) {
+      const job = { kind: "requests", url, body, connections: 1 } as const;
+      await load({ ...job, count: 2 });
+      const { result, growth } = await growthOf(pid, () => load<Times>({ ...job, count }));
+      times[name] = result.p50;
+      grown[name] = growth;
     }
+    const variant = client === served ? client : `${client} ← ${served}`;
+    add(time, added(times), variant);
+    if (memory) add(memory, without(grown, "direct"), variant);
   }
 }
 
 async function measureThousand(): Promise<void> {
-  const seconds = quick ? 4 : 20;
+  const seconds = quick ? 3 : 20;
   await play({ events: seconds, perRead: 1, every: 1000 });
-  const finished: Record<string, number> = {};
+  const unfinished: Record<string, number> = {};
   const first: Record<string, number> = {};
   const grown: Record<string, number> = {};
-  for (const [name, { url, pid }] of everyone("chat").filter(([name]) => name !== "direct" && name !== "bun")) {
+  for (const [name, { url, pid }] of Object.entries(without(without(everyone(), "direct"), "bun"))) {
     const job = { kind: "streams", url, body: requestBody("chat", modelOf("chat"), true), streams: 1000 } as const;
     const { result, growth } = await growthOf(pid, () => load<StreamsResult>({ ...job, times: 1 }));
-    finished[name] = result.finished;
+    unfinished[name] = 1000 - result.finished;
     first[name] = result.slowestFirst;
     grown[name] = growth;
   }
-  add({ figure: `1,000 streams of ${seconds} s, finished`, values: finished }, "1,000", finished.dragoman === 1000);
-  add({ figure: "… RSS growth, MiB", values: grown }, "≤ 60", grown.dragoman! <= 60);
-  ratioRow("… first event of the slowest, ms", first, "elysia", 5);
+  add(kinds.thousand, unfinished);
+  add(kinds.thousandMemory, grown);
+  add(kinds.thousandFirst, first);
 }
 
 async function measureStall(): Promise<void> {
   await play({ events: 800_000, perRead: 200, every: 0 });
-  const grown: Record<string, number> = {};
+  const fresh = await startDragoman(subjects.dragoman!, upstream);
+  own.push(fresh);
+  const grown: Record<string, number>[] = [{}, {}, {}];
   const closed: Record<string, number> = {};
-  for (const [name, { url, pid }] of everyone("chat").filter(([name]) => name !== "direct")) {
-    const job = { kind: "stall", url, body: requestBody("chat", modelOf("chat"), true), after: 3000 } as const;
-    const { result, growth } = await growthOf(pid, () => load<number>(job));
-    await Bun.sleep(300);
-    const cancelledAt = (await (await fetch(`${upstream.url}/cancelled`)).json()) as number;
-    grown[name] = growth;
-    closed[name] = cancelledAt < result ? Number.POSITIVE_INFINITY : cancelledAt - result;
-  }
-  add({ figure: "client stops reading 200 MB, RSS growth, MiB", values: grown }, "≤ 20", grown.dragoman! <= 20);
-  add({ figure: "… and hangs up, upstream closed after, ms", values: closed }, "≤ 100", closed.dragoman! <= 100);
+  const asked = {
+    ...without(without(everyone(), "direct"), "bun"),
+    dragoman: { ...fresh, url: fresh.url + clientPath.chat },
+  };
+  for (const [name, { url, pid }] of Object.entries(asked))
+    for (const growths of grown) {
+      const body = requestBody("chat", modelOf("chat"), true);
+      const job = { kind: "stall", url, body, after: quick ? 1000 : 3000 } as const;
+      const { result, growth } = await growthOf(pid, () => load<number>(job));
+      await Bun.sleep(300);
+      const cancelledAt = (await (await fetch(`${upstream.url}/cancelled`)).json()) as number;
+      growths[name] = growth;
+      closed[name] = cancelledAt < result ? Number.POSITIVE_INFINITY : cancelledAt - result;
+    }
+  add(kinds.stall, grown[0]!);
+  add(kinds.stallLater, grown[2]!);
+  add(kinds.hangUp, closed);
 }
 
 async function measureCount(): Promise<void> {
   await play({ events: 1000, perRead: 1, every: 10 });
   const body = requestBody("messages", modelOf("messages"), false, 100_000);
+  const firsts: Record<string, number> = {};
+  const laters: Record<string, number> = {};
   for (const [name, command] of Object.entries(subjects)) {
     const proxy = await startDragoman(command, upstream);
     const chat = { url: proxy.url + clientPath.chat, body: requestBody("chat", modelOf("chat"), true) };
@@ -249,18 +295,41 @@ async function measureCount(): Promise<void> {
     const beside = Array.from({ length: 5 }, () => ({ url: `${proxy.url}/v1/messages/count_tokens`, body }));
     const [alone, first, ...later] = await load<number[]>({ ...chat, kind: "gaps", beside });
     await proxy.stop();
-    const values = { alone: alone!, first: first!, later: Math.max(...later) };
-    const met = values.first <= 25 && values.later <= 12;
-    add(
-      { figure: `${name}: longest gap of a 10 ms stream beside count_tokens of 100 kB, ms`, values },
-      "≤ 25, later ≤ 12",
-      met,
-    );
+    Object.assign(firsts, { alone: alone!, [name]: first! });
+    Object.assign(laters, { alone: alone!, [name]: Math.max(...later) });
   }
+  add(kinds.countFirst, firsts);
+  add(kinds.countLater, laters);
 }
 
 async function measureHistory(): Promise<void> {
-  const count = quick ? 50_000 : 200_000;
+  const proxy = await startDragoman(subjects.dragoman!, upstream, fullHistory(quick ? 50_000 : 200_000));
+  const slowest: Record<string, number> = {};
+  for (const path of historyPaths) {
+    const url = proxy.url + path;
+    await (await fetch(url)).text();
+    const taken: number[] = [];
+    for (let time = 0; time < (quick ? 5 : 20); time++) {
+      const begun = performance.now();
+      const response = await fetch(url);
+      await response.text();
+      if (!response.ok) throw new Error(`${path} answered ${response.status}`);
+      taken.push(performance.now() - begun);
+    }
+    slowest[path] = quantile(taken, 0.5);
+  }
+  add(kinds.history, { dragoman: Math.max(...Object.values(slowest)) });
+  await play({ events: 1000, perRead: 1, every: 10 });
+  const chat = { url: proxy.url + clientPath.chat, body: requestBody("chat", modelOf("chat"), true) };
+  await load({ ...chat, kind: "first", count: 1 });
+  const beside = historyPaths.map((path) => ({ url: proxy.url + path }));
+  const [alone, ...gaps] = await load<number[]>({ ...chat, kind: "gaps", beside });
+  await proxy.stop();
+  add(kinds.historyGap, { alone: alone!, dragoman: Math.max(...gaps) });
+}
+
+/** @returns The data folder. */
+function fullHistory(count: number): string {
   const home = newFolder();
   const history = openHistory(join(home, "admin.sqlite"), {
     retentionDays: () => 14,
@@ -273,28 +342,7 @@ async function measureHistory(): Promise<void> {
     if (at % 5000 === 4999) history.flush();
   }
   history.close();
-  const proxy = await startDragoman(subjects.dragoman!, upstream, home);
-  const page = async (path: string, times = 20) => {
-    const taken: number[] = [];
-    for (let time = 0; time < times; time++) {
-      const begun = performance.now();
-      const response = await fetch(proxy.url + path);
-      await response.text();
-      if (!response.ok) throw new Error(`${path} answered ${response.status}`);
-      taken.push(performance.now() - begun);
-    }
-    return quantile(taken, 0.5);
-  };
-  const values = {
-    list: await page("/api/admin/requests?limit=50"),
-    filtered: await page("/api/admin/requests?limit=50&account_id=bob"),
-    totals: await page("/api/admin/totals", 5),
-  };
-  await proxy.stop();
-  add({
-    figure: `history of ${count.toLocaleString("en")} rows: a page, one of an account, all totals, p50, ms`,
-    values,
-  });
+  return home;
 }
 
 // ── How ──
@@ -303,16 +351,38 @@ async function play(script: Script): Promise<void> {
   await fetch(`${upstream.url}/script`, { method: "POST", body: JSON.stringify(script) });
 }
 
-/** All who can answer, with the address of the path: the upstream itself, the floors, dragoman. */
-function everyone(client: Dialect = "chat", served?: Dialect): [string, { url: string; pid: number }][] {
-  const at = ({ pid, url }: Running, path: string) => ({ pid, url: url + path });
-  const least = served === undefined ? without(floors, "translate") : {};
-  return [
-    ["direct", at(upstream, upstreamPath[served ?? client])],
-    ...Object.entries({ ...least, ...proxies }).map(
-      ([name, proxy]) => [name, at(proxy, clientPath[client])] as [string, { url: string; pid: number }],
-    ),
-  ];
+/** All who can answer, with the address of the path: the upstream itself, the floors, other proxies, dragoman. */
+function everyone(client: Dialect = "chat", served: Dialect = client): Record<string, Running> {
+  const floor: Record<string, Running> = client === served ? { bun: floors.bun, elysia: floors.elysia } : {};
+  const proxies: Record<string, Running> = { ...floor, ...peersFor(client, served), dragoman };
+  const at = ([name, running]: [string, Running]) => [name, { ...running, url: running.url + clientPath[client] }];
+  return {
+    direct: { ...upstream, url: upstream.url + upstreamPath[served] },
+    ...Object.fromEntries(Object.entries(proxies).map(at)),
+  };
+}
+
+function peersFor(client: Dialect, served: Dialect): Record<string, Peer> {
+  return Object.fromEntries(Object.entries(peers).filter(([, peer]) => peer.serves(client, served)));
+}
+
+/** Each in its turn, so many times. */
+async function inTurns<T>(
+  asked: Record<string, Running>,
+  times: number,
+  measure: (running: Running) => Promise<T>,
+): Promise<Record<string, T[]>> {
+  const taken: Record<string, T[]> = {};
+  for (let time = 0; time < times; time++)
+    for (const [name, running] of Object.entries(asked)) {
+      taken[name] ??= [];
+      taken[name].push(await measure(running));
+    }
+  return taken;
+}
+
+function median<T>(turns: Record<string, T[]>, of: (taken: T) => number): Record<string, number> {
+  return Object.fromEntries(Object.entries(turns).map(([name, all]) => [name, quantile(all.map(of), 0.5)]));
 }
 
 async function cpuIn(pid: number, work: () => Promise<unknown>): Promise<number> {
@@ -321,11 +391,9 @@ async function cpuIn(pid: number, work: () => Promise<unknown>): Promise<number>
   return cpuOf(pid) - before;
 }
 
-function added(times: Record<string, Times>, which: keyof Times, unit: number): Record<string, number> {
-  const { direct, ...others } = times;
-  return Object.fromEntries(
-    Object.entries(others).map(([name, time]) => [name, (time[which] - direct![which]) * unit]),
-  );
+/** Beyond what the upstream takes by itself. */
+function added({ direct, ...others }: Record<string, number>): Record<string, number> {
+  return Object.fromEntries(Object.entries(others).map(([name, value]) => [name, value - direct!]));
 }
 
 function without<T>(values: Record<string, T>, name: string): Record<string, T> {
@@ -333,35 +401,8 @@ function without<T>(values: Record<string, T>, name: string): Record<string, T> 
   return others;
 }
 
-function ratioRow(figure: string, values: Record<string, number>, floor: string, max: number): void {
-  add({ figure, values }, `≤ ${max} × ${floor}`, values.dragoman! <= max * values[floor]!);
-}
-
-function add(row: Row, goal?: string, met?: boolean): void {
-  rows.push({ ...row, goal, met });
+function add(kind: RowKind, values: Record<string, number>, variant?: string): void {
+  if (!isAsked(kind, variant, only)) return;
+  rows.push(judged(kind, variant, values));
   say(line(rows.at(-1)!));
-}
-
-// ── How it is shown ──
-
-function table(all: Row[]): string {
-  return [
-    "| figure | floors and others | dragoman | goal | |",
-    "| --- | --- | --: | --- | --- |",
-    ...all.map(line),
-  ].join("\n");
-}
-
-function line({ figure, values, goal = "", met }: Row): string {
-  const { dragoman, ...others } = values;
-  const told = Object.entries(others).map(([name, value]) => `${name} ${shown(value)}`);
-  const floor = /× (\w+)/.exec(goal)?.[1];
-  const ratio = floor && dragoman !== undefined ? ` (${shown(dragoman / values[floor]!)} ×)` : "";
-  const verdict = met === undefined ? "" : met ? "met" : "not met";
-  return `| ${figure} | ${told.join(", ")} | ${dragoman === undefined ? "" : shown(dragoman)}${ratio} | ${goal} | ${verdict} |`;
-}
-
-function shown(value: number): string {
-  if (!Number.isFinite(value)) return "never";
-  return Math.abs(value) >= 10 ? Math.round(value).toLocaleString("en") : value.toFixed(2);
 }

@@ -1,0 +1,212 @@
+/** Every row of the table: what is measured, the goal, and what dragoman does that the floor does not. */
+
+export interface RowKind {
+  /** `--only` takes the name of a part, or words of a row's name. */
+  part: string;
+  name: string;
+  goal?: { atMost: number; times?: "elysia" | "translate" };
+  /** What stands between the floor and dragoman. */
+  between: string;
+}
+
+const stages = "each event is decoded, recorded, and written in the other dialect; by hand it is parsed once";
+
+export const kinds = {
+  start: {
+    part: "start",
+    name: "start to first answer, ms",
+    goal: { atMost: 60 },
+    between: "a second start for Bun's settings (8 ms); Elysia, zod, SQLite and the history's file",
+  },
+  idle: {
+    part: "start",
+    name: "idle RSS, MiB",
+    goal: { atMost: 70 },
+    between: "Bun is 40 of them; the modules, SQLite's cache",
+  },
+  smallFirst: {
+    part: "small",
+    name: "small request at 64 connections, first 12,000: CPU µs",
+    goal: { atMost: 3, times: "elysia" },
+    between: "as below, and the compiler",
+  },
+  smallSteady: {
+    part: "small",
+    name: "… steady: CPU µs",
+    goal: { atMost: 2.5, times: "elysia" },
+    between: "checks of the caller, facts of the request, account, limits of time, usage, history row, log line",
+  },
+  smallP99: {
+    part: "small",
+    name: "… steady: p99, ms",
+    goal: { atMost: 2, times: "elysia" },
+    between: "the collector, with 64 requests in flight",
+  },
+  alone: {
+    part: "small",
+    name: "small request alone, added p50, µs",
+    between: "as above, and the row's own transaction",
+  },
+  aloneP99: { part: "small", name: "… added p99, µs", between: "as above" },
+  first: {
+    part: "first",
+    name: "first event of a stream, added p50, µs",
+    goal: { atMost: 2, times: "elysia" },
+    between: "the request's own work, all of it before the first event",
+  },
+  passedSaturated: {
+    part: "saturated",
+    name: "passed on, many events per read, CPU s per 1M events",
+    goal: { atMost: 4, times: "elysia" },
+    between: "a search for ends, errors, usage and what must be changed; Elysia hands reads over natively",
+  },
+  passedPaced: {
+    part: "paced",
+    name: "passed on, each event its own packet, CPU s per 1M events",
+    goal: { atMost: 1.5, times: "elysia" },
+    between: "a stream in JavaScript with backpressure costs 1.3 × by itself",
+  },
+  translatedSaturated: {
+    part: "saturated",
+    name: "translated, many events per read, CPU s per 1M events",
+    goal: { atMost: 2.5, times: "translate" },
+    between: stages,
+  },
+  translatedPaced: {
+    part: "paced",
+    name: "translated, each event its own packet, CPU s per 1M events",
+    goal: { atMost: 1.3, times: "translate" },
+    between: stages,
+  },
+  prompt1: { part: "prompts", name: "1 MB prompt, added p50, ms", between: "the body is checked and read once" },
+  passedPrompt: {
+    part: "prompts",
+    name: "10 MB prompt passed on, added p50, ms",
+    goal: { atMost: 40 },
+    between: "the body is checked as UTF-8 and JSON, and routed by its model",
+  },
+  passedPromptMemory: {
+    part: "prompts",
+    name: "… RSS growth, MiB",
+    goal: { atMost: 80 },
+    between: "copies of the body",
+  },
+  translatedPrompt: {
+    part: "prompts",
+    name: "10 MB prompt translated, added p50, ms",
+    goal: { atMost: 100 },
+    between: "the body is decoded and encoded",
+  },
+  translatedPromptMemory: { part: "prompts", name: "… translated: RSS growth, MiB", between: "both forms of the body" },
+  thousand: { part: "thousand", name: "1,000 streams, unfinished", goal: { atMost: 0 }, between: "" },
+  thousandMemory: {
+    part: "thousand",
+    name: "… RSS growth, MiB",
+    goal: { atMost: 60 },
+    between: "a record, a reader and two buffers for each",
+  },
+  thousandFirst: {
+    part: "thousand",
+    name: "… first event of the slowest, ms",
+    goal: { atMost: 4, times: "elysia" },
+    between: "a thousand requests' own work, one after the other",
+  },
+  stall: {
+    part: "stall",
+    name: "client stops reading 200 MB, first: RSS growth, MiB",
+    goal: { atMost: 20 },
+    between: "a stream in JavaScript reads 12 ahead",
+  },
+  stallLater: { part: "stall", name: "… the third: RSS growth, MiB", goal: { atMost: 16 }, between: "as above" },
+  hangUp: { part: "stall", name: "… and hangs up: upstream closed after, ms", goal: { atMost: 100 }, between: "" },
+  countFirst: {
+    part: "count",
+    name: "longest gap of a 10 ms stream beside count_tokens of 100 kB, first, ms",
+    goal: { atMost: 25 },
+    between: "the vocabulary is loaded on another thread, which shares the core here",
+  },
+  countLater: { part: "count", name: "… later, ms", goal: { atMost: 12 }, between: "the count, on a shared core" },
+  history: {
+    part: "history",
+    name: "slowest page or statistic of a full history, p50, ms",
+    goal: { atMost: 10 },
+    between: "SQLite reads rows of its index",
+  },
+  historyGap: {
+    part: "history",
+    name: "longest gap of a 10 ms stream beside them, ms",
+    goal: { atMost: 12 },
+    between: "a query runs on the thread of the streams",
+  },
+} as const satisfies Record<string, RowKind>;
+
+export interface Row {
+  kind: RowKind;
+  /** Which of several rows of this kind: `chat, GPT`. */
+  variant?: string;
+  values: Record<string, number>;
+  met?: boolean;
+}
+
+export const nameOf = (kind: RowKind, variant?: string) => (variant ? `${variant}: ${kind.name}` : kind.name);
+
+/** Whether a row is asked for: by its part, by words of its name, or because nothing was. */
+export function isAsked(kind: RowKind, variant: string | undefined, only: readonly string[]): boolean {
+  const name = nameOf(kind, variant).toLowerCase();
+  return only.length === 0 || only.some((word) => word === kind.part || name.includes(word.toLowerCase()));
+}
+
+/** Whether a row of this part may be asked for. Words of no row's own name are of a variant: `chat, GPT`. */
+export function isPartAsked(part: string, only: readonly string[]): boolean {
+  const all = Object.values<RowKind>(kinds);
+  const says = (word: string) => (kind: RowKind) => kind.part === word || kind.name.toLowerCase().includes(word);
+  return (
+    only.length === 0 ||
+    only
+      .map((word) => word.toLowerCase())
+      .some((word) =>
+        all.some(says(word)) ? all.some((kind) => kind.part === part && says(word)(kind)) : withVariants.has(part),
+      )
+  );
+}
+
+const withVariants: ReadonlySet<string> = new Set(["saturated", "paced", "prompts"]);
+
+export function judged(kind: RowKind, variant: string | undefined, values: Record<string, number>): Row {
+  const { goal } = kind;
+  // What people run, where it was measured; the source is the rest of its row.
+  const value = (kind.part === "start" ? values.executable : undefined) ?? values.dragoman;
+  if (!goal || value === undefined) return { kind, variant, values };
+  return { kind, variant, values, met: value <= goal.atMost * (goal.times ? values[goal.times]! : 1) };
+}
+
+const floorNames = ["direct", "bun", "elysia", "translate", "alone"];
+
+export const table = (rows: readonly Row[]): string =>
+  [
+    "| figure | floor | peers | dragoman | goal | met | what stands between |",
+    "| --- | --: | --: | --: | --- | --- | --- |",
+    ...rows.map(line),
+  ].join("\n");
+
+export function line({ kind, variant, values, met }: Row): string {
+  const { goal, between } = kind;
+  const of = (names: string[]) => names.map((name) => `${name} ${shown(values[name]!)}`).join(", ");
+  const names = Object.keys(values);
+  const ours = names.filter((name) => /^(?:dragoman|executable)$/.test(name));
+  const floors = names.filter((name) => floorNames.includes(name));
+  const peers = names.filter((name) => ![...ours, ...floors].includes(name));
+  const ratio =
+    goal?.times && values.dragoman !== undefined
+      ? ` (${(values.dragoman / values[goal.times]!).toFixed(2).replace(/0$/, "")} ×)`
+      : "";
+  const own = ours.length === 1 && ours[0] === "dragoman" ? shown(values.dragoman!) : of(ours);
+  const wanted = goal ? `≤ ${goal.atMost}${goal.times ? ` × ${goal.times}` : ""}` : "";
+  const verdict = met === undefined ? "" : met ? "yes" : "no";
+  return `| ${[nameOf(kind, variant), of(floors), of(peers), own + ratio, wanted, verdict, between].join(" | ")} |`;
+}
+
+function shown(value: number): string {
+  if (!Number.isFinite(value)) return "never";
+  return Math.abs(value) >= 10 ? Math.round(value).toLocaleString("en") : value.toFixed(2);
+}
