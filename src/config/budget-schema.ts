@@ -1,19 +1,21 @@
 /** Budgets in the config: how much a part of the requests may use in a period, and what happens then. */
 import { z } from "zod";
+import { lazy } from "../lazy";
 
 export const budgetUnits = ["credits", "premium", "requests"] as const;
 export const budgetPeriods = ["day", "week", "month", "session"] as const;
 
-const pattern = z.string().trim().min(1).max(256);
+const pattern = () => z.string().trim().min(1).max(256);
 
-const name = z
-  .string()
-  .regex(
-    /^[\p{L}\p{N}][\p{L}\p{N} ._@+/-]{0,126}$/u,
-    "must be at most 127 letters, digits, spaces and ._@+/-, and begin with a letter or digit",
-  );
+const name = () =>
+  z
+    .string()
+    .regex(
+      /^[\p{L}\p{N}][\p{L}\p{N} ._@+/-]{0,126}$/u,
+      "must be at most 127 letters, digits, spaces and ._@+/-, and begin with a letter or digit",
+    );
 
-const rules = {
+const rules = () => ({
   unit: z
     .enum(budgetUnits)
     .meta({ title: "Unit" })
@@ -39,24 +41,28 @@ const rules = {
     .default(false)
     .meta({ title: "Cut running streams" })
     .describe("Also end streams that are running when the limit is reached."),
-};
+});
 
 /** A budget of a client key; its scope is the key. */
-export const keyBudgetSchema = z.strictObject({
-  name: name.optional().meta({ title: "Name" }).describe("The key's name and the period by default."),
-  ...rules,
-});
+export const keyBudgetSchema = lazy(() =>
+  z.strictObject({
+    name: name().optional().meta({ title: "Name" }).describe("The key's name and the period by default."),
+    ...rules(),
+  }),
+);
 
-export const budgetSchema = z.strictObject({
-  name: name.meta({ title: "Name" }).describe("The name in errors, notices and on the Budgets page."),
-  scope: z
-    .strictObject({ account: pattern, key: pattern, model: pattern, client: pattern })
-    .partial()
-    .prefault({})
-    .meta({ title: "Scope" })
-    .describe(
-      "The requests that count: each given member must match; `*` stands for any text. All requests by default.",
-    ),
-  ...rules,
-});
-export type Budget = z.output<typeof budgetSchema>;
+export const budgetSchema = lazy(() =>
+  z.strictObject({
+    name: name().meta({ title: "Name" }).describe("The name in errors, notices and on the Budgets page."),
+    scope: z
+      .strictObject({ account: pattern(), key: pattern(), model: pattern(), client: pattern() })
+      .partial()
+      .prefault({})
+      .meta({ title: "Scope" })
+      .describe(
+        "The requests that count: each given member must match; `*` stands for any text. All requests by default.",
+      ),
+    ...rules(),
+  }),
+);
+export type Budget = z.output<ReturnType<typeof budgetSchema>>;

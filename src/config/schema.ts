@@ -75,22 +75,24 @@ const webhookUrl = z
   )
   .refine((given) => !/[\s#]/.test(given), "must not contain spaces or a fragment");
 
-const provider = z.strictObject({
-  type: z
-    .enum(["anthropic", "vendorx"])
-    .transform(() => "anthropic" as const)
-    .meta({ title: "API" })
-    .describe("The API it offers: `anthropic` is the Messages API; `vendorx` means the same."),
-  baseUrl: baseUrl
-    .meta({ title: "Base URL" })
-    .describe("The address before `/v1/messages`. Use https; http is allowed for this machine only."),
-  apiKey: key.meta({ title: "API key" }).describe("The key that dragoman sends to it.").meta({ secret: true }),
-  auth: z
-    .enum(["x-api-key", "bearer"])
-    .default("x-api-key")
-    .meta({ title: "Authentication header" })
-    .describe("How the key is sent: in `x-api-key`, or as `Authorization: Bearer`."),
-});
+const provider = lazy(() =>
+  z.strictObject({
+    type: z
+      .enum(["anthropic", "vendorx"])
+      .transform(() => "anthropic" as const)
+      .meta({ title: "API" })
+      .describe("The API it offers: `anthropic` is the Messages API; `vendorx` means the same."),
+    baseUrl: baseUrl
+      .meta({ title: "Base URL" })
+      .describe("The address before `/v1/messages`. Use https; http is allowed for this machine only."),
+    apiKey: key.meta({ title: "API key" }).describe("The key that dragoman sends to it.").meta({ secret: true }),
+    auth: z
+      .enum(["x-api-key", "bearer"])
+      .default("x-api-key")
+      .meta({ title: "Authentication header" })
+      .describe("How the key is sent: in `x-api-key`, or as `Authorization: Bearer`."),
+  }),
+);
 
 /** A date (until its beginning in UTC) or a time with its zone. */
 export const keyExpiry = z.union(
@@ -101,45 +103,53 @@ export const keyExpiry = z.union(
 /** Ids of models, or patterns of them. */
 export const keyModels = z.array(modelId).min(1, "expected at least one model").max(1_000);
 
-const namedKey = z
-  .strictObject({
-    name: keyName.meta({ title: "Name" }).describe("The name in the history, in statistics and in budgets."),
-    key: key.optional().meta({ title: "Key" }).describe("The key. Use either this or its hash.").meta({ secret: true }),
-    sha256: z
-      .string()
-      .toLowerCase()
-      .regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits")
-      .optional()
-      .meta({ title: "Hash" })
-      .describe("The SHA-256 hash of the key.")
-      .meta({ secret: true }),
-    models: keyModels
-      .optional()
-      .meta({ title: "Models" })
-      .describe("The models that the key may use; `*` stands for any text. All models by default."),
-    expiresAt: keyExpiry.optional().meta({ title: "Expires" }).describe("When the key expires. Never by default."),
-    budgets: z
-      .array(keyBudgetSchema)
-      .max(20)
-      .optional()
-      .meta({ title: "Budgets" })
-      .describe("Budgets of this key alone."),
-  })
-  .refine(({ key, sha256 }) => (key === undefined) !== (sha256 === undefined), "expected either key or sha256");
+const namedKey = lazy(() =>
+  z
+    .strictObject({
+      name: keyName.meta({ title: "Name" }).describe("The name in the history, in statistics and in budgets."),
+      key: key
+        .optional()
+        .meta({ title: "Key" })
+        .describe("The key. Use either this or its hash.")
+        .meta({ secret: true }),
+      sha256: z
+        .string()
+        .toLowerCase()
+        .regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits")
+        .optional()
+        .meta({ title: "Hash" })
+        .describe("The SHA-256 hash of the key.")
+        .meta({ secret: true }),
+      models: keyModels
+        .optional()
+        .meta({ title: "Models" })
+        .describe("The models that the key may use; `*` stands for any text. All models by default."),
+      expiresAt: keyExpiry.optional().meta({ title: "Expires" }).describe("When the key expires. Never by default."),
+      budgets: z
+        .array(keyBudgetSchema())
+        .max(20)
+        .optional()
+        .meta({ title: "Budgets" })
+        .describe("Budgets of this key alone."),
+    })
+    .refine(({ key, sha256 }) => (key === undefined) !== (sha256 === undefined), "expected either key or sha256"),
+);
 
-const clientKeys = z
-  .array(z.union([key, namedKey]))
-  .max(1_000)
-  .refine((all) => {
-    const names = all.flatMap((each) => (typeof each === "string" ? [] : each.name.toLowerCase()));
-    return new Set(names).size === names.length;
-  }, "two keys have the same name");
+const clientKeys = lazy(() =>
+  z
+    .array(z.union([key, namedKey()]))
+    .max(1_000)
+    .refine((all) => {
+      const names = all.flatMap((each) => (typeof each === "string" ? [] : each.name.toLowerCase()));
+      return new Set(names).size === names.length;
+    }, "two keys have the same name"),
+);
 
 const atMost = (max: number) => (record: object) => Object.keys(record).length <= max;
 
 /** What holds for a key that the file does not have. */
 const defaults = {
-  auth: { apiKeys: [] as z.output<typeof clientKeys> },
+  auth: { apiKeys: [] as z.output<ReturnType<typeof clientKeys>> },
   providers: {},
   logLevel: "info" as const,
   retentionDays: 14,
@@ -147,7 +157,7 @@ const defaults = {
   allowedOrigins: [] as string[],
   allowedHosts: [] as string[],
   upstreamHeaders: {},
-  budgets: [] as z.output<typeof budgetSchema>[],
+  budgets: [] as z.output<ReturnType<typeof budgetSchema>>[],
   neverOverage: false,
   notices: { webhookFormat: "json" as const, desktop: false, accounts: [0.8, 0.95] },
   accountAffinity: false,
@@ -167,7 +177,7 @@ export const configSchema = lazy(() =>
     .strictObject({
       auth: z
         .strictObject({
-          apiKeys: clientKeys
+          apiKeys: clientKeys()
             .default(defaults.auth.apiKeys)
             .meta({ title: "Client keys" })
             .describe(
@@ -177,7 +187,7 @@ export const configSchema = lazy(() =>
         })
         .prefault({}),
       providers: z
-        .record(providerName, provider)
+        .record(providerName, provider())
         .refine(atMost(1_000), "expected at most 1000 providers")
         .prefault({})
         .meta({ title: "Providers" })
@@ -223,7 +233,7 @@ export const configSchema = lazy(() =>
         )
         .meta({ secretByName: true }),
       budgets: z
-        .array(budgetSchema)
+        .array(budgetSchema())
         .max(200)
         .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "two budgets have the same name")
         .default(defaults.budgets)

@@ -26,7 +26,7 @@ function ledgerAt(path = freshPath(), now: () => number = Date.now): Ledger {
 }
 
 const budgetOf = (given: object): Budget =>
-  budgetSchema.parse({ name: "all", unit: "requests", limit: 10, per: "month", ...given });
+  budgetSchema().parse({ name: "all", unit: "requests", limit: 10, per: "month", ...given });
 
 const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1", client: "codex", session: "s-1" };
 const nothing: Amounts = { nanoCredits: null, premiumUnits: null };

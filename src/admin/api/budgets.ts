@@ -6,7 +6,7 @@ import type { ConfigStore } from "../../config/store";
 import { ProxyError } from "../../errors";
 
 /** A budget as the config has it. */
-export const newBudgetSchema = budgetSchema;
+export const newBudgetSchema = budgetSchema();
 
 export const listBudgets = ({ budgets, now }: App): BudgetItem[] =>
   budgets.overview().map((state) => budgetItem(state, now()));
