@@ -151,24 +151,24 @@ export interface Row {
 export const nameOf = (kind: RowKind, variant?: string) => (variant ? `${variant}: ${kind.name}` : kind.name);
 
 /** Whether a row is asked for: by its part, by words of its name, or because nothing was. */
-export function isAsked(kind: RowKind, variant: string | undefined, only: readonly string[]): boolean {
-  const name = nameOf(kind, variant).toLowerCase();
-  return only.length === 0 || only.some((word) => word === kind.part || name.includes(word.toLowerCase()));
-}
+export const isAsked = (kind: RowKind, variant: string | undefined, only: readonly string[]): boolean =>
+  only.length === 0 || only.some((word) => says(word, kind, variant));
 
 /** Whether a row of this part may be asked for. Words of no row's own name are of a variant: `chat, GPT`. */
 export function isPartAsked(part: string, only: readonly string[]): boolean {
   const all = Object.values<RowKind>(kinds);
-  const says = (word: string) => (kind: RowKind) => kind.part === word || kind.name.toLowerCase().includes(word);
-  return (
-    only.length === 0 ||
-    only
-      .map((word) => word.toLowerCase())
-      .some((word) =>
-        all.some(says(word)) ? all.some((kind) => kind.part === part && says(word)(kind)) : withVariants.has(part),
-      )
-  );
+  const asks = (word: string) => {
+    const meant = all.filter((kind) => says(word, kind));
+    return meant.length > 0 ? meant.some((kind) => kind.part === part) : withVariants.has(part);
+  };
+  return only.length === 0 || only.some(asks);
 }
+
+/** A part's name means the part alone, also where it is a word of other rows. */
+const says = (word: string, kind: RowKind, variant?: string): boolean =>
+  Object.values<RowKind>(kinds).some(({ part }) => part === word)
+    ? kind.part === word
+    : nameOf(kind, variant).toLowerCase().includes(word.toLowerCase());
 
 const withVariants: ReadonlySet<string> = new Set(["saturated", "paced", "prompts"]);
 
