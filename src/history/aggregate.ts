@@ -1,7 +1,18 @@
-/** Adds up requests. An unknown number is null, and is counted. */
-import { type ColumnBlock, durations, measureColumns } from "./column-cache";
-
-type Measure = (typeof measureColumns)[number];
+/** Adds up cells of the rollup. An unknown number is null, and is counted. */
+import {
+  bucketCount,
+  bucketValue,
+  countWidth,
+  durations,
+  keyPlaces,
+  type Measure,
+  measureNames,
+  measures,
+  type RollupBlock,
+  readFlags,
+  sumPlaces,
+  sumWidth,
+} from "./rollup";
 
 /** Sums of the known values; null when there are requests and no value is known. */
 export interface Totals extends Record<Measure, number | null> {
@@ -15,7 +26,7 @@ export interface Totals extends Record<Measure, number | null> {
   /** The cached part of the input, 0 … 1, of the requests where both are known; null where there are none. */
   cached_share: number | null;
   avg_duration_ms: number | null;
-  /** The median. */
+  /** The median. Percentiles are at most 5 % off. */
   p50_duration_ms: number | null;
   p95_duration_ms: number | null;
   avg_first_byte_ms: number | null;
@@ -27,127 +38,100 @@ export interface Totals extends Record<Measure, number | null> {
 }
 
 export interface Aggregate {
-  add(block: ColumnBlock, rows: number[]): void;
-  /** The number of requests so far. */
-  readonly count: number;
-  totals(): Totals;
+  errors: number;
+  counts: Float64Array;
+  sums: Float64Array;
+  /** Of each duration: how many requests are in each bucket. */
+  buckets: Uint32Array;
 }
 
 export function openAggregate(): Aggregate {
-  const sums = measureColumns.map(() => ({ sum: 0, known: 0 }));
-  const spreads = durations.map(() => ({ sum: 0, values: [] as number[] }));
-  let count = 0;
-  let errors = 0;
-  let cacheable = 0;
-  let cached = 0;
-  let first = Number.POSITIVE_INFINITY;
-  let last = Number.NEGATIVE_INFINITY;
-
+  const sums = new Float64Array(sumWidth);
+  sums[sumPlaces.first] = Number.POSITIVE_INFINITY;
+  sums[sumPlaces.last] = Number.NEGATIVE_INFINITY;
   return {
-    get count() {
-      return count;
-    },
-    // One column after the other: small loops over typed arrays are fast.
-    add({ numbers, started, failed }, rows) {
-      count += rows.length;
-      for (const row of rows) {
-        errors += failed[row]!;
-        first = Math.min(first, started[row]!);
-        last = Math.max(last, started[row]!);
-      }
-      for (const [place, name] of measureColumns.entries()) addKnown(sums[place]!, numbers[name], rows);
-      for (const [place, name] of durations.entries()) keepKnown(spreads[place]!, numbers[name], rows);
-      const { input_tokens, cached_tokens } = numbers;
-      for (const row of rows) {
-        if (Number.isNaN(input_tokens[row]! + cached_tokens[row]!)) continue;
-        cacheable += input_tokens[row]!;
-        cached += cached_tokens[row]!;
-      }
-    },
-    totals() {
-      const perMeasure = <T>(read: (sum: Sum) => T) =>
-        Object.fromEntries(measureColumns.map((name, place) => [name, read(sums[place]!)])) as Record<Measure, T>;
-      const [duration, firstByte] = spreads.map(percentilesOf);
-      return {
-        request_count: count,
-        error_count: errors,
-        success_rate: count > 0 ? (count - errors) / count : null,
-        ...perMeasure(({ sum, known }) => (known === 0 && count > 0 ? null : sum)),
-        unknown: perMeasure(({ known }) => count - known),
-        cached_share: cacheable > 0 ? cached / cacheable : null,
-        avg_duration_ms: duration!.average,
-        p50_duration_ms: duration!.p50,
-        p95_duration_ms: duration!.p95,
-        avg_first_byte_ms: firstByte!.average,
-        p50_first_byte_ms: firstByte!.p50,
-        p95_first_byte_ms: firstByte!.p95,
-        first_at_ms: count > 0 ? first : null,
-        last_at_ms: count > 0 ? last : null,
-      };
-    },
+    errors: 0,
+    counts: new Float64Array(countWidth),
+    sums,
+    buckets: new Uint32Array(bucketCount * durations.length),
   };
 }
 
-interface Sum {
-  sum: number;
-  known: number;
-}
-
-function addKnown(into: Sum, column: Float64Array, rows: number[]): void {
-  let { sum, known } = into;
-  for (const row of rows) {
-    const value = column[row]!;
-    if (Number.isNaN(value)) continue;
-    sum += value;
-    known += 1;
+/** @param into Where each cell is added; cells without an aggregate are not. */
+export function addCells(into: (Aggregate | undefined)[], block: RollupBlock): void {
+  for (let cell = 0; cell < block.cells; cell += 1) {
+    const aggregate = into[cell];
+    if (aggregate) addCell(aggregate, block, cell);
   }
-  into.sum = sum;
-  into.known = known;
-}
-
-interface Spread {
-  sum: number;
-  values: number[];
-}
-
-function keepKnown(into: Spread, column: Float64Array, rows: number[]): void {
-  const { values } = into;
-  let { sum } = into;
-  for (const row of rows) {
-    const value = column[row]!;
-    if (Number.isNaN(value)) continue;
-    sum += value;
-    values.push(value);
+  const { rows, buckets } = block;
+  const width = durations.length;
+  for (let row = 0; row < rows.length / 2; row += 1) {
+    const counted = into[rows[row * 2]!]?.buckets;
+    if (!counted) continue;
+    for (let which = 0; which < width; which += 1) counted[which * bucketCount + buckets[row * width + which]!]! += 1;
   }
-  into.sum = sum;
 }
 
-function percentilesOf({ sum, values }: Spread): { average: number | null; p50: number | null; p95: number | null } {
-  if (values.length === 0) return { average: null, p50: null, p95: null };
-  const copy = new Float64Array(values);
-  const at = (share: number) => nthSmallest(copy, Math.ceil(share * copy.length) - 1);
-  return { average: Math.round(sum / copy.length), p50: at(0.5), p95: at(0.95) };
+function addCell(into: Aggregate, { cells, keys, counts, sums }: RollupBlock, cell: number): void {
+  const [count, sum] = [cell * countWidth, cell * sumWidth];
+  if (readFlags(keys[keyPlaces.flags * cells + cell]!).failed) into.errors += counts[count]!;
+  for (let place = 0; place < countWidth; place += 1) into.counts[place]! += counts[count + place]!;
+  for (let place = 0; place < sumPlaces.first; place += 1) into.sums[place]! += sums[sum + place]!;
+  widen(into.sums, sums[sum + sumPlaces.first]!, sums[sum + sumPlaces.last]!);
 }
 
-/** Quickselect: partitions the values around the wanted index without sorting the rest. */
-function nthSmallest(values: Float64Array, wanted: number): number {
-  let from = 0;
-  let to = values.length - 1;
-  while (from < to) {
-    const pivot = values[(from + to) >> 1]!;
-    let low = from;
-    let high = to;
-    while (low <= high) {
-      while (values[low]! < pivot) low += 1;
-      while (values[high]! > pivot) high -= 1;
-      if (low > high) break;
-      const value = values[low]!;
-      values[low++] = values[high]!;
-      values[high--] = value;
-    }
-    if (wanted <= high) to = high;
-    else if (wanted >= low) from = low;
-    else break;
+export function addAggregate(into: Aggregate, { errors, counts, sums, buckets }: Aggregate): void {
+  into.errors += errors;
+  for (let place = 0; place < countWidth; place += 1) into.counts[place]! += counts[place]!;
+  for (let place = 0; place < sumPlaces.first; place += 1) into.sums[place]! += sums[place]!;
+  widen(into.sums, sums[sumPlaces.first]!, sums[sumPlaces.last]!);
+  for (let bucket = 0; bucket < buckets.length; bucket += 1) into.buckets[bucket]! += buckets[bucket]!;
+}
+
+function widen(sums: Float64Array, first: number, last: number): void {
+  if (first < sums[sumPlaces.first]!) sums[sumPlaces.first] = first;
+  if (last > sums[sumPlaces.last]!) sums[sumPlaces.last] = last;
+}
+
+export function totalsOf({ errors, counts, sums, buckets }: Aggregate): Totals {
+  const count = counts[0]!;
+  const known = {} as Record<Measure, number | null>;
+  const unknown = {} as Record<Measure, number>;
+  for (const [at, name] of measureNames.entries()) {
+    const values = counts[1 + at]!;
+    known[name] = values === 0 && count > 0 ? null : sums[at]! / measures[name];
+    unknown[name] = count - values;
   }
-  return values[wanted]!;
+  const [duration, firstByte] = durations.map((_, which) => {
+    const place = measureNames.length + which;
+    return spreadOf(buckets, which * bucketCount, counts[1 + place]!, sums[place]!);
+  });
+  return {
+    request_count: count,
+    error_count: errors,
+    success_rate: count > 0 ? (count - errors) / count : null,
+    ...known,
+    unknown,
+    cached_share: sums[sumPlaces.cacheable]! > 0 ? sums[sumPlaces.cached]! / sums[sumPlaces.cacheable]! : null,
+    avg_duration_ms: duration!.average,
+    p50_duration_ms: duration!.p50,
+    p95_duration_ms: duration!.p95,
+    avg_first_byte_ms: firstByte!.average,
+    p50_first_byte_ms: firstByte!.p50,
+    p95_first_byte_ms: firstByte!.p95,
+    first_at_ms: count > 0 ? sums[sumPlaces.first]! : null,
+    last_at_ms: count > 0 ? sums[sumPlaces.last]! : null,
+  };
+}
+
+/** @param start Where the duration's buckets begin. */
+function spreadOf(buckets: Uint32Array, start: number, known: number, sum: number) {
+  if (known === 0) return { average: null, p50: null, p95: null };
+  const at = (share: number) => {
+    let left = Math.ceil(share * known);
+    let bucket = 0;
+    while (left > 0) left -= buckets[start + ++bucket]!;
+    return bucketValue(bucket);
+  };
+  return { average: Math.round(sum / known), p50: at(0.5), p95: at(0.95) };
 }

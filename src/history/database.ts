@@ -10,6 +10,8 @@ export type Migration = (database: Database) => void;
 export interface OpenOptions {
   /** Released migrations never change; new ones are added at the end. */
   migrations: Migration[];
+  /** Called after the migrations, each time the file is opened. */
+  prepare?(database: Database): void;
   warn(sentence: string): void;
   /** How often to try while another process holds a lock, 50 ms apart and blocking; 20 by default. */
   tries?: number;
@@ -49,7 +51,7 @@ function makePrivate(path: string): void {
   }
 }
 
-function openSound(path: string, { migrations, tries = 20 }: OpenOptions): Database {
+function openSound(path: string, { migrations, prepare, tries = 20 }: OpenOptions): Database {
   const database = new Database(path, { readwrite: true, create: true, strict: true });
   try {
     database.run("PRAGMA busy_timeout = 100");
@@ -66,6 +68,7 @@ function openSound(path: string, { migrations, tries = 20 }: OpenOptions): Datab
       database.run(`PRAGMA ${pragma}`);
     while (retryBusy(tries, () => versionOf(database)) < migrations.length)
       retryBusy(tries, () => migrate(database, migrations));
+    if (prepare) retryBusy(tries, () => prepare(database));
     return database;
   } catch (error) {
     database.close();
@@ -145,4 +148,9 @@ export function isDamage(error: unknown): boolean {
 export function sqliteCode(error: unknown): string | undefined {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   return typeof code === "string" && code.startsWith("SQLITE_") ? code : undefined;
+}
+
+/** The message of an error, to be put into a sentence. */
+export function reasonOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replace(/\.$/, "");
 }

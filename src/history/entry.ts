@@ -1,11 +1,10 @@
-/** One row of the history: its columns, the limits of its texts, and the migrations of its table. */
-import type { Database } from "bun:sqlite";
-import type { Migration } from "./database";
+/** One row of the history: its columns, and the limits of its texts. */
 
 /**
  * The metadata kept of one request: name → SQL type. The table, its inserts, the answers of the admin API and `Entry`
  * are all made from it, so a name here is a field of the admin API.
- * To add a column, add a line here and a migration that adds the column where it is missing (a new file already has it).
+ * To add a column, add a line here, either with a default value or one that may be null; files that lack it get it when
+ * they are opened. To group by it, add its name to `nameColumns`; to add it up, to `measures`.
  */
 const columns = {
   request_id: "TEXT NOT NULL UNIQUE",
@@ -107,42 +106,9 @@ function cutList(text: string, limit: number): string {
 /** In the order of the table. */
 export const columnNames = Object.keys(columns) as (keyof Entry)[];
 
-export const insertEntry = `INSERT INTO requests (${columnNames.join(", ")}) VALUES (${columnNames.map((name) => `$${name}`).join(", ")})
-  ON CONFLICT (request_id) DO NOTHING`;
+const marks = columnNames.map(() => "?").join(", ");
+/** Takes `valuesOf` an entry. By place, because SQLite finds a parameter by its name only slowly. */
+export const insertEntry = `INSERT INTO requests (${columnNames.join(", ")}) VALUES (${marks}) ON CONFLICT (request_id) DO NOTHING`;
+export const valuesOf = (entry: Entry) => columnNames.map((name) => entry[name]);
 
-/** An index also holds the id, in order, so a page with one equality filter reads only matching rows. */
-const indexed: (keyof Entry)[] = [
-  "started_at_ms",
-  "account_id",
-  "client_model",
-  "upstream_model",
-  "upstream_endpoint",
-  "path",
-  "http_status",
-];
-
-const hasColumn = (database: Database, name: string) =>
-  database.query("SELECT 1 FROM pragma_table_info('requests') WHERE name = ?").get(name) !== null;
-
-/** Step 1 creates the table with all present columns, so a later step adds its column only where it is missing. */
-export const migrations: Migration[] = [
-  (database) => {
-    const typed = Object.entries(columns).map(([name, type]) => `${name} ${type}`);
-    database.run(`CREATE TABLE requests (id INTEGER PRIMARY KEY, ${typed.join(", ")})`);
-    for (const name of indexed) database.run(`CREATE INDEX requests_${name} ON requests (${name})`);
-    database.run("CREATE INDEX requests_failed ON requests (id) WHERE error_type IS NOT NULL");
-  },
-  (database) => {
-    for (const name of ["client_name", "initiator", "stream"])
-      database.run(`CREATE INDEX requests_${name} ON requests (${name})`);
-    database.run("CREATE INDEX requests_status_class ON requests (http_status / 100)");
-  },
-  (database) => {
-    if (!hasColumn(database, "account_key")) database.run("ALTER TABLE requests ADD COLUMN account_key TEXT");
-    database.run("CREATE INDEX requests_account_key ON requests (account_key)");
-  },
-  (database) => {
-    if (hasColumn(database, "mends")) database.run("ALTER TABLE requests RENAME COLUMN mends TO fixups");
-  },
-];
 export { columns as entryColumns };

@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { ProxyError } from "../errors";
 import { sqliteCode, versionOf } from "./database";
-import { migrations } from "./entry";
+import { migrations } from "./migrations";
 
 export interface IntegrityReport {
   rows: number;

@@ -1,25 +1,9 @@
 /** Reads rows of the history by filters, one page at a time. */
 import type { Database } from "bun:sqlite";
 import type { Row } from "./entry";
-
-/** Filters for rows. Absent matches any value, null matches an unknown value. Times are Unix ms, both ends included. */
-export interface Filters {
-  account_id?: string | null;
-  account_key?: string | null;
-  client_model?: string | null;
-  upstream_model?: string | null;
-  client_name?: string | null;
-  path?: string | null;
-  upstream_endpoint?: string | null;
-  initiator?: string | null;
-  stream?: boolean;
-  status?: number;
-  /** The first digit of a status. */
-  status_class?: number;
-  has_error?: boolean;
-  from_ms?: number;
-  to_ms?: number;
-}
+import { conditionOf, type Filters } from "./filters";
+import { blockOf, blockRows } from "./rollup";
+import { cellTest, idRange, readIds, readKeys } from "./rollup-store";
 
 /** The newest first. */
 export interface HistoryPage {
@@ -29,100 +13,53 @@ export interface HistoryPage {
   has_more: boolean;
 }
 
-/** The columns that hold a name. Rows can be filtered by each, and statistics grouped by it. */
-export const nameColumns = [
-  "account_id",
-  "account_key",
-  "client_model",
-  "upstream_model",
-  "client_name",
-  "path",
-  "upstream_endpoint",
-  "initiator",
-] as const satisfies (keyof Filters)[];
-export type NameColumn = (typeof nameColumns)[number];
-
 /** @param cursor The id before which the page begins; the newest row when missing. */
 export function readPage(database: Database, filters: Filters, limit: number, cursor?: number): HistoryPage {
-  const { sql, values } = pageQuery(database, filters, limit + 1, cursor);
-  const rows = database.query(sql).all(values) as Row[];
+  const rows = newestRows(database, filters, limit + 1, cursor);
   const items = rows.slice(0, limit);
   const has_more = rows.length > limit;
   return { items, has_more, next_cursor_id: has_more ? items.at(-1)!.id : null };
 }
 
-type Values = Record<string, string | number>;
-
-/** Reads rows by id, newest first, through the index with the fewest matching entries. */
-export function pageQuery(database: Database, filters: Filters, limit: number, cursor?: number) {
-  const { indexed, plain, values } = conditionsOf(filters);
-  const lead = rarest(database, indexed, values);
-  // A `+` keeps SQLite from choosing another index: it does not know how often a value occurs.
-  const where = [...indexed.map((condition) => (condition === lead ? condition : `+${condition}`)), ...plain];
-  if (filters.from_ms !== undefined || filters.to_ms !== undefined) {
-    const ids = idsBetween(database, filters.from_ms, filters.to_ms);
-    where.push("id BETWEEN $first_id AND $last_id");
-    Object.assign(values, { first_id: ids?.first ?? 0, last_id: ids?.last ?? -1 });
+/** Goes through the blocks from the newest to the oldest. The rollup says which of them have rows that pass, and which. */
+function newestRows(database: Database, filters: Filters, wanted: number, cursor?: number): Row[] {
+  const rows: Row[] = [];
+  const ids = idRange(database);
+  if (!ids) return rows;
+  const last = cursor === undefined ? ids.last : Math.min(ids.last, cursor - 1);
+  const { from_ms = Number.NEGATIVE_INFINITY, to_ms = Number.POSITIVE_INFINITY, ...others } = filters;
+  const narrowed = Object.values(others).some((value) => value !== undefined);
+  const passes = cellTest(database, filters);
+  for (let block = blockOf(last); block >= blockOf(ids.first) && rows.length < wanted; block -= 1) {
+    const [low, high] = [block * blockRows, Math.min(last, (block + 1) * blockRows - 1)];
+    const keys = readKeys(database, block);
+    if (keys && (!passes || keys.lastMs < from_ms || keys.firstMs > to_ms)) continue;
+    if (passes && keys && narrowed && keys.firstMs >= from_ms && keys.lastMs <= to_ms) {
+      const passing = Array.from({ length: keys.cells }, (_, cell) => passes(keys, cell));
+      if (!passing.includes(true)) continue;
+      const found = readIds(database, block, (cell) => passing[cell]!)!.filter((id) => id <= high);
+      rows.push(...rowsOf(database, found.slice(0, wanted - rows.length)));
+    } else rows.push(...scan(database, filters, low, high, wanted - rows.length));
   }
-  if (cursor !== undefined) {
-    where.push("id < $cursor");
-    values.cursor = cursor;
-  }
-  const sql = `SELECT * FROM requests ${where.length ? `WHERE ${where.join(" AND ")}` : ""} ORDER BY id DESC LIMIT $limit`;
-  return { sql, values: { ...values, limit } };
+  return rows;
 }
 
-/** Only the filters that are present become conditions: a condition such as `$a IS NULL OR a = $a` would use no index. */
-function conditionsOf(filters: Filters): { indexed: string[]; plain: string[]; values: Values } {
-  const indexed: string[] = [];
-  const plain: string[] = [];
-  const values: Values = {};
-  for (const name of nameColumns) {
-    const value = filters[name];
-    if (value === undefined) continue;
-    indexed.push(value === null ? `${name} IS NULL` : `${name} = $${name}`);
-    if (value !== null) values[name] = value;
-  }
-  const { stream, status, status_class, has_error, from_ms, to_ms } = filters;
-  if (stream !== undefined) indexed.push(`stream = ${stream ? 1 : 0}`);
-  if (status !== undefined) {
-    indexed.push("http_status = $status");
-    values.status = status;
-  }
-  if (status_class !== undefined) {
-    indexed.push("(http_status / 100) = $status_class");
-    values.status_class = status_class;
-  }
-  if (has_error) indexed.push("error_type IS NOT NULL");
-  if (has_error === false) plain.push("error_type IS NULL");
-  if (from_ms !== undefined) {
-    plain.push("+started_at_ms >= $from_ms");
-    values.from_ms = from_ms;
-  }
-  if (to_ms !== undefined) {
-    plain.push("+started_at_ms <= $to_ms");
-    values.to_ms = to_ms;
-  }
-  return { indexed, plain, values };
+function scan(database: Database, filters: Filters, firstId: number, lastId: number, limit: number): Row[] {
+  const { sql, values } = scanQuery(filters, firstId, lastId, limit);
+  return database.query(sql).all(values) as Row[];
 }
 
-/** Counting up to 10,000 entries of each index costs far less than reading through the wrong one. */
-function rarest(database: Database, indexed: string[], values: Values): string | undefined {
-  if (indexed.length < 2) return indexed[0];
-  const counted = indexed.map((condition) => {
-    const sql = `SELECT count(*) AS entries FROM (SELECT 1 FROM requests WHERE ${condition} LIMIT 10000)`;
-    return { condition, entries: (database.query(sql).get(values) as { entries: number }).entries };
-  });
-  return counted.reduce((fewest, item) => (item.entries < fewest.entries ? item : fewest)).condition;
+export function scanQuery(filters: Filters, firstId: number, lastId: number, limit: number) {
+  const { sql, values } = conditionOf(filters, firstId, lastId);
+  return {
+    sql: `SELECT * FROM requests WHERE ${sql} ORDER BY id DESC LIMIT $limit`,
+    values: { ...values, limit },
+  };
 }
 
-/** The lowest and highest id of the rows that started in a time range. Clocks may go back, so rows of other times can lie between. */
-export function idsBetween(
-  database: Database,
-  from = 0,
-  to = Number.MAX_SAFE_INTEGER,
-): { first: number; last: number } | undefined {
-  const sql = "SELECT min(id) AS first, max(id) AS last FROM requests WHERE started_at_ms BETWEEN $from AND $to";
-  const found = database.query(sql).get({ from, to }) as { first: number | null; last: number | null };
-  return found.first === null ? undefined : { first: found.first, last: found.last! };
+export const rowsQuery = `SELECT requests.* FROM json_each($ids) AS wanted CROSS JOIN requests ON requests.id = wanted.value
+  ORDER BY wanted.key`;
+
+function rowsOf(database: Database, ids: number[]): Row[] {
+  return database.query<Row, [{ ids: string }]>(rowsQuery).all({ ids: JSON.stringify(ids) });
 }

@@ -1,43 +1,118 @@
-/** Removes rows that are too old or too many, in steps so small that no request waits for them. */
+/** Removes rows that are too old or too many, in steps so small that no request waits for them, and completes the rollup. */
 import type { Database } from "bun:sqlite";
+import { statSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
-import { isBusy } from "./database";
+import type { HistoryConnection } from "./connection";
+import { isBusy, reasonOf } from "./database";
+import { sealBlock, unsealBlocks, unsealedBlocks } from "./rollup-store";
 
 export interface PruneParts {
-  /** Works on the database that the history uses now. */
-  use<T>(work: (database: Database) => T): T;
-  /** The history is closed; nothing may be done. */
-  closed(): boolean;
+  connection: HistoryConnection;
+  path: string;
+  warn(sentence: string): void;
+  maxRows(): number;
   /** Requests that started before it are removed, Unix ms. */
-  oldest: number;
-  maxRows: number;
+  oldest(): number;
 }
 
+export interface Pruning {
+  run(): Promise<void>;
+  /** Reports that rows were written. */
+  count(rows: number): void;
+  close(): void;
+}
+
+/** Soon, so that a short-lived process prunes too. */
+const pruneAfterMs = 1_000;
+const pruneEveryMs = 3_600_000;
+/** A busy hour must not outgrow `maxRows` by more than this. */
+const pruneEveryRows = 1_000;
+/** Bytes. */
+const walLimit = 64 * 1024 * 1024;
 /** Rows removed in one step: about a millisecond, and longer when SQLite checkpoints its log. */
 const atOnce = 100;
 const busyPauseMs = 50;
 /** Another program may lock the file for some seconds. After so many tries the next prune goes on. */
 const maxBusy = 100;
 
-/** @throws SQLite's own error. */
-export async function pruneRows(parts: PruneParts): Promise<void> {
-  await removeSteps(parts, "started_at_ms < $bound ORDER BY started_at_ms", parts.oldest);
-  if (parts.closed()) return;
-  const bound = parts.use((database) => lastTooMany(database, parts.maxRows));
-  if (bound !== undefined) await removeSteps(parts, "id <= $bound ORDER BY id", bound);
+/** Prunes soon, then every hour, and after many rows. */
+export function openPruning(parts: PruneParts): Pruning {
+  const { connection, warn } = parts;
+  let written = 0;
+  let running: Promise<void> | undefined;
+
+  const pruneAll = async () => {
+    try {
+      await removeRows(parts);
+      await completeRollup(connection);
+      warnOfLog(parts);
+    } catch (error) {
+      if (!connection.isClosed && !isBusy(error)) warn(`The request history could not be pruned (${reasonOf(error)}).`);
+    }
+  };
+  const run = () => {
+    written = 0;
+    running ??= pruneAll().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+  const soon = setTimeout(run, pruneAfterMs).unref();
+  const hourly = setInterval(run, pruneEveryMs).unref();
+
+  return {
+    run,
+    count(rows) {
+      written += rows;
+      if (written >= pruneEveryRows) void run();
+    },
+    close() {
+      clearTimeout(soon);
+      clearInterval(hourly);
+    },
+  };
 }
 
-async function removeSteps({ use, closed }: PruneParts, which: string, bound: number): Promise<void> {
-  const sql = `DELETE FROM requests WHERE id IN (SELECT id FROM requests WHERE ${which} LIMIT ${atOnce})`;
-  let busy = 0;
-  while (!closed()) {
+async function removeRows({ connection, oldest, maxRows }: PruneParts): Promise<void> {
+  await removeSteps(connection, "started_at_ms < $bound ORDER BY started_at_ms", oldest());
+  if (connection.isClosed) return;
+  const bound = connection.use((database) => lastTooMany(database, maxRows()));
+  if (bound !== undefined) await removeSteps(connection, "id <= $bound ORDER BY id", bound);
+}
+
+async function removeSteps(connection: HistoryConnection, which: string, bound: number): Promise<void> {
+  const sql = `DELETE FROM requests WHERE id IN (SELECT id FROM requests WHERE ${which} LIMIT ${atOnce}) RETURNING id`;
+  const remove = (database: Database) => {
+    const ids = database
+      .query<{ id: number }, [{ bound: number }]>(sql)
+      .all({ bound })
+      .map(({ id }) => id);
+    unsealBlocks(database, ids);
+    return ids.length;
+  };
+  let removed = atOnce;
+  while (removed === atOnce && !connection.isClosed) removed = await inTurn(connection, remove);
+}
+
+/** Blocks of older files, and those that have lost rows. */
+async function completeRollup(connection: HistoryConnection): Promise<void> {
+  if (connection.isClosed) return;
+  for (const block of await inTurn(connection, unsealedBlocks)) {
+    if (connection.isClosed) return;
+    await inTurn(connection, (database) => sealBlock(database, block));
+  }
+}
+
+/** Works in a transaction, after other work had its turn. */
+async function inTurn<T>(connection: HistoryConnection, work: (database: Database) => T): Promise<T> {
+  for (let busy = 1; ; busy += 1) {
+    await wait(busy === 1 ? 0 : busyPauseMs);
     try {
-      if (use((database) => withoutWaiting(database, () => database.query(sql).run({ bound }).changes)) < atOnce)
-        return;
-      await wait(0);
+      return connection.use((database) =>
+        withoutWaiting(database, () => database.transaction(() => work(database)).immediate()),
+      );
     } catch (error) {
-      if (!isBusy(error) || ++busy === maxBusy) throw error;
-      await wait(busyPauseMs);
+      if (!isBusy(error) || busy === maxBusy) throw error;
     }
   }
 }
@@ -63,4 +138,9 @@ function lastTooMany(database: Database, maxRows: number): number | undefined {
 
 export function countRows(database: Database): number {
   return database.query<{ rows: number }, []>("SELECT count(*) AS rows FROM requests").get()!.rows;
+}
+
+function warnOfLog({ path, warn }: PruneParts): void {
+  const size = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > walLimit) warn(`Another program keeps ${path} open for reading, so ${path}-wal grows.`);
 }

@@ -1,9 +1,10 @@
 /** Totals of many requests, and of groups of them. An unknown number is null, and is counted. */
-
+import type { Database } from "bun:sqlite";
 import { clock, isoDay, utcOffset } from "../format";
-import { type Aggregate, openAggregate, type Totals } from "./aggregate";
-import type { ColumnBlock, ColumnCache } from "./column-cache";
-import { type Filters, type NameColumn, nameColumns } from "./page";
+import { type Aggregate, addAggregate, addCells, openAggregate, type Totals, totalsOf } from "./aggregate";
+import { type Filters, type NameColumn, nameColumns } from "./filters";
+import { keyPlaces, quarterMs, type RollupBlock, readFlags, sumPlaces, sumWidth } from "./rollup";
+import { blocksWithin, type CellTest, cellTest, readBlock, rolledName, rollUpRows } from "./rollup-store";
 
 /** What requests can be grouped by. Hours and days are those of this machine's clock. */
 export const dimensions = ["hour", "day", "status_class", ...nameColumns] as const;
@@ -27,98 +28,149 @@ export interface Statistics {
 
 /** Of more groups only those met first, which are the newest, are kept. */
 const maxGroups = 5_000;
-/** Other work has its turn after the groups of so many requests are listed. */
-const rowsInOneTurn = 50_000;
+/** Other work has its turn after so long. */
+const turnMs = 2;
+
+/** Asks the file that the history uses now. */
+type Ask = <T>(question: (database: Database) => T) => T;
 
 /** @param by Two dimensions at most. */
-export async function statisticsOf(columns: ColumnCache, filters: Filters, by: Dimension[]): Promise<Statistics> {
-  const narrowed = nameColumns.filter((name) => filters[name] !== undefined);
-  const names = [...new Set([...narrowed, ...by.filter(isName)])];
-  const groups = new Map<string, { values: Value[]; aggregate: Aggregate }>();
-  const total = openAggregate();
-  const others = openAggregate();
-  for await (const block of columns.read(names, filters)) {
-    const matches = matcher(block, filters);
-    if (!matches) continue;
-    const [one, two] = by.map((dimension) => coder(block, dimension));
-    const all: number[] = [];
-    const apart = new Map<number, number[]>();
-    for (let row = 0; row < block.rows; row += 1) {
-      if (!matches(row)) continue;
-      all.push(row);
-      if (!one) continue;
-      // Codes of a block are below 65,536.
-      const code = one.code(row) * 65_536 + (two ? two.code(row) : 0);
-      const rows = apart.get(code);
-      if (rows) rows.push(row);
-      else apart.set(code, [row]);
-    }
-    total.add(block, all);
-    for (const rows of apart.values()) {
-      const values = [one, two].flatMap((coded) => (coded ? [coded.value(coded.code(rows[0]!))] : []));
-      aggregateFor(values).add(block, rows);
-    }
+export async function statisticsOf(ask: Ask, filters: Filters, by: Dimension[]): Promise<Statistics> {
+  const groups = openGroups(by);
+  const blocks = ask((database) => blocksWithin(database, filters));
+  while (blocks.length > 0) {
+    ask((database) => addBlocks(database, blocks, filters, groups));
+    await new Promise(setImmediate);
   }
-  await new Promise(setImmediate);
-  const totals = total.totals();
-  await new Promise(setImmediate);
-  return { by, totals, groups: await listGroups(), others: others.count > 0 ? others.totals() : null };
+  return groups.list(filters);
+}
 
-  function aggregateFor(values: Value[]): Aggregate {
-    const key = JSON.stringify(values.map(({ label, from }) => [label, from]));
-    const known = groups.get(key);
-    if (known) return known.aggregate;
-    if (groups.size >= maxGroups) return others;
-    const aggregate = openAggregate();
-    groups.set(key, { values, aggregate });
-    return aggregate;
+/** Adds the first of the blocks, as many as fit in one turn, and removes them from the list. */
+function addBlocks(database: Database, blocks: number[], filters: Filters, groups: Groups): void {
+  const passes = cellTest(database, filters);
+  const until = performance.now() + turnMs;
+  do {
+    const number = blocks.shift()!;
+    const block = readBlock(database, number);
+    if (!block) addRows(database, number, filters, groups);
+    else if (passes) addSealed(database, number, block, filters, passes, groups);
+  } while (blocks.length > 0 && performance.now() < until);
+}
+
+function addRows(database: Database, number: number, filters: Filters, groups: Groups): void {
+  const block = rollUpRows(database, number, filters, groups.idOf);
+  groups.add(database, block, new Uint8Array(block.cells).fill(1));
+}
+
+const hourQuarters = 4;
+
+/** Cells that lie only in part in the period, or in one hour of this machine's clock, are added up from their rows. */
+function addSealed(
+  database: Database,
+  number: number,
+  block: RollupBlock,
+  filters: Filters,
+  passes: CellTest,
+  groups: Groups,
+): void {
+  const { from_ms = Number.NEGATIVE_INFINITY, to_ms = Number.POSITIVE_INFINITY } = filters;
+  const slotOf = (cell: number) => block.keys[keyPlaces.slot * block.cells + cell]!;
+  const split = new Set<number>();
+  const wanted = new Uint8Array(block.cells);
+  for (let cell = 0; cell < block.cells; cell += 1) {
+    const first = block.sums[cell * sumWidth + sumPlaces.first]!;
+    const last = block.sums[cell * sumWidth + sumPlaces.last]!;
+    if (last < from_ms || first > to_ms || !passes(block, cell)) continue;
+    if (first < from_ms || last > to_ms || groups.splits(first, last)) split.add(slotOf(cell));
+    else wanted[cell] = 1;
   }
-
-  async function listGroups(): Promise<Group[]> {
-    const start = (values: Value[]) => values.find(({ from }) => from !== undefined)?.from ?? 0;
-    const sorted = [...groups.values()].sort(
-      (a, b) => start(b.values) - start(a.values) || b.aggregate.count - a.aggregate.count,
-    );
-    const listed: Group[] = [];
-    let inThisTurn = 0;
-    for (const { values, aggregate } of sorted) {
-      listed.push({ key: keyOf(values), filters: narrow(filters, values), ...aggregate.totals() });
-      inThisTurn += 100 + aggregate.count;
-      if (inThisTurn < rowsInOneTurn) continue;
-      inThisTurn = 0;
-      await new Promise(setImmediate);
-    }
-    return listed;
+  if (split.size > 0) for (let cell = 0; cell < block.cells; cell += 1) if (split.has(slotOf(cell))) wanted[cell] = 0;
+  groups.add(database, block, wanted);
+  for (const slot of split) {
+    const from = Math.max(from_ms, slot * quarterMs);
+    const to = Math.min(to_ms, (slot + hourQuarters) * quarterMs - 1);
+    addRows(database, number, { ...filters, from_ms: from, to_ms: to }, groups);
   }
 }
 
-const isName = (dimension: Dimension): dimension is NameColumn => nameColumns.some((name) => name === dimension);
+interface Groups {
+  /** Adds the wanted cells: those with a 1. */
+  add(database: Database, block: RollupBlock, wanted: Uint8Array): void;
+  /** Numbers a name apart from the rollup on disk. */
+  idOf(name: string): number;
+  /** Whether two times of one hour UTC belong to different groups. */
+  splits(first: number, last: number): boolean;
+  list(filters: Filters): Promise<Statistics>;
+}
 
-/** Whether a row of the block passes the filters; undefined when none can. The same conditions as `conditionsOf` in page.ts. */
-function matcher(block: ColumnBlock, filters: Filters): ((row: number) => boolean) | undefined {
-  const { stream, status, status_class, has_error, from_ms, to_ms } = filters;
-  const tests: ((row: number) => boolean)[] = [];
-  for (const name of nameColumns) {
-    const wanted = filters[name];
-    if (wanted === undefined) continue;
-    const { codes, values } = block.names[name]!;
-    const code = values.indexOf(wanted);
-    if (code === -1) return undefined;
-    if (values.length > 1) tests.push((row) => codes[row] === code);
-  }
-  if (stream !== undefined) tests.push((row) => block.streamed[row] === Number(stream));
-  if (status !== undefined) tests.push((row) => block.status[row] === status);
-  if (status_class !== undefined) tests.push((row) => classOf(block.status[row]!) === status_class);
-  if (has_error !== undefined) tests.push((row) => block.failed[row] === Number(has_error));
-  if (from_ms !== undefined) tests.push((row) => block.started[row]! >= from_ms);
-  if (to_ms !== undefined) tests.push((row) => block.started[row]! <= to_ms);
-  return (row) => {
-    for (const test of tests) if (!test(row)) return false;
-    return true;
+function openGroups(by: Dimension[]): Groups {
+  const ownNames = openOwnNames();
+  const coders = by.map(coderOf);
+  const [one, two] = coders;
+  const groups = new Map<number, { values: Value[]; aggregate: Aggregate }>();
+  const others = openAggregate();
+  const aggregateOf = (first: number, second: number): Aggregate => {
+    const known = groups.get(first * codeLimit + second);
+    if (known) return known.aggregate;
+    if (groups.size >= maxGroups) return others;
+    const values = coders.map((coder, at) => coder.values[at === 0 ? first : second]!);
+    const aggregate = openAggregate();
+    groups.set(first * codeLimit + second, { values, aggregate });
+    return aggregate;
+  };
+  return {
+    idOf: ownNames.idOf,
+    add(database, block, wanted) {
+      const nameFrom = (id: number) => {
+        if (id === 0) return null;
+        return id < 0 ? ownNames.nameOf(id) : rolledName(database, id);
+      };
+      const firsts = one?.of(block, wanted, nameFrom);
+      const seconds = two?.of(block, wanted, nameFrom);
+      const into: (Aggregate | undefined)[] = new Array(block.cells);
+      for (let cell = 0; cell < block.cells; cell += 1)
+        if (wanted[cell]) into[cell] = aggregateOf(firsts ? firsts[cell]! : 0, seconds ? seconds[cell]! : 0);
+      addCells(into, block);
+    },
+    splits: (first, last) => coders.some((coder) => coder.splits?.(first, last)),
+    async list(filters) {
+      const total = openAggregate();
+      addAggregate(total, others);
+      const listed: Group[] = [];
+      let until = performance.now() + turnMs;
+      for (const { values, aggregate } of inOrder([...groups.values()])) {
+        addAggregate(total, aggregate);
+        listed.push({ key: keyOf(values), filters: narrow(filters, values), ...totalsOf(aggregate) });
+        if (performance.now() < until) continue;
+        await new Promise(setImmediate);
+        until = performance.now() + turnMs;
+      }
+      if (by.length === 0) return { by, totals: totalsOf(total), groups: [], others: null };
+      return { by, totals: totalsOf(total), groups: listed, others: others.counts[0]! > 0 ? totalsOf(others) : null };
+    },
   };
 }
 
-const classOf = (status: number) => Math.floor(status / 100);
+/** Ids below 0 for the names of rows that are not rolled up on disk. */
+function openOwnNames() {
+  const ids = new Map<string, number>();
+  const names: string[] = [];
+  return {
+    idOf(name: string): number {
+      const id = ids.get(name) ?? -names.push(name);
+      ids.set(name, id);
+      return id;
+    },
+    nameOf: (id: number): string => names[-id - 1]!,
+  };
+}
+
+function inOrder<G extends { values: Value[]; aggregate: Aggregate }>(groups: G[]): G[] {
+  const start = ({ values }: G) => values.find(({ from }) => from !== undefined)?.from ?? 0;
+  return groups.sort((a, b) => start(b) - start(a) || b.aggregate.counts[0]! - a.aggregate.counts[0]!);
+}
+
+const isName = (dimension: Dimension): dimension is NameColumn => nameColumns.some((name) => name === dimension);
 
 /** One value of one dimension. */
 interface Value {
@@ -129,41 +181,69 @@ interface Value {
   to?: number;
 }
 
-/** Maps each row of a block to a small number, the same for the same value, and the number to the value. */
+/** Codes of values are below it. */
+const codeLimit = 2 ** 26;
+
+/** Numbers the values of a dimension. */
 interface Coder {
-  code(row: number): number;
-  value(code: number): Value;
+  /** Code → value. */
+  values: Value[];
+  /** The code of each wanted cell. */
+  of(block: RollupBlock, wanted: Uint8Array, nameFrom: (id: number) => string | null): Int32Array;
+  splits?(first: number, last: number): boolean;
 }
 
-function coder(block: ColumnBlock, dimension: Dimension): Coder {
-  if (isName(dimension)) {
-    const { codes, values } = block.names[dimension]!;
-    return { code: (row) => codes[row]!, value: (code) => ({ dimension, label: values[code]! }) };
-  }
-  if (dimension === "status_class")
-    return { code: (row) => classOf(block.status[row]!), value: (code) => ({ dimension, label: `${code}xx` }) };
-  return timeCoder(block.started, dimension);
-}
-
-/** Time zones differ by whole quarters of an hour, so a quarter lies in one hour and one day. */
-const quarterMs = 15 * 60_000;
-
-function timeCoder(started: Float64Array, dimension: "hour" | "day"): Coder {
+function coderOf(dimension: Dimension): Coder {
+  if (dimension === "hour" || dimension === "day") return timeCoder(dimension);
   const values: Value[] = [];
+  const byLabel = new Map<string | null, number>();
   const codes = new Map<number, number>();
-  const codeOf = (quarter: number) => {
-    const value = timeOf[dimension](new Date(quarter * quarterMs));
-    const known = values.findIndex(({ from }) => from === value.from);
-    return known === -1 ? values.push({ dimension, ...value }) - 1 : known;
+  const place = isName(dimension) ? keyPlaces[dimension] : keyPlaces.flags;
+  const findCode = (key: number, nameFrom: (id: number) => string | null) => {
+    const label = isName(dimension) ? nameFrom(key) : `${Math.floor(readFlags(key).status / 100)}xx`;
+    return byLabel.get(label) ?? values.push({ dimension, label }) - 1;
   };
   return {
-    code(row) {
-      const quarter = Math.floor(started[row]! / quarterMs);
-      const code = codes.get(quarter) ?? codeOf(quarter);
-      codes.set(quarter, code);
-      return code;
+    values,
+    of({ keys, cells }, wanted, nameFrom) {
+      const coded = new Int32Array(cells);
+      for (let cell = 0; cell < cells; cell += 1) {
+        if (!wanted[cell]) continue;
+        const key = keys[place * cells + cell]!;
+        let code = codes.get(key);
+        if (code === undefined) {
+          code = findCode(key, nameFrom);
+          codes.set(key, code);
+          byLabel.set(values[code]!.label, code);
+        }
+        coded[cell] = code;
+      }
+      return coded;
     },
-    value: (code) => values[code]!,
+  };
+}
+
+function timeCoder(dimension: "hour" | "day"): Coder {
+  const values: Required<Value>[] = [];
+  const codes = new Map<number, number>();
+  let latest = 0;
+  const isIn = (time: number, code: number) => values[code] && time >= values[code].from && time <= values[code].to;
+  const codeOf = (time: number): number => {
+    if (isIn(time, latest)) return latest;
+    const value = timeOf[dimension](new Date(Math.floor(time / quarterMs) * quarterMs));
+    latest = codes.get(value.from) ?? values.push({ dimension, ...value }) - 1;
+    codes.set(value.from, latest);
+    return latest;
+  };
+  return {
+    values,
+    of({ sums, cells }, wanted) {
+      const coded = new Int32Array(cells);
+      for (let cell = 0; cell < cells; cell += 1)
+        if (wanted[cell]) coded[cell] = codeOf(sums[cell * sumWidth + sumPlaces.first]!);
+      return coded;
+    },
+    splits: (first, last) => codeOf(first) !== codeOf(last),
   };
 }
 
@@ -178,12 +258,13 @@ const timeOf = {
   },
   /** An hour in which the clock is set is shorter, or occurs twice. @param date The start of a quarter of an hour. */
   hour(date: Date) {
-    const label = hourOf(date);
     const at = (quarters: number) => new Date(date.getTime() + quarters * quarterMs);
+    const isSame = (other: Date) =>
+      other.getHours() === date.getHours() && other.getTimezoneOffset() === date.getTimezoneOffset();
     let [first, last] = [0, 0];
-    while (hourOf(at(first - 1)) === label) first -= 1;
-    while (hourOf(at(last + 1)) === label) last += 1;
-    return { label, from: at(first).getTime(), to: at(last + 1).getTime() - 1 };
+    while (isSame(at(first - 1))) first -= 1;
+    while (isSame(at(last + 1))) last += 1;
+    return { label: hourOf(date), from: at(first).getTime(), to: at(last + 1).getTime() - 1 };
   },
 };
 

@@ -4,8 +4,9 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { columnNames, migrations } from "../../src/history/entry";
+import { columnNames } from "../../src/history/entry";
 import { openHistory } from "../../src/history/history";
+import { migrations } from "../../src/history/migrations";
 import { entry, noon } from "../support/history-rows";
 
 test("a history from before accounts had keys goes on with all its rows, their key unknown", async () => {

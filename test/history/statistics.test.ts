@@ -4,16 +4,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { namesQuery, numbersQuery } from "../../src/history/column-cache";
-import {
-  type Dimension,
-  type Entry,
-  type Filters,
-  type History,
-  lastStartQuery,
-  openHistory,
-} from "../../src/history/history";
-import { nameColumns, pageQuery } from "../../src/history/page";
+import { type Filters, nameColumns } from "../../src/history/filters";
+import { type Dimension, type Entry, type History, openHistory, type Totals } from "../../src/history/history";
+import { rowsQuery, scanQuery } from "../../src/history/page";
 import { entry, noon } from "../support/history-rows";
 
 const hour = 3_600_000;
@@ -92,7 +85,7 @@ describe("totals", () => {
       { duration_ms: 1_500, first_byte_ms: null, ...failed, nano_credits: null, premium_units: null, started_at_ms: 7 },
       { duration_ms: 900, first_byte_ms: 50, input_tokens: 1_000, cached_tokens: 0, nano_credits: null },
     ]);
-    expect(await history.totals({ to_ms: noon })).toEqual({
+    const expected = {
       request_count: 4,
       error_count: 1,
       success_rate: 0.75,
@@ -102,7 +95,7 @@ describe("totals", () => {
       cache_write_tokens: null,
       reasoning_tokens: null,
       nano_credits: 1_250_000_003,
-      premium_units: 0.33 + 1 + 0.33,
+      premium_units: 1.66,
       unknown: {
         input_tokens: 1,
         output_tokens: 1,
@@ -121,19 +114,21 @@ describe("totals", () => {
       p95_first_byte_ms: 50,
       first_at_ms: 5,
       last_at_ms: noon,
-    });
+    };
+    expect(nearly(await history.totals({ to_ms: noon }), expected)).toEqual(expected);
   });
 
   test("know the value that half, and 95 of 100, do not exceed", async () => {
     const mixed = Array.from({ length: 100 }, (_, index) => ((index * 37) % 100) + 1);
     fill(mixed.map((duration_ms) => ({ duration_ms, first_byte_ms: 7 })));
-    expect(await history.totals({})).toMatchObject({
+    const expected = {
       avg_duration_ms: 51,
       p50_duration_ms: 50,
       p95_duration_ms: 95,
       p50_first_byte_ms: 7,
       p95_first_byte_ms: 7,
-    });
+    };
+    expect(nearly(await history.totals({}), expected)).toMatchObject(expected);
   });
 
   const failed: Partial<Entry> = { http_status: 502, error_type: "upstream" };
@@ -304,16 +299,18 @@ describe("groups", () => {
     fill(Array.from({ length: 6_000 }, (_, index) => ({ client_model: `made-up-${index}`, input_tokens: 1 })));
     const { groups, others, totals } = await history.statistics({}, ["client_model"]);
     expect([groups.length, others!.request_count, others!.input_tokens]).toEqual([5_000, 1_000, 1_000]);
-    expect([totals.request_count, totals.input_tokens, totals.p95_duration_ms]).toEqual([6_000, 6_000, 1_234]);
+    expect([totals.request_count, totals.input_tokens]).toEqual([6_000, 6_000]);
+    expect(nearly(totals, { p95_duration_ms: 1_234 }).p95_duration_ms).toBe(1_234);
   });
 });
 
 describe("200,000 rows", () => {
   let database: Database;
 
-  beforeAll(() => {
+  beforeAll(async () => {
     begin();
     seed(path);
+    await history.prune();
     database = new Database(path, { readonly: true, strict: true });
   }, 60_000);
   afterAll(() => {
@@ -326,50 +323,14 @@ describe("200,000 rows", () => {
       .map(({ detail }) => detail)
       .join("; ");
 
-  test.each<[Filters, string]>([
-    [{}, "SCAN requests"],
-    [{ account_id: "rare" }, "INDEX requests_account_id (account_id=?)"],
-    [{ account_id: null }, "INDEX requests_account_id (account_id=?)"],
-    [{ account_key: "github.com/rare" }, "INDEX requests_account_key (account_key=?)"],
-    [{ client_model: "gpt-5" }, "INDEX requests_client_model (client_model=?)"],
-    [{ upstream_model: "gpt-5" }, "INDEX requests_upstream_model (upstream_model=?)"],
-    [{ client_name: "codex/1" }, "INDEX requests_client_name (client_name=?)"],
-    [{ path: "/v1/embeddings" }, "INDEX requests_path (path=?)"],
-    [{ upstream_endpoint: "/responses" }, "INDEX requests_upstream_endpoint (upstream_endpoint=?)"],
-    [{ initiator: "agent" }, "INDEX requests_initiator (initiator=?)"],
-    [{ stream: false }, "INDEX requests_stream (stream=?)"],
-    [{ status: 429 }, "INDEX requests_http_status (http_status=?)"],
-    [{ status_class: 5 }, "INDEX requests_status_class (<expr>=?)"],
-    [{ has_error: true }, "INDEX requests_failed"],
-    // Of several, the one that leads to the fewest rows.
-    [{ path: "/v1/messages", account_id: "rare", client_name: "codex/1" }, "INDEX requests_account_id (account_id=?)"],
-    [{ path: "/v1/messages", has_error: true, stream: true }, "INDEX requests_failed"],
-    // A time is a range of ids.
-    [{ from_ms: noon - day }, "PRIMARY KEY (rowid>? AND rowid<?)"],
-    [{ to_ms: noon - 13 * day }, "PRIMARY KEY (rowid>? AND rowid<?)"],
-    [
-      { client_model: "gpt-5", from_ms: noon - 9 * day, to_ms: noon - 8 * day, has_error: false },
-      "INDEX requests_client_model (client_model=? AND rowid>? AND rowid<?)",
-    ],
-  ])("a page narrowed to %j is walked by its index, without sorting", (filters, index) => {
-    const { sql, values } = pageQuery(database, filters, 51, 150_000);
-    const told = plan(sql, values);
-    expect(told).toContain(index === "SCAN requests" ? "PRIMARY KEY (rowid<?)" : index.replace("?)", ""));
-    expect(told).not.toMatch(/TEMP B-TREE|SCAN/);
-    const first = pageQuery(database, filters, 51);
-    expect(plan(first.sql, first.values)).toContain(index);
-    expect(plan(first.sql, first.values)).not.toContain("TEMP B-TREE");
-  });
-
-  test("statistics are read by ranges of ids, times by their index, an account's last row by its own", () => {
-    const block = { firstId: 4096, lastId: 8191 };
-    for (const sql of [numbersQuery, ...nameColumns.map(namesQuery)])
-      expect(plan(sql, block)).toBe("SEARCH requests USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)");
-    expect(plan(lastStartQuery, { key: "github.com/rare" })).toBe(
-      "SEARCH requests USING INDEX requests_account_key (account_key=?)",
-    );
-    const bounds = "SELECT min(id) AS first, max(id) AS last FROM requests WHERE started_at_ms BETWEEN $from AND $to";
-    expect(plan(bounds, { from: noon - day, to: noon })).toContain("USING COVERING INDEX requests_started_at_ms");
+  test("rows are read by their ids, without sorting", () => {
+    const everything = { ...Object.fromEntries(nameColumns.map((name) => [name, "x"])), from_ms: 1, to_ms: noon };
+    for (const filters of [{}, { account_id: null }, { has_error: true, stream: false, status_class: 5 }, everything]) {
+      const { sql, values } = scanQuery(filters, 1_024, 2_047, 51);
+      expect(plan(sql, values)).toBe("SEARCH requests USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)");
+    }
+    expect(plan(rowsQuery, { ids: "[3,2,1]" })).toContain("SEARCH requests USING INTEGER PRIMARY KEY (rowid=?)");
+    expect(plan("SELECT min(started_at_ms) FROM requests", {})).toContain("INDEX requests_started_at_ms");
   });
 
   test("are answered in the times printed here", async () => {
@@ -399,6 +360,16 @@ describe("200,000 rows", () => {
     expect(request_count).toBe(200_000);
   });
 });
+
+/** The totals, with each percentile that is at most 5 % off, as they are read off buckets, put right. */
+function nearly(totals: Totals, expected: Partial<Totals>): Totals {
+  const put = { ...totals };
+  for (const name of ["p50_duration_ms", "p95_duration_ms", "p50_first_byte_ms", "p95_first_byte_ms"] as const) {
+    const [found, right] = [totals[name], expected[name] ?? null];
+    if (found !== null && right !== null && Math.abs(found - right) <= 0.05 * right) put[name] = right;
+  }
+  return put;
+}
 
 function begin(): void {
   folder = mkdtempSync(join(tmpdir(), "dragoman-"));

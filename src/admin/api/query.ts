@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { wholeNumber } from "../../endpoint";
-import { type Filters, nameColumns } from "../../history/page";
+import { type Filters, nameColumns } from "../../history/filters";
 import { type Dimension, dimensions } from "../../history/statistics";
 import { entryOf } from "../../json";
 

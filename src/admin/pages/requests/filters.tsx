@@ -3,8 +3,8 @@
 
 import { clientPaths, embeddingsPaths } from "../../../api-paths";
 import { shorten } from "../../../format";
+import type { NameColumn } from "../../../history/filters";
 import type { Filters } from "../../../history/history";
-import type { NameColumn } from "../../../history/page";
 import { spellName } from "../../api/query";
 import type { ShownPage } from "../../api/requests";
 import { Value } from "../../ui/format";

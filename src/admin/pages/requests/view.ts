@@ -1,8 +1,8 @@
 /** What the requests page shows, read from its URL. */
 
 import { moment } from "../../../format";
+import type { NameColumn } from "../../../history/filters";
 import type { Filters } from "../../../history/history";
-import type { NameColumn } from "../../../history/page";
 import { entryOf } from "../../../json";
 import { dayMs, hourMs } from "../../ui/days";
 import { withQuery } from "../../ui/links";

@@ -1,0 +1,49 @@
+/** Writes rows of the history, and reads single ones. */
+import type { Database } from "bun:sqlite";
+import { reasonOf, sqliteCode } from "./database";
+import { type Entry, insertEntry, type Row, valuesOf } from "./entry";
+import { readPage } from "./page";
+import { sealCompleted } from "./rollup-store";
+
+/** Inserts all entries or none, but skips an entry that the table rejects, since it would block all others. */
+export function insertEntries(database: Database, entries: Entry[], warn: (sentence: string) => void): void {
+  const statement = database.query(insertEntry);
+  database
+    .transaction(() => {
+      const ids: number[] = [];
+      for (const entry of entries) {
+        try {
+          const { changes, lastInsertRowid } = statement.run(...valuesOf(entry));
+          if (changes > 0) ids.push(Number(lastInsertRowid));
+        } catch (error) {
+          if (!isEntryError(error)) throw error;
+          warnOfEntry(error, warn);
+        }
+      }
+      if (ids.length > 0) sealCompleted(database, ids[0]!, ids.at(-1)!);
+    })
+    .immediate();
+}
+
+export function warnOfEntry(error: unknown, warn: (sentence: string) => void): void {
+  warn(`A request could not be added to the history (${reasonOf(error)}).`);
+}
+
+function isEntryError(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === undefined || /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE)/.test(code);
+}
+
+export function findRow(database: Database, request_id: string): Row | undefined {
+  const sql = "SELECT * FROM requests WHERE request_id = $request_id";
+  return database.query<Row, [{ request_id: string }]>(sql).get({ request_id }) ?? undefined;
+}
+
+export function oldestStart(database: Database): number | undefined {
+  const sql = "SELECT min(started_at_ms) AS at FROM requests";
+  return database.query<{ at: number | null }, []>(sql).get()!.at ?? undefined;
+}
+
+export function lastStart(database: Database, account_key: string): number | undefined {
+  return readPage(database, { account_key }, 1).items[0]?.started_at_ms;
+}
