@@ -4,12 +4,12 @@ import {
   bucketValue,
   countWidth,
   durations,
+  failedIn,
   keyPlaces,
   type Measure,
   measureNames,
   measures,
   type RollupBlock,
-  readFlags,
   sumPlaces,
   sumWidth,
 } from "./rollup";
@@ -74,7 +74,7 @@ export function addCells(into: (Aggregate | undefined)[], block: RollupBlock): v
 
 function addCell(into: Aggregate, { cells, keys, counts, sums }: RollupBlock, cell: number): void {
   const [count, sum] = [cell * countWidth, cell * sumWidth];
-  if (readFlags(keys[keyPlaces.flags * cells + cell]!).failed) into.errors += counts[count]!;
+  if (failedIn(keys[keyPlaces.flags * cells + cell]!)) into.errors += counts[count]!;
   for (let place = 0; place < countWidth; place += 1) into.counts[place]! += counts[count + place]!;
   for (let place = 0; place < sumPlaces.first; place += 1) into.sums[place]! += sums[sum + place]!;
   widen(into.sums, sums[sum + sumPlaces.first]!, sums[sum + sumPlaces.last]!);

@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import type { HistoryConnection } from "./connection";
 import { isBusy, reasonOf } from "./database";
-import { sealBlock, unsealBlocks, unsealedBlocks } from "./rollup-store";
+import { sealBlock, unsealedBlocks } from "./rollup-store";
 
 export interface PruneParts {
   connection: HistoryConnection;
@@ -82,14 +82,7 @@ async function removeRows({ connection, oldest, maxRows }: PruneParts): Promise<
 
 async function removeSteps(connection: HistoryConnection, which: string, bound: number): Promise<void> {
   const sql = `DELETE FROM requests WHERE id IN (SELECT id FROM requests WHERE ${which} LIMIT ${atOnce}) RETURNING id`;
-  const remove = (database: Database) => {
-    const ids = database
-      .query<{ id: number }, [{ bound: number }]>(sql)
-      .all({ bound })
-      .map(({ id }) => id);
-    unsealBlocks(database, ids);
-    return ids.length;
-  };
+  const remove = (database: Database) => database.query(sql).all({ bound }).length;
   let removed = atOnce;
   while (removed === atOnce && !connection.isClosed) removed = await inTurn(connection, remove);
 }

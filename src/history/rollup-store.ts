@@ -7,17 +7,19 @@ import { conditionOf, type Filters, nameColumns } from "./filters";
 import {
   blockOf,
   blockRows,
+  failedIn,
   hourPhase,
   keyPlaces,
   keyWidth,
   type RolledRow,
   type RollupBlock,
-  readFlags,
   rolledColumns,
   rollUp,
   rollupLayout,
   slotsOfHours,
   slotsOfQuarters,
+  statusIn,
+  streamIn,
 } from "./rollup";
 
 export const rollupTables = [
@@ -38,10 +40,21 @@ export function adoptLayout(database: Database): void {
   database
     .transaction(() => {
       clearRollup(database);
+      watchRows(database);
       database.run("DELETE FROM rollup_layout");
       database.query("INSERT INTO rollup_layout VALUES (?)").run(layout);
     })
     .immediate();
+}
+
+/** Whoever removes or changes rows, in whatever program, removes their blocks. New rows have ids above all others. */
+function watchRows(database: Database): void {
+  for (const change of ["DELETE", "UPDATE"]) {
+    const name = `rollup_after_${change.toLowerCase()}`;
+    database.run(`DROP TRIGGER IF EXISTS ${name}`);
+    database.run(`CREATE TRIGGER ${name} AFTER ${change} ON requests
+      BEGIN DELETE FROM rollups WHERE block = OLD.id / ${blockRows}; END`);
+  }
 }
 
 const layoutOf = (database: Database) =>
@@ -95,12 +108,6 @@ export function nameId(database: Database, name: string): number | undefined {
 
 export function rolledName(database: Database, id: number): string | null {
   return database.query<{ name: string }, [number]>("SELECT name FROM rollup_names WHERE id = ?").get(id)?.name ?? null;
-}
-
-/** Removes the blocks of rows that were removed. To be called in the transaction that removed them. */
-export function unsealBlocks(database: Database, ids: number[]): void {
-  const remove = database.query("DELETE FROM rollups WHERE block = ?");
-  for (const block of new Set(ids.map(blockOf))) remove.run(block);
 }
 
 /** The blocks that are complete and not on disk, the newest first. */
@@ -219,14 +226,14 @@ export function cellTest(database: Database, filters: Filters): CellTest | undef
     if (id === undefined) return undefined;
     wanted.push([keyPlaces[name], id]);
   }
+  const hasFlags = [stream, status, status_class, has_error].some((value) => value !== undefined);
+  const passesFlags = (flags: number): boolean =>
+    (stream === undefined || streamIn(flags) === stream) &&
+    (status === undefined || statusIn(flags) === status) &&
+    (status_class === undefined || Math.floor(statusIn(flags) / 100) === status_class) &&
+    (has_error === undefined || failedIn(flags) === has_error);
   return ({ keys, cells }, cell) => {
     for (const [place, id] of wanted) if (keys[place * cells + cell] !== id) return false;
-    const flags = readFlags(keys[keyPlaces.flags * cells + cell]!);
-    return (
-      (stream === undefined || flags.stream === stream) &&
-      (status === undefined || flags.status === status) &&
-      (status_class === undefined || Math.floor(flags.status / 100) === status_class) &&
-      (has_error === undefined || flags.failed === has_error)
-    );
+    return !hasFlags || passesFlags(keys[keyPlaces.flags * cells + cell]!);
   };
 }

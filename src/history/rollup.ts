@@ -86,12 +86,10 @@ export const slotsOfHours = (phase: number) => (ms: number) => {
 /** The same for parts that belong to one hour in each time zone. */
 export const slotsOfQuarters = quarterOf;
 
-export const flagsOf = (status: number, failed: number, stream: number) => status * 4 + failed * 2 + stream;
-export const readFlags = (flags: number) => ({
-  status: flags >> 2,
-  failed: (flags & 2) !== 0,
-  stream: (flags & 1) !== 0,
-});
+const flagsOf = (status: number, failed: number, stream: number) => status * 4 + failed * 2 + stream;
+export const statusIn = (flags: number) => flags >> 2;
+export const failedIn = (flags: number) => (flags & 2) !== 0;
+export const streamIn = (flags: number) => (flags & 1) !== 0;
 
 /** @param idOf A number for each name, above 0. @param slotOf One of the two above. */
 export function rollUp(rows: RolledRow[], idOf: (name: string) => number, slotOf: (ms: number) => number): RollupBlock {

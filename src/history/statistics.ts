@@ -3,7 +3,7 @@ import type { Database } from "bun:sqlite";
 import { clock, isoDay, utcOffset } from "../format";
 import { type Aggregate, addAggregate, addCells, openAggregate, type Totals, totalsOf } from "./aggregate";
 import { type Filters, type NameColumn, nameColumns } from "./filters";
-import { keyPlaces, quarterMs, type RollupBlock, readFlags, sumPlaces, sumWidth } from "./rollup";
+import { keyPlaces, quarterMs, type RollupBlock, statusIn, sumPlaces, sumWidth } from "./rollup";
 import { blocksWithin, type CellTest, cellTest, readBlock, rolledName, rollUpRows } from "./rollup-store";
 
 /** What requests can be grouped by. Hours and days are those of this machine's clock. */
@@ -200,7 +200,7 @@ function coderOf(dimension: Dimension): Coder {
   const codes = new Map<number, number>();
   const place = isName(dimension) ? keyPlaces[dimension] : keyPlaces.flags;
   const findCode = (key: number, nameFrom: (id: number) => string | null) => {
-    const label = isName(dimension) ? nameFrom(key) : `${Math.floor(readFlags(key).status / 100)}xx`;
+    const label = isName(dimension) ? nameFrom(key) : `${Math.floor(statusIn(key) / 100)}xx`;
     return byLabel.get(label) ?? values.push({ dimension, label }) - 1;
   };
   return {

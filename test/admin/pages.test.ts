@@ -646,6 +646,15 @@ describe("the list of requests", () => {
   });
 });
 
+test("a median is called one that is not exact, on both pages", async () => {
+  expect(wordsOf(await textOf(full, "/admin"))).toMatch(
+    /Time to first byte about [\d.]+ m?s 95 % within about [\d.]+ m?s/,
+  );
+  expect(wordsOf(await textOf(full, "/admin/requests"))).toMatch(
+    /Median time to first byte about [\d.]+ m?s 95 % within about [\d.]+ m?s/,
+  );
+});
+
 describe("a number on the overview", () => {
   test("leads to the requests behind it", async () => {
     const html = await textOf(full, "/admin");

@@ -4,6 +4,7 @@ import { configSchema } from "../../config/schema";
 import { entryColumns } from "../../history/entry";
 import type { Filters, Totals } from "../../history/history";
 import type { InFlightRequest } from "../../history/in-flight";
+import { type Measure, measureNames } from "../../history/rollup";
 import { modelAbilitiesSchema } from "../../upstream/model-abilities";
 
 const count = z.number().int();
@@ -177,15 +178,9 @@ export const requestSchema = z.discriminatedUnion("running", [
   z.object({ item: runningSchema, running: z.literal(true) }),
 ]);
 
-const measures = {
-  input_tokens: maybe,
-  output_tokens: maybe,
-  cached_tokens: maybe,
-  cache_write_tokens: maybe,
-  reasoning_tokens: maybe,
-  nano_credits: maybe,
-  premium_units: maybe,
-};
+const measures = Object.fromEntries(measureNames.map((name) => [name, maybe])) as Record<Measure, typeof maybe>;
+/** Read off buckets, so that requests need not be sorted. */
+const percentile = maybe.describe("At most 5 % off.");
 
 export const totalsSchema = z
   .object({
@@ -196,11 +191,11 @@ export const totalsSchema = z
     unknown: z.record(z.string(), count).describe("How many requests do not report the measure."),
     cached_share: maybe.describe("The cached part of the input, 0 to 1."),
     avg_duration_ms: maybe,
-    p50_duration_ms: maybe,
-    p95_duration_ms: maybe,
+    p50_duration_ms: percentile,
+    p95_duration_ms: percentile,
     avg_first_byte_ms: maybe,
-    p50_first_byte_ms: maybe,
-    p95_first_byte_ms: maybe,
+    p50_first_byte_ms: percentile,
+    p95_first_byte_ms: percentile,
     first_at_ms: maybe,
     last_at_ms: maybe,
   } satisfies Record<keyof Totals, z.ZodType>)

@@ -136,9 +136,9 @@ function Period({
           <Sum totals={totals} of="output_tokens" format={compact} href={href} />
         </Pair>
         <Pair name="Time to first byte">
-          <Sum totals={totals} of="p50_first_byte_ms" format={duration} href={href} />
+          <Sum totals={totals} of="p50_first_byte_ms" format={(ms) => `about ${duration(ms)}`} href={href} />
           {totals.p95_first_byte_ms !== null && (
-            <span class="aside soft">95 % within {duration(totals.p95_first_byte_ms)}</span>
+            <span class="aside soft">95 % within about {duration(totals.p95_first_byte_ms)}</span>
           )}
         </Pair>
       </dl>

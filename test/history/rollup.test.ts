@@ -1,0 +1,426 @@
+/** The rollup and the rows: whatever happens to the file, statistics and pages are those of the rows alone. */
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Filters, nameColumns } from "../../src/history/filters";
+import {
+  type Dimension,
+  type Entry,
+  type Group,
+  type History,
+  openHistory,
+  type Row,
+  type Totals,
+} from "../../src/history/history";
+import { blockRows, bucketOf, bucketValue, type durations, measureNames, measures } from "../../src/history/rollup";
+import { dimensions } from "../../src/history/statistics";
+import { entry, noon } from "../support/history-rows";
+
+const hour = 3_600_000;
+const day = 24 * hour;
+const zone = process.env.TZ;
+
+let folder: string;
+let path: string;
+let limits: { days: number; rows: number };
+let opened: History[];
+let warnings: string[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+  path = join(folder, "admin.sqlite");
+  limits = { days: 14, rows: 200_000 };
+  opened = [];
+  warnings = [];
+});
+
+afterEach(() => {
+  for (const history of opened) history.close();
+  rmSync(folder, { recursive: true, force: true });
+  process.env.TZ = zone ?? "UTC";
+  expect(warnings).toEqual([]);
+});
+
+function open(): History {
+  const history = openHistory(path, {
+    retentionDays: () => limits.days,
+    maxRows: () => limits.rows,
+    warn: (sentence) => void warnings.push(sentence),
+    now: () => noon,
+  });
+  opened.push(history);
+  return history;
+}
+
+function write(history: History, entries: Entry[]): void {
+  for (const one of entries) history.add(one);
+  expect(history.flush()).toBe(true);
+}
+
+/** Another program, that works on the file itself. */
+function onFile<T>(work: (database: Database) => T): T {
+  const database = new Database(path, { strict: true });
+  try {
+    return work(database);
+  } finally {
+    database.close();
+  }
+}
+
+const rowsOnDisk = () => onFile((database) => database.query("SELECT * FROM requests ORDER BY id DESC").all() as Row[]);
+const blocksOnDisk = () =>
+  onFile((database) => database.query<{ block: number }, []>("SELECT block FROM rollups").all()).map(
+    ({ block }) => block,
+  );
+
+/** Numbers that are the same in each run (mulberry32). */
+function openChance(seed: number) {
+  let state = seed;
+  const next = () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+  const below = (limit: number) => Math.floor(next() * limit);
+  return {
+    below,
+    pick: <T>(...values: T[]): T => values[below(values.length)]!,
+    maybe: (share: number) => next() < share,
+  };
+}
+type Chance = ReturnType<typeof openChance>;
+
+let serial = 0;
+function randomEntry({ below, pick, maybe }: Chance, at: number): Entry {
+  serial += 1;
+  const failed = maybe(0.1);
+  return entry({
+    request_id: `random-${serial}`,
+    started_at_ms: at - below(20 * 60_000),
+    duration_ms: below(10 ** (1 + below(6))),
+    first_byte_ms: maybe(0.2) ? null : below(5_000),
+    path: pick("/v1/messages", "/v1/chat/completions", ""),
+    upstream_endpoint: pick("/responses", "/chat/completions", null),
+    account_id: pick("ada", "bob", null),
+    account_key: pick("github.com/ada", "ghe.example/ada", null),
+    client_model: pick("claude", "gpt-5", "", "null", `made-up-${below(50)}`, null),
+    upstream_model: pick("claude", "gpt-5", null),
+    client_name: pick("codex/1", "curl/8", null),
+    initiator: pick("user", "agent"),
+    stream: pick(0, 1),
+    http_status: failed ? pick(429, 502, 499) : 200,
+    error_type: failed ? pick("rate_limit", "client_closed") : null,
+    input_tokens: maybe(0.1) ? null : below(90_000),
+    output_tokens: maybe(0.1) ? null : below(9_000),
+    cached_tokens: maybe(0.4) ? null : below(9_000),
+    cache_write_tokens: maybe(0.8) ? null : below(9_000),
+    reasoning_tokens: maybe(0.8) ? null : below(9_000),
+    nano_credits: maybe(0.5) ? null : below(5_000_000_000),
+    premium_units: maybe(0.5) ? null : pick(0, 0.33, 0.25, 1, 10),
+  });
+}
+
+/** The clock runs on, stands still, leaps ahead or goes back. */
+function randomTimes({ below, pick, maybe }: Chance): () => number {
+  let at = noon - 9 * day;
+  return () => {
+    at += below(60_000);
+    if (maybe(0.005)) at += pick(hour, -hour, 2 * day, -day, 10 * 60_000);
+    at = Math.min(at, noon);
+    return at;
+  };
+}
+
+// ── What the rows alone say ──
+
+const passes = (row: Row, filters: Filters): boolean =>
+  nameColumns.every((name) => filters[name] === undefined || row[name] === filters[name]) &&
+  (filters.stream === undefined || (row.stream === 1) === filters.stream) &&
+  (filters.status === undefined || row.http_status === filters.status) &&
+  (filters.status_class === undefined || Math.floor(row.http_status / 100) === filters.status_class) &&
+  (filters.has_error === undefined || (row.error_type !== null) === filters.has_error) &&
+  row.started_at_ms >= (filters.from_ms ?? 0) &&
+  row.started_at_ms <= (filters.to_ms ?? Number.POSITIVE_INFINITY);
+
+const two = (value: number) => String(value).padStart(2, "0");
+function labelOf(row: Row, dimension: Dimension): string | null {
+  const date = new Date(row.started_at_ms);
+  const dayOf = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  if (dimension === "day") return dayOf;
+  if (dimension === "status_class") return `${Math.floor(row.http_status / 100)}xx`;
+  if (dimension !== "hour") return row[dimension];
+  const offset = -date.getTimezoneOffset();
+  const [sign, size] = [offset < 0 ? "-" : "+", Math.abs(offset)];
+  return `${dayOf}T${two(date.getHours())}:00${sign}${two(Math.floor(size / 60))}:${two(size % 60)}`;
+}
+
+/** What can be compared exactly, in one order. */
+function plainTotals(rows: Row[]): Record<string, unknown> {
+  const sum = (name: keyof typeof measures) => {
+    const known = rows.map((row) => row[name]).filter((value) => value !== null);
+    if (known.length === 0 && rows.length > 0) return null;
+    return known.reduce((all, value) => all + Math.round(value * measures[name]), 0) / measures[name];
+  };
+  const starts = rows.map(({ started_at_ms }) => started_at_ms);
+  const average = (name: (typeof durations)[number]) => {
+    const known = rows.map((row) => row[name]).filter((value) => value !== null);
+    return known.length === 0 ? null : Math.round(known.reduce((all, value) => all + value, 0) / known.length);
+  };
+  return {
+    request_count: rows.length,
+    error_count: rows.filter(({ error_type }) => error_type !== null).length,
+    ...Object.fromEntries(measureNames.map((name) => [name, sum(name)])),
+    unknown: Object.fromEntries(measureNames.map((name) => [name, rows.filter((row) => row[name] === null).length])),
+    avg_duration_ms: average("duration_ms"),
+    avg_first_byte_ms: average("first_byte_ms"),
+    first_at_ms: rows.length === 0 ? null : Math.min(...starts),
+    last_at_ms: rows.length === 0 ? null : Math.max(...starts),
+  };
+}
+
+function expectTotals(totals: Totals, rows: Row[]): void {
+  const expected = plainTotals(rows);
+  const found: Record<string, unknown> = Object.fromEntries(
+    Object.keys(expected).map((name) => [name, totals[name as keyof Totals]]),
+  );
+  expect(found).toEqual(expected);
+  for (const [which, p50, p95] of [
+    ["duration_ms", totals.p50_duration_ms, totals.p95_duration_ms],
+    ["first_byte_ms", totals.p50_first_byte_ms, totals.p95_first_byte_ms],
+  ] as const) {
+    const sorted = rows
+      .map((row) => row[which])
+      .filter((value) => value !== null)
+      .sort((a, b) => a - b);
+    for (const [share, value] of [
+      [0.5, p50],
+      [0.95, p95],
+    ] as const) {
+      const exact = sorted[Math.ceil(share * sorted.length) - 1] ?? null;
+      if (exact === null || value === null) expect(value).toBe(exact);
+      else expect(Math.abs(value - exact)).toBeLessThanOrEqual(0.05 * exact);
+    }
+  }
+}
+
+const nameGroup = ({ key }: Pick<Group, "key">, by: Dimension[]) =>
+  JSON.stringify(by.map((dimension) => key[dimension]));
+
+async function expectAgreement(history: History, filters: Filters, by: Dimension[]): Promise<void> {
+  let rows = rowsOnDisk();
+  let statistics = await history.statistics(filters, by);
+  // A prune may run beside it.
+  for (let now = rowsOnDisk(); now.length !== rows.length; now = rowsOnDisk()) {
+    rows = now;
+    statistics = await history.statistics(filters, by);
+  }
+  const { totals, groups, others } = statistics;
+  const matching = rows.filter((row) => passes(row, filters));
+  expectTotals(totals, matching);
+  expect(others).toBeNull();
+  const expected =
+    by.length === 0 ? new Map() : Map.groupBy(matching, (row) => JSON.stringify(by.map((one) => labelOf(row, one))));
+  expect(groups.map((group) => nameGroup(group, by)).sort()).toEqual([...expected.keys()].sort());
+  for (const [at, group] of groups.entries()) {
+    // The first and last groups, and some between.
+    if (at > 5 && at % 29 !== 0 && at < groups.length - 3) continue;
+    const members = expected.get(nameGroup(group, by))!;
+    expectTotals(group, members);
+    expect(rows.filter((row) => passes(row, group.filters)).length).toBe(members.length);
+  }
+}
+
+function expectPages(history: History, filters: Filters, limit: number): void {
+  const expected = rowsOnDisk().filter((row) => passes(row, filters));
+  const found: Row[] = [];
+  let cursor: number | undefined;
+  do {
+    const { items, next_cursor_id } = history.list(filters, limit, cursor);
+    found.push(...items);
+    cursor = next_cursor_id ?? undefined;
+  } while (cursor !== undefined);
+  expect(found.map(({ id }) => id)).toEqual(expected.map(({ id }) => id));
+  expect(found.slice(0, 9)).toEqual(expected.slice(0, 9));
+}
+
+function randomFilters({ below, pick, maybe }: Chance, rows: Row[]): Filters {
+  const sample = rows[below(Math.max(1, rows.length))];
+  const filters: Filters = {};
+  if (!sample) return filters;
+  if (maybe(0.4)) {
+    const name = pick(...nameColumns);
+    filters[name] = maybe(0.1) ? "absent" : sample[name];
+  }
+  if (maybe(0.15)) filters.stream = pick(true, false);
+  if (maybe(0.15)) filters.has_error = pick(true, false);
+  if (maybe(0.1)) filters.status = pick(200, 429, 503);
+  if (maybe(0.1)) filters.status_class = pick(2, 4, 5);
+  if (maybe(0.4)) filters.from_ms = sample.started_at_ms - below(hour);
+  if (maybe(0.3)) filters.to_ms = sample.started_at_ms + below(2 * day);
+  return filters;
+}
+
+async function expectAllAgrees(history: History, chance: Chance, rounds: number): Promise<void> {
+  await expectAgreement(history, {}, []);
+  for (let round = 0; round < rounds; round += 1) {
+    const filters = randomFilters(chance, rowsOnDisk());
+    const by = [chance.pick(...dimensions), chance.pick(...dimensions)].slice(0, chance.below(3));
+    await expectAgreement(history, filters, [...new Set(by)]);
+    expectPages(history, randomFilters(chance, rowsOnDisk()), chance.pick(50, 700));
+  }
+}
+
+// ── The tests ──
+
+test.each([
+  [1, "UTC"],
+  [2, "Asia/Kolkata"],
+  [3, "America/St_Johns"],
+  [4, "Australia/Lord_Howe"],
+])(
+  "random rows, removals and clocks (seed %i, %s): statistics and pages are those of the rows",
+  async (seed, name) => {
+    process.env.TZ = name;
+    const chance = openChance(seed);
+    const time = randomTimes(chance);
+    let history = open();
+    const anId = () => chance.pick(...rowsOnDisk()).id;
+    write(
+      history,
+      Array.from({ length: 4_500 }, () => randomEntry(chance, time())),
+    );
+    expect(blocksOnDisk().length).toBe(4);
+    const steps: (() => unknown)[] = [
+      () =>
+        write(
+          history,
+          Array.from({ length: 1 + chance.below(900) }, () => randomEntry(chance, time())),
+        ),
+      () =>
+        write(
+          history,
+          Array.from({ length: 1 + chance.below(900) }, () => randomEntry(chance, time())),
+        ),
+      () => write(history, [randomEntry(chance, time())]),
+      () => {
+        limits.days = 6 + chance.below(4);
+        return history.prune();
+      },
+      () => {
+        limits.rows = 3_000 + chance.below(4_000);
+        return history.prune();
+      },
+      // Another program removes rows, or changes some.
+      () =>
+        onFile((database) =>
+          database.run("DELETE FROM requests WHERE id % 5 = 0 AND id BETWEEN ?1 AND ?1 + 90", [anId()]),
+        ),
+      () =>
+        onFile((database) =>
+          database.run("UPDATE requests SET input_tokens = 5 WHERE id BETWEEN ?1 AND ?1 + 9", [anId()]),
+        ),
+      () => {
+        history.close();
+        history = open();
+      },
+      // The machine moves; the hours on disk are then not those of its clock.
+      () => {
+        process.env.TZ = chance.pick("UTC", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe");
+      },
+    ];
+    for (let step = 0; step < 8; step += 1) {
+      await chance.pick(...steps)();
+      await expectAllAgrees(history, chance, 3);
+    }
+    await history.prune();
+    await expectAllAgrees(history, chance, 8);
+  },
+  30_000,
+);
+
+test("a block is added up with its last row, and again after rows of it were removed", async () => {
+  const history = open();
+  write(
+    history,
+    Array.from({ length: blockRows - 2 }, () => entry()),
+  );
+  expect(blocksOnDisk()).toEqual([]);
+  write(history, [entry()]);
+  expect(blocksOnDisk()).toEqual([0]);
+  write(
+    history,
+    Array.from({ length: 2 * blockRows }, () => entry()),
+  );
+  expect(blocksOnDisk()).toEqual([0, 1, 2]);
+  onFile((database) => database.run(`DELETE FROM requests WHERE id BETWEEN 5 AND ${blockRows + 5}`));
+  expect(blocksOnDisk()).toEqual([2]);
+  await expectAgreement(history, {}, ["upstream_model"]);
+  await history.prune();
+  expect(blocksOnDisk()).toEqual([0, 1, 2]);
+  await expectAgreement(history, {}, ["upstream_model"]);
+});
+
+test("a rollup made in another way, or with too many names, is made again", async () => {
+  const chance = openChance(5);
+  const time = randomTimes(chance);
+  let history = open();
+  write(
+    history,
+    Array.from({ length: 2_500 }, () => randomEntry(chance, time())),
+  );
+  history.close();
+  onFile((database) => database.run("UPDATE rollup_layout SET layout = 'older'; UPDATE rollups SET sums = x''"));
+  history = open();
+  expect(blocksOnDisk()).toEqual([]);
+  await expectAllAgrees(history, chance, 3);
+  onFile((database) =>
+    database.run(`INSERT INTO rollup_names (name) WITH RECURSIVE made(n) AS
+      (SELECT 1 UNION ALL SELECT n + 1 FROM made WHERE n <= 50000) SELECT 'made-up-' || n FROM made`),
+  );
+  await history.prune();
+  expect(blocksOnDisk()).toEqual([0, 1]);
+  const names = onFile((database) => database.query("SELECT count(*) AS names FROM rollup_names").get());
+  expect((names as { names: number }).names).toBeLessThan(100);
+  await expectAllAgrees(history, chance, 3);
+});
+
+test("processes that are killed while they write leave a rollup that agrees with the rows", async () => {
+  const source = join(import.meta.dir, "../../src/history/history.ts");
+  for (let round = 0; round < 4; round += 1) {
+    const code = `import { openHistory } from ${JSON.stringify(source)};
+      const [path, template, round] = process.argv.slice(-3);
+      const history = openHistory(path, { retentionDays: () => 14, maxRows: () => 3_000, warn() {}, now: () => ${noon} });
+      const row = JSON.parse(template);
+      for (let n = 0; ; n++) {
+        history.add({ ...row, request_id: round + "-" + n, started_at_ms: ${noon} - 9e6 + n * 500, client_name: "client-" + n % 7 });
+        if (n % 37 === 0 && history.flush()) process.stdout.write(".");
+        if (n % 500 === 0) await history.prune();
+      }`;
+    const child = Bun.spawn([process.execPath, "-e", code, path, JSON.stringify(entry()), String(round)], {
+      stdout: "pipe",
+    });
+    let seen = 0;
+    // Killed in the middle of writing, or of pruning.
+    for await (const chunk of child.stdout) {
+      seen += chunk.length;
+      if (seen > 120 + round * 41) child.kill("SIGKILL");
+    }
+    await child.exited;
+    const history = open();
+    expect(blocksOnDisk().length).toBeGreaterThan(0);
+    await expectAllAgrees(history, openChance(round), 3);
+    history.close();
+  }
+}, 20_000);
+
+test("a bucket's value is at most 5 % from all that it counts, and exact up to 31 ms", () => {
+  for (let ms = 0; ms < 32; ms += 1) expect(bucketValue(bucketOf(ms))).toBe(ms);
+  for (let ms = 32; ms < 24 * hour; ms = Math.ceil(ms * 1.003)) {
+    expect(Math.abs(bucketValue(bucketOf(ms)) - ms) / ms).toBeLessThanOrEqual(0.05);
+    expect(bucketOf(ms + 1)).toBeGreaterThanOrEqual(bucketOf(ms));
+  }
+  expect(bucketOf(Number.MAX_SAFE_INTEGER)).toBe(255);
+});
