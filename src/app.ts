@@ -23,6 +23,7 @@ import { type Notices, openNotices } from "./notices/notices";
 import { type Catalogue, openCatalogue } from "./upstream/catalogue";
 import { type Copilot, openCopilot } from "./upstream/copilot";
 import { openProviders, type Providers } from "./upstream/provider";
+import { openTokenCounts, type TokenCounts } from "./upstream/token-counts";
 import { openUnsupportedParams, type UnsupportedParams } from "./upstream/unsupported-params";
 
 export interface App {
@@ -49,6 +50,7 @@ export interface App {
   history: History;
   inFlight: InFlight;
   tokenizer: Tokenizer;
+  tokenCounts: TokenCounts;
   unsupportedParams: UnsupportedParams;
   limits: Limits;
   /** Wall clock, ms. */
@@ -170,6 +172,14 @@ export function openApp(options: AppOptions): App {
   });
   const notices = openNotices({ accounts, budgets, config, history, logger, home: environment.home, version, now });
   const tokenizer = openTokenizer();
+  const tokenCounts = openTokenCounts({
+    config: () => config.current,
+    tokenizer,
+    path: environment.tokenFactorsFile,
+    logger,
+    now,
+    monotonic: clock.monotonic ?? (() => performance.now()),
+  });
   config.follow({
     changed(members, edited) {
       for (const secret of secretsIn(config.stored)) logger.conceal(secret);
@@ -207,6 +217,7 @@ export function openApp(options: AppOptions): App {
     history,
     inFlight: openInFlight(),
     tokenizer,
+    tokenCounts,
     unsupportedParams: openUnsupportedParams(now),
     limits,
     now,
@@ -218,6 +229,7 @@ export function openApp(options: AppOptions): App {
       history.close();
       notices.close();
       budgets.close();
+      tokenCounts.close();
       tokenizer.close();
     },
   };

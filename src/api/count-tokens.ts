@@ -1,10 +1,10 @@
-/** `count_tokens`: exact for Claude models with an Anthropic key, else an estimate; always an estimate for a provider. */
+/** `count_tokens`: exact for Claude models with an Anthropic key, else by the learnt factor or an estimate; always an estimate for a provider. */
 import type { App } from "../app";
 import { codecs } from "../dialects/codecs";
-import { estimateTokens } from "../dialects/estimate";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { type KeyedCaller, requireModel } from "../keys/client-keys";
+import { withTimeLimit } from "../net/time-limit";
 import { readIncoming } from "../relay/incoming";
 import { findModel } from "../upstream/model-name";
 import { countExactly } from "../upstream/token-counter";
@@ -16,7 +16,7 @@ export async function countTokens(app: App, request: Request, caller: KeyedCalle
   if (caller.key?.models) requireModel(caller.key, await idOf(app, model));
   const conversation = codecs.messages.decodeRequest(body);
   const exact = await countByService(app, model, body);
-  return exact === undefined ? estimated(app, conversation) : counted(exact, "exact");
+  return exact === undefined ? countHere(app, conversation, await idSoon(app, model)) : counted(exact, "exact");
 }
 
 /** The id of the model that a request names; the name itself if no model has it, because estimates need none. */
@@ -40,14 +40,16 @@ export async function countForProvider(
   const { body, model } = await readIncoming(request);
   caller.keepOpen();
   requireModel(caller.key, `${name}/${model}`);
-  return estimated(app, codecs.messages.decodeRequest(body));
+  return countHere(app, codecs.messages.decodeRequest(body));
 }
 
-async function estimated({ tokenizer, config }: App, conversation: Conversation): Promise<Response> {
-  return counted(await estimateTokens(conversation, tokenizer, config.current.tokenEstimateMultiplier), "estimate");
+/** @param model The upstream's id; undefined for a provider's model, of which nothing is learnt. */
+async function countHere({ tokenCounts }: App, conversation: Conversation, model?: string): Promise<Response> {
+  const { tokens, how } = await tokenCounts.count(conversation, model);
+  return counted(tokens, how);
 }
 
-const counted = (tokens: number, how: "exact" | "estimate"): Response =>
+const counted = (tokens: number, how: "exact" | "calibrated" | "estimate"): Response =>
   Response.json({ input_tokens: tokens }, { headers: { "x-token-count": how } });
 
 /** Undefined without a key, or when the service fails or times out: the client then gets an estimate. */
@@ -61,3 +63,10 @@ async function countByService(app: App, model: string, body: JsonObject): Promis
     return undefined;
   }
 }
+
+/** Milliseconds that a count waits for the model list. */
+const listTimeoutMs = 500;
+
+/** The same within a moment, for a count that does not depend on it. */
+const idSoon = (app: App, name: string): Promise<string> =>
+  withTimeLimit<string, string>(idOf(app, name), listTimeoutMs, () => name);

@@ -26,7 +26,7 @@ export async function listModels(
   return Response.json(
     {
       object: "list",
-      data: page.map(listedModel),
+      data: page.map((model) => listedModel(model, app.config.current)),
       has_more: start + page.length < all.length,
       first_id: page[0]?.id ?? null,
       last_id: page.at(-1)?.id ?? null,
@@ -40,7 +40,7 @@ export async function getModel(app: App, key: ClientKey | undefined, id: string)
   const current = await app.catalogue.current();
   const model = findModel(id, current.models, app.config.current.modelAliases);
   requireModel(key, model.id);
-  return Response.json(listedModel(model), { headers: freshness(current) });
+  return Response.json(listedModel(model, app.config.current), { headers: freshness(current) });
 }
 
 /** Whether the list is current, or the last one known, and its age in seconds (RFC 9111, section 5.1). */

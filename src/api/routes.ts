@@ -90,7 +90,7 @@ export const routes: ClientRoute[] = [
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: clientPaths.messages, about: "Messages, full or streamed.",
     ...dialect, reference: references.messages,
     handle: ({ app, request, caller }) => relay(app, request, caller, "messages") }) },
-  { authorize: requireClientKey, ...endpoint({ method: "POST", path: "/v1/messages/count_tokens", about: "Input tokens of a messages request: exact with an Anthropic key, else an estimate.",
+  { authorize: requireClientKey, ...endpoint({ method: "POST", path: "/v1/messages/count_tokens", about: "Input tokens of a messages request: exact with an Anthropic key, else by what was learnt of the model, else an estimate; `x-token-count` says which.",
     reads: dialectBody, response: countSchema,
     handle: ({ app, request, caller }) => countTokens(app, request, caller) }) },
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: embeddingsPaths.client, about: "Embeddings of a text or an array of texts, as floats or base64.",

@@ -164,6 +164,8 @@ const defaults = {
   modelAliases: {},
   freeModelRouting: "round-robin" as const,
   tokenEstimateMultiplier: 1.15,
+  tokenCalibration: true,
+  maxPromptTokens: {},
   useResponsesApiWebSearch: true,
   anthropicApiKey: undefined,
 };
@@ -302,6 +304,21 @@ export const configSchema = lazy(() =>
         .meta({ title: "Token estimate multiplier" })
         .describe(
           "Factor for estimated token counts: Claude's tokenizer makes more tokens of a text than the local one.",
+        ),
+      tokenCalibration: z
+        .boolean()
+        .default(defaults.tokenCalibration)
+        .meta({ title: "Token calibration" })
+        .describe(
+          "Learn how each model counts tokens from the usage it reports, and answer with that after 20 exchanges.",
+        ),
+      maxPromptTokens: z
+        .record(modelId, z.int().min(1).max(1_000_000_000))
+        .refine(atMost(1_000), "expected at most 1000 models")
+        .default(defaults.maxPromptTokens)
+        .meta({ title: "Maximum prompt size" })
+        .describe(
+          "Tokens of prompt by model id. A longer prompt is refused, so that the client compacts. Default: where a model's dearer long-context price begins.",
         ),
       useResponsesApiWebSearch: z
         .boolean()

@@ -63,8 +63,13 @@ export interface Codec {
    * frames after the terminal one are ignored.
    */
   decodeStream(context?: Pick<ReplyContext, "replies">): Stage<SseFrame, ReplyEvent>;
-  /** Writes events as frames of a reply to this conversation; `finish` or `error` writes the terminal frames. */
-  encodeStream(conversation: Conversation): ToClient<ReplyEvent>;
+  /** A stream begins with the number of input tokens, before the upstream has reported it. */
+  startsWithUsage?: true;
+  /**
+   * Writes events as frames of a reply to this conversation; `finish` or `error` writes the terminal frames.
+   * @param estimate An estimate of the input tokens, if there is one by now; used where `startsWithUsage`.
+   */
+  encodeStream(conversation: Conversation, estimate?: () => number | undefined): ToClient<ReplyEvent>;
   /** Passes frames through with fixups; `onFixup` gets each fixup's name once. */
   fixStream(context: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame>;
   /**

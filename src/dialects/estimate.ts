@@ -13,6 +13,34 @@ const perTool = 8;
 const perDocument = 1500;
 const documentPageBytes = 50_000;
 
+/** What is counted of a conversation. */
+export interface PromptParts {
+  texts: string[];
+  /** The definitions of tools and the schema of the reply. */
+  tools: string[];
+  /** Tokens of everything that is no text: framing and media. */
+  fixed: number;
+  /** The part of `fixed` that images and documents are. */
+  media: number;
+  /** Characters of the texts and the tools. */
+  length: number;
+}
+
+const unchanged = (text: string) => text;
+
+/**
+ * Takes the conversation apart. Nothing is counted yet but what is no text.
+ * @param whole Makes a text whole that stands for a long one.
+ */
+export function promptPartsOf({ turns, tools, format }: Conversation, whole = unchanged): PromptParts {
+  const parts: PromptParts = { texts: [], tools: tools.map(toolText), fixed: 0, media: 0, length: 0 };
+  if (format?.schema !== undefined) parts.tools.push(JSON.stringify(format.schema));
+  for (const turn of turns) for (const part of turn.parts) addPart(part, parts, whole);
+  parts.fixed += parts.media + perTurn * turns.length + perTool * tools.length;
+  for (const text of [...parts.texts, ...parts.tools]) parts.length += text.length;
+  return parts;
+}
+
 /**
  * The input tokens, rounded up.
  * @param multiplier Claude's tokenizer yields more tokens than `o200k_base`, by this factor.
@@ -23,41 +51,36 @@ export async function estimateTokens(
   tokenizer: Tokenizer,
   multiplier: number,
 ): Promise<number> {
-  const texts: string[] = [];
-  let fixed = 0;
-  for (const turn of conversation.turns) {
-    fixed += perTurn;
-    for (const part of turn.parts) fixed += addPart(part, texts);
-  }
-  for (const tool of conversation.tools) {
-    fixed += perTool;
-    texts.push(toolText(tool));
-  }
-  if (conversation.format?.schema !== undefined) texts.push(JSON.stringify(conversation.format.schema));
-  return Math.ceil((await tokenizer.count(texts)) * multiplier + fixed);
+  const { texts, tools, fixed } = promptPartsOf(conversation);
+  return Math.ceil((await tokenizer.count([...texts, ...tools])) * multiplier + fixed);
 }
 
-/** Adds the part's texts to `texts`; returns the tokens of everything else. */
-function addPart(part: Part, texts: string[]): number {
+/** Adds the part's texts, and the tokens of everything else. */
+function addPart(part: Part, to: PromptParts, whole: (text: string) => string): void {
   switch (part.kind) {
     case "text":
     case "thinking":
-      texts.push(part.text);
-      return 0;
+      to.texts.push(whole(part.text));
+      return;
     case "tool-call":
-      texts.push(part.name, part.input);
-      return perTool;
+      to.texts.push(part.name, part.input);
+      to.fixed += perTool;
+      return;
     case "tool-result":
-      return part.parts.reduce((sum, inner) => sum + addPart(inner, texts), perTool);
+      to.fixed += perTool;
+      for (const inner of part.parts) addPart(inner, to, whole);
+      return;
     case "image":
-      return imageTokens("base64" in part.source ? part.source.base64 : undefined);
+      to.media += imageTokens("base64" in part.source ? whole(part.source.base64) : undefined);
+      return;
     case "file":
-      return perDocument * Math.max(1, Math.ceil((part.base64.length * 0.75) / documentPageBytes));
+      to.media += perDocument * Math.max(1, Math.ceil((whole(part.base64).length * 0.75) / documentPageBytes));
+      return;
     case "file-link":
-      return perDocument;
+      to.media += perDocument;
+      return;
     case "foreign":
-      texts.push(withoutBinary(part.value));
-      return 0;
+      to.texts.push(withoutBinary(part.value));
   }
 }
 

@@ -5,6 +5,8 @@
 export interface Tokenizer {
   /** The total tokens of all texts. @throws Error if the worker cannot be run. */
   count(texts: readonly string[]): Promise<number>;
+  /** Characters that were sent to the worker and are not counted yet. */
+  readonly backlog: number;
   close(): void;
 }
 
@@ -15,13 +17,16 @@ export function openTokenizer(): Tokenizer {
   let worker: Worker | undefined;
   let idle: Timer | undefined;
   let sent = 0;
-  const waiting = new Map<number, PromiseWithResolvers<number>>();
+  let backlog = 0;
+  const waiting = new Map<number, PromiseWithResolvers<number> & { length: number }>();
 
   const start = (): Worker => {
     const started = new Worker(new URL("./tokenizer-worker.js", import.meta.url).href);
     started.unref();
     started.onmessage = ({ data }: MessageEvent<{ id: number; tokens: number }>) => {
-      waiting.get(data.id)?.resolve(data.tokens);
+      const answer = waiting.get(data.id);
+      answer?.resolve(data.tokens);
+      backlog -= answer?.length ?? 0;
       waiting.delete(data.id);
       rest();
     };
@@ -43,6 +48,7 @@ export function openTokenizer(): Tokenizer {
     worker = undefined;
     for (const { reject } of waiting.values()) reject(reason);
     waiting.clear();
+    backlog = 0;
   };
 
   return {
@@ -50,10 +56,15 @@ export function openTokenizer(): Tokenizer {
       worker ??= start();
       clearTimeout(idle);
       const id = ++sent;
-      const answer = Promise.withResolvers<number>();
+      const length = texts.reduce((sum, text) => sum + text.length, 0);
+      const answer = { ...Promise.withResolvers<number>(), length };
       waiting.set(id, answer);
+      backlog += length;
       worker.postMessage({ id, texts });
       return answer.promise;
+    },
+    get backlog() {
+      return backlog;
     },
     close: () => stop(new Error("The tokenizer was closed.")),
   };

@@ -1,21 +1,23 @@
 /** One request of a client: read, sent to the upstream, answered and recorded. */
-import { callLimits } from "../app";
+import { type App, callLimits } from "../app";
 import { codecs } from "../dialects/codecs";
 import type { Dialect } from "../dialects/hub/conversation";
 import type { KeyedCaller } from "../keys/client-keys";
 import type { CallResponse } from "../net/body";
+import type { Prompt } from "../upstream/token-counts";
 import { affinityOf } from "./affinity-keys";
 import { type FailoverParts, sendWithFailover } from "./failover";
 import { conversationReader, readFacts, readIncoming } from "./incoming";
 import { answerNothing, asksNothing, nothingSent } from "./nothing";
 import { passthrough } from "./passthrough";
+import { checkPromptLimit } from "./prompt-limit";
 import { openRequestRecord, type RecordParts } from "./request-record";
 import { type RespondParts, respondFull, respondStream } from "./respond";
 import { chooseTarget, type TargetParts } from "./target";
-import { translation } from "./translation";
+import { type TranslationRequest, translation } from "./translation";
 
 /** What the relay uses of the app. */
-export type RelayParts = FailoverParts & RecordParts & TargetParts & RespondParts;
+export type RelayParts = FailoverParts & RecordParts & TargetParts & RespondParts & Pick<App, "tokenCounts">;
 
 /** @throws ProxyError for the server to send in the client's dialect; its row is written. */
 export async function relay(
@@ -40,6 +42,9 @@ export async function relay(
       return answerNothing(translated, dialect, record);
     }
     record.setTarget(target, facts);
+    const prompt: Prompt = { conversation, whole: incoming.skeleton?.whole };
+    await checkPromptLimit(parts, { prompt, model: target.model, bytes: incoming.bytes.length });
+    record.onServed(({ input }) => void parts.tokenCounts.learn(target.model.id, prompt, input));
     const options = { webSearch: parts.config.current.useResponsesApiWebSearch };
     const call =
       dialect === target.dialect
@@ -52,7 +57,7 @@ export async function relay(
             clientHeaders: request.headers,
             conversation,
           })
-        : translation({
+        : translate(parts, prompt, {
             conversation: translated ?? codec.decodeRequest(incoming.body),
             skeleton: incoming.skeleton,
             client: dialect,
@@ -87,4 +92,18 @@ export async function relay(
   } catch (thrown) {
     throw record.fail(thrown);
   }
+}
+
+/** A client whose stream begins with the number of input tokens gets an estimate there. */
+function translate(
+  { tokenCounts }: Pick<App, "tokenCounts">,
+  prompt: Prompt,
+  request: Omit<TranslationRequest, "estimate">,
+) {
+  const { conversation, client, target } = request;
+  const isWanted = conversation.stream && codecs[client].startsWithUsage;
+  return translation({
+    ...request,
+    estimate: isWanted ? tokenCounts.beginCount(prompt, target.model.id) : undefined,
+  });
 }

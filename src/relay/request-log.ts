@@ -29,6 +29,8 @@ export interface RequestState {
   /** They keep the account itself: a temporary one may learn its login later. */
   readonly attempts: { account: AttemptedAccount | null; status?: number; error?: string; ms: number }[];
   readonly usage: Partial<Usage>;
+  /** The input tokens that the client was told before the upstream reported any. */
+  estimatedInput?: number;
   /** Missing while there are none, like `dropped`. */
   fixups?: Set<string>;
   dropped?: Set<string>;
@@ -79,12 +81,12 @@ export function finishedRow(
     stop_reason: state.stopReason ?? null,
     error_type: error ? nameWithoutContent(state, error.type) : null,
     error_message: error ? scrub(withoutContent(state, error.message)) : null,
-    input_tokens: usage.input ?? null,
+    input_tokens: usage.input ?? state.estimatedInput ?? null,
     output_tokens: usage.output ?? null,
     cached_tokens: usage.cachedInput ?? null,
     cache_write_tokens: usage.cacheWrite ?? null,
     reasoning_tokens: usage.reasoning ?? null,
-    tokens_estimated: 0,
+    tokens_estimated: usage.input === undefined && state.estimatedInput !== undefined ? 1 : 0,
     nano_credits: cost?.nanoCredits ?? null,
     premium_units: isServed ? (cost?.premiumUnits ?? null) : null,
     fixups: state.fixups ? JSON.stringify([...state.fixups]) : "[]",

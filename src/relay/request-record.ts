@@ -57,6 +57,7 @@ export class RequestRecord implements InFlightHandle {
   #isOver = false;
   #isWritten = false;
   #isStopped = false;
+  #served: ((usage: Partial<Usage>) => void) | undefined;
 
   constructor(parts: RecordParts, request: Request, requestId: string, dialect: RequestState["clientDialect"]) {
     this.requestId = requestId;
@@ -165,6 +166,16 @@ export class RequestRecord implements InFlightHandle {
     Object.assign(this.#state.usage, usage);
   }
 
+  /** The input tokens that the client was told before the upstream reported any. */
+  setEstimate(tokens: number): void {
+    this.#state.estimatedInput = tokens;
+  }
+
+  /** Registers what is done with the usage once a request was served to its end; its row is written then. */
+  onServed(work: (usage: Partial<Usage>) => void): void {
+    this.#served = work;
+  }
+
   /** The reply's last event was seen. */
   get isOver(): boolean {
     return this.#isOver;
@@ -209,6 +220,7 @@ export class RequestRecord implements InFlightHandle {
     const line = logLine(state.method, row);
     if (state.error) logger.warn(line);
     else logger.info(line);
+    if (status === 200 && !state.error) this.#served?.(state.usage);
   }
 
   /** Writes the row of a request whose client hung up. */

@@ -18,6 +18,8 @@ export interface TranslationRequest {
   target: Target & { dialect: Dialect };
   record: RequestRecord;
   options: TranslationOptions;
+  /** Reads the rough count of the prompt that was begun, once it is there. */
+  estimate?: () => number | undefined;
 }
 
 /** @throws ProxyError `invalid_request` where leaving something out would change the meaning. */
@@ -28,6 +30,7 @@ export function translation({
   target,
   record,
   options,
+  estimate,
 }: TranslationRequest): UpstreamCall {
   const upstream = target.dialect;
   // Collected into a full reply where the client did not ask for a stream.
@@ -73,7 +76,12 @@ export function translation({
       return { feed: codecs[upstream].decodeStream()(recorded(collectInto(events))), text: () => encodeFull(events) };
     },
     stages(out) {
-      const sink = codecs[client].encodeStream(conversation)(out);
+      const told = () => {
+        const tokens = estimate?.();
+        if (tokens !== undefined) record.setEstimate(tokens);
+        return tokens;
+      };
+      const sink = codecs[client].encodeStream(conversation, told)(out);
       return { client: sink, feed: codecs[upstream].decodeStream()(recorded(sink)) };
     },
   };

@@ -5,6 +5,7 @@ import type { ClientModel } from "../clients/models";
 import { dialects } from "../dialects/hub/conversation";
 import type { Model } from "./model";
 import { modelAbilities, modelAbilitiesSchema } from "./model-abilities";
+import { clientLimitsOf, type LimitConfig } from "./prompt-limit";
 
 const maybe = z.number().nullable();
 
@@ -36,7 +37,8 @@ export const listedModelSchema = z
 type ListedModel = z.infer<typeof listedModelSchema>;
 
 /** The upstream does not report when a model was released: both SDKs document the epoch for that case. */
-export function listedModel(model: Model): ListedModel {
+export function listedModel(model: Model, config: LimitConfig): ListedModel {
+  const { context, prompt } = clientLimitsOf(model, config);
   return {
     id: model.id,
     object: "model",
@@ -54,8 +56,8 @@ export function listedModel(model: Model): ListedModel {
     supported_endpoints:
       model.kind === "embeddings" ? [embeddingsPaths.client] : dialects.map((dialect) => clientPaths[dialect]),
     upstream_endpoints: model.dialects.map((dialect) => upstreamPaths[dialect]),
-    max_context_window_tokens: model.limits.context ?? null,
-    max_prompt_tokens: model.limits.prompt ?? null,
+    max_context_window_tokens: context ?? null,
+    max_prompt_tokens: prompt ?? null,
     max_output_tokens: model.limits.output ?? null,
     max_inputs: model.limits.inputs ?? null,
     capabilities: modelAbilities(model),

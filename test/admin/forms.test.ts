@@ -59,6 +59,15 @@ describe("the config's form", () => {
     for (const wrong of ["nothing", "= gpt", '"open = gpt', 'a = "open', 'a = 1\n"a" = 2'])
       expect(() => patch(wrong)).toThrow(/^modelAliases: /);
   });
+
+  test("reads the numbers of pairs as numbers; what is none stays for the schema to report", () => {
+    const config = shownConfig({ maxPromptTokens: { "gpt-5.4": 900_000 } });
+    const form = formOf(config);
+    expect(form.get("maxPromptTokens")).toBe("gpt-5.4 = 900000");
+    expect(patchFrom(sent(form), config)).toEqual({});
+    form.set("maxPromptTokens", "gpt-5.4 = 300000\nclaude-sonnet-5 = many");
+    expect(patchFrom(form, config)).toEqual({ maxPromptTokens: { "gpt-5.4": 300_000, "claude-sonnet-5": "many" } });
+  });
 });
 
 describe("the filters of an address", () => {

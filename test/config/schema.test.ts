@@ -31,6 +31,8 @@ test("an empty config means these defaults", () => {
     modelAliases: {},
     freeModelRouting: "round-robin",
     tokenEstimateMultiplier: 1.15,
+    tokenCalibration: true,
+    maxPromptTokens: {},
     useResponsesApiWebSearch: true,
     anthropicApiKey: undefined,
   });

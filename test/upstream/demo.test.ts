@@ -1238,7 +1238,7 @@ describe("messages", () => {
     ["no max_tokens", { max_tokens: undefined }, "max_tokens: Field required"],
     ["more max_tokens than it has", { max_tokens: 128_000, stream: true }, "max_tokens: 128000 > 32000"],
     ["a long answer that is not streamed", { max_tokens: 20_000 }, "max_tokens: 20000 > 16000"],
-    ["a prompt that is too long", say("x".repeat(700_000)), "prompt is too long: 175001 tokens > 168000 maximum"],
+    ["a prompt that is too long", say("x".repeat(700_000)), "prompt is too long: 206502 tokens > 168000 maximum"],
   ] as const;
   for (const [situation, body, words] of refusedMessages)
     test(`${situation} is refused in the words clients know`, async () => {

@@ -29,6 +29,7 @@ const ask = (prompt: string, tools: Tool[]): Ask => ({
   images: 0,
   marks: false,
   weight: prompt.length,
+  toolWeight: 0,
 });
 
 const prompt = "write a file hello.txt with the text Hi there";

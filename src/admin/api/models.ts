@@ -6,6 +6,8 @@ import { dialects } from "../../dialects/hub/conversation";
 import { ProxyError } from "../../errors";
 import type { Model, Price } from "../../upstream/model";
 import { modelAbilities } from "../../upstream/model-abilities";
+import { clientLimitsOf } from "../../upstream/prompt-limit";
+import type { TokenCounts } from "../../upstream/token-counts";
 import type { modelSchema } from "./schemas";
 
 export type ModelItem = z.infer<typeof modelSchema>;
@@ -16,7 +18,7 @@ export async function modelItems(app: App): Promise<ModelItem[]> {
   const unsupported = app.unsupportedParams.all();
   const aliases = Object.entries(app.config.current.modelAliases);
   return models.map((model) => ({
-    ...showModel(model),
+    ...showModel(model, app),
     accounts: app.accounts.filter((account) => app.catalogue.offers(account, model.id)).map(({ id }) => id),
     aliases: aliases.filter(([, id]) => id === model.id).map(([alias]) => alias),
     refused_fields: unsupported
@@ -34,8 +36,12 @@ export function forgetField(app: App, model: string, field?: string): void {
     throw new ProxyError("not_found", "No such field of this model is remembered: its hour may be over.");
 }
 
-function showModel(model: Model): Omit<ModelItem, "accounts" | "aliases" | "refused_fields"> {
+function showModel(
+  model: Model,
+  { config, tokenCounts }: App,
+): Omit<ModelItem, "accounts" | "aliases" | "refused_fields"> {
   const { id, name, vendor, version, kind, preview, picked, enabled, limits } = model;
+  const { context, prompt } = clientLimitsOf(model, config.current);
   return {
     id,
     name,
@@ -47,8 +53,9 @@ function showModel(model: Model): Omit<ModelItem, "accounts" | "aliases" | "refu
     enabled,
     endpoints: kind === "embeddings" ? [embeddingsPaths.upstream] : endpointsOf(model),
     limits: {
-      context: limits.context ?? null,
-      prompt: limits.prompt ?? null,
+      context: context ?? null,
+      prompt: prompt ?? null,
+      upstream_prompt: limits.prompt ?? null,
       output: limits.output ?? null,
       full_output: limits.fullOutput ?? null,
       inputs: limits.inputs ?? null,
@@ -58,6 +65,29 @@ function showModel(model: Model): Omit<ModelItem, "accounts" | "aliases" | "refu
     },
     supports: modelAbilities(model),
     price: showPrice(model.price),
+    token_count: showTokenCount(tokenCounts.factorOf(id), config.current.tokenEstimateMultiplier),
+  };
+}
+
+/** @param multiplier The factor of an estimate. */
+function showTokenCount(factor: ReturnType<TokenCounts["factorOf"]>, multiplier: number): ModelItem["token_count"] {
+  if (!factor)
+    return {
+      how: "estimate",
+      factor: multiplier,
+      tools_factor: multiplier,
+      exchanges: 0,
+      error: null,
+      updated_at_ms: null,
+    };
+  const { texts, tools, exchanges, error, updatedAtMs, used } = factor;
+  return {
+    how: used ? "calibrated" : "estimate",
+    factor: used ? texts : multiplier,
+    tools_factor: used ? tools : multiplier,
+    exchanges,
+    error: used ? error : null,
+    updated_at_ms: updatedAtMs,
   };
 }
 

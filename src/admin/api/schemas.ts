@@ -79,7 +79,8 @@ export const modelSchema = z
     endpoints: z.array(z.string()).describe("The upstream's paths that serve it."),
     limits: z.object({
       context: maybe,
-      prompt: maybe,
+      prompt: maybe.describe("The lower of the upstream's limit and `maxPromptTokens` of the config."),
+      upstream_prompt: maybe.describe("The upstream's own limit."),
       output: maybe,
       full_output: maybe.describe("A longer answer is only available as a stream."),
       inputs: maybe.describe("Texts in one embeddings call."),
@@ -100,6 +101,16 @@ export const modelSchema = z
         .nullable()
         .describe("For prompts of more than `above` tokens."),
     }),
+    token_count: z
+      .object({
+        how: z.enum(["calibrated", "estimate"]),
+        factor: z.number().describe("Tokens of the model for one of the local vocabulary."),
+        tools_factor: z.number().describe("The same for the definitions of tools."),
+        exchanges: count.describe("How many exchanges it was learnt from; a learnt factor is used after 20."),
+        error: maybe.describe("The usual relative distance from the upstream's count."),
+        updated_at_ms: maybe,
+      })
+      .describe("How the input tokens of this model are counted before the upstream reports them."),
     accounts: z.array(z.string()).describe("The accounts whose own list has it."),
     aliases: z.array(z.string()).describe("Other names the config gives it."),
     refused_fields: z

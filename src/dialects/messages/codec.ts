@@ -26,6 +26,7 @@ export const messages: Codec = {
   encodeReply,
   fixReply,
   decodeStream,
+  startsWithUsage: true,
   encodeStream,
   fixStream,
   endIn,

@@ -47,9 +47,9 @@ const messageId = (id: string): string => (id.startsWith("msg_") ? id : `msg_${r
 
 /** Writes a stream. */
 export const encodeStream =
-  (conversation: Conversation): ToClient<ReplyEvent> =>
+  (conversation: Conversation, estimate?: () => number | undefined): ToClient<ReplyEvent> =>
   (next) =>
-    new StreamWriter(conversation, next);
+    new StreamWriter(conversation, next, estimate);
 
 class StreamWriter implements ClientSink<ReplyEvent> {
   private readonly usage: Partial<Usage> = {};
@@ -63,6 +63,7 @@ class StreamWriter implements ClientSink<ReplyEvent> {
   constructor(
     private readonly conversation: Conversation,
     private readonly next: Sink<SseFrame>,
+    private readonly estimate?: () => number | undefined,
   ) {
     this.blocks = blockWriter(next);
   }
@@ -112,8 +113,9 @@ class StreamWriter implements ClientSink<ReplyEvent> {
   private start(id: string) {
     const { model } = this.conversation;
     const message = { id: messageId(id), type: "message", role: "assistant", model, content: [] };
-    // Unknown numbers are 0 here; `message_delta` has the final ones.
-    const unknown = { stop_reason: null, stop_sequence: null, usage: encodeUsage({}) };
+    // An estimate moves the client's meter; the upstream's numbers follow in `message_delta`. What is unknown is 0.
+    this.usage.input = this.estimate?.();
+    const unknown = { stop_reason: null, stop_sequence: null, usage: encodeUsage(this.usage) };
     this.write({ type: "message_start", message: { ...message, ...unknown } });
   }
 

@@ -1,6 +1,6 @@
 /** What a request costs, and the three places where the rest is reported: quota endpoint, response headers, stream snapshots. */
 import { type Allowance, type DemoAccount, resetDate, type World } from "./accounts";
-import type { Model } from "./models";
+import { longPrices, type Model } from "./models";
 import type { Usage } from "./parse-prompt";
 import { type Json, refusal } from "./wire";
 
@@ -47,7 +47,7 @@ function take(world: World, allowance: Allowance, units: number, code: string): 
 
 /** `copilot_usage`, which accompanies the usage of every answer. 1e9 nano-AIU are one credit, which is 0.01 USD. */
 export function copilotUsage(model: Model, usage: Usage): Json {
-  const { input, output, cacheRead, cacheWrite = 0 } = model.prices;
+  const { input, output, cacheRead, cacheWrite = 0 } = pricesOf(model, usage);
   const details: [string, number, number][] = [
     ["input", usage.input - usage.cacheRead - usage.cacheWrite, input],
     ["output", usage.output, output],
@@ -67,7 +67,14 @@ export function copilotUsage(model: Model, usage: Usage): Json {
   };
 }
 
-function nanoCredits({ prices }: Model, usage: Usage): number {
+/** A long prompt may cost more. */
+function pricesOf(model: Model, { input }: Usage): Model["prices"] {
+  const long = longPrices(model);
+  return long && input > long.above ? long : model.prices;
+}
+
+function nanoCredits(model: Model, usage: Usage): number {
+  const prices = pricesOf(model, usage);
   const fresh = usage.input - usage.cacheRead - usage.cacheWrite;
   const perMillion =
     fresh * prices.input +

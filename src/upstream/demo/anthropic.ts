@@ -2,7 +2,7 @@
 import type { World } from "./accounts";
 import { readEffects } from "./faults";
 import { messages } from "./messages";
-import { tokens } from "./scripted-replies";
+import { promptTokens } from "./scripted-replies";
 import { anthropicInvalid, type Json, plain, string } from "./wire";
 
 /** The only key that it accepts. */
@@ -37,5 +37,5 @@ export function countTokens(world: World, headers: Record<string, string>, body:
   if (odd) throw anthropicInvalid(`${odd}: Extra inputs are not permitted`);
   if (!/^claude-[a-z0-9-]+$/.test(string(body.model)))
     throw anthropicInvalid(`model: ${string(body.model)}`, 404, "not_found_error");
-  return Response.json({ input_tokens: tokens(ask.weight) });
+  return Response.json({ input_tokens: promptTokens(ask, ask.model) });
 }

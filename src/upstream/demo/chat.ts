@@ -48,7 +48,8 @@ function read(body: Json): Ask {
     turns: messages.filter((message) => message.role === "assistant").length,
     images: parts.filter((part) => part.type === "image_url").length,
     marks: messages.some((message) => message.copilot_cache_control !== undefined),
-    weight: weigh(body.messages) + weigh(body.tools),
+    weight: weigh(body.messages),
+    toolWeight: weigh(body.tools),
   };
 }
 

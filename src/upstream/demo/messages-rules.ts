@@ -1,7 +1,7 @@
 /** Validation of /v1/messages, with the upstream's own messages: clients recognise errors by these texts. */
 
 import { firstObjection, modelRules, type Rule, type View } from "./model-call";
-import { tokens } from "./scripted-replies";
+import { promptTokens } from "./scripted-replies";
 import { proves } from "./signatures";
 import { anthropicInvalid, type Json, list, number, Refusal, record, records, refusal, string } from "./wire";
 
@@ -82,8 +82,8 @@ export const messagesRules: Rule[] = [
     );
   },
   modelRules.imagesAnnounced,
-  ({ ask, model: { limits } }) => {
-    const count = tokens(ask.weight);
+  ({ ask, model: { id, limits } }) => {
+    const count = promptTokens(ask, id);
     return (
       limits &&
       count > limits.prompt &&

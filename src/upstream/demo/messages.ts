@@ -45,7 +45,8 @@ function read(body: Json): Ask {
     turns: turns.filter((turn) => turn.role === "assistant").length,
     images: turns.reduce((sum, turn) => sum + imagesIn(turn.content), 0),
     marks: cacheMarks(body) > 0,
-    weight: weigh(body.system) + weigh(body.messages) + weigh(body.tools),
+    weight: weigh(body.system) + weigh(body.messages),
+    toolWeight: weigh(body.tools),
   };
 }
 

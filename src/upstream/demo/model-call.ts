@@ -4,7 +4,7 @@ import type { DemoAccount, World } from "./accounts";
 import { type Effects, readEffects } from "./faults";
 import { type Model, modelFor } from "./models";
 import type { Ask, Plan } from "./parse-prompt";
-import { answer, tokens } from "./scripted-replies";
+import { answer, promptTokens } from "./scripted-replies";
 import { deliver, type Frame, type Interjections, nap } from "./stream";
 import { invalid, type Json, plain, type Refusal, refusal } from "./wire";
 
@@ -135,8 +135,8 @@ export const modelRules = {
       invalid("unsupported_value", `Unsupported value: '${effort}' is not supported with the '${id}' model. ${words}`)
     );
   },
-  promptFits: ({ ask: { weight }, model: { limits } }: View) => {
-    const count = tokens(weight);
+  promptFits: ({ ask, model: { id, limits } }: View) => {
+    const count = promptTokens(ask, id);
     const words = `prompt token count of ${count} exceeds the limit of ${limits?.prompt}`;
     return limits && count > limits.prompt && invalid("model_max_prompt_tokens_exceeded", words);
   },

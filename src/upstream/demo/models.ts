@@ -55,8 +55,8 @@ claude-sonnet-4.6 | Claude Sonnet 4.6 | Anthropic | 0 | 1000000/936000/64000 | C
 claude-sonnet-4.5 | Claude Sonnet 4.5 | Anthropic | 0 | 200000/128000/32000 | CM | claude-sonnet-4-5-20250929 | versatile paid budget=1024-32000 vision=5 whole=16000 | 300/1500/30/375
 claude-haiku-4.5 | Claude Haiku 4.5 | Anthropic | 0 | 200000/136000/64000 | CM | claude-haiku-4-5-20251001 | versatile budget=1024-32000 vision=5 whole=16000 | 100/500/10/125
 gemini-3.5-flash | Gemini 3.5 Flash | Google | 0 | 200000/136000/64000 | C | gemini-3.5-flash | lightweight budget=256-32000 effort=minimal,low,medium,high vision=10 | 50/300/5
-gpt-5.5 | GPT-5.5 | OpenAI | 0 | 1050000/922000/128000 | RW | gpt-5.5-2026-05-20 | powerful max hidden disabled effort=none,low,medium,high,xhigh structured vision=1 phases | 500/3000/50
-gpt-5.4 | GPT-5.4 | OpenAI | 0 | 1050000/922000/128000 | RCW | gpt-5.4-2026-03-05 | powerful paid effort=none,low,medium,high,xhigh structured vision=1 phases | 250/1500/25
+gpt-5.5 | GPT-5.5 | OpenAI | 0 | 1050000/922000/128000 | RW | gpt-5.5-2026-05-20 | powerful max hidden disabled effort=none,low,medium,high,xhigh structured vision=1 phases long=272000 | 500/3000/50
+gpt-5.4 | GPT-5.4 | OpenAI | 0 | 1050000/922000/128000 | RCW | gpt-5.4-2026-03-05 | powerful paid effort=none,low,medium,high,xhigh structured vision=1 phases long=272000 | 250/1500/25
 gpt-5.3-codex | GPT-5.3-Codex | OpenAI | 0 | 400000/272000/128000 | RW | gpt-5.3-codex | powerful edu effort=low,medium,high structured vision=1 phases | 175/1400/17
 mai-code-1-flash-picker | MAI Code 1 Flash | Experimental | 0 | 264000/128000/64000 | R | mai-code-1-flash | lightweight effort=low,medium,high structured | 25/200/2
 gpt-5-mini | GPT-5 mini | Azure OpenAI | 0 | 264000/128000/64000 | CRW | gpt-5-mini-2025-08-07 | lightweight default effort=low,medium,high structured vision=1 | 25/200/2
@@ -239,15 +239,34 @@ function billing(world: World, model: Model): Json {
     input_price: input,
     output_price: output,
   };
-  const long = (model.limits?.context ?? 0) >= 1_000_000;
+  const long = longPrices(model);
   return {
     ...(restricted_to && { restricted_to: [...restricted_to, "max"] }),
     token_prices: {
       batch_size: input ? 1_000_000 : 0,
-      default: { ...price, ...(long && { context_max: 200_000 }) },
-      ...(long && { long_context: { ...price, context_max: model.limits?.prompt } }),
+      default: { ...price, ...(long && { context_max: long.above }) },
+      ...(long && {
+        long_context: {
+          ...price,
+          cache_price: long.cacheRead,
+          input_price: long.input,
+          output_price: long.output,
+          context_max: model.limits?.prompt,
+        },
+      }),
     },
   };
+}
+
+/**
+ * What a model of a million tokens costs above a number of tokens of prompt: with `long=` double the input and half as
+ * much again for the output, else the same.
+ */
+export function longPrices({ limits, traits, prices }: Model): (Model["prices"] & { above: number }) | undefined {
+  if ((limits?.context ?? 0) < 1_000_000) return undefined;
+  const above = Number(traits.get("long"));
+  if (!above) return { ...prices, above: 200_000 };
+  return { ...prices, above, input: prices.input * 2, output: prices.output * 1.5, cacheRead: prices.cacheRead * 2 };
 }
 
 function capabilities(world: World, { traits, limits, budget, efforts, ...model }: Model): Json {

@@ -37,8 +37,10 @@ export interface Ask {
   images: number;
   /** The client set a cache mark. */
   marks: boolean;
-  /** Size of everything the model reads, in characters. */
+  /** Size of the texts that the model reads, in units of which four are a token of the plain tokenizer. */
   weight: number;
+  /** The same of the definitions of tools. */
+  toolWeight: number;
 }
 
 export interface Call {

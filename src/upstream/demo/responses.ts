@@ -50,7 +50,8 @@ function read(body: Json): Ask {
     turns: items.filter(isModels).length,
     images: items.flatMap((item) => records(item.content)).filter((part) => part.type === "input_image").length,
     marks: false,
-    weight: weigh(body.instructions) + weigh(body.input) + weigh(body.tools),
+    weight: weigh(body.instructions) + weigh(body.input),
+    toolWeight: weigh(body.tools),
   };
 }
 

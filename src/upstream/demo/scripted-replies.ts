@@ -4,6 +4,7 @@ import type { Effects } from "./faults";
 import type { Model } from "./models";
 import type { Ask, Call, Plan, Usage } from "./parse-prompt";
 import { sample } from "./sample";
+import { factorsOf } from "./tokenizer";
 import { scriptedCalls } from "./tool-scripts";
 
 export function answer(ask: Ask, model: Model, effects: Effects): Plan {
@@ -20,7 +21,7 @@ export function answer(ask: Ask, model: Model, effects: Effects): Plan {
     finish: effects.refuse ? "refusal" : kept.length > 0 && !effects.wrongFinish ? "tool" : finish,
     stopSequence,
     search: calls.length === 0 ? searchQuery(ask) : undefined,
-    usage: measure(ask, thinking, text, kept),
+    usage: measure(ask, model, thinking, text, kept),
   };
 }
 
@@ -111,8 +112,8 @@ function searchQuery({ prompt, results, tools }: Ask): string | undefined {
 }
 
 /** Later turns read most of the conversation from the cache; a first turn with cache marks writes it. */
-function measure(ask: Ask, thinking: string, text: string, calls: Call[]): Usage {
-  const input = tokens(ask.weight) + 3;
+function measure(ask: Ask, model: Model, thinking: string, text: string, calls: Call[]): Usage {
+  const input = promptTokens(ask, model.id) + 3;
   const cached = Math.floor(input * 0.8);
   const reasoning = tokens(thinking);
   const called = calls.reduce((sum, call) => sum + tokens(JSON.stringify(call.input)) + 8, 0);
@@ -125,5 +126,11 @@ function measure(ask: Ask, thinking: string, text: string, calls: Call[]): Usage
   };
 }
 
-/** Counts four characters as one token. */
+/** What the model's own tokenizer makes of a prompt. */
+export function promptTokens({ weight, toolWeight }: Ask, model: string): number {
+  const { texts, tools } = factorsOf(model);
+  return tokens(weight * texts + toolWeight * tools);
+}
+
+/** Of an answer, four characters are a token. */
 export const tokens = (size: string | number): number => Math.ceil((typeof size === "string" ? size.length : size) / 4);

@@ -37,6 +37,9 @@ export interface Field {
 /** `vendorxApiKey` is an alias of `anthropicApiKey`, which has a field. */
 const aliases = new Set(["vendorxApiKey"]);
 
+/** Types of value that are written as `name = value`. */
+const pairTypes: ReadonlySet<string | undefined> = new Set(["string", "integer"]);
+
 export const fields: readonly Field[] = fieldsIn(z.toJSONSchema(configSchema(), { io: "input" }) as FieldSchema, []);
 
 function fieldsIn({ properties = {} }: FieldSchema, path: readonly string[]): Field[] {
@@ -54,7 +57,7 @@ function kindOf({ type, enum: choices, items, additionalProperties }: FieldSchem
   if (type === "string") return "text";
   if (type === "array" && [items, ...(items?.anyOf ?? [])].some((item) => item?.type === "string")) return "lines";
   if (typeof additionalProperties === "object")
-    return additionalProperties.type === "string" ? "pairs" : additionalProperties.properties ? "entries" : "json";
+    return pairTypes.has(additionalProperties.type) ? "pairs" : additionalProperties.properties ? "entries" : "json";
   return "json";
 }
 
@@ -132,12 +135,11 @@ function valueIn(form: URLSearchParams, { name, kind, schema }: Field): unknown 
     case "switch":
       return text !== "";
     case "number":
-      // Text that is not a number stays as it is: the schema reports it.
-      return text.trim() === "" ? undefined : Number.isNaN(Number(text)) ? text : Number(text);
+      return text.trim() === "" ? undefined : numberOrText(text);
     case "lines":
       return linesOf(text).map((line) => (isObjectLine(line) ? jsonOf(line, name) : line));
     case "pairs":
-      return pairsOf(text, name);
+      return pairsOf(text, name, schema);
     case "entries":
       return entriesOf(form, name, schema);
     case "json":
@@ -152,17 +154,22 @@ const lineOf = (value: unknown): string =>
   typeof value === "string" && !isObjectLine(value) ? value : JSON.stringify(value);
 const isObjectLine = (line: string): boolean => /^(?:\{|"\{)/.test(line);
 
+/** Text that is not a number stays as it is: the schema reports it. */
+const numberOrText = (text: string): number | string =>
+  text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text);
+
 const linesOf = (text: string) =>
   text
     .split("\n")
     .map((line) => line.trim())
     .filter(Boolean);
 
-function pairsOf(text: string, param: string): Record<string, string> {
+function pairsOf(text: string, param: string, { additionalProperties }: FieldSchema): Record<string, string | number> {
+  const ofNumbers = typeof additionalProperties === "object" && additionalProperties.type === "integer";
   const pairs = linesOf(text).map((line) => {
     const read = pairIn(line);
     if (!read) throw unreadable(param, `each line must read \`name = value\`, unlike \`${line.slice(0, 60)}\``);
-    return [read.name, read.value] as const;
+    return [read.name, ofNumbers ? numberOrText(read.value) : read.value] as const;
   });
   const twice = pairs.find(([name], at) => pairs.findIndex(([other]) => other === name) !== at);
   if (twice) throw unreadable(param, `\`${twice[0].slice(0, 60)}\` appears twice`);

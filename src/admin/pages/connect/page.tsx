@@ -67,10 +67,10 @@ async function cards(app: App, url: string, key: string | undefined): Promise<Ma
 }
 
 /** Undefined without a list, or when no model can serve an agent. */
-async function choiceSoon({ catalogue }: App): Promise<Choice | undefined> {
+async function choiceSoon({ catalogue, config }: App): Promise<Choice | undefined> {
   const models = catalogue.models().catch((): Model[] => []);
   const known = await withTimeLimit(models, 2_000, (): Model[] => []);
-  return chooseModels(clientModels(known.map(listedModel)));
+  return chooseModels(clientModels(known.map((model) => listedModel(model, config.current))));
 }
 
 interface GuideProps {

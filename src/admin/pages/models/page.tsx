@@ -102,7 +102,15 @@ const ModelTable = ({ frame, vendor, models, all, now }: TableProps) => (
   <table class="rows labelled models">
     <caption class="hidden">Models of {vendor}</caption>
     <Head
-      columns={["Model", "Context, output", "Endpoints", "Capabilities", "Price", ...(all > 1 ? ["Accounts"] : [])]}
+      columns={[
+        "Model",
+        "Context, output",
+        "Endpoints",
+        "Capabilities",
+        "Price",
+        "Token count",
+        ...(all > 1 ? ["Accounts"] : []),
+      ]}
     />
     <tbody>
       {models.map((model) => (
@@ -142,6 +150,18 @@ function ModelRow({ frame, model, all, now }: Omit<TableProps, "vendor" | "model
             <Limit of={limits.context} />
             <span class="soft">, </span>
             <Limit of={limits.output} />
+            {limits.prompt !== limits.upstream_prompt && (
+              <small>
+                prompt up to <Limit of={limits.prompt} />
+                {limits.upstream_prompt !== null && (
+                  <>
+                    {" "}
+                    of <Limit of={limits.upstream_prompt} />
+                  </>
+                )}
+                , by <code>maxPromptTokens</code>
+              </small>
+            )}
           </>
         )}
       </td>
@@ -157,6 +177,7 @@ function ModelRow({ frame, model, all, now }: Omit<TableProps, "vendor" | "model
       <td data-label="Price">
         <PriceOf model={model} />
       </td>
+      <td data-label="Token count">{model.kind === "chat" ? <TokenCountOf model={model} /> : <Unknown />}</td>
       {all > 1 && (
         <td data-label="Accounts">
           {accounts.length === all ? "all" : accounts.length === 0 ? "none" : shorten(accounts.join(", "), 120)}
@@ -203,6 +224,29 @@ const Limit = ({ of }: { of: number | null }) =>
       {compact(of)}
     </span>
   );
+
+/** How input tokens are counted: learnt from the upstream's usage, or estimated. */
+function TokenCountOf({ model: { token_count } }: { model: ModelItem }): Markup {
+  const { how, factor, tools_factor, exchanges, error } = token_count;
+  return (
+    <>
+      <span class="num" title="Tokens of this model for one of the o200k_base vocabulary">
+        × {significant(factor)}
+      </span>{" "}
+      {how === "estimate" ? (
+        <span class="soft">estimate</span>
+      ) : (
+        <>
+          <span class="soft">learnt</span>
+          <small>
+            tools × {significant(tools_factor)}, error {significant((error ?? 0) * 100)} %
+          </small>
+        </>
+      )}
+      {exchanges > 0 && <small>from {plural(exchanges, "exchange")}</small>}
+    </>
+  );
+}
 
 function abilities({ supports, limits, kind }: ModelItem): string {
   if (kind === "embeddings") return "embeddings";

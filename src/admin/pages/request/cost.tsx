@@ -27,27 +27,35 @@ interface Line {
   rate?: number;
 }
 
+type Rate = Record<"input" | "cached_input" | "cache_write" | "output", number>;
+
+/** @param million By what the prices are multiplied to be those of a million tokens. */
+function linesOf(item: ShownEntry, rate: Rate | undefined, million: number): Line[] {
+  const { input_tokens, output_tokens, cached_tokens, cache_write_tokens } = item;
+  const fresh = input_tokens === null ? null : input_tokens - (cached_tokens ?? 0) - (cache_write_tokens ?? 0);
+  const priceOf = (kind: keyof Rate) => (rate ? rate[kind] * million : undefined);
+  return [
+    { name: "Input", tokens: fresh === null ? null : Math.max(0, fresh), rate: priceOf("input") },
+    { name: "Cached input", tokens: cached_tokens, rate: priceOf("cached_input") },
+    { name: "Cache writes", tokens: cache_write_tokens, rate: priceOf("cache_write") },
+    { name: "Output", tokens: output_tokens, rate: priceOf("output") },
+  ];
+}
+
+const nanoCreditsOf = (lines: Line[]): number =>
+  Math.round(lines.reduce((total, { tokens, rate }) => total + ((tokens ?? 0) * (rate ?? 0)) / 1e6, 0) * 1e9);
+
 /** @param model As the catalogue lists it now; prices are not kept with the request. */
 export function RequestCost({ item, model }: { item: ShownEntry; model: ModelItem | undefined }): Markup {
-  const { input_tokens, output_tokens, cached_tokens, cache_write_tokens, nano_credits, premium_units } = item;
+  const { input_tokens, nano_credits, premium_units } = item;
   const price = model?.price;
   const long = price?.long && input_tokens !== null && input_tokens > price.long.above ? price.long : undefined;
   const rate = price?.tokens ? (long ?? price.tokens) : undefined;
   const million = price?.tokens ? 1_000_000 / price.tokens.per : 1;
-  const cached = cached_tokens ?? 0;
-  const written = cache_write_tokens ?? 0;
-  const lines: Line[] = [
-    {
-      name: "Input",
-      tokens: input_tokens === null ? null : Math.max(0, input_tokens - cached - written),
-      rate: rate?.input,
-    },
-    { name: "Cached input", tokens: cached_tokens, rate: rate?.cached_input },
-    { name: "Cache writes", tokens: cache_write_tokens, rate: rate?.cache_write },
-    { name: "Output", tokens: output_tokens, rate: rate?.output },
-  ].map((line) => ({ ...line, rate: line.rate === undefined ? undefined : line.rate * million }));
-  const sum = lines.reduce((total, { tokens, rate }) => total + ((tokens ?? 0) * (rate ?? 0)) / 1e6, 0);
-  const computed = Math.round(sum * 1e9);
+  const lines = linesOf(item, rate, million);
+  const computed = nanoCreditsOf(lines);
+  const base = long && price?.tokens ? nanoCreditsOf(linesOf(item, price.tokens, million)) : computed;
+  const extra = computed - base;
   const differs =
     nano_credits !== null &&
     rate !== undefined &&
@@ -106,7 +114,11 @@ export function RequestCost({ item, model }: { item: ShownEntry; model: ModelIte
         </p>
       )}
       {long && (
-        <p class="soft">Billed at the long-context rate: the prompt has more than {formatCount(long.above)} tokens.</p>
+        <p class="soft">
+          Billed at the long-context rate: the prompt has more than {formatCount(long.above)} tokens.{" "}
+          {extra > 0 && <>At the base rate it would have cost {formatCredits(extra)} credits less. </>}
+          <code>maxPromptTokens</code> in the <a href="/admin/config">config</a> sets where prompts are refused.
+        </p>
       )}
       {differs && (
         <p class="soft">
