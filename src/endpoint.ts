@@ -1,6 +1,6 @@
 /** An endpoint said once: its path, what it takes, what it answers. Validation, types and documents follow from it. */
 import { z } from "zod";
-import { explain, spell } from "./config/schema";
+import { explain, formatPath } from "./config/schema-errors";
 import { type ErrorKind, ProxyError } from "./errors";
 import { readJson } from "./relay/incoming";
 
@@ -142,7 +142,7 @@ export function readClientQuery<Schema extends z.ZodObject>(url: string, schema:
 function parseInput<Schema extends z.ZodObject>(sent: object, schema: Schema): z.output<Schema> {
   const result = schema.safeParse(sent);
   if (result.success) return result.data;
-  throw invalid(spell(result.error.issues[0]?.path ?? []), explain(result.error));
+  throw invalid(formatPath(result.error.issues[0]?.path ?? []), explain(result.error));
 }
 
 /** Digits, also as `1e9`. In documents it is an integer; in an address it is a text like everything else. */

@@ -3,7 +3,8 @@
 import { ProxyError } from "../errors";
 import { isObject } from "../json";
 import { lazy } from "../lazy";
-import { configSchema, parseConfig, refuseInherited } from "./schema";
+import { configSchema, parseConfig } from "./schema";
+import { refuseInherited } from "./schema-errors";
 import { isMask, unmasked } from "./secrets";
 
 /** The config as the file has it: without defaults, each key as it was spelled. */

@@ -4,7 +4,8 @@ import { ProxyError } from "../errors";
 import { readPrivate } from "./files";
 import { findJsonError, positionOf, type TextPosition } from "./json-position";
 import type { Stored } from "./patch";
-import { type Config, parseConfig, spell } from "./schema";
+import { type Config, parseConfig } from "./schema";
+import { formatPath } from "./schema-errors";
 
 /** Far more than the largest config anybody writes. */
 const maxBytes = 4 * 1024 * 1024;
@@ -58,7 +59,7 @@ function parseStored(path: string, text: string, stored: unknown): Config {
   } catch (thrown) {
     if (!(thrown instanceof ProxyError)) throw thrown;
     const { param } = thrown.details;
-    const place = param === undefined ? "" : ` at ${inWords(positionOf(text, param, spell))}`;
+    const place = param === undefined ? "" : ` at ${inWords(positionOf(text, param, formatPath))}`;
     throw new ProxyError(thrown.kind, `${path} was not accepted${place}: ${thrown.message}`, {
       ...thrown.details,
       cause: thrown,

@@ -6,6 +6,7 @@ import { isObject } from "../json";
 import { lazy } from "../lazy";
 import { budgetSchema, keyBudgetSchema } from "./budget-schema";
 import { checkUpstreamUrl } from "./environment";
+import { explain, faultsOf, refuseInherited } from "./schema-errors";
 
 /** Printable ASCII, because it is sent in a header; a header loses spaces at either end. */
 const key = z
@@ -354,53 +355,6 @@ export function parseConfig(value: unknown): Config {
   if (result.success) return result.data;
   const [first] = faultsOf(result.error);
   throw new ProxyError("invalid_request", explain(result.error), { param: first?.path || undefined });
-}
-
-/** All errors of a schema as one sentence: the path of each and what is expected there, never the value. */
-export function explain(error: z.ZodError): string {
-  const faults = faultsOf(error);
-  const shown = faults.slice(0, 5).map(({ path, message }) => (path ? `${path}: ${message}` : message));
-  const more = faults.length - shown.length;
-  return `${shown.join("; ")}${more > 0 ? `; and ${more} more` : ""}.`;
-}
-
-type Issue = z.core.$ZodIssue;
-
-function faultsOf(error: z.ZodError): { path: string; message: string }[] {
-  return error.issues.flatMap(meantIssues).flatMap((issue) => {
-    if (issue.code === "unrecognized_keys")
-      return issue.keys.map((name) => ({ path: spell([...issue.path, name]), message: "not a known key" }));
-    const message = issue.code === "invalid_key" ? issue.issues[0]!.message : issue.message;
-    return [{ path: spell(issue.path), message: message.replace(/^Invalid \w+: |^Too \w+: /, "") }];
-  });
-}
-
-/** For a value that may have several forms, without a message of its own: the issues of the form whose type it has, else of the first one. */
-function meantIssues(issue: Issue): Issue[] {
-  if (issue.code !== "invalid_union" || issue.message !== "Invalid input" || issue.errors.length === 0) return [issue];
-  const ofType = issue.errors.find(
-    (issues) => !issues.some(({ code, path }) => code === "invalid_type" && path.length === 0),
-  );
-  return (ofType ?? issue.errors[0]!).map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }));
-}
-
-/** A path in the usual notation: `auth.apiKeys[1]`. */
-export function spell(path: readonly PropertyKey[]): string {
-  return path
-    .map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part).slice(0, 100)}`))
-    .join("")
-    .replace(/^\./, "");
-}
-
-/** Names that every object inherits are not config keys, and a record would drop or shadow them. No known key is deeper than 8. */
-export function refuseInherited(value: unknown, path: PropertyKey[] = []): void {
-  if (typeof value !== "object" || value === null || path.length > 8) return;
-  for (const [name, inner] of Object.entries(value)) {
-    const inside = [...path, Array.isArray(value) ? Number(name) : name];
-    if (["__proto__", "constructor", "prototype"].includes(name))
-      throw new ProxyError("invalid_request", `${spell(inside)}: not a known key.`, { param: spell(inside) });
-    refuseInherited(inner, inside);
-  }
 }
 
 /** What is wrong with a provider's address, for the end of a sentence about it. */

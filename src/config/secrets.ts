@@ -3,7 +3,8 @@ import { z } from "zod";
 import { ProxyError } from "../errors";
 import { isObject } from "../json";
 import { lazy } from "../lazy";
-import { configSchema, spell } from "./schema";
+import { configSchema } from "./schema";
+import { formatPath } from "./schema-errors";
 
 interface Annotated {
   secret?: boolean;
@@ -60,9 +61,9 @@ export function masked<T>(config: T): T {
 export function unmasked<T>(config: T, known: unknown): T {
   return mapSecrets(config, (secret, path) => {
     const stored = valueAt(known, path);
-    if (!Array.isArray(secret)) return unmaskEach([secret], [stored], () => spell(path))[0];
+    if (!Array.isArray(secret)) return unmaskEach([secret], [stored], () => formatPath(path))[0];
     const list = Array.isArray(stored) ? stored : [];
-    const place = (index: number) => spell([...path, index]);
+    const place = (index: number) => formatPath([...path, index]);
     return unmaskEach(secret, list, place).map((each, index) => unmaskKey(each, list, `${place(index)}.`));
   }) as T;
 }

@@ -13,7 +13,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findJsonError, positionOf } from "../../src/config/json-position";
 import { patched } from "../../src/config/patch";
-import { parseConfig, spell } from "../../src/config/schema";
+import { parseConfig } from "../../src/config/schema";
+import { formatPath } from "../../src/config/schema-errors";
 import { masked } from "../../src/config/secrets";
 import { openConfig } from "../../src/config/store";
 import { ProxyError } from "../../src/errors";
@@ -208,7 +209,7 @@ describe("what is put into what is stored", () => {
 test("a value that is not accepted is named with its place in the file", () => {
   const text =
     '{\n  "auth": { "apiKeys": ["a", "b",\n     7] },\n  "providers": { "x": { "n": [[1, 2], []] } },\n  "foo": 2,\n  "foo": 3\n}';
-  const place = (of: string) => Object.values(positionOf(text, of, spell));
+  const place = (of: string) => Object.values(positionOf(text, of, formatPath));
   expect(place("auth.apiKeys[2]")).toEqual([3, 6]);
   expect(place("auth.apiKeys[0]")).toEqual([2, 25]);
   expect(place("providers.x.n[0][1]")).toEqual([4, 35]);

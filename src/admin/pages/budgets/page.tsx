@@ -5,7 +5,7 @@ import type { App } from "../../../app";
 import type { BudgetItem } from "../../../budgets/budget-list";
 import { amountOf } from "../../../budgets/guard";
 import { budgetPeriods, budgetUnits } from "../../../config/budget-schema";
-import { explain } from "../../../config/schema";
+import { explain } from "../../../config/schema-errors";
 import { asProxyError, ProxyError } from "../../../errors";
 import { moment, percent, plural, significant, zonedTime } from "../../../format";
 import { addBudget, listBudgets, newBudgetSchema, removeBudget } from "../../api/budgets";

@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The client keys: who may call, with a form that creates a key and a button that revokes one. */
 
-import { explain } from "../../../config/schema";
+import { explain } from "../../../config/schema-errors";
 import { asProxyError, ProxyError } from "../../../errors";
 import { type KeyItem, keyList } from "../../../keys/key-list";
 import { newKeySchema } from "../../../keys/stored-keys";
