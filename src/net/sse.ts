@@ -3,9 +3,10 @@
  * A frame keeps its original bytes, so that an unchanged frame can be sent on exactly as it arrived.
  */
 
-import { isAscii } from "node:buffer";
+import { isAscii, isUtf8 } from "node:buffer";
 import { ProxyError } from "../errors";
 import { parseSpelt } from "../json";
+import { type FrameTemplate, matchRun } from "./frame-template";
 import type { Sink } from "./stream";
 
 export interface SseFrame {
@@ -18,6 +19,11 @@ export interface SseFrame {
   bytes?: Uint8Array;
   /** Set on one frame that stands for several consecutive frames that matched the template: the data of the last one. */
   template?: string;
+  /**
+   * Set on a copy with edits in its text. A frame that differs from the original in its delta alone gets the same edits,
+   * and its delta is copied byte by byte.
+   */
+  copyOf?: SseFrame;
 }
 
 /** Where frames go. */
@@ -26,14 +32,8 @@ export interface FrameSink extends Sink<SseFrame> {
    * The template of frames that need no handling: all that follow are pushed as one frame, neither decoded nor parsed.
    * Called after each frame and before each chunk.
    */
-  pushDelta?(): DeltaTemplate | undefined;
+  template?(): FrameTemplate | undefined;
 }
-
-/**
- * The constant pieces of a frame's text, all ASCII. Between two pieces there is the inside of a JSON string if the first
- * piece ends with a quote, else a whole number.
- */
-export type DeltaTemplate = readonly string[];
 
 /** Maximum size of a frame, in bytes; a stream with a larger one fails. */
 export const frameLimit = 16 * 1024 * 1024;
@@ -54,20 +54,27 @@ export function readSse(next: FrameSink): Sink<Uint8Array> {
       // One character per byte, at memory speed: enough to find the frames, and the text itself when all is ASCII.
       const text = latin1(buffer);
       const ascii = isAscii(buffer);
+      // Bytes that are no text are replaced where a frame is rewritten.
+      const isText = ascii || isUtf8(buffer);
+      const templateNow = () => {
+        const template = next.template?.();
+        return isText || template?.edits.length === 0 ? template : undefined;
+      };
       const frameEnd = text.includes("\r") ? anyFrameEnd : lineFeedFrameEnd;
-      let template = next.pushDelta?.();
+      let template = templateNow();
       let start = 0;
       for (;;) {
-        const last = template && lastMatch(text, start, template);
-        if (last) {
-          next.push({ bytes: part(buffer, start, last.end), template: last.data });
-          start = last.end;
+        const run = template && matchRun(text, start, template);
+        if (run) {
+          const bytes = run.edited === undefined ? part(buffer, start, run.end) : Buffer.from(run.edited, "latin1");
+          next.push({ bytes, template: run.data });
+          start = run.end;
         }
         const end = frameEnd(text, start);
         if (end === -1) break;
         const bytes = part(buffer, start, end);
         next.push(readFrame(ascii ? text.slice(start, end) : decoder.decode(bytes), bytes));
-        template = next.pushDelta?.();
+        template = templateNow();
         start = end;
       }
       held.keep(buffer, start);
@@ -90,52 +97,6 @@ const latin1 = (bytes: Uint8Array): string => Buffer.prototype.latin1Slice.call(
 
 const part = (buffer: Uint8Array, start: number, end: number): Uint8Array =>
   start === 0 && end === buffer.length ? buffer : buffer.subarray(start, end);
-
-/** The end of the frames at `start` that match the template, and the data of the last of them. */
-function lastMatch(text: string, start: number, template: DeltaTemplate): { end: number; data: string } | undefined {
-  let at = start;
-  let end = start;
-  for (let found = matchEnd(text, start, template); found !== -1; found = matchEnd(text, end, template)) {
-    at = end;
-    end = found;
-  }
-  return end === start ? undefined : { end, data: text.slice(text.indexOf("data: ", at) + 6, end - 2) };
-}
-
-/** The end of a frame that matches the template; -1 when it does not. */
-function matchEnd(text: string, start: number, template: DeltaTemplate): number {
-  let at = start;
-  for (let number = 0; number < template.length; number++) {
-    const piece = template[number]!;
-    if (number > 0) at = text.charCodeAt(at - 1) === 34 ? stringEnd(text, at) : numberEnd(text, at);
-    if (!text.startsWith(piece, at)) return -1;
-    at += piece.length;
-  }
-  return at;
-}
-
-/** The position of the quote that ends a JSON string; for an invalid string, of the first invalid character. */
-function stringEnd(text: string, start: number): number {
-  let at = start;
-  for (; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === 34 || code < 32) return at;
-    if (code !== 92) continue;
-    escaped.lastIndex = at;
-    if (!escaped.test(text)) return at;
-    at = escaped.lastIndex - 1;
-  }
-  return at;
-}
-
-const escaped = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
-
-function numberEnd(text: string, start: number): number {
-  let at = start;
-  for (let code = text.charCodeAt(at); code >= 48 && code <= 57; code = text.charCodeAt(at)) at++;
-  // JSON has no numbers without digits or with leading zeros.
-  return at === start || (text.charCodeAt(start) === 48 && at > start + 1) ? text.length : at;
-}
 
 /** The frame's data as JSON, parsed once and cached; undefined when it is not JSON. */
 export function jsonOf(frame: SseFrame): unknown {

@@ -3,12 +3,13 @@
 import { type Codec, codecs, type TranslationOptions } from "../dialects/codecs";
 import { invalidEventCode } from "../dialects/hub/block-lifecycle";
 import type { Dialect, JsonObject } from "../dialects/hub/conversation";
-import { deltaTemplate } from "../dialects/hub/delta-template";
 import { omit } from "../dialects/hub/json";
+import { repeatedDelta } from "../dialects/hub/repeated-delta";
 import type { Block, ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { isObject, parseSpelt } from "../json";
+import type { FrameTemplate } from "../net/frame-template";
 import { editedTo, editMembers } from "../net/json-edit";
-import type { DeltaTemplate, SseFrame } from "../net/sse";
+import type { SseFrame } from "../net/sse";
 import { bodyText, editIncoming, type Incoming, type ReadConversation } from "./incoming";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
@@ -141,7 +142,7 @@ function streamStages({ codec, context, record }: ReplyParts, out: Parameters<Up
     },
     end() {},
   });
-  let template: DeltaTemplate | undefined;
+  let template: FrameTemplate | undefined;
   return {
     client: {
       keepAlive() {
@@ -161,11 +162,11 @@ function streamStages({ codec, context, record }: ReplyParts, out: Parameters<Up
         else client.push(frame);
         // Another delta of the same text adds nothing to the record and needs no fixup. Tool calls are decoded to their end.
         template =
-          events === 1 && delta !== undefined && block?.kind !== "tool-call" && lastSent === frame
-            ? deltaTemplate(frame, delta)
+          events === 1 && delta !== undefined && block?.kind !== "tool-call"
+            ? repeatedDelta(frame, lastSent, delta)
             : undefined;
       },
-      pushDelta: () => template,
+      template: () => template,
       end() {
         decoder.end();
         client.end();

@@ -1,8 +1,9 @@
 /** Frames that are known to be of no concern to anybody are told in one, and nothing else is. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { deltaTemplate } from "../../src/dialects/hub/delta-template";
-import { type DeltaTemplate, type FrameSink, readSse, type SseFrame } from "../../src/net/sse";
+import { repeatedDelta } from "../../src/dialects/hub/repeated-delta";
+import type { FrameTemplate } from "../../src/net/frame-template";
+import { type FrameSink, readSse, type SseFrame } from "../../src/net/sse";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 const frameOf = (words: string, number = 0) =>
@@ -11,15 +12,15 @@ const frameOf = (words: string, number = 0) =>
 /** What is told of the chunks by a reader whose every frame with a delta may be repeated. */
 function read(chunks: Uint8Array[]): SseFrame[] {
   const told: SseFrame[] = [];
-  let repeat: DeltaTemplate | undefined;
+  let repeat: FrameTemplate | undefined;
   const sink: FrameSink = {
     push(frame) {
       told.push(frame);
       if (frame.template !== undefined) return;
       const { delta } = JSON.parse(frame.data ?? "{}") as { delta?: string };
-      repeat = delta === undefined ? undefined : deltaTemplate(frame, delta);
+      repeat = delta === undefined ? undefined : repeatedDelta(frame, frame, delta);
     },
-    pushDelta: () => repeat,
+    template: () => repeat,
     end() {},
   };
   const source = readSse(sink);
@@ -74,13 +75,13 @@ test("whatever the words are and wherever the chunks are cut, the bytes are told
 /** The same without parsing what may be broken. */
 function readFirst(bytes: Uint8Array): SseFrame[] {
   const told: SseFrame[] = [];
-  let repeat: DeltaTemplate | undefined;
+  let repeat: FrameTemplate | undefined;
   const source = readSse({
     push(frame) {
       told.push(frame);
-      repeat = told.length === 1 ? deltaTemplate(frame, "Hel") : undefined;
+      repeat = told.length === 1 ? repeatedDelta(frame, frame, "Hel") : undefined;
     },
-    pushDelta: () => repeat,
+    template: () => repeat,
     end() {},
   });
   source.push(bytes);

@@ -1,7 +1,7 @@
 /** Chat completions passed through, with the few edits that clients or the upstream need. */
 import { isObject, numberIn, parseSpelt } from "../../json";
 import { editMembers } from "../../net/json-edit";
-import { commentFrame, type SseFrame } from "../../net/sse";
+import { commentFrame, jsonOf, type SseFrame } from "../../net/sse";
 import type { ReplyContext, RequestFixup, ToClient } from "../codec";
 import { cutReply } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
@@ -10,7 +10,6 @@ import { omit } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import type { ReplyError } from "../hub/reply";
 import { asFixup } from "../hub/rules";
-import { deltaReader } from "../hub/text-delta";
 import { type CallNumbers, callNumbers, inventedCallId } from "./calls";
 import { deltaText } from "./delta-text";
 import { errorFrame, errorIn, gaveUp, invalidEvent } from "./errors";
@@ -121,109 +120,45 @@ function fixMessage(message: JsonObject, replyId: unknown, report: Report): Json
 export function fixStream(context: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame> {
   return (next) => {
     const report = dedupe(onFixup);
-    const readJson = deltaReader(deltaText);
-    const rename = modelRenamer(context.model);
-    const calls = new Map<unknown, CallNumbers>();
-    let lastChunk: JsonObject = {};
-    let hasContent = false;
-    /** The replies (of `n`) that have a role, by their index. */
-    const withSpeaker = new Set<unknown>();
-    /** The replies (of `n`) that have ended, by their index. */
-    const finished = new Set<unknown>();
+    const fixMembers = memberFixer(context.model, report);
+    const replies = replyFixer(context.replies, report);
+    /** The last chunk. */
+    let last: SseFrame = {};
     let ended = false;
 
     const push = (frame: SseFrame) => {
       if (ended) return;
+      if (frame.template !== undefined) last = { data: frame.template };
       if (frame.data === undefined) return next.push(frame);
       if (frame.data === "[DONE]") return done(frame);
       // The SSE standard ignores an event with empty data, but clients parse it and fail.
       if (frame.data === "") return report("empty-data");
-      const chunk = readJson(frame);
+      const chunk = jsonOf(frame);
       if (!isObject(chunk)) return fail(invalidEvent);
       if (chunk.error) return end(asEvent(frame, report));
       const failure = errorIn(chunk);
       if (failure) return fail(failure);
-      if (isWordless(chunk)) {
-        if (isObject(chunk.usage) && !context.usage) return report("usage-chunk");
-        // OpenAI's SDK takes the `usage: null` of such a chunk as the final value.
-        if (isObject(chunk.copilot_usage) && !isObject(chunk.usage)) return report("bill-chunk");
-      }
-
-      lastChunk = chunk;
-      const choices = fixChoices(chunk);
-      if (ended) return;
-      const data = fixMembers(choices ? JSON.stringify({ ...chunk, choices }) : frame.data, chunk);
-      next.push(data === frame.data ? asEvent(frame, report) : { data });
+      const unwanted = unwantedIn(chunk, context.usage);
+      if (unwanted) return report(unwanted);
+      last = frame;
+      pass(frame, frame.data, chunk);
     };
 
-    /** The fixed choices; undefined if none had to change. */
-    const fixChoices = ({ choices, id }: JsonObject): unknown[] | undefined => {
-      if (!Array.isArray(choices)) return undefined;
-      const fixed = choices.map((choice) => (isObject(choice) ? fixChoice(choice, id) : choice));
-      return fixed.some((choice, at) => choice !== choices[at]) ? fixed : undefined;
-    };
-
-    const fixChoice = (choice: JsonObject, replyId: unknown): JsonObject => {
-      let fixed = choice;
-      if (choice.finish_reason === "error") fail(gaveUp);
-      if (typeof choice.finish_reason === "string") finished.add(numberIn(choice.index));
-      const index = numberIn(choice.index);
-      if (index !== 0 && (context.replies === 1 || index === undefined)) {
-        report("split-choices");
-        fixed = { ...fixed, index: 0 };
-      }
-      if (!isObject(choice.delta)) return fixed;
-      const delta = withRole(choice.delta, fixed.index);
-      if (delta !== choice.delta) fixed = { ...fixed, delta };
-      hasContent ||= deltaText({ choices: [choice] }) !== undefined;
-      if (!Array.isArray(delta.tool_calls) || delta.tool_calls.length === 0) return fixed;
-      hasContent = true;
-      const numbers = calls.get(fixed.index) ?? callNumbers(report);
-      calls.set(fixed.index, numbers);
-      const pieces = numbers.fix(delta.tool_calls, replyId);
-      if (!pieces) fail(invalidEvent);
-      return pieces === delta.tool_calls ? fixed : { ...fixed, delta: { ...delta, tool_calls: pieces } };
-    };
-
-    /** OpenAI's SDK rejects a reply without a role. */
-    const withRole = (delta: JsonObject, index: unknown): JsonObject => {
-      if (withSpeaker.has(index)) return delta;
-      withSpeaker.add(index);
-      if (hasRole(delta)) return delta;
-      report("role");
-      return { role: "assistant", ...omit(delta, roleAlone) };
-    };
-
-    /** Fixes the chunk's own fields in its text, because a stream may need it in every chunk. */
-    const fixMembers = (data: string, chunk: JsonObject): string => {
-      let fixed = data;
-      const add = (name: string, member: string) => {
-        report(name);
-        fixed = `{${member},${fixed.slice(fixed.indexOf("{") + 1)}`;
-      };
-      if (!Array.isArray(chunk.choices)) {
-        report("choices-field");
-        fixed = JSON.stringify({ ...objectOf(fixed), choices: [] });
-      }
-      if (!("created" in chunk)) add("created-field", `"created":${now()}`);
-      if (!("object" in chunk)) add("object-field", '"object":"chat.completion.chunk"');
-      else if (chunk.object !== "chat.completion.chunk") {
-        // The first chunk of Azure has "".
-        report("object-field");
-        fixed = editMembers(fixed, { object: "chat.completion.chunk" }, []);
-      }
-      if (typeof chunk.model !== "string" || chunk.model === "" || chunk.model === context.model) return fixed;
-      report("model-name");
-      return rename(fixed, chunk.model);
+    const pass = (frame: SseFrame, text: string, chunk: JsonObject) => {
+      const { choices, error } = replies.fix(chunk);
+      if (error) return fail(error);
+      const data = fixMembers(choices ? JSON.stringify({ ...chunk, choices }) : text, chunk);
+      if (data === text) next.push(asEvent(frame, report));
+      else next.push(choices ? { data } : { data, copyOf: frame });
     };
 
     const done = (frame: SseFrame) => {
-      if (finished.size === 0 && context.replies === 1) {
-        const called = calls.get(0);
-        if (!hasContent || called?.whole === false) return fail(cutReply);
+      if (replies.finished === 0 && context.replies === 1) {
+        const reason = replies.missingReason();
+        if (!reason) return fail(cutReply);
         report("finish-reason");
-        const { usage: _, copilot_usage: __, ...chunk } = lastChunk;
-        const choices = [{ index: 0, delta: {}, finish_reason: called ? "tool_calls" : "stop" }];
+        const { usage: _, copilot_usage: __, ...chunk } = objectOf(last.data ?? "{}");
+        const choices = [{ index: 0, delta: {}, finish_reason: reason }];
         next.push({ data: fixMembers(JSON.stringify({ ...chunk, choices }), chunk) });
       }
       end(frame);
@@ -241,7 +176,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
     return {
       push,
       end() {
-        if (finished.size < context.replies) fail(cutReply);
+        if (replies.finished < context.replies) fail(cutReply);
         // The reply is complete, but some clients wait for `[DONE]`.
         else if (!ended) {
           report("done-event");
@@ -257,6 +192,104 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
   };
 }
 
+/** The fixup that removes a chunk without text from the stream; undefined if it may pass. */
+function unwantedIn({ choices, usage, copilot_usage }: JsonObject, wantsUsage: boolean): string | undefined {
+  if (!Array.isArray(choices) || choices.length > 0) return undefined;
+  if (isObject(usage)) return wantsUsage ? undefined : "usage-chunk";
+  // OpenAI's SDK takes the `usage: null` of such a chunk as the final value.
+  return isObject(copilot_usage) ? "bill-chunk" : undefined;
+}
+
+/** Fixes the chunk's own fields in its text: a stream may need it in every chunk, and it is the same in all of them. */
+function memberFixer(model: string, report: Report): (data: string, chunk: JsonObject) => string {
+  const rename = modelRenamer(model);
+  let created: number | undefined;
+  return (data, chunk) => {
+    let fixed = data;
+    const add = (name: string, member: string) => {
+      report(name);
+      fixed = `{${member},${fixed.slice(fixed.indexOf("{") + 1)}`;
+    };
+    const set = (name: string, member: JsonObject) => {
+      report(name);
+      fixed = editMembers(fixed, member, []);
+    };
+    if (!Array.isArray(chunk.choices)) set("choices-field", { choices: [] });
+    if (!("created" in chunk)) {
+      created ??= now();
+      add("created-field", `"created":${created}`);
+    }
+    if (!("object" in chunk)) add("object-field", '"object":"chat.completion.chunk"');
+    // The first chunk of Azure has "".
+    else if (chunk.object !== "chat.completion.chunk") set("object-field", { object: "chat.completion.chunk" });
+    if (typeof chunk.model !== "string" || chunk.model === "" || chunk.model === model) return fixed;
+    report("model-name");
+    return rename(fixed, chunk.model);
+  };
+}
+
+/** Fixes the choices of chunks, and knows how far each of the replies (of `n`) has come. */
+function replyFixer(replyCount: number, report: Report) {
+  const calls = new Map<unknown, CallNumbers>();
+  let hasContent = false;
+  /** The replies that have a role, by their index. */
+  const withSpeaker = new Set<unknown>();
+  /** The replies that have ended, by their index. */
+  const finished = new Set<unknown>();
+  let error: Pick<ReplyError, "code" | "message"> | undefined;
+
+  const fixChoice = (choice: JsonObject, replyId: unknown): JsonObject => {
+    if (choice.finish_reason === "error") error ??= gaveUp;
+    const index = numberIn(choice.index);
+    if (typeof choice.finish_reason === "string") finished.add(index);
+    const fixed = index === 0 || (replyCount > 1 && index !== undefined) ? choice : { ...choice, index: 0 };
+    if (fixed !== choice) report("split-choices");
+    if (!isObject(choice.delta)) return fixed;
+    hasContent ||= deltaText({ choices: [choice] }) !== undefined;
+    const delta = withCalls(withRole(choice.delta, fixed.index), fixed.index, replyId);
+    return delta === choice.delta ? fixed : { ...fixed, delta };
+  };
+
+  /** OpenAI's SDK rejects a reply without a role. */
+  const withRole = (delta: JsonObject, index: unknown): JsonObject => {
+    if (withSpeaker.has(index)) return delta;
+    withSpeaker.add(index);
+    if (hasRole(delta)) return delta;
+    report("role");
+    return { role: "assistant", ...omit(delta, roleAlone) };
+  };
+
+  const withCalls = (delta: JsonObject, index: unknown, replyId: unknown): JsonObject => {
+    if (!Array.isArray(delta.tool_calls) || delta.tool_calls.length === 0) return delta;
+    hasContent = true;
+    const numbers = calls.get(index) ?? callNumbers(report);
+    calls.set(index, numbers);
+    const pieces = numbers.fix(delta.tool_calls, replyId);
+    if (!pieces) error ??= invalidEvent;
+    return pieces === delta.tool_calls ? delta : { ...delta, tool_calls: pieces };
+  };
+
+  return {
+    /** The fixed choices, missing if none had to change; or an error that ends the stream. */
+    fix({ choices, id }: JsonObject): { choices?: unknown[]; error?: typeof error } {
+      if (!Array.isArray(choices)) return {};
+      const fixed = choices.map((choice) => (isObject(choice) ? fixChoice(choice, id) : choice));
+      if (error) return { error };
+      return fixed.some((choice, at) => choice !== choices[at]) ? { choices: fixed } : {};
+    },
+    /** How many have ended. */
+    get finished() {
+      return finished.size;
+    },
+    /** The finish reason that the only reply lacks; undefined if the reply is not complete. */
+    missingReason(): "stop" | "tool_calls" | undefined {
+      const called = calls.get(0);
+      if (!hasContent || called?.whole === false) return undefined;
+      return called ? "tool_calls" : "stop";
+    },
+  };
+}
+
 /** Copilot may end a stream with its error as bare JSON; clients read it only after `data:`. */
 function asEvent(frame: SseFrame, report: Report): SseFrame {
   if (frame.bytes?.[0] !== 0x7b) return frame;
@@ -268,10 +301,6 @@ const roleAlone = new Set(["role"]);
 
 const hasRole = ({ role }: JsonObject): boolean => typeof role === "string" && role !== "";
 
-function isWordless({ choices }: JsonObject): boolean {
-  return Array.isArray(choices) && choices.length === 0;
-}
-
 /** Replaces the upstream's model name by the requested one. Quotes in text are escaped, so text cannot match. */
 function modelRenamer(requested: string): (data: string, model: string) => string {
   const to = `"model":${JSON.stringify(requested)}`;
@@ -279,7 +308,7 @@ function modelRenamer(requested: string): (data: string, model: string) => strin
     const from = `"model":${JSON.stringify(model)}`;
     const at = data.indexOf(from);
     // Found twice: `copilot_usage` names the model too. Not found: the JSON has spaces or escapes.
-    if (at === -1 || data.indexOf(from, at + 1) !== -1) return JSON.stringify({ ...objectOf(data), model: requested });
+    if (at === -1 || data.indexOf(from, at + 1) !== -1) return editMembers(data, { model: requested }, []);
     return data.slice(0, at) + to + data.slice(at + from.length);
   };
 }

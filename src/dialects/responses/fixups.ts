@@ -91,7 +91,8 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
       last = frame;
       const isShort = !lifecycleTypes.has(type) && !type.startsWith("response.output_item.");
       const short = isShort ? fixShort(frame.data) : undefined;
-      if (short !== undefined) return next.push(short === frame.data ? frame : { event: frame.event, data: short });
+      if (short !== undefined)
+        return next.push(short === frame.data ? frame : { event: frame.event, data: short, copyOf: frame });
       const event = jsonOf(frame);
       if (!isObject(event)) return fail(invalidEvent);
       ended = terminalTypes.has(type);
