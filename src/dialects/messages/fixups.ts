@@ -73,7 +73,7 @@ export const fixStream =
     return {
       push(frame) {
         if (ended) return frame.data === undefined ? undefined : report("foreign-event");
-        if (frame.data === undefined || isPlainDelta(frame)) return next.push(frame);
+        if (frame.data === undefined) return next.push(frame);
         if (frame.data === "" || frame.data === "[DONE]") return report("foreign-event");
         const event = jsonOf(frame);
         if (!isObject(event)) return fail(invalidEvent);
@@ -107,17 +107,6 @@ export function endIn(frame: SseFrame): ReplyEvent | undefined {
   if (type !== "error") return undefined;
   return { type, code: "upstream_error", message: "The stream ended with an error event." };
 }
-
-/**
- * Recognizes a text delta of valid JSON without extra fields, without parsing it. Not used for long frames, for which
- * the regular expression would cost more than the parser.
- */
-function isPlainDelta({ event, data }: SseFrame): boolean {
-  return event === "content_block_delta" && data !== undefined && data.length < 2048 && plainDelta.test(data);
-}
-
-const plainDelta =
-  /^\{"type":"content_block_delta","index":\d+,"delta":\{"type":"\w+","\w+":"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"\}\}\s*$/;
 
 function fixEvent(event: JsonObject, report: (name: string) => void): JsonObject {
   const plain = withoutCopilot(event, report);

@@ -65,38 +65,35 @@ const lifecycleTypes = new Set([...terminalTypes, "response.created", "response.
 /** Passes frames through unchanged, except for fixups. */
 export function fixStream(context: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame> {
   return (next) => {
-    const fixups = { add: dedupe(onFixup) };
+    const fixups: Fixups = { add: dedupe(onFixup) };
     const ids = itemIds(() => fixups.add("item-ids"));
-    const done = new Map<number, JsonObject>();
-    /** The items of `output_item.added` and `output_item.done` events. */
-    const shown = new Map<number, JsonObject>();
-    let created: JsonObject | undefined;
-    let last: SseFrame = {};
-    /** The number of events that we inserted. */
-    let inserted = 0;
+    const numbers = sequenceNumbers(fixups);
+    const response = responseFixer(context, ids, fixups);
     let ended = false;
-
-    const nextNumber = () => {
-      const event = jsonOf(last);
-      return (isObject(event) ? (countIn(event.sequence_number) ?? -1) : -1) + inserted + 1;
-    };
 
     const push = (frame: SseFrame) => {
       if (ended || frame.data === "[DONE]") return;
-      if (frame.template !== undefined) last = { data: frame.template };
+      if (frame.template !== undefined) numbers.last = { data: frame.template };
       if (frame.data === undefined) return next.push(frame);
       if (!looksWhole(frame.data) && !isObject(jsonOf(frame))) return fail(invalidEvent);
       const type = eventType(frame);
       if (type === "error" || !type.startsWith("response.")) return handleOther(frame, type);
-      last = frame;
+      numbers.last = frame;
       const isShort = !lifecycleTypes.has(type) && !type.startsWith("response.output_item.");
-      const short = isShort ? fixShort(frame.data) : undefined;
-      if (short !== undefined)
-        return next.push(short === frame.data ? frame : { event: frame.event, data: short, copyOf: frame });
+      const short = isShort ? ids.fixText(frame.data) : undefined;
+      if (short === undefined) passWhole(frame, type);
+      else passShort(frame, numbers.fixText(short));
+    };
+
+    /** Passes a short event with edits in its text, because parsing each delta would cost more than everything else. */
+    const passShort = (frame: SseFrame, data: string) =>
+      next.push(data === frame.data ? frame : { event: frame.event, data, copyOf: frame });
+
+    const passWhole = (frame: SseFrame, type: string) => {
       const event = jsonOf(frame);
       if (!isObject(event)) return fail(invalidEvent);
       ended = terminalTypes.has(type);
-      const fixedEvent = fixEvent(event, type);
+      const fixedEvent = numbers.fix(response.fix(event, type));
       next.push(fixedEvent === event ? frame : jsonFrame(fixedEvent, frame.event));
     };
 
@@ -109,7 +106,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
       if (!error) return fixups.add("foreign-event");
       // Codex ignores an `error` event and opencode would retry forever: a response that has started must end with
       // `response.failed`.
-      if (!created && type === "error" && isObject(event) && typeof event.message === "string") {
+      if (!response.created && type === "error" && isObject(event) && typeof event.message === "string") {
         ended = true;
         return next.push(frame);
       }
@@ -117,75 +114,10 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
       fail(error);
     };
 
-    /** Fixes a short event in its text, because parsing each delta would cost more than everything else. */
-    const fixShort = (data: string): string | undefined => {
-      const text = ids.fixText(data);
-      return text === undefined || inserted === 0 ? text : renumber(text);
-    };
-
-    const renumber = (data: string): string => {
-      const number = numberAt(data, sequenceNumber);
-      if (number === undefined) return data;
-      fixups.add("sequence-number");
-      const start = data.indexOf(sequenceNumber) + sequenceNumber.length;
-      return `${data.slice(0, start)}${number + inserted}${data.slice(start + String(number).length)}`;
-    };
-
-    const fixEvent = (event: JsonObject, type: string): JsonObject => {
-      let fixedEvent = withoutCopilot(event, fixups);
-      const set = (members: JsonObject) => {
-        fixedEvent = { ...fixedEvent, ...members };
-      };
-      const index = countIn(event.output_index);
-      if (isObject(event.response)) {
-        const response = fixLifecycle(event.response, type);
-        if (response !== event.response) set({ response });
-        created ??= response;
-      }
-      if (index !== undefined && isObject(event.item)) {
-        const item = ids.fix(event.item, "id", index);
-        if (item !== event.item) set({ item });
-        shown.set(index, item);
-        if (type === "response.output_item.done") done.set(index, item);
-      }
-      if (index !== undefined) fixedEvent = ids.fix(fixedEvent, "item_id", index);
-      const number = countIn(event.sequence_number);
-      if (inserted > 0 && number !== undefined) {
-        fixups.add("sequence-number");
-        set({ sequence_number: number + inserted });
-      }
-      return fixedEvent;
-    };
-
-    const fixLifecycle = (response: JsonObject, type: string): JsonObject => {
-      let fixedResponse = fixResponse(withoutCopilot(response, fixups), context, fixups);
-      if (created && response.id !== created.id) {
-        fixups.add("response-id");
-        fixedResponse = { ...fixedResponse, id: created.id };
-      }
-      const output: unknown[] = Array.isArray(response.output) ? response.output : [];
-      if (output.length === 0 && done.size > 0 && terminalTypes.has(type)) {
-        fixups.add("empty-output");
-        return { ...fixedResponse, output: inOrder(done) };
-      }
-      const indexes = outputIndexes(output, shown);
-      const fixedOutput = output.map((item, at) => {
-        const index = indexes[at];
-        return isObject(item) && index !== undefined ? ids.fix(item, "id", index) : item;
-      });
-      return fixedOutput.some((item, index) => item !== output[index])
-        ? { ...fixedResponse, output: fixedOutput }
-        : fixedResponse;
-    };
-
-    const fail = ({ code, message }: Pick<ReplyError, "code" | "message">) => {
+    const fail = (error: Pick<ReplyError, "code" | "message">) => {
       if (ended) return;
       ended = true;
-      const sequence_number = nextNumber();
-      if (!created)
-        return next.push(jsonFrame({ type: "error", code, message, param: null, sequence_number }, "error"));
-      const response = { ...created, status: "failed", error: { code, message }, output: inOrder(done) };
-      next.push(jsonFrame({ type: "response.failed", sequence_number, response }, "response.failed"));
+      next.push(errorFrame(error, response.failed(error), numbers.next()));
     };
 
     return {
@@ -199,14 +131,129 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
        */
       keepAlive() {
         if (ended) return;
-        if (!created) return next.push(commentFrame("waiting"));
-        const sequence_number = nextNumber();
-        inserted++;
-        const response = { ...created, status: "in_progress", output: [] };
-        next.push(jsonFrame({ type: "response.in_progress", sequence_number, response }, "response.in_progress"));
+        if (!response.created) return next.push(commentFrame("waiting"));
+        const type = "response.in_progress";
+        const repeated = { ...response.created, status: "in_progress", output: [] };
+        next.push(jsonFrame({ type, sequence_number: numbers.insert(), response: repeated }, type));
       },
       fail,
     };
+  };
+}
+
+interface Fixups {
+  add(name: string): void;
+}
+
+/** @param failed The response, if it has started. */
+function errorFrame(
+  { code, message }: Pick<ReplyError, "code" | "message">,
+  failed: JsonObject | undefined,
+  sequence_number: number,
+): SseFrame {
+  return failed
+    ? jsonFrame({ type: "response.failed", sequence_number, response: failed }, "response.failed")
+    : jsonFrame({ type: "error", code, message, param: null, sequence_number }, "error");
+}
+
+/** The sequence numbers of the events, which move on with each event that we insert. */
+function sequenceNumbers(fixups: Fixups) {
+  let inserted = 0;
+  return {
+    /** The upstream's last event. */
+    last: {} as SseFrame,
+    /** The number of an event of our own that ends the stream. */
+    next(): number {
+      const event = jsonOf(this.last);
+      return (isObject(event) ? (countIn(event.sequence_number) ?? -1) : -1) + inserted + 1;
+    },
+    /** The number of an event that we insert. */
+    insert(): number {
+      const number = this.next();
+      inserted++;
+      return number;
+    },
+    fix(event: JsonObject): JsonObject {
+      const number = inserted === 0 ? undefined : countIn(event.sequence_number);
+      if (number === undefined) return event;
+      fixups.add("sequence-number");
+      return { ...event, sequence_number: number + inserted };
+    },
+    fixText(data: string): string {
+      const number = inserted === 0 ? undefined : numberAt(data, sequenceNumber);
+      if (number === undefined) return data;
+      fixups.add("sequence-number");
+      const start = data.indexOf(sequenceNumber) + sequenceNumber.length;
+      return `${data.slice(0, start)}${number + inserted}${data.slice(start + String(number).length)}`;
+    },
+  };
+}
+
+/** Fixes the events that contain the response or an item of it, and remembers both for the events to come. */
+function responseFixer(context: ReplyContext, ids: ReturnType<typeof itemIds>, fixups: Fixups) {
+  const done = new Map<number, JsonObject>();
+  /** The items of `output_item.added` and `output_item.done` events. */
+  const shown = new Map<number, JsonObject>();
+  let created: JsonObject | undefined;
+
+  const fixItem = (item: JsonObject, index: number, type: string): JsonObject => {
+    const fixedItem = ids.fix(item, "id", index);
+    shown.set(index, fixedItem);
+    if (type === "response.output_item.done") done.set(index, fixedItem);
+    return fixedItem;
+  };
+
+  const fixLifecycle = (response: JsonObject, type: string): JsonObject => {
+    let fixedResponse = fixResponse(withoutCopilot(response, fixups), context, fixups);
+    if (created && response.id !== created.id) {
+      fixups.add("response-id");
+      fixedResponse = { ...fixedResponse, id: created.id };
+    }
+    const output: unknown[] = Array.isArray(response.output) ? response.output : [];
+    const isMissing = output.length === 0 && done.size > 0 && terminalTypes.has(type);
+    if (isMissing) fixups.add("empty-output");
+    const fixedOutput = isMissing ? inOrder(done) : fixOutput(output);
+    const isFixed = isMissing || fixedOutput.some((item, at) => item !== output[at]);
+    return isFixed ? { ...fixedResponse, output: fixedOutput } : fixedResponse;
+  };
+
+  const fixOutput = (output: unknown[]): unknown[] => {
+    const indexes = outputIndexes(output, shown);
+    return output.map((item, at) => {
+      const index = indexes[at];
+      return isObject(item) && index !== undefined ? ids.fix(item, "id", index) : item;
+    });
+  };
+
+  return {
+    /** The response of the first event that has one. */
+    get created() {
+      return created;
+    },
+    /** The response as it is when it fails; undefined if it has not started. */
+    failed: (error: Pick<ReplyError, "code" | "message">): JsonObject | undefined =>
+      created && {
+        ...created,
+        status: "failed",
+        error: { code: error.code, message: error.message },
+        output: inOrder(done),
+      },
+    /** The same event, or a fixed copy. */
+    fix(event: JsonObject, type: string): JsonObject {
+      let fixedEvent = withoutCopilot(event, fixups);
+      const set = (key: string, value: JsonObject) => {
+        if (value !== event[key]) fixedEvent = { ...fixedEvent, [key]: value };
+        return value;
+      };
+      const index = countIn(event.output_index);
+      if (isObject(event.response)) {
+        const response = set("response", fixLifecycle(event.response, type));
+        created ??= response;
+      }
+      if (index === undefined) return fixedEvent;
+      if (isObject(event.item)) set("item", fixItem(event.item, index, type));
+      return ids.fix(fixedEvent, "item_id", index);
+    },
   };
 }
 
