@@ -9,6 +9,8 @@ export interface FrameTemplate {
   pieces: readonly string[];
   /** From the first to the last; empty where the frames stay as they are. */
   edits: readonly FrameEdit[];
+  /** The number of the gap whose text is joined for a reader that needs all of it; missing where nobody does. */
+  joinedGap?: number;
 }
 
 /** Replaces the text from one place to another, each a position in a piece. A gap between the two is dropped. */
@@ -23,20 +25,25 @@ export interface FrameEdit {
 export interface FrameRun {
   /** The position behind the last frame. */
   end: number;
-  /** The data of the last frame. */
-  data: string;
+  /** The last frame; with the texts of all where they are joined. */
+  frame: string;
   /** The frames with their edits; undefined where there are none. */
   edited?: string;
 }
 
 /** The frames at `start` that match the template; undefined if there is none. */
-export function matchRun(text: string, start: number, { pieces, edits }: FrameTemplate): FrameRun | undefined {
+export function matchRun(
+  text: string,
+  start: number,
+  { pieces, edits, joinedGap }: FrameTemplate,
+): FrameRun | undefined {
   /** Where each piece starts. */
   const starts: number[] = [];
   let last = start;
   let end = start;
   let edited = "";
   let copied = start;
+  let joined = "";
   for (let found = matchEnd(text, start, pieces, starts); found !== -1; found = matchEnd(text, end, pieces, starts)) {
     last = end;
     end = found;
@@ -44,10 +51,20 @@ export function matchRun(text: string, start: number, { pieces, edits }: FrameTe
       edited += text.slice(copied, starts[edit.startPiece]! + edit.start) + edit.text;
       copied = starts[edit.endPiece]! + edit.end;
     }
+    if (joinedGap !== undefined)
+      joined += text.slice(starts[joinedGap]! + pieces[joinedGap]!.length, starts[joinedGap + 1]);
   }
   if (end === start) return undefined;
-  const data = text.slice(text.indexOf("data: ", last) + 6, end - 2);
-  return edits.length === 0 ? { end, data } : { end, data, edited: edited + text.slice(copied, end) };
+  const frame =
+    joinedGap === undefined ? text.slice(last, end) : withGap(text.slice(last, end), pieces, joinedGap, joined);
+  return edits.length === 0 ? { end, frame } : { end, frame, edited: edited + text.slice(copied, end) };
+}
+
+/** A frame that matches the pieces, with another text in a gap. */
+function withGap(frame: string, pieces: readonly string[], gap: number, text: string): string {
+  const starts: number[] = [];
+  matchEnd(frame, 0, pieces, starts);
+  return frame.slice(0, starts[gap]! + pieces[gap]!.length) + text + frame.slice(starts[gap + 1]);
 }
 
 /**

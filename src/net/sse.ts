@@ -17,7 +17,10 @@ export interface SseFrame {
   isOneLine?: true;
   /** As it arrived, with its blank line; missing on frames that dragoman made. */
   bytes?: Uint8Array;
-  /** Set on one frame that stands for several consecutive frames that matched the template: the data of the last one. */
+  /**
+   * Set on one frame that stands for several consecutive frames that matched the template: the data of the last one, with
+   * the deltas of all of them if the template joins them.
+   */
   template?: string;
   /**
    * Set on a copy with edits in its text. A frame that differs from the original in its delta alone gets the same edits,
@@ -67,7 +70,7 @@ export function readSse(next: FrameSink): Sink<Uint8Array> {
         const run = template && matchRun(text, start, template);
         if (run) {
           const bytes = run.edited === undefined ? part(buffer, start, run.end) : Buffer.from(run.edited, "latin1");
-          next.push({ bytes, template: run.data });
+          next.push({ bytes, template: dataOf(ascii ? run.frame : decoder.decode(Buffer.from(run.frame, "latin1"))) });
           start = run.end;
         }
         const end = frameEnd(text, start);
@@ -86,6 +89,9 @@ export function readSse(next: FrameSink): Sink<Uint8Array> {
     },
   };
 }
+
+/** The data of a frame that matched a template. */
+const dataOf = (frame: string): string => frame.slice(frame.indexOf("data: ") + 6, -2);
 
 /** Whether the frame at the buffer's start may end in its last chunk, that is, whether one line end follows another. */
 function mayEnd(buffer: Uint8Array, chunk: Uint8Array): boolean {

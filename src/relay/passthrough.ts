@@ -142,7 +142,13 @@ function streamStages({ codec, context, record }: ReplyParts, out: Parameters<Up
     },
     end() {},
   });
+  const isCall = () => block?.kind === "tool-call";
   let template: FrameTemplate | undefined;
+  let templateEvent: string | undefined;
+  const pass = (frame: SseFrame) => {
+    if (error?.code === invalidEventCode) client.fail(error);
+    else client.push(frame);
+  };
   return {
     client: {
       keepAlive() {
@@ -154,17 +160,18 @@ function streamStages({ codec, context, record }: ReplyParts, out: Parameters<Up
     },
     feed: {
       push(frame: SseFrame) {
-        if (frame.template !== undefined) return client.push(frame);
+        if (frame.template !== undefined) {
+          if (isCall()) decoder.push({ event: templateEvent, data: frame.template });
+          return pass(frame);
+        }
         events = 0;
         delta = undefined;
         decoder.push(frame);
-        if (error?.code === invalidEventCode) client.fail(error);
-        else client.push(frame);
-        // Another delta of the same text adds nothing to the record and needs no fixup. Tool calls are decoded to their end.
-        template =
-          events === 1 && delta !== undefined && block?.kind !== "tool-call"
-            ? repeatedDelta(frame, lastSent, delta)
-            : undefined;
+        pass(frame);
+        // Another delta of the same text adds nothing to the record and needs no other fixup. The deltas of a call are
+        // decoded together, because its input must be complete in the end.
+        template = events === 1 && delta !== undefined ? repeatedDelta(frame, lastSent, delta, isCall()) : undefined;
+        templateEvent = frame.event;
       },
       template: () => template,
       end() {

@@ -20,7 +20,9 @@ const offsets = (at: number) => ({ check_offset: 1811, start_offset: 1811, end_o
 const usage = { completion_tokens: 400, prompt_tokens: 912, total_tokens: 1312 };
 
 /** @param model The id that a client asks for; chat answers with a dated one. */
-export const copilotStreams = (model: string) =>
+export const copilotStreams = (model: string) => ({ ...textStreams(model), ...callStreams(model) });
+
+const textStreams = (model: string) =>
   ({
     "chat, OpenAI's own form": openAiChat(model),
     "chat, GPT": gptChat(`${model}-2025-04-14`),
@@ -31,6 +33,13 @@ export const copilotStreams = (model: string) =>
     "responses, an item id for each event": responses(model, (at) => btoa(`item ${at}`.padEnd(300, "."))),
     messages: messages(model),
     "messages, dated": messages(`${model}-20250929`),
+  }) satisfies Record<string, StreamForm>;
+
+const callStreams = (model: string) =>
+  ({
+    "chat, GPT calling a tool": gptCall(`${model}-2025-04-14`),
+    "responses, calling a tool": responsesCall(model, (at) => btoa(`item ${at}`.padEnd(300, "."))),
+    "messages, calling a tool": messagesCall(`${model}-20250929`),
   }) satisfies Record<string, StreamForm>;
 
 export type FormName = keyof ReturnType<typeof copilotStreams>;
@@ -69,6 +78,25 @@ function gptChat(model: string): StreamForm {
         ...tail,
       }),
     end: `${data({ choices: [{ finish_reason: "stop", index: 0, ...filtered, delta: { content: null, role: null } }], ...head, ...tail })}${data({ choices: [], ...head, usage, ...tail })}data: [DONE]\n\n`,
+  };
+}
+
+function gptCall(model: string): StreamForm {
+  const form = gptChat(model);
+  const chunk = (delta: object, more = {}) =>
+    data({
+      choices: [{ ...more, index: 0, delta: { content: null, ...delta } }],
+      created: 1785000000,
+      id: "chatcmpl-A5iQJExrRR9lZjObeHBzjesQ5HvT1",
+      model,
+      system_fingerprint: "fp_80a1bad4c7",
+    });
+  const call = { id: "call_YEMsUraDh71gogljRLa7vyGP", index: 0, type: "function" };
+  return {
+    ...form,
+    begin: chunk({ role: "assistant", tool_calls: [{ function: { arguments: '{"text":"', name: "edit" }, ...call }] }),
+    words: (text) => chunk({ tool_calls: [{ function: { arguments: JSON.stringify(text).slice(1, -1) }, index: 0 }] }),
+    end: `${chunk({ tool_calls: [{ function: { arguments: '"}' }, index: 0 }] })}${chunk({}, { finish_reason: "tool_calls" })}data: [DONE]\n\n`,
   };
 }
 
@@ -168,6 +196,51 @@ function responses(model: string, idAt: (at: number) => string): StreamForm {
         }),
         sequence_number: last + 2,
       }),
+  };
+}
+
+function responsesCall(model: string, idAt: (at: number) => string): StreamForm {
+  const item = (at: number, status: string, input: string) => ({
+    item: { arguments: input, call_id: "call_1", id: idAt(at), name: "edit", status, type: "function_call" },
+    output_index: 0,
+  });
+  const done = { ...item(1_000_000, "completed", "{}"), sequence_number: 1_000_000 };
+  return {
+    dialect: "responses",
+    begin:
+      named("response.created", { response: { id: "resp_1", model, output: [] }, sequence_number: 0 }) +
+      named("response.output_item.added", { ...item(-1, "in_progress", ""), sequence_number: 1 }),
+    words: (text, at) =>
+      named("response.function_call_arguments.delta", {
+        delta: JSON.stringify(text).slice(1, -1),
+        item_id: idAt(at),
+        output_index: 0,
+        sequence_number: 2 + at,
+      }),
+    end:
+      named("response.output_item.done", done) +
+      named("response.completed", {
+        response: { id: "resp_2", model, output: [done.item], status: "completed", usage: { input_tokens: 9 } },
+        sequence_number: 1_000_001,
+      }),
+  };
+}
+
+function messagesCall(model: string): StreamForm {
+  const form = messages(model);
+  const delta = (partial_json: string) =>
+    named("content_block_delta", { delta: { partial_json, type: "input_json_delta" }, index: 0 });
+  return {
+    ...form,
+    begin:
+      form.begin.slice(0, form.begin.indexOf("event: content_block_start")) +
+      named("content_block_start", {
+        content_block: { id: "toolu_1", input: {}, name: "edit", type: "tool_use" },
+        index: 0,
+      }) +
+      delta('{"text":"'),
+    words: (text) => delta(JSON.stringify(text).slice(1, -1)),
+    end: `${delta('"}')}${form.end}`,
   };
 }
 

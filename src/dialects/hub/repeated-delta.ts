@@ -5,21 +5,30 @@ import type { SseFrame } from "../../net/sse";
 /**
  * The template of frames like this one; undefined if its delta text cannot be located.
  * @param sent What the client got: the frame itself, or a copy with edits in its text.
+ * @param isJoined Whether somebody needs the deltas.
  */
-export function repeatedDelta(frame: SseFrame, sent: SseFrame | undefined, text: string): FrameTemplate | undefined {
+export function repeatedDelta(
+  frame: SseFrame,
+  sent: SseFrame | undefined,
+  text: string,
+  isJoined = false,
+): FrameTemplate | undefined {
   if (sent !== frame && sent?.copyOf !== frame) return undefined;
   const whole = wholeText(frame);
   // The frame is formatted differently, or is not ASCII.
   if (whole.length !== frame.bytes?.length) return undefined;
   const gaps = gapsIn(whole, text);
-  if (!gaps || sent === frame) return gaps && { pieces: around(whole, gaps), edits: [] };
+  if (!gaps) return undefined;
+  const joinedGap = (all: Gap[]) => (isJoined ? all.findIndex(({ isText }) => isText) : undefined);
+  if (sent === frame) return { pieces: around(whole, gaps), edits: [], joinedGap: joinedGap(gaps) };
   const sentText = wholeText(sent);
   const sentGaps = gapsIn(sentText, text)?.filter(({ key }) => gaps.some((gap) => gap.key === key));
   if (!sentGaps || !areSame(gaps, sentGaps)) return undefined;
   const replaced = replacedId(whole, sentText);
   const all = replaced ? [...gaps, replaced].sort(byPosition) : gaps;
   const pieces = around(whole, all);
-  return { pieces, edits: editsOf(pieces, around(sentText, sentGaps), replaced ? all.indexOf(replaced) : -1) };
+  const edits = editsOf(pieces, around(sentText, sentGaps), replaced ? all.indexOf(replaced) : -1);
+  return { pieces, edits, joinedGap: joinedGap(all) };
 }
 
 /**
@@ -55,6 +64,8 @@ interface Gap {
   key: string;
   value: string;
   start: number;
+  /** It holds the delta. */
+  isText?: true;
 }
 
 const wholeText = ({ event, data = "" }: SseFrame): string =>
@@ -71,7 +82,7 @@ function gapsIn(whole: string, text: string): Gap[] | undefined {
   if (at === -1 || whole.indexOf(serialized, at + 1) !== -1) return undefined;
   const key = deltaKey.exec(whole.slice(Math.max(0, at - 24), at))?.[1];
   if (key === undefined) return undefined;
-  const gaps: Gap[] = [{ key, value: serialized.slice(1, -1), start: at + 1 }];
+  const gaps: Gap[] = [{ key, value: serialized.slice(1, -1), start: at + 1, isText: true }];
   for (const { 0: found, 1: name, 2: number = "", 3: padding, 4: filler = "", index } of whole.matchAll(
     alsoDiffering,
   )) {
@@ -101,7 +112,8 @@ const areSame = (gaps: Gap[], others: Gap[]): boolean =>
 const byPosition = (one: Gap, other: Gap): number => one.start - other.start;
 
 /** The members that hold a delta. */
-const deltaKey = /"(content|refusal|reasoning_text|reasoning_content|reasoning|cot_summary|text|thinking|delta)":$/;
+const deltaKey =
+  /"(content|refusal|reasoning_text|reasoning_content|reasoning|cot_summary|text|thinking|delta|arguments|partial_json)":$/;
 
 const alsoDiffering =
   /"(sequence_number|created|check_offset|start_offset|end_offset)":(\d+)|"(obfuscation)":"([^"\\]*)/g;
