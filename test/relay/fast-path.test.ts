@@ -136,6 +136,28 @@ test("a choice that is written anew has its text in our spelling, also where onl
   expectSame({ dialect, cuts: [encode(begin + second("one") + second("two") + spelt + second("three") + end)] });
 });
 
+describe("a call whose finish reason is missing, read in one piece", () => {
+  const { dialect, begin, words } = forms["chat, GPT calling a tool"];
+  const input = [...'{"path": "src", "lines": [10, 20]}'];
+  const stream = (pieces: string[]) =>
+    encode(`${begin.replace('{\\"text\\":\\"', "")}${pieces.map(delta).join("")}data: [DONE]\n\n`);
+  const delta = (piece: string) => words("@").replace("@", () => JSON.stringify(piece).slice(1, -1));
+
+  test("is complete if its input is", () => {
+    const way = { dialect, cuts: [stream(input)] };
+    expectSame(way);
+    const { fixups, events } = result(way, "fast");
+    expect(fixups).toContain("finish-reason");
+    expect(events.at(-1)).toMatchObject({ type: "finish", reason: "tool-call" });
+  });
+
+  test("is an error if its input is cut", () => {
+    const way = { dialect, cuts: [stream(input.slice(0, -1))] };
+    expectSame(way);
+    expect(result(way, "fast").events.at(-1)?.type).toBe("error");
+  });
+});
+
 /** Some rows are told apart only by frames that follow, so a good one comes several times. */
 const events = fc.array(fc.tuple(event, fc.integer({ min: 1, max: 4 })), { minLength: 1, maxLength: 8 });
 
