@@ -141,7 +141,7 @@ describe("a call whose finish reason is missing, read in one piece", () => {
   const input = [...'{"path": "src", "lines": [10, 20]}'];
   const stream = (pieces: string[]) =>
     encode(`${begin.replace('{\\"text\\":\\"', "")}${pieces.map(delta).join("")}data: [DONE]\n\n`);
-  const delta = (piece: string) => words("@").replace("@", () => JSON.stringify(piece).slice(1, -1));
+  const delta = (piece: string) => words("@", 0).replace("@", () => JSON.stringify(piece).slice(1, -1));
 
   test("is complete if its input is", () => {
     const way = { dialect, cuts: [stream(input)] };
