@@ -4,13 +4,12 @@ import { type Codec, codecs, type TranslationOptions } from "../dialects/codecs"
 import { invalidEventCode } from "../dialects/hub/block-lifecycle";
 import type { Dialect, JsonObject } from "../dialects/hub/conversation";
 import { omit } from "../dialects/hub/json";
-import { repeatedDelta } from "../dialects/hub/repeated-delta";
-import type { Block, ReplyError, ReplyEvent } from "../dialects/hub/reply";
+import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { isObject, parseSpelt } from "../json";
-import type { FrameTemplate } from "../net/frame-template";
 import { editedTo, editMembers } from "../net/json-edit";
 import type { SseFrame } from "../net/sse";
 import { bodyText, editIncoming, type Incoming, type ReadConversation } from "./incoming";
+import { readAlong } from "./read-along";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import { needsStream, type Target } from "./target";
@@ -127,55 +126,31 @@ function streamStages({ codec, context, record }: ReplyParts, out: Parameters<Up
     },
     end: () => out.end(),
   });
-  // The decoder only reads along for the record. But a reply that it cannot follow must not end as if it were complete.
+  // A reply that the decoder cannot follow must not end as if it were complete.
   let error: ReplyError | undefined;
-  let block: Block | undefined;
-  let events = 0;
-  let delta: string | undefined;
-  const decoder = codec.decodeStream(context)({
-    push(event) {
-      events++;
-      if (event.type === "block-delta") delta = event.text;
-      else if (event.type === "block-start") block = event.block;
-      else if (event.type === "error") error = event;
-      record.addEvent(event);
-    },
-    end() {},
+  const reader = readAlong(codec.decodeStream(context), (event) => {
+    if (event.type === "error") error = event;
+    record.addEvent(event);
   });
-  const isCall = () => block?.kind === "tool-call";
-  let template: FrameTemplate | undefined;
-  let templateEvent: string | undefined;
-  const pass = (frame: SseFrame) => {
-    if (error?.code === invalidEventCode) client.fail(error);
-    else client.push(frame);
-  };
   return {
     client: {
       keepAlive() {
         // A keep-alive in between may change what has to be fixed in the next frame.
-        template = undefined;
+        reader.forget();
         client.keepAlive();
       },
       fail: client.fail,
     },
     feed: {
       push(frame: SseFrame) {
-        if (frame.template !== undefined) {
-          if (isCall()) decoder.push({ event: templateEvent, data: frame.template });
-          return pass(frame);
-        }
-        events = 0;
-        delta = undefined;
-        decoder.push(frame);
-        pass(frame);
-        // Another delta of the same text adds nothing to the record and needs no other fixup. The deltas of a call are
-        // decoded together, because its input must be complete in the end.
-        template = events === 1 && delta !== undefined ? repeatedDelta(frame, lastSent, delta, isCall()) : undefined;
-        templateEvent = frame.event;
+        reader.push(frame);
+        if (error?.code === invalidEventCode) client.fail(error);
+        else client.push(frame);
+        reader.sent(frame, lastSent);
       },
-      template: () => template,
+      template: reader.template,
       end() {
-        decoder.end();
+        reader.end();
         client.end();
       },
     },

@@ -6,6 +6,7 @@ import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { isObject } from "../json";
 import { jsonOf } from "../net/sse";
 import type { Incoming } from "./incoming";
+import { readAlong } from "./read-along";
 import type { RequestRecord } from "./request-record";
 import type { UpstreamCall } from "./upstream-call";
 
@@ -29,11 +30,8 @@ export function providerPassthrough(incoming: Incoming, record: RequestRecord, w
       const client = codec.fixStream(codec.replyContext(incoming.body), record.addFixup)(out);
       /** How the current frame ends the stream, if it does. */
       let end: ReplyEvent | undefined;
-      const decoder = codec.decodeStream()({
-        push(event) {
-          if (event.type !== "error" || end?.type === "error") record.addEvent(event);
-        },
-        end() {},
+      const reader = readAlong(codec.decodeStream(), (event) => {
+        if (event.type !== "error" || end?.type === "error") record.addEvent(event);
       });
       const fail = (error: Omit<ReplyError, "type">) => {
         if (record.isOver) return;
@@ -47,11 +45,13 @@ export function providerPassthrough(incoming: Incoming, record: RequestRecord, w
           push(frame) {
             if (frame.data && frame.data !== "[DONE]" && !isObject(jsonOf(frame))) return fail(invalidEvent(who));
             end = codec.endIn?.(frame);
-            decoder.push(frame);
+            reader.push(frame);
             // Where the decoder could not follow the stream, the record still gets its end.
             if (end && !record.isOver) record.addEvent(end);
             out.push(frame);
+            reader.sent(frame, frame);
           },
+          template: reader.template,
           end: () => fail(cutReply),
         },
       };

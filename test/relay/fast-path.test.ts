@@ -4,6 +4,10 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
+import type { ReplyEvent } from "../../src/dialects/hub/reply";
+import { gatherFrames, readSse } from "../../src/net/sse";
+import { providerPassthrough } from "../../src/relay/provider-passthrough";
+import type { RequestRecord } from "../../src/relay/request-record";
 import { copilotStreams, type FormName } from "../support/copilot-streams";
 import { passOn } from "../support/passed-on";
 import { bytesAt, fixtures } from "../support/streams";
@@ -129,6 +133,18 @@ const event = fc.record({
   odd: fc.array(fc.constantFrom(...oddities), { maxLength: 2 }),
 });
 
+test("a model name that is not ASCII is written as it was asked for", () => {
+  const { dialect, begin, words, end } = forms["chat, GPT"];
+  const passed = passOn(dialect, "größe", "fast");
+  passed.push(encode(begin + ["one", "two", "three"].map(words).join("") + end));
+  expect(
+    passed
+      .bytes()
+      .toString()
+      .match(/"model":"größe"/g)?.length,
+  ).toBeGreaterThan(4);
+});
+
 test("a choice that is written anew has its text in our spelling, also where only the text differs", () => {
   const { dialect, begin, words, end } = forms["chat, GPT"];
   const second = (text: string) => words(text, 0).replace('"index":0', '"index":1');
@@ -157,6 +173,41 @@ describe("a call whose finish reason is missing, read in one piece", () => {
     expect(result(way, "fast").events.at(-1)?.type).toBe("error");
   });
 });
+
+test.each(["messages, dated", "messages, calling a tool"] as const)(
+  "%s, from a provider: every byte is passed on, most frames unread",
+  (name) => {
+    const { begin, words, end } = forms[name];
+    const whole = begin + Array.from({ length: 100 }, (_, at) => words(` größe ${at}`, at)).join("") + end;
+    for (const size of [1, 100, 1000, whole.length]) {
+      const events: ReplyEvent[] = [];
+      const record = {
+        addFixup() {},
+        addEvent: (event: ReplyEvent) => void events.push(event),
+        get isOver() {
+          return events.at(-1)?.type === "finish";
+        },
+      } as unknown as RequestRecord;
+      const incoming = { bytes: encode("{}"), body: {}, model, stream: true };
+      const out = gatherFrames();
+      const { feed } = providerPassthrough(incoming, record, "A provider").stages(out);
+      let framesRead = 0;
+      const source = readSse({
+        push(frame) {
+          if (frame.template === undefined) framesRead++;
+          feed.push(frame);
+        },
+        end: () => feed.end(),
+        template: () => feed.template?.(),
+      });
+      for (const cut of inPieces(encode(whole), size)) source.push(cut);
+      source.end();
+      expect(Buffer.from(out.take()!).toString()).toBe(whole);
+      expect(events.at(-1)?.type).toBe("finish");
+      expect(framesRead).toBeLessThan(20);
+    }
+  },
+);
 
 /** Some rows are told apart only by frames that follow, so a good one comes several times. */
 const events = fc.array(fc.tuple(event, fc.integer({ min: 1, max: 4 })), { minLength: 1, maxLength: 8 });

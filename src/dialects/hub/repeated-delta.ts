@@ -15,12 +15,10 @@ export function repeatedDelta(
 ): FrameTemplate | undefined {
   if (sent !== frame && sent?.copyOf !== frame) return undefined;
   const whole = wholeText(frame);
-  // The frame is formatted differently, or is not ASCII.
-  if (whole.length !== frame.bytes?.length) return undefined;
   const gaps = gapsIn(whole, text);
   if (!gaps) return undefined;
   const joinedGap = (all: Gap[]) => (isJoined ? all.findIndex(({ isText }) => isText) : undefined);
-  if (sent === frame) return { pieces: around(whole, gaps), edits: [], joinedGap: joinedGap(gaps) };
+  if (sent === frame) return ifAscii({ pieces: around(whole, gaps), edits: [], joinedGap: joinedGap(gaps) });
   const sentText = wholeText(sent);
   const sentGaps = gapsIn(sentText, text)?.filter(({ key }) => gaps.some((gap) => gap.key === key));
   if (!sentGaps || !areSame(gaps, sentGaps)) return undefined;
@@ -28,7 +26,13 @@ export function repeatedDelta(
   const all = replaced ? [...gaps, replaced].sort(byPosition) : gaps;
   const pieces = around(whole, all);
   const edits = editsOf(pieces, around(sentText, sentGaps), replaced ? all.indexOf(replaced) : -1);
-  return { pieces, edits, joinedGap: joinedGap(all) };
+  return ifAscii({ pieces, edits, joinedGap: joinedGap(all) });
+}
+
+/** Only the gaps may have other characters: a template is compared with bytes. */
+function ifAscii(template: FrameTemplate): FrameTemplate | undefined {
+  const text = template.pieces.join("") + template.edits.map((edit) => edit.text).join("");
+  return Buffer.byteLength(text) === text.length ? template : undefined;
 }
 
 /**
