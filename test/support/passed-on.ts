@@ -54,6 +54,7 @@ export function passOn(dialect: Dialect, model: string, path: "fast" | "plain", 
     record,
     options: { webSearch: true },
     clientHeaders: new Headers(),
+    conversation: () => undefined,
   });
   const out = gatherFrames();
   const { feed, client } = call.stages(out);
