@@ -7,7 +7,7 @@ import { ago } from "../format";
 import { clientKeysOf } from "../keys/client-keys";
 import { type KeyItem, type KeyList, keyList, keyListSchema } from "../keys/key-list";
 import { createKey, type NewKey, newKeySchema, revokeKey } from "../keys/stored-keys";
-import { ask, type RunningServer, readAs, serverOf } from "./running-server";
+import { adminHeaders, ask, type RunningServer, readAs, serverOf } from "./running-server";
 import { table } from "./table";
 import { print, printJson, say } from "./terminal";
 import { UsageError } from "./usage-error";
@@ -77,9 +77,6 @@ const askForKeys = async (server: RunningServer) =>
 
 const post = (server: RunningServer, path: string, body: object) =>
   ask(server, { path, method: "POST", body, headers: adminHeaders(server) });
-
-const adminHeaders = ({ adminToken }: RunningServer): Record<string, string> =>
-  adminToken === undefined ? {} : { "x-admin-token": adminToken };
 
 const keysInFile = (environment: Environment): KeyList =>
   keyList(

@@ -1,7 +1,7 @@
 /** `dragoman models`: the models of the running server, with their limits and cost. */
 import { z } from "zod";
 import type { Environment } from "../config/environment";
-import { ask, demoNotice, readAs, requireServer } from "./running-server";
+import { adminHeaders, ask, demoNotice, readAs, requireServer } from "./running-server";
 import { table } from "./table";
 import { print, printJson, say } from "./terminal";
 
@@ -35,9 +35,7 @@ export interface ModelsOptions {
 
 export async function models({ environment, json }: ModelsOptions): Promise<number> {
   const server = requireServer(environment);
-  const { adminToken } = server;
-  const headers: Record<string, string> = adminToken === undefined ? {} : { "x-admin-token": adminToken };
-  const answer = await ask(server, { path: "/api/admin/models", headers });
+  const answer = await ask(server, { path: "/api/admin/models", headers: adminHeaders(server) });
   const { items } = readAs(shape, answer, server);
   if (server.demo) say(demoNotice);
   if (json) printJson(answer);

@@ -139,6 +139,10 @@ async function askOnce(
   });
 }
 
+/** The header for the admin API. */
+export const adminHeaders = ({ adminToken }: RunningServer): Record<string, string> =>
+  adminToken === undefined ? {} : { "x-admin-token": adminToken };
+
 /** An answer of this shape. @throws ProxyError when it is another: the server may be older than the command. */
 export function readAs<Answer>(shape: z.ZodType<Answer>, answer: unknown, { url }: RunningServer): Answer {
   const read = shape.safeParse(answer);

@@ -1,19 +1,25 @@
 /** `dragoman usage`: the remaining quota, from the running server or, if none is running, from GitHub. */
+import { setTimeout as wait } from "node:timers/promises";
 import { type Account, openAccount } from "../accounts/account";
 import { openAccountStore } from "../accounts/account-store";
 import { hostsFor } from "../accounts/hosts";
 import { accountUsageItem, type UsageItem } from "../api/usage";
+import { usageLine } from "../api/usage-line";
 import type { Environment } from "../config/environment";
 import { asProxyError } from "../errors";
 import { createLogger } from "../logger";
 import { usageLines } from "./format-usage";
 import { ask, demoNotice, demoOf, type RunningServer, serverOf } from "./running-server";
-import { print, printJson, say } from "./terminal";
+import { interrupted, print, printJson, say } from "./terminal";
 
 export interface UsageOptions {
   version: string;
   environment: Environment;
   json: boolean;
+  /** Prints one line in this format for status bars; see `usageLine`. */
+  format?: string;
+  /** Seconds after which the usage is printed again, until a signal. */
+  watch?: number;
   enterpriseHost?: string;
 }
 
@@ -23,8 +29,23 @@ interface Report {
 }
 
 export async function usage(options: UsageOptions): Promise<number> {
+  if (options.watch === undefined) return showUsage(options);
+  const signal = interrupted();
+  while (!signal.aborted) {
+    // At a terminal, each table replaces the one before it.
+    if (process.stdout.isTTY && !options.json && options.format === undefined)
+      process.stdout.write("\u001b[2J\u001b[H");
+    // A server that is being restarted is there again a moment later.
+    await showUsage(options).catch((thrown) => say(asProxyError(thrown).message));
+    await wait(options.watch * 1000, undefined, { signal }).catch(() => {});
+  }
+  return 0;
+}
+
+async function showUsage(options: UsageOptions): Promise<number> {
   const report = (await askServer(serverOf(options.environment))) ?? (await askBesideServers(options));
   if (options.json) printJson(report);
+  else if (options.format !== undefined) print(usageLine(report.accounts, options.format, Date.now()));
   else if (report.accounts.length === 0) say("No GitHub account is signed in. Run `dragoman auth` to sign in.");
   else print(...usageLines(report.accounts));
   return 0;
@@ -40,7 +61,10 @@ async function askBesideServers(options: UsageOptions): Promise<Report> {
 }
 
 /** What GitHub says now of each saved account, and of the one whose token is in the environment. */
-export async function askGithub(options: Omit<UsageOptions, "json">, savedOnly = false): Promise<Report> {
+export async function askGithub(
+  options: Pick<UsageOptions, "version" | "environment" | "enterpriseHost">,
+  savedOnly = false,
+): Promise<Report> {
   const { environment, version } = options;
   const warnings = createLogger(() => "warn");
   // What fails stands in the report.
