@@ -4,8 +4,8 @@ import type { ErrorKind, ProxyError } from "../errors";
 /** Whether a path is the admin API's, so that its errors and refusals are. */
 export const isAdminPath = (path: string) => /^\/api\/admin(?:\/|$)/.test(path);
 
-/** Whether a path is the admin API's or a page's. */
-export const isAdminWing = (path: string) => /^(?:\/api)?\/admin(?:\/|$)/.test(path);
+/** Whether a path is the admin API's or a page's. One with `/v1/` looks like a provider's, and clients expect their errors there. */
+export const isAdminWing = (path: string) => /^(?:\/api)?\/admin(?!\/v1\/)(?:\/|$)/.test(path);
 
 /** An error in the admin API's shape. */
 export function encodeAdminError({ kind, message, details }: ProxyError) {

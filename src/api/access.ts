@@ -20,10 +20,14 @@ export function requireTokenAccess(app: App, request: Request, caller: KeyedCall
     throw new ProxyError("permission", "A web page may not read the token.", { code: "origin_not_allowed" });
   if (app.clientKeys.length > 0) {
     requireKey(app, request, caller);
-    if (caller.key?.models)
-      throw new ProxyError("permission", "A client key that is limited to some models may not read the token.", {
-        code: "token_not_allowed",
-      });
+    if (caller.key?.limited)
+      throw new ProxyError(
+        "permission",
+        "A client key that has models or budgets may not read the token, to which they do not apply.",
+        {
+          code: "token_not_allowed",
+        },
+      );
   } else if (app.adminAuth === "always")
     throw new ProxyError(
       "permission",

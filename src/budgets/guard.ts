@@ -1,4 +1,5 @@
 /** Holds requests to the budgets: what the relay asks before it sends a request, and tells when the request ends. */
+import { BoundedMap } from "../bounded-map";
 import type { ConfigStore } from "../config/store";
 import { ProxyError, retryHeaders } from "../errors";
 import { significant, zonedTime } from "../format";
@@ -8,22 +9,37 @@ import { type Amounts, type BudgetState, type Ledger, openLedger, type Reservati
 export interface BudgetGuard {
   /** All budgets of the config. */
   readonly budgets: readonly Budget[];
+  /** An estimate by list prices, corrected by what earlier requests of the model really cost. */
+  expect(model: string, estimate: Amounts): Amounts;
   /**
    * Reserves what a request is expected to use.
-   * @returns Undefined if no budget applies.
+   * @param stop Ends the request, for a budget that cuts running streams.
+   * @returns Undefined if no budget applies; the error if only a budget of this account has too little left.
    * @throws ProxyError `quota` if a budget has too little left; `unable` if the ledger cannot be written.
    */
-  reserve(subject: Subject, expected: Amounts): Reservation | undefined;
-  /** Replaces a reservation by the real amounts. */
-  settle(reservation: Reservation, amounts: Amounts): void;
+  reserve(subject: Subject, expected: Amounts, stop?: (why: ProxyError) => void): Reservation | ProxyError | undefined;
+  /** Replaces a reservation by the real amounts, and learns from them what to expect of the model. */
+  settle(reservation: Reservation, request: SettledRequest): void;
   /** Drops a reservation: nothing was charged. */
   release(reservation: Reservation): void;
-  /** The states of the budgets that apply to a request. */
-  states(subject: Subject): BudgetState[];
+  /** What the budgets that apply to a request have left: `<budget>=<amount> <unit>` for each; names are percent-encoded. */
+  remaining(subject: Subject): string;
   /** The states of all budgets; those of sessions are empty. */
   overview(): BudgetState[];
   close(): void;
 }
+
+interface SettledRequest {
+  model: string;
+  /** What was reserved. */
+  expected: Amounts;
+  /** What it cost. */
+  real: Amounts;
+}
+
+/** Most of a long prompt is usually cached, which list prices alone do not show. */
+const [minRatio, maxRatio, learningRate] = [0.05, 3, 0.2];
+const maxModels = 1_000;
 
 interface Options {
   config: Pick<ConfigStore, "current">;
@@ -55,19 +71,59 @@ export function openBudgetGuard({ config, path, now, warn }: Options): BudgetGua
     }
   };
 
+  /** Model → the real cost of its requests by the estimate. */
+  const ratios = new BoundedMap<string, number>(maxModels);
+  /** The running requests that a budget with `cut` may end. */
+  const running = new Map<Reservation, (why: ProxyError) => void>();
+  const learn = (model: string, expected: Amounts, real: Amounts) => {
+    if (!expected.nanoCredits || real.nanoCredits === null) return;
+    const before = ratios.get(model) ?? 1;
+    const observed = before * (real.nanoCredits / expected.nanoCredits);
+    ratios.set(model, Math.min(maxRatio, Math.max(minRatio, before + learningRate * (observed - before))));
+  };
+  const cutExceeded = ({ entries }: Reservation) => {
+    for (const { budget } of entries.filter((entry) => entry.budget.cut)) {
+      const state = ledger().overview([budget])[0]!;
+      if (budget.per === "session" || state.used < budget.limit) continue;
+      for (const [other, stop] of running)
+        if (other.entries.some((entry) => entry.budget.name === budget.name)) stop(exceededError(state, now()));
+    }
+  };
+
   return {
     get budgets() {
       return budgets();
     },
-    reserve(subject, expected) {
+    expect(model, { nanoCredits, premiumUnits }) {
+      const ratio = ratios.get(model) ?? 1;
+      return { nanoCredits: nanoCredits === null ? null : Math.ceil(nanoCredits * ratio), premiumUnits };
+    },
+    reserve(subject, expected, stop) {
       if (budgets().length === 0) return undefined;
       const result = orUnable(() => ledger().reserve(budgets(), subject, expected));
-      if ("exceeded" in result) throw exceededError(result.exceeded, now());
-      return result.reservation.entries.length === 0 ? undefined : result.reservation;
+      if ("exceeded" in result) {
+        const error = exceededError(result.exceeded, now());
+        if (result.exceeded.budget.scope.account === undefined) throw error;
+        return error;
+      }
+      const { reservation } = result;
+      if (reservation.entries.length === 0) return undefined;
+      if (stop) running.set(reservation, stop);
+      return reservation;
     },
-    settle: (reservation, amounts) => afterwards(() => ledger().settle(reservation, amounts)),
-    release: (reservation) => afterwards(() => ledger().release(reservation)),
-    states: (subject) => (budgets().length === 0 ? [] : orUnable(() => ledger().states(budgets(), subject))),
+    settle(reservation, { model, expected, real }) {
+      running.delete(reservation);
+      learn(model, expected, real);
+      afterwards(() => {
+        ledger().settle(reservation, real);
+        cutExceeded(reservation);
+      });
+    },
+    release(reservation) {
+      running.delete(reservation);
+      afterwards(() => ledger().release(reservation));
+    },
+    remaining: (subject) => orUnable(() => remainingOf(ledger().states(budgets(), subject))),
     overview: () => (budgets().length === 0 ? [] : orUnable(() => ledger().overview(budgets()))),
     close: () => opened?.close(),
   };
@@ -104,8 +160,7 @@ function exceededError({ budget, used, reserved, resetsAt }: BudgetState, now: n
 export const amountOf = (amount: number, { unit }: Pick<Budget, "unit">): string =>
   `${significant(amount)} ${unit === "premium" ? "premium requests" : unit}`;
 
-/** The value of `x-dragoman-budget-remaining`: `<budget>=<amount> <unit>` for each budget; names are percent-encoded. */
-export const remainingHeader = (states: readonly BudgetState[]): string =>
+const remainingOf = (states: readonly BudgetState[]): string =>
   states
     .map(({ budget, used, reserved }) => {
       const left = Math.max(0, budget.limit - used - reserved);

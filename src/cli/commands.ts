@@ -17,6 +17,9 @@ const textOptions = {
   host: { type: "string" },
   "admin-auth": { type: "string" },
   model: { type: "string" },
+  models: { type: "string" },
+  expires: { type: "string" },
+  format: { type: "string" },
   shell: { type: "string" },
   "idp-token": { type: "string" },
   "github-token": { type: "string" },
@@ -63,7 +66,8 @@ export function commandLine(argv: string[], version: string): CAC {
   cli.version(version);
   cli.outputVersion = () => {}; // runCommand prints it, also behind a command
   const given = givenIn(argv, version);
-  for (const add of [addStart, addAuth, addUsageAndModels, addConnect, addDoctor, addCompletion]) add(cli, given);
+  for (const add of [addStart, addAuth, addUsageAndModels, addKeys, addConnect, addDoctor, addCompletion])
+    add(cli, given);
   return cli;
 }
 
@@ -167,14 +171,31 @@ function addAuth(cli: CAC, { version, environment, signInWith }: Given): void {
     });
 }
 
-function addUsageAndModels(cli: CAC, { version, environment, enterprise }: Given): void {
+function addUsageAndModels(cli: CAC, { version, text, environment, enterprise }: Given): void {
   cli
     .command("usage", "Show the remaining quota of each account")
     .option("--json", "Print JSON, as GET /usage returns it")
-    .action(async (options: { json?: boolean }) => {
+    .option("--format <text>", "Print one line for status bars, such as '{account} {remaining}/{entitlement}'")
+    .option("--watch [seconds]", "Print it again every 30 seconds, or at another interval")
+    .action(async (options: { json?: boolean; watch?: unknown }) => {
       const from = environment();
+      const watch = watchFrom(options.watch);
       const { usage } = await import("./usage");
-      return usage({ version, environment: from, json: options.json === true, enterpriseHost: enterprise(from) });
+      return usage({
+        version,
+        environment: from,
+        json: options.json === true,
+        format: text("format"),
+        watch,
+        enterpriseHost: enterprise(from),
+      });
+    });
+  cli
+    .command("budget", "Show what is used of each budget")
+    .option("--json", "Print JSON, as GET /api/admin/budgets returns it")
+    .action(async (options: { json?: boolean }) => {
+      const { budget } = await import("./budget");
+      return budget({ environment: environment(), json: options.json === true });
     });
   cli
     .command("models", "List the models of the running server, with their limits and cost")
@@ -183,6 +204,28 @@ function addUsageAndModels(cli: CAC, { version, environment, enterprise }: Given
       const { models } = await import("./models");
       return models({ environment: environment(), json: options.json === true });
     });
+}
+
+function addKeys(cli: CAC, { text, environment }: Given): void {
+  cli
+    .command("key add <name>", "Create a client key and print it, this once")
+    .option("--models <ids>", "The models that the key may use, separated by commas; * stands for any text")
+    .option("--expires <date>", "When the key expires, such as 2027-01-31")
+    .action(async (name: string) => {
+      const { keyAdd } = await import("./key");
+      return keyAdd({ environment: environment(), name, models: text("models"), expires: text("expires") });
+    });
+  cli
+    .command("key ls", "List the client keys; a key itself is never shown")
+    .option("--json", "Print JSON, as GET /api/admin/keys returns it")
+    .action(async (options: { json?: boolean }) => {
+      const { keyLs } = await import("./key");
+      return keyLs({ environment: environment(), json: options.json === true });
+    });
+  cli.command("key rm <name>", "Remove a client key: its next request is refused").action(async (name: string) => {
+    const { keyRm } = await import("./key");
+    return keyRm({ environment: environment(), name });
+  });
 }
 
 function addConnect(cli: CAC, { text, environment }: Given): void {
@@ -236,7 +279,7 @@ function addCompletion(cli: CAC): void {
     });
 }
 
-/** `auth add` is one command to the parser, with options and help of its own; `-1` is a wrong number, not an option; `-` is a value. */
+/** `auth add` or `key add` is one command to the parser, with options and help of its own; `-1` is a wrong number, not an option; `-` is a value. */
 function joined(argv: string[]): string[] {
   const [first, second, ...rest] = argv.flatMap((word, at) =>
     word === "-" && argv[at - 1]?.startsWith("--")
@@ -245,9 +288,10 @@ function joined(argv: string[]): string[] {
         ? `${word}=-`
         : word,
   );
-  const command = first === "auth" && /^(?:add|ls|rm)$/.test(second ?? "") ? [`auth ${second}`] : undefined;
+  const command =
+    /^(?:auth|key)$/.test(first ?? "") && /^(?:add|ls|rm)$/.test(second ?? "") ? [`${first} ${second}`] : undefined;
   if (!command) return [first, second].filter((word) => word !== undefined).concat(rest);
-  const numbers = rest.filter((word) => second === "rm" && /^-\d+$/.test(word));
+  const numbers = rest.filter((word) => command[0] === "auth rm" && /^-\d+$/.test(word));
   return [...command, ...rest.filter((word) => !numbers.includes(word)), ...(numbers.length ? ["--", ...numbers] : [])];
 }
 
@@ -276,6 +320,15 @@ function portFrom(text: string | undefined): number {
   if (text === undefined) return 4141;
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
   throw new UsageError("--port must be a whole number from 0 to 65535.");
+}
+
+/** Seconds. */
+function watchFrom(given: unknown): number | undefined {
+  if (given === undefined || given === false) return undefined;
+  if (given === true) return 30;
+  const seconds = Number(given);
+  if (seconds >= 1 && seconds <= 86_400) return seconds;
+  throw new UsageError("--watch must be a number of seconds from 1 to 86400.");
 }
 
 function processFrom(text: string | undefined): number | undefined {

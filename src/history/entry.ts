@@ -47,6 +47,8 @@ const columns = {
   fixups: "TEXT NOT NULL",
   /** JSON array of names. */
   dropped: "TEXT NOT NULL",
+  /** The name of the client key. */
+  key_name: "TEXT",
 } as const;
 
 interface Values {

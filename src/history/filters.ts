@@ -8,6 +8,7 @@ export const nameColumns = [
   "client_model",
   "upstream_model",
   "client_name",
+  "key_name",
   "path",
   "upstream_endpoint",
   "initiator",

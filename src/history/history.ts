@@ -33,7 +33,7 @@ export interface History {
   /** When the oldest request in the history started, Unix ms. */
   oldest(): number | undefined;
   /** When the newest request of the account started, Unix ms. */
-  lastOf(accountKey: string): number | undefined;
+  lastOf(filters: Filters): number | undefined;
   /** The totals of all matching requests. */
   totals(filters: Filters): Promise<Totals>;
   /** @param by Two dimensions at most. */
@@ -112,7 +112,7 @@ export function openHistory(path: string, options: HistoryOptions): History {
     get: (requestId) => ask((database) => findRow(database, requestId)),
     count: () => ask(countRows),
     oldest: () => ask(oldestStart),
-    lastOf: (accountKey) => ask((database) => lastStart(database, accountKey)),
+    lastOf: (filters) => ask((database) => lastStart(database, filters)),
     totals: async (filters) => (await statisticsOf(ask, filters, [])).totals,
     statistics: (filters, by) => statisticsOf(ask, filters, by),
     prune: pruning.run,

@@ -21,6 +21,7 @@ export type InFlightRequest = Pick<
   | "initiator_reason"
   | "attempts"
   | "client_name"
+  | "key_name"
 >;
 
 export interface InFlightHandle {

@@ -2,6 +2,7 @@
 import type { Database } from "bun:sqlite";
 import { reasonOf, sqliteCode } from "./database";
 import { type Entry, insertEntry, type Row, valuesOf } from "./entry";
+import type { Filters } from "./filters";
 import { readPage } from "./page";
 import { sealCompleted } from "./rollup-store";
 
@@ -44,6 +45,6 @@ export function oldestStart(database: Database): number | undefined {
   return database.query<{ at: number | null }, []>(sql).get()!.at ?? undefined;
 }
 
-export function lastStart(database: Database, account_key: string): number | undefined {
-  return readPage(database, { account_key }, 1).items[0]?.started_at_ms;
+export function lastStart(database: Database, filters: Filters): number | undefined {
+  return readPage(database, filters, 1).items[0]?.started_at_ms;
 }

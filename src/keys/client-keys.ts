@@ -13,6 +13,8 @@ export interface ClientKey {
   models: readonly string[] | null;
   /** Timestamp in milliseconds; null if the key does not expire. */
   expiresAt: number | null;
+  /** The key may not do everything: it has models or budgets. */
+  limited: boolean;
 }
 
 /** A caller, and the client key that it sent; undefined if none is configured. */
@@ -28,13 +30,15 @@ export function clientKeysOf(stored: readonly StoredKey[], legacy: string | unde
 }
 
 function clientKeyOf(stored: StoredKey): ClientKey {
-  if (typeof stored === "string") return { name: null, digest: sha256(stored), models: null, expiresAt: null };
-  const { name, key, sha256: hash, models, expiresAt } = stored;
+  if (typeof stored === "string")
+    return { name: null, digest: sha256(stored), models: null, expiresAt: null, limited: false };
+  const { name, key, sha256: hash, models, expiresAt, budgets = [] } = stored;
   return {
     name,
     digest: key === undefined ? Buffer.from(hash!, "hex") : sha256(key),
     models: models ?? null,
     expiresAt: expiresAt === undefined ? null : Date.parse(expiresAt),
+    limited: models !== undefined || budgets.length > 0,
   };
 }
 

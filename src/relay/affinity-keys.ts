@@ -11,7 +11,7 @@ export function affinityOf(
   { accounts, affinity, config }: Pick<App, "accounts" | "affinity" | "config">,
   { headers, bodySession, conversation }: { headers: Headers; bodySession: unknown; conversation: ReadConversation },
 ): Pick<Outgoing, "preferredAccount" | "session"> {
-  const session = config.current.accountAffinity ? sessionOf(headers, bodySession) : undefined;
+  const session = config.current.accountAffinity ? clientSession(headers, bodySession) : undefined;
   return { preferredAccount: affinity.accountFor(keysOf(conversation, session), accounts), session };
 }
 
@@ -31,7 +31,8 @@ const sessionHeaders = [
   "x-client-session-id",
 ];
 
-function sessionOf(headers: Headers, bodySession: unknown): string | undefined {
+/** The client's session, if it names one. */
+export function clientSession(headers: Headers, bodySession: unknown): string | undefined {
   const session = sessionHeaders.map((name) => headers.get(name)).find(Boolean) ?? bodySession;
   return typeof session === "string" && session !== "" ? `session ${session.slice(0, 256)}` : undefined;
 }

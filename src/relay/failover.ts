@@ -204,6 +204,8 @@ async function sendWith<Answer>(
   const body = withoutPatterns(outgoing.body, unsupported, record);
   const session = account.presentSession() ?? (await sessionOf(account, record, timeoutMs));
   if ("remedy" in session) return session;
+  const overBudget = record.budget.reserve(account);
+  if (overBudget) return { remedy: "next-account", error: overBudget };
   const current: AccountTry = {
     account,
     outgoing,

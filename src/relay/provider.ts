@@ -9,6 +9,7 @@ import { type CallResponse, readStart } from "../net/body";
 import { kindOf } from "../upstream/failure";
 import { statusOf } from "../upstream/failure-rows";
 import { type Provider, type ProviderCall, passedDown } from "../upstream/provider";
+import { clientSession } from "./affinity-keys";
 import { readFacts, readIncoming } from "./incoming";
 import { providerPassthrough } from "./provider-passthrough";
 import { openRequestRecord, type RecordParts, type RequestRecord } from "./request-record";
@@ -33,6 +34,8 @@ export async function relayToProvider(
     requireModel(caller.key, `${name}/${incoming.model}`);
     record.setTarget(providerTarget(provider, incoming.model), readFacts(codecs.messages, incoming, request.headers));
     const call = providerPassthrough(incoming, record, provider.who);
+    record.setSession(clientSession(request.headers, codecs.messages.session?.(incoming.body)));
+    record.budget.reserve(null);
     const response = await callProvider(parts, provider, record, {
       path: "/v1/messages",
       request,
@@ -44,7 +47,7 @@ export async function relayToProvider(
     const answer = incoming.stream
       ? await respondStream(parts, { response, call, record, clientGone: request.signal })
       : await respondFull({ response, call, record });
-    return withHeaders(answer, response);
+    return record.budget.addTo(withHeaders(answer, response));
   } catch (thrown) {
     throw record.fail(thrown instanceof BrokenReply ? errorOf(thrown) : thrown);
   }

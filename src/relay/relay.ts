@@ -5,7 +5,7 @@ import type { Dialect } from "../dialects/hub/conversation";
 import type { KeyedCaller } from "../keys/client-keys";
 import type { CallResponse } from "../net/body";
 import type { Prompt } from "../upstream/token-counts";
-import { affinityOf } from "./affinity-keys";
+import { affinityOf, clientSession } from "./affinity-keys";
 import { type FailoverParts, sendWithFailover } from "./failover";
 import { conversationReader, readFacts, readIncoming } from "./incoming";
 import { answerNothing, asksNothing, nothingSent } from "./nothing";
@@ -66,11 +66,9 @@ export async function relay(
             options,
           });
 
-    const { preferredAccount, session } = affinityOf(parts, {
-      headers: request.headers,
-      bodySession: codec.session?.(incoming.body),
-      conversation,
-    });
+    const bodySession = codec.session?.(incoming.body);
+    const { preferredAccount, session } = affinityOf(parts, { headers: request.headers, bodySession, conversation });
+    record.setSession(clientSession(request.headers, bodySession));
     const outgoing = {
       path: target.endpoint,
       body: call.body,
@@ -88,7 +86,7 @@ export async function relay(
       incoming.stream
         ? respondStream(parts, { response, call, record, clientGone: request.signal })
         : respondFull({ response, call, record });
-    return await sendWithFailover(parts, { target, outgoing, record, accept });
+    return record.budget.addTo(await sendWithFailover(parts, { target, outgoing, record, accept }));
   } catch (thrown) {
     throw record.fail(thrown);
   }

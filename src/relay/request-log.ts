@@ -4,7 +4,7 @@ import type { Dialect } from "../dialects/hub/conversation";
 import type { Usage } from "../dialects/hub/reply";
 import type { Entry } from "../history/entry";
 import type { InFlightRequest } from "../history/in-flight";
-import { costOf } from "../upstream/price";
+import { type Cost, costOf } from "../upstream/price";
 import { type Facts, type Incoming, wholeBody } from "./incoming";
 import { redact } from "./redact";
 import type { KnownTarget } from "./target";
@@ -18,6 +18,10 @@ export interface RequestState {
   readonly method: string;
   readonly path: string;
   readonly clientName: string | null;
+  /** The name of the client key; null without a key, or for a key without a name. */
+  readonly keyName: string | null;
+  /** The client's session, if it names one. It is not written down. */
+  session?: string;
   readonly clientDialect: Dialect | "embeddings";
   readonly startedAtMs: number;
   firstByteMs?: number;
@@ -58,6 +62,7 @@ export function inFlightRow(state: RequestState): InFlightRequest {
     initiator_reason: facts?.reason ?? null,
     attempts: JSON.stringify(state.attempts.map((attempt) => ({ ...attempt, account: attempt.account?.id ?? null }))),
     client_name: state.clientName,
+    key_name: state.keyName,
   };
 }
 
@@ -93,6 +98,12 @@ export function finishedRow(
     dropped: JSON.stringify(error ? dropped.map((name) => nameWithoutContent(state, name)) : dropped),
   };
 }
+
+/** What the request of a row cost. */
+export const costOfRow = ({ nano_credits, premium_units }: Entry): Cost => ({
+  nanoCredits: nano_credits,
+  premiumUnits: premium_units,
+});
 
 /** `POST /v1/messages claude · octocat · 200 · 12 in (0 cached), 3 out · 800 ms · end_turn` */
 export function logLine(method: string, row: Entry): string {

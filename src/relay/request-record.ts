@@ -6,13 +6,15 @@ import type { Dialect } from "../dialects/hub/conversation";
 import type { ReplyEvent, Usage } from "../dialects/hub/reply";
 import { asProxyError, ProxyError } from "../errors";
 import type { InFlightHandle, InFlightRequest } from "../history/in-flight";
+import type { KeyedCaller } from "../keys/client-keys";
 import { describeCause } from "../logger";
-import type { Caller } from "../net/guard";
 import { pathOfUrl } from "../net/params";
 import { errorForClient } from "./client-error";
 import type { Facts, Incoming } from "./incoming";
+import { RequestBudget } from "./request-budget";
 import {
   type AttemptedAccount,
+  costOfRow,
   finishedRow,
   inFlightRow,
   logLine,
@@ -22,7 +24,7 @@ import {
 } from "./request-log";
 import type { KnownTarget } from "./target";
 
-export type RecordParts = Pick<App, "affinity" | "history" | "inFlight" | "logger">;
+export type RecordParts = Pick<App, "affinity" | "budgets" | "history" | "inFlight" | "logger">;
 
 /** 2,000 requests run well at the same time. 1,000 more may wait; beyond that they would only fill memory. */
 const maxInFlight = 3000;
@@ -31,22 +33,19 @@ const maxInFlight = 3000;
 export function openRequestRecord(
   parts: RecordParts,
   request: Request,
-  { requestId }: Pick<Caller, "requestId">,
+  { requestId, key }: Pick<KeyedCaller, "requestId" | "key">,
   dialect: Dialect | "embeddings",
 ): RequestRecord {
   if (parts.inFlight.count >= maxInFlight) throw overloaded();
-  const record = new RequestRecord(parts, request, requestId, dialect);
+  const record = new RequestRecord(parts, request, { requestId, keyName: key?.name ?? null }, dialect);
   parts.inFlight.begin(requestId, record);
   return record;
 }
 
 export class RequestRecord implements InFlightHandle {
   readonly requestId: string;
-  /**
-   * Aborts when nobody wants the answer any more: the client hung up, an admin stopped the request, or a limit of its
-   * call has passed. Its reason is the error for the client.
-   */
-  readonly controller = new AbortController();
+  readonly budget: RequestBudget;
+  #controller = new AbortController();
   readonly #parts: RecordParts;
   readonly #request: Request;
   readonly #state: RequestState;
@@ -59,7 +58,12 @@ export class RequestRecord implements InFlightHandle {
   #isStopped = false;
   #served: ((usage: Partial<Usage>) => void) | undefined;
 
-  constructor(parts: RecordParts, request: Request, requestId: string, dialect: RequestState["clientDialect"]) {
+  constructor(
+    parts: RecordParts,
+    request: Request,
+    { requestId, keyName }: Pick<RequestState, "requestId" | "keyName">,
+    dialect: RequestState["clientDialect"],
+  ) {
     this.requestId = requestId;
     this.#parts = parts;
     this.#request = request;
@@ -68,15 +72,26 @@ export class RequestRecord implements InFlightHandle {
       method: request.method,
       path: pathOfUrl(request.url),
       clientName: /^[^\s(]+/.exec(request.headers.get("user-agent") ?? "")?.[0] ?? null,
+      keyName,
       clientDialect: dialect,
       startedAtMs: Date.now(),
       account: null,
       attempts: [],
       usage: {},
     };
+    this.budget = new RequestBudget(parts.budgets, this.#state, (why) => this.stop(why));
     const { signal } = request;
     if (signal.aborted) this.stop(clientClosed);
     else signal.addEventListener("abort", () => this.stop(clientClosed), { once: true });
+  }
+
+  /**
+   * Aborts when nobody wants the answer any more: the client hung up, an admin stopped the request, or a limit of the
+   * present call has passed. Its reason is the error for the client. After such a limit, the next call has a new one.
+   */
+  get controller(): AbortController {
+    if (this.#controller.signal.aborted && !this.#isStopped) this.#controller = new AbortController();
+    return this.#controller;
   }
 
   /** The present state, for those who watch the requests in flight. */
@@ -86,8 +101,9 @@ export class RequestRecord implements InFlightHandle {
 
   /** Ends the request at once. @param why For the client. */
   stop(why: ProxyError): void {
+    const controller = this.controller;
     this.#isStopped = true;
-    this.controller.abort(why);
+    controller.abort(why);
   }
 
   /** The client hung up, or an admin stopped the request. */
@@ -97,6 +113,11 @@ export class RequestRecord implements InFlightHandle {
 
   setRequest(incoming: Incoming): void {
     this.#state.incoming = incoming;
+  }
+
+  /** For budgets per session. */
+  setSession(session: string | undefined): void {
+    this.#state.session = session;
   }
 
   setTarget(target: KnownTarget, facts: Facts): void {
@@ -215,6 +236,9 @@ export class RequestRecord implements InFlightHandle {
     const { history, inFlight, logger } = this.#parts;
     const state = this.#state;
     const row = finishedRow(state, { status, durationMs: this.#elapsedMs(), scrub: logger.scrub });
+    const last = state.attempts.at(-1);
+    const isCharged = last?.error === undefined && last?.status !== undefined && last.status < 400;
+    this.budget.end(isCharged ? costOfRow(row) : undefined);
     history.add(row);
     inFlight.end(row);
     const line = logLine(state.method, row);
@@ -235,8 +259,7 @@ export class RequestRecord implements InFlightHandle {
       this.hungUp();
       return clientClosed;
     }
-    const { signal } = this.controller;
-    const error = asProxyError(signal.aborted ? signal.reason : thrown);
+    const error = asProxyError(this.#isStopped ? this.#controller.signal.reason : thrown);
     this.#state.error = { type: error.details.code ?? error.kind, message: error.message };
     const { clientDialect: dialect } = this.#state;
     const userAgent = this.#request.headers.get("user-agent");

@@ -51,6 +51,7 @@ describe("without a right key", () => {
     ["POST", "/v1/messages"],
     ["POST", "/v1/messages/count_tokens"],
     ["GET", "/usage"],
+    ["GET", "/usage/line"],
     ["GET", "/usage/0"],
     ["GET", "/token"],
     ["GET", "/prov/v1/models"],

@@ -1,6 +1,7 @@
 /** Budgets on their page and in the admin API. */
 import { expect, test } from "bun:test";
 import type { Subject } from "../../src/budgets/budgets";
+import type { Reservation } from "../../src/budgets/ledger";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const admin = async (proxy: RunningProxy, path = "", body?: unknown) => {
@@ -32,7 +33,11 @@ test("a budget is added, shows what is used and when it would end, and is remove
 
   const { budgets } = proxy.app;
   const amounts = { nanoCredits: 50e9, premiumUnits: null };
-  budgets.settle(budgets.reserve(subject, amounts)!, amounts);
+  budgets.settle(budgets.reserve(subject, amounts) as Reservation, {
+    model: subject.model,
+    expected: amounts,
+    real: amounts,
+  });
   budgets.reserve(subject, { nanoCredits: 5e9, premiumUnits: null });
   const { body } = await admin(proxy);
   expect(body.items).toEqual([

@@ -53,7 +53,8 @@ test.concurrent("T17: a running server takes up who signs in and lets go who is 
 
   github.signIn("octo-demo", "work-demo");
   await settles(["octo-demo", "work-demo"]);
-  expect(server.stderr()).toContain("work-demo is signed in and ready.");
+  // Lines of the log are gathered for a moment.
+  while (!server.stderr().includes("work-demo is signed in and ready.")) await Bun.sleep(5);
 
   const stream = await ask(url, "claude-sonnet-4.6", "[demo: long 500] Hello", true);
   await using removing = run(["auth", "rm", "octo-demo", "--force"], { env: github.env });

@@ -5,6 +5,7 @@ import { chmodSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Subject } from "../../src/budgets/budgets";
+import type { Reservation } from "../../src/budgets/ledger";
 import { postNotice, showOnDesktop, type Webhook } from "../../src/notices/channels";
 import { isFailing, type Notice, watchedMs } from "../../src/notices/conditions";
 import { demoAccounts } from "../../src/upstream/demo/accounts";
@@ -37,7 +38,11 @@ const subject: Subject = { account: "octo", key: null, model: "gpt-4.1", client:
 
 function spend({ app: { budgets } }: RunningProxy, credits: number) {
   const amounts = { nanoCredits: credits * 1e9, premiumUnits: null };
-  budgets.settle(budgets.reserve(subject, amounts)!, amounts);
+  budgets.settle(budgets.reserve(subject, amounts) as Reservation, {
+    model: subject.model,
+    expected: amounts,
+    real: amounts,
+  });
 }
 
 const titlesOf = (received: Received[]) => received.map(({ body }) => (JSON.parse(body) as { title: string }).title);

@@ -31,6 +31,7 @@ export function entry(differing: Partial<Entry> = {}): Entry {
     error_type: null,
     error_message: null,
     client_name: "claude-cli/2.0",
+    key_name: null,
     input_tokens: 10,
     output_tokens: 20,
     cached_tokens: null,

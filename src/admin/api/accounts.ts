@@ -61,7 +61,7 @@ async function statsSince({ history, accounts }: App, since: number): Promise<(i
       error_count: sumOf(used, (totals) => totals.error_count) ?? 0,
       tokens_total: count === 0 ? 0 : sumOf(used, tokensOf),
       avg_duration_ms: average(used, count),
-      last_request_at_ms: history.lastOf(account_key) ?? used[0]?.last_at_ms ?? null,
+      last_request_at_ms: history.lastOf({ account_key }) ?? used[0]?.last_at_ms ?? null,
     };
   };
 }

@@ -18,7 +18,7 @@ export function showConfig({ config }: App): Response {
   const shown = masked({ ...parsed, anthropicApiKey: parsed.anthropicApiKey ?? null });
   const written = underBothNames(stored);
   const sources = configKeys()
-    .filter(({ path }) => valueAt(shown, path) !== undefined)
+    .filter(({ path }) => path[0] !== "vendorxApiKey")
     .map(({ path }) => [path.join("."), valueAt(written, path) === undefined ? "default" : "stored"]);
   return Response.json(
     { config: shown, sources: Object.fromEntries(sources), revision, waiting, fault: fault ?? null },

@@ -1,6 +1,7 @@
 /** Creates and revokes client keys. A key itself is shown once, when it is created. */
 import { z } from "zod";
 import type { App } from "../../app";
+import { type KeyList, keyList } from "../../keys/key-list";
 import { createKey, type NewKey, revokeKey } from "../../keys/stored-keys";
 import { refuseOpening } from "./config";
 
@@ -8,6 +9,9 @@ export const createdKeySchema = z.object({
   name: z.string(),
   key: z.string().describe("The key. It is not stored and cannot be shown again."),
 });
+
+export const listKeys = ({ clientKeys, history, now }: App): KeyList =>
+  keyList(clientKeys, now(), (key_name) => history.lastOf({ key_name }) ?? null);
 
 /** @throws ProxyError `invalid_request`, `conflict`. */
 export async function createClientKey(app: App, wanted: NewKey): Promise<z.output<typeof createdKeySchema>> {

@@ -52,6 +52,7 @@ const shortWords: Record<string, Dimension> = {
   model: "upstream_model",
   account: "account_id",
   client: "client_name",
+  key: "key_name",
   endpoint: "upstream_endpoint",
   status: "status_class",
 };

@@ -5,7 +5,7 @@ import type { App } from "../../app";
 import { budgetListSchema } from "../../budgets/budget-list";
 import { type Endpoint, endpointsOf, methodNotAllowed, methodsByPathOf, readQuery, requireJson } from "../../endpoint";
 import { ProxyError } from "../../errors";
-import { keyList, keyListSchema } from "../../keys/key-list";
+import { keyListSchema } from "../../keys/key-list";
 import { newKeySchema } from "../../keys/stored-keys";
 import type { Visitor } from "../../net/guard";
 import { decodedParams } from "../../net/params";
@@ -17,7 +17,7 @@ import { listAccounts } from "./accounts";
 import { addBudget, listBudgets, newBudgetSchema, removeBudget } from "./budgets";
 import { changeConfig, showConfig } from "./config";
 import { answerExport, answerLive, cancelRequest, getRequest } from "./handlers";
-import { createClientKey, createdKeySchema, revokeClientKey } from "./keys";
+import { createClientKey, createdKeySchema, listKeys, revokeClientKey } from "./keys";
 import { describeInstance } from "./meta";
 import { forgetField, modelItems } from "./models";
 import { queries } from "./query";
@@ -97,7 +97,7 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
     handle: ({ app, request, exposed }) => changeConfig(app, request, exposed) }),
   endpoint({ method: "GET", path: "/api/admin/keys", about: "The client keys: names, models, expiry and last use, never the keys.",
     response: keyListSchema,
-    handle: ({ app }) => keyList(app.clientKeys, app.now()) }),
+    handle: ({ app }) => listKeys(app) }),
   endpoint({ method: "POST", path: "/api/admin/keys", about: "Creates a client key. The response has the key, which is not stored and cannot be shown again.",
     body: newKeySchema, response: createdKeySchema, errors: ["conflict"],
     handle: ({ app, body }) => createClientKey(app, body) }),

@@ -157,6 +157,7 @@ const runningColumns = [
   "initiator",
   "initiator_reason",
   "client_name",
+  "key_name",
 ] as const satisfies (keyof InFlightRequest)[];
 
 /** What is not known yet is null. */

@@ -3,9 +3,9 @@
 
 import { explain } from "../../../config/schema-errors";
 import { asProxyError, ProxyError } from "../../../errors";
-import { type KeyItem, keyList } from "../../../keys/key-list";
+import type { KeyItem } from "../../../keys/key-list";
 import { newKeySchema } from "../../../keys/stored-keys";
-import { createClientKey, revokeClientKey } from "../../api/keys";
+import { createClientKey, listKeys, revokeClientKey } from "../../api/keys";
 import { Ago, Moment, Sentence, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
@@ -75,7 +75,7 @@ interface KeysProps {
 }
 
 function Keys({ context: { app, frame }, form = new URLSearchParams(), children }: KeysProps): Markup {
-  const { items } = keyList(app.clientKeys, app.now());
+  const { items } = listKeys(app);
   const fromEnvironment = app.config.current.auth.apiKeys.length === 0 && items.length > 0;
   return (
     <Page frame={frame} title="Keys" current="/admin/keys">

@@ -55,6 +55,7 @@ export const nameLabels: Record<NameColumn, string> = {
   upstream_model: "Model",
   client_model: "Requested model",
   client_name: "Client",
+  key_name: "Key",
   upstream_endpoint: "Upstream endpoint",
   path: "Path",
   initiator: "Initiator",

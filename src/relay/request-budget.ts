@@ -1,0 +1,99 @@
+/** Holds one request to the budgets: reserves before it is sent, and settles with its cost when it ends. */
+import type { BudgetGuard } from "../budgets/guard";
+import type { Amounts, Reservation } from "../budgets/ledger";
+import { ProxyError } from "../errors";
+import { costOf } from "../upstream/price";
+import type { AttemptedAccount, RequestState } from "./request-log";
+
+/** Bytes of a body for one token, roughly; the guard corrects the estimate by what requests of the model really cost. */
+const bytesPerToken = 4;
+/** Tokens of an answer, before anything is known of it. */
+const expectedOutput = 500;
+
+export class RequestBudget {
+  readonly #guard: BudgetGuard;
+  readonly #state: RequestState;
+  readonly #stop: (why: ProxyError) => void;
+  #reservation: Reservation | undefined;
+  #applies = false;
+  #account: AttemptedAccount | null | undefined;
+  #expected: Amounts = { nanoCredits: null, premiumUnits: null };
+
+  /** @param stop Ends the request, for budgets that cut running streams. */
+  constructor(guard: BudgetGuard, state: RequestState, stop: (why: ProxyError) => void) {
+    this.#guard = guard;
+    this.#state = state;
+    this.#stop = stop;
+  }
+
+  /**
+   * Reserves for a call with this account (null with a provider), in place of an earlier reservation.
+   * @returns The error if only this account's budget refuses the request, so that another account may serve it.
+   * @throws ProxyError `quota`, `unable`.
+   */
+  reserve(account: AttemptedAccount | null): ProxyError | undefined {
+    if (this.#reservation && this.#account?.key === account?.key) return undefined;
+    this.release();
+    this.#account = account;
+    const { target } = this.#state;
+    if (!target || this.#guard.budgets.length === 0) return undefined;
+    this.#expected = this.#guard.expect(target.model.id, expectedCost(this.#state));
+    const result = this.#guard.reserve(this.#subject(), this.#expected, this.#stop);
+    if (result instanceof ProxyError) return result;
+    this.#reservation = result;
+    this.#applies ||= result !== undefined;
+    return undefined;
+  }
+
+  /** Drops the reservation: nothing was charged. */
+  release(): void {
+    if (this.#reservation) this.#guard.release(this.#reservation);
+    this.#reservation = undefined;
+  }
+
+  /**
+   * Ends the reservation with the request.
+   * @param cost What the request cost; null if that is not known. Undefined if it was not served.
+   */
+  end(cost: Amounts | undefined): void {
+    const reservation = this.#reservation;
+    this.#reservation = undefined;
+    if (!reservation) return;
+    if (cost === undefined) this.#guard.release(reservation);
+    else
+      this.#guard.settle(reservation, {
+        model: this.#state.target!.model.id,
+        expected: this.#expected,
+        real: withExpected(cost, this.#expected),
+      });
+  }
+
+  /** Tells the client what the budgets have left, if one applies. */
+  addTo(response: Response): Response {
+    if (this.#applies) response.headers.set("x-dragoman-budget-remaining", this.#guard.remaining(this.#subject()));
+    return response;
+  }
+
+  #subject() {
+    const { keyName, target, clientName, session } = this.#state;
+    return {
+      account: this.#account?.id ?? null,
+      key: keyName,
+      model: target!.model.id,
+      client: clientName,
+      session: session ?? null,
+    };
+  }
+}
+
+/** The cost of a request by the model's prices, if nothing of it is cached. */
+function expectedCost({ target, incoming, facts }: RequestState): Amounts {
+  const usage = { input: Math.ceil((incoming?.bytes.length ?? 0) / bytesPerToken), output: expectedOutput };
+  return costOf(target!.model.price, usage, facts?.initiator !== "agent");
+}
+
+/** A reply that broke off before its usage is counted as expected. */
+const withExpected = (cost: Amounts, expected: Amounts): Amounts => ({
+  nanoCredits: cost.nanoCredits ?? expected.nanoCredits,
+  premiumUnits: cost.premiumUnits ?? expected.premiumUnits,
+});

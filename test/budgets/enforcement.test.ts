@@ -1,0 +1,211 @@
+/** Requests are held to budgets: on every endpoint, before anything is sent, and by what they really cost. */
+import { describe, expect, test } from "bun:test";
+import { startProvider } from "../support/provider";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+const hello = [{ role: "user", content: "Hi" }];
+const bodies = {
+  "/v1/messages": { model: "claude-sonnet-4.5", max_tokens: 50, messages: hello },
+  "/v1/chat/completions": { model: "gpt-4.1", messages: hello },
+  "/v1/responses": { model: "gpt-5-mini", input: "Hi" },
+  "/v1/embeddings": { model: "text-embedding-3-small", input: "Hi" },
+} as const;
+
+const sentTo = (proxy: RunningProxy) =>
+  proxy.demo.journal.filter(({ path }) => /\/(chat\/completions|responses|messages|embeddings)$/.test(path)).length;
+
+const used = async (proxy: RunningProxy) => {
+  const response = await fetch(`${proxy.url}/api/admin/budgets`);
+  const { items } = (await response.json()) as { items: { name: string; used: number; reserved: number }[] };
+  return items.map(({ name, used, reserved }) => [name, used, reserved] as const);
+};
+
+const budget = (given: object) => ({ name: "All", unit: "requests", limit: 1, per: "day", ...given });
+
+describe("a stop", () => {
+  test.each(Object.keys(bodies) as (keyof typeof bodies)[])(
+    "%s: the client's own error, and nothing is sent",
+    async (path) => {
+      await using proxy = await startProxy({ config: { budgets: [budget({})] } });
+      const first = await proxy.post(path, bodies[path]);
+      expect([first.status, first.headers.get("x-dragoman-budget-remaining")]).toEqual([200, "All=0 requests"]);
+      await first.text();
+      const sent = sentTo(proxy);
+      const refused = await proxy.post(path, bodies[path]);
+      const body = (await refused.json()) as { error: { type: string; message: string; code?: string } };
+      expect(sentTo(proxy)).toBe(sent);
+      expect([refused.status, refused.headers.get("x-should-retry")]).toEqual([429, "false"]);
+      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+      expect(body.error.message).toContain("The budget `All` is used up: 1 of 1 requests used, free again at");
+      expect(body.error.type).toBe(path === "/v1/messages" ? "rate_limit_error" : "insufficient_quota");
+      expect(proxy.rows()[0]).toMatchObject({ http_status: 429, error_type: "budget_exceeded", account_id: null });
+    },
+  );
+
+  test("count_tokens and the model list are not limited", async () => {
+    await using proxy = await startProxy({ config: { budgets: [budget({})] } });
+    await (await proxy.post("/v1/messages", bodies["/v1/messages"])).text();
+    const counted = await proxy.post("/v1/messages/count_tokens", bodies["/v1/messages"]);
+    expect([counted.status, (await fetch(`${proxy.url}/v1/models`)).status]).toEqual([200, 200]);
+  });
+
+  test("a provider's requests count too", async () => {
+    await using provider = startProvider({ key: "p-0123456789", auth: "x-api-key" });
+    await using proxy = await startProxy({
+      config: {
+        budgets: [budget({})],
+        providers: { other: { type: "anthropic", baseUrl: provider.url, apiKey: "p-0123456789" } },
+      },
+    });
+    const body = { ...bodies["/v1/messages"], model: "some-model" };
+    expect((await proxy.post("/other/v1/messages", body)).status).toBe(200);
+    expect((await proxy.post("/other/v1/messages", body)).status).toBe(429);
+    expect(provider.seen).toHaveLength(1);
+  });
+
+  test("400 requests at once on a limit of 100: exactly 100 are sent", async () => {
+    await using proxy = await startProxy({ config: { budgets: [budget({ limit: 100 })] } });
+    await (await fetch(`${proxy.url}/v1/models`)).text();
+    const body = bodies["/v1/chat/completions"];
+    const statuses = await Promise.all(
+      Array.from({ length: 400 }, async () => {
+        const response = await proxy.post("/v1/chat/completions", body);
+        await response.text();
+        return response.status;
+      }),
+    );
+    expect(statuses.filter((status) => status === 200)).toHaveLength(100);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(300);
+    expect(sentTo(proxy)).toBe(100);
+    expect(await used(proxy)).toEqual([["All", 100, 0]]);
+  }, 30_000);
+});
+
+describe("amounts", () => {
+  test("what a request really cost is counted, full and streamed", async () => {
+    await using proxy = await startProxy({
+      demo: { generation: "B" },
+      config: { budgets: [budget({ unit: "credits", limit: 1_000 })] },
+    });
+    for (const stream of [false, true])
+      await (await proxy.post("/v1/messages", { ...bodies["/v1/messages"], stream })).text();
+    const cost = proxy.rows().reduce((sum, { nano_credits }) => sum + nano_credits!, 0) / 1e9;
+    expect(cost).toBeGreaterThan(0);
+    const [[, amount, reserved]] = (await used(proxy)) as [[string, number, number]];
+    expect([amount, reserved]).toEqual([expect.closeTo(cost, 6), 0]);
+  });
+
+  test("a request that fails is not counted; one that breaks off is", async () => {
+    await using proxy = await startProxy({ config: { budgets: [budget({ limit: 10 })] } });
+    const say = (content: string) => ({
+      ...bodies["/v1/chat/completions"],
+      stream: true,
+      messages: [{ role: "user", content }],
+    });
+    await (await proxy.post("/v1/chat/completions", say("[demo: 500]"))).text();
+    await (await proxy.post("/v1/chat/completions", say("[demo: 400-body]"))).text();
+    await (await proxy.post("/v1/chat/completions", say("[demo: first-error]"))).text();
+    expect(await used(proxy)).toEqual([["All", 0, 0]]);
+    await (await proxy.post("/v1/chat/completions", say("[demo: cut 3]"))).text();
+    expect(await used(proxy)).toEqual([["All", 1, 0]]);
+  });
+
+  test("a free model is not limited by a budget in credits or premium requests", async () => {
+    await using proxy = await startProxy({ config: { budgets: [budget({ unit: "premium", limit: 1 })] } });
+    const premium = { ...bodies["/v1/messages"], model: "claude-sonnet-4.5" };
+    expect((await proxy.post("/v1/messages", premium)).status).toBe(200);
+    expect((await proxy.post("/v1/messages", premium)).status).toBe(429);
+    expect((await proxy.post("/v1/messages", { ...premium, model: "gpt-5-mini" })).status).toBe(200);
+  });
+});
+
+describe("scopes", () => {
+  test("an account's budget moves requests to the next account, until each is used up", async () => {
+    await using proxy = await startProxy({
+      accounts: ["octo-demo", "work-demo"],
+      config: {
+        budgets: [
+          budget({ name: "Octo", scope: { account: "octo-demo" } }),
+          budget({ name: "Work", scope: { account: "work-*" } }),
+        ],
+      },
+    });
+    const statuses: number[] = [];
+    for (let at = 0; at < 3; at += 1) statuses.push((await proxy.post("/v1/messages", bodies["/v1/messages"])).status);
+    expect(statuses).toEqual([200, 200, 429]);
+    expect(proxy.rows().map(({ account_id }) => account_id)).toEqual([null, "work-demo", "octo-demo"]);
+  });
+
+  test("a key's budget is its own, its rows have its name, and it cannot read the token", async () => {
+    const keys = [
+      { name: "anna", key: "k-anna-0123456789", budgets: [{ unit: "requests", limit: 1, per: "day" }] },
+      { name: "bert", key: "k-bert-0123456789" },
+    ];
+    await using proxy = await startProxy({ config: { auth: { apiKeys: keys } } });
+    const call = (key: string, path: string, body?: object) =>
+      fetch(proxy.url + path, {
+        method: body ? "POST" : "GET",
+        headers: { "x-api-key": key, "content-type": "application/json" },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+    const body = bodies["/v1/chat/completions"];
+    expect((await call("k-anna-0123456789", "/v1/chat/completions", body)).status).toBe(200);
+    const refused = await call("k-anna-0123456789", "/v1/chat/completions", body);
+    expect([refused.status, await refused.text()]).toEqual([429, expect.stringContaining("`anna/day`")]);
+    expect((await call("k-bert-0123456789", "/v1/chat/completions", body)).status).toBe(200);
+    expect(proxy.rows().map(({ key_name }) => key_name)).toEqual(["bert", "anna", "anna"]);
+    expect((await call("k-anna-0123456789", "/token")).status).toBe(403);
+    const statistics = await (await fetch(`${proxy.url}/api/admin/statistics?by=key`)).json();
+    expect((statistics as { groups: { key: object; request_count: number }[] }).groups).toMatchObject([
+      { key: { key_name: "anna" }, request_count: 2 },
+      { key: { key_name: "bert" }, request_count: 1 },
+    ]);
+    const { items } = (await (await fetch(`${proxy.url}/api/admin/keys`)).json()) as {
+      items: { last_used_at_ms: number | null }[];
+    };
+    expect(items.map(({ last_used_at_ms }) => typeof last_used_at_ms)).toEqual(["number", "number"]);
+    const file = await (await fetch(`${proxy.url}/api/admin/export?key_name=bert`)).text();
+    expect(file.split("\n")[0]).toContain("key_name");
+    expect(file.trim().split("\n")).toHaveLength(2);
+  });
+
+  test("a session has its own amount", async () => {
+    await using proxy = await startProxy({ config: { budgets: [budget({ per: "session" })] } });
+    const inSession = (id: string) =>
+      fetch(`${proxy.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-session-id": id },
+        body: JSON.stringify(bodies["/v1/chat/completions"]),
+      });
+    const statuses: number[] = [];
+    for (const id of ["a", "a", "b"]) statuses.push((await inSession(id)).status);
+    expect(statuses).toEqual([200, 429, 200]);
+    expect((await proxy.post("/v1/chat/completions", bodies["/v1/chat/completions"])).status).toBe(200);
+  });
+});
+
+test.each([true, false])(
+  "cut: %p: whether a stream that runs ends when another request uses up the budget",
+  async (cut) => {
+    await using proxy = await startProxy({ demo: { pace: 10 }, config: { budgets: [budget({ then: "warn", cut })] } });
+    const chat = bodies["/v1/chat/completions"];
+    const long = { ...chat, stream: true, messages: [{ role: "user", content: "[demo: long 60]" }] };
+    const running = await proxy.post("/v1/chat/completions", long);
+    await (await proxy.post("/v1/chat/completions", chat)).text();
+    const text = await running.text();
+    expect(text.includes("[DONE]")).toBe(!cut);
+    expect(text.includes("is used up")).toBe(cut);
+  },
+);
+
+test("a ledger that cannot be written refuses, and says why", async () => {
+  await using proxy = await startProxy({ config: { budgets: [budget({ limit: 100 })] } });
+  await Bun.write(`${proxy.home}/budgets.sqlite/x`, "");
+  const response = await proxy.post("/v1/chat/completions", bodies["/v1/chat/completions"]);
+  expect([response.status, await response.text()]).toEqual([
+    424,
+    expect.stringContaining("The budgets cannot be checked"),
+  ]);
+  await proxy.app.config.change({ budgets: null });
+  expect((await proxy.post("/v1/chat/completions", bodies["/v1/chat/completions"])).status).toBe(200);
+});

@@ -1,0 +1,93 @@
+/** `dragoman key`, `dragoman budget` and the forms of `dragoman usage` for status bars. */
+import { expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { run } from "../support/command";
+import { scriptedGithub } from "./bench";
+
+const start = ["start", "--json", "--port", "0"];
+
+async function ended(args: string[], env: Record<string, string>) {
+  await using command = run(args, { env });
+  const code = await command.exited;
+  return { code, stdout: command.stdout(), stderr: command.stderr() };
+}
+
+const statusWith = async (url: string, key: string) =>
+  (await fetch(`${url}/v1/models`, { headers: { "x-api-key": key } })).status;
+
+test("a key is created through the running server, works at once, and is refused once it is removed", async () => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo");
+  await using server = run(start, { env: github.env });
+  const { url } = await server.ready();
+  const added = await ended(
+    ["key", "add", "0123", "--models", "gpt-*,claude-*", "--expires", "2099-01-31"],
+    github.env,
+  );
+  const key = added.stdout.trim();
+  expect([added.code, key]).toEqual([0, expect.stringMatching(/^drg_[\w-]{43}$/)]);
+  expect(added.stderr).toContain("every client must send a key");
+  expect(readFileSync(join(github.data, "config.json"), "utf8")).not.toContain(key);
+  expect([await statusWith(url, key), await statusWith(url, "other")]).toEqual([200, 401]);
+
+  const listed = await ended(["key", "ls"], github.env);
+  const [head, row] = listed.stdout.split("\n").map((line) => line.split(/ {2,}/));
+  expect(head).toEqual(["name", "models", "expires", "last used"]);
+  expect(row).toEqual(["0123", "gpt-* claude-*", "2099-01-31", "unknown"]);
+  expect(listed.stdout).not.toContain(key.slice(4));
+
+  expect((await ended(["key", "rm", "0123"], github.env)).code).toBe(0);
+  expect(await statusWith(url, key)).toBe(200); // no key is left, so none is needed
+  expect((await ended(["key", "rm", "0123"], github.env)).code).toBe(1);
+}, 30_000);
+
+test("without a server the config file itself is changed", async () => {
+  await using github = scriptedGithub();
+  const added = await ended(["key", "add", "laptop"], github.env);
+  expect([added.code, added.stdout.trim()]).toEqual([0, expect.stringMatching(/^drg_/)]);
+  const again = await ended(["key", "add", "Laptop"], github.env);
+  expect([again.code, again.stdout, again.stderr]).toEqual([1, "", expect.stringContaining("already")]);
+  const listed = JSON.parse((await ended(["key", "ls", "--json"], github.env)).stdout);
+  expect(listed).toMatchObject({ required: true, items: [{ name: "laptop", models: null, expires_at_ms: null }] });
+  expect((await ended(["key", "rm", "laptop"], github.env)).code).toBe(0);
+  expect((await ended(["key", "ls"], github.env)).stderr).toContain("There are no client keys");
+}, 30_000);
+
+test.each([
+  [["key", "add", "a/b"], "The name:"],
+  [["key", "add", "x", "--expires", "soon"], "--expires: must be a date"],
+  [["key", "add"], "missing required args"],
+  [["usage", "--watch", "never"], "--watch must be a number"],
+])("%j is refused", async (args, sentence) => {
+  await using github = scriptedGithub();
+  const { code, stdout, stderr } = await ended(args, github.env);
+  expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining(sentence)]);
+});
+
+test("the budgets of the running server", async () => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo");
+  const budgets = [{ name: "Month", unit: "requests", limit: 4, per: "month", scope: { model: "gpt-*" } }];
+  writeFileSync(join(github.data, "config.json"), JSON.stringify({ budgets }));
+  await using server = run(start, { env: github.env });
+  const { url } = await server.ready();
+  const body = JSON.stringify({ model: "gpt-4.1", messages: [{ role: "user", content: "Hi" }] });
+  await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body })).text();
+  const { stdout } = await ended(["budget"], github.env);
+  const [, row] = stdout.split("\n").map((line) => line.split(/ {2,}/));
+  expect(row!.slice(0, 4)).toEqual(["Month", "model=gpt-*", "1 (25 %)", "4 requests per month"]);
+  expect(row!.at(-1)).toBe("ready");
+}, 30_000);
+
+test("usage as one line, and again and again", async () => {
+  await using github = scriptedGithub();
+  github.signIn("octo-demo");
+  const once = await ended(["usage", "--format", "{account}: {percent}"], github.env);
+  expect(once).toMatchObject({ code: 0, stdout: "octo-demo: 72 %\n" });
+  await using watching = run(["usage", "--format", "{remaining}", "--watch", "1"], { env: github.env });
+  while (watching.stdout().split("\n").length < 3) await Bun.sleep(20);
+  watching.process.kill("SIGINT");
+  expect(await watching.exited).toBe(0);
+  expect(watching.stdout()).toStartWith("217\n217\n");
+}, 30_000);
