@@ -145,13 +145,17 @@ function orUnable<T>(work: () => T): T {
 const sentenceOf = (thrown: unknown) =>
   `${thrown instanceof Error ? thrown.message.replace(/\.$/, "") : String(thrown)}.`;
 
+/** Numbers that look like a status: opencode repeats a request whose error has one. */
+const statusLike = /\b(?:429|5\d\d)\b/;
+
 function exceededError({ budget, used, reserved, resetsAt }: BudgetState, now: number): ProxyError {
   const free = resetsAt === null ? "" : `, free again at ${zonedTime(resetsAt, now)}`;
   const running = reserved > 0 ? ` and ${amountOf(reserved, budget)} reserved by running requests` : "";
   const seconds = resetsAt === null ? 86_400 : Math.max(1, Math.ceil((resetsAt - now) / 1000));
+  const amounts = `: ${significant(used)} of ${amountOf(budget.limit, budget)} used${running}`;
   return new ProxyError(
     "quota",
-    `The budget \`${budget.name}\` is used up: ${significant(used)} of ${amountOf(budget.limit, budget)} used${running}${free}. The owner can raise it on the Budgets page or in the config.`,
+    `The budget \`${budget.name}\` is used up${statusLike.test(amounts) ? "" : amounts}${free}. The owner can raise it on the Budgets page or in the config.`,
     { code: "budget_exceeded", headers: { ...retryHeaders(seconds), "x-should-retry": "false" } },
   );
 }

@@ -35,7 +35,9 @@ const rules = () => ({
     .enum(["stop", "warn", "fallback"])
     .default("stop")
     .meta({ title: "At the limit" })
-    .describe("`stop` refuses further requests, `warn` only sends a notice, `fallback` uses the model's fallbacks."),
+    .describe(
+      "`stop` refuses further requests, `warn` only sends a notice. `fallback` stops too, until models can have fallbacks.",
+    ),
   cut: z
     .boolean()
     .default(false)

@@ -62,7 +62,7 @@ export function budgetNotices(states: readonly BudgetState[], now: number): Noti
 const consequence = {
   stop: " Further requests are refused.",
   warn: " Requests are still sent, because the budget only warns.",
-  fallback: " Further requests use the model's fallbacks, or are refused.",
+  fallback: " Further requests are refused.",
 };
 
 /** @param thresholds Shares of the quota. */

@@ -18,7 +18,16 @@ import type { UpstreamCall } from "./upstream-call";
 
 export type FailoverParts = Pick<
   App,
-  "accounts" | "affinity" | "breaker" | "catalogue" | "copilot" | "logger" | "now" | "pool" | "unsupportedParams"
+  | "accounts"
+  | "affinity"
+  | "breaker"
+  | "catalogue"
+  | "config"
+  | "copilot"
+  | "logger"
+  | "now"
+  | "pool"
+  | "unsupportedParams"
 >;
 
 /** What is sent, whichever account serves it. */
@@ -204,6 +213,8 @@ async function sendWith<Answer>(
   const body = withoutPatterns(outgoing.body, unsupported, record);
   const session = account.presentSession() ?? (await sessionOf(account, record, timeoutMs));
   if ("remedy" in session) return session;
+  const overage = await overageError(parts, account, target);
+  if (overage) return { remedy: "next-account", error: overage };
   const overBudget = record.budget.reserve(account);
   if (overBudget) return { remedy: "next-account", error: overBudget };
   const current: AccountTry = {
@@ -235,6 +246,22 @@ async function sendWith<Answer>(
     if (outcome !== true) return outcome;
     current.initiator = afterFirstCall(current.initiator);
   }
+}
+
+/** With `neverOverage`, an account whose quota is not known yet is asked for it before it is charged. */
+async function overageError(
+  { config, pool }: FailoverParts,
+  account: Account,
+  { model }: Target,
+): Promise<ProxyError | undefined> {
+  if (!config.current.neverOverage || !model.price.premium || account.knownQuota) return undefined;
+  try {
+    await account.quota();
+  } catch (thrown) {
+    return asUnavailable(asProxyError(thrown));
+  }
+  const isReady = account.stateFor(model.id).name === "ready";
+  return isReady ? undefined : pool.whyNone({ premium: true, model: model.id });
 }
 
 /** The account's session, or why it has none. */

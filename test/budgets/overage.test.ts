@@ -40,3 +40,12 @@ test("another account takes over", async () => {
   for (let at = 0; at < 3; at += 1) expect((await proxy.post("/v1/messages", premium)).status).toBe(200);
   expect(proxy.rows().map(({ account_id }) => account_id)).toEqual([second!.login, second!.login, "octo-demo"]);
 });
+
+test("a quota that is not known yet is asked for before the first premium request", async () => {
+  const account = inOverage();
+  account.quota.premium.remaining = 0;
+  await using proxy = await startProxy({ demo: { accounts: [account] }, config: { neverOverage: true } });
+  const response = await proxy.post("/v1/messages", premium);
+  expect([response.status, await response.text()]).toEqual([429, expect.stringContaining("neverOverage")]);
+  expect(proxy.demo.journal.filter(({ path }) => path === "/v1/messages")).toEqual([]);
+});

@@ -24,6 +24,11 @@ const situations: Situation[] = [
     options: { demo: { accounts: [{ ...demoAccounts()[0]!, quota: quotas.exhausted() }] } },
     words: /cost no quota/,
   },
+  {
+    name: "a budget is used up",
+    options: { config: { budgets: [{ name: "Agents", unit: "requests", limit: 0.5, per: "month" }] } },
+    words: /budget `?Agents/,
+  },
 ];
 
 /** By the dialect that each speaks. */

@@ -8,15 +8,17 @@ import { budgetPeriods, budgetUnits } from "../../../config/budget-schema";
 import { explain } from "../../../config/schema-errors";
 import { asProxyError, ProxyError } from "../../../errors";
 import { moment, percent, plural, significant, zonedTime } from "../../../format";
+import { matchesPattern } from "../../../keys/client-keys";
 import { addBudget, listBudgets, newBudgetSchema, removeBudget } from "../../api/budgets";
 import { Meter } from "../../ui/chart";
 import { Sentence, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
+import { Pair } from "../../ui/lists";
 import { html, type PageContext, redirect } from "../../ui/page-context";
 
-export const budgetsPage = (context: PageContext): Markup => <Budgets context={context} />;
+export const budgetsPage = (context: PageContext): Promise<Markup> => budgetsMarkup({ context });
 
 /** Adds the budget of the form. */
 export async function addBudgetFromPage(context: PageContext): Promise<Response> {
@@ -28,11 +30,15 @@ export async function addBudgetFromPage(context: PageContext): Promise<Response>
     const error = asProxyError(thrown);
     if (error.kind === "internal") throw error;
     return html(
-      <Budgets context={context} form={form}>
-        <div class="note bad" role="alert">
-          <strong>The budget was not added.</strong> <Sentence of={error.message} />
-        </div>
-      </Budgets>,
+      await budgetsMarkup({
+        context,
+        form,
+        children: (
+          <div class="note bad" role="alert">
+            <strong>The budget was not added.</strong> <Sentence of={error.message} />
+          </div>
+        ),
+      }),
       error.status,
     );
   }
@@ -47,23 +53,21 @@ export async function removeBudgetFromPage({ app, form }: PageContext): Promise<
 /** Handles the "Send test notice" button. */
 export async function testNoticeFromPage(context: PageContext): Promise<Markup> {
   const faults = await context.app.notices.test();
-  return (
-    <Budgets context={context}>
-      {faults.length === 0 ? (
-        <div class="note good" role="status">
-          The test notice was sent.
-        </div>
-      ) : (
-        <div class="note bad" role="alert">
-          {faults.map((fault) => (
-            <p>
-              <Sentence of={fault} />
-            </p>
-          ))}
-        </div>
-      )}
-    </Budgets>
-  );
+  const result =
+    faults.length === 0 ? (
+      <div class="note good" role="status">
+        The test notice was sent.
+      </div>
+    ) : (
+      <div class="note bad" role="alert">
+        {faults.map((fault) => (
+          <p>
+            <Sentence of={fault} />
+          </p>
+        ))}
+      </div>
+    );
+  return budgetsMarkup({ context, children: result });
 }
 
 const scopes = ["account", "key", "model", "client"] as const;
@@ -92,8 +96,13 @@ interface BudgetsProps {
   children?: Child;
 }
 
-function Budgets({ context: { app, frame }, form = new URLSearchParams(), children }: BudgetsProps): Markup {
+async function budgetsMarkup({
+  context: { app, frame },
+  form = new URLSearchParams(),
+  children,
+}: BudgetsProps): Promise<Markup> {
   const items = listBudgets(app);
+  const users = await Promise.all(items.map((item) => usersOf(app, item)));
   const ofConfig = new Set(app.config.current.budgets.map(({ name }) => name));
   return (
     <Page frame={frame} title="Budgets" current="/admin/budgets">
@@ -109,8 +118,14 @@ function Budgets({ context: { app, frame }, form = new URLSearchParams(), childr
         </section>
       ) : (
         <section class="cards" aria-label="Budgets">
-          {items.map((item) => (
-            <BudgetCard frame={frame} item={item} removable={ofConfig.has(item.name)} now={app.now()} />
+          {items.map((item, at) => (
+            <BudgetCard
+              frame={frame}
+              item={item}
+              users={users[at]!}
+              removable={ofConfig.has(item.name)}
+              now={app.now()}
+            />
           ))}
         </section>
       )}
@@ -120,15 +135,46 @@ function Budgets({ context: { app, frame }, form = new URLSearchParams(), childr
   );
 }
 
+interface User {
+  name: string | null;
+  amount: number;
+}
+
+/** The client keys that used most of a budget in its period; the models, if the budget is of one key. */
+async function usersOf({ history }: App, { scope, unit, started_at_ms }: BudgetItem): Promise<User[]> {
+  if (started_at_ms === null) return [];
+  const [by, pattern] =
+    scope.key === undefined ? (["key_name", "*"] as const) : (["upstream_model", scope.model ?? "*"] as const);
+  const exact = (value: string | undefined) => (value?.includes("*") ? undefined : value);
+  const filters = {
+    from_ms: started_at_ms,
+    account_id: exact(scope.account),
+    key_name: exact(scope.key),
+    upstream_model: exact(scope.model),
+    client_name: exact(scope.client),
+  };
+  const { groups } = await history.statistics(filters, [by]);
+  const amounts = { credits: "nano_credits", premium: "premium_units", requests: "request_count" } as const;
+  return groups
+    .map((group) => ({
+      name: group.key[by] ?? null,
+      amount: (group[amounts[unit]] ?? 0) / (unit === "credits" ? 1e9 : 1),
+    }))
+    .filter(({ name, amount }) => amount > 0 && (name === null || matchesPattern(pattern, name)))
+    .sort((a, b) => b.amount - a.amount)
+    .slice(0, 3);
+}
+
 interface CardProps {
   frame: Frame;
   item: BudgetItem;
+  users: User[];
   /** The budget of a key is removed with the key. */
   removable: boolean;
   now: number;
 }
 
-function BudgetCard({ frame, item, removable, now }: CardProps): Markup {
+function BudgetCard({ frame, item, users, removable, now }: CardProps): Markup {
   const { name, used, limit, reserved, per, resets_at_ms, unknown_price_count } = item;
   return (
     <article class="card">
@@ -150,6 +196,13 @@ function BudgetCard({ frame, item, removable, now }: CardProps): Markup {
           </p>
           <Meter share={Math.min(1, used / limit)} tone={toneOf(item)} label={`${percent(used / limit)} used`} />
         </>
+      )}
+      {users.length > 0 && (
+        <dl class="pairs">
+          {users.map(({ name, amount }) => (
+            <Pair name={name ?? "without a key"}>{amountOf(amount, item)}</Pair>
+          ))}
+        </dl>
       )}
       {reserved !== null && reserved > 0 && <p class="soft">{amountOf(reserved, item)} reserved by running requests</p>}
       {unknown_price_count !== null && unknown_price_count > 0 && (
