@@ -5,7 +5,7 @@ import type { Collector } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { omit } from "../hub/json";
 import { type CallNumbers, callNumbers, callPieceIn } from "./calls";
-import { textFields } from "./delta-text";
+import { textFields } from "./thinking";
 
 /** Merges every field of every chunk: text and lists are joined, of other fields the last value wins. */
 export function collectStream(onFixup: (fixup: string) => void): Collector {

@@ -11,9 +11,9 @@ import type { ModelFacts } from "../hub/model";
 import type { ReplyError } from "../hub/reply";
 import { asFixup } from "../hub/rules";
 import { type CallNumbers, callNumbers, inventedCallId } from "./calls";
-import { deltaText } from "./delta-text";
 import { errorFrame, errorIn, gaveUp, invalidEvent } from "./errors";
 import { applyRules } from "./rules";
+import { hasText } from "./thinking";
 
 // ── Request ──
 
@@ -252,7 +252,7 @@ function replyFixer(replyCount: number, report: Report) {
     const fixed = index === 0 || (replyCount > 1 && index !== undefined) ? choice : { ...choice, index: 0 };
     if (fixed !== choice) report("split-choices");
     if (!isObject(choice.delta)) return fixed;
-    hasContent ||= deltaText({ choices: [choice] }) !== undefined;
+    hasContent ||= hasText(choice.delta);
     const delta = withCalls(withRole(choice.delta, fixed.index), fixed.index, replyId);
     return delta === choice.delta ? fixed : { ...fixed, delta };
   };

@@ -12,3 +12,10 @@ export function thoughtIn(message: JsonObject): string {
   }
   return "";
 }
+
+/** The fields of a message that hold text. */
+export const textFields: readonly string[] = ["content", "refusal", ...thinkingFields];
+
+/** Whether a delta or message has text. */
+export const hasText = (message: JsonObject): boolean =>
+  textFields.some((name) => typeof message[name] === "string" && message[name] !== "");
