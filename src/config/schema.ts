@@ -168,6 +168,7 @@ const defaults = {
   tokenCalibration: true,
   maxPromptTokens: {},
   useResponsesApiWebSearch: true,
+  promptCache: "auto",
   anthropicApiKey: undefined,
 };
 
@@ -326,6 +327,13 @@ export const configSchema = lazy(() =>
         .default(defaults.useResponsesApiWebSearch)
         .meta({ title: "Web search in the Responses API" })
         .describe("Send web_search tools upstream. If off, they are removed."),
+      promptCache: z
+        .enum(["auto", "off"])
+        .default(defaults.promptCache)
+        .meta({ title: "Prompt cache" })
+        .describe(
+          "Whether cache keys and cache marks are added for clients whose API has no field for them: `auto` or `off`.",
+        ),
       anthropicApiKey: key
         .optional()
         .meta({ title: "Anthropic API key" })

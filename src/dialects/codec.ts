@@ -28,11 +28,7 @@ export interface Codec {
    * client's name (`top_k`, `tools[2]`).
    * @throws ProxyError `invalid_request` where leaving something out would change the meaning.
    */
-  encodeRequest(
-    conversation: Conversation,
-    model: ModelFacts,
-    options?: TranslationOptions,
-  ): { body: JsonObject; dropped: string[] };
+  encodeRequest(conversation: Conversation, model: ModelFacts, options?: TranslationOptions): EncodedRequest;
   /**
    * Headers of this dialect for the body that is sent upstream.
    * @param client The client's headers; null if it used another dialect.
@@ -42,7 +38,7 @@ export interface Codec {
   repairRequest?(body: JsonObject): JsonObject;
   /** The request with repaired tool schemas, for a retry; undefined if there is nothing to repair. */
   repairTools(body: JsonObject): FittedWire | undefined;
-  /** The client's session id, if the dialect has a field for it; not validated. */
+  /** The client's key for the prompt cache or its session id, if the dialect has a field for it; not validated. */
   session?(body: JsonObject): unknown;
   /** What fixing a passed-through reply needs to know about the request. */
   replyContext(body: JsonObject): ReplyContext;
@@ -105,6 +101,23 @@ export interface ReplyContext {
 export interface TranslationOptions {
   /** Web search tools are sent to upstreams that have them. */
   webSearch: boolean;
+  /** What is added for the upstream's prompt cache; nothing if undefined. */
+  cache?: CacheHints;
+}
+
+/** What an upstream's prompt cache needs and the client's dialect has no field for. */
+export interface CacheHints {
+  /** Requests with the same key are likely to find each other's prompts. */
+  key?: string;
+  /** The client cannot mark the parts of the prompt that are worth caching. */
+  marks: boolean;
+}
+
+export interface EncodedRequest {
+  body: JsonObject;
+  dropped: string[];
+  /** What was added, for the history. */
+  fixups?: string[];
 }
 
 export interface HeaderFixup {

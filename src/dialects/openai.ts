@@ -1,5 +1,6 @@
 /** What the chat and the responses dialect have in common. */
 import { kinds, type ProxyError } from "../errors";
+import type { CacheHints } from "./codec";
 import type { JsonObject, Turn, WithExtras } from "./hub/conversation";
 
 /** The hub's roles by wire role. */
@@ -17,6 +18,13 @@ export function extrasOf(members: JsonObject | undefined): WithExtras {
 
 /** The client's session id, if the dialect has a field for it; not validated. */
 export const sessionOf = ({ prompt_cache_key }: JsonObject): unknown => prompt_cache_key;
+
+/** Sets the key of the prompt cache, unless the client set one. The body is changed in place. */
+export function addCacheKey(body: JsonObject, cache: CacheHints | undefined): string[] {
+  if (cache?.key === undefined || body.prompt_cache_key != null) return [];
+  body.prompt_cache_key = cache.key;
+  return ["cache-key"];
+}
 
 /** The content of a data URL. */
 interface Data {

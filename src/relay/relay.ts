@@ -6,6 +6,7 @@ import type { KeyedCaller } from "../keys/client-keys";
 import type { CallResponse } from "../net/body";
 import type { Prompt } from "../upstream/token-counts";
 import { affinityOf, clientSession } from "./affinity-keys";
+import { cacheHints } from "./cache-hints";
 import { type FailoverParts, sendWithFailover } from "./failover";
 import { conversationReader, readFacts, readIncoming } from "./incoming";
 import { answerNothing, asksNothing, nothingSent } from "./nothing";
@@ -45,7 +46,11 @@ export async function relay(
     const prompt: Prompt = { conversation, whole: incoming.skeleton?.whole };
     await checkPromptLimit(parts, { prompt, model: target.model, bytes: incoming.bytes.length });
     record.onServed(({ input }) => void parts.tokenCounts.learn(target.model.id, prompt, input));
-    const options = { webSearch: parts.config.current.useResponsesApiWebSearch };
+    const bodySession = codec.session?.(incoming.body);
+    const options = {
+      webSearch: parts.config.current.useResponsesApiWebSearch,
+      cache: cacheHints(parts, { headers: request.headers, bodySession, client: dialect, upstream: target.dialect }),
+    };
     const call =
       dialect === target.dialect
         ? passthrough({
@@ -66,7 +71,6 @@ export async function relay(
             options,
           });
 
-    const bodySession = codec.session?.(incoming.body);
     const { preferredAccount, session } = affinityOf(parts, { headers: request.headers, bodySession, conversation });
     record.setSession(clientSession(request.headers, bodySession));
     const outgoing = {

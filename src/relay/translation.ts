@@ -41,6 +41,7 @@ export function translation({
 
   const encoded = codecs[upstream].encodeRequest({ ...adapted.conversation, stream }, target.model, options);
   record.addDropped(encoded.dropped);
+  for (const fixup of encoded.fixups ?? []) record.addFixup(fixup);
   const dialectHeaders = codecs[upstream].requestHeaders?.(null, encoded.body, target.model);
   for (const fixup of dialectHeaders?.fixups ?? []) record.addFixup(fixup);
   const { repairRequest } = codecs[upstream];

@@ -34,6 +34,7 @@ test("an empty config means these defaults", () => {
     tokenCalibration: true,
     maxPromptTokens: {},
     useResponsesApiWebSearch: true,
+    promptCache: "auto",
     anthropicApiKey: undefined,
   });
   // It is answered without the schema, which has the same defaults.

@@ -154,6 +154,7 @@ const places: Record<string, RegExp> = {
   "tool-choice-without-tools": /^request\.tool_choice/,
   "tool-choice-with-thinking": /^request\.thinking/,
   "cache-marks": /^request\.messages\.\d+\./,
+  "cache-marks-added": /^request\.messages\.\d+\.copilot_cache_control/,
   "cache-top-level": /^request\.(cache_control|messages\.\d+\.content)/,
   "cache-scope": /\.cache_control\.scope$/,
   "cache-ttl": /\.cache_control\.ttl$/,

@@ -621,13 +621,15 @@ describe("chat, as Claude speaks it", () => {
     expect((await again("Zm9yZWlnbg==", reasoning_text)).status).toBe(400);
   });
 
-  test("a later turn reads from the cache", async () => {
-    const turns = [
-      { role: "user", content: "hello" },
-      { role: "assistant", content: "hi" },
-      { role: "user", content: "more" },
-    ];
-    expect((await json(chat({ model, messages: turns }))).usage.prompt_tokens_details.cached_tokens).toBeGreaterThan(0);
+  test("a later turn reads from the cache up to a mark", async () => {
+    const copilot_cache_control = { type: "ephemeral" };
+    const first = { role: "user", content: "hello ".repeat(1000), copilot_cache_control };
+    const usage = async (...messages: object[]) =>
+      (await json(chat({ model, messages }))).usage.prompt_tokens_details.cached_tokens;
+    expect(await usage(first)).toBe(0);
+    const turns = [first, { role: "assistant", content: "hi" }, { role: "user", content: "more" }];
+    expect(await usage(...turns)).toBeGreaterThan(1400);
+    expect(await usage({ role: "system", content: "It is 12:01." }, ...turns)).toBe(0);
   });
 });
 
@@ -1116,7 +1118,7 @@ describe("messages", () => {
 
   test("input_tokens leaves out what was cached", async () => {
     const first = [
-      { role: "user", content: [{ type: "text", text: "x".repeat(400), cache_control: { type: "ephemeral" } }] },
+      { role: "user", content: [{ type: "text", text: "x".repeat(8000), cache_control: { type: "ephemeral" } }] },
     ];
     const wrote = (await json(messages({ messages: first }))).usage;
     expect(wrote.cache_creation_input_tokens).toBeGreaterThan(wrote.input_tokens);

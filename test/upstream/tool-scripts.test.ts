@@ -27,7 +27,8 @@ const ask = (prompt: string, tools: Tool[]): Ask => ({
   stops: [],
   turns: 0,
   images: 0,
-  marks: false,
+  blocks: [],
+  cacheKey: undefined,
   weight: prompt.length,
   toolWeight: 0,
 });

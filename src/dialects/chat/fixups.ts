@@ -2,7 +2,7 @@
 import { isObject, numberIn, parseSpelt } from "../../json";
 import { editMembers } from "../../net/json-edit";
 import { commentFrame, jsonOf, type SseFrame } from "../../net/sse";
-import type { ReplyContext, RequestFixup, ToClient } from "../codec";
+import type { ReplyContext, RequestFixup, ToClient, TranslationOptions } from "../codec";
 import { cutReply } from "../hub/block-lifecycle";
 import type { JsonObject } from "../hub/conversation";
 import { dedupe } from "../hub/dedupe";
@@ -28,8 +28,8 @@ export function replyContext(body: JsonObject): ReplyContext {
 }
 
 /** The edits of a client's request. */
-export function fixRequest(body: JsonObject, model: ModelFacts): RequestFixup {
-  return asFixup(body, applyRules(body, model));
+export function fixRequest(body: JsonObject, model: ModelFacts, options?: TranslationOptions): RequestFixup {
+  return asFixup(body, applyRules(body, model, options));
 }
 
 // ── Full reply ──

@@ -111,6 +111,26 @@ export function withCacheMarks(messages: unknown[]): unknown[] {
   });
 }
 
+/**
+ * Marks the end of the instructions, the newest message, and the end of the turn before it, which the previous request
+ * has written to the cache. Not if the client set marks of its own.
+ */
+export function withAddedCacheMarks(messages: unknown[]): unknown[] {
+  const isOwn = (message: unknown) => isObject(message) && (message.copilot_cache_control != null || isMarked(message));
+  if (messages.some(isOwn)) return messages;
+  const roleAt = (at: number) => (isObject(messages[at]) ? messages[at].role : undefined);
+  const last = messages.findLastIndex((message) => isObject(message) && isInput(message.role));
+  const reply = messages.findLastIndex((_, at) => at < last && roleAt(at) === "assistant");
+  const before = messages.findLastIndex((_, at) => at < reply && isInput(roleAt(at)));
+  const system = messages.findIndex((_, at) => roleAt(at) !== "system");
+  const chosen = new Set([(system === -1 ? messages.length : system) - 1, before, last]);
+  return messages.map((message, at) =>
+    chosen.has(at) && isObject(message) ? { ...message, copilot_cache_control: { type: "ephemeral" } } : message,
+  );
+}
+
+const isInput = (role: unknown): boolean => role === "user" || role === "tool";
+
 function isMarked({ cache_control, content }: JsonObject): boolean {
   return cache_control != null || (Array.isArray(content) && content.some((part) => part?.cache_control != null));
 }

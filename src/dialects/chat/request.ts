@@ -1,6 +1,7 @@
 /** Chat completion requests: a list of messages. */
 import { ProxyError } from "../../errors";
 import { numberIn } from "../../json";
+import type { EncodedRequest, TranslationOptions } from "../codec";
 import { asChatExtras } from "../hub/chat-extras";
 import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
 import { ignorableFields } from "../hub/ignorable-fields";
@@ -19,7 +20,7 @@ import {
 } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { onlyAllowed } from "../hub/tools";
-import { extrasOf, roles } from "../openai";
+import { addCacheKey, extrasOf, roles } from "../openai";
 import { cacheOf, ownExtras, responsesOnly } from "./extras";
 import {
   decodeCall,
@@ -32,7 +33,7 @@ import {
   encodeResult,
   serialized,
 } from "./parts";
-import { applyRules, isOpenAi } from "./rules";
+import { applyRules, isOpenAi, ownMarks } from "./rules";
 import { thinkingFields } from "./thinking";
 import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
 
@@ -161,7 +162,7 @@ function decodeFormat(value: unknown): { format?: ResponseFormat; extras?: JsonO
 // ── Encode ──
 
 /** Writes a request for an upstream of this dialect. */
-export function encodeRequest(request: Conversation, model: ModelFacts): { body: JsonObject; dropped: string[] } {
+export function encodeRequest(request: Conversation, model: ModelFacts, options?: TranslationOptions): EncodedRequest {
   const dropped = new Set<string>();
   // Only OpenAI's models support `allowed_tools`.
   const conversation = isOpenAi(model) ? request : onlyAllowed(request);
@@ -181,9 +182,11 @@ export function encodeRequest(request: Conversation, model: ModelFacts): { body:
     response_format: encodeFormat(conversation),
     stream,
   });
-  const ruled = applyRules(body, model);
+  const fixups = isOpenAi(model) ? addCacheKey(body, options?.cache) : [];
+  const ruled = applyRules(body, model, options);
   for (const note of ruled.notes) dropped.add(note);
-  return { body: ruled.body, dropped: [...dropped] };
+  if (ruled.fixups.includes(ownMarks)) fixups.push(ownMarks);
+  return { body: ruled.body, dropped: [...dropped], fixups };
 }
 
 /** The conversation's extras that this dialect has. */

@@ -5,6 +5,7 @@
 
 import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
+import type { TranslationOptions } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { omitUndefined } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
@@ -14,13 +15,17 @@ import { type FittedWire, fitWire } from "../hub/tools";
 import {
   mapObjects,
   moveToUser,
+  withAddedCacheMarks,
   withCacheMarks,
   withContent,
   withoutForeignThinking,
   withToolResults,
 } from "./messages";
 
-type ModelRule = Rule<[model: ModelFacts]>;
+type ModelRule = Rule<[model: ModelFacts, options?: TranslationOptions]>;
+
+/** The rule that marks the prompt for clients that did not. */
+export const ownMarks = "cache-marks-added";
 
 const rules: Record<string, ModelRule> = {
   "one-answer": oneAnswer,
@@ -44,6 +49,9 @@ const rules: Record<string, ModelRule> = {
   "cache-marks": onMessages((messages, model) => (isClaude(model) ? withCacheMarks(messages) : messages)),
   "empty-text": onMessages((messages, model) => (isClaude(model) ? mapObjects(messages, withContent) : messages)),
   "no-prefill": onMessages(noPrefill),
+  [ownMarks]: onMessages((messages, model, options) =>
+    options?.cache?.marks && isClaude(model) ? withAddedCacheMarks(messages) : messages,
+  ),
 };
 
 /** What a rule removed or added, for the client to know; rules without an entry change nothing for the client. */
@@ -202,10 +210,12 @@ function structuredOutput(body: JsonObject, model: ModelFacts): JsonObject | und
 
 // ── Messages ──
 
-function onMessages(change: (messages: unknown[], model: ModelFacts) => unknown[]): ModelRule {
-  return (body, model) => {
+function onMessages(
+  change: (messages: unknown[], model: ModelFacts, options?: TranslationOptions) => unknown[],
+): ModelRule {
+  return (body, model, options) => {
     if (!Array.isArray(body.messages)) return undefined;
-    const messages = change(body.messages, model);
+    const messages = change(body.messages, model, options);
     return messages === body.messages ? undefined : { messages };
   };
 }

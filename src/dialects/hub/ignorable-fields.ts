@@ -22,5 +22,12 @@ export const ignorableFields: Record<Family, ReadonlySet<string>> = {
     ...["namespace", "local name", "additional_tools", "store", "include", "stream_options", "prompt_cache_key"],
     ...["prompt_cache_retention", "client_metadata", "safety_identifier"],
   ]),
-  anthropic: new Set(["billing header", "eager_input_streaming", "cache_control.ttl", "cache_control.scope", "type"]),
+  anthropic: new Set([
+    "billing header",
+    "eager_input_streaming",
+    "cache_control.ttl",
+    "cache_control.scope",
+    "type",
+    "prompt_cache_key",
+  ]),
 };

@@ -8,7 +8,7 @@ import { longTexts } from "./long-texts";
 import { overview } from "./overview";
 import { decodeReply, decodeStream } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
-import { checkRequest, decodeRequest, encodeRequest } from "./request";
+import { checkRequest, decodeRequest, encodeRequest, session } from "./request";
 import { repairTools } from "./rules";
 
 export const messages: Codec = {
@@ -20,6 +20,7 @@ export const messages: Codec = {
   requestHeaders,
   repairRequest,
   repairTools,
+  session,
   replyContext,
   fixRequest,
   decodeReply,

@@ -39,14 +39,16 @@ export function controlWithout(holder: JsonObject, key: string): JsonObject {
   return isObject(control) && key in control ? { ...holder, cache_control: without(control, [key]) } : holder;
 }
 
-/** At most four cache marks: the last ones cover most of the prompt. */
+export const maxCacheMarks = 4;
+
+/** Of too many cache marks the last ones stay: they cover most of the prompt. */
 export function cacheLimit(body: JsonObject): JsonObject | undefined {
   let marks = 0;
   eachMark(body, (holder) => {
     marks++;
     return holder;
   });
-  return eachMark(body, (holder) => (marks-- > 4 ? without(holder, ["cache_control"]) : holder));
+  return eachMark(body, (holder) => (marks-- > maxCacheMarks ? without(holder, ["cache_control"]) : holder));
 }
 
 export function maxTokens(body: JsonObject, model: ModelFacts): JsonObject | undefined {

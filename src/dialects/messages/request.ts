@@ -8,7 +8,8 @@
  */
 
 import { ProxyError } from "../../errors";
-import { isObject, numberIn } from "../../json";
+import { isObject, numberIn, parseJson } from "../../json";
+import type { EncodedRequest, TranslationOptions } from "../codec";
 import type { Conversation, JsonObject, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
 import {
   arrayAt,
@@ -27,6 +28,7 @@ import type { ModelFacts } from "../hub/model";
 import { budgetOf } from "../hub/reasoning";
 import { isStrict } from "../hub/strict-schema";
 import { onlyAllowed } from "../hub/tools";
+import { addCacheMarks } from "./cache-marks";
 import { asExtras, dropExtras, keySet, nestedExtras, refuseEssential, restoreExtras } from "./extras";
 import { decodeContent, encodePart, plainest } from "./parts";
 import { applyRules } from "./rules";
@@ -53,6 +55,15 @@ const billingHeader = { start: "x-anthropic-billing-header", key: "billing heade
 /** @throws ProxyError `invalid_request` if there is no message. */
 export function checkRequest({ messages }: JsonObject): void {
   filledAt(messages, "messages");
+}
+
+/** The client's session: in the JSON of `metadata.user_id`, or at the end of its older form. Never its device's id. */
+export function session({ metadata, prompt_cache_key }: JsonObject): unknown {
+  if (prompt_cache_key != null) return prompt_cache_key;
+  const user = isObject(metadata) ? metadata.user_id : undefined;
+  if (typeof user !== "string") return undefined;
+  const facts = parseJson(user);
+  return isObject(facts) ? facts.session_id : /_session_([\w-]+)$/.exec(user)?.[1];
 }
 
 /** Reads a request. */
@@ -169,7 +180,7 @@ function decodeFormat(request: JsonObject): { format?: ResponseFormat; extras?: 
 // ── Encode ──
 
 /** Writes a request for an upstream of this dialect. */
-export function encodeRequest(request: Conversation, model: ModelFacts): { body: JsonObject; dropped: string[] } {
+export function encodeRequest(request: Conversation, model: ModelFacts, options?: TranslationOptions): EncodedRequest {
   const dropped = new Set<string>();
   const conversation = onlyAllowed(request);
   refuseEssential(conversation);
@@ -191,7 +202,12 @@ export function encodeRequest(request: Conversation, model: ModelFacts): { body:
   encodeFormat(body, conversation.format, dropped);
   const ruled = applyRules(restoreExtras(body, extras), model);
   for (const note of [...ruled.fixups.map((rule) => noteOf(rule, ruled.body)), ...ruled.notes]) dropped.add(note);
-  return { body: ruled.body, dropped: [...dropped] };
+  const marked = options?.cache?.marks ? addCacheMarks(ruled.body) : ruled.body;
+  return {
+    body: marked,
+    dropped: [...dropped],
+    fixups: marked === ruled.body ? [] : ["cache-marks-added"],
+  };
 }
 
 /** What a rule did, in more detail if its name does not say it. */

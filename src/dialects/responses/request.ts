@@ -2,7 +2,7 @@
 
 import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
-import type { TranslationOptions } from "../codec";
+import type { EncodedRequest, TranslationOptions } from "../codec";
 import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
 import {
   arrayAt,
@@ -19,7 +19,7 @@ import {
 } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
-import { extrasOf, roles } from "../openai";
+import { addCacheKey, extrasOf, roles } from "../openai";
 import { chatOnly, ownExtras } from "./extras";
 import {
   decodeCall,
@@ -230,7 +230,7 @@ export function encodeRequest(
   conversation: Conversation,
   model: ModelFacts,
   options: TranslationOptions = { webSearch: true },
-): { body: JsonObject; dropped: string[] } {
+): EncodedRequest {
   const dropped = new Set<string>();
   const extras = encodeExtras(conversation, dropped);
   const tools = encodeTools(conversation, dropped);
@@ -253,9 +253,11 @@ export function encodeRequest(
     stream: conversation.stream,
   });
 
+  const fixups = addCacheKey(body, options.cache);
+
   const ruled = applyRules(body, model, options);
   for (const note of ruled.notes) dropped.add(note);
-  return { body: ruled.body, dropped: [...dropped] };
+  return { body: ruled.body, dropped: [...dropped], fixups };
 }
 
 const isInstructions = (turn: Turn) => turn.extras?.openai?.instructions === true;

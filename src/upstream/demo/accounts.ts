@@ -142,6 +142,10 @@ export interface World {
   accepted: Set<string>;
   /** The times (ms) of token counts in the last minute. */
   counted: number[];
+  /** The prompt cache: the beginnings of prompts, as hashes, and until when (ms) each is kept. The oldest come first. */
+  cached: Map<string, number>;
+  /** How many requests without a cache key an account has sent to a model. */
+  keyless: Map<string, number>;
   /** Directives marked `once` that were carried out. */
   spent: Set<string>;
   /** Model requests in progress, and the most at any one time. */

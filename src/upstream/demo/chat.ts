@@ -2,6 +2,7 @@
 
 import { type Dialect, modelRules, type Rule } from "./model-call";
 import type { Ask, Tool } from "./parse-prompt";
+import { promptBlock } from "./prompt-cache";
 import { chatFrames, wholeChat } from "./reply-variants";
 import { newestWords, ownWords } from "./scripted-replies";
 import { proves } from "./signatures";
@@ -47,7 +48,8 @@ function read(body: Json): Ask {
     stops: [body.stop].flat().map(string).filter(Boolean),
     turns: messages.filter((message) => message.role === "assistant").length,
     images: parts.filter((part) => part.type === "image_url").length,
-    marks: messages.some((message) => message.copilot_cache_control !== undefined),
+    blocks: [...records(body.tools), ...messages].map((block) => promptBlock(block)),
+    cacheKey: string(body.prompt_cache_key) || undefined,
     weight: weigh(body.messages),
     toolWeight: weigh(body.tools),
   };

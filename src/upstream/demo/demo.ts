@@ -59,6 +59,8 @@ export function startDemo(options: DemoOptions = {}): Demo {
     device: { interval: 5, pending: 1, outcome: "success", ...options.device },
     accepted: new Set(),
     counted: [],
+    cached: new Map(),
+    keyless: new Map(),
     spent: new Set(),
     open: 0,
     peak: 0,

@@ -1,9 +1,10 @@
 /** POST /v1/messages: reads the request. messages-rules.ts validates it, message-events.ts writes the answer. */
 
 import { messageFrames, messageInterjections, wholeMessage } from "./message-events";
-import { blocksOf, cacheMarks, messagesRules } from "./messages-rules";
+import { blocksOf, messagesRules } from "./messages-rules";
 import type { Dialect } from "./model-call";
 import type { Ask, Tool } from "./parse-prompt";
+import { promptBlock } from "./prompt-cache";
 import { newestWords, ownWords } from "./scripted-replies";
 import { type Json, list, number, record, records, string, weigh } from "./wire";
 
@@ -44,7 +45,12 @@ function read(body: Json): Ask {
     stops: list(body.stop_sequences).map(string),
     turns: turns.filter((turn) => turn.role === "assistant").length,
     images: turns.reduce((sum, turn) => sum + imagesIn(turn.content), 0),
-    marks: cacheMarks(body) > 0,
+    blocks: [
+      ...records(body.tools).map((tool) => promptBlock(tool)),
+      ...blocksOf(body.system).map((block) => promptBlock(block)),
+      ...turns.flatMap(({ role, content }) => blocksOf(content).map((block) => promptBlock(block, string(role)))),
+    ],
+    cacheKey: undefined,
     weight: weigh(body.system) + weigh(body.messages),
     toolWeight: weigh(body.tools),
   };

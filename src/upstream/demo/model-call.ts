@@ -4,6 +4,7 @@ import type { DemoAccount, World } from "./accounts";
 import { type Effects, readEffects } from "./faults";
 import { type Model, modelFor } from "./models";
 import type { Ask, Plan } from "./parse-prompt";
+import { useCache } from "./prompt-cache";
 import { answer, promptTokens } from "./scripted-replies";
 import { deliver, type Frame, type Interjections, nap } from "./stream";
 import { invalid, type Json, plain, type Refusal, refusal } from "./wire";
@@ -65,6 +66,7 @@ export async function answerModelCall(world: World, call: ModelCall, dialect: Di
   }
   chargeRequest(world, account, model, headers["x-initiator"]);
   const plan = answer(ask, model, effects);
+  Object.assign(plan.usage, useCache(world, account, model, ask, plan.usage.input));
   chargeTokens(account, model, plan.usage);
 
   const scene: Scene = { ...view, world, effects, plan };

@@ -35,12 +35,21 @@ export interface Ask {
   /** The number of the model's turns so far. */
   turns: number;
   images: number;
-  /** The client set a cache mark. */
-  marks: boolean;
+  /** Everything the model reads, in the order in which it is cached. */
+  blocks: PromptBlock[];
+  /** `prompt_cache_key`. */
+  cacheKey: string | undefined;
   /** Size of the texts that the model reads, in units of which four are a token of the plain tokenizer. */
   weight: number;
   /** The same of the definitions of tools. */
   toolWeight: number;
+}
+
+export interface PromptBlock {
+  /** Its JSON, without a cache mark. */
+  text: string;
+  /** It has a cache mark: the prompt up to its end is to be cached. */
+  marked: boolean;
 }
 
 export interface Call {

@@ -2,6 +2,7 @@
 
 import { type Dialect, firstObjection, modelRules, type Rule, type View } from "./model-call";
 import type { Ask, Tool } from "./parse-prompt";
+import { promptBlock } from "./prompt-cache";
 import { responseFrames, responseInterjections, wholeResponse } from "./response-events";
 import { newestWords, ownWords } from "./scripted-replies";
 import { decrypt, unseal } from "./signatures";
@@ -49,7 +50,8 @@ function read(body: Json): Ask {
     stops: [],
     turns: items.filter(isModels).length,
     images: items.flatMap((item) => records(item.content)).filter((part) => part.type === "input_image").length,
-    marks: false,
+    blocks: [...records(body.tools), { text: string(body.instructions) }, ...items].map((block) => promptBlock(block)),
+    cacheKey: string(body.prompt_cache_key) || undefined,
     weight: weigh(body.instructions) + weigh(body.input),
     toolWeight: weigh(body.tools),
   };

@@ -111,16 +111,14 @@ function searchQuery({ prompt, results, tools }: Ask): string | undefined {
   return wanted && tools.some((tool) => tool.name === "web_search") ? prompt.slice(0, 200) : undefined;
 }
 
-/** Later turns read most of the conversation from the cache; a first turn with cache marks writes it. */
+/** What the cache had is not known here. */
 function measure(ask: Ask, model: Model, thinking: string, text: string, calls: Call[]): Usage {
-  const input = promptTokens(ask, model.id) + 3;
-  const cached = Math.floor(input * 0.8);
   const reasoning = tokens(thinking);
   const called = calls.reduce((sum, call) => sum + tokens(JSON.stringify(call.input)) + 8, 0);
   return {
-    input,
-    cacheRead: ask.turns > 0 ? cached : 0,
-    cacheWrite: ask.turns === 0 && ask.marks ? cached : 0,
+    input: promptTokens(ask, model.id) + 3,
+    cacheRead: 0,
+    cacheWrite: 0,
     output: reasoning + tokens(text) + called,
     reasoning,
   };

@@ -147,7 +147,10 @@ function Form({ context: { app, frame }, form, fault, saved = [], unchanged }: F
 /** The groups of the form. Keys not named here are in the last group. */
 const groups: { title: string; names: string[] | "others" }[] = [
   { title: "Access", names: ["auth.apiKeys", "allowedHosts", "allowedOrigins"] },
-  { title: "Routing", names: ["modelAliases", "accountAffinity", "freeModelRouting", "useResponsesApiWebSearch"] },
+  {
+    title: "Routing",
+    names: ["modelAliases", "accountAffinity", "freeModelRouting", "useResponsesApiWebSearch", "promptCache"],
+  },
   { title: "Providers", names: ["providers"] },
   { title: "Budgets", names: ["budgets", "neverOverage"] },
   {

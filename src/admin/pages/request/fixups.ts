@@ -52,7 +52,11 @@ const descriptions: Record<string, string> = {
   "tool-choice-without-tools": "The tool choice was removed because the request has no tools.",
   "tool-choice-with-thinking":
     "Tool use cannot be forced while thinking is on, so the tool choice was set to automatic.",
-  "cache-marks": "Cache breakpoints were added so that the upstream can cache the prompt.",
+  "cache-key":
+    "A key for the prompt cache was added, made of the client’s session, so that later turns find the prompt.",
+  "cache-marks": "The client’s cache breakpoints were converted to the form that GitHub Copilot accepts.",
+  "cache-marks-added":
+    "Cache breakpoints were added because the client sent none, so that later turns read the prompt from the cache.",
   "cache-top-level": "The cache breakpoint of the whole request was moved to its last block.",
   "cache-scope": "The scope of a cache breakpoint was removed.",
   "cache-ttl": "The lifetime of a cache breakpoint was removed.",
