@@ -114,8 +114,15 @@ const meaning = ({ text, refusal, thinking, calls, stop, usage }: Answer, showsT
   ...(showsThinking && { usage: numbersIn(usage) }),
 });
 
-const numbersIn = (usage: object): object =>
-  Object.fromEntries(Object.entries(usage).filter(([, value]) => typeof value === "number"));
+/** The tokens, without what the upstream's cache had of them: the second of two requests finds the first. */
+function numbersIn(usage: object): object {
+  const numbers: Record<string, number> = {};
+  for (const [name, value] of Object.entries(usage)) {
+    const field = name.replace(/^cache_(read|creation)_/, "");
+    if (typeof value === "number") numbers[field] = (numbers[field] ?? 0) + value;
+  }
+  return numbers;
+}
 
 async function refusal(answer: Promise<Answer>): Promise<{ status: number; message: string }> {
   const thrown = await answer.then(
