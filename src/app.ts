@@ -20,6 +20,7 @@ import { type ClientKey, clientKeysOf } from "./keys/client-keys";
 import { createLogger, type Logger } from "./logger";
 import type { CallLimits } from "./net/clock";
 import { type Notices, openNotices } from "./notices/notices";
+import { type CacheWatch, openCacheWatch } from "./upstream/cache-watch";
 import { type Catalogue, openCatalogue } from "./upstream/catalogue";
 import { type Copilot, openCopilot } from "./upstream/copilot";
 import { openProviders, type Providers } from "./upstream/provider";
@@ -41,6 +42,7 @@ export interface App {
   readonly accounts: Account[];
   pool: Pool;
   affinity: Affinity;
+  cacheWatch: CacheWatch;
   breaker: Breaker;
   copilot: Copilot;
   providers: Providers;
@@ -208,6 +210,7 @@ export function openApp(options: AppOptions): App {
     },
     pool,
     affinity: openAffinity(),
+    cacheWatch: openCacheWatch(now),
     breaker: openBreaker(accounts, now),
     copilot,
     providers: openProviders(config, version),

@@ -168,7 +168,7 @@ const defaults = {
   tokenCalibration: true,
   maxPromptTokens: {},
   useResponsesApiWebSearch: true,
-  promptCache: "auto",
+  promptCache: "auto" as const,
   anthropicApiKey: undefined,
 };
 

@@ -7,9 +7,9 @@ import type { Conversation, JsonObject } from "./hub/conversation";
 import type { ModelFacts } from "./hub/model";
 import type { ReplyError, ReplyEvent } from "./hub/reply";
 import type { FittedWire } from "./hub/tools";
-import type { Overview } from "./overview";
+import type { Overview, PromptHead } from "./overview";
 
-export type { Overview } from "./overview";
+export type { Overview, PromptHead } from "./overview";
 
 export interface Codec {
   /**
@@ -21,6 +21,8 @@ export interface Codec {
   checkRequest(body: JsonObject): void;
   /** The facts that request headers depend on; also for a request that cannot be decoded. */
   overview(body: JsonObject): Overview;
+  /** The beginning of the prompt; also for a request that cannot be decoded. */
+  promptHead(body: JsonObject): PromptHead;
   /** @throws ProxyError `invalid_request` naming the field that cannot be read. */
   decodeRequest(body: unknown): Conversation;
   /**

@@ -20,6 +20,14 @@ export interface Overview {
   image: boolean;
 }
 
+/** The beginning of a prompt, by which the upstream's cache finds it. Without cache marks, which move. */
+export interface PromptHead {
+  tools: unknown;
+  system: unknown;
+  /** The first message that is not the system's. */
+  first: unknown;
+}
+
 /** A message, or an item that counts as one. */
 export interface Said {
   by: "system" | "model" | "user" | "tool";

@@ -34,6 +34,10 @@ const columns = {
   error_type: "TEXT",
   error_message: "TEXT",
   client_name: "TEXT",
+  /** The beginning of a hash of the session's id. */
+  session: "TEXT",
+  /** Why the prompt was not read from the upstream's cache, if one was expected to be there: a word of `upstream/cache-watch.ts`. */
+  cache_miss: "TEXT",
   input_tokens: "INTEGER",
   output_tokens: "INTEGER",
   cached_tokens: "INTEGER",

@@ -12,6 +12,8 @@ export const nameColumns = [
   "path",
   "upstream_endpoint",
   "initiator",
+  "session",
+  "cache_miss",
 ] as const satisfies (keyof Entry)[];
 export type NameColumn = (typeof nameColumns)[number];
 

@@ -5,6 +5,7 @@
 import type { App } from "../app";
 import type { Outgoing } from "./failover";
 import type { ReadConversation } from "./incoming";
+import { sessionInHeaders } from "./session-id";
 
 /** @param bodySession The session id in the request's body; one in a header takes precedence. */
 export function affinityOf(
@@ -21,18 +22,8 @@ function* keysOf(conversation: ReadConversation, session: string | undefined): G
   if (session !== undefined) yield session;
 }
 
-/** Headers in which clients send their session's id; the first one present is used. */
-const sessionHeaders = [
-  "x-claude-code-session-id",
-  "x-session-affinity",
-  "x-session-id",
-  "session-id",
-  "session_id",
-  "x-client-session-id",
-];
-
 /** The client's session, if it names one. */
 export function clientSession(headers: Headers, bodySession: unknown): string | undefined {
-  const session = sessionHeaders.map((name) => headers.get(name)).find(Boolean) ?? bodySession;
+  const session = sessionInHeaders(headers) ?? bodySession;
   return typeof session === "string" && session !== "" ? `session ${session.slice(0, 256)}` : undefined;
 }

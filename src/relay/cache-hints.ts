@@ -1,40 +1,41 @@
-/** What is added to a request for the upstream's prompt cache, where the client's dialect has no field for it. */
+/** What an upstream's prompt cache is told, and how it finds a prompt. */
 import type { App } from "../app";
 import type { CacheHints } from "../dialects/codecs";
 import { type Dialect, familyOf } from "../dialects/hub/conversation";
+import type { CacheAddress } from "../upstream/cache-watch";
+import { sessionIn } from "./session-id";
+import type { Target } from "./target";
 
-interface CacheFacts {
-  headers: Headers;
-  /** What the request's body names: a cache key of the client's own, or its session. */
-  bodySession: unknown;
-  client: Dialect;
-  upstream: Dialect;
+interface CacheUse {
+  /** What is added because the client's dialect has no field for it; undefined if the config turns it off. */
+  hints: CacheHints | undefined;
+  address: CacheAddress;
 }
 
-/** Undefined if the config turns it off. */
-export function cacheHints(
+/** @param request `bodySession` is the cache key or the session's id in the body. */
+export function cacheUseOf(
   { config }: Pick<App, "config">,
-  { headers, bodySession, client, upstream }: CacheFacts,
-): CacheHints | undefined {
-  if (config.current.promptCache === "off") return undefined;
-  const isKeyless = familyOf[client] === "anthropic" && familyOf[upstream] === "openai";
-  return {
-    key: isKeyless ? cacheKey(headers, bodySession) : undefined,
-    marks: familyOf[client] === "openai",
-  };
+  request: { headers: Headers; bodySession: unknown; client: Dialect },
+  target: Target & { dialect: Dialect },
+): CacheUse {
+  const session = sessionIn(request.headers, request.bodySession);
+  const clientFamily = familyOf[request.client];
+  const isKeyless = clientFamily === "anthropic" && familyOf[target.dialect] === "openai";
+  // Without a session no key is sent: one that many sessions share would be worse than none.
+  const key = isKeyless && session !== undefined ? cacheKey(session) : undefined;
+  const hints = config.current.promptCache === "off" ? undefined : { key, marks: clientFamily === "openai" };
+  const isKeyed = isKeyless ? hints?.key !== undefined : request.bodySession != null;
+  return { hints, address: addressOf(target.model.vendor, isKeyed) };
 }
 
-/** Headers in which Anthropic's clients send their session's id. */
-const headerNames = ["x-claude-code-session-id", "x-session-id"];
+function addressOf(vendor: string, isKeyed: boolean): CacheAddress {
+  if (vendor === "Anthropic") return "marks";
+  if (!vendor.includes("OpenAI")) return "prompt";
+  return isKeyed ? "key" : "no key";
+}
 
 /** The longest key that OpenAI accepts. */
 const maxKey = 64;
 
-/** Undefined if the session is not known: a key that many sessions share would be worse than none. */
-function cacheKey(headers: Headers, bodySession: unknown): string | undefined {
-  const session = [bodySession, ...headerNames.map((name) => headers.get(name))].find(
-    (id) => typeof id === "string" && id !== "",
-  );
-  if (typeof session !== "string") return undefined;
-  return session.length <= maxKey ? session : new Bun.CryptoHasher("sha256").update(session).digest("hex");
-}
+const cacheKey = (session: string): string =>
+  session.length <= maxKey ? session : new Bun.CryptoHasher("sha256").update(session).digest("hex");

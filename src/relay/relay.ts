@@ -6,7 +6,7 @@ import type { KeyedCaller } from "../keys/client-keys";
 import type { CallResponse } from "../net/body";
 import type { Prompt } from "../upstream/token-counts";
 import { affinityOf, clientSession } from "./affinity-keys";
-import { cacheHints } from "./cache-hints";
+import { cacheUseOf } from "./cache-hints";
 import { type FailoverParts, sendWithFailover } from "./failover";
 import { conversationReader, readFacts, readIncoming } from "./incoming";
 import { answerNothing, asksNothing, nothingSent } from "./nothing";
@@ -47,10 +47,9 @@ export async function relay(
     await checkPromptLimit(parts, { prompt, model: target.model, bytes: incoming.bytes.length });
     record.onServed(({ input }) => void parts.tokenCounts.learn(target.model.id, prompt, input));
     const bodySession = codec.session?.(incoming.body);
-    const options = {
-      webSearch: parts.config.current.useResponsesApiWebSearch,
-      cache: cacheHints(parts, { headers: request.headers, bodySession, client: dialect, upstream: target.dialect }),
-    };
+    const cache = cacheUseOf(parts, { headers: request.headers, bodySession, client: dialect }, target);
+    record.setPrompt({ address: cache.address, head: () => codec.promptHead(incoming.body) });
+    const options = { webSearch: parts.config.current.useResponsesApiWebSearch, cache: cache.hints };
     const call =
       dialect === target.dialect
         ? passthrough({

@@ -1,9 +1,11 @@
 /** The history's row of a request and its log line, made from what was gathered. Pure: nothing here is kept or sent. */
 import type { Account } from "../accounts/account";
+import type { PromptHead } from "../dialects/codecs";
 import type { Dialect } from "../dialects/hub/conversation";
 import type { Usage } from "../dialects/hub/reply";
 import type { Entry } from "../history/entry";
 import type { InFlightRequest } from "../history/in-flight";
+import type { CacheAddress, CachedTurn, CacheMiss } from "../upstream/cache-watch";
 import { type Cost, costOf } from "../upstream/price";
 import { type Facts, type Incoming, wholeBody } from "./incoming";
 import { redact } from "./redact";
@@ -20,7 +22,7 @@ export interface RequestState {
   readonly clientName: string | null;
   /** The name of the client key; null without a key, or for a key without a name. */
   readonly keyName: string | null;
-  /** The client's session, if it names one. It is not written down. */
+  /** The client's session, if it names one. Only the beginning of its hash is written down. */
   session?: string;
   readonly clientDialect: Dialect | "embeddings";
   readonly startedAtMs: number;
@@ -28,6 +30,8 @@ export interface RequestState {
   incoming?: Incoming;
   target?: KnownTarget;
   facts?: Facts;
+  prompt?: RecordedPrompt;
+  cacheMiss?: CacheMiss | null;
   /** The account of the last attempt; null before the first one, and with a provider, which has none. */
   account: AttemptedAccount | null;
   /** They keep the account itself: a temporary one may learn its login later. */
@@ -40,6 +44,12 @@ export interface RequestState {
   dropped?: Set<string>;
   stopReason?: string;
   error?: { type: string; message: string };
+}
+
+/** What the upstream's cache knows a prompt by. */
+export interface RecordedPrompt {
+  address: CacheAddress;
+  head(): PromptHead;
 }
 
 /** The row as far as it is known while the request runs. */
@@ -92,6 +102,8 @@ export function finishedRow(
     cache_write_tokens: usage.cacheWrite ?? null,
     reasoning_tokens: usage.reasoning ?? null,
     tokens_estimated: usage.input === undefined && state.estimatedInput !== undefined ? 1 : 0,
+    session: state.session === undefined ? null : shortHash(state.session),
+    cache_miss: state.cacheMiss ?? null,
     nano_credits: cost?.nanoCredits ?? null,
     premium_units: isServed ? (cost?.premiumUnits ?? null) : null,
     fixups: state.fixups ? JSON.stringify([...state.fixups]) : "[]",
@@ -104,6 +116,32 @@ export const costOfRow = ({ nano_credits, premium_units }: Entry): Cost => ({
   nanoCredits: nano_credits,
   premiumUnits: premium_units,
 });
+
+/** Enough to tell sessions apart. */
+const shortHash = (session: string): string =>
+  new Bun.CryptoHasher("sha256").update(session).digest("hex").slice(0, 12);
+
+/** What is known of the prompt's way through the upstream's cache; undefined if the usage is not known. */
+export function cachedTurn(state: RequestState, durationMs: number): CachedTurn | undefined {
+  const { prompt, usage, target, account, incoming } = state;
+  if (!prompt || !target || !account || usage.input === undefined || usage.cachedInput === undefined) return undefined;
+  let head: PromptHead | undefined;
+  return {
+    client: state.session ?? state.clientName ?? "",
+    model: target.model.id,
+    account: account.key,
+    address: prompt.address,
+    durationMs,
+    input: usage.input,
+    cached: usage.cachedInput,
+    written: usage.cacheWrite ?? 0,
+    hash(part) {
+      head ??= prompt.head();
+      const json = JSON.stringify(head[part]) ?? "";
+      return Bun.hash(incoming?.skeleton?.fill(json) ?? json);
+    },
+  };
+}
 
 /** `POST /v1/messages claude · octocat · 200 · 12 in (0 cached), 3 out · 800 ms · end_turn` */
 export function logLine(method: string, row: Entry): string {

@@ -14,17 +14,19 @@ import type { Facts, Incoming } from "./incoming";
 import { RequestBudget } from "./request-budget";
 import {
   type AttemptedAccount,
+  cachedTurn,
   costOfRow,
   finishedRow,
   inFlightRow,
   logLine,
   nameWithoutContent,
+  type RecordedPrompt,
   type RequestState,
   withoutContent,
 } from "./request-log";
 import type { KnownTarget } from "./target";
 
-export type RecordParts = Pick<App, "affinity" | "budgets" | "history" | "inFlight" | "logger">;
+export type RecordParts = Pick<App, "affinity" | "budgets" | "cacheWatch" | "history" | "inFlight" | "logger">;
 
 /** 2,000 requests run well at the same time. 1,000 more may wait; beyond that they would only fill memory. */
 const maxInFlight = 3000;
@@ -124,6 +126,10 @@ export class RequestRecord implements InFlightHandle {
     this.#state.target = target;
     this.#state.facts = facts;
     this.#changed();
+  }
+
+  setPrompt(prompt: RecordedPrompt): void {
+    this.#state.prompt = prompt;
   }
 
   /**
@@ -233,9 +239,12 @@ export class RequestRecord implements InFlightHandle {
   end(status: number): void {
     if (this.#isWritten) return;
     this.#isWritten = true;
-    const { history, inFlight, logger } = this.#parts;
+    const { cacheWatch, history, inFlight, logger } = this.#parts;
     const state = this.#state;
-    const row = finishedRow(state, { status, durationMs: this.#elapsedMs(), scrub: logger.scrub });
+    const durationMs = this.#elapsedMs();
+    const turn = cachedTurn(state, durationMs);
+    if (turn) state.cacheMiss = cacheWatch.judge(turn);
+    const row = finishedRow(state, { status, durationMs, scrub: logger.scrub });
     const last = state.attempts.at(-1);
     const isCharged = last?.error === undefined && last?.status !== undefined && last.status < 400;
     this.budget.end(isCharged ? costOfRow(row) : undefined);

@@ -144,7 +144,7 @@ describe("the key", () => {
     ["is the session in a header", user("ada"), { "x-claude-code-session-id": "one" }, "one"],
     ["is the session in the other header", { metadata: null }, { "x-session-id": "two" }, "two"],
     ["is never the device", user(JSON.stringify({ device_id: "a-device" })), {}, undefined],
-    ["is missing for an unknown session", { metadata: undefined }, { "session-id": "three" }, undefined],
+    ["is missing for an unknown session", { metadata: undefined }, { "x-request-id": "three" }, undefined],
     ["is a hash of a longer one", user(JSON.stringify({ session_id: long })), {}, Bun.SHA256.hash(long, "hex")],
   ])("%s", async (_, body, headers, expected) => {
     expect(await key(body, headers)).toBe(expected);

@@ -32,6 +32,8 @@ export function entry(differing: Partial<Entry> = {}): Entry {
     error_message: null,
     client_name: "claude-cli/2.0",
     key_name: null,
+    session: null,
+    cache_miss: null,
     input_tokens: 10,
     output_tokens: 20,
     cached_tokens: null,

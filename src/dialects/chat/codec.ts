@@ -4,7 +4,7 @@ import { encodeError, sessionOf } from "../openai";
 import { collectStream } from "./collect";
 import { fixReply, fixRequest, fixStream, replyContext } from "./fixups";
 import { longTexts } from "./long-texts";
-import { overview } from "./overview";
+import { overview, promptHead } from "./overview";
 import { summarizeReply } from "./plain-reply";
 import { decodeReply, decodeStream } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
@@ -15,6 +15,7 @@ export const chat: Codec = {
   longTexts,
   checkRequest,
   overview,
+  promptHead,
   decodeRequest,
   encodeRequest,
   repairRequest,

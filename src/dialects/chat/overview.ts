@@ -1,7 +1,8 @@
 /** The roles in a chat request, and whether it contains an image. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { type Overview, overviewOf, type Said } from "../overview";
+import { omit } from "../hub/json";
+import { type Overview, overviewOf, type PromptHead, type Said } from "../overview";
 
 /** `function` is the former name of `tool`; both are in the OpenAI SDK's ChatCompletionMessageParam. */
 const speakers = new Map<unknown, Said["by"]>([
@@ -21,3 +22,19 @@ export function overview({ messages }: JsonObject): Overview {
     types,
   );
 }
+
+export function promptHead({ messages, tools }: JsonObject): PromptHead {
+  const list = (Array.isArray(messages) ? messages : []).filter(isObject);
+  const spoken = list.findIndex(({ role }) => speakers.get(role) !== "system");
+  const content = (message: JsonObject | undefined) => unmarked(message?.content);
+  return {
+    tools,
+    system: list.slice(0, spoken === -1 ? list.length : spoken).map(content),
+    first: content(list[spoken]),
+  };
+}
+
+const unmarked = (content: unknown): unknown =>
+  Array.isArray(content) ? content.map((part) => (isObject(part) ? omit(part, marks) : part)) : content;
+
+const marks: ReadonlySet<string> = new Set(["cache_control"]);

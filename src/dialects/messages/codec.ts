@@ -5,7 +5,7 @@ import { collectStream } from "./collect";
 import { encodeError } from "./errors";
 import { endIn, fixReply, fixRequest, fixStream, repairRequest, replyContext } from "./fixups";
 import { longTexts } from "./long-texts";
-import { overview } from "./overview";
+import { overview, promptHead } from "./overview";
 import { decodeReply, decodeStream } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest, session } from "./request";
@@ -15,6 +15,7 @@ export const messages: Codec = {
   longTexts,
   checkRequest,
   overview,
+  promptHead,
   decodeRequest,
   encodeRequest,
   requestHeaders,

@@ -1,7 +1,7 @@
 /** The roles in a messages request, and whether it contains an image. */
 import type { JsonObject } from "../hub/conversation";
-import { type Overview, overviewOf, type Said } from "../overview";
-import { objectsIn } from "./traverse";
+import { type Overview, overviewOf, type PromptHead, type Said } from "../overview";
+import { blocksOf, isBillingHeader, objectsIn, without } from "./traverse";
 
 const speakers = new Map<unknown, Said["by"]>([
   ["system", "system"],
@@ -20,4 +20,14 @@ export function overview({ messages }: JsonObject): Overview {
     objectsIn(messages).map(({ role, content }) => ({ by: speakers.get(role) ?? "user", content })),
     types,
   );
+}
+
+export function promptHead({ tools, system, messages }: JsonObject): PromptHead {
+  const unmarked = (blocks: JsonObject[]) => blocks.map((block) => without(block, ["cache_control"]));
+  const blocks = blocksOf(system);
+  return {
+    tools: unmarked(objectsIn(tools)),
+    system: unmarked(blocks[0] && isBillingHeader(blocks[0]) ? blocks.slice(1) : blocks),
+    first: unmarked(blocksOf(objectsIn(messages)[0]?.content)),
+  };
 }

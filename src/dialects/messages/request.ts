@@ -33,6 +33,7 @@ import { asExtras, dropExtras, keySet, nestedExtras, refuseEssential, restoreExt
 import { decodeContent, encodePart, plainest } from "./parts";
 import { applyRules } from "./rules";
 import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
+import { isBillingHeader } from "./traverse";
 
 // ── Wire facts ──
 
@@ -47,8 +48,8 @@ const knownFields = {
   turn: keySet("role content"),
 };
 
-/** Claude Code's first system block changes with every prompt; in another dialect it would defeat the prompt cache. */
-const billingHeader = { start: "x-anthropic-billing-header", key: "billing header" };
+/** The extra that keeps the billing header. */
+const billingKey = "billing header";
 
 // ── Decode ──
 
@@ -93,11 +94,11 @@ export function decodeRequest(body: unknown): Conversation {
 function decodeSystem(system: unknown): { header?: JsonObject; system: Turn[] } {
   const blocks = typeof system === "string" || system == null ? undefined : arrayAt(system, "system");
   const first = blocks?.[0];
-  const billed = isObject(first) && typeof first.text === "string" && first.text.startsWith(billingHeader.start);
+  const billed = isObject(first) && isBillingHeader(first);
   const parts = decodeContent(billed ? blocks?.slice(1) : system, "system");
   return {
     system: parts.length === 0 ? [] : [{ role: "system", parts }],
-    ...(billed ? { header: { [billingHeader.key]: first } } : {}),
+    ...(billed ? { header: { [billingKey]: first } } : {}),
   };
 }
 
@@ -185,7 +186,7 @@ export function encodeRequest(request: Conversation, model: ModelFacts, options?
   const conversation = onlyAllowed(request);
   refuseEssential(conversation);
   dropExtras(conversation, dropped);
-  const { [billingHeader.key]: header, ...extras } = conversation.extras?.anthropic ?? {};
+  const { [billingKey]: header, ...extras } = conversation.extras?.anthropic ?? {};
   const maxTokens = conversation.maxTokens ?? model.limits.output;
   const body = omitUndefined({
     model: model.id,

@@ -16,6 +16,10 @@ export const textBlock = (text: string): JsonObject => ({ type: "text", text });
 
 export const isThinking = ({ type }: JsonObject): boolean => type === "thinking" || type === "redacted_thinking";
 
+/** Claude Code's first system block changes with every prompt; in another dialect it would defeat the prompt cache. */
+export const isBillingHeader = ({ text }: JsonObject): boolean =>
+  typeof text === "string" && text.startsWith("x-anthropic-billing-header");
+
 export const filled = (object: JsonObject): JsonObject | undefined =>
   Object.keys(object).length === 0 ? undefined : object;
 

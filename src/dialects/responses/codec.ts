@@ -4,7 +4,7 @@ import { encodeError, sessionOf } from "../openai";
 import { collectStream } from "./collect";
 import { fixReply, fixRequest, fixStream, replyContext } from "./fixups";
 import { longTexts } from "./long-texts";
-import { overview } from "./overview";
+import { overview, promptHead } from "./overview";
 import { decodeReply, decodeStream } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest } from "./request";
@@ -14,6 +14,7 @@ export const responses: Codec = {
   longTexts,
   checkRequest,
   overview,
+  promptHead,
   decodeRequest,
   encodeRequest,
   repairRequest: repairForeignItems,

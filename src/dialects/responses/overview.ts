@@ -1,7 +1,7 @@
 /** The roles in a responses request, and whether it contains an image. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { type Overview, overviewOf, type Said } from "../overview";
+import { type Overview, overviewOf, type PromptHead, type Said } from "../overview";
 
 const speakers = new Map<unknown, Said["by"]>([
   ["system", "system"],
@@ -32,3 +32,11 @@ function read({ type, role, content, output }: JsonObject): Said {
 
 /** Items without a speaker. */
 const settings = new Set(["additional_tools", "compaction_trigger"]);
+
+export function promptHead({ tools, instructions, input }: JsonObject): PromptHead {
+  if (!Array.isArray(input)) return { tools, system: instructions, first: input };
+  const items = input.filter(isObject);
+  const spoken = items.findIndex((item) => read(item).by !== "system");
+  const leading = items.slice(0, spoken === -1 ? items.length : spoken);
+  return { tools, system: [instructions, ...leading], first: items[spoken] };
+}

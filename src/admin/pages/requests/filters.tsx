@@ -99,7 +99,14 @@ export function FilterBar({
   );
 }
 
-const moreNames = ["client_model", "path", "upstream_endpoint", "initiator"] as const satisfies NameColumn[];
+const moreNames = [
+  "client_model",
+  "path",
+  "upstream_endpoint",
+  "initiator",
+  "session",
+  "cache_miss",
+] as const satisfies NameColumn[];
 const more = [
   ...moreNames,
   "stream",

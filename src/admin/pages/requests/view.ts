@@ -56,6 +56,8 @@ export const nameLabels: Record<NameColumn, string> = {
   client_model: "Requested model",
   client_name: "Client",
   key_name: "Key",
+  session: "Session",
+  cache_miss: "Cache miss",
   upstream_endpoint: "Upstream endpoint",
   path: "Path",
   initiator: "Initiator",

@@ -1,0 +1,98 @@
+/**
+ * Finds out why an upstream did not have a prompt in its cache that it should have had. It remembers hashes of how each
+ * conversation's prompt begins, in memory, never content.
+ */
+import { BoundedMap } from "../bounded-map";
+import type { PromptHead } from "../dialects/codecs";
+
+/** Why a prompt was not found. The first one that applies is given. */
+export const cacheMisses = [
+  "model",
+  "account",
+  "tools",
+  "system",
+  "expired",
+  "shortened",
+  "no_key",
+  "no_marks",
+  "unknown",
+] as const;
+export type CacheMiss = (typeof cacheMisses)[number];
+
+/** How the upstream finds a prompt: by a key, up to marks, or by the prompt alone. */
+export type CacheAddress = "key" | "no key" | "marks" | "prompt";
+
+/** A request whose usage is known. */
+export interface CachedTurn {
+  /** Of the client: its session if it sends one, else its name. */
+  client: string;
+  model: string;
+  account: string;
+  address: CacheAddress;
+  durationMs: number;
+  input: number;
+  cached: number;
+  written: number;
+  /** A part of the prompt's beginning, as one number. */
+  hash(part: keyof PromptHead): number | bigint;
+}
+
+export interface CacheWatch {
+  /** Null if enough was read from the cache, or if none was expected to be there. */
+  judge(turn: CachedTurn): CacheMiss | null;
+}
+
+/** Tokens: upstreams do not cache shorter prompts. */
+const leastTokens = 1024;
+/** How long upstreams keep a prompt after its last use. */
+const lifetimeMs = 5 * 60_000;
+/** Of the prompt before: when less of it was read, the prompt was not found. */
+const leastShare = 0.5;
+const maxConversations = 2_000;
+const maxModels = 8;
+
+interface Prompt {
+  account: string;
+  endedAtMs: number;
+  input: number;
+  tools: number | bigint;
+  system: number | bigint;
+}
+
+/** @param now Wall clock, ms. */
+export function openCacheWatch(now: () => number): CacheWatch {
+  /** By client and first message, because a session may have agents whose prompts begin differently; then by model. */
+  const conversations = new BoundedMap<string, BoundedMap<string, Prompt>>(maxConversations);
+  return {
+    judge(turn) {
+      if (turn.input < leastTokens) return null;
+      const name = `${turn.client} ${turn.hash("first")}`;
+      const prompts = conversations.get(name) ?? new BoundedMap<string, Prompt>(maxModels);
+      conversations.set(name, prompts);
+      const before = prompts.get(turn.model);
+      const isFound = turn.cached >= leastShare * Math.min(turn.input, before?.input ?? turn.input);
+      // What was found is as it was, so its hashes need not be made again.
+      const known = isFound && before ? before : { tools: turn.hash("tools"), system: turn.hash("system") };
+      const prompt = { ...known, account: turn.account, endedAtMs: now(), input: turn.input };
+      const miss = isFound ? null : before ? reasonOf(turn, prompt, before) : reasonOfFirst(prompt, prompts);
+      prompts.set(turn.model, prompt);
+      return miss;
+    },
+  };
+}
+
+function reasonOf(turn: CachedTurn, prompt: Prompt, before: Prompt): CacheMiss {
+  if (before.account !== prompt.account) return "account";
+  if (before.tools !== prompt.tools) return "tools";
+  if (before.system !== prompt.system) return "system";
+  if (prompt.endedAtMs - turn.durationMs - before.endedAtMs > lifetimeMs) return "expired";
+  if (turn.input < before.input) return "shortened";
+  if (turn.address === "no key") return "no_key";
+  return turn.address === "marks" && turn.cached + turn.written === 0 ? "no_marks" : "unknown";
+}
+
+/** The first prompt for a model misses nothing, unless another model has had the same one. */
+function reasonOfFirst(prompt: Prompt, prompts: ReadonlyMap<string, Prompt>): CacheMiss | null {
+  const isSame = (other: Prompt) => other.system === prompt.system && other.tools === prompt.tools;
+  return [...prompts.values()].some(isSame) ? "model" : null;
+}
