@@ -16,7 +16,7 @@ import { openWriteBehind } from "./write-behind";
 
 export type { Totals } from "./aggregate";
 export type { Entry, Row } from "./entry";
-export type { Filters } from "./filters";
+export type { Filters, NameColumn } from "./filters";
 export type { HistoryPage as Page } from "./page";
 export type { Dimension, Group, Statistics } from "./statistics";
 

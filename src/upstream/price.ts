@@ -30,3 +30,13 @@ function creditsFor(price: Price, usage: Partial<Usage>): number | null {
     plain * rate.input + cached * rate.cachedInput + written * rate.cacheWrite + usage.output * rate.output;
   return Math.round((credits / price.tokens.per) * 1e9);
 }
+
+/**
+ * What the cache changed at list prices, in billionths of an AI credit. Null if the model has no price for tokens.
+ * @param cached Tokens read from the cache. @param written Tokens written to it, which may cost more than plain input.
+ */
+export function cacheSaving({ tokens }: Price, cached: number, written: number): number | null {
+  if (!tokens) return null;
+  const credits = cached * (tokens.input - tokens.cachedInput) - written * (tokens.cacheWrite - tokens.input);
+  return Math.round((credits / tokens.per) * 1e9);
+}

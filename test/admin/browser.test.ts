@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import type { Entry } from "../../src/history/history";
+import { cacheMisses } from "../../src/upstream/cache-watch";
 import { openBrowser } from "../support/browser";
 import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
@@ -14,7 +15,7 @@ const inBrowser = describe.skipIf(!browser);
 const now = Date.now();
 const minute = 60_000;
 const token = "t-admin-0123456789";
-const pages = ["", "/requests", "/accounts", "/models", "/connect", "/config", "/health"].map(
+const pages = ["", "/requests", "/accounts", "/models", "/cache", "/connect", "/config", "/health"].map(
   (path) => `/admin${path}`,
 );
 const evil = `"><svg onload=alert(1)><img src=x onerror=alert(2)></script><script>alert(3)</script>`;
@@ -32,6 +33,9 @@ beforeAll(async () => {
         started_at_ms: now - (120 - index) * 20 * minute,
         account_id: index % 2 ? "octo-demo" : "work-demo",
         upstream_model: index % 3 ? "claude-sonnet-4.6" : "gpt-5-mini",
+        cached_tokens: index % 2 ? 7 : 0,
+        cache_miss: index % 2 ? null : (cacheMisses[index % cacheMisses.length] ?? null),
+        session: index % 5 ? "0123456789ab" : null,
         ...(index % 12 === 0 ? { http_status: 429, error_type: "rate_limited", error_message: "Too much." } : {}),
       }),
     );

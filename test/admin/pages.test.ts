@@ -18,7 +18,7 @@ import { type RunningProxy, startProxy } from "../support/proxy";
 const now = Date.now();
 const minute = 60_000;
 const token = "t-admin-0123456789";
-const pages = ["", "/requests", "/accounts", "/models", "/connect", "/config", "/health"].map(
+const pages = ["", "/requests", "/accounts", "/models", "/cache", "/connect", "/config", "/health"].map(
   (path) => `/admin${path}`,
 );
 

@@ -137,6 +137,7 @@ const calls: [endpoint: string, status: number, address?: string, body?: object]
   ["GET /api/admin/export", 200, "/api/admin/export?format=json"],
   ["GET /api/admin/export", 400, "/api/admin/export?format=xml"],
   ["GET /api/admin/models", 200],
+  ["GET /api/admin/cache", 200],
   ["POST /api/admin/models/forget", 400, undefined, { model: 5 }],
   ["POST /api/admin/models/forget", 404, undefined, { model: "gpt-5-mini" }],
   ["POST /api/admin/notices/test", 200, undefined, {}],

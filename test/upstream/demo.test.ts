@@ -628,7 +628,7 @@ describe("chat, as Claude speaks it", () => {
       (await json(chat({ model, messages }))).usage.prompt_tokens_details.cached_tokens;
     expect(await usage(first)).toBe(0);
     const turns = [first, { role: "assistant", content: "hi" }, { role: "user", content: "more" }];
-    expect(await usage(...turns)).toBeGreaterThan(1400);
+    expect(await usage(...turns)).toBeGreaterThan(1000);
     expect(await usage({ role: "system", content: "It is 12:01." }, ...turns)).toBe(0);
   });
 });

@@ -81,6 +81,7 @@ export const queries = {
   }),
   statistics: z.object({ ...filters, by }),
   export: z.object({ ...filters, format: z.enum(["csv", "json"], "must be csv or json").default("csv") }),
+  cache: z.object({ from_ms: filters.from_ms, to_ms: filters.to_ms }),
   accounts: z.object({
     include_stats: yesOrNo.default(false),
     since_ms: time.optional(),

@@ -15,6 +15,7 @@ import { lazyPages } from "../pages/lazy-pages";
 import { dayMs } from "../ui/days";
 import { listAccounts } from "./accounts";
 import { addBudget, listBudgets, newBudgetSchema, removeBudget } from "./budgets";
+import { cacheReport, cacheReportSchema } from "./cache";
 import { changeConfig, showConfig } from "./config";
 import { answerExport, answerLive, cancelRequest, getRequest } from "./handlers";
 import { createClientKey, createdKeySchema, listKeys, revokeClientKey } from "./keys";
@@ -82,6 +83,9 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
   endpoint({ method: "POST", path: "/api/admin/models/forget", about: "Sends a refused field to its model again: `{\"model\", \"field\"}`, all of the model's without `field`.",
     body: z.strictObject({ model: z.string(), field: z.string().optional() }), response: z.object({ forgotten: z.literal(true) }), errors: ["not_found"],
     handle: ({ app, body: { model, field } }) => { forgetField(app, model, field); return { forgotten: true as const }; } }),
+  endpoint({ method: "GET", path: "/api/admin/cache", about: "The upstream's prompt cache between `from_ms` (a week ago) and `to_ms`: share and savings by model, client and session, and turns that did not find their prompt.",
+    query: queries.cache, response: cacheReportSchema,
+    handle: ({ app, query: { from_ms = app.now() - 7 * dayMs, to_ms } }) => cacheReport(app, { from_ms, ...(to_ms === undefined ? {} : { to_ms }) }) }),
   endpoint({ method: "GET", path: "/api/admin/live", about: "What runs and what ends, as server-sent events: snapshot, running, finished.",
     response: { "text/event-stream": liveEventSchema },
     handle: ({ app, request, caller }) => answerLive(app, request, caller) }),

@@ -16,6 +16,7 @@ import { html, htmlInParts, type PageContext, redirect, withSecurityHeaders } fr
 import type { StreamedPage } from "../ui/streamed-page";
 import { accountsPage } from "./accounts/page";
 import { addBudgetFromPage, budgetsPage, removeBudgetFromPage, testNoticeFromPage } from "./budgets/page";
+import { cachePage } from "./cache/page";
 import { configPage, confirmConfig, saveConfig } from "./config/page";
 import { openPendingChanges } from "./config/pending-changes";
 import { connectPage } from "./connect/page";
@@ -45,6 +46,7 @@ const pages: PageRoute[] = [
   { method: "POST", path: "/admin/requests/:id/cancel", show: cancelFromPage },
   { method: "GET", path: "/admin/models", show: modelsPage },
   { method: "POST", path: "/admin/models/forget", show: forgetFromPage },
+  { method: "GET", path: "/admin/cache", show: cachePage },
   { method: "GET", path: "/admin/keys", show: keysPage },
   { method: "POST", path: "/admin/keys", show: createFromPage },
   { method: "POST", path: "/admin/keys/revoke", show: revokeFromPage },

@@ -29,6 +29,7 @@ const menu = [
   ["/admin/requests", "Requests"],
   ["/admin/accounts", "Accounts"],
   ["/admin/models", "Models"],
+  ["/admin/cache", "Cache"],
   ["/admin/keys", "Keys"],
   ["/admin/budgets", "Budgets"],
   ["/admin/connect", "Connect"],

@@ -2,10 +2,12 @@
 /** The usage and cost of one request as the upstream reported them, beside the cost by the list price of its model. */
 import type { App } from "../../../app";
 import { dollars, formatCount, formatCredits, formatUnits, significant } from "../../../format";
+import { entryOf } from "../../../json";
 import { withTimeLimit } from "../../../net/time-limit";
+import { cacheAdvice } from "../../api/cache-advice";
 import { type ModelItem, modelItems } from "../../api/models";
 import type { ShownEntry } from "../../api/requests";
-import { Count, Unknown } from "../../ui/format";
+import { Count, Sentence, Unknown } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Head } from "../../ui/lists";
 
@@ -125,8 +127,21 @@ export function RequestCost({ item, model }: { item: ShownEntry; model: ModelIte
           The total is what the upstream reported. At today’s list price it would be {formatCredits(computed)} credits.
         </p>
       )}
+      <CacheMissNote reason={item.cache_miss} />
       {item.tokens_estimated && <p class="soft">Token counts are estimates: the upstream did not report them.</p>}
       {!model && item.upstream_model !== null && <p class="soft">The price of this model is currently unavailable.</p>}
     </>
+  );
+}
+
+/** Why the prompt was paid in full. */
+function CacheMissNote({ reason }: { reason: string | null }): Markup {
+  const known = reason === null ? undefined : entryOf(cacheAdvice, reason);
+  if (!known) return <></>;
+  return (
+    <p class="soft">
+      The prompt was not found in the cache. {known.changed} <Sentence of={known.advice} />{" "}
+      <a href="/admin/cache">More about the cache</a>
+    </p>
   );
 }

@@ -1,0 +1,166 @@
+/** The upstream's prompt cache in the admin API: what it saved, and which turns were not found in it. */
+import { z } from "zod";
+import type { App } from "../../app";
+import type { Filters, Group, NameColumn } from "../../history/history";
+import { type CacheMiss, cacheMisses } from "../../upstream/cache-watch";
+import type { Price } from "../../upstream/model";
+import { cacheSaving } from "../../upstream/price";
+import { cacheAdvice } from "./cache-advice";
+import { listRequests } from "./requests";
+
+const count = z.number().int();
+const maybe = z.number().nullable();
+const text = z.string().nullable();
+
+const sums = {
+  request_count: count,
+  input_tokens: z.number(),
+  cached_tokens: z.number(),
+  cached_share: maybe.describe("The cached part of the input, 0 to 1."),
+  saved_nano_credits: maybe.describe(
+    "Billionths of an AI credit, at list prices: cached input instead of plain input, less what writing to the cache cost. Null without list prices.",
+  ),
+};
+const groupSchema = z.object({ name: text, ...sums });
+
+const missSchema = z.object({
+  reason: z.enum(cacheMisses),
+  changed: z.string().describe("What changed, in words."),
+  advice: z.string(),
+  request_count: count,
+  uncached_tokens: z.number().describe("Input of these requests that was not read from the cache."),
+  lost_nano_credits: maybe.describe("At most: what reading all of that input from the cache would have saved."),
+});
+
+const missedTurnSchema = z.object({
+  request_id: z.string(),
+  started_at_ms: count.describe("Unix time, ms."),
+  reason: z.enum(cacheMisses),
+  client_name: text,
+  upstream_model: text,
+  session: text,
+  input_tokens: maybe,
+  cached_tokens: maybe,
+});
+
+export const cacheReportSchema = z
+  .object({
+    totals: z.object({ ...sums, lost_nano_credits: maybe }),
+    models: z.array(groupSchema),
+    clients: z.array(groupSchema),
+    sessions: z.array(groupSchema).describe("The beginning of a hash of each session; those with the most input."),
+    misses: z.array(missSchema).describe("The turns that were not found, by reason."),
+    turns: z.array(missedTurnSchema).describe("The newest of them."),
+  })
+  .meta({ id: "CacheReport" });
+
+export type CacheReport = z.output<typeof cacheReportSchema>;
+export type CacheGroup = z.output<typeof groupSchema>;
+type Sums = Omit<CacheGroup, "name">;
+type MissedTurn = z.output<typeof missedTurnSchema>;
+
+const maxSessions = 20;
+const maxTurns = 20;
+
+/** @param filters The period. */
+export async function cacheReport(app: App, filters: Filters): Promise<CacheReport> {
+  const { history } = app;
+  const prices = await pricesOf(app);
+  const models = await history.statistics(filters, ["upstream_model"]);
+  const clients = await history.statistics(filters, ["client_name", "upstream_model"]);
+  const sessions = await history.statistics(filters, ["session", "upstream_model"]);
+  const missed = await history.statistics(filters, ["cache_miss", "upstream_model"]);
+  const misses = missesIn(missed.groups, prices);
+  return {
+    totals: { ...sumOf(models.groups, prices), lost_nano_credits: added(misses.map((miss) => miss.lost_nano_credits)) },
+    models: groupsBy("upstream_model", models.groups, prices),
+    clients: groupsBy("client_name", clients.groups, prices),
+    sessions: groupsBy("session", sessions.groups, prices)
+      .filter(({ name }) => name !== null)
+      .slice(0, maxSessions),
+    misses,
+    turns: newestTurns(app, filters, misses),
+  };
+}
+
+type Prices = ReadonlyMap<string, Price>;
+
+/** None if the list of models cannot be read: shares are known without it. */
+async function pricesOf({ catalogue }: App): Promise<Prices> {
+  const models = await catalogue.models().catch(() => []);
+  return new Map(models.map(({ id, price }) => [id, price]));
+}
+
+/** Only requests whose cached input is known count: errors and embeddings say nothing of it. */
+const isKnown = (group: Group) => group.cached_share !== null;
+
+const knownInput = ({ cached_share, cached_tokens, input_tokens }: Group): number =>
+  cached_share ? Math.round((cached_tokens ?? 0) / cached_share) : (input_tokens ?? 0);
+
+function groupsBy(column: NameColumn, groups: Group[], prices: Prices): CacheGroup[] {
+  const byName = Map.groupBy(groups.filter(isKnown), ({ key }) => key[column] ?? null);
+  return [...byName]
+    .map(([name, ofName]) => ({ name, ...sumOf(ofName, prices) }))
+    .sort((one, other) => other.input_tokens - one.input_tokens);
+}
+
+function sumOf(groups: Group[], prices: Prices): Sums {
+  const known = groups.filter(isKnown);
+  const input = sum(known.map(knownInput));
+  const cached = sum(known.map((group) => group.cached_tokens));
+  return {
+    request_count: sum(known.map((group) => group.request_count - group.unknown.cached_tokens)),
+    input_tokens: input,
+    cached_tokens: cached,
+    cached_share: input === 0 ? null : cached / input,
+    saved_nano_credits: added(
+      known.map((group) => savingOf(group, prices, group.cached_tokens ?? 0, group.cache_write_tokens ?? 0)),
+    ),
+  };
+}
+
+function savingOf({ key }: Group, prices: Prices, cached: number, written: number): number | null {
+  const price = prices.get(key.upstream_model ?? "");
+  return price ? cacheSaving(price, cached, written) : null;
+}
+
+function missesIn(groups: Group[], prices: Prices): CacheReport["misses"] {
+  return cacheMisses
+    .map((reason) => {
+      const missed = groups.filter(({ key }) => key.cache_miss === reason);
+      const uncached = (group: Group) => Math.max(0, (group.input_tokens ?? 0) - (group.cached_tokens ?? 0));
+      return {
+        reason,
+        ...cacheAdvice[reason],
+        request_count: sum(missed.map((group) => group.request_count)),
+        uncached_tokens: sum(missed.map(uncached)),
+        lost_nano_credits: added(missed.map((group) => savingOf(group, prices, uncached(group), 0))),
+      };
+    })
+    .filter((miss) => miss.request_count > 0)
+    .sort((one, other) => other.uncached_tokens - one.uncached_tokens);
+}
+
+function newestTurns(app: App, filters: Filters, misses: { reason: CacheMiss }[]): MissedTurn[] {
+  return misses
+    .flatMap(({ reason }) =>
+      listRequests(app, { ...filters, cache_miss: reason }, maxTurns).items.map((item) => ({
+        request_id: item.request_id,
+        started_at_ms: item.started_at_ms,
+        reason,
+        client_name: item.client_name,
+        upstream_model: item.upstream_model,
+        session: item.session,
+        input_tokens: item.input_tokens,
+        cached_tokens: item.cached_tokens,
+      })),
+    )
+    .sort((one, other) => other.started_at_ms - one.started_at_ms)
+    .slice(0, maxTurns);
+}
+
+const sum = (values: (number | null)[]): number => values.reduce<number>((total, value) => total + (value ?? 0), 0);
+
+/** Null if no value is known. */
+const added = (values: (number | null)[]): number | null =>
+  values.some((value) => value !== null) ? sum(values) : null;

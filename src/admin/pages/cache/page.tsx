@@ -1,0 +1,266 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** The upstream's prompt cache: what it saved, and why turns were not found in it. */
+import { formatCount, percent, plural } from "../../../format";
+import type { Filters, NameColumn } from "../../../history/history";
+import { type CacheGroup, type CacheReport, cacheReport } from "../../api/cache";
+import { cacheAdvice } from "../../api/cache-advice";
+import { dayMs, startOfDay } from "../../ui/days";
+import { Credits, Moment, Percent, Sentence, Tokens, Value } from "../../ui/format";
+import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
+import { Page } from "../../ui/layout";
+import { requestPath, requestsPath, withQuery } from "../../ui/links";
+import { Head } from "../../ui/lists";
+import type { PageContext } from "../../ui/page-context";
+import { type StreamedPage, slot } from "../../ui/streamed-page";
+
+const periods: Record<string, { label: string; from: (now: number) => number }> = {
+  day: { label: "Today", from: (now) => startOfDay(now) },
+  week: { label: "Last 7 days", from: (now) => now - 7 * dayMs },
+  month: { label: "Last 30 days", from: (now) => now - 30 * dayMs },
+};
+
+export function cachePage({ app, frame, url }: PageContext): StreamedPage {
+  const now = app.now();
+  const asked = url.searchParams.get("period") ?? "";
+  const chosen = Object.hasOwn(periods, asked) ? asked : "week";
+  const filters = { from_ms: periods[chosen]!.from(now) };
+  return {
+    page: (
+      <Page frame={frame} title="Cache" current="/admin/cache">
+        <p class="lead">
+          Upstreams keep the beginning of a prompt for about five minutes. A turn that finds it there pays a fraction of
+          the input price. Credits are computed from list prices.
+        </p>
+        <nav class="tabs" aria-label="Time range">
+          <ul>
+            {Object.entries(periods).map(([name, { label }]) => (
+              <li>
+                <a
+                  href={withQuery("/admin/cache", { period: name })}
+                  aria-current={name === chosen ? "true" : undefined}
+                >
+                  {label}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </nav>
+        {slot}
+      </Page>
+    ),
+    parts: [async () => <Report report={await cacheReport(app, filters)} filters={filters} now={now} />],
+  };
+}
+
+interface ReportProps {
+  report: CacheReport;
+  /** The period. */
+  filters: Filters;
+  now: number;
+}
+
+function Report({ report, filters, now }: ReportProps): Markup {
+  const { totals, models, clients, sessions } = report;
+  if (totals.request_count === 0)
+    return (
+      <section class="empty">
+        <h2>No usage in this time</h2>
+        <p>The cached part of prompts appears here after clients have sent requests.</p>
+      </section>
+    );
+  return (
+    <>
+      <Totals report={report} />
+      <Misses {...{ report, filters, now }} />
+      <Groups title="By model" column="upstream_model" groups={models} filters={filters} />
+      <Groups title="By client" column="client_name" groups={clients} filters={filters} />
+      <Groups
+        title="By session"
+        note="A session is shown by the beginning of a hash of its ID. Only clients that send one are listed."
+        column="session"
+        groups={sessions}
+        filters={filters}
+      />
+    </>
+  );
+}
+
+const Totals = ({ report: { totals, misses } }: { report: CacheReport }) => (
+  <ul class="cards three">
+    <li>
+      <Figure name="Input read from the cache" value={<Percent of={totals.cached_share} />}>
+        <Tokens of={totals.cached_tokens} /> of <Tokens of={totals.input_tokens} /> tokens in{" "}
+        {plural(totals.request_count, "request")}
+      </Figure>
+    </li>
+    <li>
+      <Figure name="Saved" value={<Credits of={totals.saved_nano_credits} />} unit="AI credits">
+        compared with plain input, after what writing to the cache cost
+      </Figure>
+    </li>
+    <li>
+      <Figure
+        name="Lost"
+        value={misses.length === 0 ? <span class="num">0</span> : <Credits of={totals.lost_nano_credits} />}
+        unit="AI credits"
+      >
+        at most, in{" "}
+        {plural(
+          misses.reduce((sum, miss) => sum + miss.request_count, 0),
+          "turn",
+        )}{" "}
+        that did not find the prompt
+      </Figure>
+    </li>
+  </ul>
+);
+
+interface FigureProps {
+  name: string;
+  value: Child;
+  unit?: string;
+  children?: Child;
+}
+
+const Figure = ({ name, value, unit, children }: FigureProps) => (
+  <article class="card period">
+    <h2>{name}</h2>
+    <p class="big">
+      {value}
+      {unit && <span class="unit"> {unit}</span>}
+    </p>
+    <p class="soft">{children}</p>
+  </article>
+);
+
+function Misses({ report: { misses, turns }, filters, now }: ReportProps): Markup {
+  return (
+    <section aria-labelledby="misses">
+      <h2 id="misses">Turns that did not find the prompt</h2>
+      {misses.length === 0 ? (
+        <p class="calm">None. Every later turn of a conversation read its beginning from the cache.</p>
+      ) : (
+        <>
+          <table class="rows labelled">
+            <caption class="hidden">Why turns did not find the prompt</caption>
+            <Head
+              columns={["Reason", "What to do"]}
+              numbers={["Turns", "Input paid in full", "Credits lost, at most"]}
+            />
+            <tbody>
+              {misses.map((miss) => (
+                <tr>
+                  <th scope="row">{miss.changed}</th>
+                  <td data-label="What to do">
+                    <Sentence of={miss.advice} />
+                  </td>
+                  <td data-label="Turns" class="right num">
+                    <a href={requestsPath({ ...filters, cache_miss: miss.reason })}>
+                      {formatCount(miss.request_count)}
+                    </a>
+                  </td>
+                  <td data-label="Input paid in full" class="right">
+                    <Tokens of={miss.uncached_tokens} />
+                  </td>
+                  <td data-label="Credits lost, at most" class="right">
+                    <Credits of={miss.lost_nano_credits} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+          <Turns turns={turns} now={now} />
+        </>
+      )}
+    </section>
+  );
+}
+
+const Turns = ({ turns, now }: { turns: CacheReport["turns"]; now: number }) => (
+  <details>
+    <summary>The newest of them</summary>
+    <table class="rows labelled">
+      <caption class="hidden">The newest turns that did not find the prompt</caption>
+      <Head columns={["Time", "Client", "Model", "Session", "Reason"]} numbers={["Input", "Cached"]} />
+      <tbody>
+        {turns.map((turn) => (
+          <tr>
+            <th scope="row">
+              <a href={requestPath(turn.request_id)}>
+                <Moment at={turn.started_at_ms} now={now} seconds={true} />
+              </a>
+            </th>
+            <td data-label="Client">
+              <Value of={turn.client_name ?? "no name"} max={28} />
+            </td>
+            <td data-label="Model">
+              <Value of={turn.upstream_model} max={40} />
+            </td>
+            <td data-label="Session">
+              <SessionName of={turn.session} />
+            </td>
+            <td data-label="Reason">{cacheAdvice[turn.reason].changed}</td>
+            <td data-label="Input" class="right">
+              <Tokens of={turn.input_tokens} />
+            </td>
+            <td data-label="Cached" class="right">
+              <Tokens of={turn.cached_tokens} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </details>
+);
+
+const SessionName = ({ of }: { of: string | null }) =>
+  of === null ? <span class="soft">not sent</span> : <code>{of}</code>;
+
+interface GroupsProps {
+  title: string;
+  note?: string;
+  column: NameColumn;
+  groups: CacheGroup[];
+  filters: Filters;
+}
+
+function Groups({ title, note, column, groups, filters }: GroupsProps): Markup {
+  const id = `by-${column.replace("_", "-")}`;
+  return (
+    <section aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      {note && <p class="soft">{note}</p>}
+      {groups.length === 0 ? (
+        <p class="soft">None.</p>
+      ) : (
+        <table class="rows labelled">
+          <caption class="hidden">The cache {title.toLowerCase()}</caption>
+          <Head columns={["Name"]} numbers={["Requests", "Input", "Read from the cache", "Credits saved"]} />
+          <tbody>
+            {groups.map((group) => (
+              <tr>
+                <th scope="row">
+                  <a href={requestsPath({ ...filters, [column]: group.name })}>
+                    <Value of={group.name ?? "no name"} max={40} />
+                  </a>
+                </th>
+                <td data-label="Requests" class="right num">
+                  {formatCount(group.request_count)}
+                </td>
+                <td data-label="Input" class="right">
+                  <Tokens of={group.input_tokens} />
+                </td>
+                <td data-label="Read from the cache" class="right num">
+                  {group.cached_share === null ? <span class="soft">–</span> : percent(group.cached_share)}
+                </td>
+                <td data-label="Credits saved" class="right">
+                  <Credits of={group.saved_nano_credits} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}
