@@ -50,6 +50,7 @@ const nanoCreditsOf = (lines: Line[]): number =>
 /** @param model As the catalogue lists it now; prices are not kept with the request. */
 export function RequestCost({ item, model }: { item: ShownEntry; model: ModelItem | undefined }): Markup {
   const { input_tokens, nano_credits, premium_units } = item;
+  const miss = entryOf(cacheAdvice, item.cache_miss ?? "");
   const price = model?.price;
   const long = price?.long && input_tokens !== null && input_tokens > price.long.above ? price.long : undefined;
   const rate = price?.tokens ? (long ?? price.tokens) : undefined;
@@ -127,7 +128,7 @@ export function RequestCost({ item, model }: { item: ShownEntry; model: ModelIte
           The total is what the upstream reported. At today’s list price it would be {formatCredits(computed)} credits.
         </p>
       )}
-      <CacheMissNote reason={item.cache_miss} />
+      {miss && <CacheMissNote changed={miss.changed} advice={miss.advice} />}
       {item.tokens_estimated && <p class="soft">Token counts are estimates: the upstream did not report them.</p>}
       {!model && item.upstream_model !== null && <p class="soft">The price of this model is currently unavailable.</p>}
     </>
@@ -135,13 +136,9 @@ export function RequestCost({ item, model }: { item: ShownEntry; model: ModelIte
 }
 
 /** Why the prompt was paid in full. */
-function CacheMissNote({ reason }: { reason: string | null }): Markup {
-  const known = reason === null ? undefined : entryOf(cacheAdvice, reason);
-  if (!known) return <></>;
-  return (
-    <p class="soft">
-      The prompt was not found in the cache. {known.changed} <Sentence of={known.advice} />{" "}
-      <a href="/admin/cache">More about the cache</a>
-    </p>
-  );
-}
+const CacheMissNote = ({ changed, advice }: { changed: string; advice: string }) => (
+  <p class="soft">
+    The prompt was not found in the cache. {changed} <Sentence of={advice} />{" "}
+    <a href="/admin/cache">More about the cache</a>
+  </p>
+);
