@@ -161,6 +161,7 @@ describe("the feed", () => {
         initiator_reason: "a person's turn",
         attempts: [{ account: "octo-demo", status: 200, ms: expect.any(Number) }],
         client_name: "tester/1.0",
+        key_name: null,
       },
     });
     expect(await (await fetch(`${proxy.url}/api/admin/requests/${id}`)).json()).toMatchObject({
