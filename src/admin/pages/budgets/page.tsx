@@ -154,12 +154,14 @@ async function usersOf({ history }: App, { scope, unit, started_at_ms }: BudgetI
     client_name: exact(scope.client),
   };
   const { groups } = await history.statistics(filters, [by]);
-  const amounts = { credits: "nano_credits", premium: "premium_units", requests: "request_count" } as const;
+  const amountIn = (group: (typeof groups)[number]): number =>
+    unit === "credits"
+      ? (group.nano_credits ?? 0) / 1e9
+      : unit === "premium"
+        ? (group.premium_units ?? 0)
+        : group.request_count - group.error_count;
   return groups
-    .map((group) => ({
-      name: group.key[by] ?? null,
-      amount: (group[amounts[unit]] ?? 0) / (unit === "credits" ? 1e9 : 1),
-    }))
+    .map((group) => ({ name: group.key[by] ?? null, amount: amountIn(group) }))
     .filter(({ name, amount }) => amount > 0 && (name === null || matchesPattern(pattern, name)))
     .sort((a, b) => b.amount - a.amount)
     .slice(0, 3);
