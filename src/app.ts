@@ -214,7 +214,7 @@ export function openApp(options: AppOptions): App {
     breaker: openBreaker(accounts, now),
     copilot,
     providers: openProviders(config, version),
-    catalogue: openCatalogue(accounts, pool, copilot, logger, listLimits(limits), now),
+    catalogue: openCatalogue({ accounts, pool, copilot, logger, limits: listLimits(limits), now }),
     budgets,
     notices,
     history,

@@ -1,8 +1,8 @@
-/** The one promise with a time limit. Calls out have limits of their own: `clock.ts`. */
+/** Promises with a time limit. Outgoing calls have limits of their own: `clock.ts`. */
 
 /**
- * What `work` settles with; after `timeoutMs` milliseconds what `late` returns, or throws. `work` itself goes on.
- * @param timeoutMs As long as it takes when missing.
+ * The result of `work`; after `timeoutMs` milliseconds, what `late` returns or throws. `work` itself goes on.
+ * @param timeoutMs No limit when missing.
  */
 export async function withTimeLimit<Result, Late>(
   work: Promise<Result>,
@@ -17,4 +17,27 @@ export async function withTimeLimit<Result, Late>(
   } finally {
     clearTimeout(timer);
   }
+}
+
+/**
+ * The results of several promises, in their order; undefined for each that is still pending when the time is over.
+ * @param limits Milliseconds: for the others after the first that is fulfilled, and for all of them (no limit when missing).
+ */
+export async function settledInTime<Result>(
+  work: readonly Promise<Result>[],
+  { others, total }: { others: number; total?: number },
+): Promise<(PromiseSettledResult<Result> | undefined)[]> {
+  const results: (PromiseSettledResult<Result> | undefined)[] = work.map(() => undefined);
+  const all = Promise.all(
+    work.map(async (each, at) => {
+      [results[at]] = await Promise.allSettled([each]);
+    }),
+  );
+  const pending = () => undefined;
+  const enough = Promise.any(work).then(
+    () => withTimeLimit(all, others, pending),
+    () => all,
+  );
+  await withTimeLimit(enough, total, pending);
+  return [...results];
 }

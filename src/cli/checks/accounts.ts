@@ -53,7 +53,7 @@ type Known = SavedAccount | { temporary: true; githubToken: string };
 async function examine(known: Known, host: string | undefined, subject: CheckContext): Promise<Finding> {
   const { environment, version, logger } = subject;
   const hosts = hostsFor(host, environment);
-  const account = openAccount(known, { hosts, version, logger, timeoutMs: timeoutMs });
+  const account = openAccount(known, { hosts, version, logger, timeoutMs });
   const named = "temporary" in known ? "account of DRAGOMAN_GITHUB_TOKEN" : `account ${known.login}`;
   const finding = about(hosts.name === "github.com" ? named : `${named} at ${hosts.name}`);
   try {
@@ -98,7 +98,7 @@ function modelsOf(account: Account, { environment, version, logger }: CheckConte
   const accounts = () => [account];
   const copilot = openCopilot({ current: readConfig(environment.configFile) }, version);
   const pool = openPool({ accounts, freeInOrder: () => true, now: Date.now });
-  return openCatalogue(accounts, pool, copilot, logger, within(timeoutMs)).models();
+  return openCatalogue({ accounts, pool, copilot, logger, limits: within(timeoutMs) }).models();
 }
 
 function readConfig(path: string) {

@@ -1,0 +1,111 @@
+/** The model list of each account, cached. One fetch runs per account at a time, however many requests need the list. */
+import type { Account } from "../accounts/account";
+import { isSuspension } from "../accounts/suspension";
+import type { Logger } from "../logger";
+import type { Model } from "./model";
+import { fetchModelList, type ModelListOptions } from "./model-list";
+
+export interface CachedModelList {
+  models: Model[];
+  /** Ids of the enabled models. */
+  enabled: ReadonlySet<string>;
+  fetchedAt: number;
+}
+
+export interface ModelListCache {
+  /** The cached list, however old; undefined if none was fetched yet. */
+  get(account: Account): CachedModelList | undefined;
+  /**
+   * A list for requests. A cached one is returned at once for up to a day; after 10 minutes a new one is fetched in the
+   * background. An older one is returned only if a new one cannot be fetched.
+   * @throws ProxyError if no list can be fetched and none is cached
+   */
+  load(account: Account): Promise<CachedModelList>;
+  /** A list that is at most 10 s old. @throws ProxyError if it cannot be fetched */
+  loadCurrent(account: Account): Promise<CachedModelList>;
+  isFresh(list: CachedModelList): boolean;
+  /** Milliseconds. */
+  ageOf(list: CachedModelList): number;
+  /** Milliseconds since the first of the fetches that are still running; 0 if none is. */
+  waitedFor(accounts: readonly Account[]): number;
+  /** A new list is fetched at the next use. */
+  expire(account: Account): void;
+}
+
+export interface ModelListCacheOptions extends ModelListOptions {
+  accounts(): Account[];
+  logger: Logger;
+}
+
+/** Milliseconds. */
+const currentFor = 10_000;
+const freshFor = 10 * 60_000;
+const usableFor = 24 * 3600_000;
+const retryAfter = 30_000;
+
+export function openModelListCache(options: ModelListCacheOptions): ModelListCache {
+  const { accounts, logger, now } = options;
+  const lists = new WeakMap<Account, CachedModelList>();
+  /** `since` is a time of the monotonic clock. */
+  const fetches = new WeakMap<Account, { list: Promise<CachedModelList>; since: number }>();
+  const failures = new WeakMap<Account, { at: number; thrown: unknown }>();
+
+  /** If the clock was set back, a list does not become younger. */
+  const ageOf = (list: CachedModelList) => Math.abs(now() - list.fetchedAt);
+
+  function fetchOnce(account: Account): Promise<CachedModelList> {
+    const running = fetches.get(account);
+    if (running) return running.list;
+    const list = fetchModelList(account, options)
+      .then((models) => keep(account, models))
+      .catch((thrown) => {
+        failures.set(account, { at: now(), thrown });
+        // The change of the account's state is in the log already.
+        if (account.state.name !== "failed" && !isSuspension(thrown))
+          logger.warn(`The model list of ${account.id} could not be fetched.`, thrown);
+        throw thrown;
+      })
+      .finally(() => fetches.delete(account));
+    fetches.set(account, { list, since: performance.now() });
+    return list;
+  }
+
+  function keep(account: Account, models: Model[]): CachedModelList {
+    const enabled = new Set(models.filter((model) => model.enabled).map(({ id }) => id));
+    const list = { models, enabled, fetchedAt: now() };
+    lists.set(account, list);
+    return list;
+  }
+
+  return {
+    get: (account) => lists.get(account),
+    async load(account) {
+      const cached = lists.get(account);
+      if (cached && ageOf(cached) < freshFor) return cached;
+      const failure = failures.get(account);
+      if (failure && now() - failure.at < retryAfter) {
+        if (cached) return cached;
+        // Without the models of this account, requests are served by the others.
+        if (accounts().some((other) => lists.has(other))) throw failure.thrown;
+      }
+      const fetched = fetchOnce(account);
+      if (!cached) return fetched;
+      const list = fetched.catch(() => cached); // already in the log
+      return ageOf(cached) < usableFor ? cached : list;
+    },
+    async loadCurrent(account) {
+      const cached = lists.get(account);
+      return cached && ageOf(cached) < currentFor ? cached : fetchOnce(account);
+    },
+    isFresh: (list) => ageOf(list) < freshFor,
+    ageOf,
+    waitedFor(of) {
+      const since = of.map((account) => fetches.get(account)?.since ?? Infinity);
+      return Math.max(0, performance.now() - Math.min(...since));
+    },
+    expire(account) {
+      const list = lists.get(account);
+      if (list) list.fetchedAt = Math.min(list.fetchedAt, now() - freshFor);
+    },
+  };
+}

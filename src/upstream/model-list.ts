@@ -1,0 +1,60 @@
+/** One call to the model list of one account. */
+import type { Account, Session } from "../accounts/account";
+import { ProxyError } from "../errors";
+import { isObject, notJson, parseJson } from "../json";
+import { readText } from "../net/body";
+import type { CallLimits } from "../net/clock";
+import type { Copilot } from "./copilot";
+import { type Failure, readFailure } from "./failure";
+import { type Model, readModel } from "./model";
+
+const maxBytes = 32 * 1024 * 1024;
+const maxModels = 5000;
+
+export interface ModelListOptions {
+  copilot: Copilot;
+  limits: CallLimits;
+  now(): number;
+}
+
+/** The models of the account, as the upstream lists them. An account that is refused is marked `failed`. @throws ProxyError */
+export async function fetchModelList(account: Account, { copilot, limits, now }: ModelListOptions): Promise<Model[]> {
+  const request = (session: Session) =>
+    copilot.call(session, { path: "/models", intent: "model-access", requestId: crypto.randomUUID(), limits });
+  let session = await account.session();
+  let response = await request(session);
+  if (response.status === 401) {
+    session = await account.refresh(session);
+    response = await request(session);
+  } else if (response.status === 421) {
+    session = await account.relearnHost(session);
+    response = await request(session);
+  }
+  const body = await readText(response, maxBytes);
+  if (!response.ok) throw markRefused(account, readFailure(response.status, response.headers, body, now()));
+  return readModelList(body);
+}
+
+/** An account that may not list models may not send requests either: it is blocked, or a person must sign in again. */
+function markRefused(account: Account, { account: state, remedy, error }: Failure): ProxyError {
+  if (state?.name === "failed") account.mark(state);
+  // A fresh session was refused as well.
+  else if (remedy === "refresh-session" && error.status === 503)
+    account.mark({ name: "failed", reason: error.message });
+  return error;
+}
+
+/** @throws ProxyError `upstream` if the body is not a model list. */
+function readModelList(body: string): Model[] {
+  const json = parseJson(body);
+  if (json === undefined) throw notJson("GitHub Copilot's model list");
+  const data = isObject(json) ? json.data : undefined;
+  if (!Array.isArray(data)) throw new ProxyError("upstream", "GitHub Copilot's answer holds no model list.");
+  const models = new Map<string, Model>();
+  // Some ids are listed twice: the first counts.
+  for (const item of data.slice(0, maxModels)) {
+    const model = readModel(item);
+    if (model && !models.has(model.id)) models.set(model.id, model);
+  }
+  return [...models.values()];
+}
