@@ -80,10 +80,14 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
   const caller: GithubCaller = { hosts, version, timeoutMs: options.timeoutMs };
   logger.conceal(githubToken);
 
-  let login: string | undefined = temporary ? undefined : saved.login;
-  let nextLoginAttempt = Number.NEGATIVE_INFINITY;
-
-  const id = () => login ?? "temporary";
+  const login = openLogin({
+    known: temporary ? undefined : saved.login,
+    fetch: () => fetchLogin(caller, githubToken, mode),
+    failed: (thrown) => status.noteError(thrown),
+    logger,
+    monotonic,
+  });
+  const id = () => login.known ?? "temporary";
   const status = openAccountStatus({ id, logger, now, afterCooldown: () => quota.state() });
   const stopped = options.stopped ?? (() => undefined);
   const tokenManager = openTokenManager({
@@ -106,42 +110,18 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     status,
     id,
     now,
-    fetched: (user) => {
-      login ??= user.login;
-    },
+    fetched: (user) => login.learn(user.login),
   });
 
-  /** With `neverOverage`, an account in overage counts as exhausted. */
-  function withoutOverage(state: AccountState): AccountState {
-    const { known } = quota;
-    if (state.name !== "ready" || !options.neverOverage?.() || !known?.overage || !isUsedUp(known)) return state;
-    if (known.resetAt !== null && known.resetAt <= now()) return state;
-    return {
-      name: "exhausted",
-      until: known.resetAt ?? undefined,
-      reason: "Its included quota is used up, and the config forbids paid overage (neverOverage).",
-      alsoFree: known.unit === "chat",
-    };
-  }
+  const withoutOverage = (state: AccountState): AccountState =>
+    (options.neverOverage?.() && overageState(state, quota.known, now())) || state;
 
   function session(): Promise<Session> {
-    if (login === undefined && monotonic() >= nextLoginAttempt) void learnLogin();
+    login.fetchInBackground(); // beside the first exchange, which does not wait for it
     return tokenManager.session();
   }
 
-  const presentSession = () => (login === undefined ? undefined : tokenManager.presentSession());
-
-  /** Runs beside the first exchange, which does not wait for it. */
-  async function learnLogin(): Promise<void> {
-    nextLoginAttempt = monotonic() + 60_000;
-    try {
-      login ??= await fetchLogin(caller, githubToken, mode);
-      logger.info(`The temporary account is ${login}.`);
-    } catch (thrown) {
-      status.noteError(thrown);
-      logger.debug(`The login of the temporary account is not known yet. ${asProxyError(thrown).message}`);
-    }
-  }
+  const presentSession = () => (login.known === undefined ? undefined : tokenManager.presentSession());
 
   function mark(next: AccountState, model?: string): void {
     // A late answer to an earlier request does not end a failure that a person must resolve.
@@ -175,5 +155,54 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     learnQuota: quota.learnHeaders,
     learnQuotaSnapshots: quota.learnSnapshots,
     mark,
+  };
+}
+
+interface LoginOptions {
+  known: string | undefined;
+  fetch(): Promise<string>;
+  failed(thrown: unknown): void;
+  logger: Logger;
+  /** ms */
+  monotonic(): number;
+}
+
+/** The login of an account; that of a temporary one is fetched, once a minute at most. */
+function openLogin({ known, fetch, failed, logger, monotonic }: LoginOptions) {
+  let nextAttempt = Number.NEGATIVE_INFINITY;
+
+  async function fetchNow(): Promise<void> {
+    nextAttempt = monotonic() + 60_000;
+    try {
+      known ??= await fetch();
+      logger.info(`The temporary account is ${known}.`);
+    } catch (thrown) {
+      failed(thrown);
+      logger.debug(`The login of the temporary account is not known yet. ${asProxyError(thrown).message}`);
+    }
+  }
+
+  return {
+    get known() {
+      return known;
+    },
+    learn(login: string | undefined): void {
+      known ??= login;
+    },
+    fetchInBackground(): void {
+      if (known === undefined && monotonic() >= nextAttempt) void fetchNow();
+    },
+  };
+}
+
+/** With `neverOverage`, an account in overage counts as exhausted. Undefined if it is not in overage. */
+function overageState(state: AccountState, quota: Quota | undefined, now: number): AccountState | undefined {
+  if (state.name !== "ready" || !quota?.overage || !isUsedUp(quota)) return undefined;
+  if (quota.resetAt !== null && quota.resetAt <= now) return undefined;
+  return {
+    name: "exhausted",
+    until: quota.resetAt ?? undefined,
+    reason: "Its included quota is used up, and the config forbids paid overage (neverOverage).",
+    alsoFree: quota.unit === "chat",
   };
 }
