@@ -1,8 +1,8 @@
 /** Builds every long-lived part once and wires them together. */
 import { join } from "node:path";
-import { type Account, type AccountOptions, openAccount } from "./accounts/account";
+import { type Account, type AccountOptions, openAccount, type TemporaryAccount } from "./accounts/account";
 import { openAccountStore, type SavedAccount } from "./accounts/account-store";
-import { openActiveAccounts } from "./accounts/active-accounts";
+import { type ActiveAccounts, openActiveAccounts } from "./accounts/active-accounts";
 import { type Affinity, openAffinity } from "./accounts/affinity";
 import { type Breaker, openBreaker } from "./accounts/breaker";
 import { type Hosts, hostsFor } from "./accounts/hosts";
@@ -105,16 +105,7 @@ export interface AppOptions {
 
 /** @throws ProxyError when the data folder or the config cannot be used, in a sentence for the owner. */
 export function openApp(options: AppOptions): App {
-  const {
-    environment,
-    version,
-    temporaryToken,
-    enterpriseHost,
-    demo,
-    adminAuth = "remote",
-    write,
-    clock = {},
-  } = options;
+  const { environment, version, demo, adminAuth = "remote", write, clock = {} } = options;
   const { now = Date.now } = clock;
   const notes: string[] = [];
   ensurePrivateFolder(environment.home, (sentence) => notes.push(sentence));
@@ -128,35 +119,9 @@ export function openApp(options: AppOptions): App {
   for (const secret of secretsIn(config.stored)) logger.conceal(secret);
 
   const limits = limitsFor(environment.upstreamTimeoutMs);
-  const hosts = (name?: string): Hosts =>
-    demo
-      ? { ...hostsFor(name, { githubUrl: demo.url, githubApiUrl: demo.url }), copilot: demo.url }
-      : hostsFor(name, environment);
-  const accountOptions = {
-    ...clock,
-    version,
-    logger,
-    timeoutMs: environment.upstreamTimeoutMs,
-    stopped: () => pool.stopped(),
-    neverOverage: () => config.current.neverOverage,
-  };
-  const activeAccounts = openActiveAccounts({
-    store: demo
-      ? { load: () => demo.accounts.map(asSaved), stamp: () => "" }
-      : openAccountStore(environment.accountsFolder, logger),
-    temporary: temporaryToken
-      ? openAccount(
-          { temporary: true, githubToken: temporaryToken },
-          { ...accountOptions, hosts: hosts(enterpriseHost) },
-        )
-      : undefined,
-    open: (saved) => openAccount(saved, { ...accountOptions, hosts: hosts(saved.host) }),
-    logger,
-  });
+  const activeAccounts = openAccounts(options, config, logger, () => pool.stopped());
   const accounts = () => activeAccounts.accounts;
-  /** Made again only if the config has another list of keys. */
-  const keysOf = (stored: Config["auth"]["apiKeys"]) => ({ stored, all: clientKeysOf(stored, environment.clientKey) });
-  let keys = keysOf(config.current.auth.apiKeys);
+  const clientKeys = currentClientKeys(config, environment);
 
   const stopping = new AbortController();
   const pool = openPool({ accounts, freeInOrder: () => config.current.freeModelRouting === "in-order", now });
@@ -182,26 +147,14 @@ export function openApp(options: AppOptions): App {
     now,
     monotonic: clock.monotonic ?? (() => performance.now()),
   });
-  config.follow({
-    changed(members, edited) {
-      for (const secret of secretsIn(config.stored)) logger.conceal(secret);
-      if (members.length > 0)
-        logger.info(`The config ${edited ? "file was edited" : "was changed"}: ${members.join(", ")}.`);
-      if (edited && config.waiting.length > 0)
-        logger.warn(`${config.waiting.join(", ")} in the config file takes effect at the next start.`);
-      if (members.includes("retentionDays") || members.includes("maxRows")) void history.prune();
-    },
-    refused: (sentence) => logger.error(`${sentence} The previous config stays in effect.`),
-  });
+  followConfig(config, logger, history);
   return {
     version,
     demo: demo !== undefined,
     environment,
     config,
     get clientKeys() {
-      const { apiKeys } = config.current.auth;
-      if (keys.stored !== apiKeys) keys = keysOf(apiKeys);
-      return keys.all;
+      return clientKeys();
     },
     adminAuth,
     logger,
@@ -236,6 +189,63 @@ export function openApp(options: AppOptions): App {
       tokenizer.close();
     },
   };
+}
+
+/** The temporary account, if there is one, and the saved ones; in the demo, its own. */
+function openAccounts(
+  { environment, version, temporaryToken, enterpriseHost, demo, clock }: AppOptions,
+  config: ConfigStore,
+  logger: Logger,
+  stopped: AccountOptions["stopped"],
+): ActiveAccounts {
+  const hosts = (name?: string): Hosts =>
+    demo
+      ? { ...hostsFor(name, { githubUrl: demo.url, githubApiUrl: demo.url }), copilot: demo.url }
+      : hostsFor(name, environment);
+  const open = (saved: SavedAccount | TemporaryAccount, host?: string) =>
+    openAccount(saved, {
+      ...clock,
+      hosts: hosts(host),
+      version,
+      logger,
+      timeoutMs: environment.upstreamTimeoutMs,
+      stopped,
+      neverOverage: () => config.current.neverOverage,
+    });
+  return openActiveAccounts({
+    store: demo
+      ? { load: () => demo.accounts.map(asSaved), stamp: () => "" }
+      : openAccountStore(environment.accountsFolder, logger),
+    temporary: temporaryToken ? open({ temporary: true, githubToken: temporaryToken }, enterpriseHost) : undefined,
+    open: (saved) => open(saved, saved.host),
+    logger,
+  });
+}
+
+/** The keys of the config and the environment. They are read again only if the config has another list. */
+function currentClientKeys(config: ConfigStore, { clientKey }: Environment): () => readonly ClientKey[] {
+  const read = (stored: Config["auth"]["apiKeys"]) => ({ stored, all: clientKeysOf(stored, clientKey) });
+  let keys = read(config.current.auth.apiKeys);
+  return () => {
+    const { apiKeys } = config.current.auth;
+    if (keys.stored !== apiKeys) keys = read(apiKeys);
+    return keys.all;
+  };
+}
+
+/** Reports each change of the config, and applies the new limits of the history. */
+function followConfig(config: ConfigStore, logger: Logger, history: History): void {
+  config.follow({
+    changed(members, edited) {
+      for (const secret of secretsIn(config.stored)) logger.conceal(secret);
+      if (members.length > 0)
+        logger.info(`The config ${edited ? "file was edited" : "was changed"}: ${members.join(", ")}.`);
+      if (edited && config.waiting.length > 0)
+        logger.warn(`${config.waiting.join(", ")} in the config file takes effect at the next start.`);
+      if (members.includes("retentionDays") || members.includes("maxRows")) void history.prune();
+    },
+    refused: (sentence) => logger.error(`${sentence} The previous config stays in effect.`),
+  });
 }
 
 /** Limits of a call for a model list, which needs no long wait. */

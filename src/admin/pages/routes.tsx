@@ -63,6 +63,24 @@ const pages: PageRoute[] = [
 
 /** @param guard Authorizes a caller without a session, or throws. */
 export function adminPages(app: App, guard: Guard, callerOf: (request: Request) => Visitor, exposed: boolean) {
+  const { serve, signIn, signOut } = openPageServer(app, guard, callerOf, exposed);
+  const plugin = new Elysia({ name: "pages", handler: { standardHostname: false }, strictPath: true });
+  // Elysia reads the source of a handler to find the fields it needs, so they are destructured in the parameter.
+  for (const { method, path, show } of pages)
+    plugin.route(method, path, ({ request, params }) => serve(show, request, params ?? {}), { parse: "none" });
+  plugin.post("/admin/sign-in", ({ request }) => signIn(request), { parse: "none" });
+  for (const path of ["/admin/", "/admin/sign-in"]) plugin.get(path, () => redirect("/admin"));
+  plugin.post("/admin/sign-out", ({ request, params }) => serve(signOut, request, params ?? {}), { parse: "none" });
+  plugin.get("/admin/assets/*", ({ request }) => asset(request));
+  const notFound = () => {
+    throw new ProxyError("not_found", "This page does not exist.");
+  };
+  for (const path of ["/admin", "/admin/*"])
+    plugin.all(path, ({ request, params }) => serve(notFound, request, params ?? {}), { parse: "none" });
+  return plugin;
+}
+
+function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => Visitor, exposed: boolean) {
   const sessions = openSessions(app.now);
   const formToken = openFormToken();
   const changes = openPendingChanges(app.now);
@@ -147,21 +165,9 @@ export function adminPages(app: App, guard: Guard, callerOf: (request: Request) 
     }
   };
 
-  const plugin = new Elysia({ name: "pages", handler: { standardHostname: false }, strictPath: true });
-  // Elysia reads the source of a handler to find the fields it needs, so they are destructured in the parameter.
-  for (const { method, path, show } of pages)
-    plugin.route(method, path, ({ request, params }) => serve(show, request, params ?? {}), { parse: "none" });
-  plugin.post("/admin/sign-in", ({ request }) => signIn(request), { parse: "none" });
-  for (const path of ["/admin/", "/admin/sign-in"]) plugin.get(path, () => redirect("/admin"));
   const signOut = ({ request }: PageContext) => redirect("/admin", { "set-cookie": sessions.end(request) });
-  plugin.post("/admin/sign-out", ({ request, params }) => serve(signOut, request, params ?? {}), { parse: "none" });
-  plugin.get("/admin/assets/*", ({ request }) => asset(request));
-  const notFound = () => {
-    throw new ProxyError("not_found", "This page does not exist.");
-  };
-  for (const path of ["/admin", "/admin/*"])
-    plugin.all(path, ({ request, params }) => serve(notFound, request, params ?? {}), { parse: "none" });
-  return plugin;
+
+  return { serve, signIn, signOut };
 }
 
 /** The sign-in page if a token would help, or else an error page. */

@@ -11,8 +11,8 @@ import { requestsPath } from "../../ui/links";
 import { Pair } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 
-export function healthPage({ app, frame, url, exposed, caller }: PageContext): Markup {
-  const now = app.now();
+export function healthPage(context: PageContext): Markup {
+  const { app, frame, exposed } = context;
   const meta = describeInstance(app);
   const checks = checksOf(app, meta, exposed);
   const worst = checks.find(({ tone }) => tone === "bad") ?? checks.find(({ tone }) => tone === "warn");
@@ -24,99 +24,115 @@ export function healthPage({ app, frame, url, exposed, caller }: PageContext): M
       current="/admin/health"
       aside={<span class={`badge ${worst?.tone ?? "good"}`}>{toneNames[worst?.tone ?? "good"]}</span>}
     >
-      <section class="card" aria-labelledby="checks">
-        <h2 id="checks">Checks</h2>
-        <ul class="checks">
-          {checks.map(({ tone, name, message }) => (
-            <li>
-              <span class={`badge ${tone}`}>{toneNames[tone]}</span>
-              <strong>{name}</strong>
-              <span>
-                <Sentence of={message} />
-              </span>
-            </li>
-          ))}
-        </ul>
-      </section>
+      <Checks checks={checks} />
       <div class="halves">
-        <section class="card" aria-labelledby="program">
-          <h2 id="program">Program</h2>
-          <dl class="pairs">
-            <Pair name="Version">
-              {app.version}
-              {app.demo && ", DEMO"}
-            </Pair>
-            <Pair name="Runtime">
-              Bun {Bun.version}, {process.platform} {process.arch}
-            </Pair>
-            <Pair name="Process ID">{process.pid}</Pair>
-            <Pair name="Started">
-              <Moment at={meta.started_at_ms} now={now} />{" "}
-              <span class="soft">({duration(Math.max(0, now - meta.started_at_ms))})</span>
-            </Pair>
-            <Pair name="Memory">{size(process.memoryUsage.rss())}</Pair>
-            <Pair name="Address">{url.origin}</Pair>
-            <Pair name="Your connection">
-              {caller.local ? "from this machine" : `from ${caller.peer ?? "an unknown address"}`}
-              {caller.forwardedBy && ", through a proxy"}
-            </Pair>
-            <Pair name="Running requests">
-              <a href="/admin/requests?follow=1">{plural(meta.running_count, "request")}</a>
-            </Pair>
-            <Pair name="Time zone">{meta.time_zone}</Pair>
-          </dl>
-        </section>
-        <section class="card" aria-labelledby="history">
-          <h2 id="history">History</h2>
-          <dl class="pairs">
-            <Pair name="File">
-              <code class="path">{meta.dbPath}</code>
-            </Pair>
-            <Pair name="Size">{sizeOf(meta.dbPath)}</Pair>
-            <Pair name="Rows">
-              {meta.row_count === null ? (
-                <span class="unknown">unknown</span>
-              ) : (
-                <>
-                  <a href={requestsPath()}>{formatCount(meta.row_count)}</a>{" "}
-                  <span class="soft">of at most {formatCount(meta.maxRows)}</span>
-                </>
-              )}
-            </Pair>
-            <Pair name="Oldest request">
-              <Ago at={meta.oldest_row_at_ms} now={now} never="none" />
-            </Pair>
-            <Pair name="Retention">{plural(meta.retentionDays, "day")}</Pair>
-            <Pair name="Data folder">
-              <code class="path">{app.environment.home}</code>
-            </Pair>
-            <Pair name="Log level">
-              <a href="/admin/config">{app.config.current.logLevel}</a>
-            </Pair>
-          </dl>
-        </section>
+        <Program context={context} meta={meta} />
+        <HistoryFacts app={app} meta={meta} />
       </div>
-      <section class="card" aria-labelledby="machines">
-        <h2 id="machines">Endpoints for scripts</h2>
-        <ul class="plain-list">
-          <li>
-            <a href="/health">/health</a> <span class="soft">returns 200 while the server accepts requests</span>
-          </li>
-          <li>
-            <a href="/api/admin/meta">/api/admin/meta</a> <span class="soft">the data of this page, as JSON</span>
-          </li>
-          <li>
-            <a href="/api/admin/openapi.json">/api/admin/openapi.json</a>{" "}
-            <span class="soft">all endpoints as an OpenAPI document</span>
-          </li>
-          <li>
-            <a href="/usage">/usage</a> <span class="soft">the remaining quota of each account</span>
-          </li>
-        </ul>
-      </section>
+      <Endpoints />
     </Page>
   );
 }
+
+const Checks = ({ checks }: { checks: Check[] }) => (
+  <section class="card" aria-labelledby="checks">
+    <h2 id="checks">Checks</h2>
+    <ul class="checks">
+      {checks.map(({ tone, name, message }) => (
+        <li>
+          <span class={`badge ${tone}`}>{toneNames[tone]}</span>
+          <strong>{name}</strong>
+          <span>
+            <Sentence of={message} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  </section>
+);
+
+const Program = ({ context: { app, url, caller }, meta }: { context: PageContext; meta: Meta }) => (
+  <section class="card" aria-labelledby="program">
+    <h2 id="program">Program</h2>
+    <dl class="pairs">
+      <Pair name="Version">
+        {app.version}
+        {app.demo && ", DEMO"}
+      </Pair>
+      <Pair name="Runtime">
+        Bun {Bun.version}, {process.platform} {process.arch}
+      </Pair>
+      <Pair name="Process ID">{process.pid}</Pair>
+      <Pair name="Started">
+        <Moment at={meta.started_at_ms} now={app.now()} />{" "}
+        <span class="soft">({duration(Math.max(0, app.now() - meta.started_at_ms))})</span>
+      </Pair>
+      <Pair name="Memory">{size(process.memoryUsage.rss())}</Pair>
+      <Pair name="Address">{url.origin}</Pair>
+      <Pair name="Your connection">
+        {caller.local ? "from this machine" : `from ${caller.peer ?? "an unknown address"}`}
+        {caller.forwardedBy && ", through a proxy"}
+      </Pair>
+      <Pair name="Running requests">
+        <a href="/admin/requests?follow=1">{plural(meta.running_count, "request")}</a>
+      </Pair>
+      <Pair name="Time zone">{meta.time_zone}</Pair>
+    </dl>
+  </section>
+);
+
+const HistoryFacts = ({ app, meta }: { app: App; meta: Meta }) => (
+  <section class="card" aria-labelledby="history">
+    <h2 id="history">History</h2>
+    <dl class="pairs">
+      <Pair name="File">
+        <code class="path">{meta.dbPath}</code>
+      </Pair>
+      <Pair name="Size">{sizeOf(meta.dbPath)}</Pair>
+      <Pair name="Rows">
+        {meta.row_count === null ? (
+          <span class="unknown">unknown</span>
+        ) : (
+          <>
+            <a href={requestsPath()}>{formatCount(meta.row_count)}</a>{" "}
+            <span class="soft">of at most {formatCount(meta.maxRows)}</span>
+          </>
+        )}
+      </Pair>
+      <Pair name="Oldest request">
+        <Ago at={meta.oldest_row_at_ms} now={app.now()} never="none" />
+      </Pair>
+      <Pair name="Retention">{plural(meta.retentionDays, "day")}</Pair>
+      <Pair name="Data folder">
+        <code class="path">{app.environment.home}</code>
+      </Pair>
+      <Pair name="Log level">
+        <a href="/admin/config">{app.config.current.logLevel}</a>
+      </Pair>
+    </dl>
+  </section>
+);
+
+const Endpoints = () => (
+  <section class="card" aria-labelledby="machines">
+    <h2 id="machines">Endpoints for scripts</h2>
+    <ul class="plain-list">
+      <li>
+        <a href="/health">/health</a> <span class="soft">returns 200 while the server accepts requests</span>
+      </li>
+      <li>
+        <a href="/api/admin/meta">/api/admin/meta</a> <span class="soft">the data of this page, as JSON</span>
+      </li>
+      <li>
+        <a href="/api/admin/openapi.json">/api/admin/openapi.json</a>{" "}
+        <span class="soft">all endpoints as an OpenAPI document</span>
+      </li>
+      <li>
+        <a href="/usage">/usage</a> <span class="soft">the remaining quota of each account</span>
+      </li>
+    </ul>
+  </section>
+);
 
 interface Check {
   tone: "good" | "warn" | "bad" | "idle";
