@@ -59,7 +59,7 @@ export interface App {
   now(): number;
   /** Aborts when the process must stop at once: streams then end with an error. */
   stopping: AbortSignal;
-  /** Aborts `stopping` and writes down what is not written yet. */
+  /** Aborts `stopping`, writes pending data and closes all files. */
   close(): void;
 }
 
@@ -99,11 +99,11 @@ export interface AppOptions {
   adminAuth?: AdminAuth;
   /** Where log lines go, instead of stderr. */
   write?: (line: string) => void;
-  /** Other clocks than this machine's, and other chance. */
+  /** Clocks and a random source for tests. */
   clock?: Pick<AccountOptions, "now" | "monotonic" | "random">;
 }
 
-/** @throws ProxyError when the data folder or the config cannot be used, in a sentence for the owner. */
+/** @throws ProxyError if the data folder or the config cannot be used. */
 export function openApp(options: AppOptions): App {
   const { environment, version, demo, adminAuth = "remote", write, clock = {} } = options;
   const { now = Date.now } = clock;
@@ -248,14 +248,14 @@ function followConfig(config: ConfigStore, logger: Logger, history: History): vo
   });
 }
 
-/** Limits of a call for a model list, which needs no long wait. */
+/** Limits of a call for a model list, which never takes long. */
 const listLimits = ({ streamHeaders, idle }: Limits): CallLimits => ({
   headers: Math.min(streamHeaders, 30_000),
   idle: Math.min(idle, 30_000),
   total: 60_000,
 });
 
-/** @param upstreamSilence The owner's own limit for a silent upstream, where one is set. */
+/** @param upstreamSilence The owner's limit for a silent upstream; undefined if none is set. */
 function limitsFor(upstreamSilence: number | undefined): Limits {
   return {
     streamHeaders: upstreamSilence ?? 120_000,

@@ -1,4 +1,4 @@
-/** An endpoint said once: its path, what it takes, what it answers. Validation, types and documents follow from it. */
+/** Defines an endpoint once: its path, input and output. Validation, types and documents follow from the definition. */
 import { z } from "zod";
 import { explain, formatPath } from "./config/schema-errors";
 import { type ErrorKind, ProxyError } from "./errors";
@@ -10,7 +10,7 @@ export interface EndpointDocument {
   path: string;
   /** One sentence, also for the generated documents. */
   about: string;
-  /** Path parameters that are more than a text. */
+  /** Schemas of path parameters that are not plain texts. */
   params?: z.ZodObject;
   /** Query parameters; others are ignored. */
   query?: z.ZodObject;
@@ -20,13 +20,13 @@ export interface EndpointDocument {
   reads?: z.ZodType;
   /** JSON of this shape, or a shape for each content type; missing if the endpoint only declines. */
   response?: z.ZodType | Readonly<Record<string, z.ZodType>>;
-  /** Errors that the handler itself answers with; those of the guard and of the validation are known. */
+  /** Errors of the handler itself. Those of the guard and of the validation are added. */
   errors?: readonly ErrorKind[];
   /** The vendor's reference of a dialect. */
   reference?: string;
 }
 
-/** @template Context What the room hands to its handlers. */
+/** @template Context The argument of the handlers. */
 export interface Endpoint<Context> extends EndpointDocument {
   /** Validates and answers. @throws ProxyError `invalid_request` that names the parameter. */
   run(context: Context & { params: Record<string, string> }): Promise<Response>;
@@ -38,7 +38,7 @@ type NamesIn<Path extends string> = Path extends `${string}:${infer Name}/${infe
     ? Name
     : never;
 
-/** The parameters of a path: texts, where no schema says more. */
+/** The parameters of a path: texts, unless a schema says otherwise. */
 type PathParams<Path extends string, Shape extends z.ZodRawShape> = {
   [Name in NamesIn<Path>]: Name extends keyof Shape ? z.output<Shape[Name]> : string;
 };
@@ -65,7 +65,7 @@ interface Definition<
   ): Response | z.input<Result> | Promise<Response | z.input<Result>>;
 }
 
-/** Of an endpoint that takes no query, or no body. */
+/** The schema of a missing query or body. */
 type Nothing = z.ZodObject<Record<never, never>>;
 
 type Reader = <Schema extends z.ZodObject>(url: string, schema: Schema) => z.output<Schema>;
@@ -74,9 +74,9 @@ type Reader = <Schema extends z.ZodObject>(url: string, schema: Schema) => z.out
 const maxBodyBytes = 64 * 1024;
 
 /**
- * The definer of a room's endpoints.
- * @param headers Of every JSON answer that the handler returns as data.
- * @param read How the room reads a query.
+ * Makes the function that defines endpoints.
+ * @param headers Added to every JSON answer that a handler returns as data.
+ * @param read Reads the query.
  */
 export const endpointsOf =
   <Context extends { request: Request }>(headers: Record<string, string>, read: Reader) =>
@@ -132,7 +132,7 @@ export function readQuery<Schema extends z.ZodObject>(url: string, schema: Schem
   return parseInput(sent, schema);
 }
 
-/** As clients send it: of a parameter that is given twice the first counts, and an empty one is empty. */
+/** Reads a client's query: the first of equal parameters counts, and an empty one is an empty text. */
 export function readClientQuery<Schema extends z.ZodObject>(url: string, schema: Schema): z.output<Schema> {
   const sent = new URL(url).searchParams;
   const names = Object.keys(schema.shape).filter((name) => sent.has(name));
@@ -145,7 +145,7 @@ function parseInput<Schema extends z.ZodObject>(sent: object, schema: Schema): z
   throw invalid(formatPath(result.error.issues[0]?.path ?? []), explain(result.error));
 }
 
-/** Digits, also as `1e9`. In documents it is an integer; in an address it is a text like everything else. */
+/** Digits, or the form `1e9`. Documents describe it as an integer; in a URL it is a text. */
 export const wholeNumber = z
   .string()
   .regex(/^\d{1,30}(?:e\d{1,2})?$/i, "must be a whole number")
@@ -154,7 +154,7 @@ export const wholeNumber = z
 
 const invalid = (param: string, message: string) => new ProxyError("invalid_request", message, { param });
 
-/** The methods each path is served with; HEAD comes with GET. */
+/** The methods of each path. GET implies HEAD. */
 export function methodsByPathOf(endpoints: readonly EndpointDocument[]): Map<string, string[]> {
   const byPath = new Map<string, string[]>();
   for (const { method, path } of endpoints)

@@ -119,7 +119,7 @@ export function zonedTime(at: number, now: number): string {
 /** Bytes. */
 export function size(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;
-  const [unit, name] = bytes < 1024 ** 2 ? [1024, "kB"] : bytes < 1024 ** 3 ? [1024 ** 2, "MB"] : [1024 ** 3, "GB"];
+  const [unit, name] = bytes < 1024 ** 2 ? [1024, "KiB"] : bytes < 1024 ** 3 ? [1024 ** 2, "MiB"] : [1024 ** 3, "GiB"];
   return `${significant(bytes / Number(unit))} ${name}`;
 }
 

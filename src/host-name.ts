@@ -1,9 +1,9 @@
-/** Host names and origins as the gate takes them and the config lists them: what one names, the other accepts. */
+/** The forms of host names and origins, shared by the guard and the config. */
 
 const label = "[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?";
 
 /**
- * A host name in lower case without port, as a part of a regular expression. Underscores are in: a Host header may carry
+ * A host name in lower case without port, as a part of a regular expression. Underscores are allowed: a Host header may contain
  * any `reg-name` (RFC 3986 3.2.2), and Docker Compose calls containers `project_service_1`.
  */
 export const hostNameSource = `${label}(?:\\.${label})*`;

@@ -1,17 +1,17 @@
-/** Reading JSON that somebody else wrote. */
+/** Reads JSON from outside, and keeps its numbers as they were written. */
 import { ProxyError } from "./errors";
 
-/** Neither null nor an array, nor a number. */
+/** Whether a value is a JSON object: not null, an array or a number. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof SpeltNumber);
 }
 
-/** What a table holds under a key that came from outside: `constructor` is no entry. */
+/** The entry of a table for a key from outside. Inherited names such as `constructor` are not entries. */
 export function entryOf<T>(table: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(table, key) ? table[key] : undefined;
 }
 
-/** The JSON a text is; undefined when it is none. */
+/** The parsed text; undefined if it is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -20,14 +20,14 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Whether two values are written alike, the digits of their numbers too. */
+/** Whether two values have the same JSON text, including the digits of their numbers. */
 export const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
-// ── Numbers as they were spelt ──
+// ── Numbers with their source text ──
 
 /**
- * A number that JavaScript would write in other digits than it was sent in: 12345678901234567890, 1e3, 1.0, -0. Written
- * again it is the text it was; {@link numberIn} tells its value.
+ * A number that JavaScript would write differently: 12345678901234567890, 1e3, 1.0, -0. `JSON.stringify` writes its source
+ * text again; {@link numberIn} returns its value.
  */
 export class SpeltNumber {
   readonly #text: string;
@@ -59,15 +59,15 @@ declare global {
 
 const rawJson = (text: string): object => JSON.rawJSON(text);
 
-/** The value of a number, in whichever digits it was sent; undefined for anything else. */
+/** The value of a number, with or without its source text; undefined for anything else. */
 export function numberIn(value: unknown): number | undefined {
   if (typeof value === "number") return value;
   return value instanceof SpeltNumber ? value.valueOf() : undefined;
 }
 
 /**
- * The JSON of a text that is to be written again: numbers keep their spelling, as {@link SpeltNumber} where JavaScript
- * has another one. Undefined when it is no JSON.
+ * Parses JSON that will be written again. A number that JavaScript would write differently becomes a {@link SourceNumber}.
+ * @returns Undefined if the text is not JSON.
  */
 export function parseSpelt(text: string): unknown {
   return hasOddNumber(text) ? parseWith(text, asSpelt) : parseJson(text);
@@ -84,10 +84,10 @@ function parseWith(text: string, reviver: typeof asSpelt): unknown {
 const asSpelt = (_key: string, value: unknown, { source }: { source?: string }): unknown =>
   typeof value === "number" && source !== undefined && String(value) !== source ? new SpeltNumber(source) : value;
 
-/** What only a number may look like that JavaScript spells otherwise, were it not within a string. */
+/** Matches every number that JavaScript would write differently, and some texts in strings. */
 const oddAtAGlance = /(?:^|[[\s:,])-?(?:0[.eE]|[1-9]\d*[.eE]|\d{16}|0(?<=-0))/;
 
-/** Whether some number in this JSON is spelt otherwise than JavaScript would; strings are crossed at `indexOf`'s speed. */
+/** Whether JavaScript would write some number of this JSON differently. Strings are skipped with `indexOf`. */
 function hasOddNumber(text: string): boolean {
   if (!oddAtAGlance.test(text)) return false;
   for (let at = 0; at < text.length; at++) {
@@ -118,8 +118,8 @@ const isOfNumber = (code: number): boolean =>
   isDigit(code) || code === 46 || code === 101 || code === 69 || code === 43 || code === minus;
 
 /**
- * Where a string of JSON ends: behind its closing quote; the text's end when it has none.
- * @param start Where its first quote stands.
+ * The position after the closing quote of a JSON string; the end of the text if there is none.
+ * @param start The position of the opening quote.
  */
 export function stringEnd(text: string, start: number): number {
   let found = text.indexOf('"', start + 1);
@@ -127,14 +127,14 @@ export function stringEnd(text: string, start: number): number {
   return found === -1 ? text.length : found + 1;
 }
 
-/** Whether the character at `at` is escaped: an odd number of backslashes stands before it. */
+/** Whether the character at `at` is escaped: an odd number of backslashes precedes it. */
 export function isEscaped(text: string, at: number): boolean {
   let before = at;
   while (text.charCodeAt(before - 1) === backslash) before--;
   return (at - before) % 2 === 1;
 }
 
-/** The text of a JSON string's inside; undefined when it is not the inside of one. */
+/** Decodes the content of a JSON string, without its quotes; undefined if it is not valid. */
 export function unescaped(inside: string): string | undefined {
   try {
     return JSON.parse(`"${inside}"`);
@@ -144,8 +144,8 @@ export function unescaped(inside: string): string | undefined {
 }
 
 /**
- * What arrived is not shown: it may be a portal's page.
- * @param what For the sentence: `GitHub Copilot's answer`.
+ * The error does not quote the text: it may be the page of a portal.
+ * @param what The subject of the sentence: `GitHub Copilot's answer`.
  */
 export const notJson = (what: string): ProxyError =>
   new ProxyError("upstream", `${what} is not JSON: is a proxy or a portal in the way?`);

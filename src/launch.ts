@@ -1,9 +1,9 @@
 /**
- * Bun reads some settings from the environment before our first line runs, so this process starts itself again in its
- * own place, with the same id and the same standard streams. Windows has no such call: there they must be set from outside.
+ * Bun reads some settings from the environment before our first line runs, so this process replaces itself
+ * (execve), with the same id and the same standard streams. Windows has no such call: there they must be set from outside.
  */
 
-/** Bun makes at most 256 calls at once and quietly queues the others, a token exchange among them. */
+/** By default Bun makes at most 256 calls at once and queues the others, including token exchanges. */
 const limits: Settings = { BUN_CONFIG_MAX_HTTP_REQUESTS: "4096" };
 
 /**
@@ -15,12 +15,12 @@ const compilerOptions: Settings = {
   BUN_JSC_thresholdForFTLOptimizeSoon: "100000",
 };
 
-/** Bun stops at an option that it does not know, and which it knows may change with each version: those we have tried. */
+/** The versions of Bun with which these options were tested. Bun exits if it does not know an option. */
 const triedVersions = ["1.4.5"];
 
 type Settings = Readonly<Record<string, string>>;
 
-/** @returns Only where nothing is missing, or nothing can be done. Values that the owner has set stay. */
+/** Returns only if all settings are present or the process cannot replace itself. Values that the owner has set are kept. */
 export function startAgainWithSettings(version: string = Bun.version): void {
   if (process.platform === "win32" || !process.execve) return;
   const options = triedVersions.includes(version) ? compilerOptions : {};
@@ -39,7 +39,7 @@ export function startAgainWithSettings(version: string = Bun.version): void {
   });
 }
 
-/** They are ours alone: a program that we start may be another Bun, which would not know them. */
+/** Removes the settings from the environment: a child process may be another version of Bun, which would not know them. */
 function forget(options: Settings): void {
   for (const [name, value] of Object.entries(options)) if (process.env[name] === value) delete process.env[name];
 }

@@ -1,4 +1,4 @@
-/** @returns Makes the value with the first call: for what is costly to make and not every start needs. */
+/** Makes a value at the first call and returns the same one later. For values that are costly and that few starts need. */
 export function lazy<T>(make: () => T): () => T {
   let made: { value: T } | undefined;
   return () => {

@@ -1,6 +1,5 @@
 /**
- * Lines for a person, on stderr. Nothing secret belongs in them; the scrubber below is the net under that rule, not the
- * rule itself.
+ * Writes the log to stderr. Callers must not log secrets; the scrubber below is only a second line of defense.
  */
 export const levels = ["error", "warn", "info", "debug"] as const;
 export type Level = (typeof levels)[number];
@@ -10,16 +9,16 @@ export interface Logger {
   warn(line: string, cause?: unknown): void;
   info(line: string): void;
   debug(line: string, cause?: unknown): void;
-  /** From now on this value is never printed, whoever puts it into a line. */
+  /** Hides this value in all later lines. */
   conceal(secret: string): void;
-  /** The text as it may be shown: secrets replaced, control characters escaped, cut at 512 characters or as said. */
+  /** The text with secrets replaced and control characters escaped, at most `max` characters long; 512 by default. */
   scrub(text: string, max?: number): string;
 }
 
-/** @param isUrgent The line is an error or a warning: it must not wait for others. */
+/** @param isUrgent The line is an error or a warning, and is written at once. */
 type WriteLine = (line: string, isUrgent: boolean) => void;
 
-/** @param level Read at each line, so that a changed config counts at once. */
+/** @param level Read for each line, so that a change of the config takes effect at once. */
 export function createLogger(level: () => Level, write: WriteLine = gatherLine): Logger {
   const secrets = new Set<string>();
   const scrub = (text: string, max = 512) => {
@@ -29,7 +28,7 @@ export function createLogger(level: () => Level, write: WriteLine = gatherLine):
     return shown.length > max ? `${shown.slice(0, max - 1)}…` : shown;
   };
   const troubles = floodgate((left) =>
-    write(`${new Date().toISOString()} warn  ${left} more lines of trouble were left out.\n`, true),
+    write(`${new Date().toISOString()} warn  ${left} more warnings and errors were left out.\n`, true),
   );
   const say = (at: Level, line: string, cause?: unknown) => {
     if (levels.indexOf(at) > levels.indexOf(level())) return;
@@ -44,7 +43,7 @@ export function createLogger(level: () => Level, write: WriteLine = gatherLine):
     info: (line) => say("info", line),
     debug: (line, cause) => say("debug", line, cause),
     conceal(secret) {
-      // Short values would blank out ordinary words; those of a known shape are found without being known.
+      // Short values would hide ordinary words. Values of a known shape are found by their shape.
       const known = secretShapes.some(([shape]) => secret.replace(shape, "").length < 8);
       if (secret.length >= 8 && !known) secrets.add(secret);
     },
@@ -54,7 +53,7 @@ export function createLogger(level: () => Level, write: WriteLine = gatherLine):
 
 const maxTroubles = 500;
 
-/** Lets 500 lines a second through; how many it kept back is told when the next one comes. */
+/** Lets 500 lines a second pass. The next line after that reports how many were dropped. */
 function floodgate(tell: (left: number) => void) {
   let second = 0;
   let lines = 0;
@@ -80,41 +79,41 @@ export function describeCause(cause: unknown): string {
   return `${cause.name}${code}: ${cause.message}${inner}`;
 }
 
-/** What secrets of the services we know look like. */
+/** The shapes of the secrets of known services. */
 const secretShapes: [RegExp, string][] = [
   [/\b(?:gh[opusr]_|github_pat_)\w{16,}/g, "[github token]"],
   [/\btid=[^\s"']+/g, "[copilot token]"],
   [/\b(?:sk-|drg_)[\w-]{16,}/g, "[api key]"],
   [/\b(Bearer)\s+(?!authenticat|authori[sz]ation)[\w.~+/=;:-]{12,}/gi, "$1 [secret]"],
-  // A word may follow this one, as in "token authentication is not supported": it has no digits, and one case.
+  // An ordinary word may follow, as in "token authentication is not supported". It has no digits and only one case.
   [
     /\b([Tt]oken|TOKEN)\s+(?!(?:[A-Z]?[a-z]+|[A-Z]+)(?:[-/](?:[A-Z]?[a-z]+|[A-Z]+))*[.:;]?(?![\w.~+/=;:-]))[\w.~+/=;:-]{12,}/g,
     "$1 [secret]",
   ],
-  // `x-api-key: <key>` is a form to fill in.
+  // `x-api-key: <key>` is a placeholder.
   [/(x-api-key["':\s]+)(?!<)[^\s"',]+/gi, "$1[secret]"],
   [/:\/\/[^/@\s]+:[^/@\s]+@/g, "://[secret]@"],
 ];
 
-/** The text without what looks like a secret of a service we know. */
+/** Hides everything that has the shape of a known service's secret. */
 export const hideShapes = (text: string): string =>
   secretShapes.reduce((shown, [pattern, replacement]) => shown.replace(pattern, replacement), text);
 
 // C0, DEL and C1 controls, line and paragraph separators, bidirectional overrides.
 const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
-/** The text as one line that a terminal shows and does not obey: each control character is spelt, as `\u001b`. */
+/** The text as one line that is safe to print at a terminal: control characters are escaped, for example as `\u001b`. */
 export const printable = (text: string): string =>
   text.replace(controls, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-/** Lines that wait for others, because one write for all of them costs less. */
+/** Lines that are not written yet: one write for many lines costs less. */
 let gathered = "";
 let timer: Timer | undefined;
 let isFlushedAtExit = false;
 
-/** Milliseconds that a line waits at most. Only a SIGKILL can lose it: any other end runs the handlers of `exit`. */
+/** Maximum milliseconds until a line is written. Only SIGKILL can lose it; any other exit runs the `exit` handlers. */
 const gatherMs = 20;
-/** Characters that are written without waiting any longer. */
+/** More characters than this are written at once. */
 const maxGathered = 64 * 1024;
 
 function gatherLine(line: string, isUrgent: boolean): void {
@@ -125,7 +124,7 @@ function gatherLine(line: string, isUrgent: boolean): void {
   else timer ??= setTimeout(flushLines, gatherMs);
 }
 
-/** Writes the lines that wait: to be called before anything else goes to stderr, so that the order is kept. */
+/** Writes the gathered lines. Call it before writing to stderr directly, to keep the order. */
 export function flushLines(): void {
   clearTimeout(timer);
   timer = undefined;

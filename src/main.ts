@@ -4,14 +4,14 @@ import { version } from "../package.json";
 import { startAgainWithSettings } from "./launch";
 
 const arguments_ = process.argv.slice(2);
-// Before anything heavy is loaded: the answer, or the process this one becomes, should not wait for it.
+// Comes before the imports of the commands, which take time to load.
 if (arguments_.length === 1 && /^(?:--version|-v)$/.test(arguments_[0]!)) {
   console.log(version);
 } else {
   if (arguments_[0] === "start") startAgainWithSettings();
-  // Files made from here on are the owner's alone.
+  // New files are private to the owner.
   process.umask(0o077);
   const { runCommand } = await import("./cli/commands");
-  // A kept connection or a waiting timer is no reason to stay.
+  // Exit even if a connection is kept open or a timer is pending.
   process.exit(await runCommand(arguments_, version));
 }

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document of all endpoints, made from their definitions. Loaded when it is asked for. */
+/** The OpenAPI 3.1 document of all endpoints, generated from their definitions. Loaded at its first request. */
 import { z } from "zod";
 import type { EndpointDocument } from "./endpoint";
 import { type ErrorKind, kinds } from "./errors";
@@ -7,9 +7,9 @@ import { isObject } from "./json";
 /** Endpoints that one guard protects. */
 export interface EndpointGroup {
   endpoints: readonly EndpointDocument[];
-  /** Names of `securitySchemes`; one is enough, and none is needed from this machine where that is allowed. */
+  /** Names of `securitySchemes`: one of them is enough. */
   security: readonly string[];
-  /** What the guard answers with. */
+  /** Errors of the guard. */
   errors: readonly ErrorKind[];
   /** The shape of an error at a path. */
   errorAt(path: string): z.ZodType;
@@ -36,7 +36,7 @@ export function openApiDocument(version: string, groups: Readonly<Record<string,
 }
 
 const securitySchemes = {
-  clientKey: { type: "apiKey", in: "header", name: "x-api-key", description: "A client key, where one is configured." },
+  clientKey: { type: "apiKey", in: "header", name: "x-api-key", description: "A client key, if any is configured." },
   adminToken: {
     type: "apiKey",
     in: "header",
@@ -98,7 +98,7 @@ function contentOf(types: NonNullable<EndpointDocument["response"]>, io: "input"
   );
 }
 
-/** A schema with an id goes to `schemas`, and a reference stands for it. A type that JSON Schema cannot say becomes "anything". */
+/** A schema with an id is added to `schemas` and replaced by a reference. A type that JSON Schema cannot express becomes "anything". */
 function toSchema(schema: z.ZodType, io: "input" | "output", schemas: Schemas): object {
   // In another object, a schema with an id is a reference at the root too.
   const { properties, $defs } = z.toJSONSchema(z.object({ it: schema }), {
@@ -112,20 +112,20 @@ function toSchema(schema: z.ZodType, io: "input" | "output", schemas: Schemas): 
   return it;
 }
 
-/** Our own annotations go; what they mean for a reader stays. Inner schemas come first. */
+/** Removes our own annotations and keeps their meaning for readers. Inner schemas come first. */
 function forReaders(schema: z.core.JSONSchema.BaseSchema): void {
   const { secret, secretByName, additionalProperties: values, properties = {} } = schema;
-  // A secret may be sent as the mask that stands for it, and one that is stored may be left out.
+  // A stored secret may be sent as its mask, or left out.
   if (secret) allowMask(schema);
   if (secretByName) allowMask(values);
   if (secret) schema.writeOnly = true;
   if (schema.required) schema.required = schema.required.filter((name) => !isWriteOnly(properties[name]));
-  // In an address every number is a text: its pattern says nothing of an integer.
+  // The pattern applies to the text in a URL, not to an integer.
   if (schema.type === "integer") delete schema.pattern;
   for (const name of ["secret", "secretByName", "restart", "id"]) delete schema[name];
 }
 
-/** Of a text, of the texts of a list, or of those that are one choice of several. */
+/** Allows the mask for a text, for the items of a list, or for the texts among several choices. */
 function allowMask(schema: unknown): void {
   if (!isObject(schema)) return;
   delete schema.pattern;

@@ -26,7 +26,7 @@ import { errorForClient } from "./relay/client-error";
 export interface Binding {
   /** An address of this machine; `0.0.0.0` and `::` are all of them. An IPv6 one is written without brackets. */
   address: string;
-  /** The name that the address was found by, in lower case, where it was asked for by name. */
+  /** The name in lower case, if the address was given by name. */
   name?: string;
 }
 
@@ -36,7 +36,7 @@ export interface Listening {
   /** Other machines can reach it. */
   exposed: boolean;
   port: number;
-  /** Why only one of the two loopback addresses answers, where that is so. */
+  /** Why only one of the two loopback addresses answers; undefined if both do. */
   warning?: string;
   /** Accepts no new connections and settles when the requests in progress have ended. */
   drain(): Promise<void>;
@@ -45,7 +45,7 @@ export interface Listening {
 }
 
 /**
- * Listens on 127.0.0.1 and ::1 together, or on the one address that was asked for.
+ * Listens on 127.0.0.1 and ::1 together, or on the one given address.
  * @param port 0 picks a free one.
  * @throws Error with the code EADDRINUSE or EADDRNOTAVAIL.
  */
@@ -60,9 +60,9 @@ export function listen(app: App, port: number, binding: Binding = { address: "12
       port: at,
       fetch,
       development: false,
-      // Without development, Bun would let two processes share a port and the system deal requests out to either.
+      // Outside development, Bun would let two processes share a port, and each would get some of the requests.
       reusePort: false,
-      // Larger than our own limit, so that ours is the one that answers, in words.
+      // Larger than our own limit, so that a client gets our error with its message.
       maxRequestBodySize: 1024 * 1024 * 1024,
     });
   const servers = [open(address, port)];
@@ -70,7 +70,7 @@ export function listen(app: App, port: number, binding: Binding = { address: "12
   let warning: string | undefined;
   if (address === "127.0.0.1")
     try {
-      // Else another program could take ::1 at this port, and clients that say `localhost` would reach it.
+      // Otherwise another program could take ::1 at this port, and clients that use `localhost` would reach it.
       servers.push(open("::1", bound));
     } catch (thrown) {
       if (codeOf(thrown) === "EADDRINUSE")
@@ -96,16 +96,16 @@ const everyAddress = new Map([
   ["::", "::1"],
 ]);
 
-/** The host of an address that answers from this machine, as `URL.hostname` spells it: `[::1]`. */
+/** The host of an address that answers from this machine, as `URL.hostname` writes it: `[::1]`. */
 function reachableHost({ address, name }: Binding): string {
   const host = name ?? everyAddress.get(address) ?? address;
   return new URL(`http://${host.includes(":") ? `[${host}]` : host}`).hostname;
 }
 
 /**
- * What a listening socket does with a request; exported for callers that bring their own socket.
+ * Handles the requests of a socket. Exported for callers that have a socket of their own.
  * @param exposed Other machines can reach the socket.
- * @param bound The host that the socket is bound to, as `URL.hostname` spells it.
+ * @param bound The host that the socket is bound to, as `URL.hostname` writes it.
  */
 export function handler(app: App, exposed: boolean, bound?: string) {
   const callers = new WeakMap<Request, Visitor>();
@@ -175,7 +175,7 @@ function speak(app: App, thrown: unknown, request: Request, requestId: string): 
   return Response.json(body, { status: shown.status, headers: shown.details.headers });
 }
 
-/** The dialect whose errors the callers of a path understand; chat for paths of no dialect. */
+/** The dialect in which errors of a path are written; chat for paths without a dialect. */
 function dialectAt(path: string): Dialect {
   if (/^\/(?:(?:v1\/){1,2}messages|(?!v1\/)[^/]+\/v1\/)/.test(path)) return "messages";
   return path === clientPaths.responses ? "responses" : "chat";
@@ -190,7 +190,7 @@ function ourselves(): ProxyError {
 function notFound(request: Request): ProxyError {
   return new ProxyError(
     "not_found",
-    `There is nothing at ${new URL(request.url).pathname.slice(0, 200)}; GET / lists what there is.`,
+    `There is nothing at ${new URL(request.url).pathname.slice(0, 200)}; GET / lists the paths.`,
   );
 }
 
@@ -223,7 +223,7 @@ const isModelPath = (request: Request) => /^\/(?:[^/]+\/)?v1\//.test(pathOfUrl(r
 
 /** Rebuilt only when the config has changed. */
 function guardLists(app: App, bound?: string): () => GuardLists {
-  // `0.0.0.0` does not name this machine in particular: as a Host header it is one allowed name among others.
+  // `0.0.0.0` does not identify this machine: as a Host header it is one allowed name among others.
   const every = bound !== undefined && everyAddress.has(bound) ? [bound] : [];
   let config: Config | undefined;
   let lists: GuardLists = { hosts: new Set(), origins: new Set() };

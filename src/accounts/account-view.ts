@@ -1,4 +1,4 @@
-/** What is shown of an account, whoever asks: its state and what is left of its quota. */
+/** The view of an account in the APIs, the pages and the command line: its state and its remaining quota. */
 import { asProxyError } from "../errors";
 import type { Account } from "./account";
 import type { Quota } from "./quota";
@@ -16,7 +16,7 @@ export const latestQuota = (account: Account): Promise<QuotaReading> =>
     (thrown) => ({ quota: account.knownQuota, error: asProxyError(thrown).message }),
   );
 
-/** What nobody reported is null, never 0; times are Unix ms. Both APIs send `common` as it is. */
+/** An unknown value is null, never 0; times are Unix ms. Both APIs send `common` as it is. */
 export function viewAccount(account: Account, { quota, error }: QuotaReading) {
   const { name, until, reason } = account.state;
   return {
@@ -27,7 +27,7 @@ export function viewAccount(account: Account, { quota, error }: QuotaReading) {
       unlimited: quota?.unlimited ?? false,
       failed: name === "failed",
     },
-    /** When the state ends by itself; null when it does not. */
+    /** When the state ends by itself; null if it does not. */
     until: name === "failed" ? null : (until ?? null),
     resetAt: quota?.resetAt ?? null,
     updatedAt: quota?.at ?? null,

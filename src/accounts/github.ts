@@ -5,7 +5,7 @@ import { ProxyError } from "../errors";
 import { parseJson } from "../json";
 import { lazy } from "../lazy";
 import { readStart, readText } from "../net/body";
-import { within as limitedTo } from "../net/clock";
+import { singleLimit } from "../net/clock";
 import { callOut } from "../net/fetch";
 import { allowedModelHost, type Hosts, type Mode } from "./hosts";
 import { isSuspensionAnswer, suspensionError, suspensionReason } from "./suspension";
@@ -101,7 +101,7 @@ async function callGithub(
     ...call,
     headers: { accept: "application/json", "user-agent": `dragoman/${version}`, ...call.headers },
     signal,
-    limits: limitedTo(timeoutMs),
+    limits: singleLimit(timeoutMs),
     who: "GitHub",
   });
   const body = await (response.ok ? readText(response, 1024 * 1024) : readStart(response, 65_536));

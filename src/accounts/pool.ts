@@ -1,4 +1,4 @@
-/** Selects the account for a request: premium requests use the accounts in registration order, free ones take turns unless configured otherwise. */
+/** Selects the account for a request: premium requests use the accounts in registration order; free requests use each account in turn, unless configured otherwise. */
 import { ProxyError, retryHeaders } from "../errors";
 import { zonedTime } from "../format";
 import type { Account, AccountState } from "./account";

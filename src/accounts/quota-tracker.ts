@@ -1,4 +1,4 @@
-/** The quota of one account: asked from GitHub, updated from the answers of models, and the state that follows from it. */
+/** The quota of one account, fetched from GitHub and updated from the answers of models, and the state that follows from it. */
 import { asProxyError, ProxyError } from "../errors";
 import { type CopilotUser, fetchCopilotUser, type GithubCaller } from "./github";
 import type { Mode } from "./hosts";
@@ -67,7 +67,7 @@ export function openQuotaTracker(options: QuotaTrackerOptions): QuotaTracker {
     const next = stateOf(fresh, now());
     quota = fresh;
     if (state.name === "ready" && next.name === "exhausted") status.enter(next);
-    // Only the quota endpoint overrules a refusal, and only if it counts something.
+    // Only the quota endpoint ends `exhausted` early, and only if its numbers count something.
     const available = fresh.unlimited || fresh.overage || (fresh.remaining ?? 0) > 0;
     if (state.name === "exhausted" && available && (authoritative || state.reason === before.reason))
       status.enter(next);

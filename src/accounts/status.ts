@@ -1,4 +1,4 @@
-/** Whether an account can serve, for all models or for one, and until when not. Each change of state is written to the log. */
+/** The state of an account, for all models or for one, and when it ends. Each change is logged. */
 import { asProxyError, ProxyError } from "../errors";
 import type { Logger } from "../logger";
 import { isSuspension, suspensionError } from "./suspension";

@@ -1,4 +1,4 @@
-/** The model list: one answer that OpenAI's and Anthropic's SDKs both take, with the limits that clients ask about. */
+/** The model list: one answer that both OpenAI's and Anthropic's SDKs accept, with the limits that clients ask about. */
 
 import type { z } from "zod";
 import { type App, callLimits } from "../app";
@@ -13,7 +13,7 @@ import { listedModel } from "../upstream/model-view";
 import { passedDown } from "../upstream/provider";
 import type { modelsQuery } from "./schemas";
 
-/** `GET /v1/models`: the models that the key may use, as the upstream lists them now; pages by `limit` and `after_id` when asked. */
+/** `GET /v1/models`: the models that the key may use, as the upstream lists them now; paged if `limit` or `after_id` is given. */
 export async function listModels(
   app: App,
   key: ClientKey | undefined,
@@ -35,7 +35,7 @@ export async function listModels(
   );
 }
 
-/** `GET /v1/models/:id`, in any spelling that a request may use. */
+/** `GET /v1/models/:id`. The id may have any form that a request may use. */
 export async function getModel(app: App, key: ClientKey | undefined, id: string): Promise<Response> {
   const current = await app.catalogue.current();
   const model = findModel(id, current.models, app.config.current.modelAliases);

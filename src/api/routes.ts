@@ -52,7 +52,7 @@ const endpoint = endpointsOf<ClientContext>({}, readClientQuery);
 
 const allowAll = () => {};
 
-/** Of every call that needs an account or a provider; `unable` is what no retry solves. */
+/** Errors of every call that needs an account or a provider. A retry does not help after `unable`. */
 const upstreamErrors = ["unable", "rate_limit", "upstream", "no_account", "timeout"] as const;
 
 const dialect = { reads: dialectBody, response: dialectAnswer, errors: upstreamErrors };
@@ -67,7 +67,7 @@ const references = {
 const lineResponse = (line: string) =>
   new Response(`${line}\n`, { headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" } });
 
-/** Codex opens a WebSocket first: after a 426 it falls back at once, after anything else it tries on. */
+/** Codex opens a WebSocket first: after a 426 it falls back at once; after any other answer it keeps trying. */
 function declineUpgrade({ request }: ClientContext): Response {
   const wanted = /websocket/i.test(request.headers.get("upgrade") ?? "");
   throw new ProxyError(
@@ -99,7 +99,7 @@ export const routes: ClientRoute[] = [
   { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/v1/models", about: "The models your accounts can use now, with limits and endpoints; `x-model-list: stale` when the upstream does not answer and this is its last list.",
     query: modelsQuery, response: modelListSchema, errors: upstreamErrors,
     handle: ({ app, caller, query }) => listModels(app, caller.key, query) }) },
-  { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/v1/models/:id", about: "One model, in any spelling of its id.",
+  { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/v1/models/:id", about: "One model. The id may have any form that a request may use.",
     response: listedModelSchema, errors: ["not_found", ...upstreamErrors],
     handle: ({ app, caller, params }) => getModel(app, caller.key, params.id) }) },
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: "/:provider/v1/messages", about: "Messages of a configured provider, full or streamed, passed through as they are.",
@@ -111,7 +111,7 @@ export const routes: ClientRoute[] = [
   { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/:provider/v1/models", about: "The provider's own model list.",
     response: z.looseObject({}), errors: ["not_found", ...upstreamErrors],
     handle: ({ app, request, caller, params }) => listProviderModels(app, request, caller.key, params.provider) }) },
-  { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/usage", about: "What is left of each account's quota, and how each account is.",
+  { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/usage", about: "The remaining quota and the state of each account.",
     response: usageListSchema,
     handle: ({ app }) => accountUsageItem(app.accounts) }) },
   { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/usage/line", about: "The usage of the accounts as one line of text, for status bars; `format` has the fields {account}, {remaining}, {entitlement}, {used}, {percent}, {unit}, {state} and {reset}.",
@@ -126,7 +126,7 @@ export const routes: ClientRoute[] = [
   { authorize: allowAll, ...endpoint({ method: "GET", path: "/", about: "Name, version and endpoints.",
     response: frontSchema,
     handle: ({ app }) => frontPage(app, [...methodsByPath().keys()]) }) },
-  { authorize: allowAll, ...endpoint({ method: "GET", path: "/health", about: "Whether requests are taken, and the state of accounts and history.",
+  { authorize: allowAll, ...endpoint({ method: "GET", path: "/health", about: "Whether requests are accepted, and the state of the accounts and the history.",
     response: healthSchema,
     handle: ({ app }) => health(app) }) },
 ];
@@ -137,7 +137,7 @@ export const clientGroup: Omit<EndpointGroup, "errorAt"> = {
   errors: ["authentication", "permission"],
 };
 
-/** A base URL may end in one `/v1` too many: Claude Code would blame the model for the 404. */
+/** Some base URLs end in an extra `/v1`. Claude Code would blame the model for the 404. */
 const spellings = (path: string) => (path.startsWith(clientPaths.messages) ? [path, `/v1${path}`] : [path]);
 
 /** @param callerOf The caller of a request, as it was checked before routing. */
@@ -163,5 +163,5 @@ export function clientRoutes(app: App, callerOf: (request: Request) => Visitor) 
   return plugin;
 }
 
-/** The methods each client path is served with; HEAD comes with GET. */
+/** The methods of each client path. GET implies HEAD. */
 export const methodsByPath = () => methodsByPathOf(routes);

@@ -1,4 +1,4 @@
-/** What the client endpoints besides the model dialects take and answer. What nobody reported is null, never 0. */
+/** What the client endpoints besides the model dialects take and answer. An unknown value is null, never 0. */
 import { z } from "zod";
 import type { Dialect } from "../dialects/hub/conversation";
 import { wholeNumber } from "../endpoint";
@@ -25,9 +25,9 @@ export const usageSchema = z
     reset_at: moment,
     overage: z.boolean().describe("More than the entitlement may be used, and is paid for."),
     overage_count: z.number(),
-    stale: z.boolean().describe("GitHub could not be asked: these are the last known numbers, of `updated_at`."),
+    stale: z.boolean().describe("GitHub could not be reached: these are the last known numbers, from `updated_at`."),
     updated_at: moment,
-    quota_error: text.describe("Why GitHub could not be asked."),
+    quota_error: text.describe("Why GitHub could not be reached."),
   })
   .meta({ id: "AccountUsage" });
 
@@ -83,13 +83,13 @@ export const healthSchema = z.object({
   history: z.enum(["ok", "degraded"]),
 });
 
-/** What a dialect answers. Its members are the vendor's; the address is in the definition. */
+/** The answer of a dialect. Its members are the vendor's, whose reference the definition links. */
 export const dialectAnswer = {
   "application/json": z.looseObject({}).describe("In the dialect's own form."),
   "text/event-stream": z.string().describe("With `stream`: the dialect's own events."),
 };
 
-/** What dragoman itself reads of a request in a dialect; the rest is the vendor's. */
+/** The members of a dialect's request that dragoman reads; the others are the vendor's. */
 export const dialectBody = z
   .looseObject({ model: z.string().min(1), stream: z.boolean().nullish() })
   .describe("In the dialect's own form.");

@@ -1,4 +1,4 @@
-/** What is left of each account's quota, its state, and its upstream token. Null means that nobody reported it. */
+/** What is left of each account's quota, its state, and its upstream token. An unknown value is null. */
 import type { z } from "zod";
 import type { Account } from "../accounts/account";
 import { latestQuota, viewAccount } from "../accounts/account-view";
@@ -54,7 +54,7 @@ function accountAt(app: App, index: number, param: string): Account {
   throw new ProxyError("not_found", `There is no account ${index}: ${there}.`, { param });
 }
 
-/** What GitHub cannot be asked for now is shown as it was last known. */
+/** If GitHub cannot be reached, the last known values are returned. */
 async function readUsage(account: Account): Promise<{ usage: UsageItem; quota: Quota | undefined }> {
   const reading = await latestQuota(account);
   const { plan, remaining, until, resetAt, updatedAt, common } = viewAccount(account, reading);

@@ -58,7 +58,7 @@ export async function authList({ quota, ...options }: AuthOptions & { quota: boo
   return 0;
 }
 
-/** `auth rm`: asks where somebody is there to answer. @throws ProxyError when there is no such account, or not only one. */
+/** `auth rm`: asks for confirmation at a terminal. @throws ProxyError if there is no such account, or several */
 export async function authRemove(options: AuthOptions & { which: string; force: boolean }): Promise<number> {
   const store = saved(options);
   const { found, namesake } = store.find(options.which);

@@ -1,4 +1,4 @@
-/** Copies text to the person's clipboard, where there is one. A failure is no error: the text is printed as well. */
+/** Copies text to the clipboard, if there is one. A failure is ignored: the text is printed as well. */
 
 /** A program of the desktop, and where it can be used. */
 export interface DesktopCommand {
@@ -9,7 +9,7 @@ export interface DesktopCommand {
 export const isWindows = (): boolean => process.platform === "win32";
 export const isWindowsOrWsl = (env: NodeJS.ProcessEnv): boolean => isWindows() || Boolean(env.WSL_DISTRO_NAME);
 
-/** The first that is installed reads the text from its stdin. */
+/** The first one that is installed gets the text on its stdin. */
 const clipboards: DesktopCommand[] = [
   { when: () => process.platform === "darwin", command: ["pbcopy"] },
   { when: isWindowsOrWsl, command: ["clip.exe"] },

@@ -64,17 +64,17 @@ export function commandLine(argv: string[], version: string): CAC {
   const cli = cac("dragoman");
   cli.help();
   cli.version(version);
-  cli.outputVersion = () => {}; // runCommand prints it, also behind a command
+  cli.outputVersion = () => {}; // `runCommand` prints it, even after a command
   const given = givenIn(argv, version);
   for (const add of [addStart, addAuth, addUsageAndModels, addKeys, addConnect, addDoctor, addCompletion])
     add(cli, given);
   return cli;
 }
 
-/** What the command line and the environment say, read when a command runs. @throws UsageError */
+/** The options and the environment, read when a command runs. @throws UsageError */
 interface Given {
   version: string;
-  /** Of an option, as it was typed. */
+  /** The value of an option, as it was typed. */
   text(name: keyof typeof textOptions): string | undefined;
   environment(): Environment;
   enterprise(from: Environment): string | undefined;
@@ -279,7 +279,7 @@ function addCompletion(cli: CAC): void {
     });
 }
 
-/** `auth add` or `key add` is one command to the parser, with options and help of its own; `-1` is a wrong number, not an option; `-` is a value. */
+/** Joins `auth add` or `key add` to one command with its own options and help. `-1` is an invalid number, not an option; `-` is a value. */
 function joined(argv: string[]): string[] {
   const [first, second, ...rest] = argv.flatMap((word, at) =>
     word === "-" && argv[at - 1]?.startsWith("--")

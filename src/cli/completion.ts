@@ -1,4 +1,4 @@
-/** `dragoman completion <shell>`: a script that completes commands, options and their values, made from the commands themselves. */
+/** `dragoman completion <shell>`: a script that completes commands, options and their values, generated from the definitions of the commands. */
 import type { CAC } from "cac";
 import { signInApps } from "../accounts/hosts";
 import { clientIds } from "../clients/index";
@@ -18,8 +18,8 @@ interface Word {
 }
 
 /**
- * What may follow: under a command's name (`auth add`, empty for none yet) its commands, options and arguments; under
- * that and an option that takes a value (`start --host`) the values that are known, or none.
+ * The words that may follow: for a command (`auth add`; empty for none yet) its subcommands, options and arguments; for a
+ * command and an option with a value (`start --host`) the known values, if any.
  */
 type Words = Map<string, Word[]>;
 
@@ -49,12 +49,12 @@ function wordsOf({ commands }: CAC): Words {
 
 const asWord = (text: string): Word => ({ text, about: "" });
 
-/** Names of commands, which are all keys but those of options. */
+/** The names of commands: all keys that do not end in an option. */
 const namesIn = (words: Words): string[] => [...words.keys()].filter((key) => key !== "" && !/(?:^| )-/.test(key));
 
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** In each script: which command is meant is read from the words before, then what may follow it is looked up. */
+/** Each script finds the command in the words before the cursor, then looks up the words that may follow. */
 const scripts = {
   bash: (words: Words) => `# dragoman: completion for bash
 _dragoman() {
@@ -140,10 +140,10 @@ ${[...words].map(([key, each]) => `    ${powerQuoted(key)} = @(${each.map(({ tex
 `,
 };
 
-/** The shells that a script is made for. */
+/** The shells with a completion script. */
 export const completedShells = Object.keys(scripts);
 
-/** The values we know, by the command and the name of its argument or option; by the option alone where all mean the same. */
+/** Known values, by the command and its argument or option; by the option alone if it is the same in all commands. */
 const values: Record<string, readonly string[]> = {
   "connect client": clientIds,
   "connect --shell": shellNames,

@@ -4,11 +4,12 @@ import type { Environment } from "../config/environment";
 import { lookAtConfig } from "../config/read-config";
 import { secretsIn } from "../config/secrets";
 import { asProxyError } from "../errors";
+import { plural } from "../format";
 import { createLogger, type Logger } from "../logger";
 import { withTimeLimit } from "../net/time-limit";
 import { checkAccess } from "./checks/access";
 import { checkAccounts } from "./checks/accounts";
-import { about, type Check, type CheckContext, counted, type Finding } from "./checks/check";
+import { about, type Check, type CheckContext, type Finding } from "./checks/check";
 import { checkClients } from "./checks/clients";
 import { checkConfig, checkFolder, checkHistory } from "./checks/files";
 import { checkProxy, checkReach, checkTrust } from "./checks/network";
@@ -45,7 +46,7 @@ const checks: [string, Check][] = [
 /** Milliseconds for each check; as all start at once, also for the whole report. */
 const timeoutMs = 10_000;
 
-/** @returns The exit code: 1 when something failed. */
+/** @returns The exit code: 1 if a check failed. */
 export async function doctor(options: DoctorOptions): Promise<number> {
   const { version, environment, port, json, enterpriseHost } = options;
   const logger = quietLogger(environment);
@@ -93,7 +94,7 @@ function summaryOf(findings: Finding[]): string {
   if (failed + warned === 0) return "Everything is OK.";
   const parts = [
     failed > 0 ? `${failed} failed` : "nothing failed",
-    ...(warned > 0 ? [counted(warned, "warning")] : []),
+    ...(warned > 0 ? [plural(warned, "warning")] : []),
   ];
   return `${parts.join(", ")}.`.replace(/^n/, "N");
 }
@@ -113,7 +114,7 @@ function quietLogger({ clientKey, adminToken, anthropicApiKey, githubToken, conf
   return logger;
 }
 
-/** Makes a text safe to paste anywhere: without secrets, and with the home folder as `~`, or as `$HOME` within quotes, where shells do not expand `~`. */
+/** Makes a text safe to paste anywhere: without secrets, and with the home folder as `~`, or as `$HOME` in quotes, where shells do not expand `~`. */
 function redaction(home: string, logger: Logger): (text: string) => string {
   const own = home.replace(/[\\/]+$/, "");
   if (own.length <= 1) return (text) => logger.scrub(text, 2000);

@@ -13,8 +13,8 @@ export const unitNames: Record<UsageItem["unit"], string> = {
 };
 
 /**
- * One line for each account, and below it why it cannot serve.
- * @param first What the accounts are counted from; not counted when missing.
+ * One line for each account, followed by the reason if it cannot serve.
+ * @param first The number of the first account; without it, accounts are not numbered.
  */
 export function usageLines(usages: UsageItem[], first?: number): string[] {
   const counted = first !== undefined;

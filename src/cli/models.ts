@@ -7,7 +7,7 @@ import { print, printJson, say } from "./terminal";
 
 const tokens = z.number().nullable();
 
-/** What is shown of the answer. */
+/** The members of the answer that are shown. */
 const item = z.object({
   id: z.string(),
   name: z.string(),

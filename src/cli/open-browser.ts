@@ -1,9 +1,9 @@
-/** Opens a page in the person's browser, where there is one. A failure is no error: the address is printed as well. */
+/** Opens a page in the browser, if there is one. A failure is ignored: the address is printed as well. */
 import { type DesktopCommand, findCommand, isWindows, isWindowsOrWsl } from "./clipboard";
 
 const hasScreen = (env: NodeJS.ProcessEnv) => Boolean(env.WAYLAND_DISPLAY || env.DISPLAY);
 
-/** The first that is installed is run with the address. Without a screen, a browser would open inside the terminal. */
+/** The first one that is installed is run with the address. Without a screen, a browser would open inside the terminal. */
 const browsers: DesktopCommand[] = [
   { when: () => process.platform === "darwin", command: ["open"] },
   { when: isWindows, command: ["rundll32", "url.dll,FileProtocolHandler"] },

@@ -6,16 +6,16 @@ import { lookAtConfig } from "../config/read-config";
 import { asProxyError, ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
 import { type CallResponse, readText } from "../net/body";
-import { within as limitedTo } from "../net/clock";
+import { singleLimit } from "../net/clock";
 import { callOut } from "../net/fetch";
 import { findInstance } from "./start/instance-file";
 
 export interface RunningServer {
   url: string;
   demo: boolean;
-  /** The client keys it may ask for, the likeliest first; `ask` puts the one that was taken there. */
+  /** The client keys that the server may require, the likeliest first. `ask` moves the accepted key to the front. */
   keys: KnownKey[];
-  /** Why the keys of the config are not among them, in a sentence. */
+  /** Why the keys of the config could not be read, in a sentence. */
   configFault?: string;
   adminToken?: string;
 }
@@ -25,7 +25,7 @@ export interface KnownKey {
   from: "config.json" | "DRAGOMAN_API_KEY";
 }
 
-/** The one of this data folder, of which `environment` is. */
+/** The server of this data folder. */
 export function serverOf(environment: Environment): RunningServer | undefined {
   const { home, adminToken } = environment;
   const running = findInstance(home);
@@ -33,8 +33,8 @@ export function serverOf(environment: Environment): RunningServer | undefined {
 }
 
 /**
- * What the file says, and what the environment says: a running server may still hold the key it started with, which the
- * file has no more. A file that does not read is its owner's to mend, and no reason not to ask.
+ * The keys of the config file and of the environment: a running server may still require a key that is no longer in the
+ * file. If the file cannot be read, the other keys are still tried.
  */
 function keysIn({ configFile, clientKey }: Environment): Pick<RunningServer, "keys" | "configFault"> {
   const own: KnownKey[] = clientKey === undefined ? [] : [{ value: clientKey, from: "DRAGOMAN_API_KEY" }];
@@ -47,13 +47,13 @@ function keysIn({ configFile, clientKey }: Environment): Pick<RunningServer, "ke
   }
 }
 
-/** The demo, which has a data folder of its own below the real one. */
+/** The demo server. Its data folder is inside the real one. */
 export function demoOf(environment: Environment): RunningServer | undefined {
   const demo = serverOf(demoEnvironment(environment));
   return demo && { ...demo, demo: true };
 }
 
-/** The real one, or else the demo. */
+/** The real server, or else the demo. */
 export const findServer = (environment: Environment): RunningServer | undefined =>
   serverOf(environment) ?? demoOf(environment);
 
@@ -79,7 +79,7 @@ export interface ServerRequest {
   timeoutMs?: number;
 }
 
-/** What it answers, as JSON. @throws ProxyError in words for the person, also for an answer that is an error. */
+/** The server's answer, parsed. @throws ProxyError if there is no answer, or if it is an error */
 export async function ask(server: RunningServer, question: ServerRequest): Promise<unknown> {
   const who = `The server at ${server.url}`;
   const { path } = question;
@@ -90,7 +90,7 @@ export async function ask(server: RunningServer, question: ServerRequest): Promi
   throw new ProxyError("upstream", `${who} ${faultIn(server, path, response.status, answer)}`);
 }
 
-/** With each key that is known, until one is taken. */
+/** Tries each known key until the server accepts one. */
 async function askWithKeys(server: RunningServer, question: ServerRequest, who: string): Promise<CallResponse> {
   const [first, ...others] = server.keys;
   const response = await askOnce(server.url, question, first?.value, who);
@@ -116,7 +116,7 @@ async function askOnce(
   key: string | undefined,
   who: string,
 ): Promise<CallResponse> {
-  const { path, method = "GET", headers = {}, body, timeoutMs: within = 30_000 } = question;
+  const { path, method = "GET", headers = {}, body, timeoutMs = 30_000 } = question;
   return callOut(url + path, {
     method,
     headers: {
@@ -126,7 +126,7 @@ async function askOnce(
       ...headers,
     },
     body: body && JSON.stringify(body),
-    limits: limitedTo(within),
+    limits: singleLimit(timeoutMs),
     who,
   }).catch((thrown) => {
     const error = asProxyError(thrown);
@@ -143,7 +143,7 @@ async function askOnce(
 export const adminHeaders = ({ adminToken }: RunningServer): Record<string, string> =>
   adminToken === undefined ? {} : { "x-admin-token": adminToken };
 
-/** An answer of this shape. @throws ProxyError when it is another: the server may be older than the command. */
+/** The server's answer, validated. @throws ProxyError if its shape differs: the server may be another version */
 export function readAs<Answer>(shape: z.ZodType<Answer>, answer: unknown, { url }: RunningServer): Answer {
   const read = shape.safeParse(answer);
   if (read.success) return read.data;
@@ -164,7 +164,7 @@ function faultIn(server: RunningServer, path: string, status: number, answer: un
     : `answered with status ${status}.`;
 }
 
-/** Which keys it did not take, and what helps: the one it asks for is the one it was started with. */
+/** Which keys the server refused, and how to fix that: it requires the key that it was started with. */
 function keyFault({ keys, configFault }: RunningServer): string {
   const tried = [...new Set(keys.map(({ from }) => from))];
   const refused = tried.length === 0 ? "that is not configured here" : `other than the one in ${tried.join(" and ")}`;

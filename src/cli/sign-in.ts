@@ -1,4 +1,4 @@
-/** The sign-in conversation in a terminal: the page to open, the code, the wait, and the account that was signed in. */
+/** Signs in at a terminal: shows the page and the code, waits, and reports the account. */
 
 import { setTimeout as wait } from "node:timers/promises";
 import { openAccount } from "../accounts/account";
@@ -26,8 +26,8 @@ export interface SignInOptions {
 }
 
 /**
- * The whole conversation; the account is saved when it ends well.
- * @throws ProxyError with what ended it, or the signal's reason.
+ * Runs the sign-in and saves the account.
+ * @throws ProxyError with the reason of a failure, or the signal's reason
  */
 export async function signInPerson(options: SignInOptions, signal: AbortSignal): Promise<void> {
   const { app, version, store } = options;
@@ -60,14 +60,14 @@ export async function signInPerson(options: SignInOptions, signal: AbortSignal):
   }
 }
 
-/** What the page says is not dragoman's name, which must not come as a surprise. */
+/** GitHub's page does not name dragoman, so the person is told in advance. */
 const pages: Record<string, string> = {
   vscode:
     "GitHub's page will name GitHub's own Copilot plugin for editors, not dragoman: Copilot accepts tokens of such an app only.",
   opencode: "GitHub's page will name opencode, not dragoman, because dragoman signs in with that app.",
 };
 
-/** @returns Takes the waiting line away. */
+/** @returns Removes the countdown line. */
 function showCode({ userCode, address, mayOpen, warning, expiresIn }: ShownCode): () => void {
   if (warning) say(bold(warning));
   if (!atTerminal()) {
@@ -80,7 +80,7 @@ function showCode({ userCode, address, mayOpen, warning, expiresIn }: ShownCode)
   return countdown(expiresIn, (left) => `Waiting: ${left} left; press Ctrl-C to cancel.`);
 }
 
-/** The approval is not lost because the network is gone for a moment. */
+/** Retries, so that an approval is not lost if the network fails for a moment. */
 async function withRetries<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
   for (const pause of [1000, 3000, 9000])
     try {
@@ -92,7 +92,7 @@ async function withRetries<T>(ask: () => Promise<T>, signal: AbortSignal): Promi
   return ask();
 }
 
-/** Whether Copilot lets the account in, and what is left of its quota, in one sentence. */
+/** Whether the account can use Copilot, and its remaining quota, in one sentence. */
 async function describeAccount(saved: SavedAccount, hosts: Hosts, { version }: SignInOptions): Promise<string> {
   // The sentence reports errors, so the log must not repeat them.
   const logger = createLogger(

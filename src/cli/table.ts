@@ -1,6 +1,6 @@
 import { printable } from "../logger";
 
-/** Rows as aligned lines; what stands in the last column may be of any length. A cell is one line, whatever is in it. */
+/** Rows as aligned lines. The last column may have any length. Line breaks in a cell are removed. */
 export function table(cells: string[][]): string[] {
   const rows = cells.map((row) => row.map(printable));
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => Bun.stringWidth(row[column] ?? "")))) ?? [];

@@ -3,10 +3,10 @@ import { homedir } from "node:os";
 import { sep } from "node:path";
 import { flushLines, printable } from "../logger";
 
-/** Somebody reads and can answer. */
+/** Whether a person can read and answer. */
 export const atTerminal = (): boolean => Boolean(process.stdin.isTTY && process.stderr.isTTY);
 
-/** For the person, on stderr. */
+/** Prints a message on stderr. */
 export function say(...lines: string[]): void {
   flushLines();
   for (const line of lines) process.stderr.write(`${shown(line)}\n`);
@@ -17,20 +17,20 @@ export function print(...lines: string[]): void {
   for (const line of lines) console.log(shown(line));
 }
 
-/** A result as one line of JSON; what a terminal would obey is escaped, which JSON reads back as the same. */
+/** Prints a result as one line of JSON. Control characters are escaped as JSON escapes, so the value stays the same. */
 export const printJson = (value: unknown): void => print(JSON.stringify(value));
 
 const [boldOn, boldOff] = ["\x1b[1m", "\x1b[22m"];
 const kept = /(\x1b\[1m|\x1b\[22m|[\n\t])/;
 
-/** Every word that reaches the terminal goes through here: whoever it came from, no control character of it arrives. */
+/** Escapes control characters. All output to the terminal passes through here. */
 const shown = (text: string): string =>
   text
     .split(kept)
     .map((part, at) => (at % 2 === 1 ? part : printable(part)))
     .join("");
 
-/** A path as people write it: what lies in their own folder begins with `~`. */
+/** A path with `~` for the home folder. */
 export function shortened(path: string): string {
   const own = homedir();
   return path === own || path.startsWith(own + sep) ? `~${path.slice(own.length)}` : path;
@@ -39,7 +39,7 @@ export function shortened(path: string): string {
 export const bold = (text: string): string =>
   process.stderr.isTTY && !process.env.NO_COLOR ? boldOn + printable(text) + boldOff : text;
 
-/** Aborts at Ctrl-C, or when somebody ends us; what was to be done then is not done. */
+/** Aborts at Ctrl-C or SIGTERM. */
 export function interrupted(): AbortSignal {
   const controller = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => controller.abort());
@@ -47,8 +47,8 @@ export function interrupted(): AbortSignal {
 }
 
 /**
- * A question that one line of the terminal answers; an empty one with what is usual.
- * @returns False too when the input ends or the signal aborts.
+ * Asks a yes/no question. An empty line means the default.
+ * @returns False also if the input ends or the signal aborts.
  */
 export async function confirm(question: string, usual: boolean, signal: AbortSignal): Promise<boolean> {
   process.stderr.write(`${shown(question)} [${usual ? "Y/n" : "y/N"}] `);
@@ -79,14 +79,14 @@ function readLine(signal: AbortSignal): Promise<string | undefined> {
   });
 }
 
-/** One line, in ASCII, that says how much time is left, written anew each second, at a terminal only. @returns Takes it away. */
+/** A line with the remaining time, updated each second; only at a terminal. @returns Removes the line. */
 export function countdown(seconds: number, line: (left: string) => string): () => void {
   if (!process.stderr.isTTY) return () => {};
   const end = Date.now() + seconds * 1000;
   const show = () => {
     const left = Math.max(0, Math.round((end - Date.now()) / 1000));
     const text = line(`${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`);
-    // A line that wraps would leave a row behind each second.
+    // A line that wraps would leave an extra row each second.
     process.stderr.write(`\r${text.slice(0, Math.max(1, (process.stderr.columns || 80) - 1))}\x1b[K`);
   };
   show();

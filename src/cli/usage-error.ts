@@ -1,2 +1,2 @@
-/** What the command line or the environment got wrong, in a sentence: exit code 2. */
+/** A mistake in the command line or the environment, explained in a sentence; exit code 2. */
 export class UsageError extends Error {}

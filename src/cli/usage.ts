@@ -23,7 +23,7 @@ export interface UsageOptions {
   enterpriseHost?: string;
 }
 
-/** As `GET /usage` gives it. */
+/** The answer of `GET /usage`. */
 interface Report {
   accounts: UsageItem[];
 }
@@ -51,7 +51,7 @@ async function showUsage(options: UsageOptions): Promise<number> {
   return 0;
 }
 
-/** GitHub, of the person's own accounts; whoever has none may have a demo that runs. */
+/** Asks GitHub about the saved accounts. Without accounts, asks a running demo. */
 async function askBesideServers(options: UsageOptions): Promise<Report> {
   const own = await askGithub(options);
   if (own.accounts.length > 0) return own;
@@ -60,14 +60,14 @@ async function askBesideServers(options: UsageOptions): Promise<Report> {
   return demo ?? own;
 }
 
-/** What GitHub says now of each saved account, and of the one whose token is in the environment. */
+/** The usage of each saved account, and of the token in the environment, from GitHub. */
 export async function askGithub(
   options: Pick<UsageOptions, "version" | "environment" | "enterpriseHost">,
   savedOnly = false,
 ): Promise<Report> {
   const { environment, version } = options;
   const warnings = createLogger(() => "warn");
-  // What fails stands in the report.
+  // Failures are part of the report.
   const logger = createLogger(
     () => "error",
     () => {},
@@ -83,7 +83,7 @@ export async function askGithub(
   return accountUsageItem(accounts);
 }
 
-/** @throws ProxyError when it does not answer us; undefined when it is not there, or not any more. */
+/** Undefined if no server is running. @throws ProxyError if the server answers with an error */
 async function askServer(server: RunningServer | undefined): Promise<Report | undefined> {
   return (
     server &&

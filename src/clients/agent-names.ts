@@ -1,10 +1,10 @@
-/** How coding agents name themselves in User-Agent, where more than one place must know. */
+/** Names of coding agents in User-Agent that more than one file needs. */
 
 export const codexName = /^codex/i;
 export const opencodeName = /^opencode/i;
 
 /**
- * Clients that sleep through a `retry-after` of any length on a 429, without a word, whatever `x-should-retry` says:
+ * Clients that silently wait for any `retry-after` of a 429, whatever `x-should-retry` says:
  * Codex 0.169 and opencode 1.18.33, by test/clients/refused.ts.
  */
 const sleepers = [codexName, opencodeName];

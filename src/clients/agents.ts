@@ -1,4 +1,4 @@
-/** Coding agents of the terminal: each with a file of its own. */
+/** Coding agents for the terminal, with their settings files. */
 import { isObject } from "../json";
 import { codexName, opencodeName } from "./agent-names";
 import { type Client, each, known, noKey, nothing, windowOf } from "./client";
@@ -6,7 +6,7 @@ import { settingAt } from "./formats";
 import { locations } from "./locate";
 import { type ClientModel, serves, withModel } from "./models";
 
-/** What sends Claude Code to a cloud, whatever its address says. (Claude Code's documentation, “Environment variables”.) */
+/** Variables that make Claude Code use a cloud instead of its configured address. (Claude Code's documentation, “Environment variables”.) */
 const clouds: Record<string, string> = {
   CLAUDE_CODE_USE_BEDROCK: "Amazon Bedrock",
   CLAUDE_CODE_USE_MANTLE: "Amazon Bedrock",
@@ -15,7 +15,7 @@ const clouds: Record<string, string> = {
   CLAUDE_CODE_USE_FOUNDRY: "Microsoft Foundry",
 };
 
-/** Those that are switched on in an environment. */
+/** The cloud variables that an environment sets. */
 export const cloudsIn = (env: unknown): { name: string; cloud: string }[] =>
   Object.entries(clouds)
     .map(([name, cloud]) => ({ name, cloud }))
@@ -59,7 +59,7 @@ const claudeCode: Client = {
   },
 };
 
-/** Its own provider has an address of its own key. */
+/** Its built-in provider takes the address from a separate key. */
 function addressOfCodex({
   model_provider = "openai",
   model_providers,
@@ -203,7 +203,7 @@ const piProviders = [
   { id: "dragoman-chat", dialect: "chat", api: "openai-completions", path: "/v1" },
 ] as const;
 
-/** A model that is served in several dialects stands where it keeps most: Claude's proofs of thinking, then OpenAI's. */
+/** A model with several dialects is listed under the most faithful one: the messages dialect keeps Claude's signatures, then responses. */
 const piProviderOf = (model: ClientModel) =>
   piProviders.find(
     ({ dialect }) =>

@@ -1,4 +1,4 @@
-/** What a client's set-up consists of, whichever client it is. */
+/** The types of a client's set-up. */
 import { isObject } from "../json";
 import type { Edit } from "./edit";
 import type { SettingsFormat } from "./formats";
@@ -6,79 +6,79 @@ import type { Surroundings } from "./locate";
 import type { Choice, ClientDialect, ClientModel } from "./models";
 import type { Shell } from "./shells";
 
-/** What a set-up is made from. */
+/** The input of a set-up. */
 export interface Connection {
   /** `http://127.0.0.1:4141`, without a slash at its end. */
   url: string;
-  /** The client key, where one is asked for. */
+  /** The client key, if the server requires one. */
   key?: string;
   models: Choice;
-  /** The one the person asked for, instead of the usual one of this client. */
+  /** The model to use instead of the client's default. */
   model?: ClientModel;
 }
 
 export interface ClientSetup {
-  /** The one the client will use. */
+  /** The model that the client will use. */
   model: ClientModel;
-  /** What goes into the client's own file. */
+  /** Changes of the client's settings file. */
   edits: readonly Edit[];
-  /** What goes into the environment instead, or, where there is no file, at all. */
+  /** Environment variables: an alternative to the file, or all settings if the client has no file. */
   variables: Record<string, string>;
-  /** What a program says, or one line of a shell. */
+  /** Code for programs, and commands for shells. */
   programs: readonly Snippet[];
-  /** What to run then. */
+  /** The command to run afterwards. */
   command?: string;
   note?: string;
 }
 
 export interface Snippet {
-  /** Of a file, of shells, or of a language. */
+  /** The name of a file, a shell or a language. */
   name: string;
   text: string;
-  /** Of a shell only: which one. */
+  /** Only for shells. */
   shell?: Shell;
 }
 
 export interface Caveat {
   /** As the end of a sentence: `… , but <says>.` */
   says: string;
-  /** It goes before our address: the client calls somebody else. */
+  /** It takes precedence over our address: the client does not call dragoman. */
   overrides: boolean;
 }
 
 export interface Client {
   name: string;
-  /** What it speaks to us, and what it is tried with. */
+  /** The client's dialects. */
   speaks: string;
   dialect: ClientDialect;
-  /** Finds its requests by the name it gives itself. */
+  /** Matches the client's User-Agent in the history. */
   known: RegExp;
   file?: {
     format: SettingsFormat;
     locate(around: Surroundings): string;
-    /** The addresses that the client calls, as its settings stand. */
+    /** The addresses that the client calls with these settings. */
     addresses(settings: Record<string, unknown>): unknown[];
-    /** What else its settings say that a person who points it here should know. @param isHere Whether an address is ours. */
+    /** Other settings that affect the connection to dragoman. @param isHere Whether an address is dragoman's. */
     caveats?(settings: Record<string, unknown>, isHere: (address: unknown) => boolean): Caveat[];
-    /** For a client that writes its file anew at each run: the settings without what it notes there for itself. */
+    /** For a client that rewrites its file at each run: the settings without the client's own state. */
     bookkeeping?(settings: Record<string, unknown>): unknown;
   };
   setUp(place: Connection): ClientSetup;
 }
 
-/** Most clients want a key, and say that nobody is signed in without one. */
+/** Most clients require a key, and report a missing sign-in without one. */
 export const noKey = "unused";
 
-/** For clients that know one number for what goes in and what comes out: what may go in. */
+/** The prompt limit, for clients that have one number for input and output. */
 export const windowOf = ({ prompt, context }: ClientModel): number | undefined => prompt ?? context;
 
-/** Without what is unknown. */
+/** Without undefined members. */
 export const known = <T extends Record<string, unknown>>(record: T): Record<string, unknown> =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined));
 
-/** For a client that is set up by its file alone. */
+/** The environment of a client that needs only its file. */
 export const nothing = { variables: {}, programs: [] };
 
-/** What a record or a list holds. */
+/** The values of a record or a list. */
 export const each = (value: unknown): unknown[] =>
   isObject(value) ? Object.values(value) : Array.isArray(value) ? value : [];

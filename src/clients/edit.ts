@@ -4,17 +4,17 @@ export type Path = readonly (string | { name: string })[];
 
 export interface Edit {
   path: Path;
-  /** Replaces what stands there, whole; undefined takes it away. */
+  /** Replaces the whole value; undefined removes it. */
   value: unknown;
-  /** Counts only where nothing stands there. */
+  /** Applied only if there is no value yet. */
   unlessSet?: boolean;
 }
 
-/** A text that is no settings file of its format. */
+/** The text is not a valid settings file of its format. */
 export class SettingsFault extends Error {
   constructor(
     message: string,
-    /** From 1, where it is known. */
+    /** From 1; undefined if unknown. */
     readonly line?: number,
   ) {
     super(message);

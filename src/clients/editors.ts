@@ -1,4 +1,4 @@
-/** Agents that live in editors, and editors: each with a file of its own. */
+/** Editors and agents in editors, with their settings files. */
 import { isObject } from "../json";
 import { type Client, type Connection, each, known, noKey, nothing, windowOf } from "./client";
 import type { Edit } from "./edit";

@@ -1,4 +1,4 @@
-/** Edits the text of a client's settings file, so that everything else stays, and checks the edit by reading the result. */
+/** Edits the text of a client's settings file without changing anything else, and verifies the result by parsing it. */
 
 import { ProxyError } from "../errors";
 import { isObject } from "../json";
@@ -12,7 +12,7 @@ export type SettingsFormat = keyof typeof formats;
 interface Language {
   /** @throws SettingsFault */
   parse(text: string): unknown;
-  /** @param whole What the whole is to say then. */
+  /** @param whole The settings after the edits. */
   edit(text: string, edits: readonly Edit[], whole: object): string;
 }
 
@@ -27,7 +27,7 @@ const byteOrderMark = "\uFEFF";
 /** Bytes. No settings file is expected to be larger. */
 export const maxBytes = 4 * 1024 * 1024;
 
-/** What the settings say; an empty text says `{}`. @throws SettingsFault */
+/** The parsed settings; `{}` for an empty text. @throws SettingsFault */
 export function readSettings(format: SettingsFormat, text: string): Record<string, unknown> {
   const value = formats[format].parse(text.replace(byteOrderMark, "")) ?? {};
   if (!isObject(value)) throw new SettingsFault("it is not a set of named settings", 1);
@@ -35,9 +35,9 @@ export function readSettings(format: SettingsFormat, text: string): Record<strin
 }
 
 /**
- * The text with the edits made; what was there keeps its bytes: comments, order, indentation, line endings.
- * @throws SettingsFault when the text does not read; ProxyError `conflict` when it is written in a way that cannot be
- * edited without touching more.
+ * The edited text. Everything else keeps its bytes: comments, order, indentation, line endings.
+ * @throws SettingsFault if the text cannot be parsed; ProxyError `conflict` if it cannot be edited without changing other
+ * settings.
  */
 export function editSettings(format: SettingsFormat, text: string, edits: readonly Edit[]): string {
   const before = readSettings(format, text);
@@ -64,7 +64,7 @@ function saysSame(format: SettingsFormat, text: string, wanted: object): boolean
   }
 }
 
-/** Undefined where nothing stands. */
+/** The value at a path; undefined if there is none. */
 export function settingAt(value: unknown, path: Path): unknown {
   return path.reduce<unknown>((inner, step) => {
     if (typeof step !== "string") return Array.isArray(inner) ? inner.find((item) => isNamed(item, step)) : undefined;
@@ -72,14 +72,14 @@ export function settingAt(value: unknown, path: Path): unknown {
   }, value);
 }
 
-/** What settings say with these edits made. @throws ProxyError `conflict` where something of another kind stands. */
+/** The settings after the edits. @throws ProxyError `conflict` if a value on a path has another type. */
 export const withEdits = (settings: Record<string, unknown>, edits: readonly Edit[]): Record<string, unknown> =>
   edits.reduce(
-    (said, { path, value }) => (value === undefined ? withoutValue(said, path) : withValue(said, path, value)),
+    (edited, { path, value }) => (value === undefined ? withoutValue(edited, path) : withValue(edited, path, value)),
     settings,
   );
 
-/** A copy in which nothing stands there. */
+/** A copy without the value at a path. */
 function withoutValue<T>(value: T, [step, ...rest]: Path): T {
   const isList = Array.isArray(value);
   if (step === undefined || (!isList && !isObject(value))) return value;
@@ -94,7 +94,7 @@ function withoutValue<T>(value: T, [step, ...rest]: Path): T {
   return Object.fromEntries(entries.filter(([name]) => name !== step || kept !== undefined)) as T;
 }
 
-/** A copy with the value put there; what is missing on the way is made, and what is no record or list is refused. */
+/** A copy with the value at a path. Missing parents are created; a parent that is not a record or a list is refused. */
 function withValue<T>(value: T, [step, ...rest]: Path, put: unknown): T {
   if (step === undefined) return put as T;
   if (typeof step !== "string") {

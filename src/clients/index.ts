@@ -1,6 +1,6 @@
 /**
- * Every client that we know how to point here. The page of the admin, `dragoman connect`, README and the runs with the
- * real tools are all made of this, so that what is said is what was tried.
+ * Every known client. The admin page, `dragoman connect`, the README and the tests with the real tools all use this list,
+ * so the documented settings are the tested ones.
  */
 import { agents } from "./agents";
 import type { Client, ClientSetup, Connection, Snippet } from "./client";
@@ -22,11 +22,11 @@ export const isClientId = (text: string): text is ClientId => Object.hasOwn(clie
 
 export const clientOf = (id: ClientId): Client => clients[id];
 
-/** The client's file as it would be if there were none. */
+/** The client's file if it did not exist before. */
 export const freshFile = ({ file }: Client, { edits }: ClientSetup): string =>
   file ? editSettings(file.format, "", edits) : "";
 
-/** All a person could copy, of which one is enough: the file, the environment of each shell, lines of a program. */
+/** Everything that a person could copy, one of which is enough: the file, the environment for each shell, code. */
 export function snippetsOf(client: Client, place: Connection): Snippet[] {
   const setup = client.setUp(place);
   const { file } = client;

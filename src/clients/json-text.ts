@@ -1,4 +1,4 @@
-/** JSON as editors read it, with comments and commas at the end: where its members stand, and how one is put there. */
+/** JSON with comments and trailing commas, as editors read it: finds members, and inserts or removes them. */
 import { type Node as JsoncNode, type ParseError, parseTree } from "jsonc-parser";
 import { isObject } from "../json";
 import { type Edit, SettingsFault } from "./edit";
@@ -8,7 +8,7 @@ interface Node {
   start: number;
   end: number;
   value: unknown;
-  /** Of an object, in order; of a name that is written twice the last one counts. */
+  /** The members of an object, in order. Of a duplicate name the last one counts. */
   members?: Member[];
 }
 
@@ -18,17 +18,17 @@ interface Member {
   node: Node;
 }
 
-/** @returns Undefined for a text of comments and space. @throws SettingsFault */
+/** @returns Undefined if the text has only comments and white space. @throws SettingsFault */
 export const parseJsonc = (text: string): unknown => read(text)?.value;
 
 /**
- * @param whole What the whole says then.
+ * @param whole The settings after the edits.
  * @throws SettingsFault
  */
 export function editJson(text: string, edits: readonly Edit[], whole: object): string {
   const eol = lineEnding(text);
   if (!read(text)) return `${ended(text)}${print(whole, "", "  ", eol)}${eol}`;
-  // One after the other: two new members of one object would stand at the same place.
+  // One after the other, because two new members of one object would have the same position.
   return edits.reduce((now, { path }) => {
     const unit = /^(?:\t|( +))(?=\S)/m.exec(now)?.[0] ?? "  ";
     return applyEdits(now, put(now, read(now)!, path as string[], whole, { unit, eol }));
@@ -40,7 +40,7 @@ interface Style {
   eol: string;
 }
 
-/** @param whole What this object says then; of a member that is missing here, all at once. */
+/** @param whole The object after the edits. A missing member is inserted with everything in it. */
 function put(text: string, node: Node, [name = "", ...rest]: string[], whole: object, style: Style): TextEdit[] {
   const wanted = (whole as Record<string, unknown>)[name];
   const found = node.members?.findLast((member) => member.name === name);
@@ -52,10 +52,10 @@ function put(text: string, node: Node, [name = "", ...rest]: string[], whole: ob
   return [{ start, end, text: print(wanted, indentAt(text, found.start), style.unit, style.eol) }];
 }
 
-/** A remark that ends its line, and belongs to what stands before it. */
+/** A comment at the end of a line, which belongs to the member before it. */
 const remarkBehind = /^[ \t]*(?:\/\/[^\r\n]*|\/\*(?:(?!\*\/)[^\r\n])*\*\/[ \t]*(?=[\r\n]))?/;
 
-/** A new last member, in the manner of those before it. */
+/** Appends a member in the style of those before it. */
 function insert(text: string, node: Node, name: string, value: unknown, { unit, eol }: Style): TextEdit[] {
   const member = (indent: string) => `${JSON.stringify(name)}: ${print(value, indent, unit, eol)}`;
   const last = node.members?.at(-1);
@@ -79,7 +79,7 @@ function insert(text: string, node: Node, name: string, value: unknown, { unit, 
   return [...first, { start: at, end: at, text: `${eol}${indent}${member(indent)}${closing}` }];
 }
 
-/** A member with its comma, and with its lines where it stands on lines of its own. */
+/** Removes a member with its comma, and with its lines if nothing else is on them. */
 function remove(text: string, { members = [] }: Node, member: Member): TextEdit[] {
   const comma = skip(text, member.node.end);
   const hasComma = text[comma] === ",";
@@ -96,13 +96,13 @@ function remove(text: string, { members = [] }: Node, member: Member): TextEdit[
   return [...separator, { start: start - space, end, text: "" }];
 }
 
-/** The space that the line begins with in which this stands. */
+/** The indentation of the line that contains the offset. */
 function indentAt(text: string, offset: number): string {
   const start = text.lastIndexOf("\n", offset - 1) + 1;
   return /^[ \t]*/.exec(text.slice(start, offset))![0];
 }
 
-/** Characters up to which an object stands on one line, its own name not counted. */
+/** Maximum characters of an object on one line, without its name. */
 const lineLength = 240;
 
 function print(value: unknown, indent: string, unit: string, eol: string, outermost = true): string {
@@ -163,6 +163,6 @@ function nodeOf({ type, offset: start, length, value, children = [] }: JsoncNode
   return { start, end, value: Object.fromEntries(members.map(({ name, node }) => [name, node.value])), members };
 }
 
-/** Levels; nobody writes settings that are deeper. */
+/** Levels. Real settings are less deep. */
 const maxDepth = 100;
 const tooDeep = () => new SettingsFault("it is nested too deep");

@@ -1,16 +1,16 @@
-/** Where each client keeps its settings: the variables that move them, and the usual place. */
+/** Locates the settings file of each client: by its environment variables, or at the default path. */
 import { existsSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 
-/** Whose files are meant. */
+/** The environment of the person whose files are located. */
 export interface Surroundings {
-  /** The person's own folder. */
+  /** The home folder. */
   home: string;
   env: Record<string, string | undefined>;
   platform?: NodeJS.Platform;
 }
 
-/** The folder that a variable names, where it does, or the usual one. */
+/** The folder that a variable names, or the default. */
 const folder =
   (variable: string, ...usual: string[]) =>
   ({ home, env }: Surroundings) => {
@@ -27,7 +27,7 @@ const pi = folder("PI_CODING_AGENT_DIR", ".pi", "agent");
 export const locations = {
   "claude-code": (around: Surroundings) => join(claude(around), "settings.json"),
   codex: (around: Surroundings) => join(codex(around), "config.toml"),
-  /** Of several the first is what the client itself would change. */
+  /** If there are several files, the first is the one that the client itself would change. */
   opencode: (around: Surroundings) => {
     const named = around.env.OPENCODE_CONFIG?.trim();
     if (named && isAbsolute(named)) return named;

@@ -1,15 +1,15 @@
-/** The models a set-up can name: what clients must know of each, and which one a person most likely wants. */
+/** The models for a set-up: the facts that clients need, and the best choice for each family. */
 
 import { upstreamPaths } from "../api-paths";
 
 export interface ClientModel {
   id: string;
   name: string;
-  /** Where the upstream serves it natively; any client's dialect reaches it all the same. */
+  /** The upstream's native endpoints. The model can be used in every client dialect. */
   endpoints: readonly string[];
   /** Costs quota. */
   premium: boolean;
-  /** Premium requests of one turn; null or missing where another unit counts, or none is told. */
+  /** Premium requests of one turn; null or missing if the model is billed in another unit, or the price is unknown. */
   units?: number | null;
   preview: boolean;
   /** The model picker of GitHub's own editor offers it. */
@@ -17,7 +17,7 @@ export interface ClientModel {
   tools: boolean;
   vision: boolean;
   reasoning: boolean;
-  /** Tokens; undefined where unknown. */
+  /** Tokens; undefined if unknown. */
   context?: number;
   prompt?: number;
   output?: number;
@@ -36,19 +36,19 @@ export interface Choice {
   claude: ClientModel;
   opus: ClientModel;
   haiku: ClientModel;
-  /** The newest GPT; of one version the one for code. */
+  /** The newest GPT; among equal versions, the one for code. */
   gpt: ClientModel;
   gemini?: ClientModel;
-  /** For titles and the like: it costs no quota where there is such a model. */
+  /** For small tasks such as titles: a model that uses no quota, if there is one. */
   small: ClientModel;
-  /** All that an agent can use, as the upstream lists them. */
+  /** All models that an agent can use, in the upstream's order. */
   all: readonly ClientModel[];
 }
 
-/** Whether its id can stand in any file and in any shell as it is. */
+/** Whether the id needs no quoting in any file or shell. */
 export const isPlain = ({ id }: { id: string }): boolean => /^[\w.:/-]+$/.test(id);
 
-/** @returns Undefined when no model can serve an agent. What a family lacks, the next best one stands in for. */
+/** @returns Undefined if no model can serve an agent. For a missing family, the next best model is chosen. */
 export function chooseModels(offered: readonly ClientModel[]): Choice | undefined {
   const served = offered.filter((model) => model.endpoints.length > 0 && isPlain(model));
   const able = preferred(served, ({ tools }) => tools);
@@ -77,13 +77,13 @@ export function chooseModels(offered: readonly ClientModel[]): Choice | undefine
   };
 }
 
-/** Those that have it, or all where none has. */
+/** The models with a property, or all models if none has it. */
 function preferred(models: readonly ClientModel[], has: (model: ClientModel) => boolean): readonly ClientModel[] {
   const those = models.filter(has);
   return those.length > 0 ? those : models;
 }
 
-/** What is finished before what is a preview, then by the numbers in the name, then the one for code. */
+/** Finished models before previews, then by version, then models for code first. */
 function newestFirst(a: ClientModel, b: ClientModel): number {
   const [one, other] = [versionOf(a.id), versionOf(b.id)];
   const digits = Array.from(
@@ -95,7 +95,7 @@ function newestFirst(a: ClientModel, b: ClientModel): number {
 
 const codeFirst = ({ id }: ClientModel) => (id.includes("codex") ? 0 : 1);
 
-/** `gpt-5.3-codex` is 5.3; a date is no version. */
+/** `gpt-5.3-codex` is 5.3; a date is not a version. */
 function versionOf(id: string): number[] {
   const undated = id.replace(/-\d{4}-\d{2}-\d{2}$|-\d{8}$/, "");
   return /\d+(?:\.\d+)*/.exec(undated)?.[0].split(".").map(Number) ?? [];
@@ -113,7 +113,7 @@ const placeholder: ClientModel = {
   reasoning: false,
 };
 
-/** Where no list can be had: a word that a person replaces. */
+/** Placeholder if no list is available. */
 export const unknownModels: Choice = {
   claude: placeholder,
   opus: placeholder,

@@ -1,4 +1,4 @@
-/** What programs are made with: no file of their own, but variables and a few lines. */
+/** SDKs for programs, and curl: environment variables and a few lines of code instead of a settings file. */
 import { type Client, noKey, type Snippet } from "./client";
 import { shells } from "./shells";
 

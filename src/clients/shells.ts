@@ -1,15 +1,15 @@
-/** The same line for each shell: what a person types depends on it, and so does what must be quoted. */
+/** Commands for each shell, with its syntax and quoting. */
 import { basename } from "node:path";
 
 export type Shell = keyof typeof shells;
 
 interface Manner {
-  /** For people. */
+  /** The display name. */
   name: string;
   set(name: string, value: string): string;
-  /** A text as one word. */
+  /** Quotes a text as one word. */
   word(text: string): string;
-  /** The end of a line that goes on. */
+  /** Continues a command on the next line. */
   more: string;
 }
 
@@ -19,8 +19,8 @@ const fish = (text: string) => (plain.test(text) ? text : `'${text.replace(/[\\'
 const powershell = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
 /**
- * At cmd's prompt what stands between quotes is taken as it is, but a `"` ends them and `%NAME%` is replaced there too.
- * Without quotes a `^` takes its meaning from each character; between two `%` it makes the name one that nothing has.
+ * At cmd's prompt, quoted text is literal, but a `"` ends it and `%NAME%` is still replaced. Without quotes, `^` escapes
+ * the next character; between two `%` it makes a name that no variable has.
  */
 const setInCmd = (name: string, value: string): string =>
   /["%]/.test(value) ? `set ${name}=${value.replace(/[\^&|<>"%()!]/g, "^$&")}` : `set "${name}=${value}"`;
@@ -41,7 +41,7 @@ export const shellNames = Object.keys(shells) as Shell[];
 
 export const isShell = (text: string): text is Shell => Object.hasOwn(shells, text);
 
-/** The one a person most likely types into. */
+/** The shell that the person most likely uses. */
 export function usualShell(
   env: Record<string, string | undefined>,
   platform: NodeJS.Platform = process.platform,

@@ -8,34 +8,34 @@ import { type ClientId, clientOf } from "./index";
 import type { Surroundings } from "./locate";
 
 export interface ClientStatus {
-  /** Undefined for what has no file of its own. */
+  /** Undefined if the client has no settings file. */
   file?: string;
   /**
-   * No file; a file that names another address or none; one that names ours; one that names ours, and something that
-   * goes before it; one that cannot be read.
+   * `absent`: no file · `elsewhere`: another address, or none · `here`: dragoman's address · `overridden`: dragoman's
+   * address, but another setting takes precedence · `unreadable`.
    */
   state: "absent" | "elsewhere" | "here" | "overridden" | "unreadable";
-  /** What else it says that matters, where it names our address: ends of sentences. */
+  /** With `here` and `overridden`: other settings that matter, as ends of sentences. */
   caveats?: string[];
   /** Why it cannot be read. */
   fault?: string;
 }
 
-/** @param url Where the server listens, without a slash at its end. */
+/** @param url The server's address, without a trailing slash. */
 export function clientStatus(client: ClientId, { url, ...around }: Surroundings & { url: string }): ClientStatus {
   const settings = clientOf(client).file;
   if (!settings) return { state: "absent" };
   const file = settings.locate(around);
   try {
     const found = statSync(file);
-    // To read a pipe would wait for whoever writes into it.
+    // Reading a pipe would block.
     if (!found.isFile()) return { file, state: "unreadable", fault: "it is not a file" };
     if (found.size > maxBytes) return { file, state: "unreadable", fault: "it is too large for a settings file" };
     const text = new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
-    const said = readSettings(settings.format, text);
+    const parsed = readSettings(settings.format, text);
     const isHere = (address: unknown) => leadsTo(address, url);
-    const caveats = settings.caveats?.(said, isHere) ?? [];
-    if (!settings.addresses(said).some(isHere)) return { file, state: "elsewhere" };
+    const caveats = settings.caveats?.(parsed, isHere) ?? [];
+    if (!settings.addresses(parsed).some(isHere)) return { file, state: "elsewhere" };
     const state = caveats.some(({ overrides }) => overrides) ? "overridden" : "here";
     return { file, state, caveats: caveats.map(({ says }) => says) };
   } catch (thrown) {
@@ -44,7 +44,7 @@ export function clientStatus(client: ClientId, { url, ...around }: Surroundings 
   }
 }
 
-/** With or without `/v1`; a client calls this machine by name or by number. */
+/** Whether an address is the server's: with or without `/v1`, by name or by IP address. */
 function leadsTo(address: unknown, url: string): boolean {
   const bare = (text: string) => text.replace(/\/+$/, "").replace(/\/v1$/, "").replace("//localhost:", "//127.0.0.1:");
   return typeof address === "string" && bare(address) === bare(url);

@@ -1,9 +1,9 @@
-/** What the three formats share: how a text's lines end, and where they begin. */
+/** Helpers of the three formats: line endings, line starts and edits. */
 
-/** As the text's first line ends. */
+/** The line ending of the first line. */
 export const lineEnding = (text: string): string => (/\r?\n/.exec(text)?.[0] === "\r\n" ? "\r\n" : "\n");
 
-/** The same text with a line ending as its last character, unless it is empty. */
+/** The text with a final line ending, unless it is empty. */
 export const ended = (text: string): string => (text === "" || text.endsWith("\n") ? text : text + lineEnding(text));
 
 /** From 1. */
@@ -15,7 +15,7 @@ export interface TextEdit {
   text: string;
 }
 
-/** All changes at once; they must not overlap. Of two at one place the first comes first. */
+/** Applies all changes at once. They must not overlap; changes at the same place keep their order. */
 export function applyEdits(text: string, changes: readonly TextEdit[]): string {
   const inOrder = changes.toSorted((a, b) => a.start - b.start || a.end - b.end);
   let from = 0;
@@ -27,13 +27,13 @@ export function applyEdits(text: string, changes: readonly TextEdit[]): string {
   return result + text.slice(from);
 }
 
-/** Characters that are read to find a line: about a second's work. */
+/** Maximum characters to parse: about a second. */
 const maxRead = 2_000_000;
 
 /**
  * The first line of the statement that cannot be parsed, for parsers that do not report it. Parses ever longer prefixes
- * of the text: a prefix may fail because it ends within a statement, so the longest one that parses counts.
- * @returns Undefined for a text that is too long for so many readings.
+ * of the text: a prefix may fail because it ends inside a statement, so the longest one that parses counts.
+ * @returns Undefined if the text is too long to be parsed that often.
  */
 export function faultLine(text: string, parse: (text: string) => unknown): number | undefined {
   const lines = text.split("\n");

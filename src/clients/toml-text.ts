@@ -1,4 +1,4 @@
-/** TOML: how a key or a table is put in or taken out. Bun reads it; toml-eslint-parser (npm) finds where its statements stand. */
+/** TOML: inserts and removes keys and tables. Bun parses it; toml-eslint-parser (npm) finds the positions of statements. */
 import { type AST, ParseError, parseTOML, traverseNodes } from "toml-eslint-parser";
 import { isObject } from "../json";
 import { type Edit, SettingsFault } from "./edit";
@@ -11,12 +11,12 @@ export function parseToml(text: string): unknown {
     return Bun.TOML.parse(readable);
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message.replace(/^TOML Parse error: /, "") : String(thrown);
-    // What it cites may be a key.
+    // The quoted part may be a key.
     throw new SettingsFault(why.replace(/:? ".*$/s, ""), faultLine(readable, Bun.TOML.parse));
   }
 }
 
-/** Bun refuses integers that a number cannot hold; TOML has those of 64 bits. Each becomes a text. */
+/** Bun refuses integers beyond 2^53, which TOML allows. Each becomes a text. */
 function withoutLargeIntegers(text: string): string {
   if (!/\d[\d_a-f]{12}/i.test(text)) return text;
   const changes: TextEdit[] = [];
@@ -33,7 +33,7 @@ function withoutLargeIntegers(text: string): string {
 
 const isLarge = (value: bigint) => BigInt.asIntN(64, value) === value && !Number.isSafeInteger(Number(value));
 
-/** Knows keys before the first table, and whole tables. */
+/** Edits keys before the first table, and whole tables. */
 export function editToml(text: string, edits: readonly Edit[]): string {
   return edits.reduce((now, { path, value }) => {
     const names = path as string[];
@@ -44,10 +44,10 @@ export function editToml(text: string, edits: readonly Edit[]): string {
 
 interface Statement {
   kind: "table" | "key";
-  /** From the root on. */
+  /** From the root. */
   path: string[];
   start: number;
-  /** Behind its line. */
+  /** The position after its line. */
   end: number;
   valueStart: number;
   valueEnd: number;
@@ -76,7 +76,7 @@ const keyOf = (statements: Statement[], path: string[]) =>
 const withValue = (text: string, { valueStart, valueEnd }: Statement, value: unknown) =>
   applyEdits(text, [{ start: valueStart, end: valueEnd, text: print(value) }]);
 
-/** Also takes away what such a table, or one below it, had before: it is replaced whole. */
+/** Replaces the whole table, including the tables below it. */
 function putTable(text: string, path: string[], value: Record<string, unknown>): string {
   const inline = keyOf(read(text), path);
   if (inline) return withValue(text, inline, value);
@@ -96,7 +96,7 @@ function putTable(text: string, path: string[], value: Record<string, unknown>):
   return applyEdits(text, changes);
 }
 
-/** Also what stands below it. */
+/** Removes a key or a table, with everything below it. */
 function takeOut(text: string, path: string[]): string {
   const isBelow = ({ path: own }: { path: string[] }) => isSame(own.slice(0, path.length), path);
   const tables = tablesIn(text).filter(isBelow);
@@ -108,7 +108,7 @@ function takeOut(text: string, path: string[]): string {
   ]);
 }
 
-/** Where the blank line begins that sets a table apart from what stands above it. */
+/** The start of the blank line before a table. */
 const withBlankLine = (text: string, start: number): number =>
   start - (/(?<=\n)\r?\n$/.exec(text.slice(0, start))?.[0].length ?? 0);
 
@@ -123,7 +123,7 @@ function tablesIn(text: string): { path: string[]; start: number; end: number }[
   return tables;
 }
 
-/** Where the comments begin that stand right above this line. */
+/** The start of the comments directly above a line. */
 function commentsAbove(text: string, offset: number): number {
   let at = offset;
   for (;;) {
@@ -140,7 +140,7 @@ const key = (name: string) => (/^[\w-]+$/.test(name) ? name : JSON.stringify(nam
 
 function print(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(print).join(", ")}]`;
-  // Dates and times are what Bun reads them as, and are written as they were read.
+  // Dates and times are written as Bun read them.
   if (isObject(value) && ![Object.prototype, null].includes(Object.getPrototypeOf(value))) return String(value);
   if (!isObject(value)) return JSON.stringify(value);
   return `{ ${Object.entries(value)

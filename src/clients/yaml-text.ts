@@ -1,4 +1,4 @@
-/** YAML: where its outermost keys stand, and how one of them, or an item of its list, is put there. Bun reads it. */
+/** YAML: inserts and removes top-level keys and the items of their lists. Bun parses it. */
 import { isObject } from "../json";
 import { type Edit, type Path, SettingsFault } from "./edit";
 import { ended, faultLine, lineEnding } from "./text-edits";
@@ -13,7 +13,7 @@ export function parseYaml(text: string): unknown {
   }
 }
 
-/** Knows outermost keys, and items by name in their lists. */
+/** Edits top-level keys, and items by name in their lists. */
 export function editYaml(text: string, edits: readonly Edit[]): string {
   return edits.reduce((now, { path: [name, item], value }) => {
     if (value === undefined) return takeOut(now, name as string, item);
@@ -24,7 +24,7 @@ export function editYaml(text: string, edits: readonly Edit[]): string {
 
 interface Block {
   name: string;
-  /** Indexes of lines; the last one is not in it, nor are comments and blank lines at its end. */
+  /** Indexes of lines; the end is exclusive. Comments and blank lines at the end are not included. */
   first: number;
   last: number;
 }
@@ -105,7 +105,7 @@ function nameOf(lines: string[]): unknown {
     const item = Bun.YAML.parse(lines.join(""));
     return Array.isArray(item) && isObject(item[0]) ? item[0].name : undefined;
   } catch {
-    return undefined; // it repeats what stands elsewhere; if it is ours, the whole will not be as wanted
+    return undefined; // an alias; if it belongs to dragoman's settings, the final check fails
   }
 }
 
@@ -114,7 +114,7 @@ function itemLines(value: unknown, indent: string): string[] {
   return Object.entries(value).map(([name, each], at) => `${indent}${at === 0 ? "-" : " "} ${name}: ${print(each)}`);
 }
 
-/** Lists and records stand on one line. */
+/** Lists and records are written on one line. */
 function print(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(print).join(", ")}]`;
   if (isObject(value))
@@ -123,6 +123,6 @@ function print(value: unknown): string {
       .join(", ")} }`;
   if (typeof value !== "string") return JSON.stringify(value);
   const plain = /^[A-Za-z][\w./-]*(?::[\w./-]+)*(?: [\w./-]+)*$/.test(value) && Bun.YAML.parse(value) === value;
-  // What an older reader would take for a truth value is quoted as well.
+  // Words that YAML 1.1 reads as booleans are quoted.
   return plain && !/^(?:y|n|yes|no|on|off)$/i.test(value) ? value : JSON.stringify(value);
 }

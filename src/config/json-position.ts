@@ -37,13 +37,17 @@ export function findJsonError(text: string): TextPosition {
 /**
  * The position of a path in valid JSON (the member's name, or the item), or of its nearest parent if it is missing. Of a
  * duplicate name the last one counts, as for `JSON.parse`.
- * @param spell A path as the caller spells it, for example `auth.apiKeys[1]`.
+ * @param format Formats a path, for example as `auth.apiKeys[1]`.
  */
-export function positionOf(text: string, path: string, spell: (parts: readonly PropertyKey[]) => string): TextPosition {
+export function positionOf(
+  text: string,
+  path: string,
+  format: (parts: readonly PropertyKey[]) => string,
+): TextPosition {
   let [offset, length] = [0, 0];
   walk(text, (parts, at) => {
     if (parts.length > maxDepth) return;
-    const serialized = spell(parts);
+    const serialized = format(parts);
     const contains =
       path === serialized || (path.startsWith(serialized) && /^[.[]/.test(path.slice(serialized.length)));
     if (contains && serialized.length >= length) [offset, length] = [at, serialized.length];

@@ -7,7 +7,7 @@ import { configSchema, parseConfig } from "./schema";
 import { refuseInherited } from "./schema-errors";
 import { isMask, unmasked } from "./secrets";
 
-/** The config as the file has it: without defaults, each key as it was spelled. */
+/** The config as the file has it: without defaults, each key under the name that the owner used. */
 export type Stored = Readonly<Record<string, unknown>>;
 
 const keys = lazy((): ReadonlySet<string> => new Set(Object.keys(configSchema().in.shape)));

@@ -1,4 +1,4 @@
-/** Reads the config file; what is wrong with it is named by file, line and column. */
+/** Reads the config file. Errors name the file, line and column. */
 import { statSync } from "node:fs";
 import { ProxyError } from "../errors";
 import { readPrivate } from "./files";
@@ -17,9 +17,9 @@ export interface ConfigReading {
 }
 
 /**
- * What the file has now.
- * @param last Its text, where the file is gone: an editor may be about to put a new one in its place.
- * @throws ProxyError `invalid_request` that names the file and the place at fault.
+ * The current content of the file.
+ * @param last The text to use if the file is missing: an editor may be about to replace it.
+ * @throws ProxyError `invalid_request` with the file and the position of the error
  */
 export function readConfig(path: string, last: { text: string; stored?: Stored }): ConfigReading {
   const text = readPrivate(path, maxBytes) ?? last.text;
@@ -27,7 +27,7 @@ export function readConfig(path: string, last: { text: string; stored?: Stored }
   return { text, stored, config: parseStored(path, text, stored) };
 }
 
-/** What the file says now, left as it is; undefined when there is none. @throws as {@link readConfig} */
+/** The file without changing its permissions; undefined if there is none. @throws as {@link readConfig} */
 export function lookAtConfig(path: string): { stored: Stored; config: Config } | undefined {
   const text = readPrivate(path, maxBytes, { tighten: false });
   if (text === undefined) return undefined;
@@ -35,7 +35,7 @@ export function lookAtConfig(path: string): { stored: Stored; config: Config } |
   return { stored, config: parseStored(path, text, stored) };
 }
 
-/** Which file is there now, as far as its times tell; undefined when there is none to be seen. */
+/** Identifies the present file by its times; undefined if there is none. */
 export function fingerprint(path: string): string | undefined {
   try {
     const { ino, size, mtimeNs } = statSync(path, { bigint: true });

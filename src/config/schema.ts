@@ -148,7 +148,7 @@ const clientKeys = lazy(() =>
 
 const atMost = (max: number) => (record: object) => Object.keys(record).length <= max;
 
-/** What holds for a key that the file does not have. */
+/** The values of keys that are not in the file. */
 const defaults = {
   auth: { apiKeys: [] as z.output<ReturnType<typeof clientKeys>> },
   providers: {},

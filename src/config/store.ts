@@ -36,9 +36,9 @@ export interface ConfigStore {
   /** Keys whose value in the file takes effect only at the next start. */
   readonly waiting: readonly string[];
   /**
-   * Merges into what the file has now, checks the whole, writes and applies it; or changes nothing.
-   * @throws ProxyError `invalid_request` when a key or value is wrong; `conflict` when the file does not read, or is not
-   * of this revision; `internal` with the code `config_write_failed` when it cannot be written.
+   * Merges a patch into the file, validates the result, writes and applies it. After an error, nothing has changed.
+   * @throws ProxyError `invalid_request` if a key or value is invalid; `conflict` if the file cannot be read or has another
+   * revision; `internal` with the code `config_write_failed` if it cannot be written.
    */
   change(patch: Stored, options?: ChangeOptions): Promise<void>;
   /** Checks the file now. */
@@ -49,29 +49,29 @@ export interface ConfigStore {
 }
 
 export interface ChangeOptions {
-  /** The one the change was made for. */
+  /** The revision that the change was made for. */
   revision?: string;
-  /** Asked before anything is written; throws to refuse. */
+  /** Called before anything is written; throws to refuse the change. */
   check?(next: Config): void;
 }
 
 export interface Listener {
   /**
-   * Other values hold now: those of these members.
-   * @param edited By hand, in the file; a member that counts from the next start may then be all that was changed.
+   * These members have new values.
+   * @param edited The file was edited by hand. `members` is empty if only keys that need a restart were changed.
    */
   changed(members: string[], edited: boolean): void;
-  /** The file was edited and does not read; what held goes on. */
+  /** The file was edited and is not valid; the previous config stays in effect. */
   refused(sentence: string): void;
 }
 
-/** Loads the config; a missing file means defaults. Throws `invalid_request` naming the file and the place at fault; the file stays as it is. */
+/** Loads the config; a missing file means defaults. Throws `invalid_request` with the file and the position of the error; the file is not changed. */
 export function openConfig(path: string): ConfigStore {
   const salt = crypto.getRandomValues(Buffer.alloc(16));
   const revisionOf = (text: string) => new Bun.CryptoHasher("sha256", salt).update(text).digest("hex").slice(0, 16);
   const { config: current, ...file } = readConfig(path, { text: "{}" });
   const held: Held = { ...file, path, current, waiting: [], applied: openApplied(appliedPath(path), startMembers) };
-  // What calls have set until now is what the file has.
+  // The file contains everything that earlier calls have set.
   held.applied.news(current);
   let timer: Timer | undefined;
   return {
@@ -98,7 +98,7 @@ export function openConfig(path: string): ConfigStore {
         check?.(next.config);
         return next;
       };
-      // What is wrong is said before anything is touched; what is right is judged again when nobody else can change it.
+      // Errors are reported before anything is written. A valid change is validated again under the lock.
       planned();
       try {
         mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

@@ -94,7 +94,7 @@ class OpenBody implements ResponseBody {
   }
 
   #disconnect(): void {
-    (this.#reader ?? this.stream)?.cancel().catch(() => {}); // a stream that broke cannot be cancelled, and needs not be
+    (this.#reader ?? this.stream)?.cancel().catch(() => {}); // a broken stream cannot be cancelled
   }
 }
 

@@ -12,8 +12,8 @@ export interface CallLimits {
   total: number;
 }
 
-/** One limit for the whole of a call. @param ms Milliseconds. */
-export const within = (ms: number): CallLimits => ({ headers: ms, idle: ms, total: ms });
+/** The same limit for the headers, each piece and the whole call. @param ms Milliseconds. */
+export const singleLimit = (ms: number): CallLimits => ({ headers: ms, idle: ms, total: ms });
 
 /** Runs from the sending of a call until `stop`. */
 export interface CallClock {

@@ -1,6 +1,6 @@
 /** Reads and compares the secrets that callers send. */
 
-/** The values of this header and of the bearer token. Some clients send both; one that is right is enough. */
+/** The values of this header and of the bearer token. Some clients send both; one valid value is enough. */
 export function sentSecrets(headers: Headers, name: "x-api-key" | "x-admin-token"): string[] {
   const bearer = /^bearer +(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
   return [headers.get(name), bearer].flatMap((value) => value?.trim() || []);

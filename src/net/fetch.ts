@@ -13,7 +13,7 @@ export interface OutgoingCall {
   body?: string | Uint8Array;
   /** Ends the call, before or after the response's headers. */
   signal?: AbortSignal;
-  /** The same for a call that nothing may follow: a limit of the call aborts it too, which saves a controller for each call. */
+  /** Instead of `signal`, for the last call of a request: a limit of the call aborts it too. This saves a controller per call. */
   controller?: AbortController;
   limits: CallLimits;
   /** Who is called, for messages: `GitHub Copilot`. */
@@ -71,7 +71,7 @@ async function callAgain(url: string, call: OutgoingCall): Promise<CallResponse>
   }
 }
 
-/** Ends the call. @throws What needs no sentence of ours: the reason of its end, or an error that has one. */
+/** Ends the call. @throws The reason of an abort, or a ProxyError; other errors are left to the caller. */
 function throwFinal(thrown: unknown, clock: CallClock): void {
   clock.stop();
   if (clock.signal.aborted) throw clock.signal.reason;
@@ -120,7 +120,7 @@ function responseOf({ status, ok, headers, body: stream }: Response, clock: Call
 function faultIn(status: number): string | undefined {
   if (status >= 300 && status < 400) return "answered with a redirect, which is not followed.";
   // A status that HTTP does not define cannot be passed on.
-  return status > 599 ? `answered with status ${status}, which means nothing.` : undefined;
+  return status > 599 ? `answered with status ${status}, which is not a valid HTTP status.` : undefined;
 }
 
 const neverConnected = new Set([

@@ -1,6 +1,6 @@
 /**
- * Decides who is calling, from the socket's address, the raw Host header, forwarding headers and what a browser says of
- * the calling page. Never from `request.url`, which is made from the Host header.
+ * Decides who is calling, from the socket's address, the raw Host header, forwarding headers and what a browser reports
+ * about the calling page. Never from `request.url`, which is derived from the Host header.
  */
 import { BlockList } from "node:net";
 import { ProxyError } from "../errors";
@@ -8,7 +8,7 @@ import { hostNameSource, isOrigin, maxHostName } from "../host-name";
 import { forwardedBy } from "./forwarding";
 
 export interface Caller {
-  /** Generated here: a client's `x-request-id` is not trusted. It begins with the time, so that an index of it grows at its end. */
+  /** Generated here: a client's `x-request-id` is not trusted. It begins with the time, so that new rows are appended to its index. */
   requestId: string;
   /** The socket's address; null when it is not known. */
   peer: string | null;

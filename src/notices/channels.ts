@@ -2,7 +2,7 @@
 import { createHmac } from "node:crypto";
 import { tmpdir } from "node:os";
 import { ProxyError } from "../errors";
-import { within } from "../net/clock";
+import { singleLimit } from "../net/clock";
 import { callOut } from "../net/fetch";
 import type { Notice } from "./conditions";
 
@@ -58,7 +58,7 @@ export async function postNotice(
         method: "POST",
         headers,
         body,
-        limits: within(timeoutMs),
+        limits: singleLimit(timeoutMs),
         who: "The webhook",
       });
       response.body.cancel();

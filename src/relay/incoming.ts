@@ -109,7 +109,7 @@ export function readFacts(
 /** Undefined where the codec cannot decode the body; the request may still be passed through. */
 export type ReadConversation = () => Conversation | undefined;
 
-/** Decodes the body when the conversation is first asked for: a request that is passed through seldom needs it. */
+/** Decodes the body when the conversation is first needed: a request that is passed through seldom needs it. */
 export function conversationReader(codec: Codec, body: JsonObject): ReadConversation {
   let isRead = false;
   let conversation: Conversation | undefined;

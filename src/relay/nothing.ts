@@ -1,5 +1,5 @@
 /**
- * Requests for no token at all. Anthropic documents `max_tokens: 0` as the way to warm the prompt cache: the prompt is
+ * Requests for zero output tokens. Anthropic documents `max_tokens: 0` as the way to warm the prompt cache: the prompt is
  * read and the answer is empty. Other upstreams manage their cache themselves, so nothing is sent to them.
  */
 import { codecs } from "../dialects/codecs";
@@ -17,7 +17,7 @@ export const asksNothing = (conversation: Conversation | undefined, target: Targ
 /** For the record: no turn of a person, because nothing was sent. */
 export const nothingSent: Facts = {
   initiator: "agent",
-  reason: "nothing was sent: no token was asked for",
+  reason: "nothing was sent: no output was requested",
   vision: false,
 };
 

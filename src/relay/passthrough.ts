@@ -79,14 +79,14 @@ interface ReplyParts {
   record: RequestRecord;
 }
 
-/** The very same body where nothing had to change. */
+/** The same object if nothing had to change. */
 function fixReply({ codec, context, record }: ReplyParts, json: JsonObject): JsonObject {
   const fixed = codec.fixReply(json, context);
   for (const fixup of fixed.fixups) record.addFixup(fixup);
   return fixed.fixups.length === 0 ? json : fixed.body;
 }
 
-/** Collects a stream into the full reply that the client asked for. */
+/** Collects a stream into the full reply that the client requested. */
 function collectReply(reply: ReplyParts): ReturnType<NonNullable<UpstreamCall["collect"]>> {
   const { codec, context, record } = reply;
   const collector = codec.collectStream(record.addFixup);

@@ -1,4 +1,4 @@
-/** Where a request goes: which model, and in which dialect the upstream is asked. */
+/** Where a request goes: which model, and in which dialect of the upstream. */
 import { embeddingsPaths, upstreamPaths } from "../api-paths";
 import type { App } from "../app";
 import type { Conversation, Dialect } from "../dialects/hub/conversation";

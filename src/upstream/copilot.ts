@@ -1,4 +1,4 @@
-/** GitHub Copilot's model host: a call, and the headers we present ourselves with. */
+/** Calls to GitHub Copilot's model host, with the headers that identify the client. */
 import type { Session } from "../accounts/account";
 import type { ConfigStore } from "../config/store";
 import type { ProxyError } from "../errors";
@@ -7,28 +7,28 @@ import type { CallLimits } from "../net/clock";
 import { callOut } from "../net/fetch";
 
 export interface Copilot {
-  /** One call with one account's session. @throws ProxyError `upstream`, `timeout`, or what the session could not be had for. */
+  /** One call with one account's session. @throws ProxyError `upstream`, `timeout` */
   call(session: Session, call: CopilotCall): Promise<CallResponse>;
 }
 
 export interface CopilotCall {
   path: string;
   body?: string | Uint8Array;
-  /** Ours, so that a line in our log and one in GitHub's can be matched. */
+  /** dragoman's request id, so that GitHub's log lines can be matched with ours. */
   requestId: string;
-  /** What a call of this kind is for, in the upstream's words. */
+  /** The purpose of the call, in the upstream's terms. */
   intent: "conversation-agent" | "model-access" | "copilot-panel";
   /** Whether a person's turn or an agent's follow-up made the call. */
   initiator?: "user" | "agent";
   /** The request holds an image. */
   vision?: boolean;
-  /** Headers only this dialect has. */
+  /** Headers of the dialect. */
   headers?: Record<string, string>;
   /** As in `OutgoingCall`. */
   controller?: AbortController;
   limits: CallLimits;
   retried?: (why: string) => void;
-  /** Told what came of the first try when a request is sent a second time, as an agent's; without it, it is sent once. */
+  /** Called with the error of the first try before a request is sent again, as an agent's. Without it, a request is sent once. */
   resent?: (error: ProxyError) => void;
 }
 
@@ -47,7 +47,7 @@ export function openCopilot(config: Pick<ConfigStore, "current">, version: strin
       const headers: Record<string, string> = {
         authorization: `Bearer ${session.token}`,
         accept: "*/*",
-        // A compressed answer saves nothing on a stream of small events, and could unfold to any size.
+        // Compression saves nothing on a stream of small events, and a compressed answer can expand to any size.
         "accept-encoding": "identity",
         "user-agent": product,
         "openai-intent": call.intent,
@@ -76,7 +76,7 @@ export function openCopilot(config: Pick<ConfigStore, "current">, version: strin
           call.resent &&
           ((error) => {
             call.resent!(error);
-            // The person's turn was announced by the first try.
+            // The first try counted as the person's turn.
             return call.initiator ? { ...headers, "x-initiator": "agent" } : headers;
           }),
       });
@@ -84,7 +84,7 @@ export function openCopilot(config: Pick<ConfigStore, "current">, version: strin
   };
 }
 
-/** The headers with their names in lower case, made once for each config. */
+/** The headers with lower-case names. They are converted once for each config. */
 function lowerCaseNames(read: () => Record<string, string>): () => Record<string, string> {
   let source: Record<string, string> | undefined;
   let lowered: Record<string, string> = {};

@@ -1,4 +1,4 @@
-/** From a client's spelling of a model to one that exists; never silently to another model. */
+/** Resolves a client's name of a model to a listed model, and never to a different one. */
 import { ProxyError } from "../errors";
 
 interface Named {
@@ -6,8 +6,8 @@ interface Named {
 }
 
 /**
- * The model a client means: the exact id, the id in other letters' case, the same name spelt with dashes, dots or a
- * date (`claude-sonnet-4-5-20250929` is `claude-sonnet-4.5`), or what the owner's aliases say.
+ * The model a client means: the exact id, the id in another case, the name with dashes instead of dots or with a date
+ * (`claude-sonnet-4-5-20250929` is `claude-sonnet-4.5`), or an alias from the config.
  * @throws ProxyError `not_found` naming the three nearest ids; `invalid_request` for a bracketed suffix such as `[1m]`.
  */
 export function findModel<M extends Named>(name: string, models: readonly M[], aliases: Record<string, string>): M {
@@ -31,7 +31,7 @@ export function findModel<M extends Named>(name: string, models: readonly M[], a
   );
 }
 
-/** Characters: no id, no alias and no spelling of them is longer. */
+/** Characters. No id or alias is longer. */
 const maxName = 512;
 
 const lookUpOrAlias = <M extends Named>(name: string, models: readonly M[], aliases: Record<string, string>) =>
@@ -67,7 +67,7 @@ function namesOf<M extends Named>(models: readonly M[]): Names<M> {
   return names;
 }
 
-/** Family and version in one order: dates and `-latest` off first, or `4-20250514` would read as version 4.20250514. */
+/** Family and version in a fixed order. Dates and `-latest` are removed first, or `4-20250514` would be version 4.20250514. */
 function canonical(id: string): string {
   const undated = id.toLowerCase().replace(/-(?:\d{8}|latest)$/, "");
   const claude =
@@ -85,7 +85,7 @@ export function nearest(name: string, models: readonly Named[]): string[] {
   let best: { id: string; distance: number }[] = [];
   let compared = 0;
   for (const { id, least } of byLeastDistance(wanted, models)) {
-    // No id that follows can be nearer; and anyone may ask for unknown names, which must cost little.
+    // No later id can be nearer. The search is bounded because anyone may send unknown names.
     if ((best.length === shownNames && best.at(-1)!.distance <= least) || compared === maxCompared) break;
     compared++;
     best.push({ id, distance: editDistance(wanted, comparable(id)) });
@@ -95,13 +95,13 @@ export function nearest(name: string, models: readonly Named[]): string[] {
 }
 
 const shownNames = 3;
-/** Ids whose distance is computed; the others are judged by their letters. */
+/** The distance is computed for this many ids; the others are judged by their letters. */
 const maxCompared = 24;
 
 /** The first characters of a name, without regard to case: the rest does not count. */
 const comparable = (name: string): string => name.slice(0, 48).toLowerCase();
 
-/** Each id with a distance below which it cannot be, which its letters tell without regard to their order; the least first. */
+/** Each id with a lower bound of its distance, from its letters without their order; the least first. */
 function* byLeastDistance(wanted: string, models: readonly Named[]): Generator<{ id: string; least: number }> {
   const letters = new Int8Array(128);
   for (let at = 0; at < wanted.length; at++) letters[wanted.charCodeAt(at) & 127]!++;

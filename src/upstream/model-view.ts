@@ -1,4 +1,4 @@
-/** A model as it is listed to clients, and what a client's settings need of it. */
+/** A model in the lists for clients, and the facts that a client's settings need. */
 import { z } from "zod";
 import { clientPaths, embeddingsPaths, upstreamPaths } from "../api-paths";
 import type { ClientModel } from "../clients/models";
@@ -64,7 +64,7 @@ export function listedModel(model: Model, config: LimitConfig): ListedModel {
   };
 }
 
-/** What `clientModels` reads of a listed model; a server of another version may list more or less beside it. */
+/** What `clientModels` reads of a listed model; a server of another version may list other members besides. */
 export const clientModelSource = listedModelSchema.pick({
   id: true,
   display_name: true,
@@ -81,7 +81,7 @@ export const clientModelSource = listedModelSchema.pick({
   capabilities: true,
 });
 
-/** Those of the listed models that a client's settings can name. */
+/** The listed models that a client's settings can name. */
 export const clientModels = (listed: readonly z.infer<typeof clientModelSource>[]): ClientModel[] =>
   listed
     .filter(({ enabled, kind }) => enabled && kind === "chat")

@@ -1,4 +1,4 @@
-/** One model as the upstream lists it (`GET /models`), read leniently: what is missing stays unknown. */
+/** One model as the upstream lists it (`GET /models`), read leniently: a missing value is unknown. */
 
 import { upstreamPaths } from "../api-paths";
 import { type Dialect, dialects, type JsonObject } from "../dialects/hub/conversation";
@@ -7,7 +7,7 @@ import type { ModelFacts } from "../dialects/hub/model";
 import { isObject } from "../json";
 
 export interface Model extends ModelFacts {
-  /** For people. */
+  /** The display name. */
   name: string;
   /** What the id resolves to, often the same. */
   version: string;
@@ -23,7 +23,7 @@ export interface Model extends ModelFacts {
 
 /**
  * What a model costs. Two generations of billing exist: units per request a person makes (`units`), and AI credits per
- * million tokens (`tokens`). A model that tells neither has an unknown price.
+ * million tokens (`tokens`). If a model states neither, its price is unknown.
  */
 export interface Price {
   premium: boolean;
@@ -31,11 +31,11 @@ export interface Price {
   units?: number;
   /** AI credits per `per` tokens. */
   tokens?: { per: number; input: number; output: number; cachedInput: number; cacheWrite: number };
-  /** The same above `above` tokens of prompt. */
+  /** The same for prompts of more than `above` tokens. */
   long?: { above: number; input: number; output: number; cachedInput: number; cacheWrite: number };
 }
 
-/** Undefined when there is no usable id. */
+/** Undefined if there is no usable id. */
 export function readModel(item: unknown): Model | undefined {
   if (!isObject(item) || typeof item.id !== "string" || item.id === "" || item.id.length > 256) return undefined;
   const capabilities = objectIn(item.capabilities);
@@ -78,7 +78,7 @@ const kinds = ["chat", "embeddings", "completion"] as const;
 
 const dialectByPath = new Map<string, Dialect>(dialects.map((dialect) => [upstreamPaths[dialect], dialect]));
 
-/** A chat model without a list is an old one, reached by chat completions. */
+/** A chat model without a list is an older one, which supports chat completions only. */
 function readDialects(listed: unknown): Dialect[] {
   if (!Array.isArray(listed)) return ["chat"];
   return textsIn(listed).flatMap((endpoint) => dialectByPath.get(endpoint) ?? []);

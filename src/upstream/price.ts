@@ -1,17 +1,17 @@
 import type { Usage } from "../dialects/hub/reply";
 import type { Price } from "./model";
 
-/** What one exchange cost, in whichever units are known. */
+/** The cost of one request, in the units that are known. */
 export interface Cost {
   /** Billionths of an AI credit (one credit is 0.01 USD); null when unknown. */
   nanoCredits: number | null;
-  /** Premium requests; null when unknown or when the model is not billed by them. */
+  /** Premium requests; null if unknown, or if the model is not billed by them. */
   premiumUnits: number | null;
 }
 
 /**
- * What the upstream says it charged comes first, then the catalogue's prices.
- * @param byPerson Only a request a person made uses premium units; an agent's follow-up uses none.
+ * The charge that the upstream reports, or else the catalogue's prices.
+ * @param byPerson Only a person's turn uses premium units; an agent's follow-up uses none.
  */
 export function costOf(price: Price, usage: Partial<Usage>, byPerson: boolean): Cost {
   return {

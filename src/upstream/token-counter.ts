@@ -1,23 +1,23 @@
-/** Anthropic's own token counter: exact for Claude models, free, and limited to so many calls a minute. */
+/** Anthropic's own token counter: exact for Claude models, free, and limited in calls per minute. */
 
 import type { JsonObject } from "../dialects/hub/conversation";
 import { countIn } from "../dialects/hub/json";
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
 import { readText } from "../net/body";
-import { within } from "../net/clock";
+import { singleLimit } from "../net/clock";
 import { callOut } from "../net/fetch";
 
-/** Milliseconds: a client waits for the estimate behind it. */
+/** Milliseconds. If it fails, the client still waits for the estimate. */
 const timeoutMs = 900;
 
-/** The only members the counter takes; it refuses a request that has others (`max_tokens`, `stream`). */
+/** The members that the counter accepts; it refuses a request with others (`max_tokens`, `stream`). */
 const counted = ["messages", "system", "tools", "tool_choice", "thinking"];
 
 /**
  * The input tokens of a messages request.
- * @param model In our spelling; the counter wants dashes for dots.
- * @throws ProxyError whatever goes wrong: the caller has an estimate.
+ * @param model Copilot's id; the counter needs dashes instead of dots.
+ * @throws ProxyError on any failure; the caller then uses an estimate.
  */
 export async function countExactly(url: string, key: string, model: string, body: JsonObject): Promise<number> {
   const members = Object.fromEntries(counted.filter((name) => name in body).map((name) => [name, body[name]]));
@@ -25,7 +25,7 @@ export async function countExactly(url: string, key: string, model: string, body
     method: "POST",
     headers: { "content-type": "application/json", "x-api-key": key, "anthropic-version": "2023-06-01" },
     body: JSON.stringify({ model: model.replaceAll(".", "-"), ...members }),
-    limits: within(timeoutMs),
+    limits: singleLimit(timeoutMs),
     who: "Anthropic's token counter",
   });
   const text = await readText(response, 1024 * 1024);

@@ -196,7 +196,7 @@ test("LG05: 10,000 errors at once are told by their number, and lines for the ot
   expect(lines.at(-1)).toContain("All is well.");
   await Bun.sleep(1010);
   logger.error("Once more.");
-  expect(lines.at(-2)).toMatch(/\d+ more lines of trouble were left out/);
+  expect(lines.at(-2)).toMatch(/\d+ more warnings and errors were left out/);
   expect(lines.at(-1)).toContain("Once more.");
 });
 

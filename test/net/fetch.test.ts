@@ -2,11 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import { ProxyError } from "../../src/errors";
 import { openBody, readBody, readStart, readText } from "../../src/net/body";
-import { startClock, within } from "../../src/net/clock";
+import { singleLimit, startClock } from "../../src/net/clock";
 import { callOut } from "../../src/net/fetch";
 import { isLoopbackUrl } from "../../src/net/proxy";
 
-const call = { method: "POST" as const, headers: {}, body: "{}", limits: within(5000), who: "The service" };
+const call = { method: "POST" as const, headers: {}, body: "{}", limits: singleLimit(5000), who: "The service" };
 const failure = (promise: Promise<unknown>) =>
   promise.then(
     () => undefined,
@@ -62,13 +62,13 @@ describe("a call that fails says why, in words", () => {
   });
 
   test("U02: a name that does not resolve", async () => {
-    const error = await failure(callOut("https://nothing.invalid/", { ...call, limits: within(8000) }));
+    const error = await failure(callOut("https://nothing.invalid/", { ...call, limits: singleLimit(8000) }));
     expect(error).toMatchObject({ kind: "upstream", status: 502 });
   }, 15_000);
 
   test("U04: silence, at our own limit", async () => {
     using server = await rawServer(() => {});
-    const error = await failure(callOut(server.url, { ...call, limits: within(150) }));
+    const error = await failure(callOut(server.url, { ...call, limits: singleLimit(150) }));
     expect(error).toMatchObject({ kind: "timeout", status: 504, message: "The service did not answer within 0.15 s." });
     expect(server.connections()).toBe(1);
   });
@@ -282,7 +282,7 @@ test("PR07: a proxy in the environment is not asked for this machine", async () 
 });
 
 describe("a body", () => {
-  const answerOf = (stream: ReadableStream<Uint8Array> | null, limits = within(5000)) => ({
+  const answerOf = (stream: ReadableStream<Uint8Array> | null, limits = singleLimit(5000)) => ({
     body: openBody(stream, startClock(limits, "The service", "http://127.0.0.1/"), "The service", "http://127.0.0.1/"),
   });
   const large = (bytes: number) =>

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { ProxyError } from "../../src/errors";
 import { describeCause } from "../../src/logger";
-import { within } from "../../src/net/clock";
+import { singleLimit } from "../../src/net/clock";
 import { callOut } from "../../src/net/fetch";
 import { companyRoot, declining, startCompany } from "../support/corporate-proxy";
 
@@ -19,7 +19,7 @@ afterEach(() => {
 });
 
 async function failure(url = "https://copilot.test/models", ms = 5000): Promise<ProxyError> {
-  const call = { method: "GET" as const, headers: {}, limits: within(ms), who: "GitHub Copilot" };
+  const call = { method: "GET" as const, headers: {}, limits: singleLimit(ms), who: "GitHub Copilot" };
   const answered = await callOut(url, call).catch((thrown) => thrown as ProxyError);
   if (!(answered instanceof Error)) throw new Error(`Answered with ${answered.status}`);
   expect(`${answered.message} ${describeCause(answered)}`).not.toMatch(/secret|opensesame/);
@@ -133,9 +133,9 @@ describe("U03: behind the proxy, the certificate is judged, and never waved thro
     await using company = await startCompany({ certificate });
     const source = (name: string) => JSON.stringify(join(import.meta.dir, "../../src/net", name));
     const script = `import { readText } from ${source("body.ts")};
-      import { within } from ${source("clock.ts")};
+      import { singleLimit } from ${source("clock.ts")};
       import { callOut } from ${source("fetch.ts")};
-      const call = { method: "GET", headers: {}, limits: within(5000), who: "GitHub Copilot" };
+      const call = { method: "GET", headers: {}, limits: singleLimit(5000), who: "GitHub Copilot" };
       console.log(await callOut("https://${host}/", call).then(async (r) => r.status + " " + (await readText(r, 1000)), (e) => e.message));`;
     for (const variable of ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"]) {
       // Read when the first connection is made, so each needs a process of its own.

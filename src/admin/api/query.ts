@@ -19,7 +19,7 @@ const name = z
   .describe(`The whole name; \`${noName}\` for requests without one.`);
 
 /** The value of a filter parameter for a name; null means "no name". */
-export const spellName = (value: string | null): string =>
+export const formatName = (value: string | null): string =>
   value === null ? noName : likeNoName.test(value) ? `\\${value}` : value;
 
 const filters = {
@@ -92,7 +92,7 @@ export const queries = {
 export function writeFilters({ stream, has_error, status_class, ...rest }: Filters): URLSearchParams {
   const names = nameColumns.flatMap((column) => {
     const value = rest[column];
-    return value === undefined ? [] : [[column, spellName(value)] as const];
+    return value === undefined ? [] : [[column, formatName(value)] as const];
   });
   const params = {
     ...rest,

@@ -89,7 +89,7 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
   endpoint({ method: "GET", path: "/api/admin/live", about: "What runs and what ends, as server-sent events: snapshot, running, finished.",
     response: { "text/event-stream": liveEventSchema },
     handle: ({ app, request, caller }) => answerLive(app, request, caller) }),
-  endpoint({ method: "POST", path: "/api/admin/live/:requestId/cancel", about: "Ends a running request; its client is told.",
+  endpoint({ method: "POST", path: "/api/admin/live/:requestId/cancel", about: "Ends a running request with an error for its client.",
     reads: emptyBody,
     response: z.object({ cancelled: z.literal(true) }), errors: ["not_found"],
     handle: ({ app, request, params }) => { requireJson(request); return cancelRequest(app, params.requestId); } }),

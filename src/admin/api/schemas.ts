@@ -57,9 +57,9 @@ export const accountSchema = z
     reset_at_ms: maybe,
     overage: z.boolean().describe("More than the entitlement may be used, and is paid for."),
     overage_count: z.number(),
-    stale: z.boolean().describe("GitHub could not be asked: these are the last known numbers, of `updated_at_ms`."),
+    stale: z.boolean().describe("GitHub could not be reached: these are the last known numbers, from `updated_at_ms`."),
     updated_at_ms: maybe,
-    quota_error: text.describe("Why GitHub could not be asked."),
+    quota_error: text.describe("Why GitHub could not be reached."),
     stats: accountStatsSchema.optional(),
   })
   .meta({ id: "Account" });

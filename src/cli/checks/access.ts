@@ -1,7 +1,7 @@
 /** Who has access, and what to set before a reverse proxy or tunnel is put in front. */
 import { lookAtConfig } from "../../config/read-config";
 import { clientKeysOf } from "../../keys/client-keys";
-import { within } from "../../net/clock";
+import { singleLimit } from "../../net/clock";
 import { callOut } from "../../net/fetch";
 import { about, type CheckContext, type Finding } from "./check";
 import { recordedIn } from "./port";
@@ -16,25 +16,25 @@ export async function checkAccess({ environment }: CheckContext): Promise<Findin
   // The check of the config reports why it cannot be read.
   if (keys === undefined) return [];
   const [server] = recordedIn(environment);
-  const asksHere = server !== undefined && (await asksForToken(server.url));
-  return [judgeAccess({ hasKeys: keys > 0, hasToken: environment.adminToken !== undefined, asksHere })];
+  const tokenRequiredHere = server !== undefined && (await asksForToken(server.url));
+  return [judgeAccess({ hasKeys: keys > 0, hasToken: environment.adminToken !== undefined, tokenRequiredHere })];
 }
 
 interface Found {
   hasKeys: boolean;
   hasToken: boolean;
   /** The running server requires the admin token from this machine too. */
-  asksHere: boolean;
+  tokenRequiredHere: boolean;
 }
 
-export function judgeAccess({ hasKeys, hasToken, asksHere }: Found): Finding {
+export function judgeAccess({ hasKeys, hasToken, tokenRequiredHere }: Found): Finding {
   const clients = hasKeys ? "Clients need a key" : "Programs on this machine need no key";
-  if (asksHere && !hasKeys)
+  if (tokenRequiredHere && !hasKeys)
     return access.warn(
       `${clients}, but the admin API requires its token on this machine too: anyone who comes through a proxy or tunnel can spend your quota.`,
       'If you use one, add a key to "auth": {"apiKeys": ["…"]} in config.json.',
     );
-  if (asksHere) return access.ok(`${clients}, and the admin API requires its token on this machine too.`);
+  if (tokenRequiredHere) return access.ok(`${clients}, and the admin API requires its token on this machine too.`);
   const summary = `${clients}, and the admin API is open to this machine without a token.`;
   // Both are set when others are meant to reach the instance.
   if (hasKeys && hasToken)
@@ -53,8 +53,8 @@ function countKeys({ configFile, clientKey }: CheckContext["environment"]): numb
 
 async function asksForToken(url: string): Promise<boolean> {
   try {
-    const asked = { method: "GET" as const, headers: {}, limits: within(2000), who: "The server" };
-    const response = await callOut(`${url}/api/admin/meta`, asked);
+    const call = { method: "GET" as const, headers: {}, limits: singleLimit(2000), who: "The server" };
+    const response = await callOut(`${url}/api/admin/meta`, call);
     response.body.cancel();
     return response.status === 401;
   } catch {

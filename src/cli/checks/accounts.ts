@@ -8,12 +8,13 @@ import { accountUsageItem } from "../../api/usage";
 import { lookAtConfig } from "../../config/read-config";
 import { parseConfig } from "../../config/schema";
 import { asProxyError } from "../../errors";
-import { within } from "../../net/clock";
+import { plural } from "../../format";
+import { singleLimit } from "../../net/clock";
 import { openCatalogue } from "../../upstream/catalogue";
 import { openCopilot } from "../../upstream/copilot";
 import type { Model } from "../../upstream/model";
 import { remainingInWords, resetInWords, unitNames } from "../format-usage";
-import { about, type CheckContext, counted, type Finding } from "./check";
+import { about, type CheckContext, type Finding } from "./check";
 
 /** The time limit of one call, in milliseconds. The token exchange and the model list are two calls in sequence. */
 const timeoutMs = 4_000;
@@ -69,7 +70,7 @@ async function examine(known: Known, host: string | undefined, subject: CheckCon
         ? `Its GitHub name is now ${login}`
         : undefined;
     const off = models.filter(({ enabled }) => !enabled).map(({ id }) => id);
-    const summary = `Signed in; ${quota.summary}; ${counted(models.length - off.length, "model")} can be used.`;
+    const summary = `Signed in; ${quota.summary}; ${plural(models.length - off.length, "model")} can be used.`;
     const { name, reason, suspended } = account.state;
     if (name === "failed")
       return finding.fail(reason ?? summary, suspended ? "Read GitHub's message first." : "Run `dragoman auth`.");
@@ -77,7 +78,7 @@ async function examine(known: Known, host: string | undefined, subject: CheckCon
       return finding.warn(`${summary} ${renamed}.`, "Sign in again with `dragoman auth` to save the new name.");
     if (off.length > 0)
       return finding.warn(
-        `${summary} Its policy disables ${counted(off.length, "model")}: ${listed(off)}.`,
+        `${summary} Its policy disables ${plural(off.length, "model")}: ${listed(off)}.`,
         `Enable what you need at ${policyPage}; for a company's account, its administrator does that.`,
       );
     return quota.doubtful ? finding.warn(summary) : finding.ok(summary);
@@ -98,7 +99,7 @@ function modelsOf(account: Account, { environment, version, logger }: CheckConte
   const accounts = () => [account];
   const copilot = openCopilot({ current: readConfig(environment.configFile) }, version);
   const pool = openPool({ accounts, freeInOrder: () => true, now: Date.now });
-  return openCatalogue({ accounts, pool, copilot, logger, limits: within(timeoutMs) }).models();
+  return openCatalogue({ accounts, pool, copilot, logger, limits: singleLimit(timeoutMs) }).models();
 }
 
 function readConfig(path: string) {

@@ -35,14 +35,3 @@ export const about = (name: string) => ({
   warn: (message: string, todo?: string): Finding => ({ name, state: "warn", message, todo }),
   fail: (message: string, todo?: string): Finding => ({ name, state: "fail", message, todo }),
 });
-
-/** `3 files`, `1 file`. */
-export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
-
-/** `1.2 GiB`, of bytes. */
-export function inSize(bytes: number): string {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
-  const amount = bytes / 1024 ** power;
-  return `${amount < 10 && power > 0 ? amount.toFixed(1) : Math.round(amount)} ${units[power]}`;
-}

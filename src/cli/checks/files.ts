@@ -3,8 +3,9 @@ import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } 
 import { dirname, join, relative } from "node:path";
 import { lookAtConfig } from "../../config/read-config";
 import { asProxyError } from "../../errors";
+import { plural, size } from "../../format";
 import { checkIntegrity } from "../../history/integrity-check";
-import { about, type CheckContext, counted, type Finding, inSize } from "./check";
+import { about, type CheckContext, type Finding } from "./check";
 
 export function checkFolder({ environment: { home } }: CheckContext): Finding[] {
   const folder = about("data folder");
@@ -45,7 +46,7 @@ function checkRights(home: string): Finding {
   if (first === undefined) return folder.ok(`${home}: only you can read it.`);
   const named = first === home ? "the folder itself" : relative(home, first);
   return folder.warn(
-    `Other users can read ${counted(open.length, "item")} in ${home}: ${named}${open.length > 1 ? " and more" : ""}.`,
+    `Other users can read ${plural(open.length, "item")} in ${home}: ${named}${open.length > 1 ? " and more" : ""}.`,
     `Run: chmod -R go= ${quoted(home)}`,
   );
 }
@@ -60,7 +61,7 @@ function checkDisk(path: string): Finding[] {
 /** @param free Bytes. */
 export function judgeDisk(free: number): Finding {
   const disk = about("disk");
-  const left = `${inSize(free)} are free on the disk of the data folder`;
+  const left = `${size(free)} are free on the disk of the data folder`;
   if (free < 10 * mebibyte)
     return disk.fail(`${left}: neither settings nor the history can be saved.`, "Free some space on that disk.");
   if (free < 200 * mebibyte)
@@ -78,7 +79,7 @@ export function checkConfig({ environment: { configFile } }: CheckContext): Find
       config.ok(`config.json reads: ${keys.length === 0 ? "every key has its default" : `${keys.join(", ")} set`}.`),
     ];
   } catch (thrown) {
-    return [config.fail(asProxyError(thrown).message, "Mend the file; until then dragoman does not start.")];
+    return [config.fail(asProxyError(thrown).message, "Fix the file; until then dragoman does not start.")];
   }
 }
 
@@ -87,7 +88,7 @@ export function checkHistory({ environment: { historyFile } }: CheckContext): Fi
   try {
     const sound = checkIntegrity(historyFile);
     if (!sound) return [history.ok("There is none yet; it is created with the first request.")];
-    return [history.ok(`${historyFile} is intact: ${counted(sound.rows, "request")}, ${inSize(sound.bytes)}.`)];
+    return [history.ok(`${historyFile} is intact: ${plural(sound.rows, "request")}, ${size(sound.bytes)}.`)];
   } catch (thrown) {
     return [history.fail(asProxyError(thrown).message, "Requests are served without it.")];
   }

@@ -1,14 +1,15 @@
 /** The connection to GitHub: proxy, trusted certificates, each host, and the clock compared with theirs. */
 import { type Hosts, hostsFor } from "../../accounts/hosts";
 import { asProxyError, type ProxyError } from "../../errors";
+import { plural } from "../../format";
 import type { CallResponse } from "../../net/body";
 import { certificateFiles, warnOfCertificateFault } from "../../net/ca-certificates";
-import { within } from "../../net/clock";
+import { singleLimit } from "../../net/clock";
 import { probeConnection } from "../../net/connectivity-probe";
 import { callOut } from "../../net/fetch";
 import { ignoredProxy, proxyFor, sparedBy } from "../../net/proxy";
 import { savedAccounts } from "./accounts";
-import { about, type CheckContext, counted, type Finding } from "./check";
+import { about, type CheckContext, type Finding } from "./check";
 
 /** Time limits in milliseconds, of one call and of each hop that is probed after it. */
 const timeoutMs = 4_000;
@@ -40,7 +41,7 @@ export function checkTrust({ env }: CheckContext): Finding[] {
   return files.map((file) =>
     file.fault
       ? trust.fail(warnOfCertificateFault(file), `Fix the file, or set ${file.variable} to another one.`)
-      : trust.ok(`${file.variable} adds ${counted(file.count, "certificate")} from ${file.path}.`),
+      : trust.ok(`${file.variable} adds ${plural(file.count, "certificate")} from ${file.path}.`),
   );
 }
 
@@ -85,7 +86,7 @@ async function ask({ name, url }: Service, { version }: CheckContext): Promise<A
   const began = Date.now();
   try {
     const headers = { "user-agent": `dragoman/${version}`, accept: "*/*" };
-    const response = await callOut(url, { method: "GET", headers, limits: within(timeoutMs), who: host });
+    const response = await callOut(url, { method: "GET", headers, limits: singleLimit(timeoutMs), who: host });
     const took = Date.now() - began;
     response.body.cancel();
     return { finding: reach.ok(`${host} answers in ${took} ms.`), drift: driftOf(response, began + took / 2) };
@@ -123,7 +124,7 @@ export function judgeClock(drifts: number[]): Finding {
   const drift = sorted[Math.floor(sorted.length / 2)];
   if (drift === undefined) return clock.warn("The clock could not be compared: no host answered.");
   const seconds = Math.round(Math.abs(drift) / 1000);
-  const off = seconds < 120 ? counted(seconds, "second") : counted(Math.round(seconds / 60), "minute");
+  const off = seconds < 120 ? plural(seconds, "second") : plural(Math.round(seconds / 60), "minute");
   const summary = `This machine's clock is ${off} ${drift > 0 ? "ahead" : "behind"}`;
   const todo = "Turn on automatic time setting (NTP).";
   if (seconds > 300) return clock.fail(`${summary}: certificates and sign-ins will be rejected.`, todo);

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { z } from "zod";
 import { demoEnvironment, type Environment } from "../../config/environment";
 import { readText } from "../../net/body";
-import { within } from "../../net/clock";
+import { singleLimit } from "../../net/clock";
 import { callOut } from "../../net/fetch";
 import { findInstance, type Instance } from "../start/instance-file";
 import { describePortOwner, portOwnerOf } from "../start/port-owner";
@@ -74,7 +74,7 @@ function describe(url: string, pid: number | undefined, health: Health | undefin
 async function askHealth(url: string): Promise<Health | undefined> {
   try {
     const who = "The server";
-    const response = await callOut(`${url}/health`, { method: "GET", headers: {}, limits: within(2000), who });
+    const response = await callOut(`${url}/health`, { method: "GET", headers: {}, limits: singleLimit(2000), who });
     return healthSchema.parse(JSON.parse(await readText(response, 65_536)));
   } catch {
     return undefined; // another program

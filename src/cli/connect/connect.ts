@@ -17,7 +17,7 @@ import { modelsOf, type Offer, pick } from "./models";
 import { freeModel, probe, probeCost } from "./probe";
 import { maskSecrets } from "./redact";
 
-/** As the command line has them. */
+/** The options of the command line. */
 export interface ConnectFlags {
   print?: boolean;
   write?: boolean;
@@ -29,25 +29,25 @@ export interface ConnectFlags {
 interface ConnectOptions {
   environment: Environment;
   client: ClientId;
-  /** A model's id, in any spelling that a request may use. */
+  /** A model's id, in any form that a request may use. */
   model?: string;
   shell: Shell;
-  /** Make one call, also with a model that costs something. */
+  /** Make a test call even if the model is not free. */
   test: boolean;
   force: boolean;
 }
 
-interface Asked extends ConnectFlags {
+interface ConnectArguments extends ConnectFlags {
   environment: Environment;
   client?: string;
   model?: string;
   shell?: string;
 }
 
-/** @throws UsageError for what does not go together, or is no client or shell. */
-export async function connectFrom(asked: Asked): Promise<number> {
-  const { environment, client, model, shell, test = false, force = false } = asked;
-  const actions = (["print", "write", "undo"] as const).filter((action) => asked[action]);
+/** @throws UsageError for options that exclude each other, and for an unknown client or shell */
+export async function connectFrom(given: ConnectArguments): Promise<number> {
+  const { environment, client, model, shell, test = false, force = false } = given;
+  const actions = (["print", "write", "undo"] as const).filter((action) => given[action]);
   if (actions.length > 1) throw new UsageError(`--${actions.join(" and --")} cannot be used together.`);
   const [action = "print"] = actions;
   if (force && action !== "undo") throw new UsageError("--force can only be used with --undo.");
@@ -104,7 +104,7 @@ async function point(options: ConnectOptions, action: "print" | "write"): Promis
   return code;
 }
 
-/** The settings contain the key that the server accepts now. */
+/** Warns if the settings contain a key that a restart will replace. */
 function sayRotation({ keys: [taken, ...others] }: RunningServer): void {
   if (taken?.from !== "DRAGOMAN_API_KEY" || !others.some(({ from }) => from === "config.json")) return;
   say(
@@ -134,7 +134,7 @@ function printSetup({ client: id, shell }: ConnectOptions, setup: ClientSetup, s
   print(lines.join("\n").trimEnd());
 }
 
-/** Variables that the file cannot stand in for. */
+/** Variables that the file cannot replace. */
 function notInFile({ variables, edits }: ClientSetup): string[] {
   const names = new Set(edits.map(({ path }) => path.at(-1)));
   return Object.keys(variables).filter((name) => !names.has(name));
@@ -158,7 +158,7 @@ async function write(
   if (kept) say(`\`dragoman connect ${id} --undo\` ${kind}.`);
 }
 
-/** After the file is written: what else it says, what it cannot hold, and what to run. */
+/** After the file is written: conflicting settings, what the file cannot contain, and what to run. */
 function sayWhatIsLeft({ client: id }: ConnectOptions, setup: ClientSetup, { url }: RunningServer): void {
   const { file = "", caveats = [] } = clientStatus(id, { ...person(), url });
   for (const caveat of caveats) say(`${shortened(file)} points to dragoman now, but ${caveat}.`);
@@ -190,13 +190,13 @@ async function undo({ client: id, environment, force }: ConnectOptions): Promise
 }
 
 async function test(
-  { client: id, test: asked }: ConnectOptions,
+  { client: id, test: isRequested }: ConnectOptions,
   server: RunningServer,
   setup: ClientSetup,
   { offered, choice }: Offer,
 ): Promise<number> {
   const { dialect } = clientOf(id);
-  const model = freeModel(dialect, setup.model, [...choice.all, ...offered]) ?? (asked ? setup.model : undefined);
+  const model = freeModel(dialect, setup.model, [...choice.all, ...offered]) ?? (isRequested ? setup.model : undefined);
   if (!model) {
     say(
       `No test call was made, because no model is free of charge. \`dragoman connect ${id} --test\` makes one with ${setup.model.id}; ${probeCost(setup.model)}.`,
@@ -205,8 +205,8 @@ async function test(
   }
   say(`Making one small test call in the client's API dialect (${dialect}) with ${model.id}; ${probeCost(model)}.`);
   try {
-    const { took, said } = await probe(server, dialect, model);
-    say(`Answered in ${(took / 1000).toFixed(1)} s: ${said === "" ? "(no text)" : said}`);
+    const { took, text } = await probe(server, dialect, model);
+    say(`Answered in ${(took / 1000).toFixed(1)} s: ${text === "" ? "(no text)" : text}`);
     return 0;
   } catch (thrown) {
     if (!(thrown instanceof ProxyError)) throw thrown;

@@ -1,4 +1,4 @@
-/** The models a set-up can name, as the running server lists them to its clients. */
+/** The models for a set-up, as the running server lists them to its clients. */
 import { z } from "zod";
 import { type Choice, type ClientModel, chooseModels, isPlain } from "../../clients/models";
 import { ProxyError } from "../../errors";
@@ -8,12 +8,12 @@ import { ask, type RunningServer, readAs } from "../running-server";
 import { UsageError } from "../usage-error";
 
 export interface Offer {
-  /** All that can be called, also those that GitHub's own picker hides. */
+  /** All models that can be called, including those that GitHub's own picker hides. */
   offered: readonly ClientModel[];
   choice: Choice;
 }
 
-/** @throws ProxyError when none of them can serve an agent. */
+/** @throws ProxyError if no model can serve an agent */
 export async function modelsOf(server: RunningServer): Promise<Offer> {
   const { data } = readAs(
     z.object({ data: z.array(clientModelSource) }),

@@ -1,4 +1,4 @@
-/** One small call through the server, in the dialect a client speaks: whether it will be answered, and what that costs. */
+/** Makes one small test call through the server in a client's dialect, and states its cost. */
 
 import { clientPaths, upstreamPaths } from "../../api-paths";
 import type { ClientDialect, ClientModel } from "../../clients/models";
@@ -39,8 +39,8 @@ const calls: Record<ClientDialect, Call> = {
 const list = (value: unknown) => (Array.isArray(value) ? value.filter(isObject) : []);
 
 /**
- * The model to try with: the client's own where it is free, else one that costs nothing, best of the client's dialect.
- * @returns Undefined when all cost something.
+ * The model for the test call: the client's own if it is free, else a free one, preferably with the client's dialect.
+ * @returns Undefined if no model is free.
  */
 export function freeModel(
   dialect: ClientDialect,
@@ -55,7 +55,7 @@ export function freeModel(
   );
 }
 
-/** What one turn of it costs, as the end of a sentence. */
+/** The cost of one turn with a model, as the end of a sentence. */
 export function probeCost({ premium, units }: ClientModel): string {
   if (!premium) return "it is free";
   if (typeof units === "number") return `it costs ${units} premium ${units === 1 ? "request" : "requests"}`;
@@ -63,14 +63,14 @@ export function probeCost({ premium, units }: ClientModel): string {
 }
 
 /**
- * Milliseconds, and the beginning of what was answered.
- * @throws ProxyError in words when there is no answer.
+ * The duration in milliseconds, and the beginning of the answer.
+ * @throws ProxyError if there is no answer
  */
 export async function probe(server: RunningServer, dialect: ClientDialect, model: ClientModel) {
   const { path, body, headers, read } = calls[dialect];
   const since = performance.now();
   const answer = await ask(server, { path, method: "POST", headers, body: body(model.id), timeoutMs: 120_000 });
-  const said = (isObject(answer) ? read(answer) : []).filter((text) => typeof text === "string").join("");
-  const line = said.replace(/[\p{C}\s]+/gu, " ").trim();
-  return { took: performance.now() - since, said: line.length > 60 ? `${line.slice(0, 60)}…` : line };
+  const text = (isObject(answer) ? read(answer) : []).filter((text) => typeof text === "string").join("");
+  const line = text.replace(/[\p{C}\s]+/gu, " ").trim();
+  return { took: performance.now() - since, text: line.length > 60 ? `${line.slice(0, 60)}…` : line };
 }

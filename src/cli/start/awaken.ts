@@ -2,7 +2,7 @@
 import type { Account } from "../../accounts/account";
 import type { App } from "../../app";
 
-/** In this order: what a first request waits for comes first. Each asks nobody where the answer is known already. */
+/** In the order in which a first request needs them. A step makes no call if the result is known. */
 const steps: { what: string; ask: (app: App, account: Account) => Promise<unknown> }[] = [
   { what: "token", ask: (_, account) => account.session() },
   { what: "model list", ask: ({ catalogue }, account) => catalogue.load(account) },
@@ -10,8 +10,8 @@ const steps: { what: string; ask: (app: App, account: Account) => Promise<unknow
 ];
 
 /**
- * One account after the other, so that nobody's start is a burst of calls; a request that comes meanwhile shares what is
- * under way. Never throws: what GitHub says of an account is its state, and a line in the log.
+ * Loads one account after the other, to avoid a burst of calls. Requests share the calls in progress. Never throws: a
+ * failure becomes the state of the account and a log line.
  */
 export async function awaken(app: App): Promise<void> {
   for (const account of app.accounts)

@@ -39,15 +39,15 @@ function accessLine({ clientKeys }: App, { exposed }: Listening): string {
     : "no client key required from programs on this machine; web pages are refused";
 }
 
-/** Where the pages are, who may open them, and what a proxy in front of them needs. */
+/** The address of the admin pages, who may open them, and what a reverse proxy needs. */
 function adminLines({ adminAuth, clientKeys, environment }: App, { url, exposed }: Listening): string[] {
   const { adminToken } = environment;
   const line = (more: string) => [`  Admin     ${url}/admin${more}`];
-  // At any other address the machine's own calls do not come from loopback either.
+  // At any other address, calls from this machine do not come from loopback either.
   const isOpenHere = adminAuth === "remote" && (!exposed || isLoopbackUrl(url));
   if (!isOpenHere)
     return line(adminToken === undefined ? ", closed: set ADMIN_TOKEN to open it" : ", with ADMIN_TOKEN");
-  // Keys and a token are what an instance gets before others reach it.
+  // Both are set when others are meant to reach the instance.
   if (clientKeys.length === 0 || adminToken === undefined) return line("");
   return [
     ...line(", without a token on this machine"),
@@ -55,7 +55,7 @@ function adminLines({ adminAuth, clientKeys, environment }: App, { url, exposed 
   ];
 }
 
-/** What stands between this machine and GitHub, where something does. */
+/** The proxy and the certificate files, if there are any. */
 function networkLines({ environment }: App): string[] {
   const { api } = hostsFor(environment.enterpriseHost, environment);
   const proxy = proxyFor(api);

@@ -1,4 +1,4 @@
-/** Where a server of this data folder listens: written down by the server, for the other commands. */
+/** The file in which a server records its address, for the other commands. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
@@ -11,8 +11,8 @@ export type Instance = z.infer<ReturnType<typeof schema>>;
 const pathIn = (home: string) => join(home, "running.json");
 
 /**
- * @param url Where we listen by now, so that nobody else can.
- * @returns Takes it back, unless another server has taken the place; a neighbour that was there before gets it again.
+ * @param url The address of this server, which listens already.
+ * @returns Removes the record unless another server has replaced it, and restores the record of a server that was there before.
  */
 export function writeInstanceFile(home: string, url: string): () => void {
   const neighbour = findNeighbour(home, url);
@@ -26,8 +26,8 @@ export function writeInstanceFile(home: string, url: string): () => void {
 }
 
 /**
- * Another server of this data folder, which serves beside us: its process lives, but may be another program by now. A
- * note of the address where we listen is not one: a killed server had it, and its process id is taken again.
+ * Another server of this data folder. Its process exists, but may be another program by now. A record of our own address
+ * was left by a server that was killed, and its process id is in use again.
  */
 export function findNeighbour(home: string, url: string): Instance | undefined {
   const found = findInstance(home);
@@ -35,20 +35,20 @@ export function findNeighbour(home: string, url: string): Instance | undefined {
 }
 
 /**
- * The server that runs now, if one does. A note of our own process id is nobody's: in a container every server is
- * process 1, also the one that was killed before us.
+ * The running server, if there is one. A record with our own process id was left by a server that was killed: in a container
+ * every server is process 1.
  */
 export function findInstance(home: string, { tighten = true } = {}): Instance | undefined {
   const note = read(home, tighten);
   return note && note.pid !== process.pid && isOurs(note.pid) ? note : undefined;
 }
 
-/** Whether a process of this id runs for the same person as we do. */
+/** Whether a process with this id exists and belongs to the same user. */
 function isOurs(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch {
-    return false; // gone, or somebody else's
+    return false; // it ended, or belongs to another user
   }
 }
 
@@ -56,7 +56,7 @@ function write(home: string, running: Instance): void {
   try {
     writePrivate(pathIn(home), `${JSON.stringify(running)}\n`);
   } catch {
-    // a full disk is no reason not to serve
+    // the server runs without the record
   }
 }
 
@@ -64,6 +64,6 @@ function read(home: string, tighten = true): Instance | undefined {
   try {
     return schema().parse(JSON.parse(readPrivate(pathIn(home), 4096, { tighten }) ?? ""));
   } catch {
-    return undefined; // none, or one that does not read
+    return undefined; // missing or not valid
   }
 }

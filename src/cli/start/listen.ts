@@ -1,4 +1,4 @@
-/** Where to listen: the option's spellings, and in words why it cannot be. */
+/** Resolves `--host` and starts to listen, with an explanation if that fails. */
 import { lookup } from "node:dns/promises";
 import type { App } from "../../app";
 import type { Environment } from "../../config/environment";
@@ -12,13 +12,13 @@ import { describePortOwner, portOwnerOf } from "./port-owner";
 
 interface Asked {
   port: number;
-  /** The person's own, also where the demo has one beside it. */
+  /** The real environment, even for the demo. */
   environment: Environment;
 }
 
 /**
- * What `--host` asks for: an address, or a name and the address it stands for. The spellings of "every address" are one.
- * @throws UsageError for what is neither, and for a name that nobody knows.
+ * The address of `--host`, with its name if a name was given. All forms of "every address" become one.
+ * @throws UsageError if it is neither an address nor a name that can be resolved
  */
 export async function bindingFor(host = "127.0.0.1"): Promise<Binding> {
   const bare = host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
@@ -32,11 +32,11 @@ export async function bindingFor(host = "127.0.0.1"): Promise<Binding> {
 
 const hostName = new RegExp(`^${hostNameSource}$`);
 
-/** One spelling for each address: `0:0:0:0:0:0:0:1` is `::1`. */
+/** The shortest form of an address: `0:0:0:0:0:0:0:1` is `::1`. */
 const shortened = (address: string) =>
   address.includes(":") ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address;
 
-/** A loopback address where the name has one, else the first, as most programs take it. */
+/** A loopback address if the name has one, else its first address, like most programs. */
 async function addressOf(name: string): Promise<string> {
   try {
     const known = await lookup(name, { all: true });
@@ -49,7 +49,7 @@ async function addressOf(name: string): Promise<string> {
 const isIPv6 = (text: string) => text.includes(":") && URL.canParse(`http://[${text}]`);
 const isIPv4 = (text: string) => /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/.test(text);
 
-/** @throws ProxyError that names who holds the port, or UsageError for what is no address of this machine. */
+/** @throws ProxyError that names the owner of the port; UsageError if the address does not belong to this machine */
 export function listenOrExplain(app: App, { port, environment }: Asked, binding: Binding): Listening {
   try {
     return listen(app, port, binding);
@@ -69,13 +69,13 @@ export function listenOrExplain(app: App, { port, environment }: Asked, binding:
   }
 }
 
-/** As the person has named it. */
+/** The name or address as the person wrote it. */
 export const nameOfBinding = ({ address, name }: Binding): string => name ?? address;
 
-/** A dragoman that one of the data folders knows of, or the process that the system names. */
+/** The owner of a port: a server recorded in one of the data folders, or the process that the system reports. */
 function nameOf(port: number, homes: string[]): string {
   const holder = portOwnerOf(port);
-  // What a killed one left behind may name a port that is somebody else's by now.
+  // The record of a killed server may name a port that another program uses now.
   const ours = homes
     .map((home) => findInstance(home))
     .find((running) => running?.url.endsWith(`:${port}`) && (holder?.pid ?? running.pid) === running.pid);

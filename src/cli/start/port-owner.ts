@@ -1,4 +1,4 @@
-/** Who listens on a port of this machine, as far as the system tells us. */
+/** Finds the process that listens on a port of this machine, if the system reports it. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 export interface PortOwner {
@@ -7,7 +7,7 @@ export interface PortOwner {
   pid?: number;
 }
 
-/** Undefined when nobody listens there, or where the system does not tell. */
+/** Undefined if no process listens there, or if the system does not report it. */
 export function portOwnerOf(port: number): PortOwner | undefined {
   if (process.platform !== "linux") return undefined;
   const sockets = ["tcp", "tcp6"].flatMap((table) => listeningOn(port, linesOf(`/proc/net/${table}`)));
@@ -31,7 +31,7 @@ function listeningOn(port: number, lines: string[]): string[] {
     .map((columns) => columns[9] ?? "");
 }
 
-/** What is gone, or not ours to see, is left out: processes come and go while we look. */
+/** Skips processes that have ended or may not be inspected. */
 function attempt<T>(look: () => T, otherwise: T): T {
   try {
     return look();

@@ -4,27 +4,27 @@ import { isAlive } from "../../config/files";
 import { ProxyError } from "../../errors";
 
 export interface Lifetime {
-  /** Settles when stdin ends; missing where that is no reason to stop. */
+  /** Settles when stdin ends; undefined if that does not stop the server. */
   stdinEnded?: Promise<void>;
-  /** The process we live for. */
+  /** The process whose end stops the server. */
   parentPid?: number;
 }
 
 export interface ShutdownSignals {
-  /** The first reason to stop: who lets go, in words, and how long running exchanges may go on, in milliseconds. */
+  /** The first reason to stop, as a sentence, and the milliseconds that running requests get to finish. */
   first: Promise<{ why: string; grace: number }>;
-  /** Settles after it: `urged` by a further signal, or `late` when the time is over. */
+  /** Settles afterwards: `urged` by another signal, or `late` when the time is over. */
   over: Promise<"urged" | "late">;
 }
 
-/** Milliseconds that running exchanges get at a signal. */
+/** Milliseconds that running requests get after a signal. */
 const signalGrace = 30_000;
 
-/** The same where whoever read the answers is gone: with a look at the parent and the last words, it all takes below two seconds. */
+/** The same after the parent has ended, when nobody reads the answers. The whole shutdown then takes less than two seconds. */
 const orphanGrace = 700;
 const parentInterval = 200;
 
-/** Watches from now on. @throws ProxyError when the parent does not run. */
+/** Starts watching. @throws ProxyError if the parent is not running */
 export function watchShutdown({ stdinEnded, parentPid }: Lifetime): ShutdownSignals {
   const first = Promise.withResolvers<{ why: string; grace: number }>();
   const over = Promise.withResolvers<"urged" | "late">();
@@ -45,7 +45,7 @@ export function watchShutdown({ stdinEnded, parentPid }: Lifetime): ShutdownSign
 function watchProcess(pid: number, gone: () => void): void {
   const born = bornAt(pid);
   if (born === undefined) throw new ProxyError("internal", `Process ${pid}, given by --parent-pid, is not running.`);
-  // Our own parent's id changes at once when it dies.
+  // If it is our own parent, `process.ppid` changes at once when it ends.
   const ours = process.ppid === pid;
   const timer = setInterval(() => {
     if (isStill(bornAt(pid), born) && (!ours || process.ppid === pid)) return;
@@ -54,13 +54,13 @@ function watchProcess(pid: number, gone: () => void): void {
   }, parentInterval);
 }
 
-/** What the system does not say, or not just now, where no file can be opened, is no end. */
+/** Whether the process is still the same. If the system does not say, it counts as running. */
 const isStill = (now: string | undefined, born: string): boolean =>
   now === born || now === "" || (born === "" && now !== undefined);
 
 /**
- * What tells a process from a later one of the same id; empty where the system does not say it. Undefined when it has
- * ended, also when nobody has asked for its exit code yet.
+ * The start time of a process, which distinguishes it from a later one with the same id; empty if the system does not
+ * report it. Undefined if the process has ended, even as a zombie.
  */
 function bornAt(pid: number): string | undefined {
   try {

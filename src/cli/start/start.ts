@@ -21,26 +21,26 @@ export interface StartOptions {
   /** 0 picks a free one. */
   port: number;
   host?: string;
-  /** Stdout carries one line of JSON, and people read stderr. */
+  /** Print one line of JSON on stdout; messages go to stderr. */
   json: boolean;
   demo: boolean;
-  /** Others may reach us although no client key guards us. */
+  /** Allow other machines to connect although no client key is configured. */
   allowOpen: boolean;
-  /** The end of stdin ends us. */
+  /** Stop when stdin ends. */
   stdinLifetime: boolean;
-  /** The end of this process ends us. */
+  /** Stop when this process ends. */
   parentPid?: number;
   adminAuth: AdminAuth;
-  /** A GitHub token for this run; `-` says that it is the first line of stdin. */
+  /** A GitHub token for this run; `-` reads it from the first line of stdin. */
   token?: string;
   enterpriseHost?: string;
-  /** Whose sign-in is offered where there is no account yet. */
+  /** The app for the sign-in, if there is no account yet. */
   app: SignInApp;
 }
 
 /** Settles when the server has stopped, with the exit code. @throws ProxyError */
 export async function start(options: StartOptions): Promise<number> {
-  // Whoever reads our lines may go: that is no reason to stop.
+  // If the reader of stdout or stderr goes away, the server keeps running.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const binding = await bindingFor(options.host);
   if (options.adminAuth === "always" && options.environment.adminToken === undefined)
@@ -67,7 +67,7 @@ export async function start(options: StartOptions): Promise<number> {
     if (!isLoopbackAddress(binding.address) && app.clientKeys.length === 0 && !options.allowOpen)
       throw openToOthers(binding);
     const listening = listenOrExplain(app, options, binding);
-    // A client that waits already is answered before files are written and accounts are asked.
+    // Requests that are already waiting come before files are written and accounts are loaded.
     await Bun.sleep(0);
     const neighbour = findNeighbour(app.environment.home, listening.url);
     leave = writeInstanceFile(app.environment.home, listening.url);
@@ -84,7 +84,7 @@ export async function start(options: StartOptions): Promise<number> {
   }
 }
 
-/** Loaded only where it is asked for, as everything that most starts do not need. */
+/** Loaded only for the demo: most starts do not need it. */
 async function openDemo() {
   const { startDemo } = await import("../../upstream/demo/demo");
   return startDemo({ keep: 200 });
@@ -108,9 +108,9 @@ function openToOthers(binding: Binding): UsageError {
   );
 }
 
-/** Two may share a data folder, but not without their owner knowing. */
+/** Warns that two servers share a data folder. */
 async function nameNeighbour({ logger, environment }: App, { url, pid }: Instance): Promise<void> {
-  // An id that a killed server left behind may be another program's by now.
+  // The process id of a killed server may belong to another program by now.
   const answer = await fetch(`${url}/health`, { signal: AbortSignal.timeout(1000), proxy: false }).catch(
     () => undefined,
   );
@@ -128,7 +128,7 @@ function announce(app: App, listening: Listening, { json }: StartOptions): void 
   process.stdout.write(`${JSON.stringify({ event: "ready", url, port, pid: process.pid, version: app.version })}\n`);
 }
 
-/** Running exchanges may end, for as long as there may be somebody to read them; a second signal cuts them. */
+/** Lets running requests finish within the grace period; a second signal ends them. */
 async function untilStopped(app: App, listening: Listening, endings: ShutdownSignals): Promise<number> {
   const unforeseen = failureCount(app, () => process.exit(1));
   process.on("unhandledRejection", unforeseen);
@@ -142,7 +142,7 @@ async function untilStopped(app: App, listening: Listening, endings: ShutdownSig
   const outcome = await Promise.race([drained.then(() => "drained" as const), endings.over]);
   app.close();
   if (outcome === "drained") return 0;
-  // The last words of each stream are on their way.
+  // The final events of the streams are being sent.
   await Promise.race([drained, Bun.sleep(outcome === "late" ? 500 : 100)]);
   listening.close();
   return outcome === "late" ? 0 : 130;
@@ -150,7 +150,7 @@ async function untilStopped(app: App, listening: Listening, endings: ShutdownSig
 
 const maxFailures = 10;
 
-/** What fails with nobody waiting for it is said and survived; more than ten times a minute, a fresh start is safer. */
+/** Logs errors outside of requests and keeps running. After more than ten in a minute, the process stops. */
 export function failureCount(app: Pick<App, "logger" | "close">, giveUp: () => void): (reason: unknown) => void {
   const moments: number[] = [];
   return (reason) => {

@@ -6,14 +6,14 @@ import { UsageError } from "../usage-error";
 const maxLineLength = 16_384;
 
 export interface Stdin {
-  /** Up to the first line break, or to the end; cut where it is too long to be a token. */
+  /** The text up to the first line break or the end, cut off if it is too long to be a token. */
   firstLine: Promise<string>;
   ended: Promise<void>;
-  /** Reads no more, so that its end is not seen. */
+  /** Stops reading. The end of stdin is not noticed then. */
   letGo(): void;
 }
 
-/** Reads from now on; what follows the first line is thrown away. */
+/** Starts reading. Everything after the first line is ignored. */
 export function readStdin(): Stdin {
   const line = Promise.withResolvers<string>();
   const ended = Promise.withResolvers<void>();
@@ -37,7 +37,7 @@ export function readStdin(): Stdin {
   return { firstLine: line.promise, ended: ended.promise, letGo: () => void stdin.pause() };
 }
 
-/** @throws UsageError when nobody can hold stdin open: a file, or /dev/null, which is what many programs give unless told. */
+/** @throws UsageError if stdin cannot stay open: it is a file, or /dev/null, which many programs pass by default */
 export function checkHeldOpen(): void {
   if (process.platform === "win32" || process.stdin.isTTY) return;
   try {

@@ -8,36 +8,36 @@ import { withLock } from "../../config/lock";
 import { codeOf, ProxyError } from "../../errors";
 import type { ClientId } from "../index";
 
-/** Two settings files of the largest size, in base64. */
+/** Enough for two settings files of the maximum size, in base64. */
 const maxBytes = 12 * 1024 * 1024;
 
 const bytes = z.base64().transform((text): Uint8Array => Buffer.from(text, "base64"));
 
 const schema = z.object({
-  /** As the client names it; `target` is what a link leads to. */
+  /** The client's path; `target` is the file that a link points to. */
   file: z.string(),
   target: z.string(),
-  /** What it was, and its mode; null when there was no file. */
+  /** The original content, and its mode; null if there was no file. */
   content: bytes.nullable(),
   mode: z.int(),
-  /** What we wrote last. */
+  /** The content that dragoman wrote last. */
   written: bytes,
-  /** Where in it we have put something. */
+  /** The paths of dragoman's settings in the file. */
   paths: z.array(z.array(z.union([z.string(), z.object({ name: z.string() })]))).default([]),
-  /** Somebody else changed it between two of our writes, in a way that cannot be told apart from ours. */
+  /** The file was changed between two writes by dragoman, and the changes cannot be separated. */
   mixed: z.boolean(),
-  /** Folders that were made for it, the outermost first. */
+  /** Folders that were created for the file, the outermost first. */
   folders: z.array(z.string()),
-  /** When we first wrote, in ISO 8601. */
+  /** The time of the first write, in ISO 8601. */
   at: z.string(),
 });
 export type Backup = z.infer<typeof schema>;
 
-/** Where the backup of this file lies, or will. */
+/** The path of a file's backup. */
 export const backupPath = (folder: string, id: ClientId, target: string) =>
   join(folder, `${id}-${createHash("sha256").update(target).digest("hex").slice(0, 12)}.json`);
 
-/** Undefined when there is none. @throws ProxyError when it is damaged. */
+/** Undefined if there is none. @throws ProxyError if it is damaged */
 export function readBackup(path: string): Backup | undefined {
   const text = readPrivate(path, maxBytes);
   if (text === undefined) return undefined;
@@ -48,7 +48,7 @@ export function readBackup(path: string): Backup | undefined {
   }
 }
 
-/** @param backup None takes it away. */
+/** @param backup Undefined deletes it. */
 export function writeBackup(path: string, backup: Backup | undefined): void {
   if (!backup) {
     rmSync(path, { force: true });
@@ -60,8 +60,8 @@ export function writeBackup(path: string, backup: Backup | undefined): void {
 }
 
 /**
- * Of this file, or else the only one of this client: the variable that moved the file may not be set any more.
- * @throws ProxyError `conflict` when it is not clear which one is meant.
+ * The backup of this file, or else the client's only one: the variable that located the file may be unset by now.
+ * @throws ProxyError `conflict` if the client has several
  */
 export function findBackup(folder: string, id: ClientId, file: string): { path: string; backup: Backup } | undefined {
   const names = readdirSync(folder).filter((name) => name.startsWith(`${id}-`) && name.endsWith(".json"));
@@ -79,7 +79,7 @@ export function findBackup(folder: string, id: ClientId, file: string): { path: 
   );
 }
 
-/** The file that a client's own leads to. @throws ProxyError when the system does not lead there. */
+/** The target of the client's file if it is a link. @throws ProxyError if it cannot be resolved */
 export function targetOf(file: string): string {
   try {
     return followLink(file);
@@ -93,9 +93,9 @@ export function targetOf(file: string): string {
 }
 
 /**
- * Runs `work` on the folder of the backups; only one dragoman at a time does.
- * @param home Our own data folder.
- * @param warn Called when the rights of `home` had to be tightened.
+ * Runs `work` on the folder of the backups, one process at a time.
+ * @param home The data folder.
+ * @param warn Called if the permissions of `home` were made stricter.
  */
 export async function inBackups<T>(
   { home, warn }: { home: string; warn(sentence: string): void },

@@ -32,7 +32,7 @@ const range = (start: number, count: number) => `${count === 0 ? start - 1 : sta
 const linesOf = (text: string) => (text === "" ? [] : text.replace(/\r?\n$/, "").split(/\r?\n/));
 const ended = (lines: string[]) => lines.map((line) => `${line}\n`).join("");
 
-/** Some lines of one text, replaced by others. */
+/** Lines of one text that are replaced. */
 export interface Hunk {
   /** Index of the first replaced line, and of the first one after them. */
   start: number;
@@ -40,7 +40,7 @@ export interface Hunk {
   lines: string[];
 }
 
-/** What turns `before` into `after`, in order. */
+/** The changes from `before` to `after`, in order. */
 export function hunksBetween(before: string[], after: string[]): Hunk[] {
   const changes = diffArrays(before, after, { maxEditLength });
   if (!changes) return [{ start: 0, end: before.length, lines: after }];

@@ -1,10 +1,10 @@
 /**
  * Merges two independent changes of one text, as long as they touch different lines. (node-diff3 would report a
- * conflict where two changes only touch each other; here an insertion beside a changed line stands beside it.)
+ * conflict where two changes only touch each other; here an insertion next to a changed line is kept next to it.)
  */
 import { type Hunk, hunksBetween } from "./diff";
 
-/** @returns Undefined where both changed the same lines. */
+/** @returns Undefined if both changed the same lines. */
 export function mergeTexts(base: string, one: string, other: string): string | undefined {
   const lines = linesOf(base);
   const [ours, theirs] = [hunksBetween(lines, linesOf(one)), hunksBetween(lines, linesOf(other))];

@@ -1,4 +1,4 @@
-/** Reads a client's settings file, and refuses one that is not the person's to change. */
+/** Reads a client's settings file, and refuses one that the person may not change. */
 import { lstatSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { removeLeftovers } from "../../config/files";
@@ -10,12 +10,12 @@ export interface Found {
   mode: number;
 }
 
-/** Undefined when there is none. @throws ProxyError when it is not the person's to change. */
+/** Undefined if there is none. @throws ProxyError if the person may not change it */
 export function readFile(file: string, target: string): Found | undefined {
   const refuse = (why: string): never => {
     throw new ProxyError("permission", `${file} ${why}. It was not changed.`);
   };
-  // Of one of us that was killed; it may hold a key.
+  // Temporary files of a killed process may contain a key.
   if (isThere(dirname(target))) removeLeftovers(dirname(target), basename(target));
   const found = statSync(target, { throwIfNoEntry: false });
   if (!found) return undefined;
@@ -31,7 +31,7 @@ export function readFile(file: string, target: string): Found | undefined {
   }
 }
 
-/** Nothing reads as an empty text. */
+/** An empty text if there is no file. */
 export function settingsText(file: string, bytes: Uint8Array | undefined): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

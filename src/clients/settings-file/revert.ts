@@ -9,7 +9,7 @@ import { editSettings, readSettings, type SettingsFormat, settingAt, withEdits }
 import { mergeTexts } from "./merge";
 
 export interface Versions {
-  /** What stood there before us; empty when there was no file. */
+  /** The original text; empty if there was no file. */
   before: string;
   written: string;
   now: string;
@@ -17,18 +17,18 @@ export interface Versions {
 
 export interface Ours {
   format: SettingsFormat;
-  /** Where we have put something. */
+  /** The paths of dragoman's settings. */
   paths: readonly Path[];
-  /** The settings without what the client notes there for itself. */
+  /** The settings without the client's own state. */
   bookkeeping?(settings: Record<string, unknown>): unknown;
 }
 
-/** The text without our settings; or which of them somebody has changed, as `env.ANTHROPIC_MODEL`. */
+/** The text without dragoman's settings; or those of them that were changed, such as `env.ANTHROPIC_MODEL`. */
 export type Reverted = { text: string } | { changed: string[] };
 
 /**
- * @param force Compares the parsed settings only, and also removes settings of ours that were changed since.
- * @returns Undefined when the two cannot be told apart.
+ * @param force Compares only the parsed settings, and also removes settings of dragoman that were changed since.
+ * @returns Undefined if the changes cannot be separated.
  */
 export function revertEdits(ours: Ours, versions: Versions, force: boolean): Reverted | undefined {
   const text = force ? undefined : revertLines(ours.format, versions);
@@ -36,9 +36,9 @@ export function revertEdits(ours: Ours, versions: Versions, force: boolean): Rev
 }
 
 /**
- * Each of our settings gets the value that it had before us, or none; everything else stays as it is.
- * @param force Also those of ours that somebody has changed since.
- * @returns Undefined when a text does not read, or cannot be edited without touching the rest.
+ * Gives each of dragoman's settings its original value, or removes it. Everything else stays as it is.
+ * @param force Also for settings that were changed since.
+ * @returns Undefined if a text cannot be parsed, or cannot be edited without changing other settings.
  */
 export function revertValues(
   { format, paths, bookkeeping = (settings) => settings }: Ours,
@@ -65,7 +65,7 @@ export function revertValues(
 
 type Settings = Record<string, unknown>;
 
-/** Objects and lists that are empty without our settings: as before us if they were empty then, otherwise they go. */
+/** Objects and lists that are empty without dragoman's settings. They stay only if they were empty before. */
 function emptied(left: Settings, was: Settings, paths: readonly Path[]): Edit[] {
   const above = paths.flatMap((path) => path.slice(1).map((_, at) => path.slice(0, at + 1)));
   const edits: Edit[] = [];
@@ -84,7 +84,7 @@ const isNothing = (text: string) => /^\s*(?:\{\s*\})?\s*$/.test(text);
 
 const serialized = (path: Path): string => path.map((step) => (typeof step === "string" ? step : step.name)).join(".");
 
-/** @returns Undefined also when the other settings would mean something else without ours. */
+/** @returns Undefined also if removing the lines would change the meaning of other settings. */
 function revertLines(format: SettingsFormat, { before, written, now }: Versions): string | undefined {
   const text = mergeTexts(written, before, now);
   if (text === undefined) return undefined;
@@ -102,7 +102,7 @@ function revertLines(format: SettingsFormat, { before, written, now }: Versions)
   }
 }
 
-/** Each value with its path; the items of a list have no order. */
+/** Each value with its path. The order of list items is ignored. */
 function* leavesOf(value: unknown, path = ""): Generator<string> {
   if (isObject(value))
     for (const [name, each] of Object.entries(value)) yield* leavesOf(each, `${path}.${JSON.stringify(name)}`);

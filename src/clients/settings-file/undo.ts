@@ -14,16 +14,16 @@ import { type SettingsFile, withoutOurEdits } from "./write";
 export interface Undone {
   state: "restored" | "removed" | "taken out" | "as it was";
   file: string;
-  /** Where the file lies that somebody had changed. */
+  /** The path of the copy of a changed file. */
   kept?: string;
 }
 
 /**
- * Puts the file back byte for byte. What somebody has changed since, in other settings than ours, stays.
- * @param force Also settings of ours that were changed since, and a file in which theirs and ours cannot be told apart;
- * a copy of the changed one is kept then.
- * @returns Undefined when we have written nothing.
- * @throws ProxyError `conflict` when it must be forced, or when it is not clear which file is meant.
+ * Restores the file byte for byte. Later changes of other settings are kept.
+ * @param force Also undoes settings of dragoman that were changed since, and restores a file whose changes cannot be
+ * separated; a copy of the changed file is kept.
+ * @returns Undefined if dragoman has not written to the file.
+ * @throws ProxyError `conflict` if `force` is needed, or if it is not clear which file is meant
  */
 export async function undoSettings(place: SettingsFile, force: boolean): Promise<Undone | undefined> {
   return inBackups(place, (folder): Undone | undefined => {
@@ -57,14 +57,14 @@ export async function undoSettings(place: SettingsFile, force: boolean): Promise
   });
 }
 
-/** As we wrote it, or with nothing else in it than the client's own bookkeeping. */
+/** Whether the file is as dragoman wrote it, apart from the client's own state. */
 function isOurs({ settings }: SettingsFile, { file, written }: Backup, { bytes }: Found): boolean {
   if (isSame(bytes, written)) return true;
   const { bookkeeping, format } = settings;
   if (!bookkeeping) return false;
-  const said = (content: Uint8Array) => bookkeeping(readSettings(format, settingsText(file, content)));
+  const withoutState = (content: Uint8Array) => bookkeeping(readSettings(format, settingsText(file, content)));
   try {
-    return Bun.deepEquals(said(bytes), said(written));
+    return Bun.deepEquals(withoutState(bytes), withoutState(written));
   } catch (thrown) {
     if (thrown instanceof SettingsFault) return false;
     throw thrown;
@@ -82,7 +82,7 @@ function restore({ content, mode, target, folders }: Backup): void {
     try {
       rmdirSync(folder);
     } catch {
-      return; // the client keeps other things there by now
+      return; // the folder has other content by now
     }
 }
 
@@ -98,7 +98,7 @@ function attempt(file: string, write: () => void): void {
 
 const forceOf = (id: ClientId) => `\`dragoman connect ${id} --undo --force\``;
 
-/** What was there before us. */
+/** What `--undo` does, for messages. */
 const whatWas = ({ at, content }: Backup) =>
   content === null
     ? "removes the file, because there was none before"
@@ -113,13 +113,13 @@ function goneSince(id: ClientId, backup: Backup): ProxyError {
   );
 }
 
-/** @param apart Undefined where theirs cannot be told from ours. */
+/** @param apart Undefined if the changes cannot be separated. */
 function changedSince(id: ClientId, backup: Backup, apart: Reverted | undefined): ProxyError {
   const changed = apart && "changed" in apart ? apart.changed.join(", ") : undefined;
   return new ProxyError(
     "conflict",
     changed === undefined
-      ? `${backup.file} was changed after dragoman wrote to it, and dragoman's settings cannot be told apart from the other changes, so the file was not changed. Either remove the dragoman entries yourself, or run ${forceOf(id)}: it removes them if it can, otherwise ${whatWas(backup)}, and keeps a copy of the present file.`
+      ? `${backup.file} was changed after dragoman wrote to it, and dragoman's settings cannot be separated from the other changes, so the file was not changed. Either remove the dragoman entries yourself, or run ${forceOf(id)}: it removes them if it can, otherwise ${whatWas(backup)}, and keeps a copy of the present file.`
       : `${backup.file} was not changed: settings that dragoman wrote there were changed since (${changed}). Run ${forceOf(id)} to undo those too: everything else in the file stays, and a copy of the file is kept.`,
   );
 }

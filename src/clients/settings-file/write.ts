@@ -11,29 +11,29 @@ import { type Backup, backupPath, inBackups, readBackup, targetOf, writeBackup }
 import { type Found, isSame, isThere, readFile, settingsText } from "./read";
 import { type Reverted, revertEdits } from "./revert";
 
-/** The client's file, and where what it was before is kept. */
+/** The client's file, and the data folder for its backup. */
 export interface SettingsFile {
   id: ClientId;
   settings: NonNullable<Client["file"]>;
   file: string;
-  /** Our own data folder. */
+  /** The data folder. */
   home: string;
-  /** Told what the person should know beside the result. */
+  /** Called with warnings for the person. */
   warn(sentence: string): void;
 }
 
 export interface Written {
   file: string;
   before: string;
-  /** Equal to `before` when it said all of it already. */
+  /** Equal to `before` if nothing had to change. */
   after: string;
-  /** What it was before is kept. */
+  /** There is a backup of the file. */
   kept: boolean;
   /** Others on this machine can read it. */
   open: boolean;
 }
 
-/** @throws ProxyError with a sentence when the file cannot be read, edited or written; it is then as it was. */
+/** @throws ProxyError if the file cannot be read, edited or written; it is unchanged then */
 export async function writeSettings(place: SettingsFile, edits: readonly Edit[]): Promise<Written> {
   return inBackups(place, (folder) => {
     const { file } = place;
@@ -51,7 +51,7 @@ export async function writeSettings(place: SettingsFile, edits: readonly Edit[])
     const { original: content, mixed } = start;
     const paths = [...(start.earlier?.paths ?? []), ...edits.map(({ path }) => [...path])];
     const backup = { file, target, content, mode, folders, at, mixed, paths, written: Buffer.from(after) };
-    // Whoever is stopped between the two has lost nothing.
+    // The backup is written first: a process that is killed in between loses nothing.
     writeBackup(path, backup);
     try {
       mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
@@ -71,16 +71,16 @@ export async function writeSettings(place: SettingsFile, edits: readonly Edit[])
 }
 
 interface Start {
-  /** What the settings are put into. */
+  /** The content that the settings are added to. */
   base: Uint8Array | undefined;
-  /** What the way back leads to. */
+  /** The content that `--undo` restores. */
   original: Uint8Array | null;
   mixed: boolean;
-  /** The backup that goes on to hold. */
+  /** The existing backup, if it stays valid. */
   earlier?: Backup;
 }
 
-/** What we wrote earlier is written anew from what was there without it, so that nothing of it stays behind. */
+/** Settings that dragoman wrote earlier are removed first, so that none of them stay behind. */
 function whereToStart(place: SettingsFile, earlier: Backup | undefined, now: Found | undefined): Start {
   const bytes = now?.bytes;
   if (!earlier || isSame(bytes, earlier.content ?? undefined))
@@ -96,8 +96,8 @@ function whereToStart(place: SettingsFile, earlier: Backup | undefined, now: Fou
 }
 
 /**
- * @param force Also what is ours and was changed since.
- * @returns Undefined when theirs cannot be told from ours.
+ * @param force Also removes settings of dragoman that were changed since.
+ * @returns Undefined if the changes cannot be separated.
  */
 export function withoutOurEdits(
   { settings }: SettingsFile,
@@ -130,7 +130,7 @@ function editedText({ file, settings }: SettingsFile, text: string, edits: reado
   }
 }
 
-/** Folders above the file that are not there yet, the outermost first. */
+/** The missing parent folders, the outermost first. */
 function missing(target: string): string[] {
   const folders: string[] = [];
   for (let folder = dirname(target); !isThere(folder) && basename(folder) !== ""; folder = dirname(folder))

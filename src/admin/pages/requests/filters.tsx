@@ -5,7 +5,7 @@ import { clientPaths, embeddingsPaths } from "../../../api-paths";
 import { shorten } from "../../../format";
 import type { NameColumn } from "../../../history/filters";
 import type { Filters } from "../../../history/history";
-import { spellName } from "../../api/query";
+import { formatName } from "../../api/query";
 import type { ShownPage } from "../../api/requests";
 import { Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -133,7 +133,7 @@ const Text = ({ name, value, suggestions }: TextProps) => (
     <span>{nameLabels[name]}</span>
     <input
       name={name}
-      value={value === undefined ? undefined : spellName(value)}
+      value={value === undefined ? undefined : formatName(value)}
       list={`known-${name}`}
       placeholder="Any"
       autocomplete="off"
@@ -141,7 +141,7 @@ const Text = ({ name, value, suggestions }: TextProps) => (
     />
     <datalist id={`known-${name}`}>
       {suggestions.filter(isPlain).map((name) => (
-        <option value={spellName(name)} />
+        <option value={formatName(name)} />
       ))}
     </datalist>
   </label>
