@@ -3,7 +3,7 @@ import { ProxyError } from "./errors";
 
 /** Whether a value is a JSON object: not null, an array or a number. */
 export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof SpeltNumber);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof SourceNumber);
 }
 
 /** The entry of a table for a key from outside. Inherited names such as `constructor` are not entries. */
@@ -29,7 +29,7 @@ export const isSameJson = (one: unknown, other: unknown): boolean => JSON.string
  * A number that JavaScript would write differently: 12345678901234567890, 1e3, 1.0, -0. `JSON.stringify` writes its source
  * text again; {@link numberIn} returns its value.
  */
-export class SpeltNumber {
+export class SourceNumber {
   readonly #text: string;
 
   constructor(text: string) {
@@ -62,18 +62,18 @@ const rawJson = (text: string): object => JSON.rawJSON(text);
 /** The value of a number, with or without its source text; undefined for anything else. */
 export function numberIn(value: unknown): number | undefined {
   if (typeof value === "number") return value;
-  return value instanceof SpeltNumber ? value.valueOf() : undefined;
+  return value instanceof SourceNumber ? value.valueOf() : undefined;
 }
 
 /**
  * Parses JSON that will be written again. A number that JavaScript would write differently becomes a {@link SourceNumber}.
  * @returns Undefined if the text is not JSON.
  */
-export function parseSpelt(text: string): unknown {
-  return hasOddNumber(text) ? parseWith(text, asSpelt) : parseJson(text);
+export function parseWithSource(text: string): unknown {
+  return hasRewrittenNumber(text) ? parseReviving(text, keepSource) : parseJson(text);
 }
 
-function parseWith(text: string, reviver: typeof asSpelt): unknown {
+function parseReviving(text: string, reviver: typeof keepSource): unknown {
   try {
     return JSON.parse(text, reviver);
   } catch {
@@ -81,15 +81,15 @@ function parseWith(text: string, reviver: typeof asSpelt): unknown {
   }
 }
 
-const asSpelt = (_key: string, value: unknown, { source }: { source?: string }): unknown =>
-  typeof value === "number" && source !== undefined && String(value) !== source ? new SpeltNumber(source) : value;
+const keepSource = (_key: string, value: unknown, { source }: { source?: string }): unknown =>
+  typeof value === "number" && source !== undefined && String(value) !== source ? new SourceNumber(source) : value;
 
 /** Matches every number that JavaScript would write differently, and some texts in strings. */
-const oddAtAGlance = /(?:^|[[\s:,])-?(?:0[.eE]|[1-9]\d*[.eE]|\d{16}|0(?<=-0))/;
+const mayBeRewritten = /(?:^|[[\s:,])-?(?:0[.eE]|[1-9]\d*[.eE]|\d{16}|0(?<=-0))/;
 
 /** Whether JavaScript would write some number of this JSON differently. Strings are skipped with `indexOf`. */
-function hasOddNumber(text: string): boolean {
-  if (!oddAtAGlance.test(text)) return false;
+function hasRewrittenNumber(text: string): boolean {
+  if (!mayBeRewritten.test(text)) return false;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === quote) at = stringEnd(text, at) - 1;

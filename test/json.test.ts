@@ -1,7 +1,7 @@
 /** JSON that is written again as it was spelt. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { isObject, numberIn, parseSpelt, SpeltNumber } from "../src/json";
+import { isObject, numberIn, parseWithSource, SourceNumber } from "../src/json";
 
 const odd = ["1e3", "1E+2", "-0", "1.0", "-0.0", "0.10", "9007199254740993", "12345678901234567890", "1e400", "0e0"];
 
@@ -13,11 +13,11 @@ describe("numbers", () => {
       `{"a":${serialized},"b":["1.0",${serialized}]}`,
       `[0,{"a\\\\":[ ${serialized}\n]}]`,
     ]) {
-      const json = parseSpelt(text);
+      const json = parseWithSource(text);
       expect(JSON.stringify(json)).toBe(text.replace(/\s/g, ""));
     }
-    const read = parseSpelt(serialized);
-    expect(read).toBeInstanceOf(SpeltNumber);
+    const read = parseWithSource(serialized);
+    expect(read).toBeInstanceOf(SourceNumber);
     expect(isObject(read)).toBe(false);
     expect(numberIn(read)).toBe(Number(serialized));
     expect(`${read}`).toBe(serialized);
@@ -26,7 +26,7 @@ describe("numbers", () => {
   test.each(["0", "-1", "1.5", "0.1", "123456789012", "1e+21", "9007199254740992"])(
     "%s is a plain one",
     (serialized) => {
-      expect(parseSpelt(`[${serialized},"1.0"]`)).toEqual([Number(serialized), "1.0"]);
+      expect(parseWithSource(`[${serialized},"1.0"]`)).toEqual([Number(serialized), "1.0"]);
     },
   );
 
@@ -34,7 +34,7 @@ describe("numbers", () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 4 }), fc.constantFrom(...odd), (text, look) => {
         const whole = JSON.stringify({ look, quoted: `":${look},`, json: JSON.parse(text) });
-        const read = parseSpelt(whole);
+        const read = parseWithSource(whole);
         expect(JSON.stringify(read)).toBe(whole);
         expect(Bun.deepEquals(JSON.parse(whole), JSON.parse(JSON.stringify(read)))).toBe(true);
       }),
@@ -42,10 +42,10 @@ describe("numbers", () => {
   });
 
   test.each(["", "{", "[1e]", "01", '{"a":1.}', "[1.0", "nothing"])("%j is no JSON", (text) => {
-    expect(parseSpelt(text)).toBeUndefined();
+    expect(parseWithSource(text)).toBeUndefined();
   });
 
   test("a member called __proto__ stays a member", () => {
-    expect(JSON.stringify(parseSpelt('{"__proto__":{"a":1.0}}'))).toBe('{"__proto__":{"a":1.0}}');
+    expect(JSON.stringify(parseWithSource('{"__proto__":{"a":1.0}}'))).toBe('{"__proto__":{"a":1.0}}');
   });
 });

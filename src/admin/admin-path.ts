@@ -1,10 +1,10 @@
-/** What the server must know of the admin wing before it is loaded: its paths, and the form of its errors. */
+/** The paths and error format of the admin API, for the server before the admin code is loaded. */
 import type { ErrorKind, ProxyError } from "../errors";
 
-/** Whether a path is the admin API's, so that its errors and refusals are. */
+/** Whether a path belongs to the admin API, whose errors have their own format. */
 export const isAdminPath = (path: string) => /^\/api\/admin(?:\/|$)/.test(path);
 
-/** Whether a path is the admin API's or a page's. One with `/v1/` looks like a provider's, and clients expect their errors there. */
+/** Whether a path belongs to the admin API or a page. A path with `/v1/` is treated as a provider's, whose clients expect their own error format. */
 export const isAdminWing = (path: string) => /^(?:\/api)?\/admin(?!\/v1\/)(?:\/|$)/.test(path);
 
 /** An error in the admin API's shape. */

@@ -93,9 +93,9 @@ export interface Collector {
 export interface ReplyContext {
   /** The model id that the client sent: replies carry it. */
   model: string;
-  /** Whether the client asked for the usage chunk of a chat stream. */
+  /** Whether the client requested the usage chunk of a chat stream. */
   usage: boolean;
-  /** How many replies the client asked for (`n` of the chat dialect). */
+  /** The number of requested replies (`n` of the chat dialect). */
   replies: number;
 }
 

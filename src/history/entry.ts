@@ -23,7 +23,7 @@ const columns = {
   client_model: "TEXT",
   upstream_model: "TEXT",
   stream: "FLAG NOT NULL",
-  /** Whom the request is counted for: `user` or `agent`; the next column says why. */
+  /** Who caused the request: `user` or `agent`; the next column says why. */
   initiator: "TEXT",
   initiator_reason: "TEXT",
   /** JSON array of `{ account, status, error?, ms }`, one per try. */
@@ -113,7 +113,7 @@ function cutList(text: string, limit: number): string {
 export const columnNames = Object.keys(columns) as (keyof Entry)[];
 
 const marks = columnNames.map(() => "?").join(", ");
-/** Takes `valuesOf` an entry. By place, because SQLite finds a parameter by its name only slowly. */
+/** Takes `valuesOf` an entry. Parameters are positional, because SQLite looks up names slowly. */
 export const insertEntry = `INSERT INTO requests (${columnNames.join(", ")}) VALUES (${marks}) ON CONFLICT (request_id) DO NOTHING`;
 export const valuesOf = (entry: Entry) => columnNames.map((name) => entry[name]);
 

@@ -1,4 +1,4 @@
-/** What rows of the history can be narrowed by, as conditions of SQL. */
+/** The filters for rows of the history, as SQL conditions. */
 import type { Entry } from "./entry";
 
 /** The columns that hold a name. Rows can be filtered by each, and statistics grouped by it. */

@@ -96,7 +96,7 @@ async function completeRollup(connection: HistoryConnection): Promise<void> {
   }
 }
 
-/** Works in a transaction, after other work had its turn. */
+/** Runs `work` in a transaction, after other work had its turn. */
 async function inTurn<T>(connection: HistoryConnection, work: (database: Database) => T): Promise<T> {
   for (let busy = 1; ; busy += 1) {
     await wait(busy === 1 ? 0 : busyPauseMs);

@@ -1,6 +1,6 @@
 /**
  * Adds up a block of rows with neighbouring ids: one cell for the rows of the same hour, names, status and outcome. The
- * numbers lie in typed arrays, so that 200,000 rows are added up within milliseconds.
+ * numbers lie in typed arrays, so that 200,000 rows are added up in milliseconds.
  */
 import { type NameColumn, nameColumns } from "./filters";
 

@@ -5,7 +5,7 @@
 
 import { isAscii, isUtf8 } from "node:buffer";
 import { ProxyError } from "../errors";
-import { parseSpelt } from "../json";
+import { parseWithSource } from "../json";
 import { type FrameTemplate, matchRun } from "./frame-template";
 import type { Sink } from "./stream";
 
@@ -108,7 +108,7 @@ const part = (buffer: Uint8Array, start: number, end: number): Uint8Array =>
 export function jsonOf(frame: SseFrame): unknown {
   let parsed = parsedFrames.get(frame);
   if (!parsed) {
-    parsed = { json: frame.data === undefined ? undefined : parseSpelt(frame.data) };
+    parsed = { json: frame.data === undefined ? undefined : parseWithSource(frame.data) };
     parsedFrames.set(frame, parsed);
   }
   return parsed.json;

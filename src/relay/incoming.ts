@@ -3,7 +3,7 @@ import { isUtf8 } from "node:buffer";
 import type { Codec } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
-import { isObject, parseJson, parseSpelt, SpeltNumber } from "../json";
+import { isObject, parseJson, parseWithSource, SourceNumber } from "../json";
 import { limitBytes } from "../net/byte-limit";
 import { decompress, encodingOf } from "../net/decompress";
 import { editMembers } from "../net/json-edit";
@@ -36,7 +36,7 @@ const minSkeleton = 64 * 1024;
 export async function readIncoming(request: Request, longTexts?: MarkPlace): Promise<Incoming> {
   const bytes = await readUtf8(request, bodyLimit);
   const skeleton = longTexts && bytes.length > minSkeleton ? skeletonOf(bytes) : undefined;
-  const body = bodyObject(parseSpelt(skeleton?.text ?? bodyText(bytes)));
+  const body = bodyObject(parseWithSource(skeleton?.text ?? bodyText(bytes)));
   if (longTexts && skeleton) fillExcept(body, skeleton, longTexts);
   if (typeof body.model !== "string" || body.model === "")
     throw new ProxyError("invalid_request", "`model` must be a model id; GET /v1/models lists them.", {
@@ -85,7 +85,7 @@ export const editIncoming = (
 
 /** The body without marks. */
 export function wholeBody({ bytes, body, skeleton }: Incoming): JsonObject {
-  const whole = skeleton ? parseSpelt(bodyText(bytes)) : body;
+  const whole = skeleton ? parseWithSource(bodyText(bytes)) : body;
   return isObject(whole) ? whole : body;
 }
 
@@ -149,7 +149,7 @@ export const bodyText = (body: string | Uint8Array): string =>
   typeof body === "string" ? body : Buffer.prototype.utf8Slice.call(body, 0, body.length);
 
 function isDeeperThan(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null || value instanceof SpeltNumber) return false;
+  if (typeof value !== "object" || value === null || value instanceof SourceNumber) return false;
   if (levels === 0) return true;
   for (const member of Array.isArray(value) ? value : Object.values(value))
     if (isDeeperThan(member, levels - 1)) return true;

@@ -5,7 +5,7 @@ import { invalidEventCode } from "../dialects/hub/block-lifecycle";
 import type { Dialect, JsonObject } from "../dialects/hub/conversation";
 import { omit } from "../dialects/hub/json";
 import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
-import { isObject, parseSpelt } from "../json";
+import { isObject, parseWithSource } from "../json";
 import { editedTo, editMembers } from "../net/json-edit";
 import type { SseFrame } from "../net/sse";
 import { bodyText, editIncoming, type Incoming, type ReadConversation } from "./incoming";
@@ -51,7 +51,7 @@ export function passthrough(request: PassthroughRequest): UpstreamCall {
     headers: dialectHeaders?.headers ?? {},
     repaired: repairRequest && (() => repairedText(repairRequest, bodyText(sent))),
     fitTools(text) {
-      const parsed = parseSpelt(text);
+      const parsed = parseWithSource(text);
       const fitted = isObject(parsed) ? codec.repairTools(parsed) : undefined;
       for (const fixup of fitted?.fixups ?? []) record.addFixup(fixup);
       record.addDropped(fitted?.dropped ?? []);
@@ -158,6 +158,6 @@ function streamStages({ codec, context, record }: ReplyParts, out: Parameters<Up
 }
 
 function repairedText(repair: (body: JsonObject) => JsonObject, text: string): string {
-  const body = parseSpelt(text);
+  const body = parseWithSource(text);
   return isObject(body) ? editedTo(text, body, repair(body)) : text;
 }

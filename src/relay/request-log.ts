@@ -11,7 +11,7 @@ import { type Facts, type Incoming, wholeBody } from "./incoming";
 import { redact } from "./redact";
 import type { KnownTarget } from "./target";
 
-/** What is written down of an account that was asked. */
+/** The parts of an account that are recorded. */
 export type AttemptedAccount = Pick<Account, "id" | "key">;
 
 /** Everything that is known of a request so far. Never its content, but for `incoming`, which is not written down. */

@@ -2,7 +2,7 @@
 
 import type { App } from "../app";
 import { ProxyError } from "../errors";
-import { isObject, notJson, parseSpelt } from "../json";
+import { isObject, notJson, parseWithSource } from "../json";
 import { type CallResponse, piecesOf, readBody, readStart } from "../net/body";
 import { pump } from "../net/pump";
 import { gatherFrames, readSse } from "../net/sse";
@@ -63,7 +63,7 @@ const utf8 = new TextDecoder();
 
 function readFull(bytes: Uint8Array, call: UpstreamCall): string {
   const text = utf8.decode(bytes);
-  const json = parseSpelt(text);
+  const json = parseWithSource(text);
   if (!isObject(json)) throw notJson(`${call.who}'s answer`);
   return call.full(text, json);
 }

@@ -174,7 +174,7 @@ test("more tools than a chat model takes are refused, with count, limit and the 
   const many = conversation({ tools: names.map(tool) });
   expect(() => adapt(many, "chat")).toThrow(ProxyError);
   expect(() => adapt(many, "chat")).toThrow(
-    "brings 129 tools, but this model takes at most 128. Switch some off; the largest groups are: mcp__github (90), mcp__linear (30), browser (9).",
+    "has 129 tools, but this model accepts at most 128. Disable some of them; the largest groups are: mcp__github (90), mcp__linear (30), browser (9).",
   );
   expect(adapt(many, "messages").conversation).toBe(many);
   expect(adapt(conversation({ tools: names.slice(1).map(tool) }), "chat").dropped).toEqual([]);

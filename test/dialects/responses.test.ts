@@ -892,13 +892,13 @@ describe("a stream read", () => {
       "a failed response without a word",
       { type: "response.failed", response: {} },
       "upstream_error",
-      "The upstream gave up on its reply without saying why.",
+      "The upstream ended its reply with an error that has no message.",
     ],
     [
       "a cancelled response",
       { type: "response.cancelled", response: {} },
       "upstream_error",
-      "The upstream gave up on its reply without saying why.",
+      "The upstream ended its reply with an error that has no message.",
     ],
   ])("%s ends it with the upstream's words", (_, event, code, message) => {
     expect(decodeEvents(created, textDelta(0, 0, "x"), event, completed).at(-1)).toEqual({

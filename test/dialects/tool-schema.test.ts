@@ -4,7 +4,7 @@ import { codecs } from "../../src/dialects/codecs";
 import { adapt } from "../../src/dialects/hub/adapt";
 import { type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/conversation";
 import { fitSchema, type SchemaFixup } from "../../src/dialects/hub/tool-schema";
-import { parseSpelt } from "../../src/json";
+import { parseWithSource } from "../../src/json";
 import { ableModel } from "../support/facts";
 
 const all: SchemaFixup[] = ["schema-pattern", "schema-union", "schema-type"];
@@ -142,7 +142,7 @@ test.each([...dialects])("a client of %s is fixed as much when it was refused, a
 });
 
 test("schemas that differ in a number's digits alone are two", () => {
-  const branch = (digits: string) => ({ properties: { a: parseSpelt(`{"maximum":${digits}}`) } });
+  const branch = (digits: string) => ({ properties: { a: parseWithSource(`{"maximum":${digits}}`) } });
   const { schema } = fit({ anyOf: [branch("12345678901234567890"), branch("12345678901234567891")] });
   expect(JSON.stringify(schema.properties)).toBe(
     '{"a":{"anyOf":[{"maximum":12345678901234567890},{"maximum":12345678901234567891}]}}',

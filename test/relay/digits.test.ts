@@ -5,7 +5,7 @@ import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import { offerOnly } from "../support/catalogue";
 import { dialectAt } from "../support/log-capture";
 import { type RunningProxy, startProxy } from "../support/proxy";
-import { replyOf, requestOf, streamOf } from "../support/spelt";
+import { replyOf, requestOf, streamOf } from "../support/source-text";
 
 const models: Record<Dialect, string> = {
   chat: "gpt-4.1",

@@ -7,7 +7,7 @@ import { clients } from "../support/clients";
 import { type Tap, tap } from "../support/log-capture";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { scenarios } from "../support/scenarios";
-import { differences, readEvents, readSpelt, streamDifferences, unexplained } from "../support/straight";
+import { differences, readEvents, readWithSource, streamDifferences, unexplained } from "../support/straight";
 
 const upstreams = [
   ["chat", "gemini-3.1-pro-preview", "/chat/completions"],
@@ -54,11 +54,11 @@ async function compare(stream: boolean): Promise<void> {
   if (row?.http_status !== 200 || row.error_type !== null) return;
   const sent = new TextDecoder().decode(upstream.seen().bytes);
   const [told, got] = [await upstream.bytes(), await reply];
-  const found = differences(readSpelt(request), readSpelt(sent), "request");
+  const found = differences(readWithSource(request), readWithSource(sent), "request");
   // A long answer that is asked for in full comes as a stream: `straight.test.ts` compares it.
   const isGathered = !stream && !told.startsWith("{");
   if (stream) found.push(...streamDifferences(readEvents(told), readEvents(got)));
-  else if (!isGathered) found.push(...differences(readSpelt(told), readSpelt(got), "reply"));
+  else if (!isGathered) found.push(...differences(readWithSource(told), readWithSource(got), "reply"));
   const { unnamed, idle } = unexplained(found, JSON.parse(row.fixups));
   expect({ unnamed, idle: isGathered ? [] : idle }).toEqual({ unnamed: [], idle: [] });
 }

@@ -5,8 +5,8 @@ import OpenAI from "openai";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import { offerOnly } from "../support/catalogue";
 import { type RunningProxy, startProxy } from "../support/proxy";
-import { replyOf, requestOf, streamOf } from "../support/spelt";
-import { differences, readEvents, readSpelt, streamDifferences, unexplained } from "../support/straight";
+import { replyOf, requestOf, streamOf } from "../support/source-text";
+import { differences, readEvents, readWithSource, streamDifferences, unexplained } from "../support/straight";
 
 const models: Record<Dialect, string> = {
   chat: "gpt-4.1",
@@ -100,7 +100,9 @@ describe.each([...dialects])("%s", (dialect) => {
         const response = await proxy.post(wires[dialect][0], body);
         await response.text();
         expect(response.status).toBe(200);
-        expect(unexplained(differences(readSpelt(body), readSpelt(sent), "request"), fixups())).toEqual(clean);
+        expect(unexplained(differences(readWithSource(body), readWithSource(sent), "request"), fixups())).toEqual(
+          clean,
+        );
       }),
       { numRuns: 60 },
     );
@@ -113,7 +115,9 @@ describe.each([...dialects])("%s", (dialect) => {
         const response = await proxy.post(wires[dialect][0], requestOf(dialect, model, "{}", false, false));
         const text = await response.text();
         expect(response.status).toBe(200);
-        expect(unexplained(differences(readSpelt(answer), readSpelt(text), "reply"), fixups())).toEqual(clean);
+        expect(unexplained(differences(readWithSource(answer), readWithSource(text), "reply"), fixups())).toEqual(
+          clean,
+        );
       }),
       { numRuns: 60 },
     );

@@ -7,8 +7,8 @@ import { ChatCompletionStream } from "openai/lib/ChatCompletionStream";
 import type { ChatCompletion } from "openai/resources/chat/completions";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import { type RunningProxy, startProxy } from "../support/proxy";
-import { replyOf, streamOf } from "../support/spelt";
-import { differences, readEvents, readSpelt, streamDifferences, unexplained } from "../support/straight";
+import { replyOf, streamOf } from "../support/source-text";
+import { differences, readEvents, readWithSource, streamDifferences, unexplained } from "../support/straight";
 import { fixtures, hasFixture } from "../support/streams";
 
 const models: Record<Dialect, string> = {
@@ -125,7 +125,7 @@ describe("a request", () => {
         const { fixups, text } = await ask(dialect, body);
         // Refused here, and never sent.
         if (sent === "") return expect(text).toContain('"error"');
-        expect(unexplained(differences(readSpelt(body), readSpelt(sent), "request"), fixups)).toEqual(clean);
+        expect(unexplained(differences(readWithSource(body), readWithSource(sent), "request"), fixups)).toEqual(clean);
       });
     },
   );
@@ -144,7 +144,9 @@ describe("a full reply", () => {
       const more = dialect === "chat" ? { stream_options: undefined } : {};
       const told = await ask(dialect, plainBody(dialect, more));
       if (!told.isGood) continue;
-      expect(unexplained(differences(readSpelt(text), readSpelt(told.text), "reply"), told.fixups)).toEqual(clean);
+      expect(unexplained(differences(readWithSource(text), readWithSource(told.text), "reply"), told.fixups)).toEqual(
+        clean,
+      );
       if (told.fixups.length === 0) expect(told.text).toBe(text);
     }
   });
@@ -176,7 +178,7 @@ describe("a stream, put together", () => {
     if (judged === undefined) return;
     // The packages leave out what they do not know.
     const unseen = new Set(text.includes('"copilot_') ? [...ofRequest, "copilot-fields"] : ofRequest);
-    const found = differences(readSpelt(JSON.stringify(judged)), readSpelt(told.text), "reply");
+    const found = differences(readWithSource(JSON.stringify(judged)), readWithSource(told.text), "reply");
     const { unnamed, idle } = unexplained(found, told.fixups);
     expect({ unnamed, idle: idle.filter((fixup) => !unseen.has(fixup)) }).toEqual(clean);
   });

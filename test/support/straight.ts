@@ -9,7 +9,7 @@ export type Difference = string;
 type Json = null | boolean | string | { number: string } | Json[] | Map<string, Json>;
 
 /** Numbers as they are spelt, members in any order. */
-export function readSpelt(text: string): Json {
+export function readWithSource(text: string): Json {
   const read = (value: unknown): Json => {
     if (Array.isArray(value)) return value.map(read);
     if (value instanceof NumberText) return { number: value.text };
@@ -57,7 +57,7 @@ export function readEvents(text: string): Event[] {
     }
     if (data.length === 0) return [];
     const whole = data.join("\n");
-    return [{ name, data: isJson(whole) ? readSpelt(whole) : whole }];
+    return [{ name, data: isJson(whole) ? readWithSource(whole) : whole }];
   });
 }
 

@@ -10,7 +10,7 @@ import { readJson } from "../../relay/incoming";
 /** Bytes. */
 const bodyLimit = 1024 * 1024;
 
-/** `GET /api/admin/config`: every key with its value, where it comes from, and what a change must be made for. */
+/** `GET /api/admin/config`: every key with its value and source, and the revision for a change. */
 export function showConfig({ config }: App): Response {
   config.reload();
   const { stored, revision, waiting, fault } = config;
@@ -27,8 +27,8 @@ export function showConfig({ config }: App): Response {
 }
 
 /**
- * `POST /api/admin/config`: the keys to change, each with its new value; null takes it back to its default. All of them
- * hold from now on, or none does.
+ * `POST /api/admin/config`: the keys to change, each with its new value; null restores the default. Either all of
+ * them take effect, or none does.
  * @param exposed Other machines can reach this server.
  */
 export async function changeConfig(app: App, request: Request, exposed: boolean): Promise<Response> {

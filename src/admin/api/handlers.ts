@@ -26,14 +26,14 @@ export function answerExport(app: App, { format, ...filters }: z.output<typeof q
   });
 }
 
-/** @param session The sign-in that authorizes the reader, where there is one. */
+/** @param session The session that authorizes the reader, if there is one. */
 export function answerLive(app: App, request: Request, caller: Visitor, session?: AdminSession): Response {
   caller.keepOpen();
   const headers = { ...noStore, "content-type": "text/event-stream; charset=utf-8" };
   return new Response(request.method === "HEAD" ? null : liveEvents(app, session), { headers });
 }
 
-/** @throws ProxyError 404 when no such request is in progress. */
+/** @throws ProxyError 404 if no such request is running. */
 export function cancelRequest(app: App, requestId: string): { cancelled: true } {
   if (!app.inFlight.cancel(requestId)) throw new ProxyError("not_found", "No request with this id is running.");
   return { cancelled: true };

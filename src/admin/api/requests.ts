@@ -12,7 +12,7 @@ export interface Attempt {
   ms: number;
 }
 
-/** A request in progress: what is known of it so far. */
+/** A running request, as far as it is known. */
 export type ShownRunning = Omit<InFlightRequest, "stream" | "attempts"> & { stream: boolean; attempts: Attempt[] };
 
 /** A request that has ended; `id` once its row is written. */
@@ -44,7 +44,7 @@ export function findRequest(
   const running = live.find(requestId);
   if (running) return { item: showRunning(running), running: true };
   let row = history.get(requestId);
-  // The row of one that has just ended may not be on disk yet.
+  // The row of a request that has just ended may not be on disk yet.
   if (!row && history.flush()) row = history.get(requestId);
   return row && { item: showEntry(row), running: false };
 }
@@ -118,9 +118,9 @@ function csvCell(value: ShownEntry[keyof ShownEntry]): string {
 }
 
 /**
- * A text that begins like a formula would be run by a spreadsheet: a quote before it keeps it a text. The same after what
- * a spreadsheet of another language parts cells at (a semicolon, a tab, the end of a line), as quotes do not hold there.
- * The signs are those of OWASP's "CSV Injection", and their full-width twins.
+ * A spreadsheet would run a text that begins like a formula, so a quote is put before it. The same applies after characters
+ * that separate cells in some locales (a semicolon, a tab, a line break), where quotes have no effect. The characters are
+ * those of OWASP's "CSV Injection", and their full-width forms.
  */
 const withoutFormulas = (text: string): string =>
   text.replace(/^[\t\r]/, "'$&").replace(/(^|[;\t\r\n])([ "']*)(?=[=+\-@＝＋－＠])/g, "$1$2'");

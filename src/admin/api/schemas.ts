@@ -1,4 +1,4 @@
-/** What the admin API answers, as schemas. What nobody reported is null, never 0. */
+/** What the admin API answers, as schemas. An unknown value is null, never 0. */
 import { z } from "zod";
 import { configSchema } from "../../config/schema";
 import { entryColumns } from "../../history/entry";
@@ -21,8 +21,8 @@ export const metaSchema = z.object({
   version: z.string(),
   demo: z.boolean(),
   started_at_ms: time,
-  history: z.enum(["ok", "degraded"]).describe("`degraded`: rows wait for the disk, or none are kept."),
-  row_count: maybe.describe("Null when the history cannot be read."),
+  history: z.enum(["ok", "degraded"]).describe("`degraded`: rows are waiting to be written, or no history is kept."),
+  row_count: maybe.describe("Null if the history cannot be read."),
   oldest_row_at_ms: maybe,
   running_count: count.describe("Requests in progress."),
   time_zone: z.string().describe("The zone of the hours and days of statistics."),
@@ -32,9 +32,9 @@ const accountStatsSchema = z.object({
   since_ms: time,
   request_count: count,
   error_count: count,
-  tokens_total: maybe.describe("Input and output, as far as they are known; null when none are."),
+  tokens_total: maybe.describe("The known input and output; null if none is known."),
   avg_duration_ms: maybe,
-  last_request_at_ms: maybe.describe("Of the newest request on record, also when it was before `since_ms`."),
+  last_request_at_ms: maybe.describe("Of the newest recorded request, even if it was before `since_ms`."),
 });
 
 export const accountSchema = z
@@ -43,7 +43,7 @@ export const accountSchema = z
     account_key: z.string().describe("Distinguishes accounts of the same name: on another host, or a temporary one."),
     account_type: text.describe("GitHub's name for the plan."),
     host: z.string().describe("`github.com`, or an enterprise's own."),
-    temporary: z.boolean().describe("Given at start, and never saved."),
+    temporary: z.boolean().describe("Passed at start, and never saved."),
     runtime: z.object({
       entitlement: maybe.describe("In `unit`."),
       remaining: maybe.describe("In `unit`. May be negative: GitHub goes on counting below zero."),
@@ -51,7 +51,7 @@ export const accountSchema = z
       failed: z.boolean().describe("A person must act."),
     }),
     state: z.enum(["ready", "cooling", "exhausted", "failed"]),
-    until_ms: maybe.describe("When the state ends by itself; null when it does not."),
+    until_ms: maybe.describe("When the state ends by itself; null if it does not."),
     reason: text,
     unit: z.enum(["premium", "credits", "chat", "unknown"]),
     reset_at_ms: maybe,
@@ -71,12 +71,12 @@ export const modelSchema = z
     id: z.string(),
     name: z.string(),
     vendor: z.string(),
-    version: z.string().describe("What the id resolves to, often the same."),
+    version: z.string().describe("The version that the id resolves to, often the same."),
     kind: z.enum(["chat", "embeddings", "completion"]),
     preview: z.boolean(),
     picked: z.boolean().describe("Offered in GitHub's own model picker."),
     enabled: z.boolean().describe("False: its terms must be accepted first, in GitHub's settings."),
-    endpoints: z.array(z.string()).describe("The upstream's paths that serve it."),
+    endpoints: z.array(z.string()).describe("The upstream paths that serve it."),
     limits: z.object({
       context: maybe,
       prompt: maybe.describe("The lower of the upstream's limit and `maxPromptTokens` of the config."),
@@ -106,16 +106,16 @@ export const modelSchema = z
         how: z.enum(["calibrated", "estimate"]),
         factor: z.number().describe("Tokens of the model for one of the local vocabulary."),
         tools_factor: z.number().describe("The same for the definitions of tools."),
-        exchanges: count.describe("How many exchanges it was learnt from; a learnt factor is used after 20."),
+        exchanges: count.describe("The number of requests it was learned from; a learned factor is used after 20."),
         error: maybe.describe("The usual relative distance from the upstream's count."),
         updated_at_ms: maybe,
       })
       .describe("How the input tokens of this model are counted before the upstream reports them."),
-    accounts: z.array(z.string()).describe("The accounts whose own list has it."),
-    aliases: z.array(z.string()).describe("Other names the config gives it."),
+    accounts: z.array(z.string()).describe("The accounts whose model list has it."),
+    aliases: z.array(z.string()).describe("Other names for it in the config."),
     refused_fields: z
       .array(z.object({ field: z.string(), until_ms: time }))
-      .describe("Fields the model rejected recently; they are left out until then."),
+      .describe("Fields that the model rejected recently; they are left out until then."),
   })
   .meta({ id: "Model" });
 
@@ -160,7 +160,7 @@ const runningColumns = [
   "key_name",
 ] as const satisfies (keyof InFlightRequest)[];
 
-/** What is not known yet is null. */
+/** Unknown values are null. */
 const runningSchema = z
   .object({ ...Object.fromEntries(runningColumns.map((name) => [name, columnSchemas[name]!])), attempts })
   .meta({ id: "RunningRequest" });
@@ -191,7 +191,7 @@ export const requestSchema = z.discriminatedUnion("running", [
 ]);
 
 const measures = Object.fromEntries(measureNames.map((name) => [name, maybe])) as Record<Measure, typeof maybe>;
-/** Read off buckets, so that requests need not be sorted. */
+/** Computed from buckets, without sorting requests. */
 const percentile = maybe.describe("At most 5 % off.");
 
 export const totalsSchema = z
@@ -219,13 +219,13 @@ export const statisticsSchema = z.object({
   groups: z.array(
     totalsSchema.extend({
       key: z.record(z.string(), text).describe("Dimension → value."),
-      filters: z.custom<Filters>().describe("The filters that narrow a list to these requests."),
+      filters: z.custom<Filters>().describe("The filters that select these requests."),
     }),
   ),
-  others: totalsSchema.nullable().describe("All that did not fit into `groups`."),
+  others: totalsSchema.nullable().describe("The totals of the groups that are not listed."),
 });
 
-/** Each key may be missing: then it stays as it is. */
+/** A missing key keeps its value. */
 const configShape = Object.fromEntries(
   Object.entries(configSchema().in.shape).map(([name, schema]) => [name, schema.nullable().optional()]),
 );
@@ -252,7 +252,7 @@ export const configAnswerSchema = z.object({
 export const adminErrorSchema = z
   .object({
     error: z.object({
-      type: z.string().describe("A word for programs."),
+      type: z.string().describe("A code for programs."),
       message: z.string().describe("What happened, and what to do."),
       param: z.string().optional().describe("The parameter or key at fault."),
     }),

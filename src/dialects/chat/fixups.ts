@@ -1,5 +1,5 @@
 /** Chat completions passed through, with the few edits that clients or the upstream need. */
-import { isObject, numberIn, parseSpelt } from "../../json";
+import { isObject, numberIn, parseWithSource } from "../../json";
 import { editMembers } from "../../net/json-edit";
 import { commentFrame, jsonOf, type SseFrame } from "../../net/sse";
 import type { ReplyContext, RequestFixup, ToClient, TranslationOptions } from "../codec";
@@ -324,6 +324,6 @@ function modelRenamer(requested: string): (data: string, model: string) => strin
 }
 
 /** Parses a string that is known to hold an object. */
-const objectOf = (text: string): JsonObject => parseSpelt(text) as JsonObject;
+const objectOf = (text: string): JsonObject => parseWithSource(text) as JsonObject;
 
 const now = () => Math.floor(Date.now() / 1000);

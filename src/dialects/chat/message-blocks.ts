@@ -7,12 +7,12 @@ import { callQueue } from "./call-queue";
 import { thoughtIn } from "./thinking";
 
 /**
- * Writes the deltas of a message as blocks in sequence: text that arrives within a call waits until the call ends, and
+ * Writes the deltas of a message as blocks in sequence: text that arrives during a call waits until the call ends, and
  * a signature goes to the thinking it belongs to.
  */
 export function messageWriter(writer: ReplyWriter, failCall: () => void) {
   let opaque: string | undefined;
-  /** Text that arrived within a call's input: it is written after the call. */
+  /** Text that arrived during a call's input: it is written after the call. */
   let late: { key: string; block: Block; text: string }[] = [];
   let hasContent = false;
   let isRefused = false;

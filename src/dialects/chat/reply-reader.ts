@@ -59,7 +59,7 @@ export function decodeReply(body: unknown): ReplyEvent[] {
 
 /**
  * Reads chunks into a reply. All choices are one message, because Claude's text and calls come as separate choices.
- * @param replies How many replies the client asked for; only the first one is read.
+ * @param replies The number of requested replies; only the first one is read.
  */
 function replyReader(next: Sink<ReplyEvent>, replies = 1) {
   const writer = replyWriter(next);

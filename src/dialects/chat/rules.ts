@@ -61,7 +61,7 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
   sampling: gone,
   "stop-limit": () => [`stop after the first ${stopLimit}`],
   "unsupported-fields": gone,
-  "structured-output": () => ["response_format asked for in words"],
+  "structured-output": () => ["response_format replaced by an instruction"],
   "tool-results": () => ["calls and results without each other"],
   "no-prefill": () => ["no-prefill"],
   "foreign-thinking": () => ["thinking"],

@@ -27,7 +27,7 @@ const word = /^[a-zA-Z0-9_-]{1,64}$/;
 /** The maximum number of tools in a request. */
 const toolLimits: Partial<Record<Dialect, number>> = { chat: 128 };
 
-/** @throws ProxyError `invalid_request` when there are more tools than the target takes. */
+/** @throws ProxyError `invalid_request` when there are more tools than the target accepts. */
 export function adapt(request: Conversation, target: Dialect): Adapted {
   const fitted = fitTools(request.tools, target);
   const shown = showForeign(request.turns, target);
@@ -79,7 +79,7 @@ function refuseTooMany({ tools }: Conversation, target: Dialect): void {
   for (const name of names) groups.set(prefixOf(name), (groups.get(prefixOf(name)) ?? 0) + 1);
   const largest = [...groups].sort(([, one], [, other]) => other - one).slice(0, 3);
   const listed = largest.map(([prefix, count]) => `${prefix} (${count})`).join(", ");
-  const sentence = `This request brings ${names.length} tools, but this model takes at most ${limit}. Switch some off; the largest groups are: ${listed}.`;
+  const sentence = `This request has ${names.length} tools, but this model accepts at most ${limit}. Disable some of them; the largest groups are: ${listed}.`;
   throw new ProxyError("invalid_request", sentence, { param: "tools", code: "too_many_tools" });
 }
 

@@ -12,7 +12,7 @@ import type { Block, ReplyEvent } from "./reply";
 
 /**
  * A decoder that sees a frame only if it is more than another delta of the same text.
- * @param decode Its memory must not depend on a delta's text, except within blocks of the kind `except`.
+ * @param decode Its memory must not depend on a delta's text, except in blocks of the kind `except`.
  */
 export function readDeltas(decode: Stage<SseFrame, ReplyEvent>, except?: Block["kind"]): Stage<SseFrame, ReplyEvent> {
   return (next) => {

@@ -21,7 +21,7 @@ export function showForeign(turns: Turn[], target: Dialect): { turns: Turn[]; dr
     if (!isHeard) return [part];
     const name = nameOf(part);
     dropped.add(name);
-    return [{ kind: "text", text: `[Left out here, because this model cannot be shown it: ${name}.]` }];
+    return [{ kind: "text", text: `[Left out, because this model does not support it: ${name}.]` }];
   };
   const showAll = (parts: Part[], isHeard: boolean): Part[] => {
     const after = parts.flatMap((part) => show(part, isHeard));

@@ -13,7 +13,7 @@ export interface RuleResult {
   changes: JsonObject;
   /** The names of the rules that changed something. */
   fixups: string[];
-  /** What the client asked for and did not get, or what was added. */
+  /** What was removed or added, for the client. */
   notes: string[];
 }
 

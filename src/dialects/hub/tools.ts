@@ -44,7 +44,7 @@ export function onlyAllowed(conversation: Conversation): Conversation {
     ),
   );
   if (tools.length === 0 && conversation.toolChoice === "required") {
-    const sentence = "`tool_choice` demands a call of tools that this request does not bring.";
+    const sentence = "`tool_choice` requires tools that are not in this request.";
     throw new ProxyError("invalid_request", sentence, { param: "tool_choice", code: "unsupported_value" });
   }
   return { ...others, tools };

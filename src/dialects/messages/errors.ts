@@ -29,7 +29,7 @@ export function errorIn(value: unknown): ReplyError | undefined {
   return {
     type: "error",
     code: textIn(code) || "upstream_error",
-    message: textIn(error.message) || "The upstream reported an error without a word about it.",
+    message: textIn(error.message) || "The upstream reported an error without a message.",
   };
 }
 

@@ -98,7 +98,7 @@ export function refuseEssential(conversation: Conversation): void {
   const extras = conversation.extras?.openai ?? {};
   for (const [key, changes] of Object.entries(essential))
     if (extras[key] != null && changes(extras[key])) {
-      const sentence = `\`${key}\` cannot be kept for this model: its upstream speaks the Messages API, which has nothing like it. Leave it out.`;
+      const sentence = `\`${key}\` is not supported for this model: its upstream uses the Messages API, which has no equivalent. Leave it out.`;
       throw new ProxyError("invalid_request", sentence, { param: key, code: "unsupported_parameter" });
     }
 }

@@ -1,5 +1,5 @@
 /** Messages passed through: the edits that a request or a reply may need. */
-import { isObject, parseSpelt } from "../../json";
+import { isObject, parseWithSource } from "../../json";
 import { jsonFrame, jsonOf, type SseFrame } from "../../net/sse";
 import type { ClientSink, ReplyContext, RequestFixup, ToClient } from "../codec";
 import { cutReply } from "../hub/block-lifecycle";
@@ -139,7 +139,7 @@ function withModelName(data: string, message: unknown, context: ReplyContext, re
   if (!isObject(message) || typeof message.model !== "string" || message.model === context.model) return data;
   report("model-name");
   const serialized = `"model":${JSON.stringify(message.model)}`;
-  const text = data.includes(serialized) ? data : JSON.stringify(parseSpelt(data));
+  const text = data.includes(serialized) ? data : JSON.stringify(parseWithSource(data));
   return text.replace(serialized, () => `"model":${JSON.stringify(context.model)}`);
 }
 

@@ -1,5 +1,5 @@
 /** The content of a message: a list of blocks. */
-import { isObject, parseSpelt } from "../../json";
+import { isObject, parseWithSource } from "../../json";
 import type {
   FileLinkPart,
   FilePart,
@@ -257,7 +257,7 @@ function encodeToolResult(part: ToolResultPart, dropped: Set<string>): JsonObjec
 export function inputObject({ input, freeform }: { input: string; freeform?: true }): JsonObject {
   if (freeform) return { input };
   if (input.trim() === "") return {};
-  const parsed = parseSpelt(input);
+  const parsed = parseWithSource(input);
   return isObject(parsed) ? parsed : { raw_arguments: input };
 }
 

@@ -8,7 +8,7 @@ import type { ReplyError } from "../hub/reply";
 /** The error for an event that cannot be read. */
 export const invalidEvent = {
   code: invalidEventCode,
-  message: "The upstream sent something in its stream that is not what a response is made of.",
+  message: "The upstream's stream contains data that is not a response event.",
 } as const;
 
 /** The error for a body that is not a reply. */
@@ -20,7 +20,7 @@ export const invalidReply = {
 /** The error for an upstream error without a message. */
 export const gaveUp = {
   code: "upstream_error",
-  message: "The upstream gave up on its reply without saying why.",
+  message: "The upstream ended its reply with an error that has no message.",
 } as const;
 
 /** The upstream's error: flat, nested, or without a type. */
