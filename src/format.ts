@@ -1,6 +1,10 @@
 /** Numbers, sizes, dates and durations as text for people: pages, command line and messages. */
 import { lazy } from "./lazy";
 
+/** Milliseconds. */
+export const hourMs = 3_600_000;
+export const dayMs = 24 * hourMs;
+
 /** Making one loads the tables of all languages. */
 const whole = lazy(() => new Intl.NumberFormat("en", { maximumFractionDigits: 0 }));
 
@@ -111,7 +115,7 @@ export function zonedTime(at: number, now: number): string {
   const date = new Date(at);
   const names = new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" });
   const zone = names.formatToParts(date).find(({ type }) => type === "timeZoneName")?.value ?? "";
-  const time = `${clock(at, at - now < 3600_000)} ${zone}`;
+  const time = `${clock(at, at - now < hourMs)} ${zone}`;
   if (date.toDateString() === new Date(now).toDateString()) return time;
   return `${date.getDate()} ${monthOf(date, "long")}, ${time}`;
 }

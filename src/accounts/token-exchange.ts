@@ -1,6 +1,8 @@
 /** Exchanges a GitHub token for a Copilot token, and classifies every failure. */
+
 import { z } from "zod";
 import { asProxyError } from "../errors";
+import { dayMs, hourMs } from "../format";
 import { lazy } from "../lazy";
 import {
   copilotVersion,
@@ -57,7 +59,6 @@ export async function exchangeToken(caller: GithubCaller, githubToken: string): 
   return row.outcome === "direct" ? { outcome: "direct" } : { outcome: "failed", reason, abuse: row.abuse };
 }
 
-const day = 24 * 3600_000;
 const clamp = (value: number, min: number, max: number) => Math.min(Math.max(value, min), max);
 
 function readCopilotToken(answer: GithubAnswer, hosts: Hosts): TokenExchange {
@@ -75,9 +76,9 @@ function readCopilotToken(answer: GithubAnswer, hosts: Hosts): TokenExchange {
   const expires = expires_at ?? Number(/(?:^|;)exp=(\d+)/.exec(token)?.[1]);
   const statedAt = Date.parse(answer.headers.get("date") ?? "");
   const left = expires * 1000 - statedAt;
-  const plausible = left >= 30_000 && left <= day;
+  const plausible = left >= 30_000 && left <= dayMs;
   const defaultMs = plausible ? left - 300_000 : 1_500_000;
-  const refreshIn = clamp(refresh_in === undefined ? defaultMs : refresh_in * 1000, 30_000, plausible ? left : day);
+  const refreshIn = clamp(refresh_in === undefined ? defaultMs : refresh_in * 1000, 30_000, plausible ? left : dayMs);
   const endpoint = endpoints && allowedModelHost(endpoints.api, hosts);
   const hostRefused = endpoints && !endpoint;
   return {
@@ -158,7 +159,7 @@ function messageOf({ message, error_details: { title, message: detail, url } }: 
 /** Milliseconds, up to an hour. */
 function retryAfter(headers: Headers): number | undefined {
   const seconds = Number(headers.get("retry-after") ?? Number.NaN);
-  return Number.isNaN(seconds) ? undefined : clamp(seconds * 1000, 0, 3_600_000);
+  return Number.isNaN(seconds) ? undefined : clamp(seconds * 1000, 0, hourMs);
 }
 
 const tokenSchema = lazy(() =>

@@ -1,6 +1,8 @@
 /** The budgets as the admin API, the page and the command line show them. */
+
 import { z } from "zod";
 import { budgetPeriods, budgetUnits } from "../config/budget-schema";
+import { hourMs } from "../format";
 import type { BudgetState } from "./ledger";
 
 const budgetItemSchema = z.object({
@@ -50,7 +52,7 @@ export function budgetItem(
 }
 
 /** Milliseconds of a period after which its rate says something. */
-const minElapsed = 3_600_000;
+const minElapsed = hourMs;
 
 /** Extrapolates what was used since the period began. */
 function forecastOf(

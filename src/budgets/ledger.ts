@@ -3,8 +3,10 @@
  * replaced by the real amount when the request ends, each in one transaction: parallel requests cannot exceed a limit
  * together, and a process that is killed leaves only reservations, which expire.
  */
+
 import type { Database } from "bun:sqlite";
 import { createHash } from "node:crypto";
+import { dayMs } from "../format";
 import { type Migration, openDatabase } from "../history/database";
 import { applies, type Budget, type Subject } from "./budgets";
 import { spanOf } from "./period";
@@ -74,7 +76,7 @@ export const reservationLifetime = 65 * 60_000;
 const partsOf = { credits: 1e9, premium: 1e6, requests: 1 } as const;
 
 /** Milliseconds. Ended periods and unused sessions are deleted after this time. */
-const keptFor = 400 * 86_400_000;
+const keptFor = 400 * dayMs;
 
 /** @throws ProxyError, or SQLite's error, if the file cannot be opened. */
 export function openLedger(path: string, { now, warn }: Options): Ledger {

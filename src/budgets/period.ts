@@ -1,8 +1,8 @@
 /** The periods of budgets. All of them begin and end in UTC, as GitHub's own quotas do. */
 
 import type { Budget } from "../config/budget-schema";
+import { dayMs } from "../format";
 
-const dayMs = 86_400_000;
 /** 1 January 1970 was a Thursday; a week begins on Monday. */
 const firstMonday = 4 * dayMs;
 

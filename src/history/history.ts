@@ -1,7 +1,9 @@
 /** The request history: writes, queries and pruning on a file that may be locked, removed or damaged at any time. */
+
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { ProxyError } from "../errors";
+import { dayMs } from "../format";
 import { openAggregate, type Totals, totalsOf } from "./aggregate";
 import { type HistoryConnection, openConnection } from "./connection";
 import { reasonOf } from "./database";
@@ -58,8 +60,6 @@ export interface HistoryOptions {
   /** A monotonic clock, ms. */
   monotonic?: () => number;
 }
-
-const dayMs = 86_400_000;
 
 /** Never throws. If no history can be kept, warns once and returns a history that keeps nothing. */
 export function openHistory(path: string, options: HistoryOptions): History {

@@ -1,7 +1,9 @@
 /** Removes rows that are too old or too many, in steps so small that no request waits for them, and completes the rollup. */
+
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
+import { hourMs } from "../format";
 import type { HistoryConnection } from "./connection";
 import { isBusy, reasonOf } from "./database";
 import { sealBlock, unsealedBlocks } from "./rollup-store";
@@ -24,7 +26,7 @@ export interface Pruning {
 
 /** Soon, so that a short-lived process prunes too. */
 const pruneAfterMs = 1_000;
-const pruneEveryMs = 3_600_000;
+const pruneEveryMs = hourMs;
 /** A busy hour must not outgrow `maxRows` by more than this. */
 const pruneEveryRows = 1_000;
 /** Bytes. */

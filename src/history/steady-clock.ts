@@ -2,6 +2,7 @@
  * The clock that decides which rows are too old. A wall clock that is set wrong for a while must not make all rows look
  * weeks old, so a jump ahead counts only after it has lasted for a day.
  */
+import { dayMs, hourMs } from "../format";
 export interface SteadyClockParts {
   /** Wall clock, Unix ms. */
   now(): number;
@@ -11,11 +12,10 @@ export interface SteadyClockParts {
   lastKnown?: number;
 }
 
-const hourMs = 3_600_000;
 /** The wall clock may be this far ahead of the monotonic clock. */
 const toleranceMs = hourMs;
 /** How long a jump must last by the monotonic clock. A machine that slept keeps its rows at most a day longer. */
-const minJumpMs = 24 * hourMs;
+const minJumpMs = dayMs;
 
 /** @returns Unix ms by the wall clock, or what it would show without the jump. */
 export function openSteadyClock({ now, monotonic, lastKnown }: SteadyClockParts): () => number {

@@ -1,4 +1,5 @@
 /** Sends notices: checks the conditions twice a minute, and sends each notice once in its period, also after a restart. */
+
 import { join } from "node:path";
 import { z } from "zod";
 import type { Account } from "../accounts/account";
@@ -6,6 +7,7 @@ import type { BudgetGuard } from "../budgets/guard";
 import { readPrivate, writePrivate } from "../config/files";
 import type { ConfigStore } from "../config/store";
 import { asProxyError } from "../errors";
+import { dayMs } from "../format";
 import type { History } from "../history/history";
 import { parseJson } from "../json";
 import type { Logger } from "../logger";
@@ -36,7 +38,7 @@ export interface NoticesOptions {
 /** Milliseconds. */
 const checkEvery = 30_000;
 /** Milliseconds that an id is remembered: longer than any period. */
-const rememberFor = 40 * 86_400_000;
+const rememberFor = 40 * dayMs;
 const maxBytes = 1024 * 1024;
 
 const sentSchema = z.record(z.string(), z.number());

@@ -1,6 +1,8 @@
 /** The model list of each account, cached. One fetch runs per account at a time, however many requests need the list. */
+
 import type { Account } from "../accounts/account";
 import { isSuspension } from "../accounts/suspension";
+import { dayMs } from "../format";
 import type { Logger } from "../logger";
 import type { Model } from "./model";
 import { fetchModelList, type ModelListOptions } from "./model-list";
@@ -40,7 +42,7 @@ export interface ModelListCacheOptions extends ModelListOptions {
 /** Milliseconds. */
 const currentFor = 10_000;
 const freshFor = 10 * 60_000;
-const usableFor = 24 * 3600_000;
+const usableFor = dayMs;
 const retryAfter = 30_000;
 
 export function openModelListCache(options: ModelListCacheOptions): ModelListCache {

@@ -3,7 +3,9 @@
  * error names one, the request is sent again without it, before any byte goes to the client. If that succeeds, the
  * parameter is remembered for an hour, and later requests are sent without it.
  */
+
 import { BoundedMap } from "../bounded-map";
+import { hourMs } from "../format";
 import { isObject } from "../json";
 import { removePaths } from "../net/json-edit";
 
@@ -20,7 +22,7 @@ export interface UnsupportedParams {
 }
 
 /** Milliseconds. */
-const rememberFor = 3600_000;
+const rememberFor = hourMs;
 /** A client could send a new name with each request, so the oldest pattern is dropped beyond this number. */
 const maxPatterns = 500;
 

@@ -1,6 +1,8 @@
 /** Sessions of browsers that signed in with the admin token. The cookie holds a random ID, never the token. */
+
 import { createHash, randomBytes } from "node:crypto";
 import { BoundedMap } from "../../bounded-map";
+import { hourMs } from "../../format";
 import { includesSecret } from "../../net/credentials";
 
 export interface Sessions {
@@ -22,7 +24,7 @@ export interface AdminSession {
   readonly ended: AbortSignal;
 }
 
-const lifetimeMs = 12 * 3600_000;
+const lifetimeMs = 12 * hourMs;
 /** A new session beyond this limit replaces the oldest. */
 const maxSessions = 64;
 const idBytes = 32;

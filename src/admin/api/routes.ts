@@ -1,10 +1,12 @@
 /** Every path under /api/admin in one table, all of them behind one guard. */
+
 import { Elysia } from "elysia";
 import { z } from "zod";
 import type { App } from "../../app";
 import { budgetListSchema } from "../../budgets/budget-list";
 import { type Endpoint, endpointsOf, methodNotAllowed, methodsByPathOf, readQuery, requireJson } from "../../endpoint";
 import { ProxyError } from "../../errors";
+import { dayMs } from "../../format";
 import { keyListSchema } from "../../keys/key-list";
 import { newKeySchema } from "../../keys/stored-keys";
 import type { Visitor } from "../../net/guard";
@@ -12,7 +14,6 @@ import { decodedParams } from "../../net/params";
 import type { EndpointGroup } from "../../openapi";
 import { adminGuard } from "../access/authorize";
 import { lazyPages } from "../pages/lazy-pages";
-import { dayMs } from "../ui/days";
 import { listAccounts } from "./accounts";
 import { addBudget, listBudgets, newBudgetSchema, removeBudget } from "./budgets";
 import { cacheReport, cacheReportSchema } from "./cache";

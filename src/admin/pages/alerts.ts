@@ -1,9 +1,8 @@
 /** The alerts of the overview: errors, warnings and notes. */
 import type { App } from "../../app";
-import { day, formatCount, moment, plural, span } from "../../format";
+import { day, formatCount, hourMs, moment, plural, span } from "../../format";
 import type { Totals } from "../../history/history";
 import type { AccountItem } from "../api/accounts";
-import { hourMs } from "../ui/days";
 import { requestsPath } from "../ui/links";
 import { forecastOf } from "./forecast";
 

@@ -1,7 +1,8 @@
 /** When an account is exhausted, at the rate it was used so far. */
+
 import { isCounted } from "../../accounts/quota";
+import { dayMs } from "../../format";
 import type { AccountItem } from "../api/accounts";
-import { dayMs } from "../ui/days";
 
 export type Forecast =
   | { kind: "unlimited" | "exhausted" }

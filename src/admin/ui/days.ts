@@ -1,6 +1,4 @@
 /** Days and hours in this machine's time zone, in milliseconds. */
-export const hourMs = 3_600_000;
-export const dayMs = 86_400_000;
 
 /** @param back Number of days before this one. */
 export function startOfDay(now: number, back = 0): number {

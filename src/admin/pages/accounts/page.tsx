@@ -1,9 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** Every account: state, remaining quota, usage, and the quota snapshots GitHub reported. */
 import type { App } from "../../../app";
-import { formatCount } from "../../../format";
+import { dayMs, formatCount } from "../../../format";
 import { type AccountItem, listAccounts } from "../../api/accounts";
-import { dayMs } from "../../ui/days";
 import { Ago, Duration, Moment, Sentence, Tokens } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";

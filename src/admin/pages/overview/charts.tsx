@@ -1,10 +1,22 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The charts of the overview: usage by day and model, requests by hour, usage by client. */
 
-import { clock, compact, day, formatCount, formatCredits, isoDay, percent, plural, significant } from "../../../format";
+import {
+  clock,
+  compact,
+  day,
+  dayMs,
+  formatCount,
+  formatCredits,
+  hourMs,
+  isoDay,
+  percent,
+  plural,
+  significant,
+} from "../../../format";
 import type { Group, Statistics, Totals } from "../../../history/history";
 import { type Column, StackedBars } from "../../ui/chart";
-import { dayMs, hourMs, startOfDay, startOfHour } from "../../ui/days";
+import { startOfDay, startOfHour } from "../../ui/days";
 import { Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath } from "../../ui/links";

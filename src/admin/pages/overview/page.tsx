@@ -1,9 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The first page: alerts, remaining quota and usage. */
 import type { App } from "../../../app";
-import { plural } from "../../../format";
+import { hourMs, plural } from "../../../format";
 import { type AccountItem, listAccounts } from "../../api/accounts";
-import { hourMs } from "../../ui/days";
 import { Sentence } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";

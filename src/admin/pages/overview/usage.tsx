@@ -1,9 +1,20 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The usage section of the overview: totals of a day, a week and a month, charts by day and hour, usage by client. */
 import type { App } from "../../../app";
-import { compact, dollars, duration, formatCount, formatCredits, formatUnits, percent, plural } from "../../../format";
+import {
+  compact,
+  dayMs,
+  dollars,
+  duration,
+  formatCount,
+  formatCredits,
+  formatUnits,
+  hourMs,
+  percent,
+  plural,
+} from "../../../format";
 import type { Filters, Totals } from "../../../history/history";
-import { dayMs, hourMs, startOfDay, startOfHour } from "../../ui/days";
+import { startOfDay, startOfHour } from "../../ui/days";
 import { Count, Unknown } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath, withQuery } from "../../ui/links";

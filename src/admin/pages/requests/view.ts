@@ -1,10 +1,9 @@
 /** What the requests page shows, read from its URL. */
 
-import { moment } from "../../../format";
+import { dayMs, hourMs, moment } from "../../../format";
 import type { NameColumn } from "../../../history/filters";
 import type { Filters } from "../../../history/history";
 import { entryOf } from "../../../json";
-import { dayMs, hourMs } from "../../ui/days";
 import { withQuery } from "../../ui/links";
 
 export interface RequestsView {
