@@ -1,4 +1,4 @@
-/** JSON that is written again as it was spelt. */
+/** JSON that is written again with the source text of its numbers. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { isObject, numberIn, parseWithSource, SourceNumber } from "../src/json";
@@ -6,7 +6,7 @@ import { isObject, numberIn, parseWithSource, SourceNumber } from "../src/json";
 const odd = ["1e3", "1E+2", "-0", "1.0", "-0.0", "0.10", "9007199254740993", "12345678901234567890", "1e400", "0e0"];
 
 describe("numbers", () => {
-  test.each(odd)("%s keeps its spelling", (serialized) => {
+  test.each(odd)("%s keeps its source text", (serialized) => {
     for (const text of [
       serialized,
       `[${serialized}]`,

@@ -193,7 +193,7 @@ test("filters are written as they are read", () => {
 });
 
 describe("meta", () => {
-  test("tells of the program and its history", async () => {
+  test("describes the program and its history", async () => {
     expect(await json("/api/admin/meta")).toEqual({
       dbPath: proxy.app.environment.historyFile,
       retentionDays: 14,
@@ -290,7 +290,7 @@ describe("requests", () => {
     expect((await json("/api/admin/requests?cursor_id=0")).items).toEqual([]);
   });
 
-  test("are told in the types a reader expects", async () => {
+  test("have the types that a reader expects", async () => {
     const { items } = await json("/api/admin/requests?limit=1");
     expect(items[0]).toMatchObject({
       stream: false,
@@ -427,7 +427,7 @@ describe("an export", () => {
 });
 
 describe("models", () => {
-  test("are told with limits, price, accounts, other names and what they refused", async () => {
+  test("have limits, price, accounts, aliases and unsupported fields", async () => {
     proxy.app.unsupportedParams.learn("gpt-5-mini", "service_tier");
     const { items } = await json("/api/admin/models");
     const mini = items.find(({ id }: { id: string }) => id === "gpt-5-mini");
@@ -462,7 +462,7 @@ describe("models", () => {
     expect(params.known("claude-sonnet-4.6")).toEqual([]);
   });
 
-  test("cannot be told without an account, and it is said what helps", async () => {
+  test("cannot be listed without an account, and the error says what to do", async () => {
     await using none = await startProxy({ accounts: [] });
     const response = await fetch(`${none.url}/api/admin/models`);
     expect([response.status, await response.json()]).toEqual([
@@ -473,7 +473,7 @@ describe("models", () => {
   });
 });
 
-test("nothing of it is kept by a browser, and nobody else may read it", async () => {
+test("responses are not cached by browsers and not readable by other origins", async () => {
   for (const { method, path } of everyPath) {
     if (method === "POST") continue;
     const { headers } = await fetch(proxy.url + path, { method: "HEAD" });
@@ -482,7 +482,7 @@ test("nothing of it is kept by a browser, and nobody else may read it", async ()
   }
 });
 
-test("a history that cannot be kept is said, and every question is still answered", async () => {
+test("a history that cannot be kept is reported, and every endpoint still answers", async () => {
   await using proxy = await startProxy();
   const { history } = proxy.app;
   history.close();

@@ -286,7 +286,7 @@ describe("is accepted:", () => {
     expect(await models()).toBe(200);
   });
 
-  test("CF20: a key said twice, of which the last counts", async () => {
+  test("CF20: a duplicate key, of which the last counts", async () => {
     expect((await post('{"logLevel":"debug","logLevel":"error"}')).status).toBe(200);
     expect([onDisk().logLevel, proxy.app.config.current.logLevel]).toEqual(["error", "error"]);
   });
@@ -333,7 +333,7 @@ describe("several at once", () => {
     expect(readdirSync(proxy.home).filter((name) => name.includes("tmp") || name.includes("journal"))).toEqual([]);
   });
 
-  test("a change made for another revision is 409, by member or header, and tells no other", async () => {
+  test("a change made for another revision is 409, by member or header, and does not reveal the current one", async () => {
     const { revision } = await show();
     expect((await post({ maxRows: 9, revision })).status).toBe(200);
     expect(await refused({ maxRows: 10, revision })).toMatchObject({ status: 409, type: "config_conflict" });
@@ -401,7 +401,7 @@ test("CF19, S02: a folder that takes nothing is 500, and what held goes on", asy
   expect(other.app.config.current.logLevel).toBe("warn");
 });
 
-test("a new secret is never printed, and a change is told by its keys only", async () => {
+test("a new secret is never logged, and a change is logged by its keys only", async () => {
   await post({ anthropicApiKey: "canary-new-secret-4711", providers: {}, logLevel: "info" });
   proxy.app.logger.info("It is canary-new-secret-4711.");
   expect(proxy.lines.at(-1)).toContain("It is [secret].");

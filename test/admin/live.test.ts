@@ -110,7 +110,7 @@ describe("the feed of somebody who has signed in", () => {
     await Promise.all([other, api].map(({ leave }) => leave()));
   });
 
-  test("ends when the sign-in has run out, before anything more is said", async () => {
+  test("ends when the session has expired, before another event is sent", async () => {
     const clock = { at: Date.now() };
     await using proxy = await startProxy({ env: { ADMIN_TOKEN: token }, clock: { now: () => clock.at } });
     const feed = await follow(proxy, await signIn(proxy));
@@ -195,7 +195,7 @@ describe("the feed", () => {
     await feed.leave();
   });
 
-  test("tells a reader that was too slow that it missed something, and holds little for it", async () => {
+  test("sets `missed` for a slow reader, and queues little for it", async () => {
     await using proxy = await startProxy();
     const response = await fetch(`${proxy.url}/api/admin/live`);
     const reader = response.body!.getReader();
@@ -238,7 +238,7 @@ describe("the feed", () => {
     for (const feed of feeds) await feed.leave();
   });
 
-  test("asks nothing of exchanges while nobody watches", () => {
+  test("does not read requests while there are no watchers", () => {
     const inFlight = openInFlight();
     let told = 0;
     inFlight.begin("a", { tell: () => ({ ...sample, told: told++ }) as never, stop() {} });

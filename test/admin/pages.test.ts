@@ -195,13 +195,13 @@ describe("style and script", () => {
       expect((await get(full, `/admin/assets${path}`)).status).toBe(404);
   });
 
-  test("ask nobody else for anything", async () => {
+  test("load nothing from other servers", async () => {
     for (const name of ["admin.css", "admin.js"])
       expect(await textOf(full, `/admin/assets/${name}`)).not.toMatch(/https?:|@import|url\(/);
   });
 });
 
-test("the program serves them from whatever folder it is started in, and ends when it is told to", async () => {
+test("the program serves them from whatever folder it is started in, and stops at a signal", async () => {
   const cwd = mkdtempSync(join(tmpdir(), "dragoman-"));
   writeFileSync(join(cwd, "tsconfig.json"), '{"compilerOptions":{"jsx":"react","jsxImportSource":"elsewhere"}}');
   await using command = run(["start", "--demo", "--json", "--port", "0"], { cwd });
@@ -263,7 +263,7 @@ describe("who may see them", () => {
       expect(await textOf(full, "/admin", headers)).not.toContain("octo-demo");
   });
 
-  test("nobody from elsewhere, as long as there is no admin token", async () => {
+  test("are closed to other machines as long as there is no admin token", async () => {
     const strangers: Record<string, string>[] = [
       { host: "evil.example" },
       { "x-forwarded-for": "127.0.0.1" },
@@ -466,7 +466,7 @@ describe("the config form", () => {
     expect((await send(proxy, "/admin/config", form)).headers.get("location")).toBe("/admin/config?unchanged=1");
   });
 
-  test("shows what would change, and makes it when told so", async () => {
+  test("shows the changes, and applies them after confirmation", async () => {
     const shown = await (
       await send(proxy, "/admin/config", {
         ...form,
@@ -670,7 +670,7 @@ describe("a number on the overview", () => {
     }
   });
 
-  test("is unknown where nobody knows it, and never 0", async () => {
+  test("is shown as unknown, never as 0", async () => {
     const proxy = await startProxy({ accounts: [] });
     proxy.app.history.add(
       entry({
@@ -691,7 +691,7 @@ describe("a number on the overview", () => {
 });
 
 describe("one request", () => {
-  test("tells its way, what was changed in words, what it cost, and why it failed", async () => {
+  test("shows its route, the changes as sentences, its cost, and why it failed", async () => {
     full.app.history.add(
       entry({
         request_id: "one",
@@ -811,7 +811,7 @@ describe("words and numbers", () => {
     expect([0, 1, 3, 26, 101].map(niceTop)).toEqual([1, 1, 4, 40, 200]);
   });
 
-  test("every named mend has its sentence", async () => {
+  test("every fixup has its sentence", async () => {
     const named = new Set<string>();
     for (const file of new Bun.Glob("src/dialects/*/*.ts").scanSync(`${import.meta.dir}/../..`)) {
       const text = await Bun.file(`${import.meta.dir}/../../${file}`).text();

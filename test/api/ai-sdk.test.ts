@@ -87,7 +87,7 @@ describe.each(Object.entries(providers))("%s", (_, provider) => {
     expect(output).toEqual({ city: "Paris" });
   });
 
-  test("is told of a broken stream, which is never an answer", async () => {
+  test("gets an error for a broken stream, never an answer", async () => {
     const failures: unknown[] = [];
     const result = streamText({
       model: provider("claude-sonnet-4.6"),

@@ -147,7 +147,7 @@ describe("with a key", () => {
     expect(took).toBeLessThan(5000);
   });
 
-  test("K4: when the key is wrong or nobody is there, an estimate comes and the key is in no log line", async () => {
+  test("K4: if the key is wrong or the service does not answer, an estimate comes and the key is in no log line", async () => {
     for (const env of [
       { ANTHROPIC_API_KEY: "sk-ant-wrong-key-0001", DRAGOMAN_ANTHROPIC_API_URL: counter.url },
       { ANTHROPIC_API_KEY: "sk-ant-wrong-key-0001", DRAGOMAN_ANTHROPIC_API_URL: "http://127.0.0.1:9" },
@@ -166,7 +166,7 @@ describe("with a key", () => {
   });
 });
 
-describe("5 MB to count disturb nobody", () => {
+describe("counting 5 MB delays no other request", () => {
   const megabytes = 5 * 1024 * 1024;
   const words = "The quick brown fox, jumps(over) the_lazy dog; 汉字 and 1234 more.\n";
   const bodies = {

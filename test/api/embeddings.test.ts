@@ -67,7 +67,7 @@ describe("embeddings", () => {
     expect(response.status).toBe(400);
   });
 
-  test("each is a row, nobody's turn, without a cost it did not have", async () => {
+  test("each is a row of the initiator `agent`, without an invented cost", async () => {
     await client.embeddings.create({ model, input: "hello" });
     expect(proxy.rows()[0]).toMatchObject({
       path: "/v1/embeddings",

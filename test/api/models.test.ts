@@ -49,7 +49,7 @@ describe("the list", () => {
     expect(ids).toEqual(all.data.map(({ id }) => id));
   });
 
-  test("tells limits, endpoints and what a model can do", async () => {
+  test("has limits, endpoints and abilities", async () => {
     expect(await client.models.retrieve("claude-sonnet-4.6")).toMatchObject({
       id: "claude-sonnet-4.6",
       owned_by: "Anthropic",
@@ -134,7 +134,7 @@ describe("the list is the upstream's own, now", () => {
     expect(await listOf(fresh)).toEqual({ count, told: "current", age: 0 });
   });
 
-  test("of accounts that a person must mend nothing is listed, where another one serves", async () => {
+  test("models of failed accounts are not listed if another account can serve", async () => {
     let now = Date.now();
     await using both = await startProxy({ accounts: ["octo-demo", "plus-demo"], clock: { now: () => now } });
     expect((await listOf(both)).told).toBe("current");

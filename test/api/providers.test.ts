@@ -355,7 +355,7 @@ describe("what fails at a provider", () => {
     expect((await hasty.post("/strict/v1/messages", hello)).status).toBe(504);
   });
 
-  test("in the middle of a stream is told as its last event", async () => {
+  test("in the middle of a stream is its last event", async () => {
     const opening = plainStream("m").split("event: content_block_stop")[0]!;
     const stream = (text: string) => new Response(text, { headers: { "content-type": "text/event-stream" } });
     const ask = async () => (await send("/strict/v1/messages", { ...hello, stream: true })).text();
@@ -548,7 +548,7 @@ describe.each(["strict", "loose"])("Anthropic's own SDK over the provider %s", (
     });
   });
 
-  test("tells a refused credential from a wrong client key", async () => {
+  test("distinguishes a refused credential from a wrong client key", async () => {
     const refused = await new Anthropic({ baseURL: `${proxy.url}/${name}`, apiKey: "wrong", maxRetries: 0 }).messages
       .create(asked)
       .catch((error: unknown) => error);

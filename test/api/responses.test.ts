@@ -192,7 +192,7 @@ describe.each(models)("on %s", (model) => {
     expect(proxy.demo.journal.length).toBe(before);
   });
 
-  test("an effort the model does not know is lowered to one it does, and said", async () => {
+  test("an unsupported effort is lowered to a supported one, and named", async () => {
     const { status } = await post({ model, input: "Hi", reasoning: { effort: "xhigh" } });
     expect(status).toBe(200);
     expect(`${row().dropped}${row().fixups}`).toMatch(/effort/);

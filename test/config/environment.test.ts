@@ -17,7 +17,7 @@ function refusal(work: () => unknown): string {
 }
 
 describe("the data folder", () => {
-  test("lies in the person's own folder when nothing is said", () => {
+  test("is in the home folder by default", () => {
     expect(read({})).toEqual({
       home: "/home/ada/.local/share/dragoman",
       configFile: "/home/ada/.local/share/dragoman/config.json",

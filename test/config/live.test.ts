@@ -129,7 +129,7 @@ describe("several processes with one data folder", () => {
   const show = async (url: string) =>
     (await (await fetch(`${url}/api/admin/config`)).json()) as { config: { modelAliases: object }; revision: string };
 
-  test("S14: 8 of them adding to one key at once lose nothing: each is told when it was too late", async () => {
+  test("S14: 8 of them adding to one key at once lose nothing: each gets a conflict if it was too late", async () => {
     let late = 0;
     const add = async (url: string, name: string) => {
       for (;;) {

@@ -120,7 +120,7 @@ test("a wrong choice is answered with the choices", () => {
   expect(refusal({ logLevel: "verbose" }).message).toBe('logLevel: expected one of "error"|"warn"|"info"|"debug".');
 });
 
-test("everything wrong is said in one sentence, a thousand faults still in a short one", () => {
+test("all errors are in one sentence, and a thousand errors still in a short one", () => {
   expect(refusal({ maxRows: 0, foo: 1, bar: 2 }).message).toBe(
     "maxRows: expected number to be >=1; foo: not a known key; bar: not a known key.",
   );

@@ -120,7 +120,7 @@ describe("a change", () => {
     ]);
   });
 
-  test("in a folder that takes nothing is said, and what held goes on", async () => {
+  test("in a read-only folder is an error, and the previous config stays in effect", async () => {
     const store = openConfig(path);
     mkdirSync(`${path}.lock`);
     expect(await refusal(store.change({ logLevel: "debug" }))).toMatchObject({

@@ -64,7 +64,7 @@ describe.each(others)("a Messages client's blocks for %s", (upstream) => {
     expect(dropped).toEqual([]);
   });
 
-  test("what cannot be shown is said to be left out, and named", () => {
+  test("an unsupported part is replaced by a note and named in `dropped`", () => {
     const { sent, dropped } = words({ type: "text", text: "Hi" }, { type: "container_upload", file_id: "file_1" });
     expect(sent).toContain("container_upload");
     expect(sent).not.toContain("file_1");
@@ -92,7 +92,7 @@ test("a file by its address reaches Claude from a client of responses", () => {
   expect(dropped).toEqual([]);
 });
 
-test("a picture's member that is null is not said in another dialect", () => {
+test("a null member of an image is not written in another dialect", () => {
   const image = { type: "input_image", file_id: null, detail: null, image_url: "https://e.org/a.png" };
   const { body } = translated("responses", { input: [{ role: "user", content: [image] }] }, "chat");
   expect(body.messages).toEqual([
@@ -133,7 +133,7 @@ describe("a choice among some of the tools", () => {
     expect(gemini.body).toMatchObject({ tools: [{ function: { name: "read" } }], tool_choice: "required" });
   });
 
-  test("is said in OpenAI's other dialect, by names as they are there", () => {
+  test("is written in OpenAI's other dialect under that dialect's names", () => {
     expect(translated("chat", chat(chatChoice("required", "read")), "responses").body.tool_choice).toEqual(flatChoice);
     expect(translated("responses", responses, "chat").body.tool_choice).toEqual(chatChoice("required", "read"));
     const namespaced = {

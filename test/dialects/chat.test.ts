@@ -383,7 +383,7 @@ describe("a reply written for a chat client", () => {
       expect(chunk).toMatchObject({ model: "m", object: "chat.completion.chunk" });
   });
 
-  test("tells usage in a chunk of its own only to those who asked", () => {
+  test("sends a usage chunk only if it was requested", () => {
     const asked = chat.decodeRequest({
       model: "m",
       messages: [user("Hi")],
@@ -834,7 +834,7 @@ describe("a request for a chat upstream", () => {
     ]);
   });
 
-  test("tells a blind model that there was a picture", () => {
+  test("replaces an image by a note for a model without vision", () => {
     const blind = { ...gpt, supports: { ...supports, vision: false } };
     const { body, dropped } = encode(conversation(turn("user", image)), blind);
     expect(body.messages).toEqual([{ role: "user", content: "[An image, which this model cannot see.]" }]);
@@ -1204,7 +1204,7 @@ describe("a request passed through", () => {
     expect(JSON.stringify(marked)).not.toContain('"cache_control"');
   });
 
-  test("a prefill, both samplings and an empty text are nobody's business but Claude's", () => {
+  test("rules about a prefill, both sampling parameters and empty text apply to Claude only", () => {
     expect(
       fixup({ messages: [user(""), { role: "assistant", content: "He" }], temperature: 1, top_p: 1 }, gpt).fixups,
     ).toEqual([]);

@@ -150,7 +150,7 @@ for (const [dialect, { codec, lacks, checkStream }] of Object.entries(subjects))
       }
     });
 
-    test("a reply that just stops after any event is told as an error", () => {
+    test("a reply that stops after any event ends with an error", () => {
       for (let at = 0; at < events.length - 1; at++) {
         const stopped = written(codec.encodeStream(conversation()), events.slice(0, at + 1));
         expect([at, meaningOf(decodeFrames(codec, stopped)).end.type]).toEqual([at, "error"]);

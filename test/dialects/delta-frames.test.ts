@@ -140,7 +140,7 @@ const begin: Record<Dialect, SseFrame[]> = {
   ],
 };
 
-test.each([...dialects])("%s: any texts, spelt and broken in any way, are read as by the parser", (dialect) => {
+test.each([...dialects])("%s: any texts, escaped and split in any way, are read as by the parser", (dialect) => {
   fc.assert(
     fc.property(fc.array(piece, { minLength: 1, maxLength: 12 }), (pieces) => {
       const frames = pieces.map(({ text, spelling, change, at }, number) => {

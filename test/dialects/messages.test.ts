@@ -558,7 +558,7 @@ describe("what another dialect's client asks, for this upstream", () => {
     ]);
   });
 
-  test("pictures in data URLs, PDFs and text files come in; of other files the model is told", () => {
+  test("images in data URLs, PDFs and text files are sent; other files are replaced by a note", () => {
     const { body, dropped } = asks({
       turns: [
         {
@@ -649,14 +649,14 @@ describe("what another dialect's client asks, for this upstream", () => {
     expect(dropped).toEqual([]);
   });
 
-  test("limits are kept, and what was lowered is said", () => {
+  test("limits are kept, and lowered values are named", () => {
     const { body, dropped } = asks({ maxTokens: 128_000, reasoning: { effort: "max" }, temperature: 2 });
     expect(body).toMatchObject({ max_tokens: 32_000, output_config: { effort: "high" } });
     expect(dropped).toEqual(["max_tokens lowered to 32000", "effort lowered to high", "sampling"]);
     expect(asks({ maxTokens: undefined }).body.max_tokens).toBe(32_000);
   });
 
-  test("JSON of any shape is asked for in words", () => {
+  test("JSON without a schema is requested by an instruction", () => {
     const { body } = asks({ format: {} });
     expect(body.system).toMatchObject([{ text: expect.stringContaining("one JSON object") }]);
     expect(body).not.toHaveProperty("output_config");
@@ -818,7 +818,7 @@ describe("what the upstream answers, in the hub", () => {
   ];
   const between = (events: ReplyEvent[]) => events.filter(({ type }) => type.startsWith("block"));
 
-  test("numbers told at the end correct those told at the start, and count what the cache took", () => {
+  test("the usage at the end corrects the usage at the start, and includes cached tokens", () => {
     const usage = { input_tokens: 10, cache_read_input_tokens: 100, cache_creation_input_tokens: 20, output_tokens: 7 };
     const delta = frame({
       type: "message_delta",
@@ -971,7 +971,7 @@ describe("what the upstream answers, in the hub", () => {
   );
 });
 
-describe("what a client is told", () => {
+describe("what a client receives", () => {
   const told = (...events: ReplyEvent[]) => overWire(written(messages.encodeStream(conversation), events));
   const types = (frames: SseFrame[]) => frames.map(({ event }) => event);
   const start: ReplyEvent = { type: "start", id: "", model: "gpt" };
@@ -1023,7 +1023,7 @@ describe("what a client is told", () => {
     });
   });
 
-  test("what only another dialect has is not told", () => {
+  test("parts that only another dialect has are not sent", () => {
     const foreign: ReplyEvent = {
       type: "block-start",
       block: { kind: "foreign", dialect: "responses", value: { type: "web_search_call" } },
@@ -1033,7 +1033,7 @@ describe("what a client is told", () => {
     expect(messages.encodeReply([start, foreign, end, finish], conversation).content).toEqual([]);
   });
 
-  test("blocks without words are not told, and leave no gap in the indexes", () => {
+  test("empty blocks are not sent, and leave no gap in the indexes", () => {
     const text: ReplyEvent = { type: "block-start", block: { kind: "text" } };
     const frames = told(start, text, end, thinking, end, text, { type: "block-delta", text: "Hi." }, end, finish);
     checkMessagesStream(frames);
@@ -1130,7 +1130,7 @@ describe("what a client is told", () => {
     });
   });
 
-  test("a prompt that is too long is said in the words that make a client shorten it", () => {
+  test("the error for a long prompt has the form that makes clients compact it", () => {
     const error = new ProxyError("invalid_request", "prompt token count of 130000 exceeds the limit of 128000");
     expect(messages.encodeError(error, "r")).toMatchObject({
       error: { message: "prompt is too long: 130000 tokens > 128000 maximum" },

@@ -394,7 +394,7 @@ describe("a request written", () => {
     expect(refusal(() => responses.encodeRequest(forced, model)).details.param).toBe("tool_choice");
   });
 
-  test("limits and efforts beyond the model are lowered, and said so", () => {
+  test("limits and efforts beyond the model are lowered and named in `dropped`", () => {
     const { body, dropped } = responses.encodeRequest(
       conversation({ maxTokens: 128_000, reasoning: { effort: "xhigh" } }),
       model,
@@ -423,7 +423,7 @@ describe("a request written", () => {
     ]);
   });
 
-  test("a tool's failure is said by its status, both ways", () => {
+  test("the status carries a tool's failure in both directions", () => {
     const failed = { ...output, status: "incomplete" };
     expect(decode({ input: [call, failed] }).turns[1]?.parts[0]).toMatchObject({ failed: true });
     expect(encode({ input: [call, failed] }).body.input).toEqual([call, failed]);
@@ -725,7 +725,7 @@ const argumentsDelta = (output_index: number, delta: string) => ({
 const callItem = (call_id: string, text: string) => ({ type: "function_call", call_id, name: "f", arguments: text });
 
 describe("a stream read", () => {
-  test("arguments that only the end tells are told whole", () => {
+  test("arguments that only the last event has are emitted whole", () => {
     const { blocks } = read(created, added(0, callItem("c", "")), done(0, callItem("c", '{"a":1}')), completed);
     expect(blocks).toEqual([{ kind: "tool-call", id: "c", name: "f", text: '{"a":1}' }]);
   });
@@ -754,7 +754,7 @@ describe("a stream read", () => {
     expect(end).toEqual({ type: "finish", reason: "tool-call" });
   });
 
-  test("what a message is for is said once, for all its parts", () => {
+  test("a message's phase is emitted once for all its parts", () => {
     const content = [
       { type: "output_text", text: "A", annotations: [], logprobs: [] },
       { type: "output_text", text: "B", annotations: [], logprobs: [] },
@@ -765,7 +765,7 @@ describe("a stream read", () => {
     expect(output).toEqual([{ ...item, id: expect.any(String) }]);
   });
 
-  test("an item that was never added, and one that only the terminal event shows, are told", () => {
+  test("an item that was never added, and one that only the terminal event has, are emitted", () => {
     const whole = {
       ...completed,
       response: { ...(completed.response as JsonObject), output: [callItem("a", "{}"), callItem("b", "{}")] },
@@ -917,7 +917,7 @@ describe("a stream read", () => {
     });
   });
 
-  test("a reason why it is incomplete that nobody knows is no success", () => {
+  test("an unknown reason for an incomplete reply is not a success", () => {
     const incomplete = (reason: string) => ({
       type: "response.incomplete",
       response: { status: "incomplete", output: [], incomplete_details: { reason } },
@@ -1001,7 +1001,7 @@ describe("a full reply read", () => {
     expect(responses.decodeReply(body).at(-1)).toMatchObject({ type: "error", code });
   });
 
-  test("tells its charge and its cache", () => {
+  test("reports its charge and its cached tokens", () => {
     const usage = {
       input_tokens: 9,
       input_tokens_details: { cached_tokens: 4, cache_write_tokens: 2 },
@@ -1045,7 +1045,7 @@ function responseOf(events: JsonObject[]): JsonObject {
 const outputOf = (events: JsonObject[]) => responseOf(events).output as JsonObject[];
 
 describe("a stream written", () => {
-  test("tells every step, numbered from 0, under the name the client asked for", () => {
+  test("sends every event, numbered from 0, with the client's name of the model", () => {
     const events = streamed([
       start,
       ...text("Hel", "lo"),
@@ -1162,7 +1162,7 @@ describe("a stream written", () => {
     });
   });
 
-  test("a failure before anything was said is an error event, later the response's own end, and the end is the end", () => {
+  test("a failure before the first output is an error event, later the response's own end, and the end is the end", () => {
     const error: ReplyEvent = { type: "error", ...cutReply };
     expect(streamed([error])).toEqual([{ type: "error", sequence_number: 0, ...cutReply, param: null } as JsonObject]);
     const events = streamed([start, ...text("x"), error, ...text("y"), finish("stop")]);

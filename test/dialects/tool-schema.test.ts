@@ -37,7 +37,7 @@ describe("a pattern with Unicode classes", () => {
     expect([fixups, dropped]).toEqual([["schema-pattern"], ["pattern"]]);
   });
 
-  test("is told from an escaped backslash", () => {
+  test("differs from an escaped backslash", () => {
     const schema = { type: "object", properties: { a: { pattern: "\\\\p{2}" } } };
     expect(fit(schema).schema).toBe(schema);
   });
@@ -149,7 +149,7 @@ test("schemas that differ in a number's digits alone are two", () => {
   );
 });
 
-test("a tool that is said twice word for word is one", () => {
+test("identical duplicates of a tool become one", () => {
   const tool = { type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } };
   const { conversation, fixups } = adapt(
     codecs.chat.decodeRequest({ ...requests.chat, tools: [tool, tool] }),

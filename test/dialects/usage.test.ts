@@ -72,7 +72,7 @@ test("Claude's thinking tokens reach a client of responses and of chat", () => {
   expect(chat.encodeReply(events, hello).usage).toMatchObject({ completion_tokens_details: { reasoning_tokens: 41 } });
 });
 
-test("what shown thinking took is unknown where nobody counted it; where nothing was thought it is 0", () => {
+test("the tokens of visible thinking are unknown if they were not counted, and 0 without thinking", () => {
   const thinking = [
     { type: "thinking", thinking: "Well.", signature: "c2ln" },
     { type: "text", text: "Hi." },

@@ -189,7 +189,7 @@ async function thousandStreams(seconds: number, limit?: MemoryLimit) {
   return result;
 }
 
-test("P08: 1,000 streams are each whole, nobody else waits for 50 ms, and memory stays below 300 MiB", async () => {
+test("P08: 1,000 streams are each whole, no other request waits for 50 ms, and memory stays below 300 MiB", async () => {
   const { whole, words, wait, idleWait, starved, most: max } = await thousandStreams(2);
   expect([whole, words]).toEqual([1000, 1000]);
   expect(max).toBeLessThan(300);

@@ -79,7 +79,7 @@ test("P03, P04: killed under load and started again: sound, quick, and no finish
   expect(Math.min(...starts)).toBeLessThan(5000);
 }, 30_000);
 
-describe("what nobody foresaw", () => {
+describe("unexpected errors", () => {
   test("P07: in a request is 500 in words, redacted, and the next one is served", async () => {
     await using proxy = await startProxy();
     const models = spyOn(proxy.app.catalogue, "models").mockImplementationOnce(() => {
@@ -164,7 +164,7 @@ test.each([[[""]], [[" "]], [[1]], ["k"]] as unknown[][])(
   },
 );
 
-test("P01: a port that is taken is said with its number, who has it, and the way out", async () => {
+test("P01: the error for a port in use has its number, its owner, and what to do", async () => {
   using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
   await using command = run(["start", "--demo", "--json", "--port", String(holder.port)]);
   expect([await command.exited, command.stdout()]).toEqual([1, ""]);

@@ -64,7 +64,7 @@ test("U06: a reset at once on a connection that was kept is met on a fresh one; 
   }
 });
 
-test("U07: a kept connection that the upstream closes between requests is nobody's concern", async () => {
+test("U07: a kept connection that the upstream closes between requests causes no error", async () => {
   await using odd = await startRaw((socket) => {
     socket.write(whole(reply));
   });
@@ -144,7 +144,7 @@ test("U11, U12: a gap within the limit arrives intact with signs of life before 
   await until(() => own.demo.open === 0);
 });
 
-test("U14: without [DONE] a told finish is an end, an untold one an error", async () => {
+test("U14: without [DONE], a finish reason is an end, and its absence an error", async () => {
   const send = async (what: string) =>
     (
       await proxy.post("/v1/chat/completions", {
@@ -340,7 +340,7 @@ test("U25: a provider that is dead harms no one else", async () => {
   expect(await Promise.all(dead)).toEqual(Array(20).fill(502));
 });
 
-test("U26: a model list that cannot be renewed serves on, after a day too, and each try is said in the log", async () => {
+test("U26: a model list that cannot be renewed serves on, after a day too, and each failure is logged", async () => {
   let now = Date.now();
   await using own = await startProxy({ clock: { now: () => now } });
   const models = async () => {
@@ -375,7 +375,7 @@ test("of many answers under way each goes to who asked", async () => {
   expect((await Promise.all(asked)).every(Boolean)).toBe(true);
 });
 
-test("U19: 200 slow senders hold up nobody", async () => {
+test("U19: 200 slow senders delay no other request", async () => {
   const sockets = await Promise.all(
     Array.from(
       { length: 200 },

@@ -85,7 +85,7 @@ describe("an exchange", () => {
     expect(history.count()).toBe(1);
   });
 
-  test("of 1,000 added in a row is each one row, and one told twice is one", async () => {
+  test("1,000 added in a row are one row each, and a duplicate is one row", async () => {
     const history = open();
     fill(history, many(1_000));
     expect(history.count()).toBe(1_000);
@@ -461,7 +461,7 @@ describe("trouble on disk", () => {
     expect([history.count(), existsSync(path), history.degraded]).toEqual([1, true, false]);
   });
 
-  test("S05: written by a newer dragoman: left alone, no history, said once, and nobody else notices", async () => {
+  test("S05: written by a newer dragoman: left alone, no history, one warning, and requests are not affected", async () => {
     open().close();
     const newer = other();
     newer.run("PRAGMA user_version = 99");
@@ -482,7 +482,7 @@ describe("trouble on disk", () => {
     expect(warnings).toEqual([expect.stringContaining("newer dragoman (schema 99, this one knows")]);
   });
 
-  test("a folder or a pipe in the file's place: no history, said once, at once", () => {
+  test("a folder or a pipe in place of the file: no history, one warning, at once", () => {
     mkdirSync(path);
     expect(open().degraded).toBe(true);
     if (posix) {

@@ -29,7 +29,7 @@ function read(chunks: Uint8Array[]): SseFrame[] {
   return told;
 }
 
-test("frames that differ in words, number and padding are told in one, with the last one's data", () => {
+test("frames that differ in words, number and padding become one, with the data of the last one", () => {
   const first = frameOf("Hel");
   const others = [frameOf("lo, ", 1), frameOf('\\"you\\n\\u00e9', 2), frameOf("", 13)];
   const [one, rest, ...none] = read([encode(first + others.join(""))]);
@@ -54,7 +54,7 @@ test.each([
   expect(source.some(({ template: repeats }) => repeats !== undefined)).toBe(false);
 });
 
-test("whatever the words are and wherever the chunks are cut, the bytes are told once and in order", () => {
+test("whatever the words are and wherever the chunks are cut, the bytes arrive once and in order", () => {
   const words = fc.array(fc.oneof(fc.string(), fc.string({ unit: "grapheme" }), fc.constant("größe")), {
     minLength: 1,
   });

@@ -25,7 +25,7 @@ async function rawServer(serve: (socket: Socket, count: number) => void) {
   return { url: `http://127.0.0.1:${port}/`, connections: () => count, [Symbol.dispose]: () => void server.close() };
 }
 
-test("a body that nobody wants, and that broke meanwhile, is nobody's failure", async () => {
+test("an unread body that breaks off causes no unhandled error", async () => {
   const answered = Promise.withResolvers<Socket>();
   using server = await rawServer((socket) =>
     socket.once("data", () => {
@@ -87,7 +87,7 @@ describe("a call that fails says why, in words", () => {
     expect(seen).toBe(0);
   });
 
-  test("U03: a certificate nobody vouches for is never accepted", async () => {
+  test("U03: an untrusted certificate is never accepted", async () => {
     const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED;
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
     try {
@@ -132,7 +132,7 @@ describe("U06: what breaks before a byte of an answer", () => {
   const first = async (url: string) => expect(await readText(await callOut(url, asUser), 10)).toBe("ok");
   const byName = (url: string) => url.replace("127.0.0.1", "localhost");
 
-  test("on a kept connection is sent once more, on a fresh one, as the caller says, who is told", async () => {
+  test("on a kept connection is sent once more, on a fresh one if the caller allows it, and the caller is notified", async () => {
     const { seen, server } = closing();
     using raw = await server;
     await first(byName(raw.url));

@@ -49,7 +49,7 @@ describe("a Host header that could mislead a router is answered 400", () => {
     test(JSON.stringify(host), () => expect(() => visit({ host })).toThrow("Host header"));
 });
 
-describe("methods nobody serves are answered 405", () => {
+describe("methods without a route are answered 405", () => {
   for (const method of ["PUT", "DELETE", "PATCH"])
     test(method, () =>
       expect(() => refuseMethods(visit({}, { method }).request)).toThrow(expect.objectContaining({ status: 405 })),

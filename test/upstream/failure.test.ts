@@ -144,7 +144,7 @@ describe("codes before words", () => {
   });
 });
 
-describe("an error told with status 200", () => {
+describe("an error with status 200", () => {
   test.each([
     ["overloaded_error", 529],
     ["rate_limit_error", 429],
@@ -211,7 +211,7 @@ describe("what a person reads", () => {
     expect(read(404, "404 page not found").error.message).toBe("404 page not found");
   });
 
-  test("that free models may still work is said to the client, and not in the account's own state", () => {
+  test("the hint at free models is in the client's error, but not in the account's state", () => {
     const { error, account } = read(402, coded("quota_exceeded", "You have no quota"));
     expect(error.message).toBe(
       "You have no quota. This account's quota is used up. Models that cost no quota may still work.",
@@ -260,11 +260,11 @@ describe("retry-after, in seconds, as a date, and beyond sense", () => {
     expect([account?.until, account?.doubtful]).toEqual([now + days * 86_400_000, doubtful]);
   });
 
-  test("it is until when the account rests", () => {
+  test("it is the end of the account's cooldown", () => {
     expect(read(429, coded("rate_limited"), { "retry-after": "90" }).account?.until).toBe(now + 90_000);
   });
 
-  test("in milliseconds, which go before, and in parts of a second: never sooner than said", () => {
+  test("in milliseconds, which go before, and in parts of a second: never sooner than stated", () => {
     const told = (headers: Record<string, string>) =>
       read(429, coded("rate_limited"), headers).error.details.headers?.["retry-after"];
     expect(told({ "retry-after": "1.5" })).toBe("2");

@@ -121,7 +121,7 @@ describe("a report that cannot be true", () => {
   });
 });
 
-test("texts and tools are told apart once prompts differ in their shares", () => {
+test("texts and tools get factors of their own once prompts differ in their shares", () => {
   let factor = newFactor(1.15);
   for (let at = 0; at < 40; at++) {
     const local = { texts: 2_000 + 1_500 * (at % 10), tools: 4_000, fixed: 0 };

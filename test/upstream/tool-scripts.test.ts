@@ -37,7 +37,7 @@ const prompt = "write a file hello.txt with the text Hi there";
 const written = { path: "/home/me/project/hello.txt", content: "Hi there" };
 const write = tool("write", { path: text, content: text });
 
-test("opencode puts what it was told into quotes", () => {
+test("opencode puts its prompt in quotes", () => {
   expect(scriptedCalls(ask(`"${prompt}"`, [write]))).toEqual([{ tool: write, input: written }]);
   expect(scriptedCalls(ask(`"${prompt}"\n`, [write]))).toEqual([{ tool: write, input: written }]);
 });

@@ -112,7 +112,7 @@ describe("what is left out of a request", () => {
     ]);
   });
 
-  test("every other byte is as it was: digits, escapes, spaces within values, members said twice", () => {
+  test("every other byte is as it was: digits, escapes, spaces in values, duplicate members", () => {
     const text =
       '{ "seed":9007199254740993, "messages" : [ { "role":"user","content":[{"type":"text", "text":"\\u0041 , }","mark":{"a":[1,2]}} , {"type":"text","text":"b","big":1e400}] } ],\n "extra":-0 }';
     const { text: lighter, removed } = withoutParams(text, ["messages.*.content.*.text.mark", "extra", "other"]);
@@ -183,7 +183,7 @@ test("a refused parameter costs one more try the first time, and none after that
   expect(proxy.rows().map(({ attempts }) => JSON.parse(attempts).length)).toEqual([1, 1, 2]);
 });
 
-test("what did not help is not learnt, and nobody else's request is touched", async () => {
+test("a remedy that did not help is not remembered, and other requests are not changed", async () => {
   await using proxy = await startProxy();
   const sent = refuse(proxy, "/v1/messages", (body: { messages: { content: { odd?: 1 }[] }[]; bad?: 1 }) => {
     if (body.messages.some(({ content }) => content[0]?.odd))
