@@ -30,7 +30,10 @@ function wordsOf({ commands }: CAC): Words {
   const add = (under: string, more: Word[]) => words.set(under, [...(words.get(under) ?? []), ...more]);
   for (const { name, description, args, options } of commands) {
     const [own = "", ...above] = name.split(" ").reverse();
-    add(above.reverse().join(" "), [{ text: own, about: description }]);
+    const group = above.reverse().join(" ");
+    // `key` has subcommands and is no command itself.
+    if (!words.has(group) && !commands.some((command) => command.name === group)) add("", [asWord(group)]);
+    add(group, [{ text: own, about: description }]);
     const valued = (key: string, shared = "") => (values[`${name} ${key}`] ?? values[shared] ?? []).map(asWord);
     for (const { value } of args) add(name, valued(value));
     for (const { rawName, description: about, isBoolean } of options) {
