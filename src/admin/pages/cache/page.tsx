@@ -1,10 +1,10 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The upstream's prompt cache: what it saved, and why turns were not found in it. */
-import { formatCount, percent, plural } from "../../../format";
+import { dayMs, formatCount, percent, plural } from "../../../format";
 import type { Filters, NameColumn } from "../../../history/history";
 import { type CacheGroup, type CacheReport, cacheReport } from "../../api/cache";
 import { cacheAdvice } from "../../api/cache-advice";
-import { dayMs, startOfDay } from "../../ui/days";
+import { startOfDay } from "../../ui/days";
 import { Credits, Moment, Percent, Sentence, Tokens, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
