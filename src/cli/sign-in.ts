@@ -60,7 +60,7 @@ export async function signInPerson(options: SignInOptions, signal: AbortSignal):
   }
 }
 
-/** GitHub's page does not name dragoman, so the person is told in advance. */
+/** GitHub's page does not name dragoman, so this is printed in advance. */
 const pages: Record<string, string> = {
   vscode:
     "GitHub's page will name GitHub's own Copilot plugin for editors, not dragoman: Copilot accepts tokens of such an app only.",

@@ -37,7 +37,7 @@ export interface RequestState {
   /** They keep the account itself: a temporary one may learn its login later. */
   readonly attempts: { account: AttemptedAccount | null; status?: number; error?: string; ms: number }[];
   readonly usage: Partial<Usage>;
-  /** The input tokens that the client was told before the upstream reported any. */
+  /** The input tokens sent to the client before the upstream reported any. */
   estimatedInput?: number;
   /** Missing while there are none, like `dropped`. */
   fixups?: Set<string>;

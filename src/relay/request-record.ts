@@ -193,7 +193,7 @@ export class RequestRecord implements InFlightHandle {
     Object.assign(this.#state.usage, usage);
   }
 
-  /** The input tokens that the client was told before the upstream reported any. */
+  /** The input tokens sent to the client before the upstream reported any. */
   setEstimate(tokens: number): void {
     this.#state.estimatedInput = tokens;
   }

@@ -77,12 +77,12 @@ export function translation({
       return { feed: codecs[upstream].decodeStream()(recorded(collectInto(events))), text: () => encodeFull(events) };
     },
     stages(out) {
-      const told = () => {
+      const reportedEstimate = () => {
         const tokens = estimate?.();
         if (tokens !== undefined) record.setEstimate(tokens);
         return tokens;
       };
-      const sink = codecs[client].encodeStream(conversation, told)(out);
+      const sink = codecs[client].encodeStream(conversation, reportedEstimate)(out);
       return { client: sink, feed: codecs[upstream].decodeStream()(recorded(sink)) };
     },
   };
