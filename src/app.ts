@@ -1,9 +1,8 @@
 /** Builds every long-lived part once and wires them together. */
-import { join } from "node:path";
 import { type Account, type AccountOptions, openAccount, type TemporaryAccount } from "./accounts/account";
-import { openAccountStore, type SavedAccount } from "./accounts/account-store";
+import type { SavedAccount } from "./accounts/account-store";
 import { type ActiveAccounts, openActiveAccounts } from "./accounts/active-accounts";
-import { type Affinity, openAffinity } from "./accounts/affinity";
+import type { Affinity } from "./accounts/affinity";
 import { type Breaker, openBreaker } from "./accounts/breaker";
 import { type Hosts, hostsFor } from "./accounts/hosts";
 import { openPool, type Pool } from "./accounts/pool";
@@ -12,14 +11,16 @@ import type { Environment } from "./config/environment";
 import { ensurePrivateFolder, removeLeftovers } from "./config/files";
 import type { Config } from "./config/schema";
 import { secretsIn } from "./config/secrets";
-import { type ConfigStore, openConfig } from "./config/store";
+import type { ConfigStore } from "./config/store";
 import { openTokenizer, type Tokenizer } from "./dialects/tokenizer";
-import { type History, openHistory } from "./history/history";
+import type { History } from "./history/history";
 import { type InFlight, openInFlight } from "./history/in-flight";
 import { type ClientKey, clientKeysOf } from "./keys/client-keys";
 import { createLogger, type Logger } from "./logger";
 import type { CallLimits } from "./net/clock";
 import { type Notices, openNotices } from "./notices/notices";
+import { openLocalStores } from "./storage/local";
+import type { Stores } from "./storage/stores";
 import { type CacheWatch, openCacheWatch } from "./upstream/cache-watch";
 import { type Catalogue, openCatalogue } from "./upstream/catalogue";
 import { type Copilot, openCopilot } from "./upstream/copilot";
@@ -97,6 +98,8 @@ export interface AppOptions {
   demo?: { url: string; accounts: readonly { login: string; githubToken: string }[] };
   /** `remote` by default. */
   adminAuth?: AdminAuth;
+  /** The files of the data folder by default. */
+  stores?: Stores;
   /** Where log lines go, instead of stderr. */
   write?: (line: string) => void;
   /** Clocks and a random source for tests. */
@@ -110,7 +113,8 @@ export function openApp(options: AppOptions): App {
   const notes: string[] = [];
   ensurePrivateFolder(environment.home, (sentence) => notes.push(sentence));
   removeLeftovers(environment.home);
-  const config = openConfig(environment.configFile);
+  const stores = options.stores ?? openLocalStores(environment);
+  const config = stores.openConfig();
   const logger = createLogger(() => config.current.logLevel, write);
   for (const note of notes) logger.warn(note);
 
@@ -119,24 +123,20 @@ export function openApp(options: AppOptions): App {
   for (const secret of secretsIn(config.stored)) logger.conceal(secret);
 
   const limits = limitsFor(environment.upstreamTimeoutMs);
-  const activeAccounts = openAccounts(options, config, logger, () => pool.stopped());
+  const activeAccounts = openAccounts(options, { stores, config, logger, stopped: () => pool.stopped() });
   const accounts = () => activeAccounts.accounts;
   const clientKeys = currentClientKeys(config, environment);
 
   const stopping = new AbortController();
   const pool = openPool({ accounts, freeInOrder: () => config.current.freeModelRouting === "in-order", now });
   const copilot = openCopilot(config, version);
-  const history = openHistory(environment.historyFile, {
+  const history = stores.openHistory({
     retentionDays: () => config.current.retentionDays,
     maxRows: () => config.current.maxRows,
     warn: (sentence) => logger.warn(sentence),
   });
-  const budgets = openBudgetGuard({
-    config,
-    path: join(environment.home, "budgets.sqlite"),
-    now,
-    warn: (sentence) => logger.warn(sentence),
-  });
+  const warn = (sentence: string) => logger.warn(sentence);
+  const budgets = openBudgetGuard({ config, openLedger: () => stores.openLedger({ now, warn }), now, warn });
   const notices = openNotices({ accounts, budgets, config, history, logger, home: environment.home, version, now });
   const tokenizer = openTokenizer();
   const tokenCounts = openTokenCounts({
@@ -162,7 +162,7 @@ export function openApp(options: AppOptions): App {
       return activeAccounts.accounts;
     },
     pool,
-    affinity: openAffinity(),
+    affinity: stores.openAffinity(),
     cacheWatch: openCacheWatch(now),
     breaker: openBreaker(accounts, now),
     copilot,
@@ -191,12 +191,15 @@ export function openApp(options: AppOptions): App {
   };
 }
 
+interface AccountParts extends Pick<AccountOptions, "logger" | "stopped"> {
+  stores: Stores;
+  config: ConfigStore;
+}
+
 /** The temporary account, if there is one, and the saved ones; in the demo, its own. */
 function openAccounts(
   { environment, version, temporaryToken, enterpriseHost, demo, clock }: AppOptions,
-  config: ConfigStore,
-  logger: Logger,
-  stopped: AccountOptions["stopped"],
+  { stores, config, logger, stopped }: AccountParts,
 ): ActiveAccounts {
   const hosts = (name?: string): Hosts =>
     demo
@@ -213,9 +216,7 @@ function openAccounts(
       neverOverage: () => config.current.neverOverage,
     });
   return openActiveAccounts({
-    store: demo
-      ? { load: () => demo.accounts.map(asSaved), stamp: () => "" }
-      : openAccountStore(environment.accountsFolder, logger),
+    store: demo ? { load: () => demo.accounts.map(asSaved), stamp: () => "" } : stores.openAccounts(logger),
     temporary: temporaryToken ? open({ temporary: true, githubToken: temporaryToken }, enterpriseHost) : undefined,
     open: (saved) => open(saved, saved.host),
     logger,

@@ -38,7 +38,7 @@ export async function embed(parts: RelayParts, request: Request, caller: KeyedCa
     }
     record.addUsage({ input: all.tokens, output: 0 });
     record.end(200);
-    return record.budget.addTo(Response.json(encodeEmbeddings(incoming.model, all, base64)));
+    return await record.budget.addTo(Response.json(encodeEmbeddings(incoming.model, all, base64)));
   } catch (thrown) {
     throw record.fail(thrown);
   }

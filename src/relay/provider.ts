@@ -35,7 +35,7 @@ export async function relayToProvider(
     record.setTarget(providerTarget(provider, incoming.model), readFacts(codecs.messages, incoming, request.headers));
     const call = providerPassthrough(incoming, record, provider.who);
     record.setSession(clientSession(request.headers, codecs.messages.session?.(incoming.body)));
-    record.budget.reserve(null);
+    await record.budget.reserve(null);
     const response = await callProvider(parts, provider, record, {
       path: "/v1/messages",
       request,
@@ -47,7 +47,7 @@ export async function relayToProvider(
     const answer = incoming.stream
       ? await respondStream(parts, { response, call, record, clientGone: request.signal })
       : await respondFull({ response, call, record });
-    return record.budget.addTo(withHeaders(answer, response));
+    return await record.budget.addTo(withHeaders(answer, response));
   } catch (thrown) {
     throw record.fail(thrown instanceof BrokenReply ? errorOf(thrown) : thrown);
   }

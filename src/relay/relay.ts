@@ -89,7 +89,7 @@ export async function relay(
       incoming.stream
         ? respondStream(parts, { response, call, record, clientGone: request.signal })
         : respondFull({ response, call, record });
-    return record.budget.addTo(await sendWithFailover(parts, { target, outgoing, record, accept }));
+    return await record.budget.addTo(await sendWithFailover(parts, { target, outgoing, record, accept }));
   } catch (thrown) {
     throw record.fail(thrown);
   }

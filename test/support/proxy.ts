@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type App, type AppOptions, openApp } from "../../src/app";
 import { readEnvironment } from "../../src/config/environment";
-import type { Row } from "../../src/history/history";
+import type { LocalHistory, Row } from "../../src/history/history";
 import { type Binding, handler, listen } from "../../src/server";
 import { type DemoAccount, demoAccounts } from "../../src/upstream/demo/accounts";
 import { type Demo, type DemoOptions, startDemo } from "../../src/upstream/demo/demo";
@@ -21,6 +21,8 @@ export interface RunningProxy extends AsyncDisposable {
   lines: string[];
   /** A POST of JSON. */
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
+  /** The history of the data folder. */
+  history: LocalHistory;
   /** The newest rows of the history first, once all are written. */
   rows(): Row[];
 }
@@ -61,6 +63,7 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
     clock: options.clock,
     adminAuth: options.adminAuth,
   });
+  const history = app.history as LocalHistory;
   const listening = options.exposed ? listenAsExposed(app) : listen(app, 0, options.binding);
   return {
     url: listening.url,
@@ -76,9 +79,10 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
         ...init,
         headers: { "content-type": "application/json", ...(init.headers as Record<string, string>) },
       }),
+    history,
     rows() {
-      app.history.flush();
-      return app.history.list({}, 200).items;
+      history.flush();
+      return history.list({}, 200).items;
     },
     async [Symbol.asyncDispose]() {
       listening.close();

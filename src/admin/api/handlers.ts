@@ -9,8 +9,8 @@ import type { queries } from "./query";
 import { type ExportFormat, exportRequests, findRequest } from "./requests";
 
 /** @throws ProxyError 404. */
-export function getRequest(app: App, requestId: string) {
-  const found = findRequest(app, requestId);
+export async function getRequest(app: App, requestId: string) {
+  const found = await findRequest(app, requestId);
   if (!found) throw new ProxyError("not_found", "The history holds no request with this id.");
   return found;
 }
