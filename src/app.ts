@@ -16,7 +16,7 @@ import { openTokenizer, type Tokenizer } from "./dialects/tokenizer";
 import type { History } from "./history/history";
 import { type InFlight, openInFlight } from "./history/in-flight";
 import { type ClientKey, clientKeysOf } from "./keys/client-keys";
-import { createLogger, type Logger } from "./logger";
+import { createLogger, type LogFormat, type Logger } from "./logger";
 import type { CallLimits } from "./net/clock";
 import { type Notices, openNotices } from "./notices/notices";
 import { openLocalStores } from "./storage/local";
@@ -58,6 +58,10 @@ export interface App {
   limits: Limits;
   /** Wall clock, ms. */
   now(): number;
+  /** A signal to stop has come: running requests may end, new ones are refused. */
+  readonly draining: boolean;
+  /** Sets `draining`. */
+  drain(): void;
   /** Aborts when the process must stop at once: streams then end with an error. */
   stopping: AbortSignal;
   /** Aborts `stopping`, writes pending data and closes all files. */
@@ -100,6 +104,8 @@ export interface AppOptions {
   adminAuth?: AdminAuth;
   /** The files of the data folder by default. */
   stores?: Stores;
+  /** `text` by default. */
+  logFormat?: LogFormat;
   /** Where log lines go, instead of stderr. */
   write?: (line: string) => void;
   /** Clocks and a random source for tests. */
@@ -108,14 +114,14 @@ export interface AppOptions {
 
 /** @throws ProxyError if the data folder or the config cannot be used. */
 export function openApp(options: AppOptions): App {
-  const { environment, version, demo, adminAuth = "remote", write, clock = {} } = options;
+  const { environment, version, demo, adminAuth = "remote", logFormat, write, clock = {} } = options;
   const { now = Date.now } = clock;
   const notes: string[] = [];
   ensurePrivateFolder(environment.home, (sentence) => notes.push(sentence));
   removeLeftovers(environment.home);
   const stores = options.stores ?? openLocalStores(environment);
   const config = stores.openConfig();
-  const logger = createLogger(() => config.current.logLevel, write);
+  const logger = createLogger(() => config.current.logLevel, write, logFormat);
   for (const note of notes) logger.warn(note);
 
   for (const secret of [environment.clientKey, environment.adminToken, environment.anthropicApiKey])
@@ -128,6 +134,7 @@ export function openApp(options: AppOptions): App {
   const clientKeys = currentClientKeys(config, environment);
 
   const stopping = new AbortController();
+  let draining = false;
   const pool = openPool({ accounts, freeInOrder: () => config.current.freeModelRouting === "in-order", now });
   const copilot = openCopilot(config, version);
   const history = stores.openHistory({
@@ -177,6 +184,12 @@ export function openApp(options: AppOptions): App {
     unsupportedParams: openUnsupportedParams(now),
     limits,
     now,
+    get draining() {
+      return draining;
+    },
+    drain() {
+      draining = true;
+    },
     stopping: stopping.signal,
     close() {
       stopping.abort();

@@ -38,8 +38,11 @@ export interface Listening {
   port: number;
   /** Why only one of the two loopback addresses answers; undefined if both do. */
   warning?: string;
-  /** Accepts no new connections and settles when the requests in progress have ended. */
-  drain(): Promise<void>;
+  /**
+   * Accepts no new requests and settles when the requests in progress have ended.
+   * @param keepProbes Answers health checks and refuses other requests until then, instead of closing the port at once.
+   */
+  drain(keepProbes?: boolean): Promise<void>;
   /** Closes the connections that are still open. */
   close(): void;
 }
@@ -81,9 +84,11 @@ export function listen(app: App, port: number, binding: Binding = { address: "12
     port: bound,
     exposed,
     warning,
-    drain: async () => {
+    drain: async (keepProbes = false) => {
+      app.drain();
       // The streams of live pages never end by themselves.
       app.inFlight.close();
+      if (keepProbes) await app.inFlight.idle();
       await Promise.all(servers.map((server) => server.stop()));
     },
     close: () => servers.forEach((server) => void server.stop(true)),
@@ -139,6 +144,7 @@ export function handler(app: App, exposed: boolean, bound?: string) {
       const path = pathOfUrl(request.url);
       if (!isAdminPath(path)) refuseMethods(request);
       if (app.providers.isOurOwn(request.headers)) throw ourselves();
+      if (app.draining && !isAdminWing(path) && !isProbe(path)) throw shuttingDown();
       callers.set(request, caller);
       if (request.method === "OPTIONS") response = preflight(request, caller, lists);
       else response = await (isAdminWing(path) ? answerAdmin(request) : clientRouter.handle(request));
@@ -186,6 +192,15 @@ function ourselves(): ProxyError {
     headers: { "x-should-retry": "false" },
   });
 }
+
+const isProbe = (path: string) => path === "/health" || path.startsWith("/health/");
+
+/** For a request that came after the signal to stop; the client's next try reaches whatever runs then. */
+const shuttingDown = () =>
+  new ProxyError("no_account", "dragoman is shutting down; send the request again in a moment.", {
+    code: "shutting_down",
+    headers: { connection: "close", "retry-after": "1" },
+  });
 
 function notFound(request: Request): ProxyError {
   return new ProxyError(

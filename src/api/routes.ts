@@ -1,7 +1,7 @@
 /** Every client path in one table, each with who may call it and its handler. */
 import { Elysia } from "elysia";
 import { z } from "zod";
-import { clientPaths, embeddingsPaths } from "../api-paths";
+import { clientPaths, embeddingsPaths, probePaths } from "../api-paths";
 import type { App } from "../app";
 import { type Endpoint, endpointsOf, methodNotAllowed, methodsByPathOf, readClientQuery } from "../endpoint";
 import { ProxyError } from "../errors";
@@ -23,8 +23,10 @@ import {
   embeddingsBody,
   frontSchema,
   healthSchema,
+  liveSchema,
   modelListSchema,
   modelsQuery,
+  readySchema,
   tokenQuery,
   tokenSchema,
   usageDetailSchema,
@@ -32,7 +34,7 @@ import {
   usageListSchema,
   usageParams,
 } from "./schemas";
-import { frontPage, health } from "./status";
+import { frontPage, health, live, ready } from "./status";
 import { accountUsage, accountUsageItem, token } from "./usage";
 import { defaultLineFormat, usageLine } from "./usage-line";
 
@@ -129,6 +131,12 @@ export const routes: ClientRoute[] = [
   { authorize: allowAll, ...endpoint({ method: "GET", path: "/health", about: "Whether requests are accepted, and the state of the accounts and the history.",
     response: healthSchema,
     handle: ({ app }) => health(app) }) },
+  { authorize: allowAll, ...endpoint({ method: "GET", path: probePaths.live, about: "Whether the process answers.",
+    response: liveSchema,
+    handle: ({ app }) => live(app) }) },
+  { authorize: allowAll, ...endpoint({ method: "GET", path: probePaths.ready, about: "Whether new requests should come here; `degraded` names what does not work all the same.",
+    response: readySchema, otherAnswers: { 503: { about: "Running requests end, or the config file has an error.", response: readySchema } },
+    handle: ({ app }) => ready(app) }) },
 ];
 
 export const clientGroup: Omit<EndpointGroup, "errorAt"> = {

@@ -5,7 +5,7 @@ import { type SignInApp, signInApp } from "../accounts/hosts";
 import type { AdminAuth } from "../app";
 import { checkEnterpriseHost, type Environment, readEnvironment } from "../config/environment";
 import { ProxyError } from "../errors";
-import { printable } from "../logger";
+import { type LogFormat, logFormats, printable } from "../logger";
 import type { ConnectFlags } from "./connect/connect";
 import { print, say } from "./terminal";
 import { UsageError } from "./usage-error";
@@ -16,6 +16,8 @@ const textOptions = {
   "parent-pid": { type: "string" },
   host: { type: "string" },
   "admin-auth": { type: "string" },
+  drain: { type: "string" },
+  "log-format": { type: "string" },
   model: { type: "string" },
   models: { type: "string" },
   expires: { type: "string" },
@@ -117,6 +119,11 @@ function addStart(cli: CAC, { version, text, environment, signInWith }: Given): 
     .option("--oauth-app <app>", "App to sign in with: vscode (default), opencode, or a client ID")
     .option("--allow-open", "Allow other machines to connect even though no client key is configured")
     .option("--admin-auth <when>", "always: require ADMIN_TOKEN for the admin API on this machine too")
+    .option(
+      "--drain <seconds>",
+      "How long running requests may finish after a signal, while health checks are answered",
+    )
+    .option("--log-format <format>", "text or json: one JSON object per line, with every field of a request's row")
     .example("  dragoman start --demo")
     .action(async (options: { json?: boolean; demo?: boolean; allowOpen?: boolean; stdinLifetime?: boolean }) => {
       const from = environment();
@@ -132,6 +139,8 @@ function addStart(cli: CAC, { version, text, environment, signInWith }: Given): 
         stdinLifetime: options.stdinLifetime === true,
         parentPid: processFrom(text("parent-pid")),
         adminAuth: adminAuthFor(text("admin-auth")),
+        drainMs: drainFrom(text("drain")),
+        logFormat: logFormatFrom(text("log-format")),
         token: text("idp-token") ?? text("github-token"),
         ...signInWith(from),
       });
@@ -298,6 +307,19 @@ function joined(argv: string[]): string[] {
 function adminAuthFor(given: string | undefined): AdminAuth {
   if (given === undefined || given === "always") return given ?? "remote";
   throw new UsageError("--admin-auth must be: always.");
+}
+
+/** Milliseconds. */
+function drainFrom(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 86_400) return Number(text) * 1000;
+  throw new UsageError("--drain must be a whole number of seconds from 0 to 86400.");
+}
+
+function logFormatFrom(text = "text"): LogFormat {
+  const format = logFormats.find((name) => name === text);
+  if (format) return format;
+  throw new UsageError(`--log-format must be one of: ${logFormats.join(", ")}.`);
 }
 
 const enterpriseHost = (given: string | undefined) =>

@@ -158,6 +158,12 @@ export function logLine(method: string, row: Entry): string {
   return line;
 }
 
+/** The row as the fields of a log line: its lists are lists, and `time` is the line's own. */
+export const logFields = (row: Entry): Record<string, unknown> => ({
+  ...row,
+  ...Object.fromEntries((["attempts", "fixups", "dropped"] as const).map((name) => [name, JSON.parse(row[name])])),
+});
+
 /** A text that may repeat parts of the request, without them. */
 export const withoutContent = ({ incoming, target }: RequestState, text: string): string =>
   incoming ? redact(text, wholeBody(incoming), [incoming.model, target?.model.id ?? ""]) : text;

@@ -18,6 +18,7 @@ import {
   costOfRow,
   finishedRow,
   inFlightRow,
+  logFields,
   logLine,
   nameWithoutContent,
   type RecordedPrompt,
@@ -251,8 +252,9 @@ export class RequestRecord implements InFlightHandle {
     history.add(row);
     inFlight.end(row);
     const line = logLine(state.method, row);
-    if (state.error) logger.warn(line);
-    else logger.info(line);
+    const fields = () => logFields(row);
+    if (state.error) logger.warn(line, undefined, fields);
+    else logger.info(line, fields);
     if (status === 200 && !state.error) this.#served?.(state.usage);
   }
 

@@ -38,6 +38,7 @@ export interface ProxyOptions {
   /** Told that other machines can reach it, though its socket is a loopback one. */
   exposed?: boolean;
   adminAuth?: AppOptions["adminAuth"];
+  logFormat?: AppOptions["logFormat"];
   /** Other clocks than this machine's. */
   clock?: AppOptions["clock"];
   /** Something stands before the scripted upstream. */
@@ -62,6 +63,7 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
     write: (line) => void lines.push(line),
     clock: options.clock,
     adminAuth: options.adminAuth,
+    logFormat: options.logFormat,
   });
   const history = app.history as LocalHistory;
   const listening = options.exposed ? listenAsExposed(app) : listen(app, 0, options.binding);
