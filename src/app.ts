@@ -17,6 +17,7 @@ import type { History } from "./history/history";
 import { type InFlight, openInFlight } from "./history/in-flight";
 import { type ClientKey, clientKeysOf } from "./keys/client-keys";
 import { createLogger, type LogFormat, type Logger } from "./logger";
+import { type ClientSockets, openClientSockets } from "./net/client-sockets";
 import type { CallLimits } from "./net/clock";
 import { type Notices, openNotices } from "./notices/notices";
 import { openLocalStores } from "./storage/local";
@@ -52,6 +53,7 @@ export interface App {
   notices: Notices;
   history: History;
   inFlight: InFlight;
+  sockets: ClientSockets;
   tokenizer: Tokenizer;
   tokenCounts: TokenCounts;
   unsupportedParams: UnsupportedParams;
@@ -82,6 +84,8 @@ export interface Limits {
   idle: number;
   /** A whole call, its answer included. */
   total: number;
+  /** A client's WebSocket, however busy it is. */
+  socketAge: number;
 }
 
 /** Of one call for an answer, streamed or full. */
@@ -179,6 +183,7 @@ export function openApp(options: AppOptions): App {
     notices,
     history,
     inFlight: openInFlight(),
+    sockets: openClientSockets(),
     tokenizer,
     tokenCounts,
     unsupportedParams: openUnsupportedParams(now),
@@ -277,6 +282,7 @@ function limitsFor(upstreamSilence: number | undefined): Limits {
     keepAlive: 15_000,
     idle: upstreamSilence ?? 300_000,
     total: 3_600_000,
+    socketAge: 3_600_000,
   };
 }
 

@@ -12,7 +12,7 @@ import { countExactly } from "../upstream/token-counter";
 /** `POST /v1/messages/count_tokens` */
 export async function countTokens(app: App, request: Request, caller: KeyedCaller): Promise<Response> {
   const { body, model } = await readIncoming(request);
-  caller.keepOpen();
+  caller.connection.keepOpen();
   if (caller.key?.models) requireModel(caller.key, await idOf(app, model));
   const conversation = codecs.messages.decodeRequest(body);
   const exact = await countByService(app, model, body);
@@ -38,7 +38,7 @@ export async function countForProvider(
 ): Promise<Response> {
   app.providers.find(name);
   const { body, model } = await readIncoming(request);
-  caller.keepOpen();
+  caller.connection.keepOpen();
   requireModel(caller.key, `${name}/${model}`);
   return countHere(app, codecs.messages.decodeRequest(body));
 }

@@ -62,6 +62,7 @@ const dialect = { reads: dialectBody, response: dialectAnswer, errors: upstreamE
 const references = {
   chat: "https://platform.openai.com/docs/api-reference/chat/create",
   responses: "https://platform.openai.com/docs/api-reference/responses/create",
+  socket: "https://developers.openai.com/api/docs/guides/websocket-mode",
   embeddings: "https://platform.openai.com/docs/api-reference/embeddings/create",
   messages: "https://docs.claude.com/en/api/messages",
 };
@@ -69,13 +70,16 @@ const references = {
 const lineResponse = (line: string) =>
   new Response(`${line}\n`, { headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" } });
 
-/** Codex opens a WebSocket first: after a 426 it falls back at once; after any other answer it keeps trying. */
-function declineUpgrade({ request }: ClientContext): Response {
-  const wanted = /websocket/i.test(request.headers.get("upgrade") ?? "");
-  throw new ProxyError(
-    wanted ? "upgrade_required" : "method_not_allowed",
-    "Responses are served over HTTP: send the request as POST /v1/responses.",
-  );
+/** After a 426, Codex falls back to POST at once; after any other answer it keeps trying. */
+async function openSocket({ app, request, caller }: ClientContext): Promise<Response> {
+  const useHttp = "Send the request as POST to the same path.";
+  if (!/^websocket$/i.test(request.headers.get("upgrade") ?? ""))
+    throw new ProxyError("method_not_allowed", `Only a WebSocket can be opened with GET here. ${useHttp}`);
+  const { responsesSocket } = await import("./responses-socket");
+  const isOpen = !app.sockets.isFull && caller.connection.upgrade((answer) => responsesSocket(app, request, answer));
+  if (!isOpen) throw new ProxyError("upgrade_required", `No WebSocket can be opened now. ${useHttp}`);
+  // The connection is no longer HTTP: nothing reads this.
+  return new Response(null, { status: 204 });
 }
 
 // biome-ignore format: a table
@@ -86,9 +90,9 @@ export const routes: ClientRoute[] = [
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: clientPaths.responses, about: "Responses, full or streamed.",
     ...dialect, reference: references.responses,
     handle: ({ app, request, caller }) => relay(app, request, caller, "responses") }) },
-  { authorize: requireClientKey, ...endpoint({ method: "GET", path: clientPaths.responses, about: "A WebSocket is declined with 426, so that clients fall back to POST at once.",
-    errors: ["upgrade_required", "method_not_allowed"],
-    handle: declineUpgrade }) },
+  { authorize: requireClientKey, ...endpoint({ method: "GET", path: clientPaths.responses, about: "Responses over a WebSocket: a message for each request, and one for each event.",
+    errors: ["upgrade_required", "method_not_allowed"], reference: references.socket,
+    handle: openSocket }) },
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: clientPaths.messages, about: "Messages, full or streamed.",
     ...dialect, reference: references.messages,
     handle: ({ app, request, caller }) => relay(app, request, caller, "messages") }) },
@@ -145,8 +149,13 @@ export const clientGroup: Omit<EndpointGroup, "errorAt"> = {
   errors: ["authentication", "permission"],
 };
 
-/** Some base URLs end in an extra `/v1`. Claude Code would blame the model for the 404. */
-const spellings = (path: string) => (path.startsWith(clientPaths.messages) ? [path, `/v1${path}`] : [path]);
+/**
+ * Some base URLs end in an extra `/v1`: Claude Code would blame the model for the 404. Those of Codex may have none.
+ */
+const spellings = (path: string) => {
+  if (path.startsWith(clientPaths.messages)) return [path, `/v1${path}`];
+  return path.startsWith(clientPaths.responses) ? [path, path.slice("/v1".length)] : [path];
+};
 
 /** @param callerOf The caller of a request, as it was checked before routing. */
 export function clientRoutes(app: App, callerOf: (request: Request) => Visitor) {

@@ -19,6 +19,8 @@ export interface Codec {
   longTexts: MarkPlace;
   /** @throws ProxyError `invalid_request` if the request is empty and would be refused upstream. */
   checkRequest(body: JsonObject): void;
+  /** Whether nothing is to be generated, if the dialect has a field for it. */
+  isWarmUp?(body: JsonObject): boolean;
   /** The facts that request headers depend on; also for a request that cannot be decoded. */
   overview(body: JsonObject): Overview;
   /** The beginning of the prompt; also for a request that cannot be decoded. */

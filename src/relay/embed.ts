@@ -24,7 +24,7 @@ export async function embed(parts: RelayParts, request: Request, caller: KeyedCa
   const record = openRequestRecord(parts, request, caller, "embeddings");
   try {
     const incoming = await readIncoming(request);
-    caller.keepOpen();
+    caller.connection.keepOpen();
     record.setRequest(incoming);
     const { texts, base64, dimensions } = decodeEmbeddingsRequest(incoming.body);
     const target = await chooseEmbeddingsTarget(parts, incoming.model, caller.key);

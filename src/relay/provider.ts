@@ -29,7 +29,7 @@ export async function relayToProvider(
   const record = openRequestRecord(parts, request, caller, "messages");
   try {
     const incoming = await readIncoming(request, codecs.messages.longTexts);
-    caller.keepOpen();
+    caller.connection.keepOpen();
     record.setRequest(incoming);
     requireModel(caller.key, `${name}/${incoming.model}`);
     record.setTarget(providerTarget(provider, incoming.model), readFacts(codecs.messages, incoming, request.headers));

@@ -31,16 +31,17 @@ export async function relay(
   try {
     const codec = codecs[dialect];
     const incoming = await readIncoming(request, codec.longTexts);
-    caller.keepOpen();
+    caller.connection.keepOpen();
     record.setRequest(incoming);
     codec.checkRequest(incoming.body);
     const target = await chooseTarget(parts, incoming.model, dialect, caller.key);
     const facts = readFacts(codec, incoming, request.headers);
     const conversation = conversationReader(codec, incoming.body);
     const translated = dialect === target.dialect ? undefined : conversation();
-    if (asksNothing(translated, target)) {
+    const nothing = asksNothing({ codec, incoming, conversation, translated, target });
+    if (nothing) {
       record.setTarget(target, nothingSent);
-      return answerNothing(translated, dialect, record);
+      return answerNothing(nothing, dialect, record);
     }
     record.setTarget(target, facts);
     const prompt: Prompt = { conversation, whole: incoming.skeleton?.whole };

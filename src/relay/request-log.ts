@@ -18,6 +18,7 @@ export type AttemptedAccount = Pick<Account, "id" | "key">;
 export interface RequestState {
   readonly requestId: string;
   readonly method: string;
+  /** `ws:/v1/responses` for a message of a WebSocket. */
   readonly path: string;
   readonly clientName: string | null;
   /** The name of the client key; null without a key, or for a key without a name. */
@@ -145,7 +146,7 @@ export function cachedTurn(state: RequestState, durationMs: number): CachedTurn 
 
 /** `POST /v1/messages claude · octocat · 200 · 12 in (0 cached), 3 out · 800 ms · end_turn` */
 export function logLine(method: string, row: Entry): string {
-  let line = `${method} ${row.path}`;
+  let line = row.path.startsWith("/") ? `${method} ${row.path}` : row.path;
   if (row.client_model) line += ` ${row.client_model}`;
   if (row.upstream_model !== null && row.upstream_model !== row.client_model) line += ` → ${row.upstream_model}`;
   if (row.account_id !== null) line += ` · ${row.account_id}`;

@@ -36,11 +36,12 @@ const maxInFlight = 3000;
 export function openRequestRecord(
   parts: RecordParts,
   request: Request,
-  { requestId, key }: Pick<KeyedCaller, "requestId" | "key">,
+  { requestId, key, connection }: Pick<KeyedCaller, "requestId" | "key" | "connection">,
   dialect: Dialect | "embeddings",
 ): RequestRecord {
   if (parts.inFlight.count >= maxInFlight) throw overloaded();
-  const record = new RequestRecord(parts, request, { requestId, keyName: key?.name ?? null }, dialect);
+  const path = `${connection.isSocket ? "ws:" : ""}${pathOfUrl(request.url)}`;
+  const record = new RequestRecord(parts, request, { requestId, path, keyName: key?.name ?? null }, dialect);
   parts.inFlight.begin(requestId, record);
   return record;
 }
@@ -64,7 +65,7 @@ export class RequestRecord implements InFlightHandle {
   constructor(
     parts: RecordParts,
     request: Request,
-    { requestId, keyName }: Pick<RequestState, "requestId" | "keyName">,
+    { requestId, path, keyName }: Pick<RequestState, "requestId" | "path" | "keyName">,
     dialect: RequestState["clientDialect"],
   ) {
     this.requestId = requestId;
@@ -73,7 +74,7 @@ export class RequestRecord implements InFlightHandle {
     this.#state = {
       requestId,
       method: request.method,
-      path: pathOfUrl(request.url),
+      path,
       clientName: /^[^\s(]+/.exec(request.headers.get("user-agent") ?? "")?.[0] ?? null,
       keyName,
       clientDialect: dialect,

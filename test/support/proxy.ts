@@ -23,6 +23,8 @@ export interface RunningProxy extends AsyncDisposable {
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
   /** The history of the data folder. */
   history: LocalHistory;
+  /** Begins to stop: no new connections, and running requests finish. */
+  drain(): Promise<void>;
   /** The newest rows of the history first, once all are written. */
   rows(): Row[];
 }
@@ -82,6 +84,7 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
         headers: { "content-type": "application/json", ...(init.headers as Record<string, string>) },
       }),
     history,
+    drain: () => listening.drain(),
     rows() {
       history.flush();
       return history.list({}, 200).items;
@@ -98,7 +101,7 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
 
 function listenAsExposed(app: App) {
   const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: handler(app, true) });
-  return { url: server.url.origin, close: () => void server.stop(true) };
+  return { url: server.url.origin, drain: () => server.stop(), close: () => void server.stop(true) };
 }
 
 /** Waits until a claim holds; fails after `within` milliseconds. */

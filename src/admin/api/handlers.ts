@@ -28,7 +28,7 @@ export function answerExport(app: App, { format, ...filters }: z.output<typeof q
 
 /** @param session The session that authorizes the reader, if there is one. */
 export function answerLive(app: App, request: Request, caller: Visitor, session?: AdminSession): Response {
-  caller.keepOpen();
+  caller.connection.keepOpen();
   const headers = { ...noStore, "content-type": "text/event-stream; charset=utf-8" };
   return new Response(request.method === "HEAD" ? null : liveEvents(app, session), { headers });
 }
