@@ -1,8 +1,8 @@
 /** The interface of a dialect. */
 import type { ProxyError } from "../errors";
 import type { MarkPlace } from "../net/json-skeleton";
-import type { SseFrame } from "../net/sse";
-import type { Sink, Stage } from "../net/stream";
+import type { FrameStage, SseFrame } from "../net/sse";
+import type { Sink } from "../net/stream";
 import type { Conversation, JsonObject } from "./hub/conversation";
 import type { ModelFacts } from "./hub/model";
 import type { ReplyError, ReplyEvent } from "./hub/reply";
@@ -62,7 +62,7 @@ export interface Codec {
    * Reads frames into events, of the first reply if several were requested. Always keeps the order of `ReplyEvent`;
    * frames after the terminal one are ignored.
    */
-  decodeStream(context?: Pick<ReplyContext, "replies">): Stage<SseFrame, ReplyEvent>;
+  decodeStream(context?: Pick<ReplyContext, "replies">): FrameStage<ReplyEvent>;
   /** A stream begins with the number of input tokens, before the upstream has reported it. */
   startsWithUsage?: true;
   /**
