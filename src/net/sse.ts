@@ -13,8 +13,6 @@ export interface SseFrame {
   event?: string;
   /** The `data` lines joined by newlines; undefined for a frame of comments or blank lines only. */
   data?: string;
-  /** Whether the data is known to have no line breaks: searching a text for them costs more than making it. */
-  isOneLine?: true;
   /** As it arrived, with its blank line; missing on frames that dragoman made. */
   bytes?: Uint8Array;
   /**
@@ -137,6 +135,19 @@ export function jsonFrame(json: unknown, event?: string): SseFrame {
   return event === undefined ? { data: JSON.stringify(json) } : { event, data: JSON.stringify(json) };
 }
 
+/** A frame whose text is made already, its blank line included. */
+export class TextFrame implements SseFrame {
+  constructor(readonly text: string) {}
+
+  get event(): string | undefined {
+    return readFrame(this.text, undefined).event;
+  }
+
+  get data(): string | undefined {
+    return readFrame(this.text, undefined).data;
+  }
+}
+
 /** A comment frame: it keeps a connection alive, and clients ignore it. */
 export const commentFrame = (text: string): SseFrame => ({ bytes: new TextEncoder().encode(`: ${text}\n\n`) });
 
@@ -169,7 +180,7 @@ export function gatherFrames(): Sink<SseFrame> & { take(): Uint8Array | undefine
       const { bytes } = frame;
       if (!bytes) {
         flushRun();
-        text += frameText(frame);
+        text += frame instanceof TextFrame ? frame.text : frameText(frame);
       } else if (run && isNext(bytes, run)) {
         run.length += bytes.length;
       } else {
@@ -197,7 +208,6 @@ const encoder = new TextEncoder();
 
 function frameText(frame: SseFrame): string {
   const event = frame.event === undefined ? "" : `event: ${frame.event}\n`;
-  if (frame.isOneLine) return `${event}data: ${frame.data}\n\n`;
   const data = frame.data === undefined ? "" : `data: ${frame.data.replaceAll("\n", "\ndata: ")}\n`;
   return `${event}${data}\n`;
 }

@@ -4,7 +4,7 @@
  */
 import { unescaped } from "../../json";
 import type { FrameTemplate } from "../../net/frame-template";
-import type { FrameStage, SseFrame } from "../../net/sse";
+import { type FrameStage, type SseFrame, TextFrame } from "../../net/sse";
 import type { Sink, Stage } from "../../net/stream";
 import type { JsonObject } from "./conversation";
 import { readDelta } from "./repeated-delta";
@@ -72,9 +72,15 @@ export const numberPlace = crypto.randomUUID();
 
 /** A writer of frames that differ only in the text, and in the number if the event has one. */
 export function writeDeltas(event: string | undefined, json: JsonObject): (text: string, number?: number) => SseFrame {
-  const [before = "", after = ""] = JSON.stringify(json).split(JSON.stringify(textPlace));
+  const name = event === undefined ? "" : `event: ${event}\n`;
+  const [before = "", after = ""] = `${name}data: ${JSON.stringify(json)}\n\n`.split(textPlace);
   const [head = "", middle] = before.split(JSON.stringify(numberPlace));
-  const frameOf = (data: string): SseFrame => ({ event, data, isOneLine: true });
-  if (middle === undefined) return (text) => frameOf(`${before}${JSON.stringify(text)}${after}`);
-  return (text, number) => frameOf(`${head}${number}${middle}${JSON.stringify(text)}${after}`);
+  if (middle === undefined) return (text) => new TextFrame(`${before}${escapedText(text)}${after}`);
+  return (text, number) => new TextFrame(`${head}${number}${middle}${escapedText(text)}${after}`);
 }
+
+/** The text as JSON has it between the quotes. */
+const escapedText = (text: string): string => (needsEscapes.test(text) ? JSON.stringify(text).slice(1, -1) : text);
+
+/** `JSON.stringify` escapes half of a surrogate pair too. */
+const needsEscapes = /["\\\0-\x1f\ud800-\udfff]/;
