@@ -199,7 +199,7 @@ class HttpConnection implements ClientConnection {
   }
 
   upgrade(serve: (answer: AnswerRequest) => SocketHandlers): boolean {
-    const data = serve((message) => this.answer(message, this.peer, overSocket));
+    const data = serve((message, fixups) => this.answer(message, this.peer, { ...overSocket, fixups }));
     return this.server.upgrade(this.request, { data });
   }
 }

@@ -129,11 +129,13 @@ class ResponsesSocket implements SocketHandlers, ClientSocket {
   }
 
   async #respond(message: string, signal: AbortSignal): Promise<void> {
-    const body = this.#chain.read(message);
-    if (body === undefined) return;
+    const request = this.#chain.read(message);
+    if (request === undefined) return;
+    const { body, fixups } = request;
     this.#headers.set("content-length", String(body.length));
     const response = await this.answer(
       new Request(this.#url, { method: "POST", headers: this.#headers, body, signal }),
+      fixups,
     );
     if (/event-stream/.test(response.headers.get("content-type") ?? "") && response.body)
       return this.#stream(response.body, signal);

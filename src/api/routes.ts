@@ -73,8 +73,13 @@ const lineResponse = (line: string) =>
 /** After a 426, Codex falls back to POST at once; after any other answer it keeps trying. */
 async function openSocket({ app, request, caller }: ClientContext): Promise<Response> {
   const useHttp = "Send the request as POST to the same path.";
-  if (!/^websocket$/i.test(request.headers.get("upgrade") ?? ""))
-    throw new ProxyError("method_not_allowed", `Only a WebSocket can be opened with GET here. ${useHttp}`);
+  if (!/^websocket$/i.test(request.headers.get("upgrade") ?? "")) {
+    // A proxy on the way passes on the handshake without the header that belongs to the connection.
+    const isLost = request.headers.has("sec-websocket-key");
+    throw isLost
+      ? new ProxyError("upgrade_required", `A proxy on the way removed the Upgrade header. ${useHttp}`)
+      : new ProxyError("method_not_allowed", `Only a WebSocket can be opened with GET here. ${useHttp}`);
+  }
   const { responsesSocket } = await import("./responses-socket");
   const isOpen = !app.sockets.isFull && caller.connection.upgrade((answer) => responsesSocket(app, request, answer));
   if (!isOpen) throw new ProxyError("upgrade_required", `No WebSocket can be opened now. ${useHttp}`);

@@ -35,6 +35,8 @@ export interface Visitor extends Caller {
 export interface ClientConnection {
   /** The request came as a message of a WebSocket. */
   readonly isSocket: boolean;
+  /** Names of the changes that were made to the request before it came here; undefined for none. */
+  readonly fixups?: readonly string[];
   /** Lifts the listener's idle limit, because models may think for longer. */
   keepOpen(): void;
   /**
@@ -44,8 +46,8 @@ export interface ClientConnection {
   upgrade(serve: (answer: AnswerRequest) => SocketHandlers): boolean;
 }
 
-/** Never throws: a failure is a response too. */
-export type AnswerRequest = (request: Request) => Promise<Response>;
+/** Never throws: a failure is a response too. @param fixups As in {@link ClientConnection}. */
+export type AnswerRequest = (request: Request, fixups: readonly string[]) => Promise<Response>;
 
 /**
  * `loopback`: localhost, 127.x, [::1] · `bound`: the name or address that dragoman listens on · `address`: another IP

@@ -42,6 +42,7 @@ export function openRequestRecord(
   if (parts.inFlight.count >= maxInFlight) throw overloaded();
   const path = `${connection.isSocket ? "ws:" : ""}${pathOfUrl(request.url)}`;
   const record = new RequestRecord(parts, request, { requestId, path, keyName: key?.name ?? null }, dialect);
+  for (const fixup of connection.fixups ?? []) record.addFixup(fixup);
   parts.inFlight.begin(requestId, record);
   return record;
 }

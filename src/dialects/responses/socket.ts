@@ -16,6 +16,13 @@ const maxItems = 32 * 1024 * 1024;
 /** The headers of a failed answer that a client can use. */
 const passedHeaders = /^(?:retry-after|x-)/;
 
+/** A message as a request over HTTP. */
+export interface SocketRequest {
+  body: Buffer;
+  /** The names of the fixups. */
+  fixups: readonly string[];
+}
+
 /** One socket's conversation: a request may continue the last response, and then has only the new items. */
 export class ResponseChain {
   #last: { id: string; items: Buffer } | undefined;
@@ -33,15 +40,15 @@ export class ResponseChain {
   }
 
   /**
-   * The body of the same request over HTTP; undefined for a message that needs no answer. What cannot be read is
-   * returned as it is, and so is an id that is not known: over HTTP both are answered with the right error.
+   * The same request over HTTP; undefined for a message that needs no answer. What cannot be read is returned as it is,
+   * and so is an id that is not known: over HTTP both are answered with the right error.
    * @throws ProxyError `invalid_request` for a message that is not a request.
    */
-  read(message: string): Buffer | undefined {
+  read(message: string): SocketRequest | undefined {
     this.#input = undefined;
     this.#output.clear();
     const request = parseJson(message);
-    if (!isObject(request)) return Buffer.from(message);
+    if (!isObject(request)) return unchanged(message);
     if (request.type === "response.processed") return undefined;
     if (request.type !== "response.create")
       throw invalid(
@@ -55,11 +62,12 @@ export class ResponseChain {
     const isKnown = this.#last !== undefined && request.previous_response_id === this.#last.id;
     if (!isKnown || items === undefined) {
       if (items !== undefined && request.previous_response_id == null) this.#input = Buffer.from(items);
-      return Buffer.from(editMembers(message, { stream: true }, wrapping));
+      return unchanged(editMembers(message, { stream: true }, wrapping));
     }
     this.#input = joined([this.#last!.items, Buffer.from(items)]);
     const others = editMembers(message, { stream: true }, [...wrapping, "previous_response_id", "input"]);
-    return Buffer.concat([Buffer.from(`${others.slice(0, -1)},"input":[`), this.#input, Buffer.from("]}")]);
+    const body = Buffer.concat([Buffer.from(`${others.slice(0, -1)},"input":[`), this.#input, Buffer.from("]}")]);
+    return { body, fixups: ["continued"] };
   }
 
   /** The message for an event of the response; undefined for what is not an event. */
@@ -110,6 +118,8 @@ function brokenMessage(event: unknown): string {
   const error = { type: "upstream_error", param: null, ...errorIn(json) };
   return JSON.stringify({ type: "error", status: 502, error, sequence_number: json.sequence_number });
 }
+
+const unchanged = (body: string): SocketRequest => ({ body: Buffer.from(body), fixups: [] });
 
 /** The items of an input as the inside of a JSON array; undefined for an input that is none. */
 function itemsOf(input: string): string | undefined {
