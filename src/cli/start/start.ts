@@ -1,5 +1,6 @@
 /** `dragoman start`: options → parts → listening → a ready line → until a signal says stop, or nobody is left to serve. */
 
+import { resolve } from "node:path";
 import { openAccountStore } from "../../accounts/account-store";
 import type { SignInApp } from "../../accounts/hosts";
 import { type AdminAuth, type App, openApp } from "../../app";
@@ -38,6 +39,8 @@ export interface StartOptions {
   /** A GitHub token for this run; `-` reads it from the first line of stdin. */
   token?: string;
   enterpriseHost?: string;
+  /** Write what would go to stderr to this file. */
+  logFile?: string;
   /** The app for the sign-in, if there is no account yet. */
   app: SignInApp;
 }
@@ -46,6 +49,8 @@ export interface StartOptions {
 export async function start(options: StartOptions): Promise<number> {
   // If the reader of stdout or stderr goes away, the server keeps running.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+  const { logFile } = options;
+  if (logFile !== undefined) await import("./log-file").then(({ logToFile }) => logToFile(resolve(logFile)));
   const binding = await bindingFor(options.host);
   if (options.adminAuth === "always" && options.environment.adminToken === undefined)
     throw new UsageError("--admin-auth=always requires a token: set ADMIN_TOKEN.");
@@ -80,15 +85,8 @@ export async function start(options: StartOptions): Promise<number> {
     announce(app, listening, options);
     if (neighbour) void nameNeighbour(app, neighbour);
     void awaken(app);
-    if (
-      !options.json &&
-      options.logFormat === "text" &&
-      !options.stdinLifetime &&
-      !demo &&
-      app.accounts.length === 0 &&
-      atTerminal()
-    )
-      void signInBeside(app, options);
+    const mayAsk = !options.json && options.logFormat === "text" && logFile === undefined && !options.stdinLifetime;
+    if (mayAsk && !demo && app.accounts.length === 0 && atTerminal()) void signInBeside(app, options);
     return await untilStopped(app, listening, endings);
   } finally {
     leave();
