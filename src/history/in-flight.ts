@@ -22,6 +22,7 @@ export type InFlightRequest = Pick<
   | "attempts"
   | "client_name"
   | "key_name"
+  | "member"
 >;
 
 export interface InFlightHandle {

@@ -23,6 +23,8 @@ export interface RequestState {
   readonly clientName: string | null;
   /** The name of the client key; null without a key, or for a key without a name. */
   readonly keyName: string | null;
+  /** The id of the member whose key it is; null for the owner's. */
+  readonly member: string | null;
   /** The client's session, if it names one. Only the beginning of its hash is written down. */
   session?: string;
   readonly clientDialect: Dialect | "embeddings";
@@ -74,6 +76,7 @@ export function inFlightRow(state: RequestState): InFlightRequest {
     attempts: JSON.stringify(state.attempts.map((attempt) => ({ ...attempt, account: attempt.account?.id ?? null }))),
     client_name: state.clientName,
     key_name: state.keyName,
+    member: state.member,
   };
 }
 

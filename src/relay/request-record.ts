@@ -41,7 +41,8 @@ export function openRequestRecord(
 ): RequestRecord {
   if (parts.inFlight.count >= maxInFlight) throw overloaded();
   const path = `${connection.isSocket ? "ws:" : ""}${pathOfUrl(request.url)}`;
-  const record = new RequestRecord(parts, request, { requestId, path, keyName: key?.name ?? null }, dialect);
+  const identity = { requestId, path, keyName: key?.name ?? null, member: key?.member ?? null };
+  const record = new RequestRecord(parts, request, identity, dialect);
   for (const fixup of connection.fixups ?? []) record.addFixup(fixup);
   parts.inFlight.begin(requestId, record);
   return record;
@@ -66,7 +67,7 @@ export class RequestRecord implements InFlightHandle {
   constructor(
     parts: RecordParts,
     request: Request,
-    { requestId, path, keyName }: Pick<RequestState, "requestId" | "path" | "keyName">,
+    { requestId, path, keyName, member }: Pick<RequestState, "requestId" | "path" | "keyName" | "member">,
     dialect: RequestState["clientDialect"],
   ) {
     this.requestId = requestId;
@@ -78,6 +79,7 @@ export class RequestRecord implements InFlightHandle {
       path,
       clientName: /^[^\s(]+/.exec(request.headers.get("user-agent") ?? "")?.[0] ?? null,
       keyName,
+      member,
       clientDialect: dialect,
       startedAtMs: Date.now(),
       account: null,
