@@ -13,7 +13,4 @@ export const upstreamPaths = {
   messages: "/v1/messages",
 } as const satisfies Record<keyof typeof clientPaths, string>;
 
-/** For orchestrators and monitors: answered while running requests end, too. */
-export const probePaths = { live: "/health/live", ready: "/health/ready" } as const;
-
 export const embeddingsPaths = { client: "/v1/embeddings", upstream: "/embeddings" } as const;

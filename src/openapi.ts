@@ -49,7 +49,7 @@ const securitySchemes = {
 type Schemas = Record<string, object>;
 
 function operationOf(endpoint: EndpointDocument, tag: string, group: EndpointGroup, schemas: Schemas) {
-  const { method, path, about, params, query, body, reads, response, otherAnswers = {}, reference } = endpoint;
+  const { method, path, about, params, query, body, reads, response, reference } = endpoint;
   const read = body ?? reads;
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => [name!, z.string()] as const);
   const inPath = z.object({ ...Object.fromEntries(names), ...params?.shape });
@@ -64,12 +64,6 @@ function operationOf(endpoint: EndpointDocument, tag: string, group: EndpointGro
     responses: {
       ...(response ? { 200: { description: "The answer.", content: contentOf(response, "output", schemas) } } : {}),
       ...errorsOf(endpoint, group, schemas),
-      ...Object.fromEntries(
-        Object.entries(otherAnswers).map(([status, answer]) => [
-          status,
-          { description: answer.about, content: contentOf(answer.response, "output", schemas) },
-        ]),
-      ),
     },
   };
 }

@@ -6,13 +6,14 @@ import { ProxyError } from "../errors";
 import { type KeyedCaller, requireModel } from "../keys/client-keys";
 import { withTimeLimit } from "../net/time-limit";
 import { readIncoming } from "../relay/incoming";
-import { findModel } from "../upstream/model-name";
+import { findNamedModel } from "../relay/named-model";
+import { messagesProvider } from "../relay/provider";
 import { countExactly } from "../upstream/token-counter";
 
 /** `POST /v1/messages/count_tokens` */
 export async function countTokens(app: App, request: Request, caller: KeyedCaller): Promise<Response> {
   const { body, model } = await readIncoming(request);
-  caller.connection.keepOpen();
+  caller.keepOpen();
   if (caller.key?.models) requireModel(caller.key, await idOf(app, model));
   const conversation = codecs.messages.decodeRequest(body);
   const exact = await countByService(app, model, body);
@@ -20,9 +21,9 @@ export async function countTokens(app: App, request: Request, caller: KeyedCalle
 }
 
 /** The id of the model that a request names; the name itself if no model has it, because estimates need none. */
-async function idOf({ catalogue, config }: App, name: string): Promise<string> {
+async function idOf(app: App, name: string): Promise<string> {
   try {
-    return findModel(name, await catalogue.models(), config.current.modelAliases).id;
+    return (await findNamedModel(app, name)).model.id;
   } catch (thrown) {
     if (thrown instanceof ProxyError) return name;
     throw thrown;
@@ -36,9 +37,9 @@ export async function countForProvider(
   caller: KeyedCaller,
   name: string,
 ): Promise<Response> {
-  app.providers.find(name);
+  messagesProvider(app, name);
   const { body, model } = await readIncoming(request);
-  caller.connection.keepOpen();
+  caller.keepOpen();
   requireModel(caller.key, `${name}/${model}`);
   return countHere(app, codecs.messages.decodeRequest(body));
 }

@@ -6,7 +6,8 @@ import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
 import { type ClientKey, mayUse, requireModel } from "../keys/client-keys";
 import { readText } from "../net/body";
-import { readProviderError } from "../relay/provider";
+import { messagesProvider } from "../relay/provider";
+import { readProviderError } from "../relay/provider-send";
 import type { CurrentModels } from "../upstream/catalogue";
 import { findModel } from "../upstream/model-name";
 import { listedModel } from "../upstream/model-view";
@@ -59,8 +60,9 @@ export async function listProviderModels(
   key: ClientKey | undefined,
   name: string,
 ): Promise<Response> {
-  const provider = app.providers.find(name);
-  const response = await provider.call({ path: "/v1/models", request, limits: callLimits(app.limits, true) });
+  const provider = messagesProvider(app, name);
+  const limits = callLimits(app.limits, true);
+  const response = await provider.call({ operation: "list", request, passesHeaders: true, limits });
   if (!response.ok) throw (await readProviderError(provider, response)).error;
   const text = await readText(response, providerListLimit);
   const list = parseJson(text);

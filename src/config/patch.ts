@@ -3,6 +3,7 @@
 import { ProxyError } from "../errors";
 import { isObject } from "../json";
 import { lazy } from "../lazy";
+import { presetOf } from "./provider-presets";
 import { configSchema, parseConfig } from "./schema";
 import { refuseInherited } from "./schema-errors";
 import { isMask, unmasked } from "./secrets";
@@ -49,7 +50,8 @@ function withStoredKeys(patch: Stored, stored: Stored): Stored {
     if (!isObject(provider) || !isObject(before)) return [name, provider];
     const own = Object.hasOwn(provider, "apiKey") ? provider.apiKey : undefined;
     if (own !== undefined && !isMask(own)) return [name, provider];
-    if (originOf(provider.baseUrl) !== originOf(before.baseUrl)) throw movedAway(name);
+    if (before.apiKey === undefined) return [name, provider];
+    if (originOf(name, provider) !== originOf(name, before)) throw movedAway(name);
     return [name, own === undefined ? { ...provider, apiKey: before.apiKey } : provider];
   });
   return { ...patch, providers: Object.fromEntries(providers) };
@@ -62,7 +64,10 @@ function movedAway(name: string): ProxyError {
   });
 }
 
-const originOf = (url: unknown) => (typeof url === "string" ? (URL.parse(url)?.origin ?? url) : undefined);
+function originOf(name: string, provider: Readonly<Record<string, unknown>>): string | undefined {
+  const { baseUrl: url } = { ...presetOf(name, provider), ...provider };
+  return typeof url === "string" ? (URL.parse(url)?.origin ?? url) : undefined;
+}
 
 /** The stored config with each value under both names of its key. */
 export function underBothNames(stored: Stored): Stored {

@@ -4,15 +4,11 @@ import { ProxyError } from "../errors";
 import { hostNameSource, isOrigin, maxHostName, maxOrigin } from "../host-name";
 import { isObject } from "../json";
 import { lazy } from "../lazy";
+import { webhookUrl } from "./addresses";
 import { budgetSchema, keyBudgetSchema } from "./budget-schema";
-import { checkUpstreamUrl } from "./environment";
+import { key, modelId, providersSchema } from "./provider-schema";
 import { explain, faultsOf, refuseInherited } from "./schema-errors";
 
-/** Printable ASCII, because it is sent in a header; a header loses spaces at either end. */
-const key = z
-  .string()
-  .max(1_000)
-  .regex(/^[!-~](?:[ -~]*[!-~])?$/, "must be printable ASCII, not blank, without a space at either end");
 /** The name of a client key. It is shown in tables and in URLs. */
 export const keyName = z
   .string()
@@ -20,7 +16,6 @@ export const keyName = z
     /^[\p{L}\p{N}][\p{L}\p{N} ._@+-]{0,62}$/u,
     "must be at most 63 letters, digits, spaces and ._@+-, and begin with a letter or digit",
   );
-const modelId = z.string().trim().min(1).max(256);
 const origin = z.string().max(maxOrigin).refine(isOrigin, "must be an exact origin, such as http://localhost:3000");
 const hostName = z
   .string()
@@ -40,60 +35,6 @@ const headerValue = z
 /** Headers that frame the request, carry an account's token, or state the initiator. */
 const ownHeaders =
   /^(x-initiator|host|connection|keep-alive|content-length|transfer-encoding|te|trailer|upgrade|expect|proxy-.*|authorization|cookie)$/i;
-
-/** The first segments of dragoman's own paths: a provider of such a name could not be reached, or would hide one of them. */
-export const ownSegments: ReadonlySet<string> = new Set(["v1", "admin", "api", "usage", "token", "health", "assets"]);
-
-const providerName = z
-  .string()
-  .regex(
-    /^[a-z0-9][a-z0-9_-]{0,62}$/,
-    "must be at most 63 lower-case letters, digits, - and _, and begin with a letter or digit",
-  )
-  .refine((name) => !ownSegments.has(name), "is the first segment of one of dragoman's own paths");
-
-/** Addresses at which clouds hand out the machine's own credentials; no provider is there. */
-const metadataHost =
-  /^(?:169\.254\.\d+\.\d+|100\.100\.100\.200|\[fd00:ec2::254\]|\[fe[89ab].*\]|\[::ffff:a9fe:.*\]|metadata(?:\.google\.internal)?\.?)$/;
-
-const baseUrl = z
-  .string()
-  .max(2_048)
-  .transform((given, context) => {
-    const fault = faultOfUrl(given);
-    if (fault === undefined) return checkUpstreamUrl("", given);
-    context.addIssue({ code: "custom", message: fault });
-    return z.NEVER;
-  });
-
-/** Its path is usually a secret, so it is kept as it is and never shown. */
-const webhookUrl = z
-  .string()
-  .max(2_048)
-  .refine(
-    (given) => faultOfUrl(URL.parse(given)?.origin ?? given) === undefined,
-    "must be an https URL, or http for this machine only",
-  )
-  .refine((given) => !/[\s#]/.test(given), "must not contain spaces or a fragment");
-
-const provider = lazy(() =>
-  z.strictObject({
-    type: z
-      .enum(["anthropic", "vendorx"])
-      .transform(() => "anthropic" as const)
-      .meta({ title: "API" })
-      .describe("The API it offers: `anthropic` is the Messages API; `vendorx` means the same."),
-    baseUrl: baseUrl
-      .meta({ title: "Base URL" })
-      .describe("The address before `/v1/messages`. Use https; http is allowed for this machine only."),
-    apiKey: key.meta({ title: "API key" }).describe("The key that dragoman sends to it.").meta({ secret: true }),
-    auth: z
-      .enum(["x-api-key", "bearer"])
-      .default("x-api-key")
-      .meta({ title: "Authentication header" })
-      .describe("How the key is sent: in `x-api-key`, or as `Authorization: Bearer`."),
-  }),
-);
 
 /** A date (until its beginning in UTC) or a time with its zone. */
 export const keyExpiry = z.union(
@@ -190,12 +131,10 @@ export const configSchema = lazy(() =>
             .meta({ secret: true, restart: true }),
         })
         .prefault({}),
-      providers: z
-        .record(providerName, provider())
-        .refine(atMost(1_000), "expected at most 1000 providers")
+      providers: providersSchema()
         .prefault({})
         .meta({ title: "Providers" })
-        .describe("Other upstreams, by name. The name is the first segment of their paths."),
+        .describe("Other upstreams, by name. A client uses a model of theirs as `name/model`."),
       logLevel: z
         .enum(["error", "warn", "info", "debug"])
         .default(defaults.logLevel)
@@ -363,15 +302,4 @@ export function parseConfig(value: unknown): Config {
   if (result.success) return result.data;
   const [first] = faultsOf(result.error);
   throw new ProxyError("invalid_request", explain(result.error), { param: first?.path || undefined });
-}
-
-/** What is wrong with a provider's address, for the end of a sentence about it. */
-function faultOfUrl(given: string): string | undefined {
-  try {
-    const url = checkUpstreamUrl("", given);
-    return metadataHost.test(new URL(url).hostname) ? "must not be a metadata or link-local address" : undefined;
-  } catch (thrown) {
-    if (!(thrown instanceof ProxyError)) throw thrown;
-    return thrown.message.trim().replace(/\.$/, "");
-  }
 }

@@ -1,8 +1,8 @@
 /** The interface of a dialect. */
 import type { ProxyError } from "../errors";
 import type { MarkPlace } from "../net/json-skeleton";
-import type { FrameStage, SseFrame } from "../net/sse";
-import type { Sink } from "../net/stream";
+import type { SseFrame } from "../net/sse";
+import type { Sink, Stage } from "../net/stream";
 import type { Conversation, JsonObject } from "./hub/conversation";
 import type { ModelFacts } from "./hub/model";
 import type { ReplyError, ReplyEvent } from "./hub/reply";
@@ -19,8 +19,6 @@ export interface Codec {
   longTexts: MarkPlace;
   /** @throws ProxyError `invalid_request` if the request is empty and would be refused upstream. */
   checkRequest(body: JsonObject): void;
-  /** Whether nothing is to be generated, if the dialect has a field for it. */
-  isWarmUp?(body: JsonObject): boolean;
   /** The facts that request headers depend on; also for a request that cannot be decoded. */
   overview(body: JsonObject): Overview;
   /** The beginning of the prompt; also for a request that cannot be decoded. */
@@ -62,7 +60,7 @@ export interface Codec {
    * Reads frames into events, of the first reply if several were requested. Always keeps the order of `ReplyEvent`;
    * frames after the terminal one are ignored.
    */
-  decodeStream(context?: Pick<ReplyContext, "replies">): FrameStage<ReplyEvent>;
+  decodeStream(context?: Pick<ReplyContext, "replies">): Stage<SseFrame, ReplyEvent>;
   /** A stream begins with the number of input tokens, before the upstream has reported it. */
   startsWithUsage?: true;
   /**

@@ -47,16 +47,17 @@ export function encodeEmbeddingsRequest(model: string, input: string[], dimensio
 
 /**
  * Reads the reply to a request with `wanted` texts; its vectors may be in any order.
+ * @param who Who answered, for the error.
  * @throws ProxyError `upstream` if a vector is missing.
  */
-export function decodeEmbeddings(body: string, wanted: number): Embeddings {
+export function decodeEmbeddings(body: string, wanted: number, who: string): Embeddings {
   const json = parseJson(body);
   const data = isObject(json) && Array.isArray(json.data) ? json.data : [];
   const vectors: number[][] = [];
   for (const [position, item] of data.entries())
     if (isObject(item) && Array.isArray(item.embedding)) vectors[countIn(item.index) ?? position] = item.embedding;
   if (vectors.length !== wanted || vectors.includes(undefined as never))
-    throw new ProxyError("upstream", "GitHub Copilot's answer does not hold an embedding for each text.");
+    throw new ProxyError("upstream", `${who}'s answer does not hold an embedding for each text.`);
   const usage = isObject(json) && isObject(json.usage) ? json.usage : {};
   return { vectors, tokens: countIn(usage.prompt_tokens) ?? countIn(usage.total_tokens) ?? 0 };
 }

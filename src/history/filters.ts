@@ -9,7 +9,6 @@ export const nameColumns = [
   "upstream_model",
   "client_name",
   "key_name",
-  "member",
   "path",
   "upstream_endpoint",
   "initiator",

@@ -1,4 +1,4 @@
-/** The hints an upstream's prompt cache gets, and how it finds a prompt. */
+/** What an upstream's prompt cache is told, and how it finds a prompt. */
 import type { App } from "../app";
 import type { CacheHints } from "../dialects/codecs";
 import { type Dialect, familyOf } from "../dialects/hub/conversation";
@@ -18,8 +18,13 @@ export function cacheUseOf(
   request: { headers: Headers; bodySession: unknown; client: Dialect },
   target: Target & { dialect: Dialect },
 ): CacheUse {
-  const session = sessionIn(request.headers, request.bodySession);
   const clientFamily = familyOf[request.client];
+  // A provider may refuse a field that it does not know; of the Messages API the marks are a part.
+  if (target.provider) {
+    const hints = { marks: clientFamily === "openai" && target.dialect === "messages" };
+    return { hints: config.current.promptCache === "off" ? undefined : hints, address: "prompt" };
+  }
+  const session = sessionIn(request.headers, request.bodySession);
   const isKeyless = clientFamily === "anthropic" && familyOf[target.dialect] === "openai";
   // Without a session no key is sent: one that many sessions share would be worse than none.
   const key = isKeyless && session !== undefined ? cacheKey(session) : undefined;

@@ -11,9 +11,10 @@ import type { KeyedCaller } from "../keys/client-keys";
 import { type CallResponse, readText } from "../net/body";
 import { sendWithFailover } from "./failover";
 import { readIncoming } from "./incoming";
+import { sendToProvider } from "./provider-send";
 import type { RelayParts } from "./relay";
 import { openRequestRecord, type RequestRecord } from "./request-record";
-import { chooseEmbeddingsTarget, type Target } from "./target";
+import { chooseEmbeddingsTarget, isProvided, type Target, whoOf } from "./target";
 
 /** Texts in one upstream call, where the catalogue does not give the model's limit. */
 const defaultBatchSize = 256;
@@ -24,7 +25,7 @@ export async function embed(parts: RelayParts, request: Request, caller: KeyedCa
   const record = openRequestRecord(parts, request, caller, "embeddings");
   try {
     const incoming = await readIncoming(request);
-    caller.connection.keepOpen();
+    caller.keepOpen();
     record.setRequest(incoming);
     const { texts, base64, dimensions } = decodeEmbeddingsRequest(incoming.body);
     const target = await chooseEmbeddingsTarget(parts, incoming.model, caller.key);
@@ -32,13 +33,13 @@ export async function embed(parts: RelayParts, request: Request, caller: KeyedCa
 
     const all: Embeddings = { vectors: [], tokens: 0 };
     for (const batch of inBatches(texts, target.model.limits.inputs ?? defaultBatchSize)) {
-      const { vectors, tokens } = await embedBatch(parts, { target, texts: batch, dimensions, record });
+      const { vectors, tokens } = await embedBatch(parts, request, { target, texts: batch, dimensions, record });
       all.vectors.push(...vectors);
       all.tokens += tokens;
     }
     record.addUsage({ input: all.tokens, output: 0 });
     record.end(200);
-    return await record.budget.addTo(Response.json(encodeEmbeddings(incoming.model, all, base64)));
+    return record.budget.addTo(Response.json(encodeEmbeddings(incoming.model, all, base64)));
   } catch (thrown) {
     throw record.fail(thrown);
   }
@@ -55,17 +56,23 @@ interface Batch {
   record: RequestRecord;
 }
 
-async function embedBatch(parts: RelayParts, { target, texts, dimensions, record }: Batch): Promise<Embeddings> {
+async function embedBatch(
+  parts: RelayParts,
+  request: Request,
+  { target, texts, dimensions, record }: Batch,
+): Promise<Embeddings> {
   const outgoing = {
     path: target.endpoint,
-    body: JSON.stringify(encodeEmbeddingsRequest(target.model.id, texts, dimensions)),
+    body: JSON.stringify(encodeEmbeddingsRequest(target.upstreamModel.id, texts, dimensions)),
     intent: "copilot-panel" as const,
     initiator: "agent" as const,
     limits: callLimits(parts.limits, false),
   };
   const accept = async (response: CallResponse) => {
     record.markFirstByte();
-    return decodeEmbeddings(await readText(response, maxAnswerBytes), texts.length);
+    return decodeEmbeddings(await readText(response, maxAnswerBytes), texts.length, whoOf(target));
   };
+  if (isProvided(target))
+    return sendToProvider(parts, { target, outgoing, record, accept, asked: { operation: "embed", request } });
   return sendWithFailover(parts, { target, outgoing, record, accept });
 }

@@ -5,12 +5,10 @@ import type { Need } from "../accounts/pool";
 import type { App } from "../app";
 import { asProxyError, ProxyError } from "../errors";
 import { type CallResponse, readStart } from "../net/body";
-import { skeletonOf } from "../net/json-skeleton";
 import { withTimeLimit } from "../net/time-limit";
 import type { CopilotCall } from "../upstream/copilot";
 import { type Failure, readBrokenReply, readFailure } from "../upstream/failure";
-import { withoutParams } from "../upstream/unsupported-params";
-import { bodyText } from "./incoming";
+import { bodyRemedies, type Remedy, remediesOf, type SentBody, withoutPatterns } from "./body-remedies";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import type { Target } from "./target";
@@ -123,30 +121,16 @@ function finalError({ accounts, pool }: FailoverParts, need: Need, failure: Fail
 }
 
 /** What is sent to one account next; the remedies change it. */
-interface AccountTry {
+interface AccountTry extends SentBody {
   readonly account: Account;
   readonly outgoing: Outgoing;
-  readonly record: RequestRecord;
   session: Session;
-  body: string | Uint8Array;
   initiator: Outgoing["initiator"];
-  /** Patterns of the parameters that this model is known to refuse. */
-  readonly unsupported: readonly string[];
-  /** Patterns of the parameters that were removed for this account. They are learned when the request then succeeds. */
-  readonly removed: string[];
   /** When the last call was sent, by the clock that never jumps. */
   sentAt: number;
 }
 
-interface Remedy {
-  when: Failure["remedy"];
-  /** Changes what is sent next; false when nothing could be changed, so that the failure is final. */
-  apply(current: AccountTry, failure: Failure): boolean | Promise<boolean>;
-  /** How often it may be applied: once for an account, or once for each parameter, as upstreams name one at a time. */
-  again: "never" | "for-another-param";
-}
-
-const remedies: readonly Remedy[] = [
+const remedies: readonly Remedy<AccountTry>[] = [
   {
     when: "refresh-session",
     async apply(current) {
@@ -164,41 +148,8 @@ const remedies: readonly Remedy[] = [
     },
     again: "never",
   },
-  {
-    when: "repair",
-    apply(current) {
-      if (!current.outgoing.repaired) return false;
-      const { repaired } = current.outgoing;
-      current.body = withoutPatterns(repaired(), [...current.unsupported, ...current.removed], current.record);
-      current.record.addFixup("foreign-items");
-      return true;
-    },
-    again: "never",
-  },
-  {
-    when: "fit-tools",
-    apply(current) {
-      const fitted = current.outgoing.fitTools?.(bodyText(current.body));
-      current.body = fitted ?? current.body;
-      return fitted !== undefined;
-    },
-    again: "never",
-  },
-  {
-    when: "drop-param",
-    apply(current, { param }) {
-      if (param === undefined) return false;
-      const before = current.body;
-      current.body = withoutPatterns(before, [param], current.record);
-      current.removed.push(param);
-      return current.body !== before;
-    },
-    again: "for-another-param",
-  },
+  ...bodyRemedies,
 ];
-
-/** How many remedies are tried with one account for one request. */
-const maxRemedies = 4;
 
 /** Sends the request to one account, and again as long as a remedy can be applied. */
 async function sendWith<Answer>(
@@ -215,8 +166,7 @@ async function sendWith<Answer>(
   if ("remedy" in session) return session;
   const overage = await overageError(parts, account, target);
   if (overage) return { remedy: "next-account", error: overage };
-  const reserved = record.budget.reserve(account);
-  const overBudget = reserved instanceof Promise ? await reserved : reserved;
+  const overBudget = record.budget.reserve(account);
   if (overBudget) return { remedy: "next-account", error: overBudget };
   const current: AccountTry = {
     account,
@@ -229,7 +179,7 @@ async function sendWith<Answer>(
     removed: [],
     sentAt: 0,
   };
-  let applied: Set<string> | undefined;
+  const remedyFor = remediesOf(remedies);
   for (;;) {
     const result = await attempt(parts, dispatch, current);
     if ("answer" in result) {
@@ -237,11 +187,8 @@ async function sendWith<Answer>(
       for (const pattern of current.removed) parts.unsupportedParams.learn(model, pattern);
       return result;
     }
-    applied ??= new Set();
-    const remedy = remedies.find(({ when }) => when === result.remedy);
-    const cause = remedy?.again === "for-another-param" ? `${remedy.when} ${result.param}` : result.remedy;
-    if (!remedy || applied.has(cause) || applied.size >= maxRemedies) return afterRemedies(result);
-    applied.add(cause);
+    const remedy = remedyFor(result);
+    if (!remedy) return afterRemedies(result);
     const outcome = await orUnavailable(account, record, async () => remedy.apply(current, result));
     if (outcome === false) return afterRemedies(result);
     if (outcome !== true) return outcome;
@@ -326,15 +273,6 @@ function callOf({ logger }: FailoverParts, current: AccountTry): CopilotCall {
 }
 
 const elapsedMs = ({ sentAt }: AccountTry): number => Math.round(performance.now() - sentAt);
-
-/** The very same body when it has none of these parameters. */
-function withoutPatterns(body: string | Uint8Array, patterns: readonly string[], record: RequestRecord) {
-  if (patterns.length === 0) return body;
-  const skeleton = typeof body === "string" ? undefined : skeletonOf(body);
-  const { text, removed } = withoutParams(skeleton?.text ?? bodyText(body), patterns);
-  for (const pattern of removed) record.addFixup(`refused:${pattern}`);
-  return removed.length === 0 ? body : (skeleton?.fill(text) ?? text);
-}
 
 /**
  * A session that is refused although it is fresh is the account's own failure, and another account may serve. With 401

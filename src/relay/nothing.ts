@@ -1,39 +1,18 @@
 /**
  * Requests for zero output tokens. Anthropic documents `max_tokens: 0` as the way to warm the prompt cache: the prompt is
- * read and the answer is empty. Other upstreams manage their cache themselves, so nothing is sent to them; nor is
- * anything sent for a warm-up of the responses dialect, which only announces a request.
+ * read and the answer is empty. Other upstreams manage their cache themselves, so nothing is sent to them.
  */
-import { type Codec, codecs } from "../dialects/codecs";
+import { codecs } from "../dialects/codecs";
 import type { Conversation, Dialect } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
 import { gatherFrames } from "../net/sse";
-import type { Facts, Incoming, ReadConversation } from "./incoming";
+import type { Facts } from "./incoming";
 import type { RequestRecord } from "./request-record";
 import type { Target } from "./target";
 
-/** A request that asks for no token, and why its answer ends. */
-interface EmptyTurn {
-  conversation: Conversation;
-  reason: "stop" | "length";
-}
-
-interface Question {
-  codec: Codec;
-  incoming: Incoming;
-  conversation: ReadConversation;
-  /** Undefined where the request is passed through. */
-  translated: Conversation | undefined;
-  target: Target;
-}
-
-/** Undefined for a request that has to be sent. */
-export function asksNothing({ codec, incoming, conversation, translated, target }: Question): EmptyTurn | undefined {
-  const { model, stream, body } = incoming;
-  if (codec.isWarmUp?.(body))
-    return { conversation: conversation() ?? { model, stream, turns: [], tools: [] }, reason: "stop" };
-  if (translated?.maxTokens !== 0 || target.dialect === "messages") return undefined;
-  return { conversation: translated, reason: "length" };
-}
+/** Whether the request asks for no token from a model that does not speak the messages dialect. */
+export const asksNothing = (conversation: Conversation | undefined, target: Target): conversation is Conversation =>
+  conversation?.maxTokens === 0 && target.dialect !== "messages";
 
 /** For the record: no turn of a person, because nothing was sent. */
 export const nothingSent: Facts = {
@@ -43,11 +22,11 @@ export const nothingSent: Facts = {
 };
 
 /** The empty answer, in the client's dialect. */
-export function answerNothing({ conversation, reason }: EmptyTurn, client: Dialect, record: RequestRecord): Response {
+export function answerNothing(conversation: Conversation, client: Dialect, record: RequestRecord): Response {
   const events: ReplyEvent[] = [
     { type: "start", id: "", model: conversation.model },
     { type: "usage", usage: { input: 0, output: 0 } },
-    { type: "finish", reason },
+    { type: "finish", reason: "length" },
   ];
   for (const event of events) record.addEvent(event);
   record.markFirstByte();

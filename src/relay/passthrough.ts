@@ -12,7 +12,7 @@ import { bodyText, editIncoming, type Incoming, type ReadConversation } from "./
 import { readAlong } from "./read-along";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
-import { needsStream, type Target } from "./target";
+import { needsStream, type Target, whoOf } from "./target";
 import type { UpstreamCall } from "./upstream-call";
 
 export interface PassthroughRequest {
@@ -32,7 +32,7 @@ export function passthrough(request: PassthroughRequest): UpstreamCall {
   const codec = codecs[request.dialect];
   const isCollected = !incoming.stream && isOverFullOutput(request);
   const wanted = isCollected ? { ...incoming.body, stream: true } : incoming.body;
-  const { set, remove, fixups, dropped } = codec.fixRequest(wanted, target.model, request.options);
+  const { set, remove, fixups, dropped } = codec.fixRequest(wanted, target.upstreamModel, request.options);
   if (dropped) record.addDropped(dropped);
   if (isCollected) {
     set.stream = true;
@@ -40,12 +40,15 @@ export function passthrough(request: PassthroughRequest): UpstreamCall {
   }
   const sent = fixups.length === 0 ? incoming.bytes : editIncoming(incoming, set, remove);
   const body = fixups.length === 0 ? incoming.body : { ...omit(incoming.body, new Set(remove)), ...set };
-  const dialectHeaders = codec.requestHeaders?.(request.clientHeaders, body, target.model);
+  // A provider gets the client's own headers of the dialect.
+  const dialectHeaders = target.provider
+    ? undefined
+    : codec.requestHeaders?.(request.clientHeaders, body, target.upstreamModel);
   for (const fixup of [...fixups, ...(dialectHeaders?.fixups ?? [])]) record.addFixup(fixup);
   const { repairRequest } = codec;
   const reply: ReplyParts = { codec, context: codec.replyContext(incoming.body), record };
   return {
-    who: "GitHub Copilot",
+    who: whoOf(target),
     body: sent,
     stream: incoming.stream || isCollected,
     headers: dialectHeaders?.headers ?? {},

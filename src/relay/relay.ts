@@ -7,14 +7,15 @@ import type { CallResponse } from "../net/body";
 import type { Prompt } from "../upstream/token-counts";
 import { affinityOf, clientSession } from "./affinity-keys";
 import { cacheUseOf } from "./cache-hints";
-import { type FailoverParts, sendWithFailover } from "./failover";
+import { type Dispatch, type FailoverParts, sendWithFailover } from "./failover";
 import { conversationReader, readFacts, readIncoming } from "./incoming";
 import { answerNothing, asksNothing, nothingSent } from "./nothing";
 import { passthrough } from "./passthrough";
 import { checkPromptLimit } from "./prompt-limit";
+import { sendToProvider, withHeaders } from "./provider-send";
 import { openRequestRecord, type RecordParts } from "./request-record";
 import { type RespondParts, respondFull, respondStream } from "./respond";
-import { chooseTarget, type TargetParts } from "./target";
+import { chooseTarget, isProvided, type TargetParts } from "./target";
 import { type TranslationRequest, translation } from "./translation";
 
 /** What the relay uses of the app. */
@@ -31,17 +32,16 @@ export async function relay(
   try {
     const codec = codecs[dialect];
     const incoming = await readIncoming(request, codec.longTexts);
-    caller.connection.keepOpen();
+    caller.keepOpen();
     record.setRequest(incoming);
     codec.checkRequest(incoming.body);
     const target = await chooseTarget(parts, incoming.model, dialect, caller.key);
     const facts = readFacts(codec, incoming, request.headers);
     const conversation = conversationReader(codec, incoming.body);
     const translated = dialect === target.dialect ? undefined : conversation();
-    const nothing = asksNothing({ codec, incoming, conversation, translated, target });
-    if (nothing) {
+    if (asksNothing(translated, target)) {
       record.setTarget(target, nothingSent);
-      return answerNothing(nothing, dialect, record);
+      return answerNothing(translated, dialect, record);
     }
     record.setTarget(target, facts);
     const prompt: Prompt = { conversation, whole: incoming.skeleton?.whole };
@@ -90,10 +90,23 @@ export async function relay(
       incoming.stream
         ? respondStream(parts, { response, call, record, clientGone: request.signal })
         : respondFull({ response, call, record });
-    return await record.budget.addTo(await sendWithFailover(parts, { target, outgoing, record, accept }));
+    const answer = await send(parts, { target, outgoing, record, accept }, request, dialect);
+    return record.budget.addTo(answer);
   } catch (thrown) {
     throw record.fail(thrown);
   }
+}
+
+/** Sends the request to the upstream of the target. */
+function send(parts: RelayParts, dispatch: Dispatch<Response>, request: Request, client: Dialect): Promise<Response> {
+  const { target, accept } = dispatch;
+  if (!isProvided(target)) return sendWithFailover(parts, dispatch);
+  return sendToProvider(parts, {
+    ...dispatch,
+    target,
+    asked: { operation: "generate", request, passesHeaders: target.dialect === client },
+    accept: async (response) => withHeaders(await accept(response), response),
+  });
 }
 
 /** A client whose stream begins with the number of input tokens gets an estimate there. */

@@ -18,7 +18,6 @@ import {
   costOfRow,
   finishedRow,
   inFlightRow,
-  logFields,
   logLine,
   nameWithoutContent,
   type RecordedPrompt,
@@ -36,14 +35,11 @@ const maxInFlight = 3000;
 export function openRequestRecord(
   parts: RecordParts,
   request: Request,
-  { requestId, key, connection }: Pick<KeyedCaller, "requestId" | "key" | "connection">,
+  { requestId, key }: Pick<KeyedCaller, "requestId" | "key">,
   dialect: Dialect | "embeddings",
 ): RequestRecord {
   if (parts.inFlight.count >= maxInFlight) throw overloaded();
-  const path = `${connection.isSocket ? "ws:" : ""}${pathOfUrl(request.url)}`;
-  const identity = { requestId, path, keyName: key?.name ?? null, member: key?.member ?? null };
-  const record = new RequestRecord(parts, request, identity, dialect);
-  for (const fixup of connection.fixups ?? []) record.addFixup(fixup);
+  const record = new RequestRecord(parts, request, { requestId, keyName: key?.name ?? null }, dialect);
   parts.inFlight.begin(requestId, record);
   return record;
 }
@@ -67,7 +63,7 @@ export class RequestRecord implements InFlightHandle {
   constructor(
     parts: RecordParts,
     request: Request,
-    { requestId, path, keyName, member }: Pick<RequestState, "requestId" | "path" | "keyName" | "member">,
+    { requestId, keyName }: Pick<RequestState, "requestId" | "keyName">,
     dialect: RequestState["clientDialect"],
   ) {
     this.requestId = requestId;
@@ -76,10 +72,9 @@ export class RequestRecord implements InFlightHandle {
     this.#state = {
       requestId,
       method: request.method,
-      path,
+      path: pathOfUrl(request.url),
       clientName: /^[^\s(]+/.exec(request.headers.get("user-agent") ?? "")?.[0] ?? null,
       keyName,
-      member,
       clientDialect: dialect,
       startedAtMs: Date.now(),
       account: null,
@@ -198,7 +193,7 @@ export class RequestRecord implements InFlightHandle {
     Object.assign(this.#state.usage, usage);
   }
 
-  /** The input tokens sent to the client before the upstream reported any. */
+  /** The input tokens that the client was told before the upstream reported any. */
   setEstimate(tokens: number): void {
     this.#state.estimatedInput = tokens;
   }
@@ -256,9 +251,8 @@ export class RequestRecord implements InFlightHandle {
     history.add(row);
     inFlight.end(row);
     const line = logLine(state.method, row);
-    const fields = () => logFields(row);
-    if (state.error) logger.warn(line, undefined, fields);
-    else logger.info(line, fields);
+    if (state.error) logger.warn(line);
+    else logger.info(line);
     if (status === 200 && !state.error) this.#served?.(state.usage);
   }
 

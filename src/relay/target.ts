@@ -1,34 +1,42 @@
 /** Where a request goes: which model, and in which dialect of the upstream. */
 import { embeddingsPaths, upstreamPaths } from "../api-paths";
-import type { App } from "../app";
 import type { Conversation, Dialect } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { type ClientKey, requireModel } from "../keys/client-keys";
 import type { Model } from "../upstream/model";
-import { findModel } from "../upstream/model-name";
-import type { Provider } from "../upstream/provider";
+import type { Provider, ProviderOperation } from "../upstream/provider";
+import { providerModel } from "../upstream/provider-models";
+import { findNamedModel, type NamedModel, type NamedModelParts } from "./named-model";
 
-export type TargetParts = Pick<App, "catalogue" | "config">;
+export type TargetParts = NamedModelParts;
 
-export interface Target {
-  model: Model;
+export interface Target extends NamedModel {
   /** Null for embeddings, which have no dialect. */
   dialect: Dialect | null;
-  /** The upstream's path. */
+  /** The upstream's path; for the record, that of a provider begins with its name. */
   endpoint: string;
 }
 
-/** What the record keeps of a target. Of a provider's model only the name is known. */
-export type KnownTarget = Omit<Target, "model"> & { model: Pick<Model, "id" | "price"> };
+export const isProvided = <T extends Target>(target: T): target is T & { provider: Provider } =>
+  target.provider !== undefined;
+
+/** Who is called, for sentences. */
+export const whoOf = ({ provider }: Pick<Target, "provider">): string => provider?.who ?? "GitHub Copilot";
+
+/** What the record keeps of a target. */
+export type KnownTarget = Pick<Target, "dialect" | "endpoint"> & { model: Pick<Model, "id" | "price"> };
 
 /** @param model As the client wrote it; the provider resolves it. */
-export function providerTarget({ name }: Provider, model: string): KnownTarget {
+export function providerTarget(provider: Provider, model: string): KnownTarget {
   return {
-    model: { id: model, price: { premium: false } },
-    dialect: "messages",
-    endpoint: `provider:${name}/v1/messages`,
+    model: { id: model, price: providerModel(provider, model).model.price },
+    dialect: provider.dialect,
+    endpoint: endpointOf(provider, "generate"),
   };
 }
+
+const endpointOf = (provider: Provider, operation: ProviderOperation) =>
+  `provider:${provider.name}${provider.pathOf(operation)}`;
 
 /** The upstream dialects for each client dialect, the most faithful first; the first one that the model offers is used. */
 const preference: Record<Dialect, Dialect[]> = {
@@ -51,8 +59,7 @@ export async function chooseTarget(
   client: Dialect,
   key: ClientKey | undefined,
 ): Promise<Target & { dialect: Dialect }> {
-  const models = parts.catalogue.presentModels() ?? (await parts.catalogue.models());
-  const model = findUsable(parts, name, key, models);
+  const { model, upstreamModel, provider } = await findUsable(parts, name, key);
   const dialect = preference[client].find((candidate) => model.dialects.includes(candidate));
   if (!dialect)
     throw new ProxyError(
@@ -62,7 +69,8 @@ export async function chooseTarget(
         param: "model",
       },
     );
-  return { model, dialect, endpoint: upstreamPaths[dialect] };
+  const endpoint = provider ? endpointOf(provider, "generate") : upstreamPaths[dialect];
+  return { model, upstreamModel, provider, dialect, endpoint };
 }
 
 /** @throws ProxyError `not_found`, `invalid_request` for a model that does not exist or is not an embeddings model; `permission`. */
@@ -71,19 +79,18 @@ export async function chooseEmbeddingsTarget(
   name: string,
   key: ClientKey | undefined,
 ): Promise<Target> {
-  const model = findUsable(parts, name, key, await parts.catalogue.models());
-  if (model.kind !== "embeddings")
+  const { model, upstreamModel, provider } = await findUsable(parts, name, key);
+  // The messages dialect has no embeddings. Of other providers' models the kind may be only a guess.
+  if (!(provider ? provider.dialect !== "messages" : model.kind === "embeddings"))
     throw new ProxyError("invalid_request", `\`${model.id}\` is not an embeddings model.`, { param: "model" });
-  return { model, dialect: null, endpoint: embeddingsPaths.upstream };
+  const endpoint = provider ? endpointOf(provider, "embed") : embeddingsPaths.upstream;
+  return { model, upstreamModel, provider, dialect: null, endpoint };
 }
 
-function findUsable(
-  { config }: TargetParts,
-  name: string,
-  key: ClientKey | undefined,
-  models: readonly Model[],
-): Model {
-  const model = findModel(name, models, config.current.modelAliases);
+/** @throws ProxyError `not_found`, `permission`. */
+async function findUsable(parts: TargetParts, name: string, key: ClientKey | undefined): Promise<NamedModel> {
+  const named = await findNamedModel(parts, name);
+  const { model } = named;
   requireModel(key, model.id);
   if (!model.enabled)
     throw new ProxyError(
@@ -91,5 +98,5 @@ function findUsable(
       `\`${model.id}\` is listed but not enabled for your account: enable it at https://github.com/settings/copilot/features.`,
       { param: "model", code: "model_not_enabled" },
     );
-  return model;
+  return named;
 }

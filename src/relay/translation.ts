@@ -7,7 +7,7 @@ import type { Skeleton } from "../net/json-skeleton";
 import { collectInto, run, type Sink } from "../net/stream";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
-import { needsStream, type Target } from "./target";
+import { needsStream, type Target, whoOf } from "./target";
 import type { UpstreamCall } from "./upstream-call";
 
 export interface TranslationRequest {
@@ -39,10 +39,10 @@ export function translation({
   for (const fixup of adapted.fixups) record.addFixup(fixup);
   record.addDropped(adapted.dropped);
 
-  const encoded = codecs[upstream].encodeRequest({ ...adapted.conversation, stream }, target.model, options);
+  const encoded = codecs[upstream].encodeRequest({ ...adapted.conversation, stream }, target.upstreamModel, options);
   record.addDropped(encoded.dropped);
   for (const fixup of encoded.fixups ?? []) record.addFixup(fixup);
-  const dialectHeaders = codecs[upstream].requestHeaders?.(null, encoded.body, target.model);
+  const dialectHeaders = codecs[upstream].requestHeaders?.(null, encoded.body, target.upstreamModel);
   for (const fixup of dialectHeaders?.fixups ?? []) record.addFixup(fixup);
   const { repairRequest } = codecs[upstream];
   const written = (body: JsonObject) => {
@@ -66,7 +66,7 @@ export function translation({
   };
 
   return {
-    who: "GitHub Copilot",
+    who: whoOf(target),
     body: written(encoded.body),
     stream,
     headers: dialectHeaders?.headers ?? {},
@@ -77,12 +77,12 @@ export function translation({
       return { feed: codecs[upstream].decodeStream()(recorded(collectInto(events))), text: () => encodeFull(events) };
     },
     stages(out) {
-      const reportedEstimate = () => {
+      const told = () => {
         const tokens = estimate?.();
         if (tokens !== undefined) record.setEstimate(tokens);
         return tokens;
       };
-      const sink = codecs[client].encodeStream(conversation, reportedEstimate)(out);
+      const sink = codecs[client].encodeStream(conversation, told)(out);
       return { client: sink, feed: codecs[upstream].decodeStream()(recorded(sink)) };
     },
   };

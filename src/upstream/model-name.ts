@@ -34,8 +34,18 @@ export function findModel<M extends Named>(name: string, models: readonly M[], a
 /** Characters. No id or alias is longer. */
 const maxName = 512;
 
-const lookUpOrAlias = <M extends Named>(name: string, models: readonly M[], aliases: Record<string, string>) =>
-  lookUp(name, models) ?? (Object.hasOwn(aliases, name) ? lookUp(aliases[name]!, models) : undefined);
+/** The name that an alias of the config stands for; undefined if there is no such alias. */
+export const aliasOf = (name: string, aliases: Record<string, string>): string | undefined =>
+  Object.hasOwn(aliases, name) ? aliases[name] : undefined;
+
+/** The model of a list that has this name, without regard to aliases. */
+export const findListed = <M extends Named>(name: string, models: readonly M[]): M | undefined =>
+  name.length > maxName ? undefined : lookUp(name, models);
+
+function lookUpOrAlias<M extends Named>(name: string, models: readonly M[], aliases: Record<string, string>) {
+  const alias = aliasOf(name, aliases);
+  return lookUp(name, models) ?? (alias === undefined ? undefined : lookUp(alias, models));
+}
 
 function lookUp<M extends Named>(name: string, models: readonly M[]): M | undefined {
   const { byId, byLowerCase, byCanonical } = namesOf(models);

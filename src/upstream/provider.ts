@@ -1,14 +1,20 @@
 /** Providers: other upstreams that the owner configured. This file adds the key, and filters the headers in both directions. */
-import type { Config } from "../config/schema";
+import { embeddingsPaths, upstreamPaths } from "../api-paths";
+import type { ProviderConfig } from "../config/provider-schema";
 import type { ConfigStore } from "../config/store";
+import type { Dialect } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import type { CallResponse } from "../net/body";
 import type { CallLimits } from "../net/clock";
 import { callOut } from "../net/fetch";
 
 export interface Providers {
+  /** The names of all providers, as configured now. */
+  names(): string[];
   /** The provider as configured now. @throws ProxyError `not_found` */
   find(name: string): Provider;
+  /** The provider of a model that a client named `<provider>/<model>`, and its name there; undefined if no provider has this name. */
+  findByModel(name: string): { provider: Provider; model: string } | undefined;
   /** Whether this process sent the request: a provider's address leads back to dragoman. */
   isOurOwn(headers: Headers): boolean;
 }
@@ -17,16 +23,26 @@ export interface Provider {
   name: string;
   /** For sentences: `The provider deepseek`. */
   who: string;
+  dialect: Dialect;
+  settings: ProviderConfig;
+  /** The path of an operation, after the base URL. */
+  pathOf(operation: ProviderOperation): string;
   /** @throws ProxyError `upstream`, `timeout`, naming the provider; `loop`. */
   call(call: ProviderCall): Promise<CallResponse>;
   /** The provider's text without its key, which some providers repeat in errors. */
   withoutKey(text: string): string;
 }
 
+export type ProviderOperation = "generate" | "list" | "embed";
+
 export interface ProviderCall {
-  path: "/v1/messages" | "/v1/models";
-  /** The client's request; a few of its headers and query parameters are passed on. */
-  request: Request;
+  operation: ProviderOperation;
+  /** The client's request: the proxies that it went through are passed on. Missing for a call of dragoman's own. */
+  request?: Request;
+  /** The client speaks the provider's dialect: a few of its headers and query parameters are passed on too. */
+  passesHeaders?: boolean;
+  /** Headers of the dialect. */
+  headers?: Record<string, string>;
   /** If missing, the request is a GET. */
   body?: string | Uint8Array;
   /** As in `OutgoingCall`; without one the request's own signal ends the call. */
@@ -43,48 +59,63 @@ const maxHops = 8;
 
 export function openProviders(config: Pick<ConfigStore, "current">, version: string): Providers {
   const ownId = crypto.randomUUID();
+  const known = (name: string): Provider | undefined => {
+    const { providers } = config.current;
+    return Object.hasOwn(providers, name) ? providerOf(name, providers[name]!, ownId, version) : undefined;
+  };
   return {
+    names: () => Object.keys(config.current.providers),
     find(name) {
-      const { providers } = config.current;
-      const known = Object.hasOwn(providers, name) ? providers[name] : undefined;
-      if (!known)
+      const provider = known(name);
+      if (!provider)
         throw new ProxyError("not_found", `There is no provider ${name.slice(0, 63)} in the config.`, {
           code: "provider_not_found",
         });
-      return providerOf(name, known, ownId, version);
+      return provider;
+    },
+    findByModel(name) {
+      const end = name.indexOf("/");
+      const provider = end > 0 && end < name.length - 1 ? known(name.slice(0, end)) : undefined;
+      return provider && { provider, model: name.slice(end + 1) };
     },
     isOurOwn: (headers) => hopsOf(headers).includes(ownId),
   };
 }
 
-function providerOf(
-  name: string,
-  { baseUrl, apiKey, auth }: Config["providers"][string],
-  ownId: string,
-  version: string,
-): Provider {
+function providerOf(name: string, settings: ProviderConfig, ownId: string, version: string): Provider {
   const who = `The provider ${name}`;
+  const { apiKey } = settings;
+  const dialect = dialectOf(settings);
+  const pathOf = (operation: ProviderOperation) => paths[operation](dialect);
   return {
     name,
     who,
-    async call({ path, request, body, controller, limits, retried, resent }) {
-      const hops = hopsOf(request.headers);
+    dialect,
+    settings,
+    pathOf,
+    async call({ operation, request, passesHeaders = false, headers: own, body, controller, limits, retried, resent }) {
+      const hops = request ? hopsOf(request.headers) : [];
       if (hops.length >= maxHops)
         throw new ProxyError("loop", `The request to ${who.replace("The", "the")} went through too many proxies.`);
+      const isMessages = dialect === "messages";
+      const client = passesHeaders ? request : undefined;
       const headers = {
-        ...passedHeaders(request.headers),
-        ...(auth === "bearer" ? { authorization: `Bearer ${apiKey}` } : { "x-api-key": apiKey }),
+        accept: client?.headers.get("accept") ?? "*/*",
+        ...(isMessages ? versionsOf(client?.headers) : {}),
+        ...own,
         ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...keyHeader(settings),
         // Compression saves nothing on a stream of small events, and a compressed answer can expand to any size.
         "accept-encoding": "identity",
         "user-agent": `dragoman/${version}`,
         [hopHeader]: [...hops, ownId].join(","),
       };
-      return callOut(baseUrl.replace(/\/v1$/, "") + path + passedQuery(request.url), {
+      const query = client && isMessages ? passedQuery(client.url) : "";
+      return callOut(addressOf(settings, dialect) + pathOf(operation) + query, {
         method: body === undefined ? "GET" : "POST",
         headers,
         body,
-        signal: request.signal,
+        signal: request?.signal,
         controller,
         limits,
         who,
@@ -97,19 +128,35 @@ function providerOf(
           }),
       });
     },
-    withoutKey: (text) => text.replaceAll(apiKey, "[secret]"),
+    withoutKey: (text) => (apiKey === undefined ? text : text.replaceAll(apiKey, "[secret]")),
   };
+}
+
+const dialectOf = ({ type }: ProviderConfig): Dialect => (type === "chat" || type === "responses" ? type : "messages");
+
+/** Only the paths of the messages dialect carry a version; the base URLs of the others do. */
+const paths: Record<ProviderOperation, (dialect: Dialect) => string> = {
+  generate: (dialect) => upstreamPaths[dialect],
+  list: (dialect) => (dialect === "messages" ? "/v1/models" : "/models"),
+  embed: () => embeddingsPaths.upstream,
+};
+
+const addressOf = ({ baseUrl }: ProviderConfig, dialect: Dialect): string =>
+  dialect === "messages" ? baseUrl.replace(/\/v1$/, "") : baseUrl;
+
+function keyHeader({ auth, apiKey }: ProviderConfig): Record<string, string> {
+  if (apiKey === undefined) return {};
+  return auth === "bearer" ? { authorization: `Bearer ${apiKey}` } : { [auth]: apiKey };
 }
 
 const hopsOf = (headers: Headers): string[] =>
   headers.get(hopHeader)?.match(/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g) ?? [];
 
-/** The client's headers that a provider gets. */
-function passedHeaders(client: Headers): Record<string, string> {
-  const betas = client.get("anthropic-beta") ?? client.get("vendorx-beta");
+/** The version and the betas of the messages dialect that a client asked for. */
+function versionsOf(client: Headers | undefined): Record<string, string> {
+  const betas = client?.get("anthropic-beta") ?? client?.get("vendorx-beta") ?? null;
   return {
-    accept: client.get("accept") ?? "*/*",
-    "anthropic-version": client.get("anthropic-version") ?? "2023-06-01",
+    "anthropic-version": client?.get("anthropic-version") ?? "2023-06-01",
     ...(betas === null ? {} : { "anthropic-beta": betas }),
   };
 }

@@ -123,8 +123,6 @@ const calls: [endpoint: string, status: number, address?: string, body?: object]
   ["GET /token", 404, "/token?account=9"],
   ["GET /", 200],
   ["GET /health", 200],
-  ["GET /health/live", 200],
-  ["GET /health/ready", 200],
   ["GET /api/admin/meta", 200],
   ["GET /api/admin/accounts", 200, "/api/admin/accounts?include_stats=1"],
   ["GET /api/admin/accounts", 400, "/api/admin/accounts?include_stats=yes"],
@@ -253,7 +251,7 @@ describe("a change of the config", () => {
     ["a key that does not exist", { colour: "red" }],
     ["a value of another type", { retentionDays: "20" }],
     ["a number beyond its limit", { retentionDays: 0 }],
-    ["a provider without an address", { providers: { claude: { type: "anthropic", apiKey: "k" } } }],
+    ["a provider of an unknown API", { providers: { claude: { type: "soap", baseUrl: "https://a.example" } } }],
   ])("does not describe %s", (_, patch) => expect(accepts(patch)).toBe(false));
 
   test("takes back what the server has shown", async () => {

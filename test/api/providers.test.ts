@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import Anthropic from "@anthropic-ai/sdk";
 import { adminRoutes } from "../../src/admin/api/routes";
 import { routes } from "../../src/api/routes";
-import { ownSegments } from "../../src/config/schema";
+import { ownSegments } from "../../src/config/provider-schema";
 import {
   fullReply,
   models,

@@ -143,7 +143,7 @@ function outcomeOf(incoming: Incoming, client: Dialect, upstream: Dialect, model
     addDropped: (names: string[]) => names.forEach((name) => void notes.add(`dropped ${name}`)),
     addEvent() {},
   } as unknown as RequestRecord;
-  const target = { model, dialect: upstream, endpoint: "/" };
+  const target = { model, upstreamModel: model, dialect: upstream, endpoint: "/" };
   const options = { webSearch: false };
   const keys: string[] = [];
   const affinity = {

@@ -29,7 +29,7 @@ test("after a sign of life of our own, the numbers of like frames are still mend
   const incoming = { text, bytes: new TextEncoder().encode(text), body, model: "gpt", stream: true };
   const fixups: string[] = [];
   const record = { addFixup: (name: string) => void fixups.push(name), addEvent() {} } as unknown as RequestRecord;
-  const target = { model, dialect: "responses", endpoint: "/responses" } as const;
+  const target = { model, upstreamModel: model, dialect: "responses", endpoint: "/responses" } as const;
   const call = passthrough({
     incoming,
     dialect: "responses",

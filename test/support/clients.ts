@@ -69,7 +69,7 @@ export const clients = {
   chat: chatClient,
   responses: responsesClient,
   messages: messagesClient,
-} satisfies Record<Dialect, (url: string) => Client>;
+} satisfies Record<Dialect, (url: string, key?: string) => Client>;
 
 /** A fetch that keeps what went through it. */
 function recorder() {
@@ -100,9 +100,9 @@ interface Thoughtful {
   reasoning_opaque?: string | null;
 }
 
-function chatClient(url: string): Client {
+function chatClient(url: string, apiKey = "unused"): Client {
   const kept = recorder();
-  const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: "unused", maxRetries: 0, fetch: kept.fetch });
+  const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0, fetch: kept.fetch });
 
   const params = (question: Question, model: string) => ({
     model,
@@ -212,9 +212,9 @@ function chatMessages(turn: Turn): unknown[] {
 
 // ── Responses ──
 
-function responsesClient(url: string): Client {
+function responsesClient(url: string, apiKey = "unused"): Client {
   const kept = recorder();
-  const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: "unused", maxRetries: 0, fetch: kept.fetch });
+  const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0, fetch: kept.fetch });
 
   const params = (question: Question, model: string) => ({
     model,
@@ -307,9 +307,9 @@ function responsesItems(turn: Turn): unknown[] {
 
 // ── Messages ──
 
-function messagesClient(url: string): Client {
+function messagesClient(url: string, apiKey = "unused"): Client {
   const kept = recorder();
-  const anthropic = new Anthropic({ baseURL: url, apiKey: "unused", maxRetries: 0, fetch: kept.fetch });
+  const anthropic = new Anthropic({ baseURL: url, apiKey, maxRetries: 0, fetch: kept.fetch });
 
   const params = (question: Question, model: string) => ({
     model,

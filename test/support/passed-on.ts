@@ -50,7 +50,7 @@ export function passOn(dialect: Dialect, model: string, path: "fast" | "plain", 
   const call = passthrough({
     incoming: { bytes: new TextEncoder().encode(text), body, model, stream: true },
     dialect,
-    target: { model: facts, dialect, endpoint: endpoints[dialect] },
+    target: { model: facts, upstreamModel: facts, dialect, endpoint: endpoints[dialect] },
     record,
     options: { webSearch: true },
     clientHeaders: new Headers(),

@@ -1,4 +1,4 @@
-/** The advice for turns whose prompt the upstream's cache did not have. */
+/** What is said of turns whose prompt the upstream's cache did not have. */
 import type { CacheMiss } from "../../upstream/cache-watch";
 
 interface Advice {

@@ -79,7 +79,7 @@ export async function cacheReport(app: App, filters: Filters): Promise<CacheRepo
       .filter(({ name }) => name !== null)
       .slice(0, maxSessions),
     misses,
-    turns: await newestTurns(app, filters, misses),
+    turns: newestTurns(app, filters, misses),
   };
 }
 
@@ -141,11 +141,10 @@ function missesIn(groups: Group[], prices: Prices): CacheReport["misses"] {
     .sort((one, other) => other.uncached_tokens - one.uncached_tokens);
 }
 
-async function newestTurns(app: App, filters: Filters, misses: { reason: CacheMiss }[]): Promise<MissedTurn[]> {
-  const turns = await Promise.all(
-    misses.map(async ({ reason }) => {
-      const { items } = await listRequests(app, { ...filters, cache_miss: reason }, maxTurns);
-      return items.map((item) => ({
+function newestTurns(app: App, filters: Filters, misses: { reason: CacheMiss }[]): MissedTurn[] {
+  return misses
+    .flatMap(({ reason }) =>
+      listRequests(app, { ...filters, cache_miss: reason }, maxTurns).items.map((item) => ({
         request_id: item.request_id,
         started_at_ms: item.started_at_ms,
         reason,
@@ -154,11 +153,8 @@ async function newestTurns(app: App, filters: Filters, misses: { reason: CacheMi
         session: item.session,
         input_tokens: item.input_tokens,
         cached_tokens: item.cached_tokens,
-      }));
-    }),
-  );
-  return turns
-    .flat()
+      })),
+    )
     .sort((one, other) => other.started_at_ms - one.started_at_ms)
     .slice(0, maxTurns);
 }

@@ -12,7 +12,7 @@ import type { ReplyError } from "../hub/reply";
 import { asFixup } from "../hub/rules";
 import { type CallNumbers, callNumbers, inventedCallId } from "./calls";
 import { errorFrame, errorIn, gaveUp, invalidEvent } from "./errors";
-import { applyRules } from "./rules";
+import { applyProviderRules, applyRules } from "./rules";
 import { hasText } from "./thinking";
 
 // ── Request ──
@@ -29,7 +29,7 @@ export function replyContext(body: JsonObject): ReplyContext {
 
 /** The edits of a client's request. */
 export function fixRequest(body: JsonObject, model: ModelFacts, options?: TranslationOptions): RequestFixup {
-  return asFixup(body, applyRules(body, model, options));
+  return asFixup(body, (model.provider ? applyProviderRules : applyRules)(body, model, options));
 }
 
 // ── Full reply ──
@@ -128,7 +128,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
 
     const push = (frame: SseFrame) => {
       if (ended) return;
-      if (frame.template !== undefined) repeat(frame.template);
+      if (frame.template !== undefined) repeat({ data: frame.template });
       if (frame.data === undefined) return next.push(frame);
       if (frame.data === "[DONE]") return done(frame);
       // The SSE standard ignores an event with empty data, but clients parse it and fail.

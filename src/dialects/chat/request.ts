@@ -33,7 +33,7 @@ import {
   encodeResult,
   serialized,
 } from "./parts";
-import { applyRules, isOpenAi, ownMarks } from "./rules";
+import { applyRules, isOpenAi, limitNameOf, ownMarks } from "./rules";
 import { thinkingFields } from "./thinking";
 import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
 
@@ -174,7 +174,7 @@ export function encodeRequest(request: Conversation, model: ModelFacts, options?
     messages: conversation.turns.flatMap((turn) => encodeTurn(turn, model, dropped)),
     tools: tools.length > 0 ? tools : undefined,
     ...encodeChoice(conversation, tools),
-    max_tokens: maxTokens,
+    [limitNameOf(model) ?? "max_completion_tokens"]: maxTokens,
     stop,
     temperature,
     top_p: topP,
@@ -247,18 +247,22 @@ function encodeAssistant(turn: Turn, model: ModelFacts, dropped: Set<string>): J
     } else dropped.add("thinking");
   }
   const content = encodeContent(spoken, model, dropped);
+  // Few providers read thinking, and none is known to read a signature.
+  const isReadable = !model.provider || (model.provider.thinking !== undefined && opaque === undefined);
+  const readable = isReadable ? thoughts : [];
+  if (!isReadable && thoughts.some((text) => text !== "")) dropped.add("thinking");
   const message = omitUndefined({
     ...ownExtras(turn, dropped),
     role: "assistant",
     content: content.length === 0 ? null : serialized(content, model),
     refusal: refusals.length > 0 ? refusals.join("") : undefined,
-    reasoning_text: thoughts.join("") || undefined,
-    reasoning_opaque: opaque,
+    [model.provider?.thinking ?? "reasoning_text"]: readable.join("") || undefined,
+    reasoning_opaque: model.provider ? undefined : opaque,
     tool_calls: calls.length > 0 ? calls : undefined,
     ...encodeCache(turn.parts, model, dropped),
   });
   // A turn that held only another provider's thinking is empty now.
-  const isEmpty = content.length + refusals.length + thoughts.length + calls.length === 0;
+  const isEmpty = content.length + refusals.length + readable.length + calls.length === 0;
   return isEmpty && turn.parts.length > 0 ? [] : [message];
 }
 
@@ -271,7 +275,8 @@ function encodeOther(turn: Turn, model: ModelFacts, dropped: Set<string>): JsonO
   const content = encodeContent(spoken, model, dropped);
   // A turn is omitted if all its parts were left out, but not if the client sent it empty.
   if (content.length === 0 && turn.parts.length > 0) return messages;
-  const isDeveloper = turn.role === "system" && turn.extras?.openai?.role === "developer";
+  // Few providers know the newer role.
+  const isDeveloper = !model.provider && turn.role === "system" && turn.extras?.openai?.role === "developer";
   const message = {
     ...ownExtras(turn, dropped),
     role: isDeveloper ? "developer" : turn.role,

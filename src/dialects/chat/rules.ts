@@ -10,7 +10,7 @@ import type { JsonObject } from "../hub/conversation";
 import { omitUndefined } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf, effortOf } from "../hub/reasoning";
-import { applyInOrder, type Rule } from "../hub/rules";
+import { applyInOrder, type Rule, rulesNamed } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
 import {
   mapObjects,
@@ -69,6 +69,12 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
 
 export const applyRules = applyInOrder(rules, notes);
 
+/** For what passes through to a provider: it decides itself what it refuses. */
+export const applyProviderRules = applyInOrder(
+  rulesNamed(rules, ["model-name", "max-tokens-name", "usage-asked", "foreign-thinking"]),
+  notes,
+);
+
 /** Removes thinking, which may be bound to the account that produced it. */
 export function repairRequest(body: JsonObject): JsonObject {
   if (!Array.isArray(body.messages)) return body;
@@ -95,10 +101,16 @@ export const isOpenAi = (model: ModelFacts) => model.vendor.includes("OpenAI");
 
 const limitNames = ["max_tokens", "max_completion_tokens"] as const;
 
-/** Newer OpenAI models refuse `max_tokens`; all other models do not know `max_completion_tokens`. */
+/** The name of the output limit that a model knows; undefined if it is not known. */
+export function limitNameOf(model: ModelFacts): (typeof limitNames)[number] | undefined {
+  if (model.provider) return model.provider.maxTokens;
+  // Newer OpenAI models refuse `max_tokens`; all other models do not know `max_completion_tokens`.
+  return isOpenAi(model) && /^(gpt-5|o\d)/.test(model.id) ? "max_completion_tokens" : "max_tokens";
+}
+
 function maxTokensName(body: JsonObject, model: ModelFacts): JsonObject | undefined {
-  const isNewer = isOpenAi(model) && /^(gpt-5|o\d)/.test(model.id);
-  const [other, name] = isNewer ? limitNames : limitNames.toReversed();
+  const name = limitNameOf(model);
+  const other = limitNames.find((each) => each !== name);
   if (other === undefined || name === undefined || !(other in body)) return undefined;
   return { [other]: undefined, [name]: body[name] ?? body[other] ?? undefined };
 }

@@ -41,6 +41,10 @@ export function applyInOrder<Given extends unknown[]>(
   };
 }
 
+/** Some of the rules, in their order. */
+export const rulesNamed = <R>(rules: Record<string, R>, names: readonly string[]): Record<string, R> =>
+  Object.fromEntries(Object.entries(rules).filter(([name]) => names.includes(name)));
+
 /** The result as edits of the client's JSON. */
 export function asFixup(before: JsonObject, { changes, fixups, notes }: RuleResult): RequestFixup {
   if (fixups.length === 0) return { set: {}, remove: [], fixups };

@@ -11,7 +11,7 @@ import type { ReplyError, ReplyEvent } from "../hub/reply";
 import { asFixup } from "../hub/rules";
 import { errorFrame, errorIn, invalidEvent } from "./errors";
 import { pingFrame } from "./reply-writer";
-import { applyRules, forgetThinking } from "./rules";
+import { applyProviderRules, applyRules, forgetThinking } from "./rules";
 
 /** The event types that Anthropic's clients know; some of them fail on others. */
 const eventTypes: ReadonlySet<unknown> = new Set([
@@ -32,7 +32,7 @@ export const replyContext = (body: JsonObject): ReplyContext => ({
 });
 
 export function fixRequest(body: JsonObject, model: ModelFacts): RequestFixup {
-  return asFixup(body, applyRules(body, model));
+  return asFixup(body, (model.provider ? applyProviderRules : applyRules)(body, model));
 }
 
 /** Removes thinking, which may be bound to the account that produced it. */

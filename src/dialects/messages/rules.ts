@@ -8,7 +8,7 @@ import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { omitUndefined } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
-import { applyInOrder, type Rule } from "../hub/rules";
+import { applyInOrder, type Rule, rulesNamed } from "../hub/rules";
 import { type FittedWire, fitWire } from "../hub/tools";
 import { usesToolSearch } from "./betas";
 import {
@@ -89,6 +89,9 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
 };
 
 export const applyRules = applyInOrder(rules, notes);
+
+/** For what passes through to a provider: it decides itself what it refuses. */
+export const applyProviderRules = applyInOrder(rulesNamed(rules, ["model-name", "foreign-thinking"]), notes);
 
 /** Removes all earlier thinking, and disables thinking if the request would be refused otherwise. */
 export function forgetThinking(body: JsonObject): JsonObject {

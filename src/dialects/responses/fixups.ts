@@ -13,7 +13,7 @@ import { inOrder } from "./collect";
 import { errorIn, invalidEvent } from "./errors";
 import { outputIndexes } from "./output-indexes";
 import { eventType, looksWhole, numberAt, terminalTypes } from "./raw-fields";
-import { applyRules, refuseStored } from "./rules";
+import { applyProviderRules, applyRules, refuseStored } from "./rules";
 
 // ── Request ──
 
@@ -24,7 +24,7 @@ export function fixRequest(
   options: TranslationOptions = { webSearch: true },
 ): RequestFixup {
   refuseStored(body);
-  return asFixup(body, applyRules(body, model, options));
+  return asFixup(body, (model.provider ? applyProviderRules : applyRules)(body, model, options));
 }
 
 /** What fixing the reply needs to know about the request. */
@@ -73,7 +73,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
 
     const push = (frame: SseFrame) => {
       if (ended || frame.data === "[DONE]") return;
-      if (frame.template !== undefined) numbers.last = frame.template;
+      if (frame.template !== undefined) numbers.last = { data: frame.template };
       if (frame.data === undefined) return next.push(frame);
       if (!looksWhole(frame.data) && !isObject(jsonOf(frame))) return fail(invalidEvent);
       const type = eventType(frame);

@@ -10,7 +10,7 @@ import type { JsonObject } from "../hub/conversation";
 import { omitUndefined } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
-import { applyInOrder, type Rule } from "../hub/rules";
+import { applyInOrder, type Rule, rulesNamed } from "../hub/rules";
 import { isPacked } from "../hub/signature";
 import { type FittedWire, fitWire } from "../hub/tools";
 
@@ -51,6 +51,12 @@ const notes: Record<string, (before: JsonObject, after: JsonObject) => string[]>
 };
 
 export const applyRules = applyInOrder(rules, notes);
+
+/** For what passes through to a provider: it decides itself what it refuses. */
+export const applyProviderRules = applyInOrder(
+  rulesNamed(rules, ["model-name", "web-search", "foreign-thinking"]),
+  notes,
+);
 
 /** Refuses fields that need stored replies, or a reply that outlives its request. */
 export function refuseStored(body: JsonObject): void {

@@ -3,7 +3,7 @@
 
 import { Sentence } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
-import { entriesIn, type Field, type FieldSchema, membersOf } from "./form";
+import { entriesIn, type Field, type FieldSchema, fieldKindOf, membersOf } from "./form";
 
 interface RowProps {
   field: Field;
@@ -92,7 +92,7 @@ function Input({ field, id, text, isWrong }: { field: Field; id: string; text: s
     case "pairs":
     case "json":
       return (
-        <textarea {...common} rows={String(Math.min(8, Math.max(2, text.split("\n").length + 1)))} spellcheck="false">
+        <textarea {...common} rows={rowsFor(text)} spellcheck="false">
           {text}
         </textarea>
       );
@@ -100,6 +100,9 @@ function Input({ field, id, text, isWrong }: { field: Field; id: string; text: s
       return <input {...common} type="text" value={text} spellcheck="false" />;
   }
 }
+
+/** Lines of a text area: one more than the text has. */
+const rowsFor = (text: string) => String(Math.min(8, Math.max(2, text.split("\n").length + 1)));
 
 interface EntriesProps {
   field: Field;
@@ -174,17 +177,22 @@ function EntryField({ field, form, at, member, schema }: EntryFieldProps): Marku
       <div>
         {schema.enum ? (
           <select id={id} name={name} aria-describedby={`${id}-about`}>
+            {schema.default === undefined && <option value="">(by default)</option>}
             {schema.enum.map((value) => (
               <option value={value} selected={value === (text || schema.default)}>
                 {value}
               </option>
             ))}
           </select>
+        ) : fieldKindOf(schema) === "lines" ? (
+          <textarea id={id} name={name} rows={rowsFor(text)} spellcheck="false" aria-describedby={`${id}-about`}>
+            {text}
+          </textarea>
         ) : (
           <input id={id} name={name} value={text} spellcheck="false" aria-describedby={`${id}-about`} />
         )}
         <p class="about" id={`${id}-about`}>
-          {schema.description && <Sentence of={schema.description} />}
+          {schema.description && <Sentence of={schema.description} />} {hints[fieldKindOf(schema)]}
         </p>
       </div>
     </div>

@@ -46,11 +46,12 @@ function fieldsIn({ properties = {} }: FieldSchema, path: readonly string[]): Fi
   return Object.entries(properties).flatMap(([key, schema]) => {
     const inner = [...path, key];
     if (schema.properties) return fieldsIn(schema, inner);
-    return aliases.has(key) ? [] : [{ name: inner.join("."), path: inner, kind: kindOf(schema), schema }];
+    return aliases.has(key) ? [] : [{ name: inner.join("."), path: inner, kind: fieldKindOf(schema), schema }];
   });
 }
 
-function kindOf({ type, enum: choices, items, additionalProperties }: FieldSchema): FieldKind {
+/** The input for a value of this schema. */
+export function fieldKindOf({ type, enum: choices, items, additionalProperties }: FieldSchema): FieldKind {
   if (choices) return "choice";
   if (type === "boolean") return "switch";
   if (type === "integer" || type === "number") return "number";
@@ -94,8 +95,8 @@ function writeEntries(
 ) {
   for (const [at, [entry, inner]] of Object.entries(value ?? {}).entries()) {
     form.set(`${name}.${at}.name`, entry);
-    for (const member of Object.keys(membersOf(schema)))
-      form.set(`${name}.${at}.${member}`, String(inner[member] ?? ""));
+    for (const [member, of] of Object.entries(membersOf(schema)))
+      form.set(`${name}.${at}.${member}`, textOf(fieldKindOf(of), inner[member]));
   }
 }
 
@@ -130,7 +131,12 @@ export function patchFrom(form: URLSearchParams, config: object): Stored {
 }
 
 function valueIn(form: URLSearchParams, { name, kind, schema }: Field): unknown {
-  const text = (form.get(name) ?? "").replaceAll("\r\n", "\n");
+  if (kind === "entries") return entriesOf(form, name, schema);
+  return readValue((form.get(name) ?? "").replaceAll("\r\n", "\n"), { name, kind, schema });
+}
+
+/** The value that a text stands for; undefined if it is empty, where the kind has no empty value. */
+function readValue(text: string, { name, kind, schema }: Omit<Field, "path">): unknown {
   switch (kind) {
     case "switch":
       return text !== "";
@@ -140,8 +146,6 @@ function valueIn(form: URLSearchParams, { name, kind, schema }: Field): unknown 
       return linesOf(text).map((line) => (isObjectLine(line) ? jsonOf(line, name) : line));
     case "pairs":
       return pairsOf(text, name, schema);
-    case "entries":
-      return entriesOf(form, name, schema);
     case "json":
       return jsonOf(text, name);
     default:
@@ -176,23 +180,31 @@ function pairsOf(text: string, param: string, { additionalProperties }: FieldSch
   return Object.fromEntries(pairs);
 }
 
-function entriesOf(form: URLSearchParams, name: string, schema: FieldSchema): Record<string, Record<string, string>> {
-  const entries: Record<string, Record<string, string>> = Object.create(null);
+function entriesOf(form: URLSearchParams, name: string, schema: FieldSchema): Record<string, Record<string, unknown>> {
+  const entries: Record<string, Record<string, unknown>> = Object.create(null);
   const members = membersOf(schema);
   for (let at = 0; at < entriesIn(form, name); at += 1) {
-    const field = (member: string) => (form.get(`${name}.${at}.${member}`) ?? "").trim();
+    const field = (member: string) => (form.get(`${name}.${at}.${member}`) ?? "").replaceAll("\r\n", "\n").trim();
     const filled = Object.keys(members).filter((member) => field(member) !== "");
     const isBlank = field("name") === "" && filled.every((member) => isPreset(members[member]!, field(member)));
     if (isBlank || form.has(`${name}.${at}.remove`)) continue;
     if (field("name") === "") throw unreadable(name, "an entry has no name");
     if (Object.hasOwn(entries, field("name")))
       throw unreadable(name, `\`${field("name").slice(0, 60)}\` appears twice`);
-    entries[field("name")] = Object.fromEntries(filled.map((member) => [member, field(member)]));
+    entries[field("name")] = Object.fromEntries(
+      filled.map((member) => {
+        const of = members[member]!;
+        return [
+          member,
+          readValue(field(member), { name: `${name}.${field("name")}.${member}`, kind: fieldKindOf(of), schema: of }),
+        ];
+      }),
+    );
   }
   return { ...entries };
 }
 
-/** A select always has a value, even in an entry that was left empty. */
+/** A select with a default has a value even in an entry that was left empty. */
 const isPreset = ({ enum: choices, default: preset }: FieldSchema, value: string): boolean =>
   choices !== undefined && value === (preset ?? choices[0]);
 

@@ -13,9 +13,9 @@ import { Confirm, difference } from "./confirm";
 import { FieldRow } from "./fields";
 import { entriesIn, type Field, fields, formOf, membersOf, patchFrom, shownConfig } from "./form";
 
-export async function configPage({ app, frame, url, changes }: PageContext): Promise<Markup> {
+export function configPage({ app, frame, url, changes }: PageContext): Markup {
   const { config } = app;
-  await config.reload();
+  config.reload();
   const before = changes.get(url.searchParams.get("change"));
   const saved = (url.searchParams.get("saved") ?? "")
     .split(",")
@@ -31,10 +31,10 @@ export async function configPage({ app, frame, url, changes }: PageContext): Pro
 }
 
 /** Shows the change for review; nothing is saved yet. */
-export async function confirmConfig({ app, frame, form, changes }: PageContext): Promise<Response> {
+export function confirmConfig({ app, frame, form, changes }: PageContext): Response {
   const { config } = app;
   try {
-    await config.reload();
+    config.reload();
     const patch = patchFrom(form, shownConfig(config.stored));
     if (Object.keys(patch).length === 0) return redirect("/admin/config?unchanged=1");
     const next = patched(config.stored, patch);

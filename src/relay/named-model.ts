@@ -1,0 +1,51 @@
+/** The model that a client names: one of GitHub Copilot's, or one of a provider. */
+import type { App } from "../app";
+import type { ModelFacts } from "../dialects/hub/model";
+import { ProxyError } from "../errors";
+import type { Model } from "../upstream/model";
+import { aliasOf, findListed, findModel } from "../upstream/model-name";
+import type { Provider } from "../upstream/provider";
+import { providerModel } from "../upstream/provider-models";
+
+export type NamedModelParts = Pick<App, "catalogue" | "config" | "providers">;
+
+export interface NamedModel {
+  model: Model;
+  /** The model as its upstream knows it. */
+  upstreamModel: ModelFacts;
+  /** Missing for GitHub Copilot. */
+  provider?: Provider;
+}
+
+/** Of a provider any model can be named, because its list may be incomplete. @throws ProxyError as {@link findModel}. */
+export async function findNamedModel(parts: NamedModelParts, name: string): Promise<NamedModel> {
+  const { catalogue, config, providers } = parts;
+  const named = providedModel(providers, name);
+  if (named) return named;
+  const aliases = config.current.modelAliases;
+  const alias = aliasOf(name, aliases);
+  const aliased = alias === undefined ? undefined : providedModel(providers, alias);
+  if (aliased) return listed(await listOrNothing(parts), name) ?? aliased;
+  const model = findModel(name, catalogue.presentModels() ?? (await catalogue.models()), aliases);
+  return { model, upstreamModel: model };
+}
+
+function providedModel(providers: App["providers"], name: string): NamedModel | undefined {
+  const found = providers.findByModel(name);
+  return found && { ...providerModel(found.provider, found.model), provider: found.provider };
+}
+
+function listed(models: readonly Model[], name: string): NamedModel | undefined {
+  const model = findListed(name, models);
+  return model && { model, upstreamModel: model };
+}
+
+/** A provider serves also while no account can. */
+async function listOrNothing({ catalogue }: NamedModelParts): Promise<Model[]> {
+  try {
+    return catalogue.presentModels() ?? (await catalogue.models());
+  } catch (thrown) {
+    if (thrown instanceof ProxyError) return [];
+    throw thrown;
+  }
+}

@@ -1,0 +1,156 @@
+/** Sends a request to a provider. It has no other account to try; a refused body may be sent once more without what was refused. */
+import type { App } from "../app";
+import { asProxyError, ProxyError } from "../errors";
+import { isObject, parseJson } from "../json";
+import { type CallResponse, readStart } from "../net/body";
+import { type Failure, kindOf, readBrokenReply, readFailure } from "../upstream/failure";
+import { statusOf } from "../upstream/failure-rows";
+import { type Provider, type ProviderCall, passedDown } from "../upstream/provider";
+import { bodyRemedies, remediesOf, type SentBody, withoutPatterns } from "./body-remedies";
+import type { Dispatch, Outgoing } from "./failover";
+import type { RequestRecord } from "./request-record";
+import { BrokenReply } from "./respond";
+import type { Target } from "./target";
+
+export type ProviderSendParts = Pick<App, "logger" | "now" | "unsupportedParams">;
+
+export interface ProviderDispatch<Answer> extends Omit<Dispatch<Answer>, "target" | "outgoing"> {
+  target: Target & { provider: Provider };
+  outgoing: Pick<Outgoing, "body" | "headers" | "limits" | "repaired" | "fitTools">;
+  /** What the provider is asked for, on behalf of which request. */
+  asked: Pick<ProviderCall, "operation" | "request" | "passesHeaders">;
+}
+
+/**
+ * The result of the provider's answer.
+ * @throws ProxyError The provider's own error, or why it could not be asked.
+ */
+export async function sendToProvider<Answer>(
+  parts: ProviderSendParts,
+  { target, outgoing, asked, record, accept }: ProviderDispatch<Answer>,
+): Promise<Answer> {
+  const { provider, model } = target;
+  const unsupported = [...(provider.settings.unsupportedParams ?? []), ...parts.unsupportedParams.known(model.id)];
+  const body = withoutPatterns(outgoing.body, unsupported, record);
+  const sent: SentBody = { body, outgoing, record, unsupported, removed: [] };
+  const remedyFor = remediesOf(bodyRemedies);
+  record.budget.reserve(null);
+  for (;;) {
+    const response = await callProvider(parts, provider, record, {
+      ...asked,
+      headers: outgoing.headers,
+      limits: outgoing.limits,
+      body: sent.body,
+      controller: record.controller,
+    });
+    const result = await resultOf(response, { provider, record, accept, now: parts.now() });
+    if ("answer" in result) {
+      for (const pattern of sent.removed) parts.unsupportedParams.learn(model.id, pattern);
+      return result.answer;
+    }
+    if (!(await remedyFor(result)?.apply(sent, result))) throw result.error;
+  }
+}
+
+/** The answer, or the failure as long as nothing of the answer went to the client. */
+async function resultOf<Answer>(
+  response: CallResponse,
+  {
+    provider,
+    record,
+    accept,
+    now,
+  }: Pick<ProviderDispatch<Answer>, "record" | "accept"> & { provider: Provider; now: number },
+): Promise<{ answer: Answer } | Failure> {
+  if (!response.ok) {
+    const { error, text } = await readProviderError(provider, response);
+    return { ...readFailure(response.status, response.headers, text, now), error };
+  }
+  try {
+    return { answer: await accept(response) };
+  } catch (thrown) {
+    if (!(thrown instanceof BrokenReply)) throw thrown;
+    const error = errorOfBroken(thrown);
+    // A reply that had begun was generated and billed: the request is not sent again.
+    if (thrown.hasBegun) throw error;
+    record.replyFailed(thrown.error.code);
+    return { ...readBrokenReply(thrown.error, response.headers, now), error };
+  }
+}
+
+/** The error that a provider sent in place of a reply, with the status that its code stands for. */
+export function errorOfBroken({ error: { code, message } }: BrokenReply): ProxyError {
+  const status = statusOf(code);
+  // A client would take a 401 or 403 for an answer to its own key.
+  if (status === 401 || status === 403) return new ProxyError("upstream", message, { code });
+  return new ProxyError(kindOf(status), message, { code, status });
+}
+
+/** One call, with an attempt in the record. @throws ProxyError */
+export async function callProvider(
+  { logger }: Pick<App, "logger">,
+  provider: Provider,
+  record: RequestRecord,
+  call: ProviderCall,
+): Promise<CallResponse> {
+  let sentAt = performance.now();
+  const elapsedMs = () => Math.round(performance.now() - sentAt);
+  try {
+    const response = await provider.call({
+      ...call,
+      retried: (code) => logger.debug(`The connection to ${provider.name} failed (${code}); connecting again.`),
+      resent(error) {
+        record.addAttempt(null, error, elapsedMs());
+        sentAt = performance.now();
+      },
+    });
+    record.addAttempt(null, response.status, elapsedMs());
+    return response;
+  } catch (thrown) {
+    record.addAttempt(null, asProxyError(thrown), elapsedMs());
+    throw thrown;
+  }
+}
+
+/**
+ * Reads a provider's error answer. A client would take a 401 or 403 for an answer to its own key, so the error says which
+ * key was refused.
+ * @returns `text` is the answer without the key; `passes` if the client may be given it as it is.
+ */
+export async function readProviderError(
+  provider: Provider,
+  response: CallResponse,
+): Promise<{ error: ProxyError; text: string; passes: boolean }> {
+  const { status } = response;
+  const text = provider.withoutKey(await readStart(response, maxErrorBytes));
+  const { ownMessage, isJson } = readErrorBody(text);
+  const headers = Object.fromEntries(passedDown(response.headers));
+  if (status === 401 || status === 403) {
+    const reason = ownMessage === undefined ? "" : `, and says: ${ownMessage}`;
+    const message = `${provider.who} refused the configured credential (status ${status})${reason}`;
+    const details = { code: "provider_refused", headers: doNotRetry };
+    return { error: new ProxyError("upstream", withFullStop(message), details), text, passes: false };
+  }
+  const message = ownMessage ?? `${provider.who} answered with status ${status}.`;
+  return { error: new ProxyError(kindOf(status), message, { status, headers }), text, passes: isJson };
+}
+
+const maxErrorBytes = 64 * 1024;
+
+/** A retry cannot help before the owner has corrected the config. */
+const doNotRetry = { "x-should-retry": "false" };
+
+function readErrorBody(text: string): { ownMessage?: string; isJson: boolean } {
+  const json = parseJson(text);
+  const error = isObject(json) && isObject(json.error) ? json.error : json;
+  const message = isObject(error) && typeof error.message === "string" ? error.message.trim().slice(0, 1000) : "";
+  return { ownMessage: message || undefined, isJson: isObject(json) };
+}
+
+const withFullStop = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
+
+/** The answer with the provider's rate limits and request id. */
+export function withHeaders(answer: Response, from: Pick<CallResponse, "headers">): Response {
+  for (const [name, value] of passedDown(from.headers)) answer.headers.set(name, value);
+  return answer;
+}
