@@ -13,4 +13,10 @@ export const upstreamPaths = {
   messages: "/v1/messages",
 } as const satisfies Record<keyof typeof clientPaths, string>;
 
+/** Continues with a model and a method: `/gemini-2.5-pro:generateContent`. No upstream has it. */
+export const geminiPath = "/v1beta/models";
+
+/** Where Google's packages from version 3 on expect the same. OpenAI's and Anthropic's list of models has this path too. */
+export const modelsPath = "/v1/models";
+
 export const embeddingsPaths = { client: "/v1/embeddings", upstream: "/embeddings" } as const;

@@ -6,7 +6,7 @@ import { readJson } from "./relay/incoming";
 
 export interface EndpointDocument {
   method: "GET" | "POST";
-  /** Parameters as `:name`. */
+  /** Parameters as `/:name`. */
   path: string;
   /** One sentence, also for the generated documents. */
   about: string;
@@ -32,11 +32,13 @@ export interface Endpoint<Context> extends EndpointDocument {
   run(context: Context & { params: Record<string, string> }): Promise<Response>;
 }
 
-type NamesIn<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
-  ? Name | NamesIn<Rest>
-  : Path extends `${string}:${infer Name}`
+type NamesIn<Path extends string> = Path extends `${string}/:${infer Name}/${infer Rest}`
+  ? Name | NamesIn<`/${Rest}`>
+  : Path extends `${string}/:${infer Name}:${string}`
     ? Name
-    : never;
+    : Path extends `${string}/:${infer Name}`
+      ? Name
+      : never;
 
 /** The parameters of a path: texts, unless a schema says otherwise. */
 type PathParams<Path extends string, Shape extends z.ZodRawShape> = {

@@ -91,7 +91,8 @@ const secretShapes: [RegExp, string][] = [
     "$1 [secret]",
   ],
   // `x-api-key: <key>` is a placeholder.
-  [/(x-api-key["':\s]+)(?!<)[^\s"',]+/gi, "$1[secret]"],
+  [/(x-(?:goog-)?api-key["':\s]+)(?!<)[^\s"',]+/gi, "$1[secret]"],
+  [/([?&]key=)[^\s&"'#]+/gi, "$1[secret]"],
   [/:\/\/[^/@\s]+:[^/@\s]+@/g, "://[secret]@"],
 ];
 

@@ -15,13 +15,16 @@ export interface EndpointGroup {
   errorAt(path: string): z.ZodType;
 }
 
+/** A colon within a segment begins a method of Google's. */
+const paramsIn = /(?<=\/):(\w+)/g;
+
 /** https://spec.openapis.org/oas/v3.1.1.html; the schemas are JSON Schema 2020-12. */
 export function openApiDocument(version: string, groups: Readonly<Record<string, EndpointGroup>>) {
   const schemas: Record<string, object> = {};
   const paths: Record<string, Record<string, unknown>> = {};
   for (const [tag, group] of Object.entries(groups))
     for (const endpoint of group.endpoints) {
-      const path = endpoint.path.replace(/:(\w+)/g, "{$1}");
+      const path = endpoint.path.replace(paramsIn, "{$1}");
       paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operationOf(endpoint, tag, group, schemas) };
     }
   const tags = Object.keys(groups).map((name) => ({ name }));
@@ -51,7 +54,7 @@ type Schemas = Record<string, object>;
 function operationOf(endpoint: EndpointDocument, tag: string, group: EndpointGroup, schemas: Schemas) {
   const { method, path, about, params, query, body, reads, response, reference } = endpoint;
   const read = body ?? reads;
-  const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => [name!, z.string()] as const);
+  const names = [...path.matchAll(paramsIn)].map(([, name]) => [name!, z.string()] as const);
   const inPath = z.object({ ...Object.fromEntries(names), ...params?.shape });
   return {
     tags: [tag],

@@ -8,7 +8,7 @@ import { clientPaths } from "./api-paths";
 import type { App } from "./app";
 import type { Config } from "./config/schema";
 import { codecs } from "./dialects/codecs";
-import type { Dialect } from "./dialects/hub/conversation";
+import type { ClientDialect } from "./dialects/hub/conversation";
 import { asProxyError, codeOf, ProxyError } from "./errors";
 import {
   type Caller,
@@ -176,7 +176,8 @@ function speak(app: App, thrown: unknown, request: Request, requestId: string): 
 }
 
 /** The dialect in which errors of a path are written; chat for paths without a dialect. */
-function dialectAt(path: string): Dialect {
+function dialectAt(path: string): ClientDialect {
+  if (/^\/v1beta(?:\/(?!v1\/)|$)|^\/v1\/models\/.+(?::|%3a)[a-z]+$/i.test(path)) return "gemini";
   if (/^\/(?:(?:v1\/){1,2}messages|(?!v1\/)[^/]+\/v1\/)/.test(path)) return "messages";
   return path === clientPaths.responses ? "responses" : "chat";
 }
@@ -219,7 +220,7 @@ function allowOrigin(response: Response, request: Request, { origin }: Caller, {
   response.headers.append("vary", "Origin");
 }
 
-const isModelPath = (request: Request) => /^\/(?:[^/]+\/)?v1\//.test(pathOfUrl(request.url));
+const isModelPath = (request: Request) => /^\/(?:(?:[^/]+\/)?v1|v1beta)\//.test(pathOfUrl(request.url));
 
 /** Rebuilt only when the config has changed. */
 function guardLists(app: App, bound?: string): () => GuardLists {

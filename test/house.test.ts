@@ -24,13 +24,12 @@ const floors: string[][] = [
   ["main.ts"],
 ];
 
-/** The three dialects know the hub, not each other; the scripted upstream knows none of us. */
-const apart: [string, string[]][] = [
-  ["dialects/chat/", ["dialects/responses/", "dialects/messages/"]],
-  ["dialects/responses/", ["dialects/chat/", "dialects/messages/"]],
-  ["dialects/messages/", ["dialects/chat/", "dialects/responses/"]],
-  ["dialects/hub/", ["dialects/chat/", "dialects/responses/", "dialects/messages/"]],
-];
+/** The dialects know the hub, not each other; the scripted upstream knows none of us. */
+const rooms = ["chat", "responses", "messages", "gemini"].map((dialect) => `dialects/${dialect}/`);
+const apart: [string, string[]][] = [...rooms, "dialects/hub/"].map((room) => [
+  room,
+  rooms.filter((other) => other !== room),
+]);
 
 const files = [...new Bun.Glob("**/*.{ts,tsx}").scanSync(source)].sort();
 const arrows = new Map(await Promise.all(files.map(async (file) => [file, await importsOf(file)] as const)));

@@ -2,13 +2,20 @@
 import type { App } from "../app";
 import { ProxyError } from "../errors";
 import { findClientKey, type KeyedCaller, requireUnexpired } from "../keys/client-keys";
-import { sentSecrets } from "../net/credentials";
+import { keyHeaders, sentSecrets } from "../net/credentials";
 import { refuseStrangers } from "../net/guard";
+import { refuseKeyInAddress } from "./google-paths";
 
 /** Sets the caller's key. @throws ProxyError `authentication`, `permission`. */
 export function requireClientKey(app: App, request: Request, caller: KeyedCaller): void {
   if (app.clientKeys.length > 0) requireKey(app, request, caller);
   else refuseStrangers(caller, new Set(app.config.current.allowedOrigins));
+}
+
+/** The same for Google's clients, some of which send the key in the address. @throws ProxyError `invalid_request` too. */
+export function requireGoogleKey(app: App, request: Request, caller: KeyedCaller): void {
+  refuseKeyInAddress(request.url);
+  requireClientKey(app, request, caller);
 }
 
 /**
@@ -42,7 +49,7 @@ export function requireTokenAccess(app: App, request: Request, caller: KeyedCall
 
 /** One header with a valid key is enough, even if the other is wrong: some clients send both. */
 function requireKey(app: App, request: Request, caller: KeyedCaller): void {
-  const sent = sentSecrets(request.headers, "x-api-key");
+  const sent = sentSecrets(request.headers, keyHeaders);
   caller.key = findClientKey(sent, app.clientKeys);
   if (caller.key) {
     requireUnexpired(caller.key, app.now());
@@ -51,7 +58,7 @@ function requireKey(app: App, request: Request, caller: KeyedCaller): void {
   throw new ProxyError(
     "authentication",
     sent.length === 0
-      ? "A client key is needed: send it as `x-api-key: <key>` or `Authorization: Bearer <key>`."
+      ? "A client key is needed: send it as `x-api-key: <key>`, `x-goog-api-key: <key>` or `Authorization: Bearer <key>`."
       : "The client key is not one of the configured keys.",
     { code: "invalid_api_key", headers: { "www-authenticate": "Bearer" } },
   );

@@ -1,31 +1,44 @@
-/** `count_tokens`: exact for Claude models with an Anthropic key, else by the learnt factor or an estimate; always an estimate for a provider. */
+/** Counts of input tokens: exact for Claude models with an Anthropic key, else by the learnt factor or an estimate; always an estimate for a provider. */
 import type { App } from "../app";
-import { codecs } from "../dialects/codecs";
+import { type TokenCountFormat, tokenCountFormats } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { type KeyedCaller, requireModel } from "../keys/client-keys";
 import { withTimeLimit } from "../net/time-limit";
-import { readIncoming } from "../relay/incoming";
-import { findNamedModel } from "../relay/named-model";
+import { type AddressMembers, readIncoming } from "../relay/incoming";
+import { type AskedModel, findNamedModel } from "../relay/named-model";
 import { messagesProvider } from "../relay/provider";
 import { countExactly } from "../upstream/token-counter";
 
-/** `POST /v1/messages/count_tokens` */
-export async function countTokens(app: App, request: Request, caller: KeyedCaller): Promise<Response> {
-  const { body, model } = await readIncoming(request);
+/**
+ * `POST /v1/messages/count_tokens` and Google's `countTokens`.
+ * @param inAddress For a dialect whose address names the model.
+ */
+export async function countTokens(
+  app: App,
+  request: Request,
+  caller: KeyedCaller,
+  dialect: keyof typeof tokenCountFormats,
+  inAddress?: AddressMembers,
+): Promise<Response> {
+  const { body, model } = await readIncoming(request, undefined, inAddress);
   caller.keepOpen();
-  if (caller.key?.models) requireModel(caller.key, await idOf(app, model));
-  const conversation = codecs.messages.decodeRequest(body);
-  const exact = await countByService(app, model, body);
-  return exact === undefined ? countHere(app, conversation, await idSoon(app, model)) : counted(exact, "exact");
+  const asked = { name: model, client: dialect };
+  if (caller.key?.models) requireModel(caller.key, await idOf(app, asked));
+  const { decode, encode } = tokenCountFormats[dialect];
+  const conversation = decode(body);
+  const exact = dialect === "messages" ? await countByService(app, model, body) : undefined;
+  return exact === undefined
+    ? countHere(app, encode, conversation, await idSoon(app, asked))
+    : counted(encode(exact), "exact");
 }
 
 /** The id of the model that a request names; the name itself if no model has it, because estimates need none. */
-async function idOf(app: App, name: string): Promise<string> {
+async function idOf(app: App, asked: AskedModel): Promise<string> {
   try {
-    return (await findNamedModel(app, name)).model.id;
+    return (await findNamedModel(app, asked)).model.id;
   } catch (thrown) {
-    if (thrown instanceof ProxyError) return name;
+    if (thrown instanceof ProxyError) return asked.name;
     throw thrown;
   }
 }
@@ -41,17 +54,23 @@ export async function countForProvider(
   const { body, model } = await readIncoming(request);
   caller.keepOpen();
   requireModel(caller.key, `${name}/${model}`);
-  return countHere(app, codecs.messages.decodeRequest(body));
+  const { decode, encode } = tokenCountFormats.messages;
+  return countHere(app, encode, decode(body));
 }
 
 /** @param model The upstream's id; undefined for a provider's model, of which nothing is learnt. */
-async function countHere({ tokenCounts }: App, conversation: Conversation, model?: string): Promise<Response> {
+async function countHere(
+  { tokenCounts }: App,
+  encode: TokenCountFormat["encode"],
+  conversation: Conversation,
+  model?: string,
+): Promise<Response> {
   const { tokens, how } = await tokenCounts.count(conversation, model);
-  return counted(tokens, how);
+  return counted(encode(tokens), how);
 }
 
-const counted = (tokens: number, how: "exact" | "calibrated" | "estimate"): Response =>
-  Response.json({ input_tokens: tokens }, { headers: { "x-token-count": how } });
+const counted = (body: JsonObject, how: "exact" | "calibrated" | "estimate"): Response =>
+  Response.json(body, { headers: { "x-token-count": how } });
 
 /** Undefined without a key, or when the service fails or times out: the client then gets an estimate. */
 async function countByService(app: App, model: string, body: JsonObject): Promise<number | undefined> {
@@ -69,5 +88,5 @@ async function countByService(app: App, model: string, body: JsonObject): Promis
 const listTimeoutMs = 500;
 
 /** The same within a moment, for a count that does not depend on it. */
-const idSoon = (app: App, name: string): Promise<string> =>
-  withTimeLimit<string, string>(idOf(app, name), listTimeoutMs, () => name);
+const idSoon = (app: App, asked: AskedModel): Promise<string> =>
+  withTimeLimit<string, string>(idOf(app, asked), listTimeoutMs, () => asked.name);

@@ -1,18 +1,22 @@
-/** The model list: one answer that both OpenAI's and Anthropic's SDKs accept, with the limits that clients ask about. */
+/** The model list: one answer that both OpenAI's and Anthropic's SDKs accept, with the limits that clients ask about, and Google's. */
 
 import type { z } from "zod";
 import { type App, callLimits } from "../app";
+import { encodeModel } from "../dialects/gemini/model-list";
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
 import { type ClientKey, mayUse, requireModel } from "../keys/client-keys";
 import { readText } from "../net/body";
+import { findNamedModel } from "../relay/named-model";
 import { messagesProvider } from "../relay/provider";
 import { readProviderError } from "../relay/provider-send";
 import type { CurrentModels } from "../upstream/catalogue";
+import type { Model } from "../upstream/model";
 import { findModel } from "../upstream/model-name";
 import { listedModel } from "../upstream/model-view";
+import { clientLimitsOf } from "../upstream/prompt-limit";
 import { passedDown } from "../upstream/provider";
-import type { modelsQuery } from "./schemas";
+import type { googleModelsQuery, modelsQuery } from "./schemas";
 
 /** `GET /v1/models`: the models that the key may use, as the upstream lists them now; paged if `limit` or `after_id` is given. */
 export async function listModels(
@@ -42,6 +46,45 @@ export async function getModel(app: App, key: ClientKey | undefined, id: string)
   const model = findModel(id, current.models, app.config.current.modelAliases);
   requireModel(key, model.id);
   return Response.json(listedModel(model, app.config.current), { headers: freshness(current) });
+}
+
+/** `GET /v1beta/models`: the same models in Google's format; paged if `pageSize` is given. */
+export async function listGoogleModels(
+  app: App,
+  key: ClientKey | undefined,
+  { pageSize, pageToken }: z.infer<typeof googleModelsQuery>,
+): Promise<Response> {
+  const current = await app.catalogue.current();
+  const all = current.models.filter((model) => model.enabled && model.kind !== "completion" && mayUse(key, model.id));
+  const start = all.findIndex(({ id }) => id === pageToken) + 1;
+  const page = all.slice(start, pageSize && start + pageSize);
+  const last = start + page.length < all.length ? { nextPageToken: page.at(-1)?.id } : {};
+  return Response.json(
+    { models: page.map((model) => googleModel(app, model)), ...last },
+    { headers: freshness(current) },
+  );
+}
+
+/** `GET /v1beta/models/:model` */
+export async function getGoogleModel(app: App, key: ClientKey | undefined, name: string): Promise<Response> {
+  const current = await app.catalogue.current();
+  const { model } = await findNamedModel(app, { name, client: "gemini" });
+  requireModel(key, model.id);
+  return Response.json(googleModel(app, model), { headers: freshness(current) });
+}
+
+function googleModel({ config }: App, model: Model) {
+  const { id, name, kind, limits, supports } = model;
+  const { prompt } = clientLimitsOf(model, config.current);
+  const thinks = supports.adaptiveThinking || supports.thinkingBudget !== undefined || supports.efforts.length > 0;
+  return encodeModel({
+    id,
+    name,
+    kind: kind === "embeddings" ? kind : "chat",
+    prompt,
+    output: limits.output,
+    thinks,
+  });
 }
 
 /** Whether the list is current, or the last one known, and its age in seconds (RFC 9111, section 5.1). */

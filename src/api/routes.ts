@@ -1,8 +1,10 @@
 /** Every client path in one table, each with who may call it and its handler. */
 import { Elysia } from "elysia";
 import { z } from "zod";
-import { clientPaths, embeddingsPaths } from "../api-paths";
+import { clientPaths, embeddingsPaths, geminiPath, modelsPath } from "../api-paths";
 import type { App } from "../app";
+import { openaiEmbeddings } from "../dialects/embeddings";
+import { batchEmbedContents, embedContent } from "../dialects/gemini/embeddings";
 import { type Endpoint, endpointsOf, methodNotAllowed, methodsByPathOf, readClientQuery } from "../endpoint";
 import { ProxyError } from "../errors";
 import type { KeyedCaller } from "../keys/client-keys";
@@ -13,15 +15,23 @@ import { embed } from "../relay/embed";
 import { relayToProvider } from "../relay/provider";
 import { relay } from "../relay/relay";
 import { listedModelSchema } from "../upstream/model-view";
-import { requireClientKey, requireTokenAccess } from "./access";
+import { requireClientKey, requireGoogleKey, requireTokenAccess } from "./access";
 import { countForProvider, countTokens } from "./count-tokens";
-import { getModel, listModels, listProviderModels } from "./models";
+import { findGoogleRow, isGoogleClient, routerPath } from "./google-paths";
+import { getGoogleModel, getModel, listGoogleModels, listModels, listProviderModels } from "./models";
 import {
   countSchema,
   dialectAnswer,
   dialectBody,
   embeddingsBody,
   frontSchema,
+  googleBody,
+  googleCountSchema,
+  googleModelListSchema,
+  googleModelSchema,
+  googleModelsQuery,
+  googleStream,
+  googleStreamQuery,
   healthSchema,
   modelListSchema,
   modelsQuery,
@@ -62,6 +72,7 @@ const references = {
   responses: "https://platform.openai.com/docs/api-reference/responses/create",
   embeddings: "https://platform.openai.com/docs/api-reference/embeddings/create",
   messages: "https://docs.claude.com/en/api/messages",
+  gemini: "https://ai.google.dev/api/generate-content",
 };
 
 const lineResponse = (line: string) =>
@@ -92,16 +103,16 @@ export const routes: ClientRoute[] = [
     handle: ({ app, request, caller }) => relay(app, request, caller, "messages") }) },
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: "/v1/messages/count_tokens", about: "Input tokens of a messages request: exact with an Anthropic key, otherwise with the factor learned for the model, or estimated; `x-token-count` says which.",
     reads: dialectBody, response: countSchema,
-    handle: ({ app, request, caller }) => countTokens(app, request, caller) }) },
+    handle: ({ app, request, caller }) => countTokens(app, request, caller, "messages") }) },
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: embeddingsPaths.client, about: "Embeddings of a text or an array of texts, as floats or base64.",
     reads: embeddingsBody, response: z.looseObject({}), errors: upstreamErrors, reference: references.embeddings,
-    handle: ({ app, request, caller }) => embed(app, request, caller) }) },
-  { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/v1/models", about: "The models your accounts can use now, with limits and endpoints; `x-model-list: stale` if the upstream does not answer and this is its last list.",
+    handle: ({ app, request, caller }) => embed(app, request, caller, openaiEmbeddings) }) },
+  { authorize: requireClientKey, ...endpoint({ method: "GET", path: modelsPath, about: "The models your accounts can use now, with limits and endpoints; `x-model-list: stale` if the upstream does not answer and this is its last list. Google's clients get Google's format.",
     query: modelsQuery, response: modelListSchema, errors: upstreamErrors,
-    handle: ({ app, caller, query }) => listModels(app, caller.key, query) }) },
-  { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/v1/models/:id", about: "One model. The id may have any form that a request may use.",
+    handle: ({ app, request, caller, query }) => isGoogleClient(request) ? listGoogleModels(app, caller.key, readClientQuery(request.url, googleModelsQuery)) : listModels(app, caller.key, query) }) },
+  { authorize: requireClientKey, ...endpoint({ method: "GET", path: `${modelsPath}/:id`, about: "One model. The id may have any form that a request may use.",
     response: listedModelSchema, errors: ["not_found", ...upstreamErrors],
-    handle: ({ app, caller, params }) => getModel(app, caller.key, params.id) }) },
+    handle: ({ app, request, caller, params }) => (isGoogleClient(request) ? getGoogleModel : getModel)(app, caller.key, params.id) }) },
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: "/:provider/v1/messages", about: "Messages of a provider that offers the Messages API, full or streamed, passed through as they are.",
     ...dialect, errors: ["not_found", ...upstreamErrors], reference: references.messages,
     handle: ({ app, request, caller, params }) => relayToProvider(app, request, caller, params.provider) }) },
@@ -111,6 +122,27 @@ export const routes: ClientRoute[] = [
   { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/:provider/v1/models", about: "The provider's own model list.",
     response: z.looseObject({}), errors: ["not_found", ...upstreamErrors],
     handle: ({ app, request, caller, params }) => listProviderModels(app, request, caller.key, params.provider) }) },
+  { authorize: requireGoogleKey, ...endpoint({ method: "POST", path: `${geminiPath}/:model:generateContent`, about: "An answer in Google's format.",
+    reads: googleBody, response: z.looseObject({}), errors: ["not_found", ...upstreamErrors], reference: references.gemini,
+    handle: ({ app, request, caller, params: { model } }) => relay(app, request, caller, "gemini", { model, stream: false }) }) },
+  { authorize: requireGoogleKey, ...endpoint({ method: "POST", path: `${geminiPath}/:model:streamGenerateContent`, about: "The same, streamed: as server-sent events with `?alt=sse`, otherwise as one JSON array.",
+    query: googleStreamQuery, reads: googleBody, response: googleStream, errors: ["not_found", ...upstreamErrors], reference: references.gemini,
+    handle: ({ app, request, caller, params: { model }, query: { alt } }) => relay(app, request, caller, "gemini", { model, stream: true, alt }) }) },
+  { authorize: requireGoogleKey, ...endpoint({ method: "POST", path: `${geminiPath}/:model:countTokens`, about: "Input tokens of contents, or of a whole request: with the factor learned for the model, or estimated; `x-token-count` says which.",
+    reads: googleBody, response: googleCountSchema,
+    handle: ({ app, request, caller, params: { model } }) => countTokens(app, request, caller, "gemini", { model }) }) },
+  { authorize: requireGoogleKey, ...endpoint({ method: "POST", path: `${geminiPath}/:model:embedContent`, about: "The embedding of one content in Google's format.",
+    reads: googleBody, response: z.looseObject({}), errors: ["not_found", ...upstreamErrors],
+    handle: ({ app, request, caller, params: { model } }) => embed(app, request, caller, embedContent, { model }) }) },
+  { authorize: requireGoogleKey, ...endpoint({ method: "POST", path: `${geminiPath}/:model:batchEmbedContents`, about: "The embeddings of several contents in Google's format.",
+    reads: googleBody, response: z.looseObject({}), errors: ["not_found", ...upstreamErrors],
+    handle: ({ app, request, caller, params: { model } }) => embed(app, request, caller, batchEmbedContents, { model }) }) },
+  { authorize: requireGoogleKey, ...endpoint({ method: "GET", path: geminiPath, about: "The models your accounts can use now, in Google's format.",
+    query: googleModelsQuery, response: googleModelListSchema, errors: upstreamErrors,
+    handle: ({ app, caller, query }) => listGoogleModels(app, caller.key, query) }) },
+  { authorize: requireGoogleKey, ...endpoint({ method: "GET", path: `${geminiPath}/:model`, about: "One model in Google's format.",
+    response: googleModelSchema, errors: ["not_found", ...upstreamErrors],
+    handle: ({ app, caller, params }) => getGoogleModel(app, caller.key, params.model) }) },
   { authorize: requireClientKey, ...endpoint({ method: "GET", path: "/usage", about: "The remaining quota and the state of each account.",
     response: usageListSchema,
     handle: ({ app }) => accountUsageItem(app.accounts) }) },
@@ -143,7 +175,7 @@ const spellings = (path: string) => (path.startsWith(clientPaths.messages) ? [pa
 /** @param callerOf The caller of a request, as it was checked before routing. */
 export function clientRoutes(app: App, callerOf: (request: Request) => Visitor) {
   const plugin = new Elysia({ name: "api" });
-  for (const { method, path, authorize, run } of routes)
+  for (const { method, path, authorize, run } of routes.filter(({ path }) => routerPath(path) === path))
     for (const spelling of spellings(path))
       plugin.route(
         method,
@@ -156,8 +188,26 @@ export function clientRoutes(app: App, callerOf: (request: Request) => Visitor) 
         },
         { parse: "none" },
       );
+  for (const [method, base] of [
+    ["GET", geminiPath],
+    ["POST", geminiPath],
+    ["POST", modelsPath],
+  ] as const) {
+    const rows = routes.filter((row) => row.method === method && row.path.startsWith(`${geminiPath}/`));
+    plugin.route(
+      method,
+      `${base}/*`,
+      ({ request, params }) => {
+        const caller: KeyedCaller = callerOf(request);
+        requireGoogleKey(app, request, caller);
+        const { row, model } = findGoogleRow(rows, params["*"] ?? "");
+        return row.run({ app, request, caller, params: { model } });
+      },
+      { parse: "none" },
+    );
+  }
   for (const [path, methods] of methodsByPath())
-    plugin.all(path, ({ request }) => {
+    plugin.all(routerPath(path), ({ request }) => {
       throw methodNotAllowed(request.method, methods);
     });
   return plugin;

@@ -1,6 +1,6 @@
 /** What the client endpoints besides the model dialects take and answer. An unknown value is null, never 0. */
 import { z } from "zod";
-import type { Dialect } from "../dialects/hub/conversation";
+import type { ClientDialect } from "../dialects/hub/conversation";
 import { wholeNumber } from "../endpoint";
 import { listedModelSchema } from "../upstream/model-view";
 
@@ -60,6 +60,18 @@ export const modelsQuery = z.object({
   after_id: z.string().optional().describe("The page begins after this model."),
 });
 
+export const googleModelsQuery = z.object({
+  pageSize: modelsQuery.shape.limit,
+  pageToken: z.string().optional().describe("The `nextPageToken` of the page before."),
+});
+
+export const googleStreamQuery = z.object({
+  alt: z
+    .enum(["sse", "json"])
+    .optional()
+    .describe("`sse`: server-sent events; otherwise one JSON array, sent as it grows."),
+});
+
 export const modelListSchema = z.object({
   object: z.literal("list"),
   data: z.array(listedModelSchema),
@@ -89,6 +101,12 @@ export const dialectAnswer = {
   "text/event-stream": z.string().describe("With `stream`: the dialect's own events."),
 };
 
+/** Google's answer to a request for a stream. */
+export const googleStream = {
+  "text/event-stream": z.string().describe("With `alt=sse`."),
+  "application/json": z.array(z.looseObject({})),
+};
+
 /** The members of a dialect's request that dragoman reads; the others are the vendor's. */
 export const dialectBody = z
   .looseObject({ model: z.string().min(1), stream: z.boolean().nullish() })
@@ -99,6 +117,20 @@ export const embeddingsBody = z.looseObject({
   input: z.union([z.string(), z.array(z.string())]),
   encoding_format: z.enum(["float", "base64"]).nullish(),
 });
+
+/** The members of a request in Google's format that dragoman reads besides the address. */
+export const googleBody = z.looseObject({}).describe("In Google's own form.");
+
+export const googleModelSchema = z
+  .looseObject({ name: z.string(), displayName: z.string(), supportedGenerationMethods: z.array(z.string()) })
+  .meta({ id: "GoogleModel" });
+
+export const googleModelListSchema = z.object({
+  models: z.array(googleModelSchema),
+  nextPageToken: z.string().optional(),
+});
+
+export const googleCountSchema = z.object({ totalTokens: z.int() });
 
 export const countSchema = z.object({ input_tokens: z.int() });
 
@@ -113,8 +145,20 @@ const anthropicError = z
   })
   .meta({ id: "AnthropicError" });
 
-export const errorSchemas: Record<Dialect, z.ZodType> = {
+const googleError = z
+  .object({
+    error: z.object({
+      code: z.int(),
+      message: z.string(),
+      status: z.string(),
+      details: z.array(z.looseObject({ "@type": z.string() })),
+    }),
+  })
+  .meta({ id: "GoogleError" });
+
+export const errorSchemas: Record<ClientDialect, z.ZodType> = {
   chat: openaiError,
   responses: openaiError,
   messages: anthropicError,
+  gemini: googleError,
 };

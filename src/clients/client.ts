@@ -3,7 +3,7 @@ import { isObject } from "../json";
 import type { Edit } from "./edit";
 import type { SettingsFormat } from "./formats";
 import type { Surroundings } from "./locate";
-import type { Choice, ClientDialect, ClientModel } from "./models";
+import type { Choice, ClientModel, ToolDialect } from "./models";
 import type { Shell } from "./shells";
 
 /** The input of a set-up. */
@@ -50,7 +50,7 @@ export interface Client {
   name: string;
   /** The client's dialects. */
   speaks: string;
-  dialect: ClientDialect;
+  dialect: ToolDialect;
   /** Matches the client's User-Agent in the history. */
   known: RegExp;
   file?: {

@@ -23,9 +23,9 @@ export interface ClientModel {
   output?: number;
 }
 
-export type ClientDialect = keyof typeof upstreamPaths;
+export type ToolDialect = keyof typeof upstreamPaths;
 
-export const serves = ({ endpoints }: ClientModel, dialect: ClientDialect): boolean =>
+export const serves = ({ endpoints }: ClientModel, dialect: ToolDialect): boolean =>
   endpoints.includes(upstreamPaths[dialect]);
 
 export const withModel = (all: readonly ClientModel[], model: ClientModel): readonly ClientModel[] =>

@@ -1,4 +1,4 @@
-/** The interface of a dialect. */
+/** The interfaces of a dialect. */
 import type { ProxyError } from "../errors";
 import type { MarkPlace } from "../net/json-skeleton";
 import type { SseFrame } from "../net/sse";
@@ -11,7 +11,8 @@ import type { Overview, PromptHead } from "./overview";
 
 export type { Overview, PromptHead } from "./overview";
 
-export interface Codec {
+/** What a dialect's clients need: their requests are read, and replies and errors are written. */
+export interface ClientCodec {
   /**
    * Where texts of a large request may stay marks of a {@link Skeleton}: everything here that reads or changes a request
    * carries them along and looks at their beginning only.
@@ -25,6 +26,35 @@ export interface Codec {
   promptHead(body: JsonObject): PromptHead;
   /** @throws ProxyError `invalid_request` naming the field that cannot be read. */
   decodeRequest(body: unknown): Conversation;
+  /** The client's key for the prompt cache or its session id, if the dialect has a field for it; not validated. */
+  session?(body: JsonObject): unknown;
+
+  /** Writes a full reply to this conversation. The events must not end in `error`: the caller checks that first. */
+  encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject;
+  /** A stream begins with the number of input tokens, before the upstream has reported it. */
+  startsWithUsage?: true;
+  /**
+   * Writes events as frames of a reply to this conversation; `finish` or `error` writes the terminal frames.
+   * @param estimate An estimate of the input tokens, if there is one by now; used where `startsWithUsage`.
+   */
+  encodeStream(conversation: Conversation, estimate?: () => number | undefined): ToClient<ReplyEvent>;
+  /** The content type of the stream to this conversation, if it is not an event stream. */
+  streamType?(conversation: Conversation): string | undefined;
+
+  /** The body of an error response. */
+  encodeError(error: ProxyError, requestId: string): JsonObject;
+}
+
+/** A dialect's own endpoint that counts tokens. */
+export interface TokenCountFormat {
+  /** @throws ProxyError `invalid_request` naming the field that cannot be read. */
+  decode(body: JsonObject): Conversation;
+  /** The body of the answer. */
+  encode(tokens: number): JsonObject;
+}
+
+/** A dialect that upstreams speak too. */
+export interface Codec extends ClientCodec {
   /**
    * The request in this dialect for this model. `dropped` names what the dialect or the model does not have, under the
    * client's name (`top_k`, `tools[2]`).
@@ -40,8 +70,6 @@ export interface Codec {
   repairRequest?(body: JsonObject): JsonObject;
   /** The request with repaired tool schemas, for a retry; undefined if there is nothing to repair. */
   repairTools(body: JsonObject): FittedWire | undefined;
-  /** The client's key for the prompt cache or its session id, if the dialect has a field for it; not validated. */
-  session?(body: JsonObject): unknown;
   /** What fixing a passed-through reply needs to know about the request. */
   replyContext(body: JsonObject): ReplyContext;
   /** The edits that a passed-through request may need. */
@@ -51,8 +79,6 @@ export interface Codec {
   decodeReply(body: unknown): ReplyEvent[];
   /** The same without the events of blocks, for a full reply that is one text and nothing else; undefined for others. */
   summarizeReply?(body: JsonObject): ReplyEvent[] | undefined;
-  /** Writes a full reply to this conversation. The events must not end in `error`: the caller checks that first. */
-  encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject;
   /** The same body or a fixed copy, and the names of the fixups. */
   fixReply(body: JsonObject, context: ReplyContext): { body: JsonObject; fixups: string[] };
 
@@ -61,13 +87,6 @@ export interface Codec {
    * frames after the terminal one are ignored.
    */
   decodeStream(context?: Pick<ReplyContext, "replies">): Stage<SseFrame, ReplyEvent>;
-  /** A stream begins with the number of input tokens, before the upstream has reported it. */
-  startsWithUsage?: true;
-  /**
-   * Writes events as frames of a reply to this conversation; `finish` or `error` writes the terminal frames.
-   * @param estimate An estimate of the input tokens, if there is one by now; used where `startsWithUsage`.
-   */
-  encodeStream(conversation: Conversation, estimate?: () => number | undefined): ToClient<ReplyEvent>;
   /** Passes frames through with fixups; `onFixup` gets each fixup's name once. */
   fixStream(context: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame>;
   /**
@@ -77,9 +96,6 @@ export interface Codec {
   collectStream(onFixup: (fixup: string) => void): Collector;
   /** How this frame ends the stream, judged without earlier frames; undefined if it does not. */
   endIn?(frame: SseFrame): ReplyEvent | undefined;
-
-  /** The body of an error response. */
-  encodeError(error: ProxyError, requestId: string): JsonObject;
 }
 
 /** Receives the frames of a stream as the upstream sent them. */

@@ -1,8 +1,8 @@
-/** Embeddings in OpenAI's format: the client's request, the upstream's request, and the replies to both. */
+/** Embeddings: clients' formats, of which OpenAI's is here, and the upstream's, which is OpenAI's too. */
 
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
-import type { JsonObject } from "./hub/conversation";
+import type { ClientDialect, JsonObject } from "./hub/conversation";
 import { countIn } from "./hub/json";
 
 export interface EmbeddingsRequest {
@@ -11,6 +11,18 @@ export interface EmbeddingsRequest {
   base64: boolean;
   /** The requested length of the vectors; validated by the upstream. */
   dimensions: unknown;
+  /** Fields that the upstream does not have. */
+  dropped?: string[];
+}
+
+/** How clients of one API write embeddings. */
+export interface EmbeddingsFormat {
+  /** The dialect of its errors. */
+  errors: ClientDialect;
+  /** @throws ProxyError `invalid_request` naming the field that cannot be read. */
+  decodeRequest(body: JsonObject): EmbeddingsRequest;
+  /** @param model The model id that the client sent. */
+  encodeReply(model: string, embeddings: Embeddings, request: EmbeddingsRequest): JsonObject;
 }
 
 export interface Embeddings {
@@ -19,6 +31,12 @@ export interface Embeddings {
   /** Input tokens; 0 if the upstream does not report them. */
   tokens: number;
 }
+
+export const openaiEmbeddings: EmbeddingsFormat = {
+  errors: "chat",
+  decodeRequest: decodeEmbeddingsRequest,
+  encodeReply: (model, embeddings, { base64 }) => encodeEmbeddings(model, embeddings, base64),
+};
 
 /** @throws ProxyError `invalid_request` naming the field that cannot be read. */
 export function decodeEmbeddingsRequest({ input, encoding_format, dimensions }: JsonObject): EmbeddingsRequest {

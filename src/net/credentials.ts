@@ -1,9 +1,12 @@
 /** Reads and compares the secrets that callers send. */
 
-/** The values of this header and of the bearer token. Some clients send both; one valid value is enough. */
-export function sentSecrets(headers: Headers, name: "x-api-key" | "x-admin-token"): string[] {
+/** The headers of a client key, besides the bearer token: Anthropic's and Google's. */
+export const keyHeaders = ["x-api-key", "x-goog-api-key"] as const;
+
+/** The values of these headers and of the bearer token. Some clients send several; one valid value is enough. */
+export function sentSecrets(headers: Headers, names: readonly string[]): string[] {
   const bearer = /^bearer +(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
-  return [headers.get(name), bearer].flatMap((value) => value?.trim() || []);
+  return [...names.map((name) => headers.get(name)), bearer].flatMap((value) => value?.trim() || []);
 }
 
 /** Whether one of the sent values is a secret. Takes constant time, so that it reveals neither the secrets nor which one matched. */

@@ -2,15 +2,14 @@
 import { callLimits } from "../app";
 import {
   decodeEmbeddings,
-  decodeEmbeddingsRequest,
   type Embeddings,
-  encodeEmbeddings,
+  type EmbeddingsFormat,
   encodeEmbeddingsRequest,
 } from "../dialects/embeddings";
 import type { KeyedCaller } from "../keys/client-keys";
 import { type CallResponse, readText } from "../net/body";
 import { sendWithFailover } from "./failover";
-import { readIncoming } from "./incoming";
+import { type AddressMembers, readIncoming } from "./incoming";
 import { sendToProvider } from "./provider-send";
 import type { RelayParts } from "./relay";
 import { openRequestRecord, type RequestRecord } from "./request-record";
@@ -20,15 +19,26 @@ import { chooseEmbeddingsTarget, isProvided, type Target, whoOf } from "./target
 const defaultBatchSize = 256;
 const maxAnswerBytes = 64 * 1024 * 1024;
 
-/** @throws ProxyError for the server to send in the client's dialect; its row is written. */
-export async function embed(parts: RelayParts, request: Request, caller: KeyedCaller): Promise<Response> {
-  const record = openRequestRecord(parts, request, caller, "embeddings");
+/**
+ * @param inAddress For a format whose address names the model.
+ * @throws ProxyError for the server to send in the client's format; its row is written.
+ */
+export async function embed(
+  parts: RelayParts,
+  request: Request,
+  caller: KeyedCaller,
+  format: EmbeddingsFormat,
+  inAddress?: AddressMembers,
+): Promise<Response> {
+  const record = openRequestRecord(parts, request, caller, "embeddings", format.errors);
   try {
-    const incoming = await readIncoming(request);
+    const incoming = await readIncoming(request, undefined, inAddress);
     caller.keepOpen();
     record.setRequest(incoming);
-    const { texts, base64, dimensions } = decodeEmbeddingsRequest(incoming.body);
-    const target = await chooseEmbeddingsTarget(parts, incoming.model, caller.key);
+    const asked = format.decodeRequest(incoming.body);
+    const { texts, dimensions, dropped = [] } = asked;
+    record.addDropped(dropped);
+    const target = await chooseEmbeddingsTarget(parts, incoming.model, format.errors, caller.key);
     record.setTarget(target, { initiator: "agent", reason: "embeddings are not a turn", vision: false });
 
     const all: Embeddings = { vectors: [], tokens: 0 };
@@ -39,7 +49,7 @@ export async function embed(parts: RelayParts, request: Request, caller: KeyedCa
     }
     record.addUsage({ input: all.tokens, output: 0 });
     record.end(200);
-    return record.budget.addTo(Response.json(encodeEmbeddings(incoming.model, all, base64)));
+    return record.budget.addTo(Response.json(format.encodeReply(incoming.model, all, asked)));
   } catch (thrown) {
     throw record.fail(thrown);
   }

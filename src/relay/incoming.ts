@@ -1,6 +1,6 @@
 /** Reads the client's request once: its bytes, its JSON, and what routing needs to know. */
 import { isUtf8 } from "node:buffer";
-import type { Codec } from "../dialects/codecs";
+import type { ClientCodec } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { isObject, parseJson, parseWithSource, SourceNumber } from "../json";
@@ -29,15 +29,25 @@ const maxDepth = 256;
 /** Bytes. In a smaller body long texts are no marks. */
 const minSkeleton = 64 * 1024;
 
+/** Members of a request that a dialect has in its address instead of its body. They are added to the body. */
+export interface AddressMembers extends JsonObject {
+  model: string;
+}
+
 /**
  * @param longTexts Where texts of a large body may be marks; nowhere if it is not given.
  * @throws ProxyError `invalid_request`, `too_large`, `unsupported_media`: each names what is wrong and where.
  */
-export async function readIncoming(request: Request, longTexts?: MarkPlace): Promise<Incoming> {
+export async function readIncoming(
+  request: Request,
+  longTexts?: MarkPlace,
+  inAddress?: AddressMembers,
+): Promise<Incoming> {
   const bytes = await readUtf8(request, bodyLimit);
   const skeleton = longTexts && bytes.length > minSkeleton ? skeletonOf(bytes) : undefined;
-  const body = bodyObject(parseWithSource(skeleton?.text ?? bodyText(bytes)));
-  if (longTexts && skeleton) fillExcept(body, skeleton, longTexts);
+  const sent = bodyObject(parseWithSource(skeleton?.text ?? bodyText(bytes)));
+  if (longTexts && skeleton) fillExcept(sent, skeleton, longTexts);
+  const body = inAddress ? { ...sent, ...inAddress } : sent;
   if (typeof body.model !== "string" || body.model === "")
     throw new ProxyError("invalid_request", "`model` must be a model id; GET /v1/models lists them.", {
       param: "model",
@@ -96,7 +106,7 @@ export interface Facts extends Initiator {
 }
 
 export function readFacts(
-  codec: Codec,
+  codec: ClientCodec,
   { body, skeleton }: Pick<Incoming, "body" | "skeleton">,
   headers: Headers,
 ): Facts {
@@ -110,7 +120,7 @@ export function readFacts(
 export type ReadConversation = () => Conversation | undefined;
 
 /** Decodes the body when the conversation is first needed: a request that is passed through seldom needs it. */
-export function conversationReader(codec: Codec, body: JsonObject): ReadConversation {
+export function conversationReader(codec: ClientCodec, body: JsonObject): ReadConversation {
   let isRead = false;
   let conversation: Conversation | undefined;
   return () => {

@@ -1,7 +1,9 @@
 /** The model that a client names: one of GitHub Copilot's, or one of a provider. */
 import type { App } from "../app";
+import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ModelFacts } from "../dialects/hub/model";
 import { ProxyError } from "../errors";
+import { googleAliases } from "../upstream/google-names";
 import type { Model } from "../upstream/model";
 import { aliasOf, findListed, findModel } from "../upstream/model-name";
 import type { Provider } from "../upstream/provider";
@@ -17,8 +19,17 @@ export interface NamedModel {
   provider?: Provider;
 }
 
+export interface AskedModel {
+  /** As the client wrote it. */
+  name: string;
+  client: ClientDialect;
+}
+
+/** Names of a dialect's own vendor that clients use though no account lists them. */
+const vendorAliases: Partial<Record<ClientDialect, typeof googleAliases>> = { gemini: googleAliases };
+
 /** Of a provider any model can be named, because its list may be incomplete. @throws ProxyError as {@link findModel}. */
-export async function findNamedModel(parts: NamedModelParts, name: string): Promise<NamedModel> {
+export async function findNamedModel(parts: NamedModelParts, { name, client }: AskedModel): Promise<NamedModel> {
   const { catalogue, config, providers } = parts;
   const named = providedModel(providers, name);
   if (named) return named;
@@ -26,7 +37,9 @@ export async function findNamedModel(parts: NamedModelParts, name: string): Prom
   const alias = aliasOf(name, aliases);
   const aliased = alias === undefined ? undefined : providedModel(providers, alias);
   if (aliased) return listed(await listOrNothing(parts), name) ?? aliased;
-  const model = findModel(name, catalogue.presentModels() ?? (await catalogue.models()), aliases);
+  const models = catalogue.presentModels() ?? (await catalogue.models());
+  const known = alias === undefined ? { ...vendorAliases[client]?.(name, models), ...aliases } : aliases;
+  const model = findModel(name, models, known);
   return { model, upstreamModel: model };
 }
 

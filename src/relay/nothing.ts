@@ -3,11 +3,12 @@
  * read and the answer is empty. Other upstreams manage their cache themselves, so nothing is sent to them.
  */
 import { codecs } from "../dialects/codecs";
-import type { Conversation, Dialect } from "../dialects/hub/conversation";
+import type { ClientDialect, Conversation } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
 import { gatherFrames } from "../net/sse";
 import type { Facts } from "./incoming";
 import type { RequestRecord } from "./request-record";
+import { streamHeaders } from "./respond";
 import type { Target } from "./target";
 
 /** Whether the request asks for no token from a model that does not speak the messages dialect. */
@@ -22,7 +23,7 @@ export const nothingSent: Facts = {
 };
 
 /** The empty answer, in the client's dialect. */
-export function answerNothing(conversation: Conversation, client: Dialect, record: RequestRecord): Response {
+export function answerNothing(conversation: Conversation, client: ClientDialect, record: RequestRecord): Response {
   const events: ReplyEvent[] = [
     { type: "start", id: "", model: conversation.model },
     { type: "usage", usage: { input: 0, output: 0 } },
@@ -35,7 +36,5 @@ export function answerNothing(conversation: Conversation, client: Dialect, recor
   const out = gatherFrames();
   const stream = codecs[client].encodeStream(conversation)(out);
   for (const event of events) stream.push(event);
-  return new Response(out.take(), {
-    headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" },
-  });
+  return new Response(out.take(), { headers: streamHeaders(codecs[client].streamType?.(conversation)) });
 }

@@ -1,14 +1,14 @@
 /** One request of a client: read, sent to the upstream, answered and recorded. */
 import { type App, callLimits } from "../app";
 import { codecs } from "../dialects/codecs";
-import type { Dialect } from "../dialects/hub/conversation";
+import type { ClientDialect } from "../dialects/hub/conversation";
 import type { KeyedCaller } from "../keys/client-keys";
 import type { CallResponse } from "../net/body";
 import type { Prompt } from "../upstream/token-counts";
 import { affinityOf, clientSession } from "./affinity-keys";
 import { cacheUseOf } from "./cache-hints";
 import { type Dispatch, type FailoverParts, sendWithFailover } from "./failover";
-import { conversationReader, readFacts, readIncoming } from "./incoming";
+import { type AddressMembers, conversationReader, readFacts, readIncoming } from "./incoming";
 import { answerNothing, asksNothing, nothingSent } from "./nothing";
 import { passthrough } from "./passthrough";
 import { checkPromptLimit } from "./prompt-limit";
@@ -21,17 +21,21 @@ import { type TranslationRequest, translation } from "./translation";
 /** What the relay uses of the app. */
 export type RelayParts = FailoverParts & RecordParts & TargetParts & RespondParts & Pick<App, "tokenCounts">;
 
-/** @throws ProxyError for the server to send in the client's dialect; its row is written. */
+/**
+ * @param inAddress For a dialect whose address names the model.
+ * @throws ProxyError for the server to send in the client's dialect; its row is written.
+ */
 export async function relay(
   parts: RelayParts,
   request: Request,
   caller: KeyedCaller,
-  dialect: Dialect,
+  dialect: ClientDialect,
+  inAddress?: AddressMembers,
 ): Promise<Response> {
   const record = openRequestRecord(parts, request, caller, dialect);
   try {
     const codec = codecs[dialect];
-    const incoming = await readIncoming(request, codec.longTexts);
+    const incoming = await readIncoming(request, codec.longTexts, inAddress);
     caller.keepOpen();
     record.setRequest(incoming);
     codec.checkRequest(incoming.body);
@@ -55,7 +59,7 @@ export async function relay(
       dialect === target.dialect
         ? passthrough({
             incoming,
-            dialect,
+            dialect: target.dialect,
             target,
             record,
             options,
@@ -98,7 +102,12 @@ export async function relay(
 }
 
 /** Sends the request to the upstream of the target. */
-function send(parts: RelayParts, dispatch: Dispatch<Response>, request: Request, client: Dialect): Promise<Response> {
+function send(
+  parts: RelayParts,
+  dispatch: Dispatch<Response>,
+  request: Request,
+  client: ClientDialect,
+): Promise<Response> {
   const { target, accept } = dispatch;
   if (!isProvided(target)) return sendWithFailover(parts, dispatch);
   return sendToProvider(parts, {

@@ -1,7 +1,7 @@
 /** The history's row of a request and its log line, made from what was gathered. Pure: nothing here is kept or sent. */
 import type { Account } from "../accounts/account";
 import type { PromptHead } from "../dialects/codecs";
-import type { Dialect } from "../dialects/hub/conversation";
+import type { ClientDialect } from "../dialects/hub/conversation";
 import type { Usage } from "../dialects/hub/reply";
 import type { Entry } from "../history/entry";
 import type { InFlightRequest } from "../history/in-flight";
@@ -24,7 +24,7 @@ export interface RequestState {
   readonly keyName: string | null;
   /** The client's session, if it names one. Only the beginning of its hash is written down. */
   session?: string;
-  readonly clientDialect: Dialect | "embeddings";
+  readonly clientDialect: ClientDialect | "embeddings";
   readonly startedAtMs: number;
   firstByteMs?: number;
   incoming?: Incoming;

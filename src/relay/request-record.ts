@@ -2,7 +2,7 @@
 import type { Account } from "../accounts/account";
 import { isSuspensionEvent, suspensionReason } from "../accounts/suspension";
 import type { App } from "../app";
-import type { Dialect } from "../dialects/hub/conversation";
+import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ReplyEvent, Usage } from "../dialects/hub/reply";
 import { asProxyError, ProxyError } from "../errors";
 import type { InFlightHandle, InFlightRequest } from "../history/in-flight";
@@ -31,15 +31,19 @@ export type RecordParts = Pick<App, "affinity" | "budgets" | "cacheWatch" | "his
 /** 2,000 requests run well at the same time. 1,000 more may wait; beyond that they would only fill memory. */
 const maxInFlight = 3000;
 
-/** @throws ProxyError 503 when too many requests run already; that request gets no row. */
+/**
+ * @param errors The dialect in which the client gets errors.
+ * @throws ProxyError 503 when too many requests run already; that request gets no row.
+ */
 export function openRequestRecord(
   parts: RecordParts,
   request: Request,
   { requestId, key }: Pick<KeyedCaller, "requestId" | "key">,
-  dialect: Dialect | "embeddings",
+  dialect: ClientDialect | "embeddings",
+  errors: ClientDialect = dialect === "embeddings" ? "chat" : dialect,
 ): RequestRecord {
   if (parts.inFlight.count >= maxInFlight) throw overloaded();
-  const record = new RequestRecord(parts, request, { requestId, keyName: key?.name ?? null }, dialect);
+  const record = new RequestRecord(parts, request, { requestId, keyName: key?.name ?? null }, dialect, errors);
   parts.inFlight.begin(requestId, record);
   return record;
 }
@@ -49,6 +53,7 @@ export class RequestRecord implements InFlightHandle {
   readonly budget: RequestBudget;
   #controller = new AbortController();
   readonly #parts: RecordParts;
+  readonly #errors: ClientDialect;
   readonly #request: Request;
   readonly #state: RequestState;
   readonly #openedAt = performance.now();
@@ -65,9 +70,11 @@ export class RequestRecord implements InFlightHandle {
     request: Request,
     { requestId, keyName }: Pick<RequestState, "requestId" | "keyName">,
     dialect: RequestState["clientDialect"],
+    errors: ClientDialect,
   ) {
     this.requestId = requestId;
     this.#parts = parts;
+    this.#errors = errors;
     this.#request = request;
     this.#state = {
       requestId,
@@ -270,9 +277,7 @@ export class RequestRecord implements InFlightHandle {
     }
     const error = asProxyError(this.#isStopped ? this.#controller.signal.reason : thrown);
     this.#state.error = { type: error.details.code ?? error.kind, message: error.message };
-    const { clientDialect: dialect } = this.#state;
-    const userAgent = this.#request.headers.get("user-agent");
-    const forClient = errorForClient(error, dialect === "embeddings" ? "chat" : dialect, userAgent);
+    const forClient = errorForClient(error, this.#errors, this.#request.headers.get("user-agent"));
     this.end(forClient.status);
     if (error.kind !== "internal") return forClient;
     const cause = withoutContent(this.#state, describeCause(error.details.cause));

@@ -68,6 +68,12 @@ function readFull(bytes: Uint8Array, call: UpstreamCall): string {
   return call.full(text, json);
 }
 
+/** @param type The content type, if it is not an event stream. */
+export const streamHeaders = (type = "text/event-stream; charset=utf-8") => ({
+  "content-type": type,
+  "cache-control": "no-cache",
+});
+
 /** @throws BrokenReply when the answer is an error instead of a stream, ProxyError `upstream` when it is anything else. */
 async function requireEvents(response: CallResponse, who: string): Promise<void> {
   if (/event-stream/.test(response.headers.get("content-type") ?? "")) return;
@@ -119,7 +125,5 @@ export async function respondStream(
   const { earlyError } = record;
   if (earlyError) throw failure ?? new BrokenReply(earlyError, false);
   isCommitted = true;
-  return new Response(body, {
-    headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" },
-  });
+  return new Response(body, { headers: streamHeaders(call.streamType) });
 }

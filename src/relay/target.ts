@@ -1,12 +1,12 @@
 /** Where a request goes: which model, and in which dialect of the upstream. */
 import { embeddingsPaths, upstreamPaths } from "../api-paths";
-import type { Conversation, Dialect } from "../dialects/hub/conversation";
+import type { ClientDialect, Conversation, Dialect } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { type ClientKey, requireModel } from "../keys/client-keys";
 import type { Model } from "../upstream/model";
 import type { Provider, ProviderOperation } from "../upstream/provider";
 import { providerModel } from "../upstream/provider-models";
-import { findNamedModel, type NamedModel, type NamedModelParts } from "./named-model";
+import { type AskedModel, findNamedModel, type NamedModel, type NamedModelParts } from "./named-model";
 
 export type TargetParts = NamedModelParts;
 
@@ -39,10 +39,11 @@ const endpointOf = (provider: Provider, operation: ProviderOperation) =>
   `provider:${provider.name}${provider.pathOf(operation)}`;
 
 /** The upstream dialects for each client dialect, the most faithful first; the first one that the model offers is used. */
-const preference: Record<Dialect, Dialect[]> = {
+const preference: Record<ClientDialect, Dialect[]> = {
   messages: ["messages", "responses", "chat"],
   responses: ["responses", "messages", "chat"], // messages before chat: signatures survive there
   chat: ["chat", "responses", "messages"],
+  gemini: ["messages", "responses", "chat"], // as for responses
 };
 
 /** Whether a full answer has to be requested as a stream: some models give long answers only so. The messages dialect always has a maximum. */
@@ -56,10 +57,10 @@ export function needsStream({ maxTokens }: Conversation, { model, dialect }: Tar
 export async function chooseTarget(
   parts: TargetParts,
   name: string,
-  client: Dialect,
+  client: ClientDialect,
   key: ClientKey | undefined,
 ): Promise<Target & { dialect: Dialect }> {
-  const { model, upstreamModel, provider } = await findUsable(parts, name, key);
+  const { model, upstreamModel, provider } = await findUsable(parts, { name, client }, key);
   const dialect = preference[client].find((candidate) => model.dialects.includes(candidate));
   if (!dialect)
     throw new ProxyError(
@@ -77,9 +78,10 @@ export async function chooseTarget(
 export async function chooseEmbeddingsTarget(
   parts: TargetParts,
   name: string,
+  client: ClientDialect,
   key: ClientKey | undefined,
 ): Promise<Target> {
-  const { model, upstreamModel, provider } = await findUsable(parts, name, key);
+  const { model, upstreamModel, provider } = await findUsable(parts, { name, client }, key);
   // The messages dialect has no embeddings. Of other providers' models the kind may be only a guess.
   if (!(provider ? provider.dialect !== "messages" : model.kind === "embeddings"))
     throw new ProxyError("invalid_request", `\`${model.id}\` is not an embeddings model.`, { param: "model" });
@@ -88,8 +90,8 @@ export async function chooseEmbeddingsTarget(
 }
 
 /** @throws ProxyError `not_found`, `permission`. */
-async function findUsable(parts: TargetParts, name: string, key: ClientKey | undefined): Promise<NamedModel> {
-  const named = await findNamedModel(parts, name);
+async function findUsable(parts: TargetParts, asked: AskedModel, key: ClientKey | undefined): Promise<NamedModel> {
+  const named = await findNamedModel(parts, asked);
   const { model } = named;
   requireModel(key, model.id);
   if (!model.enabled)

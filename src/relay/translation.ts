@@ -1,7 +1,7 @@
 /** The client and the upstream speak different dialects: request and reply are translated through the hub. */
 import { codecs, type TranslationOptions } from "../dialects/codecs";
 import { adapt } from "../dialects/hub/adapt";
-import type { Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
+import type { ClientDialect, Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
 import type { Skeleton } from "../net/json-skeleton";
 import { collectInto, run, type Sink } from "../net/stream";
@@ -14,7 +14,7 @@ export interface TranslationRequest {
   conversation: Conversation;
   /** Of the client's JSON; missing where the conversation has no marks. */
   skeleton?: Skeleton;
-  client: Dialect;
+  client: ClientDialect;
   target: Target & { dialect: Dialect };
   record: RequestRecord;
   options: TranslationOptions;
@@ -76,6 +76,7 @@ export function translation({
       const events: ReplyEvent[] = [];
       return { feed: codecs[upstream].decodeStream()(recorded(collectInto(events))), text: () => encodeFull(events) };
     },
+    streamType: codecs[client].streamType?.(conversation),
     stages(out) {
       const told = () => {
         const tokens = estimate?.();

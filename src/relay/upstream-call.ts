@@ -21,6 +21,8 @@ export interface UpstreamCall {
   full(text: string, json: JsonObject): string;
   /** Makes a full reply of a stream: its frames go into `feed`, then `text` returns the reply. */
   collect?(): { feed: FrameSink; text(): string };
+  /** The content type of the stream to the client, if it is not an event stream. */
+  streamType?: string;
   /** The stages from the upstream's frames to the client's. */
   stages(out: Sink<SseFrame>): { feed: FrameSink; client: Pick<ClientSink<never>, "keepAlive" | "fail"> };
 }

@@ -21,7 +21,7 @@ interface Document {
 }
 
 const all = [...routes, ...adminRoutes];
-const inDocument = (path: string) => path.replace(/:(\w+)/g, "{$1}");
+const inDocument = (path: string) => path.replace(/\/:(\w+)/g, "/{$1}");
 
 let proxy: RunningProxy;
 let document: Document;
@@ -71,7 +71,7 @@ test("holds every route with every parameter, and nothing else", () => {
   for (const { method, path, query, body, reads } of all) {
     const { parameters, requestBody } = operation(method, path);
     const named = (place: string) => parameters.filter((item) => item.in === place).map(({ name }) => name);
-    expect(named("path")).toEqual([...path.matchAll(/:(\w+)/g)].map(([, name]) => name!));
+    expect(named("path")).toEqual([...path.matchAll(/\/:(\w+)/g)].map(([, name]) => name!));
     expect(parameters.filter((item) => item.in === "path" && !item.required)).toEqual([]);
     expect(named("query")).toEqual(Object.keys(query?.shape ?? {}));
     expect(requestBody !== undefined).toBe((body ?? reads) !== undefined);
@@ -90,6 +90,8 @@ test("every reference leads to a schema, and no annotation of our own is left", 
 
 const chat = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };
 const messages = { ...chat, max_tokens: 50 };
+const content = { parts: [{ text: "Hello" }] };
+const gemini = (method: string, model = "gpt-5-mini") => `/v1beta/models/${model}:${method}`;
 
 /** A call of each endpoint that its schema says something about. */
 const calls: [endpoint: string, status: number, address?: string, body?: object][] = [
@@ -109,6 +111,27 @@ const calls: [endpoint: string, status: number, address?: string, body?: object]
   ["GET /v1/models", 400, "/v1/models?limit=0"],
   ["GET /v1/models/:id", 200, "/v1/models/gpt-5-mini"],
   ["GET /v1/models/:id", 404, "/v1/models/nothing-like-it"],
+  ["POST /v1beta/models/:model:generateContent", 200, gemini("generateContent"), { contents: [content] }],
+  ["POST /v1beta/models/:model:generateContent", 400, gemini("generateContent"), { contents: 5 }],
+  ["POST /v1beta/models/:model:generateContent", 404, gemini("generateContent", "none"), { contents: [content] }],
+  ["POST /v1beta/models/:model:streamGenerateContent", 200, gemini("streamGenerateContent"), { contents: [content] }],
+  [
+    "POST /v1beta/models/:model:streamGenerateContent",
+    200,
+    `${gemini("streamGenerateContent")}?alt=sse`,
+    { contents: [content] },
+  ],
+  ["POST /v1beta/models/:model:countTokens", 200, gemini("countTokens"), { contents: [content] }],
+  ["POST /v1beta/models/:model:embedContent", 200, gemini("embedContent", "text-embedding-3-small"), { content }],
+  [
+    "POST /v1beta/models/:model:batchEmbedContents",
+    200,
+    gemini("batchEmbedContents", "text-embedding-3-small"),
+    { requests: [{ content }] },
+  ],
+  ["GET /v1beta/models", 200, "/v1beta/models?pageSize=2"],
+  ["GET /v1beta/models/:model", 200, "/v1beta/models/gpt-5-mini"],
+  ["GET /v1beta/models/:model", 404, "/v1beta/models/none"],
   ["POST /:provider/v1/messages", 404, "/nobody/v1/messages", messages],
   ["POST /:provider/v1/messages/count_tokens", 404, "/nobody/v1/messages/count_tokens", messages],
   ["GET /:provider/v1/models", 404, "/nobody/v1/models"],

@@ -6,7 +6,7 @@
 import { upstreamPaths } from "../../src/api-paths";
 import type { Client } from "../../src/clients/client";
 import { type ClientId, clientIds, clientOf, freshFile } from "../../src/clients/index";
-import { type ClientDialect, type ClientModel, chooseModels } from "../../src/clients/models";
+import { type ClientModel, chooseModels, type ToolDialect } from "../../src/clients/models";
 import { setVariables } from "../../src/clients/shells";
 
 export interface Tool {
@@ -23,7 +23,7 @@ export interface Tool {
 const example = (
   id: string,
   name: string,
-  dialects: ClientDialect[],
+  dialects: ToolDialect[],
   [context, prompt, output]: [number, number, number],
   premium = true,
 ): ClientModel => ({

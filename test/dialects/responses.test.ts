@@ -363,12 +363,14 @@ describe("a request written", () => {
           },
           { role: "assistant", parts: [{ kind: "thinking", text: "Hm", signature: { dialect: "chat", value: "x" } }] },
         ],
-        extras: { anthropic: { top_k: 5, "billing header": "x" }, openai: { seed: 1, n: 1, user: "me" } },
+        sampling: { topK: 5, seed: 1 },
+        extras: { anthropic: { "billing header": "x" }, google: { safetySettings: [] }, openai: { n: 1, user: "me" } },
       }),
       model,
     );
     expect(dropped.sort()).toEqual([
       "citations",
+      "safetySettings",
       "search_result",
       "seed",
       "stop",

@@ -5,7 +5,7 @@ import { type Block, type ReplyEvent, type Usage, usageOf } from "../../src/dial
 import { unpackSignature } from "../../src/dialects/hub/signature";
 
 /** What a dialect has no word for: the comparison leaves it out. */
-export type Lack = "stop" | "stop-sequence" | "refusal-mark" | "format-name";
+export type Lack = "stop" | "stop-sequence" | "refusal-mark" | "format-name" | "parallel-tools" | "hidden-thoughts";
 
 /** Fails unless the events are `[ start ( block-start block-delta* block-end | usage )* ] ( finish | error )`. */
 export function checkReply(events: ReplyEvent[]): void {
@@ -98,6 +98,9 @@ export function plainConversation(conversation: Conversation, lacks: ReadonlySet
   const kept = plainValue(conversation) as JsonObject;
   kept.model = "";
   if (lacks.has("stop")) delete kept.stop;
+  if (lacks.has("parallel-tools")) delete kept.parallelTools;
+  // A client that has to ask for thoughts does so in these scenarios; the others are shown them without.
+  if (lacks.has("hidden-thoughts") && kept.reasoning) delete (kept.reasoning as JsonObject).summary;
   if (lacks.has("format-name") && kept.format) kept.format = { schema: (kept.format as JsonObject).schema };
   return kept;
 }

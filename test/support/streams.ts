@@ -12,11 +12,14 @@ export const hasFixture = (folder: string, file: string) => existsSync(join(fixt
 export const jsonAt = (folder: string, file: string) => JSON.parse(readFileSync(join(fixtures, folder, file), "utf8"));
 export const bytesAt = (folder: string, file: string) => new Uint8Array(readFileSync(join(fixtures, folder, file)));
 
-export function decode(codec: Codec, chunks: Iterable<Uint8Array>): ReplyEvent[] {
+/** What reads a stream: a codec, or a reader of a dialect that only clients speak. */
+export type Reader = Pick<Codec, "decodeStream">;
+
+export function decode(codec: Reader, chunks: Iterable<Uint8Array>): ReplyEvent[] {
   return run(pipe(readSse, codec.decodeStream()), chunks);
 }
 
-export function decodeFrames(codec: Codec, frames: SseFrame[]): ReplyEvent[] {
+export function decodeFrames(codec: Reader, frames: SseFrame[]): ReplyEvent[] {
   return decode(codec, [wire(frames)]);
 }
 

@@ -16,7 +16,7 @@ export function adminGuard(app: App): Guard {
     const network = caller.local ? undefined : networkOf(caller.peer ?? "unknown");
     if (network !== undefined) tries.refuse(network);
 
-    const sent = sentSecrets(request.headers, "x-admin-token");
+    const sent = sentSecrets(request.headers, ["x-admin-token"]);
     if (adminToken !== undefined && includesSecret(sent, [adminToken])) return;
     if (caller.local && app.adminAuth === "remote") return;
     if (caller.foreign) throw new ProxyError("permission", "Web pages of other origins cannot use the admin API.");

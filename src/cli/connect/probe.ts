@@ -1,7 +1,7 @@
 /** Makes one small test call through the server in a client's dialect, and states its cost. */
 
 import { clientPaths, upstreamPaths } from "../../api-paths";
-import type { ClientDialect, ClientModel } from "../../clients/models";
+import type { ClientModel, ToolDialect } from "../../clients/models";
 import { isObject } from "../../json";
 import { ask, type RunningServer } from "../running-server";
 
@@ -17,7 +17,7 @@ interface Call {
 
 const messages = [{ role: "user", content: question }];
 
-const calls: Record<ClientDialect, Call> = {
+const calls: Record<ToolDialect, Call> = {
   chat: {
     path: clientPaths.chat,
     body: (model) => ({ model, messages }),
@@ -43,7 +43,7 @@ const list = (value: unknown) => (Array.isArray(value) ? value.filter(isObject) 
  * @returns Undefined if no model is free.
  */
 export function freeModel(
-  dialect: ClientDialect,
+  dialect: ToolDialect,
   own: ClientModel,
   all: readonly ClientModel[],
 ): ClientModel | undefined {
@@ -66,7 +66,7 @@ export function probeCost({ premium, units }: ClientModel): string {
  * The duration in milliseconds, and the beginning of the answer.
  * @throws ProxyError if there is no answer
  */
-export async function probe(server: RunningServer, dialect: ClientDialect, model: ClientModel) {
+export async function probe(server: RunningServer, dialect: ToolDialect, model: ClientModel) {
   const { path, body, headers, read } = calls[dialect];
   const since = performance.now();
   const answer = await ask(server, { path, method: "POST", headers, body: body(model.id), timeoutMs: 120_000 });

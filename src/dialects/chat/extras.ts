@@ -3,7 +3,7 @@
  */
 import { chatExtras, sharedExtras } from "../hub/chat-extras";
 import type { JsonObject, WithExtras } from "../hub/conversation";
-import { ignorableFields } from "../hub/ignorable-fields";
+import { dropOthers } from "../hub/ignorable-fields";
 
 /** Fields that only the responses dialect has; a responses client may have sent them. */
 export const responsesOnly = {
@@ -41,7 +41,7 @@ const isUnknown = (key: string): boolean => !responsesOnly.others.has(key) && ke
 
 /** The extras that this dialect has; the names of all others are added to `dropped`. */
 export function ownExtras({ extras }: WithExtras, dropped: Set<string>): JsonObject {
-  for (const key of Object.keys(extras?.anthropic ?? {})) if (!ignorableFields.anthropic.has(key)) dropped.add(key);
+  dropOthers({ extras }, ["anthropic", "google"], dropped);
   const openai = extras?.openai ?? {};
   const shared = sharedExtras(openai);
   for (const key of Object.keys(shared)) if (isUnknown(key) && shared[key] != null) dropped.add(key);

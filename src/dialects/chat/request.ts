@@ -4,7 +4,7 @@ import { numberIn } from "../../json";
 import type { EncodedRequest, TranslationOptions } from "../codec";
 import { asChatExtras } from "../hub/chat-extras";
 import type { Conversation, JsonObject, Part, Reasoning, ResponseFormat, Turn } from "../hub/conversation";
-import { ignorableFields } from "../hub/ignorable-fields";
+import { dropOthers, ignorableFields } from "../hub/ignorable-fields";
 import {
   arrayAt,
   filledAt,
@@ -19,6 +19,7 @@ import {
   textAt,
 } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
+import { decodeSampling, encodeSampling } from "../hub/sampling";
 import { onlyAllowed } from "../hub/tools";
 import { addCacheKey, extrasOf, roles } from "../openai";
 import { cacheOf, ownExtras, responsesOnly } from "./extras";
@@ -43,7 +44,8 @@ import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
 const knownFields = {
   request: new Set([
     ...["model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens"],
-    ...["stop", "temperature", "top_p", "reasoning_effort", "thinking_budget", "response_format", "stream"],
+    ...["stop", "temperature", "top_p", "seed", "presence_penalty", "frequency_penalty"],
+    ...["reasoning_effort", "thinking_budget", "response_format", "stream"],
   ]),
   message: new Set(["role", "content", "cache_control", "copilot_cache_control"]),
   assistant: new Set([
@@ -51,6 +53,9 @@ const knownFields = {
     ...["cache_control", "copilot_cache_control"],
   ]),
 };
+
+/** The sampling parameters that this dialect has. */
+const ownSampling = ["seed", "presencePenalty", "frequencyPenalty"] as const;
 
 // ── Decode ──
 
@@ -81,6 +86,7 @@ export function decodeRequest(body: unknown): Conversation {
     stop: decodeStop(request.stop),
     temperature: optionalNumber(request.temperature, "temperature"),
     topP: optionalNumber(request.top_p, "top_p"),
+    sampling: decodeSampling(request, ownSampling),
     reasoning: decodeReasoning(request),
     format: format.format,
     stream: optionalBoolean(request.stream, "stream") ?? false,
@@ -178,6 +184,7 @@ export function encodeRequest(request: Conversation, model: ModelFacts, options?
     stop,
     temperature,
     top_p: topP,
+    ...encodeSampling(conversation, ownSampling, dropped),
     ...encodeReasoning(conversation, dropped),
     response_format: encodeFormat(conversation),
     stream,
@@ -191,7 +198,7 @@ export function encodeRequest(request: Conversation, model: ModelFacts, options?
 
 /** The conversation's extras that this dialect has. */
 function encodeExtras({ extras, stream }: Conversation, dropped: Set<string>): JsonObject {
-  for (const key of Object.keys(extras?.anthropic ?? {})) if (!ignorableFields.anthropic.has(key)) dropped.add(key);
+  dropOthers({ extras }, ["anthropic", "google"], dropped);
   const { stream_options, tool_choice: _, n, ...wire } = extras?.openai ?? {};
   if ((numberIn(n) ?? 1) > 1)
     throw new ProxyError("invalid_request", "`n` must be 1: only one answer at a time can be translated.", {

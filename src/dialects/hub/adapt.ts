@@ -1,6 +1,6 @@
 /**
  * Adapts a conversation to what every upstream of a dialect accepts, and maps the reply back to what the client sent:
- * freeform tools become functions; names and ids are reduced to the characters that all three dialects allow.
+ * freeform tools become functions; names and ids are reduced to the characters that every upstream allows.
  */
 
 import { ProxyError } from "../../errors";

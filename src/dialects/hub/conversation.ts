@@ -6,13 +6,24 @@
  */
 export const dialects = ["chat", "responses", "messages"] as const;
 
-/** The wire format of an API family. */
+/** The wire format of an API family, which clients and upstreams speak. */
 export type Dialect = (typeof dialects)[number];
 
-/** Dialects that share field names: chat and responses are OpenAI's. Anthropic may use the same name for something else. */
-export type Family = "openai" | "anthropic";
+/** No upstream speaks gemini. */
+export const clientDialects = [...dialects, "gemini"] as const;
 
-export const familyOf: Record<Dialect, Family> = { chat: "openai", responses: "openai", messages: "anthropic" };
+/** The wire format of a client. */
+export type ClientDialect = (typeof clientDialects)[number];
+
+/** Dialects that share field names: chat and responses are OpenAI's. Another vendor may use the same name for something else. */
+export type Family = "openai" | "anthropic" | "google";
+
+export const familyOf: Record<ClientDialect, Family> = {
+  chat: "openai",
+  responses: "openai",
+  messages: "anthropic",
+  gemini: "google",
+};
 
 export type JsonObject = Record<string, unknown>;
 
@@ -21,9 +32,9 @@ export interface WithExtras {
   extras?: Partial<Record<Family, JsonObject>>;
 }
 
-/** A signature of thinking that only its issuer can read: `signature`, `reasoning_opaque` or `encrypted_content`. */
+/** A signature of thinking that only its issuer can read: `signature`, `reasoning_opaque`, `encrypted_content`, `thoughtSignature`. */
 export interface Signature {
-  dialect: Dialect;
+  dialect: ClientDialect;
   value: string;
   id?: string;
 }
@@ -41,9 +52,18 @@ export interface Conversation extends WithExtras {
   stop?: string[];
   temperature?: number;
   topP?: number;
+  sampling?: Sampling;
   reasoning?: Reasoning;
   format?: ResponseFormat;
   stream: boolean;
+}
+
+/** Parameters of sampling that some dialects do not have. */
+export interface Sampling {
+  topK?: number;
+  seed?: number;
+  presencePenalty?: number;
+  frequencyPenalty?: number;
 }
 
 /** How much to think. Effort and budget are kept as they were sent; an encoder derives one from the other. */
@@ -145,7 +165,7 @@ export interface ToolResultPart extends PartBase {
 /** A part that only one dialect has, as that dialect's JSON. */
 export interface ForeignPart extends PartBase {
   kind: "foreign";
-  dialect: Dialect;
+  dialect: ClientDialect;
   value: unknown;
   /** Parts that replace it for an upstream of another dialect. */
   instead?: Part[];
@@ -180,6 +200,6 @@ export interface FreeformTool extends WithExtras {
 /** A tool that the provider runs (web search, code execution), as its dialect's JSON. */
 export interface ForeignTool extends WithExtras {
   kind: "foreign";
-  dialect: Dialect;
+  dialect: ClientDialect;
   value: unknown;
 }

@@ -1,8 +1,8 @@
 /**
- * Extras of one API family that clients do not miss when the upstream is of the other family: ids, statuses, and hints
+ * Extras of one API family that clients do not miss when the upstream is of another family: ids, statuses, and hints
  * for a cache that the other family manages itself. All other extras that are lost are reported as dropped.
  */
-import type { Family } from "./conversation";
+import type { Family, WithExtras } from "./conversation";
 
 export const ignorableFields: Record<Family, ReadonlySet<string>> = {
   openai: new Set([
@@ -30,4 +30,12 @@ export const ignorableFields: Record<Family, ReadonlySet<string>> = {
     "type",
     "prompt_cache_key",
   ]),
+  google: new Set(["alt"]),
 };
+
+/** Adds the names of the extras of these families to `dropped`: of all families that the upstream does not belong to. */
+export function dropOthers({ extras }: WithExtras, others: readonly Family[], dropped: Set<string>): void {
+  if (!extras) return;
+  for (const family of others)
+    for (const key of Object.keys(extras[family] ?? {})) if (!ignorableFields[family].has(key)) dropped.add(key);
+}

@@ -5,12 +5,12 @@
  *
  * One block is open at a time. A full reply is the same list of events.
  */
-import type { Dialect, Signature, WithExtras } from "./conversation";
+import type { ClientDialect, Signature, WithExtras } from "./conversation";
 
 export type ReplyEvent =
   | { type: "start"; id: string; model: string }
   | { type: "block-start"; block: Block }
-  /** A delta is text in all three dialects: text, thinking, or the JSON of a tool call. */
+  /** A delta is text in every dialect: text, thinking, or the JSON of a tool call. */
   | { type: "block-delta"; text: string }
   | ({ type: "block-end"; signature?: Signature } & WithExtras)
   /** Later numbers replace earlier ones. */
@@ -35,7 +35,7 @@ export type Block =
   | ({ kind: "text"; refusal?: true } & WithExtras)
   | ({ kind: "thinking" } & WithExtras)
   | ({ kind: "tool-call"; id: string; name: string; freeform?: true } & WithExtras)
-  | { kind: "foreign"; dialect: Dialect; value: unknown };
+  | { kind: "foreign"; dialect: ClientDialect; value: unknown };
 
 export type StopReason = "stop" | "stop-sequence" | "length" | "tool-call" | "refusal" | "pause";
 

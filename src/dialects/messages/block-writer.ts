@@ -6,8 +6,8 @@ import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { textPlace, writeDeltas } from "../hub/delta-frames";
 import type { Block } from "../hub/reply";
 import { packSignature } from "../hub/signature";
+import { inputObject } from "../hub/tool-input";
 import { restoreExtras } from "./extras";
-import { inputObject } from "./parts";
 import { deltaTypes, textFieldOf } from "./reply-names";
 
 // ── Whole ──

@@ -4,7 +4,7 @@ import { jsonOf } from "../../net/sse";
 import type { Collector } from "../codec";
 import type { JsonObject } from "../hub/conversation";
 import { omit, textIn } from "../hub/json";
-import { inputObject } from "./parts";
+import { inputObject } from "../hub/tool-input";
 
 /**
  * Merges every field of every event, known or not: `message_start` holds the message, `message_delta` its final fields,

@@ -7,7 +7,7 @@ import { ProxyError } from "../../errors";
 import { isObject, numberIn } from "../../json";
 import { chatExtras, sharedExtras } from "../hub/chat-extras";
 import type { Conversation, JsonObject, WithExtras } from "../hub/conversation";
-import { ignorableFields } from "../hub/ignorable-fields";
+import { dropOthers, ignorableFields } from "../hub/ignorable-fields";
 import { omit, setField } from "../hub/json";
 
 /** A set of field names, written as one string. */
@@ -82,7 +82,7 @@ function merged(extrasList: (JsonObject | undefined)[]): JsonObject {
   return all;
 }
 
-// ── The other family's ──
+// ── Other families' ──
 
 /** OpenAI fields that change the meaning of a request: they are refused, not dropped. */
 const essential: Record<string, (value: unknown) => boolean> = {
@@ -103,8 +103,9 @@ export function refuseEssential(conversation: Conversation): void {
     }
 }
 
-/** Adds the names of OpenAI extras that are lost to `dropped`. */
+/** Adds the names of other families' extras that are lost to `dropped`. */
 export function dropExtras(holder: WithExtras, dropped: Set<string>): void {
+  dropOthers(holder, ["google"], dropped);
   const openai = holder.extras?.openai ?? {};
   const extras = { ...sharedExtras(openai), ...chatExtras(openai) };
   for (const key of Object.keys(extras))

@@ -1,5 +1,5 @@
 /** The content of a message: a list of blocks. */
-import { isObject, parseWithSource } from "../../json";
+import { isObject } from "../../json";
 import type {
   FileLinkPart,
   FilePart,
@@ -14,6 +14,7 @@ import type {
 } from "../hub/conversation";
 import { listAt, objectAt, omitUndefined, optionalBoolean, optionalText, textAt } from "../hub/json";
 import { unpackSignature } from "../hub/signature";
+import { inputObject } from "../hub/tool-input";
 import { dataOf } from "../openai";
 import { dropExtras, keySet, kindOfPart, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
 
@@ -251,14 +252,6 @@ function encodeToolResult(part: ToolResultPart, dropped: Set<string>): JsonObjec
     omitUndefined({ type: "tool_result", tool_use_id: part.id, content, is_error: part.failed }),
     part,
   );
-}
-
-/** A call's input as an object; anything else is kept under `raw_arguments`. */
-export function inputObject({ input, freeform }: { input: string; freeform?: true }): JsonObject {
-  if (freeform) return { input };
-  if (input.trim() === "") return {};
-  const parsed = parseWithSource(input);
-  return isObject(parsed) ? parsed : { raw_arguments: input };
 }
 
 /** A single plain text block is written as a string. */

@@ -7,9 +7,9 @@ import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { readDeltas } from "../hub/delta-frames";
 import { omit, textIn } from "../hub/json";
 import type { Block, ReplyError, ReplyEvent } from "../hub/reply";
+import { inputObject } from "../hub/tool-input";
 import { errorIn, invalidEvent, invalidReply } from "./errors";
 import { asExtras } from "./extras";
-import { inputObject } from "./parts";
 import { deltaTypes, stopReasons, textFieldOf } from "./reply-names";
 import { decodeUsage } from "./usage";
 

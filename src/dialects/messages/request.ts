@@ -26,6 +26,7 @@ import {
 } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { budgetOf } from "../hub/reasoning";
+import { decodeSampling, encodeSampling } from "../hub/sampling";
 import { isStrict } from "../hub/strict-schema";
 import { onlyAllowed } from "../hub/tools";
 import { addCacheMarks } from "./cache-marks";
@@ -40,7 +41,7 @@ import { isBillingHeader } from "./traverse";
 /** The fields that are read; all others become extras. */
 const knownFields = {
   request: keySet(
-    "model max_tokens system messages tools tool_choice thinking output_config output_format stop_sequences temperature top_p stream",
+    "model max_tokens system messages tools tool_choice thinking output_config output_format stop_sequences temperature top_p top_k stream",
   ),
   outputConfig: keySet("effort format"),
   format: keySet("type schema"),
@@ -84,6 +85,7 @@ export function decodeRequest(body: unknown): Conversation {
     stop: decodeStop(request.stop_sequences),
     temperature: optionalNumber(request.temperature, "temperature"),
     topP: optionalNumber(request.top_p, "top_p"),
+    sampling: decodeSampling(request, ["topK"]),
     reasoning,
     format,
     stream: optionalBoolean(request.stream, "stream") ?? false,
@@ -198,6 +200,7 @@ export function encodeRequest(request: Conversation, model: ModelFacts, options?
     stop_sequences: conversation.stop,
     temperature: conversation.temperature,
     top_p: conversation.topP,
+    ...encodeSampling(conversation, ["topK"], dropped),
     stream: conversation.stream || undefined,
   });
   encodeFormat(body, conversation.format, dropped);

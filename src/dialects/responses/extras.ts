@@ -4,13 +4,13 @@
 import { isObject } from "../../json";
 import { chatExtras, sharedExtras } from "../hub/chat-extras";
 import type { ForeignPart, ForeignTool, JsonObject, WithExtras } from "../hub/conversation";
-import { ignorableFields } from "../hub/ignorable-fields";
+import { dropOthers, ignorableFields } from "../hub/ignorable-fields";
 import { omit } from "../hub/json";
 
 /** Fields that only the chat dialect has; a chat client may have sent them. */
 export const chatOnly = {
   request: new Set([
-    ...["n", "logprobs", "logit_bias", "seed", "presence_penalty", "frequency_penalty", "modalities", "audio"],
+    ...["n", "logprobs", "logit_bias", "modalities", "audio"],
     ...["prediction", "functions", "function_call", "web_search_options", "response_format"],
   ]),
   turn: new Set(["name", "audio", "function_call", "refusal"]),
@@ -19,7 +19,7 @@ export const chatOnly = {
 
 /** The extras that this dialect has; the names of all others are added to `dropped`. */
 export function ownExtras({ extras }: WithExtras, notMine: ReadonlySet<string>, dropped: Set<string>): JsonObject {
-  for (const key of Object.keys(extras?.anthropic ?? {})) if (!ignorableFields.anthropic.has(key)) dropped.add(key);
+  dropOthers({ extras }, ["anthropic", "google"], dropped);
   const members = sharedExtras(extras?.openai ?? {});
   for (const [key, value] of Object.entries(chatExtras(extras?.openai ?? {})))
     if (value != null && !ignorableFields.openai.has(key)) dropped.add(key);

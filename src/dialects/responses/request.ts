@@ -19,6 +19,7 @@ import {
 } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
+import { encodeSampling } from "../hub/sampling";
 import { addCacheKey, extrasOf, roles } from "../openai";
 import { chatOnly, ownExtras } from "./extras";
 import {
@@ -247,6 +248,7 @@ export function encodeRequest(
     max_output_tokens: conversation.maxTokens,
     temperature: conversation.temperature,
     top_p: conversation.topP,
+    ...encodeSampling(conversation, [], dropped),
     reasoning: encodeReasoning(conversation, model),
     text: encodeTextOptions(conversation),
     store: extras.store ?? false,

@@ -1,0 +1,212 @@
+/** Writes replies of the gemini dialect. Each piece of a stream is a whole `GenerateContentResponse`. */
+import type { SseFrame } from "../../net/sse";
+import type { Sink } from "../../net/stream";
+import type { ClientSink, ToClient } from "../codec";
+import { cutReply } from "../hub/block-lifecycle";
+import type { Conversation, JsonObject, Signature } from "../hub/conversation";
+import { textPlace, writeDeltas } from "../hub/delta-frames";
+import { omitUndefined } from "../hub/json";
+import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
+import { inputObject } from "../hub/tool-input";
+import { streamError } from "./errors";
+import { encodeSignature } from "./signature";
+import { type StreamForm, streamForm } from "./stream-form";
+import { encodeUsage } from "./usage";
+
+/** A call ends with STOP too. */
+const finishReasons: Record<StopReason, string> = {
+  stop: "STOP",
+  "stop-sequence": "STOP",
+  length: "MAX_TOKENS",
+  "tool-call": "STOP",
+  refusal: "SAFETY",
+  pause: "STOP",
+};
+
+type Finish = Extract<ReplyEvent, { type: "finish" }>;
+
+// ── Full reply ──
+
+/** Writes a full reply. */
+export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
+  const parts: JsonObject[] = [];
+  const writer = partWriter(conversation);
+  const usage: Partial<Usage> = {};
+  let id = "";
+  let block: Block | undefined;
+  let text = "";
+  let finish: Finish | undefined;
+  for (const event of events) {
+    if (event.type === "start") id = event.id;
+    else if (event.type === "usage") Object.assign(usage, event.usage);
+    else if (event.type === "block-start") [block, text] = [event.block, ""];
+    else if (event.type === "block-delta") text += event.text;
+    else if (event.type === "block-end" && block) parts.push(...writer.whole(block, text, event.signature));
+    else if (event.type === "finish") finish = event;
+  }
+  const last = writer.last();
+  if (last || parts.length === 0) parts.push(last ?? { text: "" });
+  return responseOf(conversation, id || randomId(), parts, finish && endingOf(finish, usage));
+}
+
+/** Clients' chat sessions take a reply without parts for a failed one. */
+function responseOf(
+  { model }: Conversation,
+  responseId: string,
+  parts: JsonObject[],
+  ending: { candidate: JsonObject; usageMetadata: JsonObject | undefined } | undefined,
+): JsonObject {
+  const { candidate, usageMetadata } = ending ?? {};
+  return omitUndefined({
+    candidates: [{ content: { parts, role: "model" }, ...candidate, index: 0 }],
+    usageMetadata,
+    modelVersion: model,
+    responseId,
+  });
+}
+
+function endingOf({ reason, explanation }: Finish, usage: Partial<Usage>) {
+  const finishReason = finishReasons[reason];
+  const candidate = explanation === undefined ? { finishReason } : { finishReason, finishMessage: explanation };
+  return { candidate, usageMetadata: encodeUsage(usage) };
+}
+
+const randomId = (): string => crypto.randomUUID().replaceAll("-", "");
+
+// ── Parts ──
+
+/** Writes parts, each with the signature of the thought before it. Thoughts are shown only to clients that asked for them. */
+function partWriter({ reasoning }: Conversation) {
+  const shows = reasoning?.summary !== undefined;
+  let held: Signature | undefined;
+  const take = (): JsonObject => {
+    const signature = held;
+    held = undefined;
+    return signature ? { thoughtSignature: encodeSignature(signature) } : {};
+  };
+  /** A signature that no other part can carry. */
+  const last = (): JsonObject | undefined => (held ? { text: "", ...take() } : undefined);
+  return {
+    shows,
+    last,
+    take,
+    /** Keeps the signature of a thought that ended; returns the part for the one before, which nothing has followed. */
+    hold(signature: Signature | undefined): JsonObject[] {
+      if (!signature) return [];
+      const before = last();
+      held = signature;
+      return before ? [before] : [];
+    },
+    call: ({ id, name, freeform }: Block & { kind: "tool-call" }, input: string): JsonObject => ({
+      functionCall: { id, name, args: inputObject({ input, freeform }) },
+      ...take(),
+    }),
+    whole(block: Block, text: string, signature: Signature | undefined): JsonObject[] {
+      if (block.kind === "tool-call") return [this.call(block, text)];
+      if (block.kind === "text") return text === "" ? [] : [{ text, ...take() }];
+      if (block.kind === "foreign") return [];
+      const before = this.hold(signature);
+      return text === "" || !shows ? before : [...before, { text, thought: true }];
+    },
+  };
+}
+
+// ── Stream ──
+
+/** Writes a stream. */
+export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
+  return (next) => new StreamWriter(conversation, next, streamForm(conversation));
+}
+
+class StreamWriter implements ClientSink<ReplyEvent> {
+  private readonly usage: Partial<Usage> = {};
+  private readonly parts: ReturnType<typeof partWriter>;
+  private id = "";
+  private block: Block | undefined;
+  /** The input of an open call: it is written whole. */
+  private input = "";
+  /** Writes the deltas of the open block; undefined until its first one, which may carry a signature. */
+  private frameOf: ((text: string) => SseFrame) | undefined;
+  private ended = false;
+
+  constructor(
+    private readonly conversation: Conversation,
+    private readonly next: Sink<SseFrame>,
+    private readonly form: StreamForm,
+  ) {
+    this.parts = partWriter(conversation);
+  }
+
+  push(event: ReplyEvent) {
+    if (this.ended) return;
+    if (event.type === "block-delta") this.addText(event.text);
+    else if (event.type === "block-start") this.openBlock(event.block);
+    else if (event.type === "block-end") this.closeBlock(event.signature);
+    else if (event.type === "start") this.id = event.id || randomId();
+    else if (event.type === "usage") Object.assign(this.usage, event.usage);
+    else if (event.type === "finish") this.finish(event);
+    else this.fail(event);
+  }
+
+  end() {
+    this.fail(cutReply);
+    this.next.end();
+  }
+
+  keepAlive() {
+    if (!this.ended) this.next.push(this.form.keepAlive());
+  }
+
+  fail(error: Pick<ReplyError, "code" | "message">) {
+    if (this.ended) return;
+    this.ended = true;
+    this.next.push(this.form.last(streamError(error)));
+  }
+
+  private openBlock(block: Block) {
+    this.block = block;
+    this.input = "";
+    this.frameOf = undefined;
+  }
+
+  private addText(text: string) {
+    const { block } = this;
+    if (block?.kind === "tool-call") this.input += text;
+    else if (this.frameOf) this.writeData(this.frameOf(text).data);
+    else if (block?.kind === "text") {
+      this.write([{ text, ...this.parts.take() }]);
+      this.frameOf = writeDeltas(undefined, this.response([{ text: textPlace }]));
+    } else if (block?.kind === "thinking" && this.parts.shows) {
+      this.frameOf = writeDeltas(undefined, this.response([{ text: textPlace, thought: true }]));
+      this.writeData(this.frameOf(text).data);
+    }
+  }
+
+  private closeBlock(signature: Signature | undefined) {
+    const { block } = this;
+    if (block?.kind === "tool-call") this.write([this.parts.call(block, this.input)]);
+    else if (block?.kind === "thinking") {
+      const before = this.parts.hold(signature);
+      if (before.length > 0) this.write(before);
+    }
+    this.block = undefined;
+  }
+
+  private finish(event: Finish) {
+    this.ended = true;
+    const last = this.parts.last() ?? { text: "" };
+    this.next.push(this.form.last(responseOf(this.conversation, this.id, [last], endingOf(event, this.usage))));
+  }
+
+  private response(parts: JsonObject[]): JsonObject {
+    return responseOf(this.conversation, this.id, parts, undefined);
+  }
+
+  private write(parts: JsonObject[]) {
+    this.writeData(JSON.stringify(this.response(parts)));
+  }
+
+  private writeData(data: string | undefined) {
+    if (data !== undefined) this.next.push(this.form.frame(data));
+  }
+}

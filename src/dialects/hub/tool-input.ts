@@ -1,0 +1,11 @@
+/** The input of a tool call, for dialects that write it as an object. */
+import { isObject, parseWithSource } from "../../json";
+import type { JsonObject } from "./conversation";
+
+/** A call's input as an object; anything else is kept under `raw_arguments`. */
+export function inputObject({ input, freeform }: { input: string; freeform?: true }): JsonObject {
+  if (freeform) return { input };
+  if (input.trim() === "") return {};
+  const parsed = parseWithSource(input);
+  return isObject(parsed) ? parsed : { raw_arguments: input };
+}
