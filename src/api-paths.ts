@@ -19,4 +19,7 @@ export const geminiPath = "/v1beta/models";
 /** Where Google's packages from version 3 on expect the same. OpenAI's and Anthropic's list of models has this path too. */
 export const modelsPath = "/v1/models";
 
+/** For orchestrators and monitors: answered while running requests end, too. */
+export const probePaths = { live: "/health/live", ready: "/health/ready" } as const;
+
 export const embeddingsPaths = { client: "/v1/embeddings", upstream: "/embeddings" } as const;

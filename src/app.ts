@@ -1,9 +1,8 @@
 /** Builds every long-lived part once and wires them together. */
-import { join } from "node:path";
 import { type Account, type AccountOptions, openAccount, type TemporaryAccount } from "./accounts/account";
-import { openAccountStore, type SavedAccount } from "./accounts/account-store";
+import type { SavedAccount } from "./accounts/account-store";
 import { type ActiveAccounts, openActiveAccounts } from "./accounts/active-accounts";
-import { type Affinity, openAffinity } from "./accounts/affinity";
+import type { Affinity } from "./accounts/affinity";
 import { type Breaker, openBreaker } from "./accounts/breaker";
 import { type Hosts, hostsFor } from "./accounts/hosts";
 import { openPool, type Pool } from "./accounts/pool";
@@ -12,14 +11,17 @@ import type { Environment } from "./config/environment";
 import { ensurePrivateFolder, removeLeftovers } from "./config/files";
 import type { Config } from "./config/schema";
 import { secretsIn } from "./config/secrets";
-import { type ConfigStore, openConfig } from "./config/store";
+import type { ConfigStore } from "./config/store";
 import { openTokenizer, type Tokenizer } from "./dialects/tokenizer";
-import { type History, openHistory } from "./history/history";
+import type { History } from "./history/history";
 import { type InFlight, openInFlight } from "./history/in-flight";
 import { type ClientKey, clientKeysOf } from "./keys/client-keys";
-import { createLogger, type Logger } from "./logger";
+import { createLogger, type LogFormat, type Logger } from "./logger";
+import { type ClientSockets, openClientSockets } from "./net/client-sockets";
 import type { CallLimits } from "./net/clock";
 import { type Notices, openNotices } from "./notices/notices";
+import { openLocalStores } from "./storage/local";
+import type { Stores } from "./storage/stores";
 import { type CacheWatch, openCacheWatch } from "./upstream/cache-watch";
 import { type Catalogue, openCatalogue } from "./upstream/catalogue";
 import { type Copilot, openCopilot } from "./upstream/copilot";
@@ -51,12 +53,17 @@ export interface App {
   notices: Notices;
   history: History;
   inFlight: InFlight;
+  sockets: ClientSockets;
   tokenizer: Tokenizer;
   tokenCounts: TokenCounts;
   unsupportedParams: UnsupportedParams;
   limits: Limits;
   /** Wall clock, ms. */
   now(): number;
+  /** A signal to stop has come: running requests may end, new ones are refused. */
+  readonly draining: boolean;
+  /** Sets `draining`. */
+  drain(): void;
   /** Aborts when the process must stop at once: streams then end with an error. */
   stopping: AbortSignal;
   /** Aborts `stopping`, writes pending data and closes all files. */
@@ -77,6 +84,8 @@ export interface Limits {
   idle: number;
   /** A whole call, its answer included. */
   total: number;
+  /** A client's WebSocket, however busy it is. */
+  socketAge: number;
 }
 
 /** Of one call for an answer, streamed or full. */
@@ -97,6 +106,10 @@ export interface AppOptions {
   demo?: { url: string; accounts: readonly { login: string; githubToken: string }[] };
   /** `remote` by default. */
   adminAuth?: AdminAuth;
+  /** The files of the data folder by default. */
+  stores?: Stores;
+  /** `text` by default. */
+  logFormat?: LogFormat;
   /** Where log lines go, instead of stderr. */
   write?: (line: string) => void;
   /** Clocks and a random source for tests. */
@@ -105,13 +118,14 @@ export interface AppOptions {
 
 /** @throws ProxyError if the data folder or the config cannot be used. */
 export function openApp(options: AppOptions): App {
-  const { environment, version, demo, adminAuth = "remote", write, clock = {} } = options;
+  const { environment, version, demo, adminAuth = "remote", logFormat, write, clock = {} } = options;
   const { now = Date.now } = clock;
   const notes: string[] = [];
   ensurePrivateFolder(environment.home, (sentence) => notes.push(sentence));
   removeLeftovers(environment.home);
-  const config = openConfig(environment.configFile);
-  const logger = createLogger(() => config.current.logLevel, write);
+  const stores = options.stores ?? openLocalStores(environment);
+  const config = stores.openConfig();
+  const logger = createLogger(() => config.current.logLevel, write, logFormat);
   for (const note of notes) logger.warn(note);
 
   for (const secret of [environment.clientKey, environment.adminToken, environment.anthropicApiKey])
@@ -119,24 +133,21 @@ export function openApp(options: AppOptions): App {
   for (const secret of secretsIn(config.stored)) logger.conceal(secret);
 
   const limits = limitsFor(environment.upstreamTimeoutMs);
-  const activeAccounts = openAccounts(options, config, logger, () => pool.stopped());
+  const activeAccounts = openAccounts(options, { stores, config, logger, stopped: () => pool.stopped() });
   const accounts = () => activeAccounts.accounts;
   const clientKeys = currentClientKeys(config, environment);
 
   const stopping = new AbortController();
+  let draining = false;
   const pool = openPool({ accounts, freeInOrder: () => config.current.freeModelRouting === "in-order", now });
   const copilot = openCopilot(config, version);
-  const history = openHistory(environment.historyFile, {
+  const history = stores.openHistory({
     retentionDays: () => config.current.retentionDays,
     maxRows: () => config.current.maxRows,
     warn: (sentence) => logger.warn(sentence),
   });
-  const budgets = openBudgetGuard({
-    config,
-    path: join(environment.home, "budgets.sqlite"),
-    now,
-    warn: (sentence) => logger.warn(sentence),
-  });
+  const warn = (sentence: string) => logger.warn(sentence);
+  const budgets = openBudgetGuard({ config, openLedger: () => stores.openLedger({ now, warn }), now, warn });
   const notices = openNotices({ accounts, budgets, config, history, logger, home: environment.home, version, now });
   const tokenizer = openTokenizer();
   const tokenCounts = openTokenCounts({
@@ -162,7 +173,7 @@ export function openApp(options: AppOptions): App {
       return activeAccounts.accounts;
     },
     pool,
-    affinity: openAffinity(),
+    affinity: stores.openAffinity(),
     cacheWatch: openCacheWatch(now),
     breaker: openBreaker(accounts, now),
     copilot,
@@ -172,11 +183,18 @@ export function openApp(options: AppOptions): App {
     notices,
     history,
     inFlight: openInFlight(),
+    sockets: openClientSockets(),
     tokenizer,
     tokenCounts,
     unsupportedParams: openUnsupportedParams(now),
     limits,
     now,
+    get draining() {
+      return draining;
+    },
+    drain() {
+      draining = true;
+    },
     stopping: stopping.signal,
     close() {
       stopping.abort();
@@ -191,12 +209,15 @@ export function openApp(options: AppOptions): App {
   };
 }
 
+interface AccountParts extends Pick<AccountOptions, "logger" | "stopped"> {
+  stores: Stores;
+  config: ConfigStore;
+}
+
 /** The temporary account, if there is one, and the saved ones; in the demo, its own. */
 function openAccounts(
   { environment, version, temporaryToken, enterpriseHost, demo, clock }: AppOptions,
-  config: ConfigStore,
-  logger: Logger,
-  stopped: AccountOptions["stopped"],
+  { stores, config, logger, stopped }: AccountParts,
 ): ActiveAccounts {
   const hosts = (name?: string): Hosts =>
     demo
@@ -213,9 +234,7 @@ function openAccounts(
       neverOverage: () => config.current.neverOverage,
     });
   return openActiveAccounts({
-    store: demo
-      ? { load: () => demo.accounts.map(asSaved), stamp: () => "" }
-      : openAccountStore(environment.accountsFolder, logger),
+    store: demo ? { load: () => demo.accounts.map(asSaved), stamp: () => "" } : stores.openAccounts(logger),
     temporary: temporaryToken ? open({ temporary: true, githubToken: temporaryToken }, enterpriseHost) : undefined,
     open: (saved) => open(saved, saved.host),
     logger,
@@ -263,6 +282,7 @@ function limitsFor(upstreamSilence: number | undefined): Limits {
     keepAlive: 15_000,
     idle: upstreamSilence ?? 300_000,
     total: 3_600_000,
+    socketAge: 3_600_000,
   };
 }
 

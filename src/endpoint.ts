@@ -20,6 +20,8 @@ export interface EndpointDocument {
   reads?: z.ZodType;
   /** JSON of this shape, or a shape for each content type; missing if the endpoint only declines. */
   response?: z.ZodType | Readonly<Record<string, z.ZodType>>;
+  /** JSON of the answers with another status that are no errors. */
+  otherAnswers?: Readonly<Record<number, { about: string; response: z.ZodType }>>;
   /** Errors of the handler itself. Those of the guard and of the validation are added. */
   errors?: readonly ErrorKind[];
   /** The vendor's reference of a dialect. */

@@ -4,10 +4,17 @@
 export const levels = ["error", "warn", "info", "debug"] as const;
 export type Level = (typeof levels)[number];
 
+/** `text`: a line for people. `json`: one object a line, with `time`, `level`, `message` and what else is known. */
+export const logFormats = ["text", "json"] as const;
+export type LogFormat = (typeof logFormats)[number];
+
+/** What a line says besides its text, by name; called only for JSON. */
+export type LogFields = () => Record<string, unknown>;
+
 export interface Logger {
   error(line: string, cause?: unknown): void;
-  warn(line: string, cause?: unknown): void;
-  info(line: string): void;
+  warn(line: string, cause?: unknown, fields?: LogFields): void;
+  info(line: string, fields?: LogFields): void;
   debug(line: string, cause?: unknown): void;
   /** Hides this value in all later lines. */
   conceal(secret: string): void;
@@ -19,7 +26,7 @@ export interface Logger {
 type WriteLine = (line: string, isUrgent: boolean) => void;
 
 /** @param level Read for each line, so that a change of the config takes effect at once. */
-export function createLogger(level: () => Level, write: WriteLine = gatherLine): Logger {
+export function createLogger(level: () => Level, write: WriteLine = gatherLine, format: LogFormat = "text"): Logger {
   const secrets = new Set<string>();
   const scrub = (text: string, max = 512) => {
     let shown = text;
@@ -27,20 +34,21 @@ export function createLogger(level: () => Level, write: WriteLine = gatherLine):
     shown = printable(hideShapes(shown));
     return shown.length > max ? `${shown.slice(0, max - 1)}…` : shown;
   };
+  const written = writers[format];
   const troubles = floodgate((left) =>
-    write(`${new Date().toISOString()} warn  ${left} more warnings and errors were left out.\n`, true),
+    write(written("warn", `${left} more warnings and errors were left out.`, scrub), true),
   );
-  const say = (at: Level, line: string, cause?: unknown) => {
+  const say = (at: Level, line: string, cause?: unknown, fields?: LogFields) => {
     if (levels.indexOf(at) > levels.indexOf(level())) return;
     const isTrouble = at === "error" || at === "warn";
     if (isTrouble && !troubles.open()) return;
     const because = cause === undefined ? "" : ` (${describeCause(cause)})`;
-    write(`${new Date().toISOString()} ${at.padEnd(5)} ${scrub(line + because)}\n`, isTrouble);
+    write(written(at, line + because, scrub, fields), isTrouble);
   };
   return {
     error: (line, cause) => say("error", line, cause),
-    warn: (line, cause) => say("warn", line, cause),
-    info: (line) => say("info", line),
+    warn: (line, cause, fields) => say("warn", line, cause, fields),
+    info: (line, fields) => say("info", line, undefined, fields),
     debug: (line, cause) => say("debug", line, cause),
     conceal(secret) {
       // Short values would hide ordinary words. Values of a known shape are found by their shape.
@@ -50,6 +58,17 @@ export function createLogger(level: () => Level, write: WriteLine = gatherLine):
     scrub,
   };
 }
+
+type Scrub = (text: string) => string;
+
+/** Each text is scrubbed by itself: across the quotes of JSON, the shape of a secret could take a whole object. */
+const writers: Record<LogFormat, (level: Level, message: string, scrub: Scrub, fields?: LogFields) => string> = {
+  text: (level, message, scrub) => `${new Date().toISOString()} ${level.padEnd(5)} ${scrub(message)}\n`,
+  json(level, message, scrub, fields) {
+    const line = { time: new Date().toISOString(), level, message, ...fields?.() };
+    return `${JSON.stringify(line, (_name, value) => (typeof value === "string" ? scrub(value) : value))}\n`;
+  },
+};
 
 const maxTroubles = 500;
 

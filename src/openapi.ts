@@ -52,7 +52,7 @@ const securitySchemes = {
 type Schemas = Record<string, object>;
 
 function operationOf(endpoint: EndpointDocument, tag: string, group: EndpointGroup, schemas: Schemas) {
-  const { method, path, about, params, query, body, reads, response, reference } = endpoint;
+  const { method, path, about, params, query, body, reads, response, otherAnswers = {}, reference } = endpoint;
   const read = body ?? reads;
   const names = [...path.matchAll(paramsIn)].map(([, name]) => [name!, z.string()] as const);
   const inPath = z.object({ ...Object.fromEntries(names), ...params?.shape });
@@ -67,6 +67,12 @@ function operationOf(endpoint: EndpointDocument, tag: string, group: EndpointGro
     responses: {
       ...(response ? { 200: { description: "The answer.", content: contentOf(response, "output", schemas) } } : {}),
       ...errorsOf(endpoint, group, schemas),
+      ...Object.fromEntries(
+        Object.entries(otherAnswers).map(([status, answer]) => [
+          status,
+          { description: answer.about, content: contentOf(answer.response, "output", schemas) },
+        ]),
+      ),
     },
   };
 }

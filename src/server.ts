@@ -1,17 +1,20 @@
 /** The HTTP server: checks before routing, the routes, request ids, and errors in the dialect of the path. */
 import { hostname } from "node:os";
 import { Elysia } from "elysia";
+import { websocket } from "elysia/ws";
 import { encodeAdminError, isAdminPath, isAdminWing } from "./admin/admin-path";
 import { clientGroup, clientRoutes, methodsByPath } from "./api/routes";
 import { errorSchemas } from "./api/schemas";
-import { clientPaths } from "./api-paths";
 import type { App } from "./app";
 import type { Config } from "./config/schema";
 import { codecs } from "./dialects/codecs";
 import type { ClientDialect } from "./dialects/hub/conversation";
 import { asProxyError, codeOf, ProxyError } from "./errors";
+import type { SocketHandlers } from "./net/client-sockets";
 import {
+  type AnswerRequest,
   type Caller,
+  type ClientConnection,
   foreignPage,
   type GuardLists,
   inspect,
@@ -21,6 +24,7 @@ import {
 } from "./net/guard";
 import { pathOfUrl } from "./net/params";
 import { errorForClient } from "./relay/client-error";
+import { bodyLimit } from "./relay/incoming";
 
 /** Where to listen. */
 export interface Binding {
@@ -38,8 +42,11 @@ export interface Listening {
   port: number;
   /** Why only one of the two loopback addresses answers; undefined if both do. */
   warning?: string;
-  /** Accepts no new connections and settles when the requests in progress have ended. */
-  drain(): Promise<void>;
+  /**
+   * Accepts no new requests and settles when the requests in progress have ended.
+   * @param keepProbes Answers health checks and refuses other requests until then, instead of closing the port at once.
+   */
+  drain(keepProbes?: boolean): Promise<void>;
   /** Closes the connections that are still open. */
   close(): void;
 }
@@ -55,10 +62,11 @@ export function listen(app: App, port: number, binding: Binding = { address: "12
   const host = reachableHost(binding);
   const fetch = handler(app, exposed, everyAddress.has(address) ? address : host);
   const open = (name: string, at: number) =>
-    Bun.serve({
+    Bun.serve<SocketHandlers>({
       hostname: name,
       port: at,
       fetch,
+      websocket: { ...socketEvents, ...socketLimits },
       development: false,
       // Outside development, Bun would let two processes share a port, and each would get some of the requests.
       reusePort: false,
@@ -81,14 +89,34 @@ export function listen(app: App, port: number, binding: Binding = { address: "12
     port: bound,
     exposed,
     warning,
-    drain: async () => {
-      // The streams of live pages never end by themselves.
+    drain: async (keepProbes = false) => {
+      app.drain();
+      // The streams of live pages never end by themselves, nor do WebSockets.
       app.inFlight.close();
+      app.sockets.drain();
+      if (keepProbes) await app.inFlight.idle();
       await Promise.all(servers.map((server) => server.stop()));
     },
     close: () => servers.forEach((server) => void server.stop(true)),
   };
 }
+
+/** Elysia's, which calls the socket's own handlers. Its type lacks one of Bun's binary types. */
+const socketEvents = websocket as unknown as Bun.WebSocketHandler<SocketHandlers>;
+
+/** Units are bytes and seconds. */
+const socketLimits = {
+  // Larger than the limit of a body, so that a client gets our error with its message.
+  maxPayloadLength: 2 * bodyLimit,
+  // Never reached: the upstream is not read while a little of it waits. An event is smaller.
+  backpressureLimit: 2 * bodyLimit,
+  closeOnBackpressureLimit: true,
+  // A client that neither reads nor answers a ping is gone.
+  idleTimeout: 120,
+  sendPings: true,
+  // It would save nothing on small events to this machine, and a compressed message can expand to any size.
+  perMessageDeflate: false,
+} as const;
 
 /** An address that means "every interface" cannot be called; the loopback address of its family can. */
 const everyAddress = new Map([
@@ -127,18 +155,18 @@ export function handler(app: App, exposed: boolean, bound?: string) {
     return (await adminWing).handle(request);
   };
 
-  return async (request: Request, server: Bun.Server<unknown>): Promise<Response> => {
+  const answer = async (request: Request, peer: string | null, connection: ClientConnection): Promise<Response> => {
     const lists = currentLists();
     let requestId = "";
     let response: Response;
     try {
-      const peer = server.requestIP(request)?.address ?? null;
-      const caller = inspect(request, peer, lists, () => server.timeout(request, 0));
+      const caller = inspect(request, peer, lists, connection);
       requestId = caller.requestId;
       // The admin API authorizes the caller before it refuses a method.
       const path = pathOfUrl(request.url);
       if (!isAdminPath(path)) refuseMethods(request);
       if (app.providers.isOurOwn(request.headers)) throw ourselves();
+      if (app.draining && !isAdminWing(path) && !isProbe(path)) throw shuttingDown();
       callers.set(request, caller);
       if (request.method === "OPTIONS") response = preflight(request, caller, lists);
       else response = await (isAdminWing(path) ? answerAdmin(request) : clientRouter.handle(request));
@@ -149,7 +177,35 @@ export function handler(app: App, exposed: boolean, bound?: string) {
     response.headers.set("x-request-id", requestId || crypto.randomUUID());
     return response;
   };
+  return async (request: Request, server: Bun.Server<SocketHandlers>): Promise<Response> => {
+    const peer = server.requestIP(request)?.address ?? null;
+    return answer(request, peer, new HttpConnection(request, server, peer, answer));
+  };
 }
+
+/** The connection of a listener's request. */
+class HttpConnection implements ClientConnection {
+  readonly isSocket = false;
+
+  constructor(
+    readonly request: Request,
+    readonly server: Bun.Server<SocketHandlers>,
+    readonly peer: string | null,
+    readonly answer: (message: Request, peer: string | null, connection: ClientConnection) => Promise<Response>,
+  ) {}
+
+  keepOpen(): void {
+    this.server.timeout(this.request, 0);
+  }
+
+  upgrade(serve: (answer: AnswerRequest) => SocketHandlers): boolean {
+    const data = serve((message, fixups) => this.answer(message, this.peer, { ...overSocket, fixups }));
+    return this.server.upgrade(this.request, { data });
+  }
+}
+
+/** The connection of a WebSocket's message. */
+const overSocket: ClientConnection = { isSocket: true, keepOpen() {}, upgrade: () => false };
 
 /** The OpenAPI document of all endpoints; its generator is loaded with the first call. */
 async function describeApi({ version }: App): Promise<object> {
@@ -179,7 +235,7 @@ function speak(app: App, thrown: unknown, request: Request, requestId: string): 
 function dialectAt(path: string): ClientDialect {
   if (/^\/v1beta(?:\/(?!v1\/)|$)|^\/v1\/models\/.+(?::|%3a)[a-z]+$/i.test(path)) return "gemini";
   if (/^\/(?:(?:v1\/){1,2}messages|(?!v1\/)[^/]+\/v1\/)/.test(path)) return "messages";
-  return path === clientPaths.responses ? "responses" : "chat";
+  return /^(?:\/v1)?\/responses(?:\/|$)/.test(path) ? "responses" : "chat";
 }
 
 function ourselves(): ProxyError {
@@ -187,6 +243,15 @@ function ourselves(): ProxyError {
     headers: { "x-should-retry": "false" },
   });
 }
+
+const isProbe = (path: string) => path === "/health" || path.startsWith("/health/");
+
+/** For a request that came after the signal to stop; the client's next try reaches whatever runs then. */
+const shuttingDown = () =>
+  new ProxyError("no_account", "dragoman is shutting down; send the request again in a moment.", {
+    code: "shutting_down",
+    headers: { connection: "close", "retry-after": "1" },
+  });
 
 function notFound(request: Request): ProxyError {
   return new ProxyError(

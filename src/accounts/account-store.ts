@@ -2,6 +2,7 @@
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import type { Awaitable } from "../awaitable";
 import { checkEnterpriseHost } from "../config/environment";
 import { ensurePrivateFolder, readPrivate, removeLeftovers, writePrivate } from "../config/files";
 import { asProxyError, codeOf, ProxyError } from "../errors";
@@ -38,9 +39,9 @@ export interface AccountStore {
    * Checks that an account of this host can be saved, before a person is asked to approve the sign-in.
    * @throws ProxyError `permission` or `internal` with what is wrong with the folder
    */
-  prepare(host: string): void;
+  prepare(host: string): Awaitable<void>;
   /** Saves the account as the last one. A saved login keeps its place and gets the new token: `replaced`. */
-  add(account: SavedAccount): "added" | "replaced";
+  add(account: SavedAccount): Awaitable<"added" | "replaced">;
   /**
    * Finds an account by its 1-based index in `load`, else by username. A number that is a valid index is always an index;
    * if a login is that number too, its account is returned as `namesake`.
@@ -48,16 +49,25 @@ export interface AccountStore {
    */
   find(indexOrUsername: string): { found: SavedAccount; namesake?: SavedAccount };
   /** Removes what {@link find} finds. @throws as it does */
-  remove(indexOrUsername: string): { removed: SavedAccount; namesake?: SavedAccount };
+  remove(indexOrUsername: string): Awaitable<{ removed: SavedAccount; namesake?: SavedAccount }>;
   /** Changes when a saved account may have changed; cheap, and reads no file. */
   stamp(): string;
+  /** Calls back at each change that `stamp` shows. Missing where nobody reports changes, so that `stamp` has to be asked. */
+  follow?(changed: () => void): void;
+}
+
+/** The accounts in files, which are read and written without waiting. */
+export interface LocalAccountStore extends AccountStore {
+  prepare(host: string): void;
+  add(account: SavedAccount): "added" | "replaced";
+  remove(indexOrUsername: string): { removed: SavedAccount; namesake?: SavedAccount };
 }
 
 /**
  * @param folder Made when the first account is added.
  * @param tighten Whether reading a file that others could read makes it private.
  */
-export function openAccountStore(folder: string, logger: Logger, { tighten = true } = {}): AccountStore {
+export function openAccountStore(folder: string, logger: Logger, { tighten = true } = {}): LocalAccountStore {
   const warned = new Set<string>();
 
   const load = () =>

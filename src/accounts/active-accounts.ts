@@ -12,7 +12,7 @@ export interface ActiveAccounts {
 }
 
 export interface ActiveAccountsOptions {
-  store: Pick<AccountStore, "load" | "stamp">;
+  store: Pick<AccountStore, "load" | "stamp" | "follow">;
   temporary?: Account;
   open(saved: SavedAccount): Account;
   logger: Logger;
@@ -51,6 +51,7 @@ export function openActiveAccounts({ store, temporary, open, logger }: ActiveAcc
   }
 
   refresh();
+  store.follow?.(tryRefresh);
   // Watching the folder would be quicker, but not every system and disk reports every change.
   const timer = setInterval(tryRefresh, 1000);
   timer.unref();

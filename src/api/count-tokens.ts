@@ -22,7 +22,7 @@ export async function countTokens(
   inAddress?: AddressMembers,
 ): Promise<Response> {
   const { body, model } = await readIncoming(request, undefined, inAddress);
-  caller.keepOpen();
+  caller.connection.keepOpen();
   const asked = { name: model, client: dialect };
   if (caller.key?.models) requireModel(caller.key, await idOf(app, asked));
   const { decode, encode } = tokenCountFormats[dialect];
@@ -52,7 +52,7 @@ export async function countForProvider(
 ): Promise<Response> {
   messagesProvider(app, name);
   const { body, model } = await readIncoming(request);
-  caller.keepOpen();
+  caller.connection.keepOpen();
   requireModel(caller.key, `${name}/${model}`);
   const { decode, encode } = tokenCountFormats.messages;
   return countHere(app, encode, decode(body));

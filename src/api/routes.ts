@@ -1,7 +1,7 @@
 /** Every client path in one table, each with who may call it and its handler. */
 import { Elysia } from "elysia";
 import { z } from "zod";
-import { clientPaths, embeddingsPaths, geminiPath, modelsPath } from "../api-paths";
+import { clientPaths, embeddingsPaths, geminiPath, modelsPath, probePaths } from "../api-paths";
 import type { App } from "../app";
 import { openaiEmbeddings } from "../dialects/embeddings";
 import { batchEmbedContents, embedContent } from "../dialects/gemini/embeddings";
@@ -33,8 +33,10 @@ import {
   googleStream,
   googleStreamQuery,
   healthSchema,
+  liveSchema,
   modelListSchema,
   modelsQuery,
+  readySchema,
   tokenQuery,
   tokenSchema,
   usageDetailSchema,
@@ -42,7 +44,7 @@ import {
   usageListSchema,
   usageParams,
 } from "./schemas";
-import { frontPage, health } from "./status";
+import { frontPage, health, live, ready } from "./status";
 import { accountUsage, accountUsageItem, token } from "./usage";
 import { defaultLineFormat, usageLine } from "./usage-line";
 
@@ -70,6 +72,7 @@ const dialect = { reads: dialectBody, response: dialectAnswer, errors: upstreamE
 const references = {
   chat: "https://platform.openai.com/docs/api-reference/chat/create",
   responses: "https://platform.openai.com/docs/api-reference/responses/create",
+  socket: "https://developers.openai.com/api/docs/guides/websocket-mode",
   embeddings: "https://platform.openai.com/docs/api-reference/embeddings/create",
   messages: "https://docs.claude.com/en/api/messages",
   gemini: "https://ai.google.dev/api/generate-content",
@@ -78,13 +81,21 @@ const references = {
 const lineResponse = (line: string) =>
   new Response(`${line}\n`, { headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" } });
 
-/** Codex opens a WebSocket first: after a 426 it falls back at once; after any other answer it keeps trying. */
-function declineUpgrade({ request }: ClientContext): Response {
-  const wanted = /websocket/i.test(request.headers.get("upgrade") ?? "");
-  throw new ProxyError(
-    wanted ? "upgrade_required" : "method_not_allowed",
-    "Responses are served over HTTP: send the request as POST /v1/responses.",
-  );
+/** After a 426, Codex falls back to POST at once; after any other answer it keeps trying. */
+async function openSocket({ app, request, caller }: ClientContext): Promise<Response> {
+  const useHttp = "Send the request as POST to the same path.";
+  if (!/^websocket$/i.test(request.headers.get("upgrade") ?? "")) {
+    // A proxy on the way passes on the handshake without the header that belongs to the connection.
+    const isLost = request.headers.has("sec-websocket-key");
+    throw isLost
+      ? new ProxyError("upgrade_required", `A proxy on the way removed the Upgrade header. ${useHttp}`)
+      : new ProxyError("method_not_allowed", `Only a WebSocket can be opened with GET here. ${useHttp}`);
+  }
+  const { responsesSocket } = await import("./responses-socket");
+  const isOpen = !app.sockets.isFull && caller.connection.upgrade((answer) => responsesSocket(app, request, answer));
+  if (!isOpen) throw new ProxyError("upgrade_required", `No WebSocket can be opened now. ${useHttp}`);
+  // The connection is no longer HTTP: nothing reads this.
+  return new Response(null, { status: 204 });
 }
 
 // biome-ignore format: a table
@@ -95,9 +106,9 @@ export const routes: ClientRoute[] = [
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: clientPaths.responses, about: "Responses, full or streamed.",
     ...dialect, reference: references.responses,
     handle: ({ app, request, caller }) => relay(app, request, caller, "responses") }) },
-  { authorize: requireClientKey, ...endpoint({ method: "GET", path: clientPaths.responses, about: "A WebSocket is declined with 426, so that clients fall back to POST at once.",
-    errors: ["upgrade_required", "method_not_allowed"],
-    handle: declineUpgrade }) },
+  { authorize: requireClientKey, ...endpoint({ method: "GET", path: clientPaths.responses, about: "Responses over a WebSocket: a message for each request, and one for each event.",
+    errors: ["upgrade_required", "method_not_allowed"], reference: references.socket,
+    handle: openSocket }) },
   { authorize: requireClientKey, ...endpoint({ method: "POST", path: clientPaths.messages, about: "Messages, full or streamed.",
     ...dialect, reference: references.messages,
     handle: ({ app, request, caller }) => relay(app, request, caller, "messages") }) },
@@ -161,6 +172,12 @@ export const routes: ClientRoute[] = [
   { authorize: allowAll, ...endpoint({ method: "GET", path: "/health", about: "Whether requests are accepted, and the state of the accounts and the history.",
     response: healthSchema,
     handle: ({ app }) => health(app) }) },
+  { authorize: allowAll, ...endpoint({ method: "GET", path: probePaths.live, about: "Whether the process answers.",
+    response: liveSchema,
+    handle: ({ app }) => live(app) }) },
+  { authorize: allowAll, ...endpoint({ method: "GET", path: probePaths.ready, about: "Whether new requests should come here; `degraded` names what does not work all the same.",
+    response: readySchema, otherAnswers: { 503: { about: "Running requests end, or the config file has an error.", response: readySchema } },
+    handle: ({ app }) => ready(app) }) },
 ];
 
 export const clientGroup: Omit<EndpointGroup, "errorAt"> = {
@@ -169,8 +186,13 @@ export const clientGroup: Omit<EndpointGroup, "errorAt"> = {
   errors: ["authentication", "permission"],
 };
 
-/** Some base URLs end in an extra `/v1`. Claude Code would blame the model for the 404. */
-const spellings = (path: string) => (path.startsWith(clientPaths.messages) ? [path, `/v1${path}`] : [path]);
+/**
+ * Some base URLs end in an extra `/v1`: Claude Code would blame the model for the 404. Those of Codex may have none.
+ */
+const spellings = (path: string) => {
+  if (path.startsWith(clientPaths.messages)) return [path, `/v1${path}`];
+  return path.startsWith(clientPaths.responses) ? [path, path.slice("/v1".length)] : [path];
+};
 
 /** @param callerOf The caller of a request, as it was checked before routing. */
 export function clientRoutes(app: App, callerOf: (request: Request) => Visitor) {

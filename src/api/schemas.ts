@@ -95,6 +95,20 @@ export const healthSchema = z.object({
   history: z.enum(["ok", "degraded"]),
 });
 
+export const liveSchema = z.object({ status: z.literal("ok"), version: z.string() });
+
+export const readySchema = z.object({
+  status: z
+    .enum(["ready", "draining", "config"])
+    .describe(
+      "`draining`: a signal to stop has come. `config`: the config file is not valid, so an older one is used.",
+    ),
+  version: z.string(),
+  degraded: z
+    .array(z.enum(["accounts", "history"]))
+    .describe("What does not work: no account can serve now, or the history cannot be written."),
+});
+
 /** The answer of a dialect. Its members are the vendor's, whose reference the definition links. */
 export const dialectAnswer = {
   "application/json": z.looseObject({}).describe("In the dialect's own form."),

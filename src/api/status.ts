@@ -1,7 +1,7 @@
 /** The front page for people, and the health check for machines. */
 import type { z } from "zod";
 import type { App } from "../app";
-import type { frontSchema, healthSchema } from "./schemas";
+import type { frontSchema, healthSchema, liveSchema, readySchema } from "./schemas";
 
 export const frontPage = (app: App, endpoints: string[]): z.infer<typeof frontSchema> => ({
   name: "dragoman",
@@ -18,3 +18,22 @@ export const health = (app: App): z.infer<typeof healthSchema> => ({
   accounts: app.accounts.map(({ state }) => state.name),
   history: app.history.degraded ? "degraded" : "ok",
 });
+
+/** 200 as long as the process answers at all. */
+export const live = (app: App): z.infer<typeof liveSchema> => ({ status: "ok", version: app.version });
+
+/**
+ * 200 if new requests should come here, else 503: while running requests end, and while the config file has an error, because
+ * what it should change, for example a removed key, is not in effect. An account that cannot serve does not count: another
+ * replica would have the same accounts.
+ */
+export function ready(app: App): Response {
+  const status = app.draining ? "draining" : app.config.fault === undefined ? "ready" : "config";
+  const body: z.infer<typeof readySchema> = { status, version: app.version, degraded: degradedParts(app) };
+  return Response.json(body, { status: status === "ready" ? 200 : 503, headers: { "cache-control": "no-store" } });
+}
+
+const degradedParts = ({ accounts, history }: App): z.infer<typeof readySchema>["degraded"] => [
+  ...(accounts.some(({ state }) => state.name === "ready") ? [] : (["accounts"] as const)),
+  ...(history.degraded ? (["history"] as const) : []),
+];

@@ -1,10 +1,11 @@
 /** Holds requests to the budgets: what the relay asks before it sends a request, and tells when the request ends. */
+import { type Awaitable, whenKnown } from "../awaitable";
 import { BoundedMap } from "../bounded-map";
 import type { ConfigStore } from "../config/store";
 import { ProxyError, retryHeaders } from "../errors";
 import { significant, zonedTime } from "../format";
 import { type Budget, budgetsOf, type Subject } from "./budgets";
-import { type Amounts, type BudgetState, type Ledger, openLedger, type Reservation } from "./ledger";
+import type { Amounts, BudgetState, Ledger, Reservation, ReserveResult } from "./ledger";
 
 export interface BudgetGuard {
   /** All budgets of the config. */
@@ -17,15 +18,19 @@ export interface BudgetGuard {
    * @returns Undefined if no budget applies; the error if only a budget of this account has too little left.
    * @throws ProxyError `quota` if a budget has too little left; `unable` if the ledger cannot be written.
    */
-  reserve(subject: Subject, expected: Amounts, stop?: (why: ProxyError) => void): Reservation | ProxyError | undefined;
+  reserve(
+    subject: Subject,
+    expected: Amounts,
+    stop?: (why: ProxyError) => void,
+  ): Awaitable<Reservation | ProxyError | undefined>;
   /** Replaces a reservation by the real amounts, and learns from them what to expect of the model. */
   settle(reservation: Reservation, request: SettledRequest): void;
   /** Drops a reservation: nothing was charged. */
-  release(reservation: Reservation): void;
+  release(reservation: Reservation): Awaitable<void>;
   /** What the budgets that apply to a request have left: `<budget>=<amount> <unit>` for each; names are percent-encoded. */
-  remaining(subject: Subject): string;
+  remaining(subject: Subject): Awaitable<string>;
   /** The states of all budgets; those of sessions are empty. */
-  overview(): BudgetState[];
+  overview(): Awaitable<BudgetState[]>;
   close(): void;
 }
 
@@ -43,14 +48,14 @@ const maxModels = 1_000;
 
 interface Options {
   config: Pick<ConfigStore, "current">;
-  /** The ledger's file. It is created when the first budget is used. */
-  path: string;
+  /** Called when the first budget is used. */
+  openLedger(): Ledger;
   /** Wall clock, ms. */
   now(): number;
   warn(sentence: string): void;
 }
 
-export function openBudgetGuard({ config, path, now, warn }: Options): BudgetGuard {
+export function openBudgetGuard({ config, openLedger, now, warn }: Options): BudgetGuard {
   let opened: Ledger | undefined;
   let known: { of: object; budgets: readonly Budget[] } | undefined;
 
@@ -59,17 +64,14 @@ export function openBudgetGuard({ config, path, now, warn }: Options): BudgetGua
     return known.budgets;
   };
   const ledger = () => {
-    opened ??= openLedger(path, { now, warn });
+    opened ??= openLedger();
     return opened;
   };
   /** A failure after a request has ended must not fail the request. */
-  const afterwards = (write: () => void) => {
-    try {
-      write();
-    } catch (thrown) {
-      warn(`The budget ledger could not be written, so a request is missing in it: ${sentenceOf(thrown)}`);
-    }
-  };
+  const afterwards = (write: () => Awaitable<void>): Awaitable<void> =>
+    recovered(write, (thrown) =>
+      warn(`The budget ledger could not be written, so a request is missing in it: ${sentenceOf(thrown)}`),
+    );
 
   /** Model → the real cost of its requests by the estimate. */
   const ratios = new BoundedMap<string, number>(maxModels);
@@ -81,13 +83,25 @@ export function openBudgetGuard({ config, path, now, warn }: Options): BudgetGua
     const observed = before * (real.nanoCredits / expected.nanoCredits);
     ratios.set(model, Math.min(maxRatio, Math.max(minRatio, before + learningRate * (observed - before))));
   };
-  const cutExceeded = ({ entries }: Reservation) => {
-    for (const { budget } of entries.filter((entry) => entry.budget.cut)) {
-      const state = ledger().overview([budget])[0]!;
-      if (budget.per === "session" || state.used < budget.limit) continue;
-      for (const [other, stop] of running)
-        if (other.entries.some((entry) => entry.budget.name === budget.name)) stop(exceededError(state, now()));
+  const cutExceeded = ({ entries }: Reservation): Awaitable<void> => {
+    const cutting = entries.map(({ budget }) => budget).filter(({ cut, per }) => cut && per !== "session");
+    if (cutting.length === 0) return;
+    return whenKnown(ledger().overview(cutting), (states) => {
+      for (const state of states.filter(({ used, budget }) => used >= budget.limit))
+        for (const [other, stop] of running)
+          if (other.entries.some(({ budget }) => budget.name === state.budget.name)) stop(exceededError(state, now()));
+    });
+  };
+  const granted = (result: ReserveResult, stop?: (why: ProxyError) => void) => {
+    if ("exceeded" in result) {
+      const error = exceededError(result.exceeded, now());
+      if (result.exceeded.budget.scope.account === undefined) throw error;
+      return error;
     }
+    const { reservation } = result;
+    if (reservation.entries.length === 0) return undefined;
+    if (stop) running.set(reservation, stop);
+    return reservation;
   };
 
   return {
@@ -101,44 +115,45 @@ export function openBudgetGuard({ config, path, now, warn }: Options): BudgetGua
     reserve(subject, expected, stop) {
       if (budgets().length === 0) return undefined;
       const result = orUnable(() => ledger().reserve(budgets(), subject, expected));
-      if ("exceeded" in result) {
-        const error = exceededError(result.exceeded, now());
-        if (result.exceeded.budget.scope.account === undefined) throw error;
-        return error;
-      }
-      const { reservation } = result;
-      if (reservation.entries.length === 0) return undefined;
-      if (stop) running.set(reservation, stop);
-      return reservation;
+      return whenKnown(result, (known) => granted(known, stop));
     },
     settle(reservation, { model, expected, real }) {
       running.delete(reservation);
       learn(model, expected, real);
-      afterwards(() => {
-        ledger().settle(reservation, real);
-        cutExceeded(reservation);
-      });
+      void afterwards(() => whenKnown(ledger().settle(reservation, real), () => cutExceeded(reservation)));
     },
     release(reservation) {
       running.delete(reservation);
-      afterwards(() => ledger().release(reservation));
+      return afterwards(() => ledger().release(reservation));
     },
-    remaining: (subject) => orUnable(() => remainingOf(ledger().states(budgets(), subject))),
+    remaining: (subject) =>
+      whenKnown(
+        orUnable(() => ledger().states(budgets(), subject)),
+        remainingOf,
+      ),
     overview: () => (budgets().length === 0 ? [] : orUnable(() => ledger().overview(budgets()))),
     close: () => opened?.close(),
   };
 }
 
 /** A budget that cannot be checked is not taken for one that has something left. */
-function orUnable<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (thrown) {
+const orUnable = <T>(work: () => Awaitable<T>): Awaitable<T> =>
+  recovered(work, (thrown) => {
+    if (thrown instanceof ProxyError && thrown.kind === "unable") throw thrown;
     throw new ProxyError(
       "unable",
       `The budgets cannot be checked, so no request is sent: ${sentenceOf(thrown)} Free the disk, or remove the budgets from the config.`,
       { code: "budget_unavailable", cause: thrown, headers: { "x-should-retry": "false" } },
     );
+  });
+
+/** The result of `work`, or of `recover` if it fails, at once or later. */
+function recovered<T>(work: () => Awaitable<T>, recover: (thrown: unknown) => T): Awaitable<T> {
+  try {
+    const result = work();
+    return result instanceof Promise ? result.catch(recover) : result;
+  } catch (thrown) {
+    return recover(thrown);
   }
 }
 

@@ -6,6 +6,7 @@
 
 import type { Database } from "bun:sqlite";
 import { createHash } from "node:crypto";
+import type { Awaitable } from "../awaitable";
 import { dayMs } from "../format";
 import { type Migration, openDatabase } from "../history/database";
 import { applies, type Budget, type Subject } from "./budgets";
@@ -47,23 +48,30 @@ export interface Ledger {
    * Reserves amounts for a request in every budget that applies to it, or in none.
    * @returns The reservation, or the state of the first budget that has too little left.
    */
-  reserve(
-    budgets: readonly Budget[],
-    subject: Subject,
-    amounts: Amounts,
-  ): { reservation: Reservation } | { exceeded: BudgetState };
+  reserve(budgets: readonly Budget[], subject: Subject, amounts: Amounts): Awaitable<ReserveResult>;
   /** Replaces a reservation by the real amounts, even if it has expired. */
-  settle(reservation: Reservation, amounts: Amounts): void;
+  settle(reservation: Reservation, amounts: Amounts): Awaitable<void>;
   /** Drops a reservation: the request was not sent, or it failed without a charge. */
-  release(reservation: Reservation): void;
+  release(reservation: Reservation): Awaitable<void>;
   /** The states of the budgets that apply to a request. */
-  states(budgets: readonly Budget[], subject: Subject): BudgetState[];
+  states(budgets: readonly Budget[], subject: Subject): Awaitable<BudgetState[]>;
   /** The states of all budgets; those of sessions are empty. */
-  overview(budgets: readonly Budget[]): BudgetState[];
+  overview(budgets: readonly Budget[]): Awaitable<BudgetState[]>;
   close(): void;
 }
 
-interface Options {
+export type ReserveResult = { reservation: Reservation } | { exceeded: BudgetState };
+
+/** The ledger in an SQLite file, which is asked without waiting. */
+export interface LocalLedger extends Ledger {
+  reserve(budgets: readonly Budget[], subject: Subject, amounts: Amounts): ReserveResult;
+  settle(reservation: Reservation, amounts: Amounts): void;
+  release(reservation: Reservation): void;
+  states(budgets: readonly Budget[], subject: Subject): BudgetState[];
+  overview(budgets: readonly Budget[]): BudgetState[];
+}
+
+export interface LedgerOptions {
   /** Wall clock, ms. */
   now(): number;
   warn(sentence: string): void;
@@ -79,7 +87,7 @@ const partsOf = { credits: 1e9, premium: 1e6, requests: 1 } as const;
 const keptFor = 400 * dayMs;
 
 /** @throws ProxyError, or SQLite's error, if the file cannot be opened. */
-export function openLedger(path: string, { now, warn }: Options): Ledger {
+export function openLedger(path: string, { now, warn }: LedgerOptions): LocalLedger {
   const database = openDatabase(path, { migrations, warn });
   database.run("DELETE FROM used WHERE changed_at_ms < ?", [now() - keptFor]);
   const selectUsed = database.query<{ amount: number; unknown: number }, [string, string, number]>(

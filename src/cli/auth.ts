@@ -77,7 +77,7 @@ export async function authRemove(options: AuthOptions & { which: string; force: 
         "The list of accounts changed in the meantime, so nothing was removed. Run `dragoman auth ls` and try again.",
       );
   }
-  store.remove(options.which);
+  await store.remove(options.which);
   say(
     `Removed ${name}; a running server stops using it within two seconds.`,
     `Its token is deleted from this machine. It stays valid at GitHub until you revoke the app at ${revocationPage(found)}.`,

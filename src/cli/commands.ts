@@ -1,37 +1,21 @@
 /** The commands' names and options, read from the command line; each command's work is in its own file. */
-import { parseArgs } from "node:util";
 import cac, { type CAC } from "cac";
-import { type SignInApp, signInApp } from "../accounts/hosts";
 import type { AdminAuth } from "../app";
-import { checkEnterpriseHost, type Environment, readEnvironment } from "../config/environment";
 import { ProxyError } from "../errors";
-import { printable } from "../logger";
+import { type LogFormat, logFormats, printable } from "../logger";
 import type { ConnectFlags } from "./connect/connect";
+import { type Given, givenIn } from "./given";
+import { addService } from "./service/commands";
+import type { StartOptions } from "./start/start";
 import { print, say } from "./terminal";
 import { UsageError } from "./usage-error";
 
-/** Options whose text must be kept as typed: cac would read `0123` as a number. */
-const textOptions = {
-  port: { type: "string" },
-  "parent-pid": { type: "string" },
-  host: { type: "string" },
-  "admin-auth": { type: "string" },
-  model: { type: "string" },
-  models: { type: "string" },
-  expires: { type: "string" },
-  format: { type: "string" },
-  shell: { type: "string" },
-  "idp-token": { type: "string" },
-  "github-token": { type: "string" },
-  "enterprise-url": { type: "string" },
-  "oauth-app": { type: "string" },
-} as const;
-
 /** @returns The exit code. */
 export async function runCommand(argv: string[], version: string): Promise<number> {
+  const cli = commandLine(argv, version);
+  const words = joined(argv, cli);
   try {
-    const cli = commandLine(argv, version);
-    cli.parse(["bun", "dragoman", ...joined(argv)], { run: false });
+    cli.parse(["bun", "dragoman", ...words], { run: false });
     if (cli.options.help) return 0;
     if (cli.options.version) {
       print(version);
@@ -46,7 +30,7 @@ export async function runCommand(argv: string[], version: string): Promise<numbe
   } catch (thrown) {
     if (!(thrown instanceof Error)) throw thrown;
     if (thrown instanceof UsageError) return complain(thrown.message, 2);
-    if (thrown.name === "CACError") return complain(`${thrown.message}; ${helpFor(argv)}`, 2);
+    if (thrown.name === "CACError") return complain(`${thrown.message}; ${helpFor(words)}`, 2);
     if (thrown instanceof ProxyError) return complain(thrown.message, 1);
     // A full disk or a folder that is not writable: a stack trace would not help.
     if ("syscall" in thrown && "path" in thrown) return complain(`The system refused this: ${thrown.message}.`, 1);
@@ -54,8 +38,8 @@ export async function runCommand(argv: string[], version: string): Promise<numbe
   }
 }
 
-function helpFor(argv: string[]): string {
-  const command = joined(argv).find((word) => !word.startsWith("-"));
+function helpFor(words: string[]): string {
+  const command = words.find((word) => !word.startsWith("-"));
   return `\`dragoman ${command ? `${command} ` : ""}--help\` shows its arguments and options.`;
 }
 
@@ -66,43 +50,20 @@ export function commandLine(argv: string[], version: string): CAC {
   cli.version(version);
   cli.outputVersion = () => {}; // `runCommand` prints it, even after a command
   const given = givenIn(argv, version);
-  for (const add of [addStart, addAuth, addUsageAndModels, addKeys, addConnect, addDoctor, addCompletion])
-    add(cli, given);
+  addStart(cli, given);
+  addService(cli, given, argv, (flags) => startOptions(given, flags));
+  for (const add of [addAuth, addUsageAndModels, addKeys, addConnect, addDoctor, addCompletion]) add(cli, given);
   return cli;
 }
 
-/** The options and the environment, read when a command runs. @throws UsageError */
-interface Given {
-  version: string;
-  /** The value of an option, as it was typed. */
-  text(name: keyof typeof textOptions): string | undefined;
-  environment(): Environment;
-  enterprise(from: Environment): string | undefined;
-  signInWith(from: Environment): { app: SignInApp; enterpriseHost?: string };
+interface StartFlags {
+  json?: boolean;
+  demo?: boolean;
+  allowOpen?: boolean;
+  stdinLifetime?: boolean;
 }
 
-function givenIn(argv: string[], version: string): Given {
-  const raw = parseArgs({ args: argv, strict: false, options: textOptions }).values;
-  const text: Given["text"] = (name) => {
-    const value = raw[name];
-    if (value === undefined || typeof value === "string") return value;
-    throw new UsageError(`--${name} needs a value.`);
-  };
-  const enterprise: Given["enterprise"] = (from) =>
-    asUsage(() => enterpriseHost(text("enterprise-url"))) ?? from.enterpriseHost;
-  return {
-    version,
-    text,
-    environment: () => asUsage(() => readEnvironment(process.env)),
-    enterprise,
-    signInWith: (from) => ({
-      app: asUsage(() => signInApp(text("oauth-app") ?? from.oauthApp)),
-      enterpriseHost: enterprise(from),
-    }),
-  };
-}
-
-function addStart(cli: CAC, { version, text, environment, signInWith }: Given): void {
+function addStart(cli: CAC, given: Given): void {
   cli
     .command("start", "Start the server")
     .option("--port <number>", "Port to listen on; 0 picks a free one", { default: 4141 })
@@ -117,25 +78,39 @@ function addStart(cli: CAC, { version, text, environment, signInWith }: Given): 
     .option("--oauth-app <app>", "App to sign in with: vscode (default), opencode, or a client ID")
     .option("--allow-open", "Allow other machines to connect even though no client key is configured")
     .option("--admin-auth <when>", "always: require ADMIN_TOKEN for the admin API on this machine too")
+    .option(
+      "--drain <seconds>",
+      "How long running requests may finish after a signal, while health checks are answered",
+    )
+    .option("--log-format <format>", "text or json: one JSON object per line, with every field of a request's row")
+    .option("--log-file <path>", "Write the log to this file instead of stderr; at 10 MB it begins again")
     .example("  dragoman start --demo")
-    .action(async (options: { json?: boolean; demo?: boolean; allowOpen?: boolean; stdinLifetime?: boolean }) => {
-      const from = environment();
+    .action(async (flags: StartFlags) => {
+      const options = startOptions(given, flags);
       const { start } = await import("./start/start");
-      return start({
-        version,
-        environment: from,
-        port: portFrom(text("port")),
-        host: text("host"),
-        json: options.json === true,
-        demo: options.demo === true,
-        allowOpen: options.allowOpen === true,
-        stdinLifetime: options.stdinLifetime === true,
-        parentPid: processFrom(text("parent-pid")),
-        adminAuth: adminAuthFor(text("admin-auth")),
-        token: text("idp-token") ?? text("github-token"),
-        ...signInWith(from),
-      });
+      return start(options);
     });
+}
+
+function startOptions({ version, text, environment, signInWith }: Given, flags: StartFlags): StartOptions {
+  const from = environment();
+  return {
+    version,
+    environment: from,
+    port: portFrom(text("port")),
+    host: text("host"),
+    json: flags.json === true,
+    demo: flags.demo === true,
+    allowOpen: flags.allowOpen === true,
+    stdinLifetime: flags.stdinLifetime === true,
+    parentPid: processFrom(text("parent-pid")),
+    adminAuth: adminAuthFor(text("admin-auth")),
+    token: text("idp-token") ?? text("github-token"),
+    drainMs: drainFrom(text("drain")),
+    logFormat: logFormatFrom(text("log-format")),
+    logFile: text("log-file"),
+    ...signInWith(from),
+  };
 }
 
 function addAuth(cli: CAC, { version, environment, signInWith }: Given): void {
@@ -280,7 +255,7 @@ function addCompletion(cli: CAC): void {
 }
 
 /** Joins `auth add` or `key add` to one command with its own options and help. `-1` is an invalid number, not an option; `-` is a value. */
-function joined(argv: string[]): string[] {
+function joined(argv: string[], { commands }: CAC): string[] {
   const [first, second, ...rest] = argv.flatMap((word, at) =>
     word === "-" && argv[at - 1]?.startsWith("--")
       ? []
@@ -288,11 +263,10 @@ function joined(argv: string[]): string[] {
         ? `${word}=-`
         : word,
   );
-  const command =
-    /^(?:auth|key)$/.test(first ?? "") && /^(?:add|ls|rm)$/.test(second ?? "") ? [`${first} ${second}`] : undefined;
-  if (!command) return [first, second].filter((word) => word !== undefined).concat(rest);
-  const numbers = rest.filter((word) => command[0] === "auth rm" && /^-\d+$/.test(word));
-  return [...command, ...rest.filter((word) => !numbers.includes(word)), ...(numbers.length ? ["--", ...numbers] : [])];
+  const command = commands.find(({ name }) => name === `${first} ${second}`)?.name;
+  if (command === undefined) return [first, second].filter((word) => word !== undefined).concat(rest);
+  const numbers = rest.filter((word) => command === "auth rm" && /^-\d+$/.test(word));
+  return [command, ...rest.filter((word) => !numbers.includes(word)), ...(numbers.length ? ["--", ...numbers] : [])];
 }
 
 function adminAuthFor(given: string | undefined): AdminAuth {
@@ -300,15 +274,17 @@ function adminAuthFor(given: string | undefined): AdminAuth {
   throw new UsageError("--admin-auth must be: always.");
 }
 
-const enterpriseHost = (given: string | undefined) =>
-  given === undefined ? undefined : checkEnterpriseHost("--enterprise-url", given);
+/** Milliseconds. */
+function drainFrom(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 86_400) return Number(text) * 1000;
+  throw new UsageError("--drain must be a whole number of seconds from 0 to 86400.");
+}
 
-function asUsage<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (thrown) {
-    throw thrown instanceof ProxyError ? new UsageError(thrown.message) : thrown;
-  }
+function logFormatFrom(text = "text"): LogFormat {
+  const format = logFormats.find((name) => name === text);
+  if (format) return format;
+  throw new UsageError(`--log-format must be one of: ${logFormats.join(", ")}.`);
 }
 
 function complain(sentence: string, code: number): number {

@@ -32,7 +32,7 @@ export interface SignInOptions {
 export async function signInPerson(options: SignInOptions, signal: AbortSignal): Promise<void> {
   const { app, version, store } = options;
   const hosts = hostsFor(options.enterpriseHost, options.environment);
-  store.prepare(hosts.name);
+  await store.prepare(hosts.name);
   const others = store.load();
   if (others.length > 0)
     say(
@@ -52,7 +52,7 @@ export async function signInPerson(options: SignInOptions, signal: AbortSignal):
     const login = await withRetries(() => fetchLogin(caller, githubToken, app.mode), signal);
     stop();
     const saved = { login, host: hosts.name, app: app.name, mode: app.mode, githubToken, addedAt: Date.now() };
-    const outcome = store.add(saved);
+    const outcome = await store.add(saved);
     say(`Signed in as ${bold(login)}${outcome === "replaced" ? ", whose sign-in is renewed" : ""}.`);
     say(await describeAccount(saved, hosts, options));
   } finally {
@@ -60,7 +60,7 @@ export async function signInPerson(options: SignInOptions, signal: AbortSignal):
   }
 }
 
-/** GitHub's page does not name dragoman, so the person is told in advance. */
+/** GitHub's page does not name dragoman, so this is printed in advance. */
 const pages: Record<string, string> = {
   vscode:
     "GitHub's page will name GitHub's own Copilot plugin for editors, not dragoman: Copilot accepts tokens of such an app only.",

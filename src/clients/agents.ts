@@ -95,6 +95,7 @@ const codex: Client = {
       name: "dragoman",
       base_url: `${url}/v1`,
       wire_api: "responses",
+      supports_websockets: true,
       ...(key !== undefined && { experimental_bearer_token: key }),
     };
     const window = windowOf(model);

@@ -1,6 +1,7 @@
 /** The config store: loads the file, applies changes, and follows edits by hand. */
 import { mkdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
+import type { Awaitable } from "../awaitable";
 import { ProxyError } from "../errors";
 import { lazy } from "../lazy";
 import { type Applied, openApplied } from "./applied";
@@ -41,8 +42,8 @@ export interface ConfigStore {
    * revision; `internal` with the code `config_write_failed` if it cannot be written.
    */
   change(patch: Stored, options?: ChangeOptions): Promise<void>;
-  /** Checks the file now. */
-  reload(): void;
+  /** Reads now what others have changed. */
+  reload(): Awaitable<void>;
   /** Checks the file twice a second from now on. */
   follow(listener: Listener): void;
   close(): void;

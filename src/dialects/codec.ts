@@ -1,8 +1,8 @@
 /** The interfaces of a dialect. */
 import type { ProxyError } from "../errors";
 import type { MarkPlace } from "../net/json-skeleton";
-import type { SseFrame } from "../net/sse";
-import type { Sink, Stage } from "../net/stream";
+import type { FrameStage, SseFrame } from "../net/sse";
+import type { Sink } from "../net/stream";
 import type { Conversation, JsonObject } from "./hub/conversation";
 import type { ModelFacts } from "./hub/model";
 import type { ReplyError, ReplyEvent } from "./hub/reply";
@@ -20,6 +20,8 @@ export interface ClientCodec {
   longTexts: MarkPlace;
   /** @throws ProxyError `invalid_request` if the request is empty and would be refused upstream. */
   checkRequest(body: JsonObject): void;
+  /** Whether nothing is to be generated, if the dialect has a field for it. */
+  isWarmUp?(body: JsonObject): boolean;
   /** The facts that request headers depend on; also for a request that cannot be decoded. */
   overview(body: JsonObject): Overview;
   /** The beginning of the prompt; also for a request that cannot be decoded. */
@@ -86,7 +88,7 @@ export interface Codec extends ClientCodec {
    * Reads frames into events, of the first reply if several were requested. Always keeps the order of `ReplyEvent`;
    * frames after the terminal one are ignored.
    */
-  decodeStream(context?: Pick<ReplyContext, "replies">): Stage<SseFrame, ReplyEvent>;
+  decodeStream(context?: Pick<ReplyContext, "replies">): FrameStage<ReplyEvent>;
   /** Passes frames through with fixups; `onFixup` gets each fixup's name once. */
   fixStream(context: ReplyContext, onFixup: (name: string) => void): ToClient<SseFrame>;
   /**

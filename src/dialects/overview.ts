@@ -29,7 +29,7 @@ export interface PromptHead {
 }
 
 /** A message, or an item that counts as one. */
-export interface Said {
+export interface OverviewMessage {
   by: "system" | "model" | "user" | "tool";
   /** A string, a part, or a list of parts. */
   content: unknown;
@@ -43,7 +43,7 @@ export interface PartTypes {
   isResult?(type: unknown): boolean;
 }
 
-export function overviewOf(conversation: readonly Said[], types: PartTypes): Overview {
+export function overviewOf(conversation: readonly OverviewMessage[], types: PartTypes): Overview {
   const spoken = conversation.filter(({ by }) => by !== "system");
   const from = spoken.findLastIndex(({ by }) => by === "model") + 1;
   const since: Overview["since"] = { results: false, texts: [], media: false };

@@ -53,6 +53,8 @@ const columns = {
   dropped: "TEXT NOT NULL",
   /** The name of the client key. */
   key_name: "TEXT",
+  /** The id of the member whose key it is; null for the owner's. */
+  member: "TEXT",
 } as const;
 
 interface Values {

@@ -9,6 +9,7 @@ export const nameColumns = [
   "upstream_model",
   "client_name",
   "key_name",
+  "member",
   "path",
   "upstream_endpoint",
   "initiator",

@@ -2,6 +2,7 @@
 
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
+import type { Awaitable } from "../awaitable";
 import { ProxyError } from "../errors";
 import { dayMs } from "../format";
 import { openAggregate, type Totals, totalsOf } from "./aggregate";
@@ -22,20 +23,20 @@ export type { Filters, NameColumn } from "./filters";
 export type { HistoryPage as Page } from "./page";
 export type { Dimension, Group, Statistics } from "./statistics";
 
-/** The history of requests. Its errors affect no request: only queries throw, a ProxyError `internal`. */
+/** The history of requests. Its errors affect no request: only queries throw, a ProxyError. */
 export interface History {
-  /** Queues an entry, which is written to disk a moment later. */
+  /** Queues an entry, which is written a moment later. */
   add(entry: Entry): void;
-  /** Writes all queued entries now; true when all are on disk. */
-  flush(): boolean;
+  /** Writes all queued entries now; true when all are where queries find them. */
+  flush(): Awaitable<boolean>;
   /** @param cursor The `next_cursor_id` of the page before; without it, the newest rows. */
-  list(filters: Filters, limit: number, cursor?: number): HistoryPage;
-  get(requestId: string): Row | undefined;
-  count(): number;
+  list(filters: Filters, limit: number, cursor?: number): Awaitable<HistoryPage>;
+  get(requestId: string): Awaitable<Row | undefined>;
+  count(): Awaitable<number>;
   /** When the oldest request in the history started, Unix ms. */
-  oldest(): number | undefined;
-  /** When the newest request of the account started, Unix ms. */
-  lastOf(filters: Filters): number | undefined;
+  oldest(): Awaitable<number | undefined>;
+  /** When the newest request that passes the filters started, Unix ms. */
+  lastOf(filters: Filters): Awaitable<number | undefined>;
   /** The totals of all matching requests. */
   totals(filters: Filters): Promise<Totals>;
   /** @param by Two dimensions at most. */
@@ -50,6 +51,16 @@ export interface History {
   close(): void;
 }
 
+/** The history in an SQLite file, which is asked without waiting. */
+export interface LocalHistory extends History {
+  flush(): boolean;
+  list(filters: Filters, limit: number, cursor?: number): HistoryPage;
+  get(requestId: string): Row | undefined;
+  count(): number;
+  oldest(): number | undefined;
+  lastOf(filters: Filters): number | undefined;
+}
+
 export interface HistoryOptions {
   /** Both are read at each prune. */
   retentionDays(): number;
@@ -62,7 +73,7 @@ export interface HistoryOptions {
 }
 
 /** Never throws. If no history can be kept, warns once and returns a history that keeps nothing. */
-export function openHistory(path: string, options: HistoryOptions): History {
+export function openHistory(path: string, options: HistoryOptions): LocalHistory {
   const { retentionDays, maxRows, warn, now = Date.now } = options;
   const clock = openClock(path, options);
   let connection: HistoryConnection;
@@ -153,7 +164,7 @@ function openClock(
   };
 }
 
-function noHistory(error: unknown, warn: (sentence: string) => void): History {
+function noHistory(error: unknown, warn: (sentence: string) => void): LocalHistory {
   warn(`No request history is kept (${reasonOf(error)}); requests are not affected.`);
   const nothing = totalsOf(openAggregate());
   return {

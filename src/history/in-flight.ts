@@ -22,6 +22,7 @@ export type InFlightRequest = Pick<
   | "attempts"
   | "client_name"
   | "key_name"
+  | "member"
 >;
 
 export interface InFlightHandle {
@@ -47,6 +48,8 @@ export interface InFlight {
   end(entry: Entry): void;
   /** How many requests are in flight. */
   readonly count: number;
+  /** Settles when no request is in flight. */
+  idle(): Promise<void>;
   /** The requests in flight, the oldest first. */
   running(): InFlightRequest[];
   find(requestId: string): InFlightRequest | undefined;
@@ -64,6 +67,7 @@ export function openInFlight(): InFlight {
   const exchanges = new Map<string, InFlightHandle>();
   const watchers = new Set<Watcher>();
   let closed = false;
+  let idle: PromiseWithResolvers<void> | undefined;
 
   const emit = (event: InFlightEvent) => {
     for (const watcher of [...watchers]) watcher(event);
@@ -81,10 +85,17 @@ export function openInFlight(): InFlight {
     notify: emitRunning,
     end(entry) {
       exchanges.delete(entry.request_id);
+      if (exchanges.size === 0) idle?.resolve();
       if (watchers.size > 0) emit({ type: "finished", entry: cut(entry) });
     },
     get count() {
       return exchanges.size;
+    },
+    async idle() {
+      while (exchanges.size > 0) {
+        idle = Promise.withResolvers();
+        await idle.promise;
+      }
     },
     running: () => [...exchanges.values()].map((exchange) => cut(exchange.tell())),
     find(requestId) {

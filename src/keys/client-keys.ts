@@ -7,6 +7,8 @@ import type { Visitor } from "../net/guard";
 export interface ClientKey {
   /** Null for a key that the config has as plain text without a name. */
   name: string | null;
+  /** The id of the member whose key it is; null for the owner's. */
+  member: string | null;
   /** SHA-256 of the key. */
   digest: Buffer;
   /** Patterns of the models that the key may use; null for all models. */
@@ -31,10 +33,11 @@ export function clientKeysOf(stored: readonly StoredKey[], legacy: string | unde
 
 function clientKeyOf(stored: StoredKey): ClientKey {
   if (typeof stored === "string")
-    return { name: null, digest: sha256(stored), models: null, expiresAt: null, limited: false };
+    return { name: null, member: null, digest: sha256(stored), models: null, expiresAt: null, limited: false };
   const { name, key, sha256: hash, models, expiresAt, budgets = [] } = stored;
   return {
     name,
+    member: null,
     digest: key === undefined ? Buffer.from(hash!, "hex") : sha256(key),
     models: models ?? null,
     expiresAt: expiresAt === undefined ? null : Date.parse(expiresAt),

@@ -57,7 +57,7 @@ async function changeKeys(
   change: (keys: readonly unknown[]) => unknown[],
 ): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
-    config.reload();
+    await config.reload();
     const { stored, revision } = config;
     const auth = isObject(stored.auth) ? stored.auth : {};
     const patch = { auth: { ...auth, apiKeys: change(Array.isArray(auth.apiKeys) ? auth.apiKeys : []) } };

@@ -5,6 +5,7 @@
 import { BlockList } from "node:net";
 import { ProxyError } from "../errors";
 import { hostNameSource, isOrigin, maxHostName } from "../host-name";
+import type { SocketHandlers } from "./client-sockets";
 import { forwardedBy } from "./forwarding";
 
 export interface Caller {
@@ -25,11 +26,28 @@ export interface Caller {
   readonly local: boolean;
 }
 
-/** A caller whose socket can be kept open. */
+/** A caller, and the connection that its request came on. */
 export interface Visitor extends Caller {
+  readonly connection: ClientConnection;
+}
+
+/** The connection of a request. */
+export interface ClientConnection {
+  /** The request came as a message of a WebSocket. */
+  readonly isSocket: boolean;
+  /** Names of the changes that were made to the request before it came here; undefined for none. */
+  readonly fixups?: readonly string[];
   /** Lifts the listener's idle limit, because models may think for longer. */
   keepOpen(): void;
+  /**
+   * Makes the connection a WebSocket; false if it cannot become one.
+   * @param serve Handles the socket. It is given a function that answers a request as the listener would, after the same checks.
+   */
+  upgrade(serve: (answer: AnswerRequest) => SocketHandlers): boolean;
 }
+
+/** Never throws: a failure is a response too. @param fixups As in {@link ClientConnection}. */
+export type AnswerRequest = (request: Request, fixups: readonly string[]) => Promise<Response>;
 
 /**
  * `loopback`: localhost, 127.x, [::1] · `bound`: the name or address that dragoman listens on · `address`: another IP
@@ -55,7 +73,7 @@ export function inspect(
   request: Request,
   peer: string | null,
   lists: GuardLists,
-  keepOpen: Visitor["keepOpen"] = () => {},
+  connection: ClientConnection = noConnection,
 ): Visitor {
   const hostHeader = request.headers.get("host");
   const hostName = hostHeader === null ? undefined : hostPattern.exec(hostHeader)?.[1]?.toLowerCase();
@@ -65,8 +83,10 @@ export function inspect(
 
   const origin = request.headers.get("origin");
   const foreign = origin === null ? fetchedFromElsewhere(request) : !sameOrigin(origin, hostHeader!);
-  return new InspectedCaller(request.headers, peer, foreign, origin, hostKind(hostName, lists), hostName, keepOpen);
+  return new InspectedCaller(request.headers, peer, foreign, origin, hostKind(hostName, lists), hostName, connection);
 }
+
+const noConnection: ClientConnection = { isSocket: false, keepOpen() {}, upgrade: () => false };
 
 class InspectedCaller implements Visitor {
   readonly requestId = Bun.randomUUIDv7();
@@ -79,7 +99,7 @@ class InspectedCaller implements Visitor {
     readonly origin: string | null,
     readonly host: HostKind,
     readonly hostName: string,
-    readonly keepOpen: () => void,
+    readonly connection: ClientConnection,
   ) {
     this.#headers = headers;
   }

@@ -39,6 +39,15 @@ export function editedTo(text: string, before: Record<string, unknown>, after: R
   return editMembers(text, set, remove);
 }
 
+/**
+ * The text of a top-level member's value; undefined if there is none.
+ * @param text A whole JSON object that `JSON.parse` accepts.
+ */
+export function memberText(text: string, key: string): string | undefined {
+  const member = readMembers(text).findLast((each) => each.key === key);
+  return member && text.slice(member.valueStart, member.end);
+}
+
 interface Member {
   key: string;
   /** The position of the key's opening quote. */

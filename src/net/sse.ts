@@ -6,22 +6,22 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { ProxyError } from "../errors";
 import { parseWithSource } from "../json";
-import { type FrameTemplate, matchRun } from "./frame-template";
+import type { FrameRun, FrameTemplate } from "./frame-template";
 import type { Sink } from "./stream";
 
 export interface SseFrame {
   event?: string;
   /** The `data` lines joined by newlines; undefined for a frame of comments or blank lines only. */
   data?: string;
-  /** Whether the data is known to have no line breaks: searching a text for them costs more than making it. */
-  isOneLine?: true;
   /** As it arrived, with its blank line; missing on frames that dragoman made. */
   bytes?: Uint8Array;
   /**
-   * Set on one frame that stands for several consecutive frames that matched the template: the data of the last one, with
-   * the deltas of all of them if the template joins them.
+   * Set on one frame that stands for several consecutive frames that matched the template: the last one, with the deltas
+   * of all of them if the template joins them.
    */
-  template?: string;
+  template?: SseFrame;
+  /** Set on one frame that stands for several whose deltas alone are read: the text of each, as JSON has it between the quotes. */
+  texts?: readonly string[];
   /**
    * Set on a copy with edits in its text. A frame that differs from the original in its delta alone gets the same edits,
    * and its delta is copied byte by byte.
@@ -37,6 +37,9 @@ export interface FrameSink extends Sink<SseFrame> {
    */
   template?(): FrameTemplate | undefined;
 }
+
+/** A step of a stream that reads frames. */
+export type FrameStage<Out> = (next: Sink<Out>) => FrameSink;
 
 /** Maximum size of a frame, in bytes; a stream with a larger one fails. */
 export const frameLimit = 16 * 1024 * 1024;
@@ -61,16 +64,15 @@ export function readSse(next: FrameSink): Sink<Uint8Array> {
       const isText = ascii || isUtf8(buffer);
       const templateNow = () => {
         const template = next.template?.();
-        return isText || template?.edits.length === 0 ? template : undefined;
+        return isText || template?.keepsBytes ? template : undefined;
       };
       const frameEnd = text.includes("\r") ? anyFrameEnd : lineFeedFrameEnd;
       let template = templateNow();
       let start = 0;
       for (;;) {
-        const run = template && matchRun(text, start, template);
+        const run = template?.run(text, start);
         if (run) {
-          const bytes = run.edited === undefined ? part(buffer, start, run.end) : Buffer.from(run.edited, "latin1");
-          next.push({ bytes, template: dataOf(ascii ? run.frame : decoder.decode(Buffer.from(run.frame, "latin1"))) });
+          next.push(frameOfRun(run, part(buffer, start, run.end), ascii));
           start = run.end;
         }
         const end = frameEnd(text, start);
@@ -90,8 +92,20 @@ export function readSse(next: FrameSink): Sink<Uint8Array> {
   };
 }
 
-/** The data of a frame that matched a template. */
-const dataOf = (frame: string): string => frame.slice(frame.indexOf("data: ") + 6, -2);
+/**
+ * One frame for all of a run.
+ * @param ascii Whether each character is one of the text; else it is a byte of UTF-8.
+ */
+function frameOfRun({ frame, edited, texts }: FrameRun, bytes: Uint8Array, ascii: boolean): SseFrame {
+  // No valid text contains U+0000, and to decode all at once is faster.
+  if (texts) return { texts: ascii ? texts : fromLatin1(texts.join("\0")).split("\0") };
+  return {
+    bytes: edited === undefined ? bytes : Buffer.from(edited, "latin1"),
+    template: readFrame(ascii ? frame : fromLatin1(frame), undefined),
+  };
+}
+
+const fromLatin1 = (bytes: string): string => Buffer.from(bytes, "latin1").toString();
 
 /** Whether the frame at the buffer's start may end in its last chunk, that is, whether one line end follows another. */
 function mayEnd(buffer: Uint8Array, chunk: Uint8Array): boolean {
@@ -119,6 +133,19 @@ const parsedFrames = new WeakMap<SseFrame, { json: unknown }>();
 /** A new frame. */
 export function jsonFrame(json: unknown, event?: string): SseFrame {
   return event === undefined ? { data: JSON.stringify(json) } : { event, data: JSON.stringify(json) };
+}
+
+/** A frame whose text is made already, its blank line included. */
+export class TextFrame implements SseFrame {
+  constructor(readonly text: string) {}
+
+  get event(): string | undefined {
+    return readFrame(this.text, undefined).event;
+  }
+
+  get data(): string | undefined {
+    return readFrame(this.text, undefined).data;
+  }
 }
 
 /** A comment frame: it keeps a connection alive, and clients ignore it. */
@@ -153,7 +180,7 @@ export function gatherFrames(): Sink<SseFrame> & { take(): Uint8Array | undefine
       const { bytes } = frame;
       if (!bytes) {
         flushRun();
-        text += frameText(frame);
+        text += frame instanceof TextFrame ? frame.text : frameText(frame);
       } else if (run && isNext(bytes, run)) {
         run.length += bytes.length;
       } else {
@@ -181,7 +208,6 @@ const encoder = new TextEncoder();
 
 function frameText(frame: SseFrame): string {
   const event = frame.event === undefined ? "" : `event: ${frame.event}\n`;
-  if (frame.isOneLine) return `${event}data: ${frame.data}\n\n`;
   const data = frame.data === undefined ? "" : `data: ${frame.data.replaceAll("\n", "\ndata: ")}\n`;
   return `${event}${data}\n`;
 }

@@ -95,7 +95,7 @@ export function openNotices({
     const recent = { count: all.request_count, failed: failed.request_count, firstAt: all.first_at_ms };
     failingSince = isFailing(recent, at) ? (failingSince ?? recent.firstAt ?? at) : undefined;
     return [
-      ...budgetNotices(budgets.overview(), at),
+      ...budgetNotices(await budgets.overview(), at),
       ...accountNotices(accounts(), config.current.notices.accounts, at),
       ...(failingSince === undefined ? [] : upstreamNotices(failingSince, at)),
     ];

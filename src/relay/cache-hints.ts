@@ -1,4 +1,4 @@
-/** What an upstream's prompt cache is told, and how it finds a prompt. */
+/** The hints an upstream's prompt cache gets, and how it finds a prompt. */
 import type { App } from "../app";
 import type { CacheHints } from "../dialects/codecs";
 import { type ClientDialect, type Dialect, familyOf } from "../dialects/hub/conversation";

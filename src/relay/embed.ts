@@ -33,7 +33,7 @@ export async function embed(
   const record = openRequestRecord(parts, request, caller, "embeddings", format.errors);
   try {
     const incoming = await readIncoming(request, undefined, inAddress);
-    caller.keepOpen();
+    caller.connection.keepOpen();
     record.setRequest(incoming);
     const asked = format.decodeRequest(incoming.body);
     const { texts, dimensions, dropped = [] } = asked;
@@ -49,7 +49,7 @@ export async function embed(
     }
     record.addUsage({ input: all.tokens, output: 0 });
     record.end(200);
-    return record.budget.addTo(Response.json(format.encodeReply(incoming.model, all, asked)));
+    return await record.budget.addTo(Response.json(format.encodeReply(incoming.model, all, asked)));
   } catch (thrown) {
     throw record.fail(thrown);
   }

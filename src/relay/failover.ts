@@ -166,7 +166,8 @@ async function sendWith<Answer>(
   if ("remedy" in session) return session;
   const overage = await overageError(parts, account, target);
   if (overage) return { remedy: "next-account", error: overage };
-  const overBudget = record.budget.reserve(account);
+  const reserved = record.budget.reserve(account);
+  const overBudget = reserved instanceof Promise ? await reserved : reserved;
   if (overBudget) return { remedy: "next-account", error: overBudget };
   const current: AccountTry = {
     account,

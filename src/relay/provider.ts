@@ -28,13 +28,13 @@ export async function relayToProvider(
   const record = openRequestRecord(parts, request, caller, "messages");
   try {
     const incoming = await readIncoming(request, codecs.messages.longTexts);
-    caller.keepOpen();
+    caller.connection.keepOpen();
     record.setRequest(incoming);
     requireModel(caller.key, `${name}/${incoming.model}`);
     record.setTarget(providerTarget(provider, incoming.model), readFacts(codecs.messages, incoming, request.headers));
     const call = providerPassthrough(incoming, record, provider.who);
     record.setSession(clientSession(request.headers, codecs.messages.session?.(incoming.body)));
-    record.budget.reserve(null);
+    await record.budget.reserve(null);
     const response = await callProvider(parts, provider, record, {
       operation: "generate",
       request,
@@ -47,7 +47,7 @@ export async function relayToProvider(
     const answer = incoming.stream
       ? await respondStream(parts, { response, call, record, clientGone: request.signal })
       : await respondFull({ response, call, record });
-    return record.budget.addTo(withHeaders(answer, response));
+    return await record.budget.addTo(withHeaders(answer, response));
   } catch (thrown) {
     throw record.fail(thrown instanceof BrokenReply ? errorOfBroken(thrown) : thrown);
   }

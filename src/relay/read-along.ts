@@ -11,7 +11,6 @@ export function readAlong(decode: Stage<SseFrame, ReplyEvent>, onEvent: (event: 
   let events = 0;
   let delta: string | undefined;
   let template: FrameTemplate | undefined;
-  let templateEvent: string | undefined;
   const isCall = () => block?.kind === "tool-call";
   const decoder = decode({
     push(event) {
@@ -28,14 +27,13 @@ export function readAlong(decode: Stage<SseFrame, ReplyEvent>, onEvent: (event: 
       delta = undefined;
       if (frame.template === undefined) decoder.push(frame);
       // The deltas of a call are decoded together, because its input must be complete in the end.
-      else if (isCall()) decoder.push({ event: templateEvent, data: frame.template });
+      else if (isCall()) decoder.push(frame.template);
     },
     /** @param sent What the client got for the frame. */
     sent(frame: SseFrame, sent: SseFrame | undefined) {
       if (frame.template !== undefined) return;
       // Another delta of the same text adds nothing to the record and needs no other fixup.
       template = events === 1 && delta !== undefined ? repeatedDelta(frame, sent, delta, isCall()) : undefined;
-      templateEvent = frame.event;
     },
     template: () => template,
     /** What the client gets for the next frame may be another. */

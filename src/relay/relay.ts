@@ -36,16 +36,17 @@ export async function relay(
   try {
     const codec = codecs[dialect];
     const incoming = await readIncoming(request, codec.longTexts, inAddress);
-    caller.keepOpen();
+    caller.connection.keepOpen();
     record.setRequest(incoming);
     codec.checkRequest(incoming.body);
     const target = await chooseTarget(parts, incoming.model, dialect, caller.key);
     const facts = readFacts(codec, incoming, request.headers);
     const conversation = conversationReader(codec, incoming.body);
     const translated = dialect === target.dialect ? undefined : conversation();
-    if (asksNothing(translated, target)) {
+    const nothing = asksNothing({ codec, incoming, conversation, translated, target });
+    if (nothing) {
       record.setTarget(target, nothingSent);
-      return answerNothing(translated, dialect, record);
+      return answerNothing(nothing, dialect, record);
     }
     record.setTarget(target, facts);
     const prompt: Prompt = { conversation, whole: incoming.skeleton?.whole };
@@ -95,7 +96,7 @@ export async function relay(
         ? respondStream(parts, { response, call, record, clientGone: request.signal })
         : respondFull({ response, call, record });
     const answer = await send(parts, { target, outgoing, record, accept }, request, dialect);
-    return record.budget.addTo(answer);
+    return await record.budget.addTo(answer);
   } catch (thrown) {
     throw record.fail(thrown);
   }

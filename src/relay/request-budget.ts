@@ -1,4 +1,5 @@
 /** Holds one request to the budgets: reserves before it is sent, and settles with its cost when it ends. */
+import { type Awaitable, whenKnown } from "../awaitable";
 import type { BudgetGuard } from "../budgets/guard";
 import type { Amounts, Reservation } from "../budgets/ledger";
 import { ProxyError } from "../errors";
@@ -16,6 +17,7 @@ export class RequestBudget {
   readonly #stop: (why: ProxyError) => void;
   #reservation: Reservation | undefined;
   #applies = false;
+  #hasEnded = false;
   #account: AttemptedAccount | null | undefined;
   #expected: Amounts = { nanoCredits: null, premiumUnits: null };
 
@@ -31,24 +33,33 @@ export class RequestBudget {
    * @returns The error if only this account's budget refuses the request, so that another account may serve it.
    * @throws ProxyError `quota`, `unable`.
    */
-  reserve(account: AttemptedAccount | null): ProxyError | undefined {
+  reserve(account: AttemptedAccount | null): Awaitable<ProxyError | undefined> {
     if (this.#reservation && this.#account?.key === account?.key) return undefined;
-    this.release();
-    this.#account = account;
-    const { target } = this.#state;
-    if (!target || this.#guard.budgets.length === 0) return undefined;
-    this.#expected = this.#guard.expect(target.model.id, expectedCost(this.#state));
-    const result = this.#guard.reserve(this.#subject(), this.#expected, this.#stop);
+    return whenKnown(this.release(), () => {
+      this.#account = account;
+      const { target } = this.#state;
+      if (!target || this.#guard.budgets.length === 0) return undefined;
+      this.#expected = this.#guard.expect(target.model.id, expectedCost(this.#state));
+      return whenKnown(this.#guard.reserve(this.#subject(), this.#expected, this.#stop), (result) =>
+        this.#keep(result),
+      );
+    });
+  }
+
+  #keep(result: Reservation | ProxyError | undefined): ProxyError | undefined {
     if (result instanceof ProxyError) return result;
     this.#reservation = result;
     this.#applies ||= result !== undefined;
+    // The request was stopped while it waited for its reservation.
+    if (this.#hasEnded) void this.release();
     return undefined;
   }
 
   /** Drops the reservation: nothing was charged. */
-  release(): void {
-    if (this.#reservation) this.#guard.release(this.#reservation);
+  release(): Awaitable<void> {
+    const reservation = this.#reservation;
     this.#reservation = undefined;
+    if (reservation) return this.#guard.release(reservation);
   }
 
   /**
@@ -56,10 +67,11 @@ export class RequestBudget {
    * @param cost What the request cost; null if that is not known. Undefined if it was not served.
    */
   end(cost: Amounts | undefined): void {
+    this.#hasEnded = true;
     const reservation = this.#reservation;
     this.#reservation = undefined;
     if (!reservation) return;
-    if (cost === undefined) this.#guard.release(reservation);
+    if (cost === undefined) void this.#guard.release(reservation);
     else
       this.#guard.settle(reservation, {
         model: this.#state.target!.model.id,
@@ -69,9 +81,12 @@ export class RequestBudget {
   }
 
   /** Tells the client what the budgets have left, if one applies. */
-  addTo(response: Response): Response {
-    if (this.#applies) response.headers.set("x-dragoman-budget-remaining", this.#guard.remaining(this.#subject()));
-    return response;
+  addTo(response: Response): Awaitable<Response> {
+    if (!this.#applies) return response;
+    return whenKnown(this.#guard.remaining(this.#subject()), (remaining) => {
+      response.headers.set("x-dragoman-budget-remaining", remaining);
+      return response;
+    });
   }
 
   #subject() {

@@ -18,10 +18,13 @@ export type AttemptedAccount = Pick<Account, "id" | "key">;
 export interface RequestState {
   readonly requestId: string;
   readonly method: string;
+  /** `ws:/v1/responses` for a message of a WebSocket. */
   readonly path: string;
   readonly clientName: string | null;
   /** The name of the client key; null without a key, or for a key without a name. */
   readonly keyName: string | null;
+  /** The id of the member whose key it is; null for the owner's. */
+  readonly member: string | null;
   /** The client's session, if it names one. Only the beginning of its hash is written down. */
   session?: string;
   readonly clientDialect: ClientDialect | "embeddings";
@@ -37,7 +40,7 @@ export interface RequestState {
   /** They keep the account itself: a temporary one may learn its login later. */
   readonly attempts: { account: AttemptedAccount | null; status?: number; error?: string; ms: number }[];
   readonly usage: Partial<Usage>;
-  /** The input tokens that the client was told before the upstream reported any. */
+  /** The input tokens sent to the client before the upstream reported any. */
   estimatedInput?: number;
   /** Missing while there are none, like `dropped`. */
   fixups?: Set<string>;
@@ -73,6 +76,7 @@ export function inFlightRow(state: RequestState): InFlightRequest {
     attempts: JSON.stringify(state.attempts.map((attempt) => ({ ...attempt, account: attempt.account?.id ?? null }))),
     client_name: state.clientName,
     key_name: state.keyName,
+    member: state.member,
   };
 }
 
@@ -145,7 +149,7 @@ export function cachedTurn(state: RequestState, durationMs: number): CachedTurn 
 
 /** `POST /v1/messages claude · octocat · 200 · 12 in (0 cached), 3 out · 800 ms · end_turn` */
 export function logLine(method: string, row: Entry): string {
-  let line = `${method} ${row.path}`;
+  let line = row.path.startsWith("/") ? `${method} ${row.path}` : row.path;
   if (row.client_model) line += ` ${row.client_model}`;
   if (row.upstream_model !== null && row.upstream_model !== row.client_model) line += ` → ${row.upstream_model}`;
   if (row.account_id !== null) line += ` · ${row.account_id}`;
@@ -157,6 +161,12 @@ export function logLine(method: string, row: Entry): string {
   if (row.error_type !== null) line += ` · ${row.error_type}: ${row.error_message}`;
   return line;
 }
+
+/** The row as the fields of a log line: its lists are lists, and `time` is the line's own. */
+export const logFields = (row: Entry): Record<string, unknown> => ({
+  ...row,
+  ...Object.fromEntries((["attempts", "fixups", "dropped"] as const).map((name) => [name, JSON.parse(row[name])])),
+});
 
 /** A text that may repeat parts of the request, without them. */
 export const withoutContent = ({ incoming, target }: RequestState, text: string): string =>

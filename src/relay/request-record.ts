@@ -18,6 +18,7 @@ import {
   costOfRow,
   finishedRow,
   inFlightRow,
+  logFields,
   logLine,
   nameWithoutContent,
   type RecordedPrompt,
@@ -38,12 +39,15 @@ const maxInFlight = 3000;
 export function openRequestRecord(
   parts: RecordParts,
   request: Request,
-  { requestId, key }: Pick<KeyedCaller, "requestId" | "key">,
+  { requestId, key, connection }: Pick<KeyedCaller, "requestId" | "key" | "connection">,
   dialect: ClientDialect | "embeddings",
   errors: ClientDialect = dialect === "embeddings" ? "chat" : dialect,
 ): RequestRecord {
   if (parts.inFlight.count >= maxInFlight) throw overloaded();
-  const record = new RequestRecord(parts, request, { requestId, keyName: key?.name ?? null }, dialect, errors);
+  const path = `${connection.isSocket ? "ws:" : ""}${pathOfUrl(request.url)}`;
+  const identity = { requestId, path, keyName: key?.name ?? null, member: key?.member ?? null };
+  const record = new RequestRecord(parts, request, identity, dialect, errors);
+  for (const fixup of connection.fixups ?? []) record.addFixup(fixup);
   parts.inFlight.begin(requestId, record);
   return record;
 }
@@ -68,7 +72,7 @@ export class RequestRecord implements InFlightHandle {
   constructor(
     parts: RecordParts,
     request: Request,
-    { requestId, keyName }: Pick<RequestState, "requestId" | "keyName">,
+    { requestId, path, keyName, member }: Pick<RequestState, "requestId" | "path" | "keyName" | "member">,
     dialect: RequestState["clientDialect"],
     errors: ClientDialect,
   ) {
@@ -79,9 +83,10 @@ export class RequestRecord implements InFlightHandle {
     this.#state = {
       requestId,
       method: request.method,
-      path: pathOfUrl(request.url),
+      path,
       clientName: /^[^\s(]+/.exec(request.headers.get("user-agent") ?? "")?.[0] ?? null,
       keyName,
+      member,
       clientDialect: dialect,
       startedAtMs: Date.now(),
       account: null,
@@ -200,7 +205,7 @@ export class RequestRecord implements InFlightHandle {
     Object.assign(this.#state.usage, usage);
   }
 
-  /** The input tokens that the client was told before the upstream reported any. */
+  /** The input tokens sent to the client before the upstream reported any. */
   setEstimate(tokens: number): void {
     this.#state.estimatedInput = tokens;
   }
@@ -258,8 +263,9 @@ export class RequestRecord implements InFlightHandle {
     history.add(row);
     inFlight.end(row);
     const line = logLine(state.method, row);
-    if (state.error) logger.warn(line);
-    else logger.info(line);
+    const fields = () => logFields(row);
+    if (state.error) logger.warn(line, undefined, fields);
+    else logger.info(line, fields);
     if (status === 200 && !state.error) this.#served?.(state.usage);
   }
 

@@ -78,12 +78,12 @@ export function translation({
     },
     streamType: codecs[client].streamType?.(conversation),
     stages(out) {
-      const told = () => {
+      const reportedEstimate = () => {
         const tokens = estimate?.();
         if (tokens !== undefined) record.setEstimate(tokens);
         return tokens;
       };
-      const sink = codecs[client].encodeStream(conversation, told)(out);
+      const sink = codecs[client].encodeStream(conversation, reportedEstimate)(out);
       return { client: sink, feed: codecs[upstream].decodeStream()(recorded(sink)) };
     },
   };

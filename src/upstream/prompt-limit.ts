@@ -23,7 +23,7 @@ function cheapUpTo({ tokens, long }: Price): number | undefined {
   return isDearer ? long.above : undefined;
 }
 
-/** The limits that clients are told: those that hold here. */
+/** The limits that clients see: those that hold here. */
 export function clientLimitsOf(model: Model, config: LimitConfig): Pick<Model["limits"], "context" | "prompt"> {
   const { context, prompt, output } = model.limits;
   const limit = promptLimitOf(model, config);

@@ -319,7 +319,7 @@ test("what was changed counts at once: accounts in order, the multiplier of esti
   const estimate = await count();
   await post({ freeModelRouting: "in-order", tokenEstimateMultiplier: 2.3, maxRows: 3 }, {}, other);
   expect(await count()).toBeGreaterThan(estimate * 1.9);
-  await until(() => other.app.history.count() === 3);
+  await until(() => other.history.count() === 3);
   expect([...(await served())]).toEqual(["octo-demo"]);
 });
 

@@ -162,6 +162,7 @@ describe("the feed", () => {
         attempts: [{ account: "octo-demo", status: 200, ms: expect.any(Number) }],
         client_name: "tester/1.0",
         key_name: null,
+        member: null,
       },
     });
     expect(await (await fetch(`${proxy.url}/api/admin/requests/${id}`)).json()).toMatchObject({

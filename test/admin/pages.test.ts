@@ -594,7 +594,7 @@ describe("the list of requests", () => {
     const [from, to] = [now - 60 * 40 * minute, now - 50 * 40 * minute];
     const between = await textOf(full, `/admin/requests?from_ms=${from}&to_ms=${to}&limit=200`);
     expect(between.match(/class="c-time"/g)!.length).toBe(
-      full.app.history.list({ from_ms: from, to_ms: to }, 200).items.length,
+      (await full.app.history.list({ from_ms: from, to_ms: to }, 200)).items.length,
     );
     const form = await textOf(
       full,

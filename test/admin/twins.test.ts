@@ -65,7 +65,7 @@ test("the same login on two hosts is two accounts in rows, numbers, filters and 
   await twins.ask(3);
   app.accounts[0]!.mark({ name: "cooling", reason: "It rests." });
   await twins.ask(1);
-  expect(app.history.list({}, 10).items.map((row) => [row.account_id, row.account_key])).toEqual([
+  expect((await app.history.list({}, 10)).items.map((row) => [row.account_id, row.account_key])).toEqual([
     ["octo-demo", "company.ghe.com/octo-demo"],
     ...Array.from({ length: 3 }, () => ["octo-demo", "github.com/octo-demo"]),
   ]);
@@ -74,7 +74,7 @@ test("the same login on two hosts is two accounts in rows, numbers, filters and 
     ["company.ghe.com/octo-demo", 1],
   ]);
   for (const [key, count] of await twins.stats())
-    expect(app.history.list({ account_key: key }, 10).items).toHaveLength(count);
+    expect((await app.history.list({ account_key: key }, 10)).items).toHaveLength(count);
   // A row of before says neither.
   app.history.add(entry({ account_id: "octo-demo", account_key: null, started_at_ms: Date.now() }));
   expect((await twins.stats()).map(([, count]) => count)).toEqual([3, 1]);
@@ -120,6 +120,6 @@ test("the first request of a run's account is booked under its name, when that i
   while (run.app.accounts[0]!.id === "temporary") await new Promise(setImmediate);
   named.resolve();
   await asked;
-  const [row] = run.app.history.list({}, 10).items;
+  const [row] = (await run.app.history.list({}, 10)).items;
   expect([row!.account_id, JSON.parse(row!.attempts)[0].account]).toEqual(["octo-demo", "octo-demo"]);
 });

@@ -94,7 +94,7 @@ describe("client keys", () => {
   });
 
   test("front page and health need none", async () => {
-    for (const path of ["/", "/health"]) {
+    for (const path of ["/", "/health", "/health/live", "/health/ready"]) {
       expect(await status(fetch(guarded.url + path))).toBe(200);
       expect(await status(fetch(guarded.url + path, { method: "HEAD" }))).toBe(200);
     }

@@ -16,17 +16,3 @@ test("a client without its key reads how to send one: the placeholder is no secr
   const { error } = (await answer.json()) as { error: { message: string } };
   expect(error.message).toContain("`x-api-key: <key>` or `Authorization: Bearer <key>`");
 });
-
-test("the WebSocket it opens first is declined with 426", async () => {
-  await using proxy = await startProxy();
-  const answer = await fetch(`${proxy.url}/v1/responses`, {
-    headers: {
-      connection: "Upgrade",
-      upgrade: "websocket",
-      "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
-      "sec-websocket-version": "13",
-      "openai-beta": "responses_websockets=2026-02-06",
-    },
-  });
-  expect(answer.status).toBe(426);
-});

@@ -256,15 +256,6 @@ describe("the web search of the upstream", () => {
 });
 
 describe("the endpoint", () => {
-  test("fact 14: a WebSocket is declined with 426, so that Codex falls back at once", async () => {
-    const upgrade = { upgrade: "websocket", connection: "Upgrade", "sec-websocket-version": "13" };
-    const headers = { ...upgrade, "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
-    const response = await fetch(proxy.url + path, { headers });
-    expect(response.status).toBe(426);
-    expect(await response.json()).toMatchObject({ error: { type: "invalid_request_error" } });
-    expect((await fetch(proxy.url + path)).status).toBe(405);
-  });
-
   test("a model that offers its own endpoint gets the request as it came, but for named fixups", async () => {
     const body = {
       model: "gpt-5.3-codex",

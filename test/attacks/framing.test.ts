@@ -160,11 +160,13 @@ test("AU15: a key with a byte no key has is 401, one with NUL is 400", async () 
   expect((await sendRaw(guarded.url, get("x-api-key: k\0\r\n", "/v1/models"))).statuses).toEqual([400]);
 });
 
-test("AU20, XO22: no route ever becomes a WebSocket", async () => {
+test("AU20, XO22: a route becomes a WebSocket only for a caller with the key, and never for a page of another origin", async () => {
   const upgrade =
     "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
   expect((await sendRaw(guarded.url, get(upgrade, "/v1/responses"))).statuses).toEqual([401]);
-  expect((await sendRaw(open.url, get(upgrade, "/v1/responses"))).statuses).toEqual([426]);
+  expect((await sendRaw(guarded.url, get(`${upgrade}x-api-key: wrong\r\n`, "/v1/responses"))).statuses).toEqual([401]);
+  expect((await sendRaw(guarded.url, get(`${upgrade}x-api-key: ${key}\r\n`, "/v1/responses"))).statuses).toEqual([101]);
+  expect((await sendRaw(open.url, get(upgrade, "/v1/responses"))).statuses).toEqual([101]);
   const paths = [...methodsByPath().keys(), "/admin", "/api/admin/live", "/api/admin/requests"];
   for (const path of paths) {
     const { statuses } = await sendRaw(open.url, get(`${upgrade}Origin: https://evil.example\r\n`, path), {

@@ -5,13 +5,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import type { Subject } from "../../src/budgets/budgets";
-import { type Amounts, type Ledger, openLedger, type Reservation, reservationLifetime } from "../../src/budgets/ledger";
+import {
+  type Amounts,
+  type LocalLedger,
+  openLedger,
+  type Reservation,
+  reservationLifetime,
+} from "../../src/budgets/ledger";
 import { spanOf } from "../../src/budgets/period";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-ledger-"));
 let files = 0;
-const open: Ledger[] = [];
+const open: LocalLedger[] = [];
 afterEach(() => {
   for (const ledger of open.splice(0)) ledger.close();
 });
@@ -19,7 +25,7 @@ process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 const freshPath = () => join(folder, `${files++}.sqlite`);
 
-function ledgerAt(path = freshPath(), now: () => number = Date.now): Ledger {
+function ledgerAt(path = freshPath(), now: () => number = Date.now): LocalLedger {
   const ledger = openLedger(path, { now, warn: (sentence) => expect.unreachable(sentence) });
   open.push(ledger);
   return ledger;
@@ -32,16 +38,16 @@ const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1", clien
 const nothing: Amounts = { nanoCredits: null, premiumUnits: null };
 const credits = (amount: number): Amounts => ({ nanoCredits: amount * 1e9, premiumUnits: null });
 
-function reserved(ledger: Ledger, budgets: Budget[], amounts = nothing, subject = anybody): Reservation {
+function reserved(ledger: LocalLedger, budgets: Budget[], amounts = nothing, subject = anybody): Reservation {
   const result = ledger.reserve(budgets, subject, amounts);
   if ("exceeded" in result) return expect.unreachable("the budget is exceeded") as never;
   return result.reservation;
 }
 
-const isExceeded = (ledger: Ledger, budgets: Budget[], amounts = nothing, subject = anybody) =>
+const isExceeded = (ledger: LocalLedger, budgets: Budget[], amounts = nothing, subject = anybody) =>
   "exceeded" in ledger.reserve(budgets, subject, amounts);
 
-const usedOf = (ledger: Ledger, budget: Budget) => {
+const usedOf = (ledger: LocalLedger, budget: Budget) => {
   const [state] = ledger.states([budget], anybody);
   return [state?.used, state?.reserved];
 };

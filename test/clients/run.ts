@@ -54,9 +54,17 @@ function spoken(attempt: Attempt, dialect: Dialect): Attempt {
   };
 }
 
+/** Codex is connected to use a WebSocket. */
+const overSocket = (attempt: Attempt): Attempt => ({ ...attempt, socket: "kept" });
+const overHttp = (attempt: Attempt): Attempt => ({
+  ...attempt,
+  changed: (text) => text.replace(/^supports_websockets = true\n/m, ""),
+});
+
 const attempts: Attempt[] = [
   ...onEachModel(claudeCode, "messages"),
-  ...onEachModel(codex, "responses"),
+  ...onEachModel(codex, "responses").flatMap((attempt) => [overSocket(attempt), overHttp(attempt)]),
+  { ...on(codex, "responses", "gpt"), socket: "dropped" },
   ...(Object.keys(packages) as Dialect[]).flatMap((dialect) =>
     names.map((name) => {
       const attempt = on(opencode, dialect, name);
@@ -65,11 +73,11 @@ const attempts: Attempt[] = [
   ),
   ...[continueCli, pi].flatMap((tool) => names.map((name) => on(tool, native[name], name))),
   withKey(on(claudeCode, "messages", "claude")),
-  withKey(on(codex, "responses", "gpt")),
+  withKey(overSocket(on(codex, "responses", "gpt"))),
   withKey(on(opencode, "messages", "claude")),
   withKey(on(pi, "chat", "gemini")),
   settled(on(claudeCode, "messages", "claude")),
-  settled(on(codex, "responses", "gpt")),
+  settled(overSocket(on(codex, "responses", "gpt"))),
   settled(on(opencode, "messages", "claude")),
   settled(on(continueCli, "responses", "gpt")),
   settled(on(pi, "responses", "gpt")),
@@ -101,14 +109,14 @@ let told = 0;
 /** Lines come in the order of the list, as soon as they can. */
 function tell(): void {
   for (let outcome = outcomes.get(told); outcome; outcome = outcomes.get(told)) {
-    const { tool, model, client_dialect, upstream_dialect, key, settled } = attempts[told++]!;
+    const { tool, model, client_dialect, upstream_dialect, key, settled, socket } = attempts[told++]!;
     line(
       `${clientOf(tool.id).name} ${versions.get(tool.npm)}`,
       model.id,
       `${client_dialect} → ${upstream_dialect}`,
       String(outcome.requests),
       outcome.seconds.toFixed(1),
-      `${outcome.faults.length === 0 ? "ok" : `FAILED: ${outcome.faults.join("; ")}`}${key === undefined ? "" : " (with a client key)"}${settled ? " (among settings of their own)" : ""}`,
+      `${outcome.faults.length === 0 ? "ok" : `FAILED: ${outcome.faults.join("; ")}`}${key === undefined ? "" : " (with a client key)"}${settled ? " (among settings of their own)" : ""}${socket ? ` (over a WebSocket${socket === "dropped" ? " that is dropped" : ""})` : ""}`,
     );
     if (outcome.faults.length === 0) continue;
     failed++;

@@ -8,6 +8,7 @@ import { clientOf } from "../../src/clients/index";
 import type { Dialect } from "../../src/dialects/hub/conversation";
 import { type Command, program, run } from "../support/command";
 import { type models, type Tool, task } from "./clients";
+import { startDropping } from "./dropped";
 import type { Installed } from "./install";
 
 /** Milliseconds. */
@@ -27,6 +28,8 @@ export interface Attempt {
   settled?: boolean;
   /** Changes what was written, to try what the client can do besides. */
   changed?(text: string): string;
+  /** Its requests come over a WebSocket and continue one another; with `dropped`, the first connection breaks on the way. */
+  socket?: "kept" | "dropped";
 }
 
 export interface Outcome {
@@ -45,6 +48,8 @@ interface Row {
   http_status: number;
   initiator: string | null;
   error_type: string | null;
+  path: string;
+  fixups: string[];
 }
 
 const running = new Set<number>();
@@ -55,7 +60,7 @@ export function endAll(): void {
 }
 
 export async function tryOut(attempt: Attempt, installed: Installed): Promise<Outcome> {
-  const { tool, model, key, settled, changed } = attempt;
+  const { tool, model, key, settled, changed, socket } = attempt;
   await using proxy = run(["start", "--demo", "--json", "--port", "0"], {
     env: key === undefined ? {} : { DRAGOMAN_API_KEY: key },
   });
@@ -74,6 +79,10 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
     return { requests: 0, seconds: 0, faults: [`connect ended with ${connecting.code}`], said: connecting.said };
   const { size: asked } = await rowsOf(url);
   if (changed) await Bun.write(path, changed(await Bun.file(path).text()));
+  // The warm-up ends, then the turn.
+  await using dropping =
+    socket === "dropped" ? await startDropping(url, /(?:"response\.completed"[\s\S]*){2}/) : undefined;
+  if (dropping) await Bun.write(path, (await Bun.file(path).text()).replaceAll(url, dropping.url));
 
   const startedAt = performance.now();
   const [name = "", ...args] = tool.command(task, model);
@@ -105,8 +114,9 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
   if (written === undefined) faults.push("hello.txt was not written");
   else if (written.trimEnd() !== "Hi there") faults.push(`hello.txt says ${JSON.stringify(written)}`);
   faults.push(...faultsOf(rows, attempt));
+  if (dropping && dropping.drops !== 1) faults.push("its connection was not dropped");
 
-  const undoing = await connect(proxy, home, [tool.id, "--undo", ...(changed ? ["--force"] : [])], key);
+  const undoing = await connect(proxy, home, [tool.id, "--undo", ...(changed || dropping ? ["--force"] : [])], key);
   const after = existsSync(path) ? await Bun.file(path).text() : undefined;
   if (undoing.code !== 0 || after !== (settled ? tool.settings : undefined)) faults.push("it was not taken back");
   const said = [out, err, proxy.stderr(), connecting.said, undoing.said].join("\n");
@@ -127,7 +137,7 @@ async function connect({ home: folder }: Command, home: string, args: string[], 
   return { code, said: `${out}\n${err}` };
 }
 
-function faultsOf(rows: Row[], { model, client_dialect, upstream_dialect }: Attempt): string[] {
+function faultsOf(rows: Row[], { model, client_dialect, upstream_dialect, socket }: Attempt): string[] {
   const faults: string[] = [];
   const asked = rows.filter((row) => row.client_model === model.id);
   const bad = rows.filter((row) => row.http_status !== 200 || row.error_type !== null);
@@ -137,6 +147,12 @@ function faultsOf(rows: Row[], { model, client_dialect, upstream_dialect }: Atte
   const wrong = asked.find((row) => row.client_dialect !== client_dialect || row.upstream_dialect !== upstream_dialect);
   if (wrong) faults.push(`it went from ${wrong.client_dialect} to ${wrong.upstream_dialect}`);
   if (!asked.some((row) => row.initiator === "agent")) faults.push("no tool's result came back");
+  const overSocket = rows.filter(({ path }) => path.startsWith("ws:"));
+  if (overSocket.length !== (socket ? rows.length : 0))
+    faults.push(`${overSocket.length} requests came over a WebSocket`);
+  // The warm-up is continued by the turn, and the turn by the result.
+  const continued = overSocket.filter(({ fixups }) => fixups.includes("continued")).length;
+  if (socket && continued !== (socket === "kept" ? 2 : 1)) faults.push(`${continued} requests had only the new items`);
   if (rows.length > maxRequests) faults.push(`${rows.length} requests were made`);
   return faults;
 }

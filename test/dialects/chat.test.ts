@@ -656,7 +656,7 @@ describe("a request through the hub and back", () => {
     );
   });
 
-  test("needs none of the fixups that a request straight through would get, and a fixed one needs no more", () => {
+  test("needs none of the fixups that a request that passes through would get, and a fixed one needs no more", () => {
     fc.assert(
       fc.property(request, fc.constantFrom(gpt, gpt5, claude, gemini), (given, model) => {
         const fixup = (body: JsonObject) => {

@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Entry, type Filters, type History, openHistory } from "../../src/history/history";
+import { type Entry, type Filters, type LocalHistory, openHistory } from "../../src/history/history";
 import { entry, noon } from "../support/history-rows";
 
 const posix = process.platform !== "win32";
@@ -40,7 +40,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function open(): History {
+function open(): LocalHistory {
   const history = openHistory(path, {
     retentionDays: () => days,
     maxRows: () => rows,
@@ -58,7 +58,7 @@ function other(): Database {
   return database;
 }
 
-function fill(history: History, entries: Partial<Entry>[]): void {
+function fill(history: LocalHistory, entries: Partial<Entry>[]): void {
   for (const differing of entries) history.add(entry(differing));
   expect(history.flush()).toBe(true);
 }
@@ -293,7 +293,7 @@ describe("a clock that leaps", () => {
     monotonic = 0;
   });
 
-  function clocked(): History {
+  function clocked(): LocalHistory {
     const history = openHistory(path, {
       retentionDays: () => days,
       maxRows: () => rows,

@@ -9,7 +9,7 @@ import {
   type Dimension,
   type Entry,
   type Group,
-  type History,
+  type LocalHistory,
   openHistory,
   type Row,
   type Totals,
@@ -25,7 +25,7 @@ const zone = process.env.TZ;
 let folder: string;
 let path: string;
 let limits: { days: number; rows: number };
-let opened: History[];
+let opened: LocalHistory[];
 let warnings: string[];
 
 beforeEach(() => {
@@ -43,7 +43,7 @@ afterEach(() => {
   expect(warnings).toEqual([]);
 });
 
-function open(): History {
+function open(): LocalHistory {
   const history = openHistory(path, {
     retentionDays: () => limits.days,
     maxRows: () => limits.rows,
@@ -54,7 +54,7 @@ function open(): History {
   return history;
 }
 
-function write(history: History, entries: Entry[]): void {
+function write(history: LocalHistory, entries: Entry[]): void {
   for (const one of entries) history.add(one);
   expect(history.flush()).toBe(true);
 }
@@ -209,7 +209,7 @@ function expectTotals(totals: Totals, rows: Row[]): void {
 const nameGroup = ({ key }: Pick<Group, "key">, by: Dimension[]) =>
   JSON.stringify(by.map((dimension) => key[dimension]));
 
-async function expectAgreement(history: History, filters: Filters, by: Dimension[]): Promise<void> {
+async function expectAgreement(history: LocalHistory, filters: Filters, by: Dimension[]): Promise<void> {
   let rows = rowsOnDisk();
   let statistics = await history.statistics(filters, by);
   // A prune may run beside it.
@@ -233,7 +233,7 @@ async function expectAgreement(history: History, filters: Filters, by: Dimension
   }
 }
 
-function expectPages(history: History, filters: Filters, limit: number): void {
+function expectPages(history: LocalHistory, filters: Filters, limit: number): void {
   const expected = rowsOnDisk().filter((row) => passes(row, filters));
   const found: Row[] = [];
   let cursor: number | undefined;
@@ -263,7 +263,7 @@ function randomFilters({ below, pick, maybe }: Chance, rows: Row[]): Filters {
   return filters;
 }
 
-async function expectAllAgrees(history: History, chance: Chance, rounds: number): Promise<void> {
+async function expectAllAgrees(history: LocalHistory, chance: Chance, rounds: number): Promise<void> {
   await expectAgreement(history, {}, []);
   for (let round = 0; round < rounds; round += 1) {
     const filters = randomFilters(chance, rowsOnDisk());

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Filters, nameColumns } from "../../src/history/filters";
-import { type Dimension, type Entry, type History, openHistory, type Totals } from "../../src/history/history";
+import { type Dimension, type Entry, type LocalHistory, openHistory, type Totals } from "../../src/history/history";
 import { rowsQuery, scanQuery } from "../../src/history/page";
 import { entry, noon } from "../support/history-rows";
 
@@ -14,10 +14,10 @@ const day = 24 * hour;
 
 let folder: string;
 let path: string;
-let history: History;
+let history: LocalHistory;
 let days: number;
 
-function open(): History {
+function open(): LocalHistory {
   return openHistory(path, { retentionDays: () => days, maxRows: () => 300_000, warn: () => {}, now: () => noon });
 }
 

@@ -36,7 +36,7 @@ test("frames that differ in words, number and padding become one, with the data 
   expect(one?.data).toContain('"Hel"');
   expect(Buffer.from(rest!.bytes!).toString()).toBe(others.join(""));
   expect(rest?.data).toBeUndefined();
-  expect(JSON.parse(rest!.template!)).toEqual({ sequence_number: 13, delta: "", obfuscation: "x13" });
+  expect(JSON.parse(rest!.template!.data!)).toEqual({ sequence_number: 13, delta: "", obfuscation: "x13" });
   expect(none).toEqual([]);
 });
 

@@ -142,10 +142,10 @@ test("1,000 mixed requests, some aborted, some failing, are exactly 1,000 rows, 
     if (outcomes.length % 50 === 0) await Promise.all(outcomes.splice(0));
   }
   await Promise.all(outcomes);
-  await until(() => proxy.rows().length > 0 && proxy.app.history.count() >= 1000, 10_000);
+  await until(() => proxy.rows().length > 0 && proxy.history.count() >= 1000, 10_000);
   await Bun.sleep(100);
   proxy.app.history.flush();
-  expect(proxy.app.history.count()).toBe(1000);
+  expect(proxy.history.count()).toBe(1000);
 
   const token = (
     (await (await fetch(`${proxy.url}/token`, { headers: { "x-api-key": key } })).json()) as { token: string }

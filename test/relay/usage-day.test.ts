@@ -188,7 +188,7 @@ test("A1–A9, T01–T14: a day with three accounts: nothing fails that an able 
   const unsupportedParams = demo.journal.filter(({ path, status }) => path === "/chat/completions" && status === 401);
   expect(new Set(unsupportedParams.map(({ account }) => account))).toEqual(new Set(["second"]));
   proxy.rows();
-  expect(proxy.app.history.count()).toBe(served + refused);
+  expect(await proxy.app.history.count()).toBe(served + refused);
 }, 60_000);
 
 const modelOf = ({ body }: Seen) => (body as { model?: string }).model;

@@ -32,6 +32,7 @@ export function entry(differing: Partial<Entry> = {}): Entry {
     error_message: null,
     client_name: "claude-cli/2.0",
     key_name: null,
+    member: null,
     session: null,
     cache_miss: null,
     input_tokens: 10,

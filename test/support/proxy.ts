@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type App, type AppOptions, openApp } from "../../src/app";
 import { readEnvironment } from "../../src/config/environment";
-import type { Row } from "../../src/history/history";
+import type { LocalHistory, Row } from "../../src/history/history";
 import { type Binding, handler, listen } from "../../src/server";
 import { type DemoAccount, demoAccounts } from "../../src/upstream/demo/accounts";
 import { type Demo, type DemoOptions, startDemo } from "../../src/upstream/demo/demo";
@@ -21,6 +21,10 @@ export interface RunningProxy extends AsyncDisposable {
   lines: string[];
   /** A POST of JSON. */
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
+  /** The history of the data folder. */
+  history: LocalHistory;
+  /** Begins to stop: no new connections, and running requests finish. */
+  drain(): Promise<void>;
   /** The newest rows of the history first, once all are written. */
   rows(): Row[];
 }
@@ -36,6 +40,7 @@ export interface ProxyOptions {
   /** Told that other machines can reach it, though its socket is a loopback one. */
   exposed?: boolean;
   adminAuth?: AppOptions["adminAuth"];
+  logFormat?: AppOptions["logFormat"];
   /** Other clocks than this machine's. */
   clock?: AppOptions["clock"];
   /** Something stands before the scripted upstream. */
@@ -60,7 +65,9 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
     write: (line) => void lines.push(line),
     clock: options.clock,
     adminAuth: options.adminAuth,
+    logFormat: options.logFormat,
   });
+  const history = app.history as LocalHistory;
   const listening = options.exposed ? listenAsExposed(app) : listen(app, 0, options.binding);
   return {
     url: listening.url,
@@ -76,9 +83,11 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
         ...init,
         headers: { "content-type": "application/json", ...(init.headers as Record<string, string>) },
       }),
+    history,
+    drain: () => listening.drain(),
     rows() {
-      app.history.flush();
-      return app.history.list({}, 200).items;
+      history.flush();
+      return history.list({}, 200).items;
     },
     async [Symbol.asyncDispose]() {
       listening.close();
@@ -92,7 +101,7 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
 
 function listenAsExposed(app: App) {
   const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: handler(app, true) });
-  return { url: server.url.origin, close: () => void server.stop(true) };
+  return { url: server.url.origin, drain: () => server.stop(), close: () => void server.stop(true) };
 }
 
 /** Waits until a claim holds; fails after `within` milliseconds. */

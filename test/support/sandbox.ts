@@ -23,6 +23,14 @@ const needs = {
     using group = limitedGroup();
     return group ? undefined : "control groups that may be made";
   },
+  /** A user's service manager, started by `support/systemd.ts`. */
+  systemd: () =>
+    process.getuid?.() === 0 &&
+    existsSync("/lib/systemd/systemd") &&
+    existsSync("/lib/systemd/systemd-journald") &&
+    works("unshare", "-m", "sh", "-c", "umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup")
+      ? undefined
+      : "systemd and root, to start it for somebody else",
   openssl: () => (works("openssl", "version") ? undefined : "openssl"),
   fewFiles: () => (works("prlimit", "--version") ? undefined : "prlimit"),
   oneCore: () => (works("taskset", "--version") ? undefined : "taskset"),

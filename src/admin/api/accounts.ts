@@ -17,7 +17,8 @@ export async function listAccounts(app: App, since?: number): Promise<AccountIte
     Promise.all(app.accounts.map(showAccount)),
     since === undefined ? undefined : statsSince(app, since),
   ]);
-  return stats ? items.map((item) => ({ ...item, stats: stats(item) })) : items;
+  if (!stats) return items;
+  return Promise.all(items.map(async (item) => ({ ...item, stats: await stats(item) })));
 }
 
 /** Milliseconds that a page waits for GitHub. */
@@ -45,10 +46,13 @@ const quotaWithin = (account: Account): Promise<QuotaReading> =>
     error: "GitHub is slow to answer; these are the last known figures.",
   }));
 
-async function statsSince({ history, accounts }: App, since: number): Promise<(item: AccountItem) => AccountStats> {
+async function statsSince(
+  { history, accounts }: App,
+  since: number,
+): Promise<(item: AccountItem) => Promise<AccountStats>> {
   const { groups } = await history.statistics({ from_ms: since }, ["account_key", "account_id"]);
   const namesakes = (id: string) => accounts.filter((account) => account.id === id).length;
-  return ({ account_id, account_key }) => {
+  return async ({ account_id, account_key }) => {
     // Rows without a key (older than the column) belong to this account if no other has its id.
     const oldRows = namesakes(account_id) < 2 ? account_id : undefined;
     const used = groups.filter(
@@ -61,7 +65,7 @@ async function statsSince({ history, accounts }: App, since: number): Promise<(i
       error_count: sumOf(used, (totals) => totals.error_count) ?? 0,
       tokens_total: count === 0 ? 0 : sumOf(used, tokensOf),
       avg_duration_ms: average(used, count),
-      last_request_at_ms: history.lastOf({ account_key }) ?? used[0]?.last_at_ms ?? null,
+      last_request_at_ms: (await history.lastOf({ account_key })) ?? used[0]?.last_at_ms ?? null,
     };
   };
 }

@@ -8,8 +8,8 @@ import { ProxyError } from "../../errors";
 /** A budget as the config has it. */
 export const newBudgetSchema = budgetSchema();
 
-export const listBudgets = ({ budgets, now }: App): BudgetItem[] =>
-  budgets.overview().map((state) => budgetItem(state, now()));
+export const listBudgets = async ({ budgets, now }: App): Promise<BudgetItem[]> =>
+  (await budgets.overview()).map((state) => budgetItem(state, now()));
 
 /** @throws ProxyError `conflict` if there is a budget of this name. */
 export async function addBudget({ config, logger }: App, budget: Budget): Promise<{ added: true }> {
@@ -49,7 +49,7 @@ async function changeBudgets(
   config: ConfigStore,
   change: (stored: readonly Budget[]) => readonly Budget[],
 ): Promise<void> {
-  config.reload();
+  await config.reload();
   const { revision } = config;
   await config.change({ budgets: change(config.current.budgets) }, { revision });
 }

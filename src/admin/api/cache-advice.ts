@@ -1,4 +1,4 @@
-/** What is said of turns whose prompt the upstream's cache did not have. */
+/** The advice for turns whose prompt the upstream's cache did not have. */
 import type { CacheMiss } from "../../upstream/cache-watch";
 
 interface Advice {

@@ -79,7 +79,7 @@ export async function cacheReport(app: App, filters: Filters): Promise<CacheRepo
       .filter(({ name }) => name !== null)
       .slice(0, maxSessions),
     misses,
-    turns: newestTurns(app, filters, misses),
+    turns: await newestTurns(app, filters, misses),
   };
 }
 
@@ -141,10 +141,11 @@ function missesIn(groups: Group[], prices: Prices): CacheReport["misses"] {
     .sort((one, other) => other.uncached_tokens - one.uncached_tokens);
 }
 
-function newestTurns(app: App, filters: Filters, misses: { reason: CacheMiss }[]): MissedTurn[] {
-  return misses
-    .flatMap(({ reason }) =>
-      listRequests(app, { ...filters, cache_miss: reason }, maxTurns).items.map((item) => ({
+async function newestTurns(app: App, filters: Filters, misses: { reason: CacheMiss }[]): Promise<MissedTurn[]> {
+  const turns = await Promise.all(
+    misses.map(async ({ reason }) => {
+      const { items } = await listRequests(app, { ...filters, cache_miss: reason }, maxTurns);
+      return items.map((item) => ({
         request_id: item.request_id,
         started_at_ms: item.started_at_ms,
         reason,
@@ -153,8 +154,11 @@ function newestTurns(app: App, filters: Filters, misses: { reason: CacheMiss }[]
         session: item.session,
         input_tokens: item.input_tokens,
         cached_tokens: item.cached_tokens,
-      })),
-    )
+      }));
+    }),
+  );
+  return turns
+    .flat()
     .sort((one, other) => other.started_at_ms - one.started_at_ms)
     .slice(0, maxTurns);
 }

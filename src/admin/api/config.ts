@@ -11,8 +11,8 @@ import { readJson } from "../../relay/incoming";
 const bodyLimit = 1024 * 1024;
 
 /** `GET /api/admin/config`: every key with its value and source, and the revision for a change. */
-export function showConfig({ config }: App): Response {
-  config.reload();
+export async function showConfig({ config }: App): Promise<Response> {
+  await config.reload();
   const { stored, revision, waiting, fault } = config;
   const parsed = parseConfig(stored);
   const shown = masked({ ...parsed, anthropicApiKey: parsed.anthropicApiKey ?? null });

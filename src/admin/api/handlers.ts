@@ -9,8 +9,8 @@ import type { queries } from "./query";
 import { type ExportFormat, exportRequests, findRequest } from "./requests";
 
 /** @throws ProxyError 404. */
-export function getRequest(app: App, requestId: string) {
-  const found = findRequest(app, requestId);
+export async function getRequest(app: App, requestId: string) {
+  const found = await findRequest(app, requestId);
   if (!found) throw new ProxyError("not_found", "The history holds no request with this id.");
   return found;
 }
@@ -28,7 +28,7 @@ export function answerExport(app: App, { format, ...filters }: z.output<typeof q
 
 /** @param session The session that authorizes the reader, if there is one. */
 export function answerLive(app: App, request: Request, caller: Visitor, session?: AdminSession): Response {
-  caller.keepOpen();
+  caller.connection.keepOpen();
   const headers = { ...noStore, "content-type": "text/event-stream; charset=utf-8" };
   return new Response(request.method === "HEAD" ? null : liveEvents(app, session), { headers });
 }

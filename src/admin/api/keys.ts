@@ -10,8 +10,12 @@ export const createdKeySchema = z.object({
   key: z.string().describe("The key. It is not stored and cannot be shown again."),
 });
 
-export const listKeys = ({ clientKeys, history, now }: App): KeyList =>
-  keyList(clientKeys, now(), (key_name) => history.lastOf({ key_name }) ?? null);
+export async function listKeys({ clientKeys, history, now }: App): Promise<KeyList> {
+  const lastUsed = new Map<string, number | null>();
+  for (const { name } of clientKeys)
+    if (name !== null) lastUsed.set(name, (await history.lastOf({ key_name: name })) ?? null);
+  return keyList(clientKeys, now(), (name) => lastUsed.get(name) ?? null);
+}
 
 /** @throws ProxyError `invalid_request`, `conflict`. */
 export async function createClientKey(app: App, wanted: NewKey): Promise<z.output<typeof createdKeySchema>> {

@@ -1,15 +1,16 @@
 /** Facts about the program itself and its history. */
 import type { z } from "zod";
 import type { App } from "../../app";
+import type { Awaitable } from "../../awaitable";
 import type { metaSchema } from "./schemas";
 
 export type Meta = z.infer<typeof metaSchema>;
 
-export function describeInstance(app: App): Meta {
+export async function describeInstance(app: App): Promise<Meta> {
   const { retentionDays, maxRows } = app.config.current;
-  const orNull = <T>(question: () => T | undefined): T | null => {
+  const orNull = async <T>(question: () => Awaitable<T | undefined>): Promise<T | null> => {
     try {
-      return question() ?? null;
+      return (await question()) ?? null;
     } catch {
       return null; // the history has logged why
     }
@@ -22,8 +23,8 @@ export function describeInstance(app: App): Meta {
     demo: app.demo,
     started_at_ms: Math.round(performance.timeOrigin),
     history: app.history.degraded ? "degraded" : "ok",
-    row_count: orNull(() => app.history.count()),
-    oldest_row_at_ms: orNull(() => app.history.oldest()),
+    row_count: await orNull(() => app.history.count()),
+    oldest_row_at_ms: await orNull(() => app.history.oldest()),
     running_count: app.inFlight.count,
     time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   };

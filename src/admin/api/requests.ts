@@ -31,21 +31,26 @@ export interface ShownPage {
   has_more: boolean;
 }
 
-export function listRequests({ history }: App, filters: Filters, limit: number, cursor?: number): ShownPage {
-  const { items, ...rest } = history.list(filters, limit, cursor);
+export async function listRequests(
+  { history }: App,
+  filters: Filters,
+  limit: number,
+  cursor?: number,
+): Promise<ShownPage> {
+  const { items, ...rest } = await history.list(filters, limit, cursor);
   return { items: items.map(showEntry), ...rest };
 }
 
 /** Finds a request by its id, in progress or ended. */
-export function findRequest(
+export async function findRequest(
   { history, inFlight: live }: App,
   requestId: string,
-): { item: ShownEntry; running: false } | { item: ShownRunning; running: true } | undefined {
+): Promise<{ item: ShownEntry; running: false } | { item: ShownRunning; running: true } | undefined> {
   const running = live.find(requestId);
   if (running) return { item: showRunning(running), running: true };
-  let row = history.get(requestId);
+  let row = await history.get(requestId);
   // The row of a request that has just ended may not be on disk yet.
-  if (!row && history.flush()) row = history.get(requestId);
+  if (!row && (await history.flush())) row = await history.get(requestId);
   return row && { item: showEntry(row), running: false };
 }
 
@@ -76,7 +81,7 @@ export function exportRequests({ history }: App, filters: Filters, format: Expor
   return new ReadableStream({
     async pull(controller) {
       await new Promise(setImmediate);
-      const { items, next_cursor_id } = history.list(filters, rowsAtOnce, cursor);
+      const { items, next_cursor_id } = await history.list(filters, rowsAtOnce, cursor);
       for (const item of items) {
         text += row(showEntry(item), first);
         first = false;

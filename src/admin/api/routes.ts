@@ -111,7 +111,7 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
     handle: ({ app, request, params, exposed }) => { requireJson(request); return revokeClientKey(app, params.name, exposed); } }),
   endpoint({ method: "GET", path: "/api/admin/budgets", about: "The budgets: limits, what is used and reserved in this period, and when it ends.",
     response: budgetListSchema,
-    handle: ({ app }) => ({ items: listBudgets(app) }) }),
+    handle: async ({ app }) => ({ items: await listBudgets(app) }) }),
   endpoint({ method: "POST", path: "/api/admin/budgets", about: "Adds a budget to the config.",
     body: newBudgetSchema, response: z.object({ added: z.literal(true) }), errors: ["conflict"],
     handle: ({ app, body }) => addBudget(app, body) }),

@@ -158,6 +158,7 @@ const runningColumns = [
   "initiator_reason",
   "client_name",
   "key_name",
+  "member",
 ] as const satisfies (keyof InFlightRequest)[];
 
 /** Unknown values are null. */

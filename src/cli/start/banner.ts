@@ -7,22 +7,36 @@ import type { Listening } from "../../server";
 import { shortened } from "../terminal";
 
 export function printBanner(app: App, listening: Listening): string[] {
-  const { url } = listening;
   return [
-    app.demo
-      ? `dragoman ${app.version} · DEMO: answers are scripted, no account is used, nothing leaves this machine`
-      : `dragoman ${app.version}`,
+    titleOf(app),
     "",
-    `  Address   ${url}`,
+    ...factLines(app, listening),
+    "",
+    app.accounts.length === 0 ? "Then try it:" : "Try it:",
+    ...curlFor(listening.url, app),
+    "",
+  ];
+}
+
+/** The banner for a log: a sentence for each line, such as `Address: http://127.0.0.1:4141`. */
+export const bannerFacts = (app: App, listening: Listening): string[] => [
+  titleOf(app),
+  ...factLines(app, listening).map((line) => line.trim().replace(/ {2,}/, ": ")),
+];
+
+const titleOf = ({ demo, version }: App): string =>
+  demo
+    ? `dragoman ${version} · DEMO: answers are scripted, no account is used, nothing leaves this machine`
+    : `dragoman ${version}`;
+
+function factLines(app: App, listening: Listening): string[] {
+  return [
+    `  Address   ${listening.url}`,
     `  Accounts  ${accountsLine(app)}`,
     `  Access    ${accessLine(app, listening)}`,
     ...adminLines(app, listening),
     `  Data      ${shortened(app.environment.home)}`,
     ...(app.demo ? [] : networkLines(app)),
-    "",
-    app.accounts.length === 0 ? "Then try it:" : "Try it:",
-    ...curlFor(url, app),
-    "",
   ];
 }
 

@@ -8,16 +8,27 @@ export interface Lifetime {
   stdinEnded?: Promise<void>;
   /** The process whose end stops the server. */
   parentPid?: number;
+  /** Milliseconds that running requests get after a signal; health checks are answered meanwhile. */
+  drainMs?: number;
+}
+
+export interface Ending {
+  /** A sentence. */
+  why: string;
+  /** Milliseconds that running requests get to finish. */
+  grace: number;
+  /** Health checks are answered meanwhile. */
+  keepProbes: boolean;
 }
 
 export interface ShutdownSignals {
-  /** The first reason to stop, as a sentence, and the milliseconds that running requests get to finish. */
-  first: Promise<{ why: string; grace: number }>;
+  /** The first reason to stop. */
+  first: Promise<Ending>;
   /** Settles afterwards: `urged` by another signal, or `late` when the time is over. */
   over: Promise<"urged" | "late">;
 }
 
-/** Milliseconds that running requests get after a signal. */
+/** Milliseconds that running requests get after a signal, if the owner sets no other time. */
 const signalGrace = 30_000;
 
 /** The same after the parent has ended, when nobody reads the answers. The whole shutdown then takes less than two seconds. */
@@ -25,17 +36,19 @@ const orphanGrace = 700;
 const parentInterval = 200;
 
 /** Starts watching. @throws ProxyError if the parent is not running */
-export function watchShutdown({ stdinEnded, parentPid }: Lifetime): ShutdownSignals {
-  const first = Promise.withResolvers<{ why: string; grace: number }>();
+export function watchShutdown({ stdinEnded, parentPid, drainMs }: Lifetime): ShutdownSignals {
+  const first = Promise.withResolvers<Ending>();
   const over = Promise.withResolvers<"urged" | "late">();
   let ending = false;
-  const end = (why: string, grace: number) => {
+  const end = (why: string, grace: number, keepProbes = false) => {
     ending = true;
-    first.resolve({ why, grace });
+    first.resolve({ why, grace, keepProbes });
     setTimeout(() => over.resolve("late"), grace);
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-    process.on(signal, () => (ending ? over.resolve("urged") : end(signal, signalGrace)));
+    process.on(signal, () =>
+      ending ? over.resolve("urged") : end(signal, drainMs ?? signalGrace, drainMs !== undefined),
+    );
   void stdinEnded?.then(() => end("Stdin was closed", orphanGrace));
   if (parentPid !== undefined)
     watchProcess(parentPid, () => end(`Process ${parentPid}, given by --parent-pid, ended`, orphanGrace));

@@ -1,15 +1,17 @@
 /** `dragoman start`: options → parts → listening → a ready line → until a signal says stop, or nobody is left to serve. */
 
+import { resolve } from "node:path";
 import { openAccountStore } from "../../accounts/account-store";
 import type { SignInApp } from "../../accounts/hosts";
 import { type AdminAuth, type App, openApp } from "../../app";
 import { demoEnvironment, type Environment } from "../../config/environment";
+import type { LogFormat } from "../../logger";
 import { isLoopbackAddress } from "../../net/guard";
 import type { Binding, Listening } from "../../server";
 import { atTerminal, say } from "../terminal";
 import { UsageError } from "../usage-error";
 import { awaken } from "./awaken";
-import { printBanner } from "./banner";
+import { bannerFacts, printBanner } from "./banner";
 import { findNeighbour, type Instance, writeInstanceFile } from "./instance-file";
 import { bindingFor, listenOrExplain, nameOfBinding } from "./listen";
 import { type ShutdownSignals, watchShutdown } from "./shutdown";
@@ -30,10 +32,15 @@ export interface StartOptions {
   stdinLifetime: boolean;
   /** Stop when this process ends. */
   parentPid?: number;
+  /** Milliseconds that running requests get after a signal; health checks are answered meanwhile. */
+  drainMs?: number;
+  logFormat: LogFormat;
   adminAuth: AdminAuth;
   /** A GitHub token for this run; `-` reads it from the first line of stdin. */
   token?: string;
   enterpriseHost?: string;
+  /** Write what would go to stderr to this file. */
+  logFile?: string;
   /** The app for the sign-in, if there is no account yet. */
   app: SignInApp;
 }
@@ -42,6 +49,8 @@ export interface StartOptions {
 export async function start(options: StartOptions): Promise<number> {
   // If the reader of stdout or stderr goes away, the server keeps running.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+  const { logFile } = options;
+  if (logFile !== undefined) await import("./log-file").then(({ logToFile }) => logToFile(resolve(logFile)));
   const binding = await bindingFor(options.host);
   if (options.adminAuth === "always" && options.environment.adminToken === undefined)
     throw new UsageError("--admin-auth=always requires a token: set ADMIN_TOKEN.");
@@ -52,6 +61,7 @@ export async function start(options: StartOptions): Promise<number> {
   const endings = watchShutdown({
     stdinEnded: options.stdinLifetime ? stdin?.ended : undefined,
     parentPid: options.parentPid,
+    drainMs: options.drainMs,
   });
   const demo = options.demo ? await openDemo() : undefined;
   const app = openApp({
@@ -61,6 +71,7 @@ export async function start(options: StartOptions): Promise<number> {
     enterpriseHost: options.enterpriseHost,
     demo,
     adminAuth: options.adminAuth,
+    logFormat: options.logFormat,
   });
   let leave = () => {};
   try {
@@ -74,8 +85,8 @@ export async function start(options: StartOptions): Promise<number> {
     announce(app, listening, options);
     if (neighbour) void nameNeighbour(app, neighbour);
     void awaken(app);
-    if (!options.json && !options.stdinLifetime && !demo && app.accounts.length === 0 && atTerminal())
-      void signInBeside(app, options);
+    const mayAsk = !options.json && options.logFormat === "text" && logFile === undefined && !options.stdinLifetime;
+    if (mayAsk && !demo && app.accounts.length === 0 && atTerminal()) void signInBeside(app, options);
     return await untilStopped(app, listening, endings);
   } finally {
     leave();
@@ -120,9 +131,10 @@ async function nameNeighbour({ logger, environment }: App, { url, pid }: Instanc
   );
 }
 
-function announce(app: App, listening: Listening, { json }: StartOptions): void {
+function announce(app: App, listening: Listening, { json, logFormat }: StartOptions): void {
   if (listening.warning) app.logger.warn(listening.warning);
-  say(...printBanner(app, listening));
+  if (logFormat === "text") say(...printBanner(app, listening));
+  else for (const fact of bannerFacts(app, listening)) app.logger.info(fact);
   if (!json) return;
   const { url, port } = listening;
   process.stdout.write(`${JSON.stringify({ event: "ready", url, port, pid: process.pid, version: app.version })}\n`);
@@ -134,11 +146,11 @@ async function untilStopped(app: App, listening: Listening, endings: ShutdownSig
   process.on("unhandledRejection", unforeseen);
   process.on("uncaughtException", unforeseen);
 
-  const { why, grace } = await endings.first;
+  const { why, grace, keepProbes } = await endings.first;
   app.logger.info(
     `${why}: stopping. Running requests have ${grace / 1000} s to finish; a second signal stops them now.`,
   );
-  const drained = listening.drain();
+  const drained = listening.drain(keepProbes);
   const outcome = await Promise.race([drained.then(() => "drained" as const), endings.over]);
   app.close();
   if (outcome === "drained") return 0;

@@ -128,7 +128,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
 
     const push = (frame: SseFrame) => {
       if (ended) return;
-      if (frame.template !== undefined) repeat({ data: frame.template });
+      if (frame.template !== undefined) repeat(frame.template);
       if (frame.data === undefined) return next.push(frame);
       if (frame.data === "[DONE]") return done(frame);
       // The SSE standard ignores an event with empty data, but clients parse it and fail.

@@ -2,10 +2,10 @@
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { omit } from "../hub/json";
-import { type Overview, overviewOf, type PromptHead, type Said } from "../overview";
+import { type Overview, type OverviewMessage, overviewOf, type PromptHead } from "../overview";
 
 /** `function` is the former name of `tool`; both are in the OpenAI SDK's ChatCompletionMessageParam. */
-const speakers = new Map<unknown, Said["by"]>([
+const speakers = new Map<unknown, OverviewMessage["by"]>([
   ["system", "system"],
   ["developer", "system"],
   ["assistant", "model"],

@@ -1,6 +1,6 @@
 /** Reads chat completions, full or as a stream. */
 import { isObject, numberIn } from "../../json";
-import { jsonOf, type SseFrame } from "../../net/sse";
+import { type FrameStage, jsonOf, type SseFrame } from "../../net/sse";
 import { collectInto, type Sink, type Stage } from "../../net/stream";
 import type { ReplyContext } from "../codec";
 import { cutReply, replyWriter } from "../hub/block-lifecycle";
@@ -20,7 +20,7 @@ const stopReasons: Record<string, StopReason> = {
 };
 
 /** Reads chunks into events. `finish` waits for the end, because usage may follow the finish reason. */
-export const decodeStream = (context?: Pick<ReplyContext, "replies">): Stage<SseFrame, ReplyEvent> =>
+export const decodeStream = (context?: Pick<ReplyContext, "replies">): FrameStage<ReplyEvent> =>
   // The input of a call is read: it tells where the call ends.
   readDeltas(decodeFrames(context), "tool-call");
 

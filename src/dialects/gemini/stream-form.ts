@@ -26,7 +26,7 @@ function eventForm(): StreamForm {
   /** The line of the next event has begun. */
   let isOpen = false;
   const frame = (data: string): SseFrame => {
-    if (!isOpen) return { data, isOneLine: true };
+    if (!isOpen) return { data };
     isOpen = false;
     return { bytes: encoder.encode(`${data}\n\n`) };
   };

@@ -1,9 +1,9 @@
 /** Most frames of a stream differ from the one before only in the delta's text: finds what such frames have in common. */
-import type { FrameEdit, FrameTemplate } from "../../net/frame-template";
+import { type FrameEdit, FrameTemplate, type TemplateParts } from "../../net/frame-template";
 import type { SseFrame } from "../../net/sse";
 
 /**
- * The template of frames like this one; undefined if its delta text cannot be located.
+ * The template of frames like this one, which are passed on; undefined if its delta text cannot be located.
  * @param sent What the client got: the frame itself, or a copy with edits in its text.
  * @param isJoined Whether somebody needs the deltas.
  */
@@ -17,8 +17,8 @@ export function repeatedDelta(
   const whole = wholeText(frame);
   const gaps = gapsIn(whole, text);
   if (!gaps) return undefined;
-  const joinedGap = (all: Gap[]) => (isJoined ? all.findIndex(({ isText }) => isText) : undefined);
-  if (sent === frame) return ifAscii({ pieces: around(whole, gaps), edits: [], joinedGap: joinedGap(gaps) });
+  const reads = isJoined ? "joined" : undefined;
+  if (sent === frame) return templateOf({ pieces: around(whole, gaps), edits: [], textGap: textGapOf(gaps), reads });
   const sentText = wholeText(sent);
   const sentGaps = gapsIn(sentText, text)?.filter(({ key }) => gaps.some((gap) => gap.key === key));
   if (!sentGaps || !areSame(gaps, sentGaps)) return undefined;
@@ -26,13 +26,25 @@ export function repeatedDelta(
   const all = replaced ? [...gaps, replaced].sort(byPosition) : gaps;
   const pieces = around(whole, all);
   const edits = editsOf(pieces, around(sentText, sentGaps), replaced ? all.indexOf(replaced) : -1);
-  return ifAscii({ pieces, edits, joinedGap: joinedGap(all) });
+  return templateOf({ pieces, edits, textGap: textGapOf(all), reads });
 }
 
+/** The template of frames like this one, whose deltas alone are read; undefined if its delta text cannot be located. */
+export function readDelta(frame: SseFrame, text: string): FrameTemplate | undefined {
+  const whole = wholeText(frame);
+  const gaps = gapsIn(whole, text, alsoUnread);
+  const pieces = gaps && around(whole, gaps);
+  // Another string that holds the same text, with an escape, would look like something else.
+  if (!pieces || pieces.some((piece) => piece.includes("\\"))) return undefined;
+  return templateOf({ pieces, edits: [], textGap: textGapOf(gaps), reads: "each" });
+}
+
+const textGapOf = (gaps: Gap[]): number => gaps.findIndex(({ isText }) => isText);
+
 /** Only the gaps may have other characters: a template is compared with bytes. */
-function ifAscii(template: FrameTemplate): FrameTemplate | undefined {
-  const text = template.pieces.join("") + template.edits.map((edit) => edit.text).join("");
-  return Buffer.byteLength(text) === text.length ? template : undefined;
+function templateOf(parts: TemplateParts): FrameTemplate | undefined {
+  const text = parts.pieces.join("") + parts.edits.map((edit) => edit.text).join("");
+  return Buffer.byteLength(text) === text.length ? new FrameTemplate(parts) : undefined;
 }
 
 /**
@@ -79,7 +91,7 @@ const wholeText = ({ event, data = "" }: SseFrame): string =>
  * The delta's text, and the numbers and padding that differ as well. No fixup depends on any of them.
  * Quotes inside a JSON string are escaped, so no text can match a key.
  */
-function gapsIn(whole: string, text: string): Gap[] | undefined {
+function gapsIn(whole: string, text: string, others = alsoDiffering): Gap[] | undefined {
   const serialized = JSON.stringify(text);
   const at = whole.indexOf(serialized);
   // Found twice, or serialized differently: the text cannot be located.
@@ -87,9 +99,7 @@ function gapsIn(whole: string, text: string): Gap[] | undefined {
   const key = deltaKey.exec(whole.slice(Math.max(0, at - 24), at))?.[1];
   if (key === undefined) return undefined;
   const gaps: Gap[] = [{ key, value: serialized.slice(1, -1), start: at + 1, isText: true }];
-  for (const { 0: found, 1: name, 2: number = "", 3: padding, 4: filler = "", index } of whole.matchAll(
-    alsoDiffering,
-  )) {
+  for (const { 0: found, 1: name, 2: number = "", 3: padding, 4: filler = "", index } of whole.matchAll(others)) {
     const value = number + filler;
     gaps.push({ key: name ?? padding ?? "", value, start: index + found.length - value.length });
   }
@@ -121,5 +131,8 @@ const deltaKey =
 
 const alsoDiffering =
   /"(sequence_number|created|check_offset|start_offset|end_offset)":(\d+)|"(obfuscation)":"([^"\\]*)/g;
+
+/** What a decoder does not read either. */
+const alsoUnread = new RegExp(alsoDiffering.source.replace("(obfuscation)", "(obfuscation|item_id)"), "g");
 
 const itemId = /"item_id":"([^"\\]*)/;

@@ -1,9 +1,9 @@
 /** The roles in a messages request, and whether it contains an image. */
 import type { JsonObject } from "../hub/conversation";
-import { type Overview, overviewOf, type PromptHead, type Said } from "../overview";
+import { type Overview, type OverviewMessage, overviewOf, type PromptHead } from "../overview";
 import { blocksOf, isBillingHeader, objectsIn, without } from "./traverse";
 
-const speakers = new Map<unknown, Said["by"]>([
+const speakers = new Map<unknown, OverviewMessage["by"]>([
   ["system", "system"],
   ["assistant", "model"],
 ]);

@@ -1,6 +1,6 @@
 /** Reads replies of the messages dialect, full or as a stream. Its events match the hub's events. */
 import { isObject, numberIn } from "../../json";
-import { jsonOf, type SseFrame } from "../../net/sse";
+import { type FrameStage, jsonOf, type SseFrame } from "../../net/sse";
 import type { Stage } from "../../net/stream";
 import { cutReply, type ReplyWriter, replyWriter } from "../hub/block-lifecycle";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
@@ -98,7 +98,7 @@ const signed = (proof: unknown): { signature?: Signature } =>
 // ── Stream ──
 
 /** Reads a stream. */
-export const decodeStream = (): Stage<SseFrame, ReplyEvent> => readDeltas(decodeFrames());
+export const decodeStream = (): FrameStage<ReplyEvent> => readDeltas(decodeFrames());
 
 /** Reads a stream and parses each frame. */
 export const decodeFrames = (): Stage<SseFrame, ReplyEvent> => (next) => {

@@ -7,12 +7,13 @@ import { longTexts } from "./long-texts";
 import { overview, promptHead } from "./overview";
 import { decodeReply, decodeStream } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
-import { checkRequest, decodeRequest, encodeRequest } from "./request";
+import { checkRequest, decodeRequest, encodeRequest, isWarmUp } from "./request";
 import { repairForeignItems, repairTools } from "./rules";
 
 export const responses: Codec = {
   longTexts,
   checkRequest,
+  isWarmUp,
   overview,
   promptHead,
   decodeRequest,

@@ -73,7 +73,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
 
     const push = (frame: SseFrame) => {
       if (ended || frame.data === "[DONE]") return;
-      if (frame.template !== undefined) numbers.last = { data: frame.template };
+      if (frame.template !== undefined) numbers.last = frame.template;
       if (frame.data === undefined) return next.push(frame);
       if (!looksWhole(frame.data) && !isObject(jsonOf(frame))) return fail(invalidEvent);
       const type = eventType(frame);

@@ -1,9 +1,9 @@
 /** The roles in a responses request, and whether it contains an image. */
 import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
-import { type Overview, overviewOf, type PromptHead, type Said } from "../overview";
+import { type Overview, type OverviewMessage, overviewOf, type PromptHead } from "../overview";
 
-const speakers = new Map<unknown, Said["by"]>([
+const speakers = new Map<unknown, OverviewMessage["by"]>([
   ["system", "system"],
   ["developer", "system"],
   ["assistant", "model"],
@@ -23,7 +23,7 @@ export function overview({ input }: JsonObject): Overview {
  * Messages have a role. Of the other items of the OpenAI SDK's ResponseInputItem, those whose type ends in `_output`,
  * and the response to an MCP approval request, follow a call; the rest is the model's.
  */
-function read({ type, role, content, output }: JsonObject): Said {
+function read({ type, role, content, output }: JsonObject): OverviewMessage {
   if (role !== undefined) return { by: speakers.get(role) ?? "user", content };
   if (typeof type !== "string" || type === "message") return { by: "user", content };
   if (/_(?:output|response)$/.test(type)) return { by: "tool", content: output };

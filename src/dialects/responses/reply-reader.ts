@@ -1,6 +1,6 @@
 /** Reads replies of the responses dialect, full or as a stream. */
 import { isObject } from "../../json";
-import { jsonOf, type SseFrame } from "../../net/sse";
+import { type FrameStage, jsonOf, type SseFrame } from "../../net/sse";
 import { collectInto, type Stage } from "../../net/stream";
 import { cutReply } from "../hub/block-lifecycle";
 import { readDeltas } from "../hub/delta-frames";
@@ -19,7 +19,7 @@ export function decodeReply(body: unknown): ReplyEvent[] {
 }
 
 /** Reads a stream. */
-export const decodeStream = (): Stage<SseFrame, ReplyEvent> => readDeltas(decodeFrames());
+export const decodeStream = (): FrameStage<ReplyEvent> => readDeltas(decodeFrames());
 
 /** Reads a stream and parses each frame. */
 export function decodeFrames(): Stage<SseFrame, ReplyEvent> {

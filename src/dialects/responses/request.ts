@@ -60,8 +60,11 @@ const textTypes: Record<Turn["role"], string> = { system: "input_text", user: "i
 /** @throws ProxyError `invalid_request` if there is no input, or if the request refers to stored data. */
 export function checkRequest(body: JsonObject): void {
   refuseStored(body);
-  if (typeof body.input !== "string") filledAt(body.input, "input");
+  if (typeof body.input !== "string" && !isWarmUp(body)) filledAt(body.input, "input");
 }
+
+/** A client that will send its request soon: the prompt may be read, and nothing is to be generated. */
+export const isWarmUp = (body: JsonObject): boolean => body.generate === false;
 
 /**
  * Reads a request. Normalized, because the meaning is the same: a string input or content is a list of one text, a

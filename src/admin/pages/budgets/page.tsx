@@ -101,7 +101,7 @@ async function budgetsMarkup({
   form = new URLSearchParams(),
   children,
 }: BudgetsProps): Promise<Markup> {
-  const items = listBudgets(app);
+  const items = await listBudgets(app);
   const users = await Promise.all(items.map((item) => usersOf(app, item)));
   const ofConfig = new Set(app.config.current.budgets.map(({ name }) => name));
   return (

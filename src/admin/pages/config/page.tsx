@@ -13,9 +13,9 @@ import { Confirm, difference } from "./confirm";
 import { FieldRow } from "./fields";
 import { entriesIn, type Field, fields, formOf, membersOf, patchFrom, shownConfig } from "./form";
 
-export function configPage({ app, frame, url, changes }: PageContext): Markup {
+export async function configPage({ app, frame, url, changes }: PageContext): Promise<Markup> {
   const { config } = app;
-  config.reload();
+  await config.reload();
   const before = changes.get(url.searchParams.get("change"));
   const saved = (url.searchParams.get("saved") ?? "")
     .split(",")
@@ -31,10 +31,10 @@ export function configPage({ app, frame, url, changes }: PageContext): Markup {
 }
 
 /** Shows the change for review; nothing is saved yet. */
-export function confirmConfig({ app, frame, form, changes }: PageContext): Response {
+export async function confirmConfig({ app, frame, form, changes }: PageContext): Promise<Response> {
   const { config } = app;
   try {
-    config.reload();
+    await config.reload();
     const patch = patchFrom(form, shownConfig(config.stored));
     if (Object.keys(patch).length === 0) return redirect("/admin/config?unchanged=1");
     const next = patched(config.stored, patch);

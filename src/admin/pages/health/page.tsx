@@ -11,9 +11,9 @@ import { requestsPath } from "../../ui/links";
 import { Pair } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 
-export function healthPage(context: PageContext): Markup {
+export async function healthPage(context: PageContext): Promise<Markup> {
   const { app, frame, exposed } = context;
-  const meta = describeInstance(app);
+  const meta = await describeInstance(app);
   const checks = checksOf(app, meta, exposed);
   const worst = checks.find(({ tone }) => tone === "bad") ?? checks.find(({ tone }) => tone === "warn");
 

@@ -12,15 +12,16 @@ import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { Head } from "../../ui/lists";
 import { html, type PageContext, redirect } from "../../ui/page-context";
 
-export const keysPage = (context: PageContext): Markup => <Keys context={context} />;
+export const keysPage = (context: PageContext): Promise<Markup> => keysMarkup({ context });
 
 /** Creates a key and shows it, this once. */
 export async function createFromPage(context: PageContext): Promise<Markup | Response> {
   const { app, form } = context;
   try {
     const created = await createClientKey(app, readNewKey(form));
-    return (
-      <Keys context={context}>
+    return await keysMarkup({
+      context,
+      children: (
         <section class="note good" role="status">
           <h2>The key “{created.name}” was created</h2>
           <p>Copy it now. Only its hash is stored, so it cannot be shown again.</p>
@@ -29,17 +30,21 @@ export async function createFromPage(context: PageContext): Promise<Markup | Res
             Copy
           </button>
         </section>
-      </Keys>
-    );
+      ),
+    });
   } catch (thrown) {
     const error = asProxyError(thrown);
     if (error.kind === "internal") throw error;
     return html(
-      <Keys context={context} form={form}>
-        <div class="note bad" role="alert">
-          <strong>No key was created.</strong> <Sentence of={error.message} />
-        </div>
-      </Keys>,
+      await keysMarkup({
+        context,
+        form,
+        children: (
+          <div class="note bad" role="alert">
+            <strong>No key was created.</strong> <Sentence of={error.message} />
+          </div>
+        ),
+      }),
       error.status,
     );
   }
@@ -74,8 +79,12 @@ interface KeysProps {
   children?: Child;
 }
 
-function Keys({ context: { app, frame }, form = new URLSearchParams(), children }: KeysProps): Markup {
-  const { items } = listKeys(app);
+async function keysMarkup({
+  context: { app, frame },
+  form = new URLSearchParams(),
+  children,
+}: KeysProps): Promise<Markup> {
+  const { items } = await listKeys(app);
   const fromEnvironment = app.config.current.auth.apiKeys.length === 0 && items.length > 0;
   return (
     <Page frame={frame} title="Keys" current="/admin/keys">

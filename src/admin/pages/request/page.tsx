@@ -15,8 +15,8 @@ import { modelWithin, RequestCost } from "./cost";
 import { describeFixup } from "./fixups";
 import { Timeline } from "./timeline";
 
-export function requestPage({ app, frame, params }: PageContext): Markup | StreamedPage {
-  const found = findRequest(app, params.id ?? "");
+export async function requestPage({ app, frame, params }: PageContext): Promise<Markup | StreamedPage> {
+  const found = await findRequest(app, params.id ?? "");
   if (!found)
     throw new ProxyError(
       "not_found",

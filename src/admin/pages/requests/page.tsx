@@ -21,12 +21,13 @@ export const exportFromPage = ({ app, url }: PageContext) =>
 export const streamRequests = ({ app, request, caller, session }: PageContext) =>
   answerLive(app, request, caller, session);
 
-export function requestsPage({ app, frame, url }: PageContext): StreamedPage {
+export async function requestsPage({ app, frame, url }: PageContext): Promise<StreamedPage> {
   const now = app.now();
   const query = withTimes(url, now);
   const { limit, cursor_id, ...filters } = readQuery(query.toString(), queries.requests);
-  const list = listRequests(app, filters, limit, cursor_id);
+  const list = await listRequests(app, filters, limit, cursor_id);
   const running = cursor_id === undefined ? app.inFlight.running().map(showRunning).filter(passes(filters)) : [];
+  const nothingYet = list.items.length === 0 && (await app.history.count()) === 0;
   const follows = url.searchParams.get("follow") === "1" && cursor_id === undefined;
   const view: RequestsView = { filters, limit, follows, paged: cursor_id !== undefined, now, url };
   return {
@@ -45,7 +46,7 @@ export function requestsPage({ app, frame, url }: PageContext): StreamedPage {
         <FilterBar view={view} list={list} accounts={app.accounts.map(({ id }) => id)} />
         <div id="live" data-follow={follows ? "/admin/requests/live" : undefined} class="list">
           <RunningRows running={running} frame={frame} now={now} />
-          <RequestRows list={list} view={view} nothingYet={list.items.length === 0 && app.history.count() === 0} />
+          <RequestRows list={list} view={view} nothingYet={nothingYet} />
           <section class="totals" aria-label="Totals">
             {slot}
           </section>

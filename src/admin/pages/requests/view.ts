@@ -55,6 +55,7 @@ export const nameLabels: Record<NameColumn, string> = {
   client_model: "Requested model",
   client_name: "Client",
   key_name: "Key",
+  member: "Member",
   session: "Session",
   cache_miss: "Cache miss",
   upstream_endpoint: "Upstream endpoint",

@@ -4,9 +4,9 @@ import fc from "fast-check";
 import OpenAI from "openai";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import { offerOnly } from "../support/catalogue";
+import { differences, readEvents, readWithSource, streamDifferences, unexplained } from "../support/direct";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { replyOf, requestOf, streamOf } from "../support/source-text";
-import { differences, readEvents, readWithSource, streamDifferences, unexplained } from "../support/straight";
 
 const models: Record<Dialect, string> = {
   chat: "gpt-4.1",
@@ -198,30 +198,33 @@ describe("chat streams that a translation would have to put in order", () => {
     ],
   };
 
-  test.each(Object.entries(cases))("%s: OpenAI's package reads them as straight", async (name, chunks) => {
-    answer = chunks.join("") + done;
-    const n = name.startsWith("two") ? 2 : 1;
-    const read = async (baseURL: string) => {
-      const openai = new OpenAI({ baseURL, apiKey: "unused", maxRetries: 0 });
-      const body = {
-        model: models.chat,
-        n,
-        messages: [{ role: "user" as const, content: "Hi" }],
-        stream: true as const,
+  test.each(Object.entries(cases))(
+    "%s: OpenAI's package reads them as from the upstream itself",
+    async (name, chunks) => {
+      answer = chunks.join("") + done;
+      const n = name.startsWith("two") ? 2 : 1;
+      const read = async (baseURL: string) => {
+        const openai = new OpenAI({ baseURL, apiKey: "unused", maxRetries: 0 });
+        const body = {
+          model: models.chat,
+          n,
+          messages: [{ role: "user" as const, content: "Hi" }],
+          stream: true as const,
+        };
+        const calls: Record<string, string> = {};
+        for await (const { choices } of await openai.chat.completions.create(body))
+          for (const { index, delta } of choices)
+            for (const piece of delta.tool_calls ?? []) {
+              const key = `${index}.${piece.index}`;
+              calls[key] = (calls[key] ?? "") + piece.function?.arguments;
+            }
+        return calls;
       };
-      const calls: Record<string, string> = {};
-      for await (const { choices } of await openai.chat.completions.create(body))
-        for (const { index, delta } of choices)
-          for (const piece of delta.tool_calls ?? []) {
-            const key = `${index}.${piece.index}`;
-            calls[key] = (calls[key] ?? "") + piece.function?.arguments;
-          }
-      return calls;
-    };
-    await using straight = upstream(() => answer);
-    expect(await read(`${proxy.url}/v1`)).toEqual(await read(straight.url));
-    expect(proxy.rows()[0]).toMatchObject({ error_type: null, stop_reason: "tool_calls", http_status: 200 });
-  });
+      await using direct = upstream(() => answer);
+      expect(await read(`${proxy.url}/v1`)).toEqual(await read(direct.url));
+      expect(proxy.rows()[0]).toMatchObject({ error_type: null, stop_reason: "tool_calls", http_status: 200 });
+    },
+  );
 
   test.each(["messages", "responses"] as const)("to a client of %s each call comes whole", async (client) => {
     answer = cases["calls side by side"].join("") + done;

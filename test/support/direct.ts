@@ -1,5 +1,5 @@
 /**
- * What a client straight at the upstream would have got, beside what it got through the proxy: every member, numbers by
+ * What a client directly at the upstream would have got, beside what it got through the proxy: every member, numbers by
  * their text, none of our codecs. What differs must be what the history names, and what it names must differ.
  */
 
@@ -79,12 +79,12 @@ const eventDifferences = (before: Event, after: Event): Difference[] => [
 export function streamDifferences(before: Event[], after: Event[]): Difference[] {
   interface Way {
     cost: number;
-    told: Difference[];
+    found: Difference[];
     from: Way | undefined;
   }
-  const step = (from: Way, told: Difference[], cost = told.length): Way => ({ cost: from.cost + cost, told, from });
+  const step = (from: Way, found: Difference[], cost = found.length): Way => ({ cost: from.cost + cost, found, from });
   const alone = 4;
-  let row: Way[] = [{ cost: 0, told: [], from: undefined }];
+  let row: Way[] = [{ cost: 0, found: [], from: undefined }];
   for (const each of after) row.push(step(row.at(-1)!, [`added ${kindOf(each)}`], alone));
   for (const one of before) {
     const next: Way[] = [step(row[0]!, [`left out ${kindOf(one)}`], alone)];
@@ -98,9 +98,9 @@ export function streamDifferences(before: Event[], after: Event[]): Difference[]
     });
     row = next;
   }
-  const told: Difference[] = [];
-  for (let way: Way | undefined = row.at(-1); way; way = way.from) told.unshift(...way.told);
-  return [...new Set(told)];
+  const found: Difference[] = [];
+  for (let way: Way | undefined = row.at(-1); way; way = way.from) found.unshift(...way.found);
+  return [...new Set(found)];
 }
 
 function kindOf({ data }: Event): string {
@@ -204,11 +204,11 @@ const places: Record<string, RegExp> = {
 };
 
 /** What differs and is not named, and what is named and does not differ. Betas are headers, which are not compared. */
-export function unexplained(told: readonly Difference[], fixups: readonly string[]) {
+export function unexplained(found: readonly Difference[], fixups: readonly string[]) {
   const named = fixups.filter((fixup) => !fixup.startsWith("beta:"));
   const explains = (fixup: string, difference: Difference) => places[fixup]?.test(difference) ?? false;
   return {
-    unnamed: told.filter((difference) => !named.some((fixup) => explains(fixup, difference))),
-    idle: named.filter((fixup) => !told.some((difference) => explains(fixup, difference))),
+    unnamed: found.filter((difference) => !named.some((fixup) => explains(fixup, difference))),
+    idle: named.filter((fixup) => !found.some((difference) => explains(fixup, difference))),
   };
 }

@@ -4,10 +4,10 @@ import { dialects } from "../../src/dialects/hub/conversation";
 import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
 import { offerOnly } from "../support/catalogue";
 import { clients } from "../support/clients";
+import { differences, readEvents, readWithSource, streamDifferences, unexplained } from "../support/direct";
 import { type Tap, tap } from "../support/log-capture";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { scenarios } from "../support/scenarios";
-import { differences, readEvents, readWithSource, streamDifferences, unexplained } from "../support/straight";
 
 const upstreams = [
   ["chat", "gemini-3.1-pro-preview", "/chat/completions"],
@@ -55,7 +55,7 @@ async function compare(stream: boolean): Promise<void> {
   const sent = new TextDecoder().decode(upstream.seen().bytes);
   const [told, got] = [await upstream.bytes(), await reply];
   const found = differences(readWithSource(request), readWithSource(sent), "request");
-  // A long answer that is asked for in full comes as a stream: `straight.test.ts` compares it.
+  // A long answer that is asked for in full comes as a stream: `direct.test.ts` compares it.
   const isGathered = !stream && !told.startsWith("{");
   if (stream) found.push(...streamDifferences(readEvents(told), readEvents(got)));
   else if (!isGathered) found.push(...differences(readWithSource(told), readWithSource(got), "reply"));

@@ -1,4 +1,4 @@
-/** Through the proxy as straight at the upstream: in each dialect's own pair the differences are the fixups, by name. */
+/** Through the proxy as directly at the upstream: in each dialect's own pair the differences are the fixups, by name. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,9 +6,9 @@ import { BetaMessageStream } from "@anthropic-ai/sdk/lib/BetaMessageStream";
 import { ChatCompletionStream } from "openai/lib/ChatCompletionStream";
 import type { ChatCompletion } from "openai/resources/chat/completions";
 import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
+import { differences, readEvents, readWithSource, streamDifferences, unexplained } from "../support/direct";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { replyOf, streamOf } from "../support/source-text";
-import { differences, readEvents, readWithSource, streamDifferences, unexplained } from "../support/straight";
 import { fixtures, hasFixture } from "../support/streams";
 
 const models: Record<Dialect, string> = {

@@ -1,0 +1,66 @@
+/** How this copy of dragoman was installed, and the command that starts it again. */
+import { realpathSync } from "node:fs";
+
+/** `source`: a clone of the repository. `bunx`: a copy that is only kept for a while. */
+export const installationKinds = ["executable", "brew", "winget", "container", "npm", "bun", "bunx", "source"] as const;
+export type InstallationKind = (typeof installationKinds)[number];
+
+export interface Installation {
+  kind: InstallationKind;
+  /** The program and its first arguments; the name of a command follows. */
+  command: [program: string, ...args: string[]];
+}
+
+interface Process {
+  /** The executable that runs: our own, or Bun. */
+  execPath: string;
+  /** The options of Bun. */
+  execArgv: readonly string[];
+  /** Our script; inside an executable it is not used. */
+  main: string;
+  isExecutable: boolean;
+  env: Readonly<Record<string, string | undefined>>;
+}
+
+/** The first pattern that fits the path decides; each package manager keeps its files in folders of known names. */
+const executables: [RegExp, InstallationKind][] = [
+  [/[\\/]Cellar[\\/]/, "brew"],
+  [/[\\/]WinGet[\\/]Packages[\\/]/i, "winget"],
+];
+const scripts: [RegExp, InstallationKind][] = [
+  [/[\\/]bunx-[^\\/]*[\\/]|[\\/]_npx[\\/]/, "bunx"],
+  [/[\\/]\.bun[\\/]install[\\/]global[\\/]/, "bun"],
+  [/[\\/]node_modules[\\/]dragoman[\\/]/, "npm"],
+];
+
+const thisProcess = (): Process => ({
+  execPath: process.execPath,
+  execArgv: process.execArgv,
+  main: Bun.main,
+  isExecutable: Bun.isStandaloneExecutable,
+  env: process.env,
+});
+
+export function installationOf(running: Process = thisProcess()): Installation {
+  const { execPath, execArgv, main, isExecutable, env } = running;
+  if (!isExecutable) return { kind: kindIn(scripts, main) ?? "source", command: [execPath, ...execArgv, main] };
+  // The image sets it: a container's file system shows nothing of how it was made.
+  const kind = env.DRAGOMAN_IMAGE ? "container" : (kindIn(executables, realPath(execPath)) ?? "executable");
+  return { kind, command: [stablePath(execPath, env.PATH)] };
+}
+
+const kindIn = (rows: [RegExp, InstallationKind][], path: string) => rows.find(([folder]) => folder.test(path))?.[1];
+
+/** The name on the PATH if it leads to this executable: a package manager's own path names the version. */
+function stablePath(execPath: string, path: string | undefined): string {
+  const named = Bun.which("dragoman", { PATH: path });
+  return named !== null && realPath(named) === realPath(execPath) ? named : execPath;
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path; // it was replaced or removed since the start
+  }
+}

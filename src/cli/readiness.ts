@@ -1,0 +1,59 @@
+/** Whether the server of a data folder is ready, as its own health endpoint says. */
+import { z } from "zod";
+import { demoEnvironment, type Environment } from "../config/environment";
+import { entryOf } from "../json";
+import { lazy } from "../lazy";
+import { readText } from "../net/body";
+import { singleLimit } from "../net/clock";
+import { callOut } from "../net/fetch";
+import { findInstance, type Instance } from "./start/instance-file";
+
+export interface Readiness {
+  url: string;
+  ready: boolean;
+  version: string;
+  /** Why it is not ready, as the end of a sentence. */
+  reason: string;
+}
+
+const path = "/health/ready";
+const schema = lazy(() => z.object({ status: z.string().max(50), version: z.string().max(50) }));
+
+const reasons: Record<string, string> = {
+  draining: "it is stopping",
+  config: "its config file has an error, which `dragoman doctor` names",
+};
+
+/** @param demo Only the demo; otherwise the server itself, or else the demo. @returns Undefined if none runs or answers. */
+export async function readinessOf(environment: Environment, { demo = false } = {}): Promise<Readiness | undefined> {
+  const running = instanceOf(environment, demo);
+  return running && askReady(running);
+}
+
+const instanceOf = (environment: Environment, demo: boolean) =>
+  (demo ? undefined : findInstance(environment.home)) ?? findInstance(demoEnvironment(environment).home);
+
+async function askReady({ url }: Instance): Promise<Readiness | undefined> {
+  try {
+    const limits = singleLimit(2000);
+    const response = await callOut(url + path, { method: "GET", headers: {}, limits, who: "The server" });
+    const { status, version } = schema().parse(JSON.parse(await readText(response, 65_536)));
+    return { url, ready: response.ok, version, reason: entryOf(reasons, status) ?? `it answered ${response.status}` };
+  } catch {
+    return undefined; // it stopped, or another program has its port now
+  }
+}
+
+/** Asks until the server is ready. @returns Undefined if it is not within `timeoutMs`. */
+export async function waitUntilReady(
+  environment: Environment,
+  { demo, timeoutMs }: { demo: boolean; timeoutMs: number },
+): Promise<Readiness | undefined> {
+  const deadline = performance.now() + timeoutMs;
+  while (performance.now() < deadline) {
+    const state = await readinessOf(environment, { demo });
+    if (state?.ready) return state;
+    await Bun.sleep(100);
+  }
+  return undefined;
+}

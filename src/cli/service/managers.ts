@@ -1,0 +1,145 @@
+/** The service manager of each system, in one table: its files and its commands. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { type ServiceDefinition, type ServiceFile, serviceLogFile } from "./definition";
+import { launchdFile, launchdLabel, launchdPath } from "./launchd";
+import { namespaceTrial, systemdFiles, systemdPlaces, systemdUnit } from "./systemd";
+import { taskFile, taskName, taskPath } from "./task-scheduler";
+
+type Words = readonly string[];
+/** Where a service's files are. */
+export type ServicePlaces = Pick<ServiceDefinition, "home" | "personHome">;
+
+export interface ServiceManager {
+  /** As its users call it. */
+  name: string;
+  /** Fails if the manager cannot be used. */
+  trial: Words;
+  /** What to do if it cannot. */
+  trialAdvice: string;
+  /** All files that belong to the service, whether they exist or not; the definition comes first. */
+  paths(places: ServicePlaces): string[];
+  /** @param run Whether a command succeeds. */
+  files(service: ServiceDefinition, run: (command: Words) => boolean): ServiceFile[];
+  /** Run in order after the files are written. The service may exist and run already. */
+  install(places: ServicePlaces): ManagerCommand[];
+  /** Run in order before the files are removed. */
+  uninstall(places: ServicePlaces): ManagerCommand[];
+  /** Run in order after them. */
+  afterwards: ManagerCommand[];
+  /** Starts it again, with a new version of the program. */
+  restart: ManagerCommand[];
+  /** Succeeds while the service runs. */
+  running: Words;
+  /** Prints the log; undefined if the server writes it to a file. */
+  logs?(lines: number, follow: boolean): Words;
+  /** What the person should know, in sentences. */
+  notes(variables: readonly string[]): string[];
+}
+
+export interface ManagerCommand {
+  command: Words;
+  /** It may fail, for example because there is nothing to stop. */
+  mayFail?: boolean;
+  /** Milliseconds to try it again: the manager may still be stopping the service. */
+  patienceMs?: number;
+}
+
+const must = (...command: string[]): ManagerCommand => ({ command });
+const may = (...command: string[]): ManagerCommand => ({ command, mayFail: true });
+
+const systemd: ServiceManager = {
+  name: "systemd",
+  trial: ["systemctl", "--user", "show-environment"],
+  trialAdvice:
+    "A session of your user is needed: log in as this user (not with su or sudo), or run `loginctl enable-linger` for it as root.",
+  paths(places) {
+    const { units, variables } = systemdPlaces(places, process.env);
+    return [join(units, systemdUnit), variables];
+  },
+  files: (service, run) => systemdFiles(service, systemdPlaces(service, process.env), run(namespaceTrial)),
+  install: () => [
+    must("systemctl", "--user", "daemon-reload"),
+    may("systemctl", "--user", "reset-failed", systemdUnit),
+    must("systemctl", "--user", "--quiet", "enable", systemdUnit),
+    must("systemctl", "--user", "restart", systemdUnit),
+  ],
+  uninstall: () => [may("systemctl", "--user", "--quiet", "disable", "--now", systemdUnit)],
+  afterwards: [must("systemctl", "--user", "daemon-reload"), may("systemctl", "--user", "reset-failed", systemdUnit)],
+  restart: [must("systemctl", "--user", "restart", systemdUnit)],
+  running: ["systemctl", "--user", "--quiet", "is-active", systemdUnit],
+  logs: (lines, follow) => [
+    ...["journalctl", "--user-unit", systemdUnit, "--lines", String(lines), "--output=cat"],
+    ...(follow ? ["--follow"] : ["--no-pager"]),
+  ],
+  notes: () => ["It starts when you log in. To start it with the machine, run: loginctl enable-linger"],
+};
+
+const domain = () => `gui/${process.getuid?.() ?? 0}`;
+const agent = () => `${domain()}/${launchdLabel}`;
+
+const launchd: ServiceManager = {
+  name: "launchd",
+  get trial() {
+    return ["launchctl", "print", domain()];
+  },
+  trialAdvice: "An agent belongs to a session at the screen: log in there as this user.",
+  paths: ({ personHome, home }) => [launchdPath(personHome), ...logFiles(home)],
+  files: (service) => [launchdFile(service)],
+  install: ({ personHome }) => [
+    may("launchctl", "bootout", agent()),
+    { command: ["launchctl", "bootstrap", domain(), launchdPath(personHome)], patienceMs: 45_000 },
+  ],
+  uninstall: () => [may("launchctl", "bootout", agent())],
+  afterwards: [],
+  get restart() {
+    return [must("launchctl", "kickstart", "-k", agent())];
+  },
+  get running() {
+    return ["launchctl", "print", agent()];
+  },
+  notes: () => ["It starts when you log in."],
+};
+
+const taskScheduler: ServiceManager = {
+  name: "Task Scheduler",
+  trial: ["schtasks", "/query", "/fo", "LIST"],
+  trialAdvice: "The Task Scheduler service must run, and your user must be allowed to create tasks.",
+  paths: ({ home }) => [taskPath(home), ...logFiles(home)],
+  files: (service) => [taskFile(service, windowsUser(process.env))],
+  install: ({ home }) => [
+    may("schtasks", "/end", "/tn", taskName),
+    must("schtasks", "/create", "/tn", taskName, "/xml", taskPath(home), "/f"),
+    must("schtasks", "/run", "/tn", taskName),
+  ],
+  uninstall: () => [may("schtasks", "/end", "/tn", taskName), must("schtasks", "/delete", "/tn", taskName, "/f")],
+  afterwards: [],
+  restart: [may("schtasks", "/end", "/tn", taskName), must("schtasks", "/run", "/tn", taskName)],
+  running: ["powershell", "-NoProfile", "-Command", `exit [int]((Get-ScheduledTask ${taskName}).State -ne 'Running')`],
+  notes: (variables) => [
+    "It starts when you log in. After a crash it starts again within a minute.",
+    ...(variables.length === 0
+      ? []
+      : [
+          `A task gets the variables of your user, not those of this terminal. Set these once with setx: ${variables.join(", ")}.`,
+        ]),
+  ],
+};
+
+const windowsUser = ({ USERDOMAIN, USERNAME = "" }: NodeJS.ProcessEnv) =>
+  USERDOMAIN ? `${USERDOMAIN}\\${USERNAME}` : USERNAME;
+
+/** The log and the one before it. */
+const logFiles = (home: string) => [serviceLogFile(home), `${serviceLogFile(home)}.1`];
+
+const managers: Partial<Record<NodeJS.Platform, ServiceManager>> = {
+  linux: systemd,
+  darwin: launchd,
+  win32: taskScheduler,
+};
+
+export const managerFor = (platform: NodeJS.Platform): ServiceManager | undefined =>
+  Object.hasOwn(managers, platform) ? managers[platform] : undefined;
+
+export const isInstalled = (manager: ServiceManager, places: ServicePlaces): boolean =>
+  existsSync(manager.paths(places)[0]!);

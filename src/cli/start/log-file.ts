@@ -1,0 +1,33 @@
+/** `--log-file`: what would go to stderr goes to a file, for service managers that keep no log. */
+import { appendFileSync, renameSync, statSync } from "node:fs";
+import { codeOf, ProxyError } from "../../errors";
+
+/** Bytes; then the file becomes `<path>.1`, which replaces the one before. */
+const maxBytes = 10 * 1024 * 1024;
+
+/** @throws ProxyError if the file cannot be written. A failure later loses lines, and the server keeps running. */
+export function logToFile(path: string, limit = maxBytes): void {
+  let size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  const append = (text: string | Uint8Array) => {
+    if (size > limit) {
+      renameSync(path, `${path}.1`);
+      size = 0;
+    }
+    appendFileSync(path, text, { mode: 0o600 });
+    size += Buffer.byteLength(text);
+  };
+  try {
+    append("");
+  } catch (thrown) {
+    throw new ProxyError("internal", `The log file ${path} cannot be written (${codeOf(thrown)}).`, { cause: thrown });
+  }
+  const write = (text: string | Uint8Array): boolean => {
+    try {
+      append(text);
+    } catch {
+      // A full disk: the proxy's work goes on without its lines.
+    }
+    return true;
+  };
+  process.stderr.write = write;
+}

@@ -1,0 +1,21 @@
+/** The stores in the data folder: files and SQLite. */
+import { join } from "node:path";
+import { openAccountStore } from "../accounts/account-store";
+import { openAffinity } from "../accounts/affinity";
+import { openLedger } from "../budgets/ledger";
+import type { Environment } from "../config/environment";
+import { openConfig } from "../config/store";
+import { openHistory } from "../history/history";
+import type { Stores } from "./stores";
+
+export function openLocalStores({ home, configFile, accountsFolder, historyFile }: Environment): Stores {
+  return {
+    openConfig: () => openConfig(configFile),
+    openAccounts: (logger) => openAccountStore(accountsFolder, logger),
+    openHistory: (options) => openHistory(historyFile, options),
+    openLedger: (options) => openLedger(join(home, "budgets.sqlite"), options),
+    openAffinity: () => openAffinity(),
+    // Each store writes what is queued when it is closed.
+    close: async () => {},
+  };
+}

@@ -1,0 +1,89 @@
+/**
+ * Seals secrets for a database that others can read: AES-256-GCM, with what a secret belongs to as associated data, so that
+ * a sealed text opens nowhere else. The key is never stored; each sealed text names the key that made it.
+ */
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { ProxyError } from "../errors";
+
+export interface Seals {
+  /** The id of the key that seals. */
+  readonly keyId: string;
+  /** The ids of all keys that this process has. */
+  readonly keyIds: readonly string[];
+  /** Seals with this key from now on. @throws ProxyError if this process does not have it. */
+  use(keyId: string): void;
+  /** @param about What the text belongs to, such as `account github.com/octo`. */
+  seal(text: string, about: string): Buffer;
+  /** @throws ProxyError if the key is missing, or the text was changed or belongs to something else. */
+  open(sealed: Uint8Array, about: string): string;
+}
+
+/** Bytes of a sealed text: version, key id, nonce, ciphertext, tag. */
+const [idBytes, nonceBytes, tagBytes] = [8, 12, 16];
+const version = 1;
+const headBytes = 1 + idBytes + nonceBytes;
+
+/** @param keys 32 bytes each; the first one seals. */
+export function openSeals(keys: readonly Uint8Array[]): Seals {
+  const byId = new Map(keys.map((key) => [keyIdOf(key), key]));
+  let current = [...byId.keys()][0]!;
+
+  const keyOf = (id: string): Uint8Array => {
+    const key = byId.get(id);
+    if (key) return key;
+    throw new ProxyError(
+      "internal",
+      `The database is sealed with the key ${id}, which is not set here. Set DRAGOMAN_SEAL_KEY, or during a rotation DRAGOMAN_SEAL_KEY_NEXT, to that key.`,
+      { code: "seal_key_missing" },
+    );
+  };
+
+  return {
+    get keyId() {
+      return current;
+    },
+    keyIds: [...byId.keys()],
+    use(id) {
+      keyOf(id);
+      current = id;
+    },
+    seal(text, about) {
+      const nonce = randomBytes(nonceBytes);
+      const head = Buffer.concat([Buffer.of(version), Buffer.from(current, "hex"), nonce]);
+      const cipher = createCipheriv("aes-256-gcm", keyOf(current), nonce).setAAD(
+        Buffer.concat([head, Buffer.from(about)]),
+      );
+      return Buffer.concat([head, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
+    },
+    open(sealed, about) {
+      const bytes = Buffer.from(sealed);
+      if (bytes.length < headBytes + tagBytes || bytes[0] !== version) throw damaged(about);
+      const [head, tag] = [bytes.subarray(0, headBytes), bytes.subarray(-tagBytes)];
+      const key = keyOf(keyIdIn(bytes));
+      const decipher = createDecipheriv("aes-256-gcm", key, head.subarray(-nonceBytes), { authTagLength: tagBytes })
+        .setAAD(Buffer.concat([head, Buffer.from(about)]))
+        .setAuthTag(tag);
+      try {
+        return decipher.update(bytes.subarray(headBytes, -tagBytes), undefined, "utf8") + decipher.final("utf8");
+      } catch {
+        throw damaged(about);
+      }
+    },
+  };
+}
+
+/** The id of the key that sealed a text. */
+export const keyIdIn = (sealed: Uint8Array): string => Buffer.from(sealed.subarray(1, 1 + idBytes)).toString("hex");
+
+/** Names a key without revealing it. */
+export const keyIdOf = (key: Uint8Array): string =>
+  createHash("sha256")
+    .update("dragoman seal key\0")
+    .update(key)
+    .digest("hex")
+    .slice(0, idBytes * 2);
+
+const damaged = (about: string) =>
+  new ProxyError("internal", `The sealed value of ${about} was changed in the database, and cannot be opened.`, {
+    code: "seal_broken",
+  });

@@ -1,0 +1,130 @@
+/** `dragoman start` under an orchestrator: probes, a drain of the owner's length, and a log that programs read. */
+import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { columnNames } from "../../src/history/entry";
+import { run } from "../support/command";
+import { startProxy, until } from "../support/proxy";
+
+const demo = ["start", "--demo", "--json", "--port", "0"];
+const ask = (url: string, content: string) =>
+  fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    body: JSON.stringify({ model: "gpt-5-mini", stream: true, messages: [{ role: "user", content }] }),
+  });
+const probe = async (url: string, name: string) => {
+  const response = await fetch(`${url}/health/${name}`, { keepalive: false });
+  return { status: response.status, body: (await response.json()) as { status: string; degraded?: string[] } };
+};
+
+describe("the probes", () => {
+  test("ready says what is degraded, and is 200 all the same", async () => {
+    await using proxy = await startProxy({ accounts: [] });
+    expect(await probe(proxy.url, "live")).toMatchObject({ status: 200, body: { status: "ok" } });
+    expect(await probe(proxy.url, "ready")).toMatchObject({
+      status: 200,
+      body: { status: "ready", degraded: ["accounts"] },
+    });
+  });
+
+  test("a config file with an error makes it unready until the error is corrected", async () => {
+    await using proxy = await startProxy();
+    const file = join(proxy.home, "config.json");
+    writeFileSync(file, '{"logLevel": ');
+    for (const _ of [1, 2]) proxy.app.config.reload();
+    expect(await probe(proxy.url, "ready")).toMatchObject({ status: 503, body: { status: "config", degraded: [] } });
+    expect((await probe(proxy.url, "live")).status).toBe(200);
+    expect((await ask(proxy.url, "Hello")).status).toBe(200);
+    writeFileSync(file, "{}");
+    proxy.app.config.reload();
+    expect((await probe(proxy.url, "ready")).status).toBe(200);
+  });
+});
+
+describe("a drain", () => {
+  test("with --drain answers probes with 503 and new requests with 503, until the running ones have ended", async () => {
+    await using command = run([...demo, "--drain", "20"]);
+    const { url } = await command.ready();
+    const streams = await Promise.all(Array.from({ length: 5 }, () => ask(url, "[demo: long 60] Hello")));
+    command.process.kill("SIGTERM");
+    await until(() => command.stderr().includes("have 20 s to finish"));
+    expect(await probe(url, "ready")).toMatchObject({ status: 503, body: { status: "draining" } });
+    expect((await probe(url, "live")).status).toBe(200);
+    const refused = await ask(url, "Hello");
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(await refused.text()).toContain("shutting down");
+    for (const stream of streams) expect(await stream.text()).toEndWith("data: [DONE]\n\n");
+    expect(await command.exited).toBe(0);
+  });
+
+  test("--drain is the time after which running requests end with an error", async () => {
+    await using command = run([...demo, "--drain", "1"]);
+    const { url } = await command.ready();
+    const text = (await ask(url, "[demo: silence 20] Hello")).text().catch(() => "cut");
+    const startedAt = performance.now();
+    command.process.kill("SIGTERM");
+    expect(await command.exited).toBe(0);
+    expect(performance.now() - startedAt).toBeGreaterThan(900);
+    expect(await text).toContain("shutting down");
+  });
+
+  test.each([
+    ["--drain", "soon"],
+    ["--drain", "1.5"],
+    ["--drain", "86401"],
+    ["--log-format", "xml"],
+  ])("%s %s is wrong usage", async (option, value) => {
+    await using command = run([...demo, option, value]);
+    expect(await command.exited).toBe(2);
+    expect(command.stderr()).toContain(option);
+  });
+});
+
+describe("--log-format json", () => {
+  test("every line is an object, and each request has one with all of its row", async () => {
+    await using command = run([...demo, "--log-format", "json"]);
+    const { url } = await command.ready();
+    await (await ask(url, "Hello")).text();
+    await (await ask(url, "[demo: 500] Hello")).text();
+    command.process.kill("SIGTERM");
+    expect(await command.exited).toBe(0);
+    const lines = command
+      .stderr()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    for (const { time, level, message } of lines) {
+      expect(new Date(time as string).toISOString()).toBe(time as string);
+      expect(["info", "warn"]).toContain(level as string);
+      expect(message).not.toBe("");
+    }
+    expect(lines.map(({ message }) => message)).toContain(`Address: ${url}`);
+    const rows = lines.filter((line) => "request_id" in line);
+    expect(rows).toHaveLength(2);
+    for (const row of rows) expect(Object.keys(row)).toEqual(expect.arrayContaining(columnNames));
+    const [served, failed] = rows;
+    expect(served).toMatchObject({ level: "info", http_status: 200, upstream_model: "gpt-5-mini" });
+    expect(served!.fixups).toContain("model-name");
+    expect(served!.attempts).toMatchObject([{ status: 200, ms: expect.any(Number) }]);
+    expect(failed).toMatchObject({ level: "warn", error_type: expect.any(String) });
+  });
+
+  test("hides secrets in every field, and a quote in one does not break the line", async () => {
+    const key = 'quoted"secret-12345';
+    await using proxy = await startProxy({ logFormat: "json", env: { DRAGOMAN_API_KEY: key } });
+    const response = await proxy.post(
+      "/v1/chat/completions",
+      { model: `x ${key} gho_0123456789abcdef0123456789abcdef0123`, messages: [] },
+      { headers: { "x-api-key": key } },
+    );
+    expect(response.status).toBeGreaterThanOrEqual(400);
+    const text = proxy.lines.join("");
+    expect(text).not.toContain("secret-12345");
+    expect(text).not.toContain("gho_");
+    const rows = text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(rows.find((row) => "request_id" in row)?.client_model).toBe("x [secret] [github token]");
+  });
+});

@@ -1,0 +1,421 @@
+/** `dragoman service`: under a real systemd; the files of launchd and of the Task Scheduler are parsed and looked at. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DOMParser, type Element } from "@xmldom/xmldom";
+import { parse as parsePlist } from "plist";
+import { installationOf } from "../../src/cli/installation";
+import { type ServiceDefinition, serviceVariables, shownValue } from "../../src/cli/service/definition";
+import { launchdFile } from "../../src/cli/service/launchd";
+import { followFile, lastLines } from "../../src/cli/service/log-lines";
+import { managerFor } from "../../src/cli/service/managers";
+import { systemdFiles } from "../../src/cli/service/systemd";
+import { taskFile } from "../../src/cli/service/task-scheduler";
+import { readEnvironment } from "../../src/config/environment";
+import { run } from "../support/command";
+import { until } from "../support/proxy";
+import { describeWith } from "../support/sandbox";
+import { startUserManager, type UserManager } from "../support/systemd";
+
+/** A free port: taken and released. */
+function freePort(): number {
+  using server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  return server.port;
+}
+
+async function ended(args: string[], env?: Record<string, string>) {
+  await using command = run(args, { env });
+  return { code: await command.exited, stdout: command.stdout(), stderr: command.stderr() };
+}
+
+describeWith("systemd", "under systemd, for an ordinary user", () => {
+  let manager: UserManager;
+  const port = freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const secret = `ADMIN-"b$c\`%h`;
+  const env = {
+    ADMIN_TOKEN: secret,
+    HTTPS_PROXY: "http://me:hidden@proxy.test:1",
+    DRAGOMAN_GITHUB_TOKEN: "gho_notKept",
+  };
+  const answers = () =>
+    fetch(`${url}/health`).then(
+      (answer) => answer.ok,
+      () => false,
+    );
+  const health = () => fetch(`${url}/health`).then((answer) => answer.json());
+  const mainPid = async () =>
+    Number((await manager.run(["systemctl", "--user", "show", "--property=MainPID", "--value", "dragoman"])).stdout);
+  const filesIn = (folder: string) =>
+    [...new Bun.Glob("**/*").scanSync({ cwd: join(manager.home, folder), dot: true })].sort();
+
+  beforeAll(async () => {
+    manager = await startUserManager();
+  });
+  afterAll(() => manager?.[Symbol.asyncDispose]());
+
+  test("installs, is ready, and hides secrets", async () => {
+    expect(await manager.dragoman(["service", "status"])).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^No service/),
+    });
+    const { code, stderr } = await manager.dragoman(
+      ["service", "install", "--yes", "--demo", "--port", String(port)],
+      env,
+    );
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`is ready at ${url}.`)]);
+    expect(stderr).toContain(`"--demo" "--port" "${port}"`);
+    for (const hidden of [secret, "hidden", "gho_notKept"]) expect(stderr).not.toContain(hidden);
+    expect(stderr).toContain("DRAGOMAN_GITHUB_TOKEN is not saved");
+    expect(await health()).toMatchObject({ status: "ok", demo: true });
+    const variables = readFileSync(`/proc/${await mainPid()}/environ`, "utf8").split("\0");
+    expect(variables).toContain(`ADMIN_TOKEN=${secret}`);
+    expect(variables).toContain(`HTTPS_PROXY=${env.HTTPS_PROXY}`);
+    expect(variables.filter((each) => each.includes("gho_"))).toEqual([]);
+    const own = join(manager.home, ".local/share/dragoman/service.env");
+    expect(statSync(own).mode & 0o777).toBe(0o600);
+  }, 30_000);
+
+  test("the unit is valid, and systemd calls its exposure OK", async () => {
+    const unit = join(manager.home, ".config/systemd/user/dragoman.service");
+    expect(await manager.run(["systemd-analyze", "--user", "verify", unit])).toEqual({
+      code: 0,
+      stdout: "",
+      stderr: "",
+    });
+    const { stdout } = await manager.run(["systemd-analyze", "--user", "--no-pager", "security", "dragoman.service"]);
+    const exposure = /Overall exposure level for dragoman.service: ([\d.]+)/.exec(stdout)?.[1];
+    expect(Number(exposure)).toBeLessThanOrEqual(2);
+  });
+
+  test("it sees the file system read-only, but for its data", async () => {
+    const mounts = readFileSync(`/proc/${await mainPid()}/mounts`, "utf8")
+      .trim()
+      .split("\n");
+    const at = (path: string) => mounts.filter((line) => line.split(" ")[1] === path).map((line) => line.split(" ")[3]);
+    expect(at("/").at(-1)).toStartWith("ro,");
+    expect(at(join(manager.home, ".local/share/dragoman")).at(-1)).toStartWith("rw,");
+    const status = readFileSync(`/proc/${await mainPid()}/status`, "utf8");
+    expect(status).toMatch(/NoNewPrivs:\t1/);
+    expect(status).toMatch(/CapBnd:\t0+\n/);
+    expect(status).toMatch(/Seccomp:\t2/);
+  });
+
+  test("after kill -9, also in the middle of a stream, it serves again within two seconds", async () => {
+    for (const streaming of [false, true]) {
+      const before = await mainPid();
+      const stream = streaming && (await openStream());
+      const killed = performance.now();
+      process.kill(before, "SIGKILL");
+      while (!(await answers())) await Bun.sleep(20);
+      expect(performance.now() - killed).toBeLessThan(2000);
+      expect(await mainPid()).not.toBe(before);
+      if (stream) await stream.cancel().catch(() => {});
+    }
+    expect(await manager.dragoman(["service", "status", "--json"])).toMatchObject({ code: 0 });
+  }, 20_000);
+
+  const openStream = async () => {
+    const messages = [{ role: "user", content: "[demo: slow] Tell me a story" }];
+    const body = JSON.stringify({ model: "claude-sonnet-4.6", stream: true, messages });
+    const answer = await fetch(`${url}/v1/chat/completions`, { method: "POST", body });
+    const reader = answer.body!.getReader();
+    expect((await reader.read()).done).toBe(false);
+    return reader;
+  };
+
+  test("its log is in the journal", async () => {
+    const { code, stdout } = await manager.dragoman(["service", "logs", "--lines", "50"]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`  Address   ${url}`)]);
+  });
+
+  test("installed again, it has the new options and the old service is gone", async () => {
+    const before = await mainPid();
+    const { code, stderr } = await manager.dragoman(
+      ["service", "install", "-y", "--demo", `--port=${port}`, "--admin-auth=always", "--drain", "7"],
+      env,
+    );
+    expect([code, stderr]).toEqual([0, expect.stringContaining('"--admin-auth=always"')]);
+    expect(stderr).toContain("\nTimeoutStopSec=17\n");
+    expect(await mainPid()).not.toBe(before);
+    expect((await fetch(`${url}/api/admin/meta`)).status).toBe(401);
+  }, 30_000);
+
+  test("removed, it leaves its data and nothing else", async () => {
+    const pid = await mainPid();
+    const { code } = await manager.dragoman(["service", "uninstall", "--yes"]);
+    expect(code).toBe(0);
+    expect(existsSync(`/proc/${pid}`)).toBe(false);
+    expect(existsSync(join(manager.home, ".config"))).toBe(false);
+    expect(filesIn(".local").filter((path) => /service|\.tmp/.test(path))).toEqual([]);
+    const units = await manager.run(["systemctl", "--user", "list-units", "--all", "--no-legend", "dragoman*"]);
+    expect(units.stdout).toBe("");
+    expect(await manager.dragoman(["service", "uninstall", "--yes"])).toMatchObject({ code: 0 });
+  }, 20_000);
+
+  test("a server that runs already is named, and nothing is written", async () => {
+    using server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const { code, stderr } = await manager.dragoman(["service", "install", "--yes", "--port", String(server.port)]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`Port ${server.port} is in use by`)]);
+    expect(existsSync(join(manager.home, ".config"))).toBe(false);
+  });
+});
+
+describe("the command", () => {
+  test("shows the files and changes nothing with --print", async () => {
+    await using command = run(["service", "install", "--print", "--port", "4999", "--host", "localhost"]);
+    expect(await command.exited).toBe(0);
+    expect(command.stderr()).toContain('"--port" "4999" "--host" "localhost"');
+    expect(readdirSync(command.home).filter((name) => name !== ".bun")).toEqual([]);
+  });
+
+  test("refuses what no service can have", async () => {
+    for (const [args, why] of [
+      [["--port", "0"], "A service needs a port of its own"],
+      [["--port", "99999"], "--port must be a whole number"],
+      [["--admin-auth", "never"], "--admin-auth must be"],
+      [["--json"], "Unknown option `--json`"],
+      [["--github-token", "gho_x"], "Unknown option `--githubToken`"],
+      [["--nonsense"], "Unknown option `--nonsense`"],
+    ] as const)
+      expect(await ended(["service", "install", "--print", ...args])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(why),
+      });
+  }, 20_000);
+
+  test("without a service manager that answers it says so, and without a person it does not guess", async () => {
+    const { code, stderr } = await ended(["service", "install", "--port", String(freePort())]);
+    expect(code).toBeGreaterThan(0);
+    expect(stderr).toMatch(/systemd does not answer|Add --yes|Unknown/);
+    expect(await ended(["service", "logs"])).toMatchObject({ code: 1 });
+    expect(await ended(["service", "logs", "--lines", "x"])).toMatchObject({ code: 2 });
+  });
+});
+
+const service: ServiceDefinition = {
+  command: ["/opt/dra goman/bin & co/$x%h\"q'/dragoman", "start", "--host", "::1", 'a"b\\', ""],
+  variables: { HTTPS_PROXY: "http://u:<p>@proxy.test:1", ADMIN_TOKEN: 'a&"<b>' },
+  stopSeconds: 40,
+  home: "/Users/jürgen <x>/data",
+  personHome: "/Users/jürgen <x>",
+};
+
+describe("launchd", () => {
+  const { path, content, shown } = launchdFile(service);
+  const plist = parsePlist(String(content)) as Record<string, unknown>;
+
+  test("the agent reads as it was meant, whatever the characters", () => {
+    expect(path).toBe("/Users/jürgen <x>/Library/LaunchAgents/dev.dragoman.plist");
+    expect(plist).toMatchObject({
+      Label: "dev.dragoman",
+      ProgramArguments: service.command,
+      EnvironmentVariables: service.variables,
+      WorkingDirectory: service.home,
+      RunAtLoad: true,
+      KeepAlive: { SuccessfulExit: false },
+      Umask: 0o077,
+      ExitTimeOut: 40,
+    });
+    expect(String(content)).toStartWith('<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE plist PUBLIC');
+  });
+
+  test("the shown form hides secrets", () => {
+    expect((parsePlist(shown) as typeof plist).EnvironmentVariables).toEqual({
+      HTTPS_PROXY: "http://[secret]@proxy.test:1",
+      ADMIN_TOKEN: "[secret]",
+    });
+  });
+
+  test("without variables there is no empty dictionary", () => {
+    const bare = parsePlist(String(launchdFile({ ...service, variables: {} }).content)) as typeof plist;
+    expect(bare).not.toHaveProperty("EnvironmentVariables");
+  });
+});
+
+describe("the Task Scheduler", () => {
+  const { content } = taskFile({ ...service, home: "C:\\Users\\jü <x>\\data" }, "PC\\jü & co");
+  const text = Buffer.from(content as Uint8Array).toString("utf16le");
+  const task = new DOMParser().parseFromString(text.slice(1), "text/xml").documentElement!;
+  const all = (name: string) => [...task.getElementsByTagName(name)];
+  const childrenOf = (element: Element) =>
+    [...element.childNodes].filter((node): node is Element => node.nodeType === 1).map((node) => node.localName ?? "");
+
+  test("is UTF-16 with a mark, in the namespace and order of the schema", () => {
+    expect(text.codePointAt(0)).toBe(0xfeff);
+    expect(task.namespaceURI).toBe("http://schemas.microsoft.com/windows/2004/02/mit/task");
+    expect(task.getAttribute("version")).toBe("1.2");
+    // As in MS-TSCH 2.5: what each element may contain; sequences (triggers, actions) in their order.
+    const allowed: Record<string, string[]> = {
+      Task: ["RegistrationInfo", "Triggers", "Principals", "Settings", "Data", "Actions"],
+      RegistrationInfo: ["Date", "Author", "Version", "Description", "URI", "Documentation"],
+      RegistrationTrigger: ["Enabled", "StartBoundary", "EndBoundary", "Repetition", "ExecutionTimeLimit", "Delay"],
+      LogonTrigger: ["Enabled", "StartBoundary", "EndBoundary", "Repetition", "ExecutionTimeLimit", "UserId", "Delay"],
+      Repetition: ["Interval", "Duration", "StopAtDurationEnd"],
+      Principal: ["UserId", "LogonType", "GroupId", "DisplayName", "RunLevel"],
+      Settings: [
+        ...["AllowStartOnDemand", "RestartOnFailure", "MultipleInstancesPolicy", "DisallowStartIfOnBatteries"],
+        ...["StopIfGoingOnBatteries", "AllowHardTerminate", "StartWhenAvailable", "RunOnlyIfNetworkAvailable"],
+        ...["Enabled", "Hidden", "ExecutionTimeLimit", "Priority", "RunOnlyIfIdle", "WakeToRun"],
+      ],
+      Exec: ["Command", "Arguments", "WorkingDirectory"],
+    };
+    const ordered = ["RegistrationTrigger", "LogonTrigger", "Repetition", "Exec"];
+    for (const [name, names] of Object.entries(allowed))
+      for (const element of name === "Task" ? [task] : all(name)) {
+        const children = childrenOf(element);
+        expect([name, children.filter((child) => !names.includes(child))]).toEqual([name, []]);
+        expect(new Set(children).size).toBe(children.length);
+        if (ordered.includes(name)) expect(children).toEqual(names.filter((each) => children.includes(each)));
+      }
+  });
+
+  test("values are in the range of their types, and the action is the principal's", () => {
+    const value = (name: string) => all(name)[0]?.textContent;
+    expect(value("LogonType")).toBe("InteractiveToken");
+    expect(value("RunLevel")).toBe("LeastPrivilege");
+    expect(value("MultipleInstancesPolicy")).toBe("IgnoreNew");
+    expect(value("ExecutionTimeLimit")).toBe("PT0S");
+    expect(Number(value("Priority"))).toBeWithin(0, 11);
+    for (const interval of all("Interval")) expect(interval.textContent).toBe("PT1M");
+    expect(value("UserId")).toBe("PC\\jü & co");
+    expect(all("Actions")[0]?.getAttribute("Context")).toBe(all("Principal")[0]!.getAttribute("id")!);
+  });
+
+  test("the arguments are quoted by the rules of Windows", () => {
+    const argumentsText = all("Arguments")[0]?.textContent;
+    expect(argumentsText).toBe(
+      `--headless "/opt/dra goman/bin & co/$x%h\\"q'/dragoman" start --host ::1 "a\\"b\\\\" ""`,
+    );
+  });
+});
+
+describe("systemd's quoting", () => {
+  const places = { units: "/home/x/units", variables: "/home/x/50 %/service.env" };
+  const [unit, variables] = systemdFiles(service, places, true).map(({ content }) => String(content));
+
+  test("specifiers and variables stay text", () => {
+    expect(unit).toContain(
+      `ExecStart="/opt/dra goman/bin & co/$x%%h\\"q'/dragoman" "start" "--host" "::1" "a\\"b\\\\" ""\n`,
+    );
+    expect(unit).toContain("EnvironmentFile=/home/x/50 %%/service.env\n");
+    expect(unit).toContain('ReadWritePaths="/Users/jürgen <x>/data"\n');
+    expect(variables).toBe('HTTPS_PROXY="http://u:<p>@proxy.test:1"\nADMIN_TOKEN="a&\\"<b>"\n');
+  });
+
+  test("a manager without namespaces gets the filters alone", () => {
+    const plain = String(systemdFiles(service, places, false)[0]!.content);
+    expect(plain).toContain("SystemCallFilter=@system-service");
+    expect(plain).not.toContain("ProtectSystem");
+  });
+});
+
+test("a service gets the variables that dragoman and its network need, and no others", () => {
+  const env = {
+    HOME: "/home/x",
+    PATH: "/bin",
+    DRAGOMAN_HOME: "~/d",
+    ADMIN_TOKEN: "t",
+    ANTHROPIC_API_KEY: " ",
+    DRAGOMAN_GITHUB_TOKEN: "gho_1",
+    DRAGOMAN_UPSTREAM_TIMEOUT_MS: "5",
+    https_proxy: "http://p:1",
+    NODE_EXTRA_CA_CERTS: "/ca.pem",
+    OTEL_EXPORTER_OTLP_HEADERS: "k=v",
+  };
+  expect(serviceVariables(env, readEnvironment(env, "linux"))).toEqual({
+    DRAGOMAN_HOME: "/home/x/d",
+    ADMIN_TOKEN: "t",
+    https_proxy: "http://p:1",
+    NODE_EXTRA_CA_CERTS: "/ca.pem",
+    OTEL_EXPORTER_OTLP_HEADERS: "k=v",
+  });
+  expect(shownValue("OTEL_EXPORTER_OTLP_HEADERS", "k=v")).toBe("[secret]");
+});
+
+test("each way to install is known by its folder", () => {
+  const of = (running: Partial<Parameters<typeof installationOf>[0]>) =>
+    installationOf({ execPath: "/usr/bin/bun", execArgv: ["--x"], main: "", isExecutable: false, env: {}, ...running });
+  const executable = (execPath: string, env = {}) => of({ execPath, isExecutable: true, env }).kind;
+  expect(executable("/home/x/bin/dragoman")).toBe("executable");
+  expect(executable("/opt/homebrew/Cellar/dragoman/1.0.0/bin/dragoman")).toBe("brew");
+  expect(executable("C:\\Users\\x\\AppData\\Local\\Microsoft\\WinGet\\Packages\\dragoman\\dragoman.exe")).toBe(
+    "winget",
+  );
+  expect(executable("/dragoman", { DRAGOMAN_IMAGE: "1" })).toBe("container");
+  const script = (main: string) => of({ main }).kind;
+  expect(script("/usr/lib/node_modules/dragoman/dist/main.js")).toBe("npm");
+  expect(script("/home/x/.bun/install/global/node_modules/dragoman/dist/main.js")).toBe("bun");
+  expect(script("/tmp/bunx-1000-dragoman@latest/node_modules/dragoman/dist/main.js")).toBe("bunx");
+  expect(script("/home/x/.npm/_npx/1f/node_modules/dragoman/dist/main.js")).toBe("bunx");
+  expect(of({ main: "/src/main.ts" })).toEqual({ kind: "source", command: ["/usr/bin/bun", "--x", "/src/main.ts"] });
+});
+
+test("every manager's own commands name one service", () => {
+  for (const platform of ["linux", "darwin", "win32"] as const) {
+    const manager = managerFor(platform)!;
+    const places = { home: "/data", personHome: "/home/x" };
+    const commands = [manager.install(places), manager.uninstall(places), manager.restart].flat();
+    expect(commands.length).toBeGreaterThan(3);
+    for (const { command } of commands) expect(command.join(" ")).toMatch(/dragoman|daemon-reload/);
+    expect(manager.paths(places)[0]).toMatch(/\.(?:service|plist|xml)$/);
+  }
+  expect(managerFor("freebsd")).toBeUndefined();
+});
+
+describe("the log file", () => {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-log-"));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  test("holds what stderr would, and is private", async () => {
+    const path = join(folder, "a.log");
+    await using command = run(["start", "--demo", "--json", "--port", "0", "--log-file", path]);
+    const { url } = await command.ready();
+    await fetch(`${url}/v1/models`);
+    command.process.kill();
+    expect(await command.exited).toBe(0);
+    expect(command.stderr()).toBe("");
+    expect(readFileSync(path, "utf8")).toContain(`  Address   ${url}`);
+    expect(readFileSync(path, "utf8")).toContain("stopping");
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  test("a path that cannot be written is named", async () => {
+    expect(await ended(["start", "--demo", "--log-file", join(folder, "none/a.log")])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/The log file .*none\/a\.log cannot be written \(ENOENT\)/),
+    });
+  });
+
+  test("begins again when it is full; the reader follows", async () => {
+    const path = join(folder, "b.log");
+    const script = `
+      const { logToFile } = await import(${JSON.stringify(join(import.meta.dir, "../../src/cli/start/log-file.ts"))});
+      logToFile(${JSON.stringify(path)}, 1000);
+      process.stderr.write("old ".repeat(300) + "\\n");
+      process.stdin.on("data", (text) => process.stderr.write(text));`;
+    const child = Bun.spawn([process.execPath, "-e", script], { stdin: "pipe", stdout: "inherit", stderr: "pipe" });
+    await until(() => existsSync(path) && statSync(path).size > 1000);
+    expect(lastLines(path, 5)).toEqual(["old ".repeat(300)]);
+    const controller = new AbortController();
+    let seen = "";
+    const following = followFile(path, (text) => (seen += text), controller.signal);
+    child.stdin.write("one\nünd zwei\n");
+    await until(() => seen === "one\nünd zwei\n");
+    expect(readFileSync(`${path}.1`, "utf8")).toStartWith("old ");
+    child.stdin.write("three\n");
+    await until(() => seen.endsWith("three\n"));
+    controller.abort();
+    await following;
+    expect(lastLines(path, 2)).toEqual(["ünd zwei", "three"]);
+    child.kill();
+    await child.exited;
+  });
+
+  test("lines of a file that is not there are none", () => {
+    expect(lastLines(join(folder, "none.log"), 5)).toEqual([]);
+    writeFileSync(join(folder, "c.log"), "whole\npart");
+    expect(lastLines(join(folder, "c.log"), 5)).toEqual(["whole"]);
+  });
+});

