@@ -22,4 +22,6 @@ export const modelsPath = "/v1/models";
 /** For orchestrators and monitors: answered while running requests end, too. */
 export const probePaths = { live: "/health/live", ready: "/health/ready" } as const;
 
+export const metricsPath = "/metrics";
+
 export const embeddingsPaths = { client: "/v1/embeddings", upstream: "/embeddings" } as const;

@@ -19,7 +19,9 @@ import { type ClientKey, clientKeysOf } from "./keys/client-keys";
 import { createLogger, type LogFormat, type Logger } from "./logger";
 import { type ClientSockets, openClientSockets } from "./net/client-sockets";
 import type { CallLimits } from "./net/clock";
+import { type FailedTries, failedTries } from "./net/failed-tries";
 import { type Notices, openNotices } from "./notices/notices";
+import { type ExchangeMetrics, openExchangeMetrics } from "./observe/exchange-metrics";
 import { openLocalStores } from "./storage/local";
 import type { Stores } from "./storage/stores";
 import { type CacheWatch, openCacheWatch } from "./upstream/cache-watch";
@@ -40,6 +42,8 @@ export interface App {
   /** Who must send the admin token: other machines, or this one too. */
   adminAuth: AdminAuth;
   logger: Logger;
+  /** Of the admin API and the metrics together. */
+  tokenTries: FailedTries;
   /** In the order of `/usage`: a temporary one first, then as registered. Read it at use: it changes when somebody signs in or out. */
   readonly accounts: Account[];
   pool: Pool;
@@ -53,6 +57,7 @@ export interface App {
   notices: Notices;
   history: History;
   inFlight: InFlight;
+  exchangeMetrics: ExchangeMetrics;
   sockets: ClientSockets;
   tokenizer: Tokenizer;
   tokenCounts: TokenCounts;
@@ -128,8 +133,8 @@ export function openApp(options: AppOptions): App {
   const logger = createLogger(() => config.current.logLevel, write, logFormat);
   for (const note of notes) logger.warn(note);
 
-  for (const secret of [environment.clientKey, environment.adminToken, environment.anthropicApiKey])
-    if (secret) logger.conceal(secret);
+  const { clientKey, adminToken, metricsToken, anthropicApiKey } = environment;
+  for (const secret of [clientKey, adminToken, metricsToken, anthropicApiKey]) if (secret) logger.conceal(secret);
   for (const secret of secretsIn(config.stored)) logger.conceal(secret);
 
   const limits = limitsFor(environment.upstreamTimeoutMs);
@@ -169,6 +174,7 @@ export function openApp(options: AppOptions): App {
     },
     adminAuth,
     logger,
+    tokenTries: failedTries(now),
     get accounts() {
       return activeAccounts.accounts;
     },
@@ -183,6 +189,7 @@ export function openApp(options: AppOptions): App {
     notices,
     history,
     inFlight: openInFlight(),
+    exchangeMetrics: openExchangeMetrics(),
     sockets: openClientSockets(),
     tokenizer,
     tokenCounts,

@@ -5,6 +5,7 @@ import { websocket } from "elysia/ws";
 import { encodeAdminError, isAdminPath, isAdminWing } from "./admin/admin-path";
 import { clientGroup, clientRoutes, methodsByPath } from "./api/routes";
 import { errorSchemas } from "./api/schemas";
+import { metricsPath } from "./api-paths";
 import type { App } from "./app";
 import type { Config } from "./config/schema";
 import { codecs } from "./dialects/codecs";
@@ -244,7 +245,7 @@ function ourselves(): ProxyError {
   });
 }
 
-const isProbe = (path: string) => path === "/health" || path.startsWith("/health/");
+const isProbe = (path: string) => path === "/health" || path.startsWith("/health/") || path === metricsPath;
 
 /** For a request that came after the signal to stop; the client's next try reaches whatever runs then. */
 const shuttingDown = () =>

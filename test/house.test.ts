@@ -13,7 +13,7 @@ const floors: string[][] = [
   ["config/", "net/"],
   ["accounts/", "clients/", "dialects/", "history/", "keys/"],
   ["budgets/", "upstream/"],
-  ["notices/", "storage/"],
+  ["notices/", "observe/", "storage/"],
   ["app.ts"],
   ["relay/"],
   ["endpoint.ts"],
@@ -159,7 +159,8 @@ test("a start loads neither the admin wing nor the demo nor the sign-in: they ar
   }
   expect(loaded).toContain("server.ts");
   expect(loaded).toContain("relay/relay.ts");
-  const needless = /^admin\/(?:api|pages|ui|access)\/|^upstream\/demo\/|^cli\/sign-in\.ts$|^openapi\.ts$/;
+  const needless =
+    /^admin\/(?:api|pages|ui|access)\/|^upstream\/demo\/|^cli\/sign-in\.ts$|^openapi\.ts$|^observe\/(?:otel-data|prometheus)\.ts$/;
   expect([...loaded].filter((file) => needless.test(file))).toEqual([]);
 });
 

@@ -2,7 +2,8 @@
 import type { App } from "../app";
 import { ProxyError } from "../errors";
 import { findClientKey, type KeyedCaller, requireUnexpired } from "../keys/client-keys";
-import { keyHeaders, sentSecrets } from "../net/credentials";
+import { includesSecret, keyHeaders, sentSecrets } from "../net/credentials";
+import { networkOf } from "../net/failed-tries";
 import { refuseStrangers } from "../net/guard";
 import { refuseKeyInAddress } from "./google-paths";
 
@@ -45,6 +46,38 @@ export function requireTokenAccess(app: App, request: Request, caller: KeyedCall
     throw new ProxyError("permission", "The token is shown on this machine only, or to a caller with a client key.", {
       code: "local_only",
     });
+}
+
+/**
+ * The metrics name accounts and keys: this machine reads them, and who has the token for them or the admin token.
+ * @throws ProxyError `authentication`, `permission`, `rate_limit`.
+ */
+export function requireMetricsAccess(
+  { adminAuth, environment, tokenTries: tries }: App,
+  request: Request,
+  caller: KeyedCaller,
+): void {
+  if (caller.local && adminAuth === "remote") return;
+  const network = caller.local ? undefined : networkOf(caller.peer ?? "unknown");
+  if (network !== undefined) tries.refuse(network);
+  const { adminToken, metricsToken } = environment;
+  const tokens = [adminToken, metricsToken].filter((token) => token !== undefined);
+  const sent = sentSecrets(request.headers, ["x-admin-token"]);
+  if (includesSecret(sent, tokens)) return;
+  if (tokens.length === 0)
+    throw new ProxyError(
+      "permission",
+      "The metrics are read on this machine only. To read them from another one, set DRAGOMAN_METRICS_TOKEN where dragoman runs.",
+      { code: "local_only" },
+    );
+  if (network !== undefined && sent.length > 0) tries.count(network);
+  throw new ProxyError(
+    "authentication",
+    sent.length === 0
+      ? "A token is needed to read the metrics: send it as `Authorization: Bearer <token>`."
+      : "The token is neither DRAGOMAN_METRICS_TOKEN nor ADMIN_TOKEN.",
+    { headers: { "www-authenticate": "Bearer" } },
+  );
 }
 
 /** One header with a valid key is enough, even if the other is wrong: some clients send both. */

@@ -1,7 +1,7 @@
 /** Every client path in one table, each with who may call it and its handler. */
 import { Elysia } from "elysia";
 import { z } from "zod";
-import { clientPaths, embeddingsPaths, geminiPath, modelsPath, probePaths } from "../api-paths";
+import { clientPaths, embeddingsPaths, geminiPath, metricsPath, modelsPath, probePaths } from "../api-paths";
 import type { App } from "../app";
 import { openaiEmbeddings } from "../dialects/embeddings";
 import { batchEmbedContents, embedContent } from "../dialects/gemini/embeddings";
@@ -15,7 +15,7 @@ import { embed } from "../relay/embed";
 import { relayToProvider } from "../relay/provider";
 import { relay } from "../relay/relay";
 import { listedModelSchema } from "../upstream/model-view";
-import { requireClientKey, requireGoogleKey, requireTokenAccess } from "./access";
+import { requireClientKey, requireGoogleKey, requireMetricsAccess, requireTokenAccess } from "./access";
 import { countForProvider, countTokens } from "./count-tokens";
 import { findGoogleRow, isGoogleClient, routerPath } from "./google-paths";
 import { getGoogleModel, getModel, listGoogleModels, listModels, listProviderModels } from "./models";
@@ -44,7 +44,7 @@ import {
   usageListSchema,
   usageParams,
 } from "./schemas";
-import { frontPage, health, live, ready } from "./status";
+import { frontPage, health, live, metricsResponse, ready } from "./status";
 import { accountUsage, accountUsageItem, token } from "./usage";
 import { defaultLineFormat, usageLine } from "./usage-line";
 
@@ -178,6 +178,9 @@ export const routes: ClientRoute[] = [
   { authorize: allowAll, ...endpoint({ method: "GET", path: probePaths.ready, about: "Whether new requests should come here; `degraded` names what does not work all the same.",
     response: readySchema, otherAnswers: { 503: { about: "Running requests end, or the config file has an error.", response: readySchema } },
     handle: ({ app }) => ready(app) }) },
+  { authorize: requireMetricsAccess, ...endpoint({ method: "GET", path: metricsPath, about: "Metrics for Prometheus. From another machine with `DRAGOMAN_METRICS_TOKEN` or `ADMIN_TOKEN`, as `Authorization: Bearer <token>`.",
+    response: { "text/plain": z.string() }, errors: ["rate_limit"],
+    handle: ({ app }) => metricsResponse(app) }) },
 ];
 
 export const clientGroup: Omit<EndpointGroup, "errorAt"> = {

@@ -1,6 +1,7 @@
-/** The front page for people, and the health check for machines. */
+/** The front page for people, and the probes and metrics for machines. */
 import type { z } from "zod";
 import type { App } from "../app";
+import { readMetrics } from "../observe/metrics";
 import type { frontSchema, healthSchema, liveSchema, readySchema } from "./schemas";
 
 export const frontPage = (app: App, endpoints: string[]): z.infer<typeof frontSchema> => ({
@@ -37,3 +38,14 @@ const degradedParts = ({ accounts, history }: App): z.infer<typeof readySchema>[
   ...(accounts.some(({ state }) => state.name === "ready") ? [] : (["accounts"] as const)),
   ...(history.degraded ? (["history"] as const) : []),
 ];
+
+/** The serializer is loaded with the first request: few starts need it. */
+export async function metricsResponse(app: App): Promise<Response> {
+  const [metrics, { prometheusText, prometheusType }] = await Promise.all([
+    readMetrics(app),
+    import("../observe/prometheus"),
+  ]);
+  return new Response(prometheusText(metrics, app.version, app.now()), {
+    headers: { "content-type": prometheusType, "cache-control": "no-store" },
+  });
+}

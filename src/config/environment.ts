@@ -20,6 +20,11 @@ export const variables = {
     kind: "secret",
     description: "Token for the admin pages and API from another machine; closed to others when unset.",
   },
+  metricsToken: {
+    names: ["DRAGOMAN_METRICS_TOKEN"],
+    kind: "secret",
+    description: "Token that reads /metrics from another machine, and nothing else; ADMIN_TOKEN reads it too.",
+  },
   clientKey: {
     names: ["DRAGOMAN_API_KEY", "PROXY_API_KEY"],
     kind: "secret",

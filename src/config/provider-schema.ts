@@ -13,7 +13,17 @@ export const key = z
 export const modelId = z.string().trim().min(1).max(256);
 
 /** The first segments of dragoman's own paths: a provider of such a name could not be reached, or would hide one of them. */
-export const ownSegments: ReadonlySet<string> = new Set(["v1", "admin", "api", "usage", "token", "health", "assets"]);
+export const ownSegments: ReadonlySet<string> = new Set([
+  "v1",
+  "admin",
+  "api",
+  "usage",
+  "token",
+  "health",
+  "metrics",
+  "assets",
+  "v1beta",
+]);
 
 const providerName = z
   .string()

@@ -48,6 +48,8 @@ export interface History {
   prune(): Promise<void>;
   /** Entries could not be written yet, or no history is kept at all. */
   readonly degraded: boolean;
+  /** How many entries wait to be written. */
+  readonly queued: number;
   close(): void;
 }
 
@@ -130,6 +132,9 @@ export function openHistory(path: string, options: HistoryOptions): LocalHistory
     get degraded() {
       return !connection.isOpen || queue.degraded;
     },
+    get queued() {
+      return queue.length;
+    },
     close() {
       queue.close();
       pruning.close();
@@ -179,6 +184,7 @@ function noHistory(error: unknown, warn: (sentence: string) => void): LocalHisto
     statistics: async (_filters, by) => ({ by, totals: nothing, groups: [], others: null }),
     prune: async () => {},
     degraded: true,
+    queued: 0,
     close() {},
   };
 }

@@ -6,6 +6,8 @@ export interface WriteBehind<T> {
   flush(): boolean;
   /** The last write failed, and rows are queued. */
   readonly degraded: boolean;
+  /** How many rows are queued. */
+  readonly length: number;
   /** Rows are queued so that they share a transaction with later ones. */
   readonly gathering: boolean;
   /** Writes all queued rows; later rows are ignored. */
@@ -96,6 +98,9 @@ export function openWriteBehind<T>({ write, warn, now }: WriteBehindOptions<T>):
     flush,
     get degraded() {
       return degraded;
+    },
+    get length() {
+      return queued.length;
     },
     get gathering() {
       return later !== undefined;

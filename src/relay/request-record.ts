@@ -27,7 +27,10 @@ import {
 } from "./request-log";
 import type { KnownTarget } from "./target";
 
-export type RecordParts = Pick<App, "affinity" | "budgets" | "cacheWatch" | "history" | "inFlight" | "logger">;
+export type RecordParts = Pick<
+  App,
+  "affinity" | "budgets" | "cacheWatch" | "exchangeMetrics" | "history" | "inFlight" | "logger"
+>;
 
 /** 2,000 requests run well at the same time. 1,000 more may wait; beyond that they would only fill memory. */
 const maxInFlight = 3000;
@@ -251,7 +254,7 @@ export class RequestRecord implements InFlightHandle {
   end(status: number): void {
     if (this.#isWritten) return;
     this.#isWritten = true;
-    const { cacheWatch, history, inFlight, logger } = this.#parts;
+    const { cacheWatch, exchangeMetrics, history, inFlight, logger } = this.#parts;
     const state = this.#state;
     const durationMs = this.#elapsedMs();
     const turn = cachedTurn(state, durationMs);
@@ -262,6 +265,7 @@ export class RequestRecord implements InFlightHandle {
     this.budget.end(isCharged ? costOfRow(row) : undefined);
     history.add(row);
     inFlight.end(row);
+    exchangeMetrics.count(row, state.attempts);
     const line = logLine(state.method, row);
     const fields = () => logFields(row);
     if (state.error) logger.warn(line, undefined, fields);

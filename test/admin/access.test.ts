@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { connect } from "node:net";
 import { adminGuard } from "../../src/admin/access/authorize";
 import { ProxyError } from "../../src/errors";
+import { failedTries } from "../../src/net/failed-tries";
 import type { Caller } from "../../src/net/guard";
 import { run } from "../support/command";
 import { addresses, type Networked, startNetworked } from "../support/networks";
@@ -381,7 +382,7 @@ describe("the count of wrong tokens", () => {
     }
   };
   const doorAt = (clock: { now: number }) =>
-    adminGuard({ ...guarded.app, adminAuth: "remote", now: () => clock.now } as typeof guarded.app);
+    adminGuard({ ...guarded.app, adminAuth: "remote", tokenTries: failedTries(() => clock.now) } as typeof guarded.app);
   const fill = (door: ReturnType<typeof adminGuard>, peer: string) => {
     for (let time = 0; time < 10; time++) expect(attempt(door, peer)).toBe(401);
   };

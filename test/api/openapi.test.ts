@@ -148,6 +148,7 @@ const calls: [endpoint: string, status: number, address?: string, body?: object]
   ["GET /health", 200],
   ["GET /health/live", 200],
   ["GET /health/ready", 200],
+  ["GET /metrics", 200],
   ["GET /api/admin/meta", 200],
   ["GET /api/admin/accounts", 200, "/api/admin/accounts?include_stats=1"],
   ["GET /api/admin/accounts", 400, "/api/admin/accounts?include_stats=yes"],

@@ -10,6 +10,7 @@ import { routes } from "../../src/api/routes";
 import { commandLine } from "../../src/cli/commands";
 import { variables } from "../../src/config/environment";
 import { configSchema } from "../../src/config/schema";
+import { metricRows } from "../../src/observe/metrics";
 import { attacks, faults, type LedgerRow, notHere, reports, reportsNotHere } from "../attacks/cases";
 import { clientSettings, clientsTable } from "../clients/clients";
 import { fidelityTable } from "./fidelity";
@@ -56,6 +57,11 @@ export const passages: Record<string, () => string> = {
     ),
   config: () =>
     table(["key", "default", "meaning"], configRows("", z.toJSONSchema(configSchema(), { io: "input" }) as Schema)),
+  metrics: () =>
+    table(
+      ["metric", "kind", "meaning"],
+      metricRows.map(({ name, kind, help }) => [code(name), kind, help]),
+    ),
   attacks: () => caseTable(attacks, notHere),
   faults: () => caseTable(faults, notHere),
   reports: () => caseTable(reports, reportsNotHere),

@@ -32,6 +32,8 @@ const needs = {
       ? undefined
       : "systemd and root, to start it for somebody else",
   openssl: () => (works("openssl", "version") ? undefined : "openssl"),
+  prometheus: () =>
+    Bun.which("prometheus") && Bun.which("promtool") ? undefined : "prometheus and promtool (Debian: prometheus)",
   fewFiles: () => (works("prlimit", "--version") ? undefined : "prlimit"),
   oneCore: () => (works("taskset", "--version") ? undefined : "taskset"),
 };

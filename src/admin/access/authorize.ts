@@ -1,15 +1,15 @@
 /** Authorizes callers of the admin API and pages: this machine, and anyone with the admin token. Client keys do not count. */
 import type { App } from "../../app";
-import { BoundedMap } from "../../bounded-map";
 import { ProxyError } from "../../errors";
 import { includesSecret, sentSecrets } from "../../net/credentials";
+import { networkOf } from "../../net/failed-tries";
 import { type Caller, isLoopbackAddress, namesThisMachine } from "../../net/guard";
 
 /** Returns if the caller is authorized, or throws ProxyError `permission`, `authentication`, `rate_limit`. */
 export type Guard = (request: Request, caller: Caller) => void;
 
 export function adminGuard(app: App): Guard {
-  const tries = failedTries(app.now);
+  const { tokenTries: tries } = app;
   return (request, caller) => {
     const { adminToken } = app.environment;
     // Callers on this machine are never locked out. A caller through a local proxy counts as remote.
@@ -43,44 +43,4 @@ function whyRemote({ peer, host, hostName, forwardedBy }: Caller): string {
   if (forwardedBy !== undefined) return `${rule}, and this request came through a proxy (header ${forwardedBy}).`;
   if (!namesThisMachine(host)) return `${rule}, as localhost or 127.0.0.1, and this request was sent to ${hostName}.`;
   return `${rule}.`;
-}
-
-/** Wrong tokens from one network per minute. */
-const maxTries = 10;
-/** A new network beyond this limit replaces the oldest. */
-const maxNetworks = 1_024;
-const minute = 60_000;
-
-function failedTries(now: () => number) {
-  const known = new BoundedMap<string, { count: number; until: number }>(maxNetworks);
-  const recent = (network: string) => {
-    const tries = known.get(network);
-    if (tries && tries.until > now()) return tries;
-    known.delete(network);
-    return undefined;
-  };
-  return {
-    refuse(network: string): void {
-      const tries = recent(network);
-      if (!tries || tries.count < maxTries) return;
-      const seconds = Math.max(1, Math.ceil((tries.until - now()) / 1000));
-      throw new ProxyError("rate_limit", `Too many wrong admin tokens from your address. Try again in ${seconds} s.`, {
-        headers: { "retry-after": String(seconds) },
-      });
-    },
-    count(network: string): void {
-      const tries = recent(network) ?? { count: 0, until: now() + minute };
-      known.set(network, { ...tries, count: tries.count + 1 });
-    },
-  };
-}
-
-/** The whole IPv4 address, or the /64 prefix of an IPv6 address, because one client usually holds a whole /64. */
-function networkOf(address: string): string {
-  const bare = address.replace(/^::ffff:(?=\d+\.)/i, "");
-  if (!bare.includes(":")) return bare;
-  const [head = "", tail] = bare.split("::");
-  const [first, last] = [head, tail].map((groups) => (groups ? groups.split(":") : []));
-  const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - first!.length - last!.length)).fill("0");
-  return [...first!, ...zeros, ...last!].slice(0, 4).join(":");
 }

@@ -1,0 +1,50 @@
+/** Limits how often wrong admin tokens may be sent. */
+import { BoundedMap } from "../bounded-map";
+import { ProxyError } from "../errors";
+
+export interface FailedTries {
+  /** @throws ProxyError `rate_limit` if the network has sent too many wrong tokens. */
+  refuse(network: string): void;
+  count(network: string): void;
+}
+
+/** Wrong tokens from one network per minute. */
+const maxTries = 10;
+/** A new network beyond this limit replaces the oldest. */
+const maxNetworks = 1_024;
+const minute = 60_000;
+
+/** Counts the wrong tokens of each network, so that a token cannot be guessed. @param now Unix ms. */
+export function failedTries(now: () => number): FailedTries {
+  const known = new BoundedMap<string, { count: number; until: number }>(maxNetworks);
+  const recent = (network: string) => {
+    const tries = known.get(network);
+    if (tries && tries.until > now()) return tries;
+    known.delete(network);
+    return undefined;
+  };
+  return {
+    refuse(network: string): void {
+      const tries = recent(network);
+      if (!tries || tries.count < maxTries) return;
+      const seconds = Math.max(1, Math.ceil((tries.until - now()) / 1000));
+      throw new ProxyError("rate_limit", `Too many wrong admin tokens from your address. Try again in ${seconds} s.`, {
+        headers: { "retry-after": String(seconds) },
+      });
+    },
+    count(network: string): void {
+      const tries = recent(network) ?? { count: 0, until: now() + minute };
+      known.set(network, { ...tries, count: tries.count + 1 });
+    },
+  };
+}
+
+/** The whole IPv4 address, or the /64 prefix of an IPv6 address, because one client usually holds a whole /64. */
+export function networkOf(address: string): string {
+  const bare = address.replace(/^::ffff:(?=\d+\.)/i, "");
+  if (!bare.includes(":")) return bare;
+  const [head = "", tail] = bare.split("::");
+  const [first, last] = [head, tail].map((groups) => (groups ? groups.split(":") : []));
+  const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - first!.length - last!.length)).fill("0");
+  return [...first!, ...zeros, ...last!].slice(0, 4).join(":");
+}

@@ -1,0 +1,162 @@
+/** Every metric, by one table: its names, its meaning, and how it is read. Nothing here is done before somebody asks. */
+import { readdirSync } from "node:fs";
+import type { Account } from "../accounts/account";
+import { isCounted } from "../accounts/quota";
+import type { Awaitable } from "../awaitable";
+import type { BudgetGuard } from "../budgets/guard";
+import type { ConfigStore } from "../config/store";
+import type { History } from "../history/history";
+import type { InFlight } from "../history/in-flight";
+import type { ExchangeMetrics } from "./exchange-metrics";
+import type { CounterFamily, Distribution, HistogramFamily, SeriesFamily } from "./series";
+
+/** What the metrics are read from. */
+export interface MetricSources {
+  readonly version: string;
+  readonly draining: boolean;
+  readonly accounts: readonly Account[];
+  readonly config: Pick<ConfigStore, "fault">;
+  readonly history: Pick<History, "degraded" | "queued">;
+  readonly inFlight: Pick<InFlight, "running">;
+  readonly budgets: Pick<BudgetGuard, "overview">;
+  readonly exchangeMetrics: ExchangeMetrics;
+}
+
+interface MetricNames {
+  /** For Prometheus; a counter's name ends in `_total`, and a unit is part of the name. */
+  name: string;
+  /** For OpenTelemetry, where it is not the same with dots. */
+  otelName?: string;
+  /** A unit of https://ucum.org, for OpenTelemetry. */
+  unit: string;
+  help: string;
+}
+
+export interface Point<Value> {
+  labels: Readonly<Record<string, string>>;
+  value: Value;
+}
+
+interface NumberMetric extends MetricNames {
+  kind: "counter" | "gauge";
+  points: Point<number>[];
+}
+
+interface HistogramMetric extends MetricNames {
+  kind: "histogram";
+  bounds: readonly number[];
+  points: Point<Distribution>[];
+}
+
+/** The present values of a metric. */
+export type Metric = NumberMetric | HistogramMetric;
+
+type MetricRow =
+  | (MetricNames & { kind: "counter" | "gauge"; read(sources: MetricSources): Awaitable<Point<number>[]> })
+  | (MetricNames & { kind: "histogram"; read(sources: MetricSources): HistogramFamily });
+
+const one = (value: number): Point<number>[] => [{ labels: {}, value }];
+const flag = (value: boolean) => one(value ? 1 : 0);
+const counted = (family: CounterFamily) => pointsOf(family);
+
+const accountStates = ["ready", "cooling", "exhausted", "failed"] as const;
+
+// biome-ignore format: a table
+export const metricRows: readonly MetricRow[] = [
+  { name: "dragoman_requests_total", unit: "{request}", kind: "counter", help: "Requests that have ended. The status class cut: an answer that began with 200 and ended with an error.",
+    read: ({ exchangeMetrics }) => counted(exchangeMetrics.requests) },
+  { name: "dragoman_request_duration_seconds", otelName: "dragoman.request.duration", unit: "s", kind: "histogram", help: "From a request's first byte to the last byte of its answer.",
+    read: ({ exchangeMetrics }) => exchangeMetrics.seconds },
+  { name: "dragoman_time_to_first_byte_seconds", otelName: "dragoman.request.time_to_first_byte", unit: "s", kind: "histogram", help: "From a request's first byte to the first byte of its answer.",
+    read: ({ exchangeMetrics }) => exchangeMetrics.firstByteSeconds },
+  { name: "dragoman_request_tokens", unit: "{token}", kind: "histogram", help: "Tokens of a request: input, with cached ones, and output.",
+    read: ({ exchangeMetrics }) => exchangeMetrics.requestTokens },
+  { name: "dragoman_tokens_total", unit: "{token}", kind: "counter", help: "Tokens as the upstream reports them. Cached and cache_write are part of input, reasoning of output.",
+    read: ({ exchangeMetrics }) => counted(exchangeMetrics.tokens) },
+  { name: "dragoman_credits_total", unit: "{credit}", kind: "counter", help: "AI credits.",
+    read: ({ exchangeMetrics }) => counted(exchangeMetrics.credits) },
+  { name: "dragoman_premium_units_total", unit: "{request}", kind: "counter", help: "Premium requests, by each model's multiplier.",
+    read: ({ exchangeMetrics }) => counted(exchangeMetrics.premiumUnits) },
+  { name: "dragoman_upstream_errors_total", unit: "{error}", kind: "counter", help: "Tries that failed, by status or error code, also those that another try made up for.",
+    read: ({ exchangeMetrics }) => counted(exchangeMetrics.upstreamErrors) },
+  { name: "dragoman_requests_open", unit: "{request}", kind: "gauge", help: "Requests in flight.",
+    read: ({ inFlight }) => one(inFlight.running().length) },
+  { name: "dragoman_streams_open", unit: "{request}", kind: "gauge", help: "Requests in flight that asked for a stream.",
+    read: ({ inFlight }) => one(inFlight.running().filter(({ stream }) => stream === 1).length) },
+  { name: "dragoman_account_state", unit: "1", kind: "gauge", help: "1 for the state that an account is in, 0 for the others.",
+    read: ({ accounts }) => accounts.flatMap(({ key: account, state: { name } }) => accountStates.map((state) => ({ labels: { account, state }, value: name === state ? 1 : 0 }))) },
+  { name: "dragoman_quota_remaining_ratio", unit: "1", kind: "gauge", help: "Share of an account's quota that is left, as last known; negative for overage.",
+    read: ({ accounts }) => accounts.flatMap(quotaPoints) },
+  { name: "dragoman_budget_spent_ratio", unit: "1", kind: "gauge", help: "Share of a budget that is used in its present period.",
+    read: async ({ budgets }) => (await budgets.overview()).filter(({ budget }) => budget.per !== "session").map(({ budget, used }) => ({ labels: { budget: budget.name, per: budget.per }, value: used / budget.limit })) },
+  { name: "dragoman_history_queue", unit: "{row}", kind: "gauge", help: "Rows of the history that are not written yet.",
+    read: ({ history }) => one(history.queued) },
+  { name: "dragoman_history_degraded", unit: "1", kind: "gauge", help: "1 while the history cannot be written.",
+    read: ({ history }) => flag(history.degraded) },
+  { name: "dragoman_config_valid", unit: "1", kind: "gauge", help: "0 while the config file has an error, so that an older one is in effect.",
+    read: ({ config }) => flag(config.fault === undefined) },
+  { name: "dragoman_draining", unit: "1", kind: "gauge", help: "1 after a signal to stop.",
+    read: ({ draining }) => flag(draining) },
+  { name: "dragoman_build_info", unit: "1", kind: "gauge", help: "The version.",
+    read: ({ version }) => [{ labels: { version, bun: Bun.version }, value: 1 }] },
+  { name: "process_cpu_seconds_total", otelName: "process.cpu.time", unit: "s", kind: "counter", help: "CPU time of the process.",
+    read: () => one(cpuSeconds()) },
+  { name: "process_resident_memory_bytes", otelName: "process.memory.usage", unit: "By", kind: "gauge", help: "Memory of the process.",
+    read: () => one(process.memoryUsage.rss()) },
+  { name: "process_start_time_seconds", unit: "s", kind: "gauge", help: "When the process started, Unix time.",
+    read: () => one(startedAtMs / 1000) },
+  { name: "process_open_fds", otelName: "process.open_file_descriptor.count", unit: "{count}", kind: "gauge", help: "Open files and sockets; Linux only.",
+    read: () => openFiles() },
+];
+
+/** When this process started, Unix ms: the beginning of every counter. */
+export const startedAtMs = Date.now() - Math.round(process.uptime() * 1000);
+
+/** The present values of all metrics. One that cannot be read now has no values, and the last metric names it. */
+export async function readMetrics(sources: MetricSources): Promise<Metric[]> {
+  const unreadable: string[] = [];
+  const metrics = await Promise.all(
+    metricRows.map(async (row): Promise<Metric> => {
+      if (row.kind === "histogram") {
+        const family = row.read(sources);
+        return { ...row, bounds: family.bounds, points: pointsOf(family) };
+      }
+      try {
+        return { ...row, points: await row.read(sources) };
+      } catch {
+        unreadable.push(row.name);
+        return { ...row, points: [] };
+      }
+    }),
+  );
+  return [
+    ...metrics,
+    {
+      name: "dragoman_metrics_unreadable",
+      unit: "1",
+      kind: "gauge",
+      help: "1 for each metric that could not be read now.",
+      points: unreadable.map((metric) => ({ labels: { metric }, value: 1 })),
+    },
+  ];
+}
+
+const pointsOf = <Value>({ labels, all }: SeriesFamily<Value>): Point<Value>[] =>
+  Array.from(all(), ([values, value]) => ({
+    labels: Object.fromEntries(labels.map((label, at) => [label, values[at]!])),
+    value,
+  }));
+
+function quotaPoints({ key: account, knownQuota: quota }: Account): Point<number>[] {
+  if (!quota || !isCounted(quota) || !quota.entitlement || quota.remaining === null) return [];
+  return [{ labels: { account, unit: quota.unit }, value: quota.remaining / quota.entitlement }];
+}
+
+function cpuSeconds(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6;
+}
+
+function openFiles(): Point<number>[] {
+  return process.platform === "linux" ? one(readdirSync("/proc/self/fd").length) : [];
+}

@@ -1,0 +1,82 @@
+/** Counters and histograms: a number, or a distribution, for each set of label values. Adding to one costs a look-up. */
+
+/** One set of label values, in the order of the family's label names. */
+export type LabelValues = readonly string[];
+
+export interface SeriesFamily<Value> {
+  readonly labels: readonly string[];
+  /** All series, each with its label values. */
+  all(): Iterable<readonly [LabelValues, Value]>;
+}
+
+export interface CounterFamily extends SeriesFamily<number> {
+  add(values: LabelValues, amount: number): void;
+}
+
+export interface Distribution {
+  /** How many values lie in each bucket; the last one has those above all bounds. */
+  readonly counts: number[];
+  count: number;
+  sum: number;
+}
+
+export interface HistogramFamily extends SeriesFamily<Distribution> {
+  /** The upper bounds of the buckets, inclusive and ascending. */
+  readonly bounds: readonly number[];
+  observe(values: LabelValues, value: number): void;
+}
+
+/** Beyond this number, all further sets of a family share one series: clients choose some of the values. */
+const maxSeries = 1_000;
+
+/** Stands for the label values of the series that is shared. */
+const overflow = "other";
+
+export function openCounter(labels: readonly string[]): CounterFamily {
+  const series = openSeries(labels, () => ({ total: 0 }));
+  return {
+    labels,
+    *all() {
+      for (const [values, { total }] of series.all()) yield [values, total];
+    },
+    add(values, amount) {
+      series.find(values).total += amount;
+    },
+  };
+}
+
+export function openHistogram(labels: readonly string[], bounds: readonly number[]): HistogramFamily {
+  const series = openSeries(
+    labels,
+    (): Distribution => ({ counts: Array(bounds.length + 1).fill(0), count: 0, sum: 0 }),
+  );
+  return {
+    labels,
+    bounds,
+    all: series.all,
+    observe(values, value) {
+      const distribution = series.find(values);
+      let bucket = 0;
+      while (bucket < bounds.length && value > bounds[bucket]!) bucket++;
+      distribution.counts[bucket]!++;
+      distribution.count++;
+      distribution.sum += value;
+    },
+  };
+}
+
+function openSeries<Value>(labels: readonly string[], make: () => Value) {
+  const known = new Map<string, readonly [LabelValues, Value]>();
+  const shared = labels.map(() => overflow);
+  const find = (values: LabelValues): Value => {
+    const key = values.join("\0");
+    let found = known.get(key);
+    if (!found) {
+      if (known.size >= maxSeries && values !== shared) return find(shared);
+      found = [values, make()];
+      known.set(key, found);
+    }
+    return found[1];
+  };
+  return { all: () => known.values(), find };
+}
