@@ -109,6 +109,7 @@ const defaults = {
   tokenCalibration: true,
   maxPromptTokens: {},
   useResponsesApiWebSearch: true,
+  webSearchModel: "auto",
   promptCache: "auto" as const,
   anthropicApiKey: undefined,
 };
@@ -265,7 +266,13 @@ export const configSchema = lazy(() =>
         .boolean()
         .default(defaults.useResponsesApiWebSearch)
         .meta({ title: "Web search in the Responses API" })
-        .describe("Send web_search tools upstream. If off, they are removed."),
+        .describe(
+          "Whether web search works: the upstream's own is sent upstream, and dragoman searches for the other models. If off, the tools are removed.",
+        ),
+      webSearchModel: modelId
+        .default(defaults.webSearchModel)
+        .meta({ title: "Model for web searches" })
+        .describe("The model that searches for models that cannot: an id, `auto` for the cheapest that can, or `off`."),
       promptCache: z
         .enum(["auto", "off"])
         .default(defaults.promptCache)

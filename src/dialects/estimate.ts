@@ -3,6 +3,7 @@
  * base64 data is never tokenized. The estimate errs high, so that a client compacts in time.
  */
 import type { Conversation, Part, Tool } from "./hub/conversation";
+import { outputText } from "./hub/server-turns";
 import { imageTokens } from "./image-size";
 import type { Tokenizer } from "./tokenizer";
 
@@ -78,6 +79,14 @@ function addPart(part: Part, to: PromptParts, whole: (text: string) => string): 
       return;
     case "file-link":
       to.media += perDocument;
+      return;
+    case "server-call":
+      to.texts.push(part.tool, JSON.stringify(part.input));
+      to.fixed += perTool;
+      return;
+    case "server-result":
+      to.texts.push(outputText(part.output));
+      to.fixed += perTool;
       return;
     case "foreign":
       to.texts.push(withoutBinary(part.value));

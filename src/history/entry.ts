@@ -55,6 +55,10 @@ const columns = {
   key_name: "TEXT",
   /** The id of the member whose key it is; null for the owner's. */
   member: "TEXT",
+  /** How many web searches ran for the reply; null if none did. */
+  searches: "INTEGER",
+  /** For a search: the id of the request it ran for. */
+  parent_id: "TEXT",
 } as const;
 
 interface Values {

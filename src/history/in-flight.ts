@@ -23,6 +23,8 @@ export type InFlightRequest = Pick<
   | "client_name"
   | "key_name"
   | "member"
+  | "searches"
+  | "parent_id"
 >;
 
 export interface InFlightHandle {

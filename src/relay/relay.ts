@@ -1,22 +1,23 @@
 /** One request of a client: read, sent to the upstream, answered and recorded. */
 import { type App, callLimits } from "../app";
-import { codecs } from "../dialects/codecs";
-import type { ClientDialect } from "../dialects/hub/conversation";
+import { type ClientCodec, type Codec, codecs } from "../dialects/codecs";
+import type { ClientDialect, Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
 import type { KeyedCaller } from "../keys/client-keys";
-import type { CallResponse } from "../net/body";
+import type { CallResponse, ResponseBody } from "../net/body";
 import type { Prompt } from "../upstream/token-counts";
 import { affinityOf, clientSession } from "./affinity-keys";
 import { cacheUseOf } from "./cache-hints";
-import { type Dispatch, type FailoverParts, sendWithFailover } from "./failover";
+import { type Dispatch, type FailoverParts, type Outgoing, sendWithFailover } from "./failover";
 import { type AddressMembers, conversationReader, readFacts, readIncoming } from "./incoming";
 import { answerNothing, asksNothing, nothingSent } from "./nothing";
 import { passthrough } from "./passthrough";
 import { checkPromptLimit } from "./prompt-limit";
 import { sendToProvider, withHeaders } from "./provider-send";
 import { openRequestRecord, type RecordParts } from "./request-record";
-import { type RespondParts, respondFull, respondStream } from "./respond";
-import { chooseTarget, isProvided, type TargetParts } from "./target";
-import { type TranslationRequest, translation } from "./translation";
+import { type RespondParts, requireEvents, respondFull, respondStream } from "./respond";
+import { planServerTools } from "./server-tools/open-loop";
+import { chooseTarget, isProvided, type Target, type TargetParts, whoOf } from "./target";
+import { type EncodedTurn, type TranslationRequest, translation } from "./translation";
 
 /** What the relay uses of the app. */
 export type RelayParts = FailoverParts & RecordParts & TargetParts & RespondParts & Pick<App, "tokenCounts">;
@@ -42,7 +43,9 @@ export async function relay(
     const target = await chooseTarget(parts, incoming.model, dialect, caller.key);
     const facts = readFacts(codec, incoming, request.headers);
     const conversation = conversationReader(codec, incoming.body);
-    const translated = dialect === target.dialect ? undefined : conversation();
+    const offered = mayOffer(codec, incoming.body, target) ? offeredTools(parts, conversation()) : undefined;
+    const isPassed = !offered && isPassable(codec, incoming.body, target);
+    const translated = isPassed ? undefined : conversation();
     const nothing = asksNothing({ codec, incoming, conversation, translated, target });
     if (nothing) {
       record.setTarget(target, nothingSent);
@@ -56,32 +59,28 @@ export async function relay(
     const cache = cacheUseOf(parts, { headers: request.headers, bodySession, client: dialect }, target);
     record.setPrompt({ address: cache.address, head: () => codec.promptHead(incoming.body) });
     const options = { webSearch: parts.config.current.useResponsesApiWebSearch, cache: cache.hints };
-    const call =
-      dialect === target.dialect
-        ? passthrough({
-            incoming,
-            dialect: target.dialect,
-            target,
-            record,
-            options,
-            clientHeaders: request.headers,
-            conversation,
-          })
-        : translate(parts, prompt, {
-            conversation: translated ?? codec.decodeRequest(incoming.body),
-            skeleton: incoming.skeleton,
-            client: dialect,
-            target,
-            record,
-            options,
-          });
+    const clientHeaders = request.headers;
+    const sendTurn = (turn: EncodedTurn) =>
+      askOn(parts, { target, outgoing: { ...outgoing, ...turn }, record }, request, dialect);
+    const call = isPassed
+      ? passthrough({ incoming, dialect: target.dialect, target, record, options, clientHeaders, conversation })
+      : translate(parts, prompt, {
+          conversation: translated ?? codec.decodeRequest(incoming.body),
+          skeleton: incoming.skeleton,
+          client: dialect,
+          target,
+          record,
+          options,
+          clientHeaders: dialect === target.dialect ? clientHeaders : undefined,
+          serverTools: offered && { parts, offered, send: sendTurn },
+        });
 
     const { preferredAccount, session } = affinityOf(parts, { headers: request.headers, bodySession, conversation });
     record.setSession(clientSession(request.headers, bodySession));
-    const outgoing = {
+    const outgoing: Outgoing = {
       path: target.endpoint,
       body: call.body,
-      intent: "conversation-agent" as const,
+      intent: "conversation-agent",
       initiator: facts.initiator,
       vision: facts.vision,
       headers: call.headers,
@@ -91,10 +90,12 @@ export async function relay(
       preferredAccount,
       session,
     };
-    const accept = (response: CallResponse) =>
-      incoming.stream
-        ? respondStream(parts, { response, call, record, clientGone: request.signal })
-        : respondFull({ response, call, record });
+    const accept = async (response: CallResponse) => {
+      const answer = incoming.stream
+        ? await respondStream(parts, { response, call, record, clientGone: request.signal })
+        : await respondFull({ response, call, record });
+      return isProvided(target) ? withHeaders(answer, response) : answer;
+    };
     const answer = await send(parts, { target, outgoing, record, accept }, request, dialect);
     return await record.budget.addTo(answer);
   } catch (thrown) {
@@ -102,21 +103,50 @@ export async function relay(
   }
 }
 
-/** Sends the request to the upstream of the target. */
-function send(
+/** A provider of the client's own dialect runs its tools itself. */
+const mayOffer = (
+  codec: ClientCodec & Partial<Codec>,
+  body: JsonObject,
+  target: Target & { dialect: Dialect },
+): boolean => codec !== codecs[target.dialect] || (!isProvided(target) && codec.offersServerTools?.(body) === true);
+
+const offeredTools = (parts: RelayParts, conversation: Conversation | undefined) =>
+  conversation && planServerTools(parts, conversation);
+
+/** Whether the upstream takes the client's bytes. */
+const isPassable = (
+  codec: ClientCodec & Partial<Codec>,
+  body: JsonObject,
+  target: Target & { dialect: Dialect },
+): boolean => codec === codecs[target.dialect] && (isProvided(target) || !codec.hasServerCalls?.(body));
+
+/** Asks for a further answer of the same reply: from the account that gave the first, which can read its signatures. */
+function askOn(
   parts: RelayParts,
-  dispatch: Dispatch<Response>,
+  { target, outgoing, record }: Omit<Dispatch<ResponseBody>, "accept">,
   request: Request,
   client: ClientDialect,
-): Promise<Response> {
-  const { target, accept } = dispatch;
+): Promise<ResponseBody> {
+  const preferredAccount = record.account ?? outgoing.preferredAccount;
+  const accept = async (response: CallResponse) => {
+    await requireEvents(response, whoOf(target));
+    return response.body;
+  };
+  const next: Outgoing = { ...outgoing, initiator: "agent", preferredAccount };
+  return send(parts, { target, outgoing: next, record, accept }, request, client);
+}
+
+/** Sends the request to the upstream of the target. */
+function send<Answer>(
+  parts: RelayParts,
+  dispatch: Dispatch<Answer>,
+  request: Request,
+  client: ClientDialect,
+): Promise<Answer> {
+  const { target } = dispatch;
   if (!isProvided(target)) return sendWithFailover(parts, dispatch);
-  return sendToProvider(parts, {
-    ...dispatch,
-    target,
-    asked: { operation: "generate", request, passesHeaders: target.dialect === client },
-    accept: async (response) => withHeaders(await accept(response), response),
-  });
+  const asked = { operation: "generate" as const, request, passesHeaders: target.dialect === client };
+  return sendToProvider(parts, { ...dispatch, target, asked });
 }
 
 /** A client whose stream begins with the number of input tokens gets an estimate there. */

@@ -27,6 +27,10 @@ export interface RequestState {
   readonly member: string | null;
   /** The client's session, if it names one. Only the beginning of its hash is written down. */
   session?: string;
+  /** Of a search: the request that it runs for. */
+  readonly parentId?: string;
+  /** Web searches that ran for the reply. */
+  searches?: number;
   readonly clientDialect: ClientDialect | "embeddings";
   readonly startedAtMs: number;
   firstByteMs?: number;
@@ -77,6 +81,8 @@ export function inFlightRow(state: RequestState): InFlightRequest {
     client_name: state.clientName,
     key_name: state.keyName,
     member: state.member,
+    searches: state.searches ?? null,
+    parent_id: state.parentId ?? null,
   };
 }
 

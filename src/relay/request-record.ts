@@ -55,13 +55,16 @@ export function openRequestRecord(
   return record;
 }
 
+/** What a record needs of the client's request. */
+type RecordedRequest = Pick<Request, "method" | "headers" | "signal">;
+
 export class RequestRecord implements InFlightHandle {
   readonly requestId: string;
   readonly budget: RequestBudget;
   #controller = new AbortController();
   readonly #parts: RecordParts;
   readonly #errors: ClientDialect;
-  readonly #request: Request;
+  readonly #request: RecordedRequest;
   readonly #state: RequestState;
   readonly #openedAt = performance.now();
   /** The account that answered. */
@@ -71,25 +74,23 @@ export class RequestRecord implements InFlightHandle {
   #isWritten = false;
   #isStopped = false;
   #served: ((usage: Partial<Usage>) => void) | undefined;
+  #children = 0;
 
   constructor(
     parts: RecordParts,
-    request: Request,
-    { requestId, path, keyName, member }: Pick<RequestState, "requestId" | "path" | "keyName" | "member">,
+    request: RecordedRequest,
+    identity: Pick<RequestState, "requestId" | "path" | "keyName" | "member" | "parentId" | "session">,
     dialect: RequestState["clientDialect"],
     errors: ClientDialect,
   ) {
-    this.requestId = requestId;
+    this.requestId = identity.requestId;
     this.#parts = parts;
     this.#errors = errors;
     this.#request = request;
     this.#state = {
-      requestId,
+      ...identity,
       method: request.method,
-      path,
       clientName: /^[^\s(]+/.exec(request.headers.get("user-agent") ?? "")?.[0] ?? null,
-      keyName,
-      member,
       clientDialect: dialect,
       startedAtMs: Date.now(),
       account: null,
@@ -100,6 +101,32 @@ export class RequestRecord implements InFlightHandle {
     const { signal } = request;
     if (signal.aborted) this.stop(clientClosed);
     else signal.addEventListener("abort", () => this.stop(clientClosed), { once: true });
+  }
+
+  /**
+   * Opens the record of something that runs for this request and has a row of its own. It is stopped with this request.
+   * @param path What runs: `web_search`.
+   */
+  openChild(path: string): RequestRecord {
+    const { requestId, keyName, member, session, clientDialect } = this.#state;
+    const { method, headers } = this.#request;
+    const identity = {
+      requestId: `${requestId}.${++this.#children}`,
+      keyName,
+      member,
+      path,
+      parentId: requestId,
+      session,
+    };
+    const child = new RequestRecord(
+      this.#parts,
+      { method, headers, signal: this.controller.signal },
+      identity,
+      clientDialect,
+      this.#errors,
+    );
+    this.#parts.inFlight.begin(child.requestId, child);
+    return child;
   }
 
   /**
@@ -166,6 +193,10 @@ export class RequestRecord implements InFlightHandle {
     this.#server = account;
   }
 
+  get account(): Account | undefined {
+    return this.#server;
+  }
+
   /** Handed on by itself. */
   readonly addFixup = (name: string): void => {
     this.#state.fixups ??= new Set();
@@ -188,6 +219,9 @@ export class RequestRecord implements InFlightHandle {
       case "usage":
         this.addUsage(event.usage);
         break;
+      case "block-start":
+        if (event.block.kind === "server-result" && event.block.output.kind !== "error") this.addSearch();
+        break;
       case "finish":
         this.#isOver = true;
         this.#state.stopReason = event.raw ?? event.reason;
@@ -206,6 +240,18 @@ export class RequestRecord implements InFlightHandle {
 
   addUsage(usage: Partial<Usage>): void {
     Object.assign(this.#state.usage, usage);
+  }
+
+  /** The upstream is asked once more for the same reply: its usage no longer tells the size of the client's prompt. */
+  beginTurn(): void {
+    this.#served = undefined;
+    this.#state.prompt = undefined;
+  }
+
+  /** A web search ran for the reply. */
+  addSearch(): void {
+    this.#state.searches = (this.#state.searches ?? 0) + 1;
+    this.#changed();
   }
 
   /** The input tokens sent to the client before the upstream reported any. */

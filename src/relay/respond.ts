@@ -3,9 +3,9 @@
 import type { App } from "../app";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseWithSource } from "../json";
-import { type CallResponse, piecesOf, readBody, readStart } from "../net/body";
+import { type CallResponse, piecesOf, type ResponseBody, readBody, readStart } from "../net/body";
 import { pump } from "../net/pump";
-import { gatherFrames, readSse } from "../net/sse";
+import { type FrameSink, gatherFrames, readSse } from "../net/sse";
 import { upstreamErrorIn } from "../upstream/failure";
 import type { RequestRecord } from "./request-record";
 import type { UpstreamCall } from "./upstream-call";
@@ -49,15 +49,21 @@ export async function respondFull({ response, call, record }: Reply): Promise<Re
 /** Makes one full reply of a stream, which is read up to its last event. */
 async function collectStream({ response, call, record }: Reply): Promise<string> {
   await requireEvents(response, call.who);
-  const { feed, text } = call.collect!();
-  const frames = readSse(feed);
-  for await (const piece of piecesOf(response.body, maxReplyBytes)) {
-    frames.push(piece);
+  const { body, bytes, text } = call.turns?.collect(response.body) ?? oneTurn(response.body, call.collect!());
+  for await (const piece of piecesOf(body, maxReplyBytes)) {
+    bytes.push(piece);
     if (record.isOver) break;
   }
-  frames.end();
+  bytes.end();
   return text();
 }
+
+/** The upstream's answer is the whole reply. */
+const oneTurn = <Stages extends { feed: FrameSink }>(body: ResponseBody, stages: Stages) => ({
+  ...stages,
+  body,
+  bytes: readSse(stages.feed),
+});
 
 const utf8 = new TextDecoder();
 
@@ -75,7 +81,7 @@ export const streamHeaders = (type = "text/event-stream; charset=utf-8") => ({
 });
 
 /** @throws BrokenReply when the answer is an error instead of a stream, ProxyError `upstream` when it is anything else. */
-async function requireEvents(response: CallResponse, who: string): Promise<void> {
+export async function requireEvents(response: CallResponse, who: string): Promise<void> {
   if (/event-stream/.test(response.headers.get("content-type") ?? "")) return;
   const error = upstreamErrorIn(await readStart(response, 64 * 1024));
   if (error) throw new BrokenReply(error, false);
@@ -95,11 +101,12 @@ export async function respondStream(
   let isCommitted = false;
   let failure: ProxyError | undefined;
   const out = gatherFrames();
-  const { feed, client } = call.stages(out);
+  const reading = call.turns?.stages(response.body, out) ?? oneTurn(response.body, call.stages(out));
+  const { client } = reading;
   const { begun, body } = pump(
-    response.body,
+    reading.body,
     {
-      feed: readSse(feed),
+      feed: reading.bytes,
       take() {
         const output = out.take();
         if (output) record.markFirstByte();

@@ -1,14 +1,19 @@
-/** The client and the upstream speak different dialects: request and reply are translated through the hub. */
-import { codecs, type TranslationOptions } from "../dialects/codecs";
+/** Request and reply go through the hub: the client and the upstream speak different dialects, or tools run in between. */
+import { type ClientSink, codecs, type TranslationOptions } from "../dialects/codecs";
 import { adapt } from "../dialects/hub/adapt";
 import type { ClientDialect, Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
+import type { OfferedTools } from "../dialects/hub/server-offers";
+import type { ResponseBody } from "../net/body";
 import type { Skeleton } from "../net/json-skeleton";
-import { collectInto, run, type Sink } from "../net/stream";
+import { readSse, type SseFrame } from "../net/sse";
+import { collectInto, run, type Sink, type Stage } from "../net/stream";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
+import { offeredFixup, openLoop } from "./server-tools/open-loop";
+import type { ToolParts } from "./server-tools/run";
 import { needsStream, type Target, whoOf } from "./target";
-import type { UpstreamCall } from "./upstream-call";
+import type { TurnedReply, UpstreamCall } from "./upstream-call";
 
 export interface TranslationRequest {
   conversation: Conversation;
@@ -18,23 +23,110 @@ export interface TranslationRequest {
   target: Target & { dialect: Dialect };
   record: RequestRecord;
   options: TranslationOptions;
+  /** The client's headers, if the upstream speaks its dialect. */
+  clientHeaders?: Headers;
+  /** Tools that run here while the model answers. */
+  serverTools?: {
+    parts: ToolParts;
+    offered: OfferedTools;
+    /** Sends the request for a further answer. */
+    send(turn: EncodedTurn): Promise<ResponseBody>;
+  };
   /** Reads the rough count of the prompt that was begun, once it is there. */
   estimate?: () => number | undefined;
 }
 
+/** One request to the upstream, and the way back to the client's names. */
+export interface EncodedTurn extends Pick<UpstreamCall, "body" | "headers" | "repaired"> {
+  restore: Stage<ReplyEvent, ReplyEvent>;
+}
+
 /** @throws ProxyError `invalid_request` where leaving something out would change the meaning. */
-export function translation({
-  conversation,
-  skeleton,
-  client,
-  target,
-  record,
-  options,
-  estimate,
-}: TranslationRequest): UpstreamCall {
+export function translation(request: TranslationRequest): UpstreamCall {
+  const { conversation, client, target, record, serverTools, estimate } = request;
   const upstream = target.dialect;
   // Collected into a full reply where the client did not ask for a stream.
-  const stream = conversation.stream || needsStream(conversation, target);
+  const stream = conversation.stream || serverTools !== undefined || needsStream(conversation, target);
+  if (serverTools) record.addFixup(offeredFixup);
+  const { restore, ...first } = encodeTurn(request, serverTools?.offered.conversation ?? conversation, stream);
+  const encodeFull = (events: ReplyEvent[]): string => {
+    const failure = events.find((event) => event.type === "error");
+    if (failure) throw new BrokenReply(failure, record.earlyError === undefined);
+    return JSON.stringify(codecs[client].encodeReply(events, conversation));
+  };
+  const clientStream = (out: Sink<SseFrame>) => {
+    const reportedEstimate = () => {
+      const tokens = estimate?.();
+      if (tokens !== undefined) record.setEstimate(tokens);
+      return tokens;
+    };
+    return codecs[client].encodeStream(conversation, reportedEstimate)(out);
+  };
+  const recorded = recordedBy(record);
+  const frames = (next: Sink<ReplyEvent>) => codecs[upstream].decodeStream()(restore(recorded(next)));
+
+  return {
+    ...first,
+    who: whoOf(target),
+    stream,
+    streamType: codecs[client].streamType?.(conversation),
+    full: (_text, json) => encodeFull(run((next) => restore(recorded(next)), codecs[upstream].decodeReply(json))),
+    collect() {
+      const events: ReplyEvent[] = [];
+      return { feed: frames(collectInto(events)), text: () => encodeFull(events) };
+    },
+    stages(out) {
+      const sink = clientStream(out);
+      return { client: sink, feed: frames(sink) };
+    },
+    turns: serverTools && turnedReply(request, serverTools, restore, { encodeFull, clientStream }),
+  };
+}
+
+/** A reply of several answers of the upstream, with what tools did in between. */
+function turnedReply(
+  request: TranslationRequest,
+  { parts, offered, send }: NonNullable<TranslationRequest["serverTools"]>,
+  restore: EncodedTurn["restore"],
+  ways: { encodeFull(events: ReplyEvent[]): string; clientStream(out: Sink<SseFrame>): ClientSink<ReplyEvent> },
+): TurnedReply {
+  const { record, target } = request;
+  const bytesInto = (events: Sink<ReplyEvent>, restore: EncodedTurn["restore"]) =>
+    readSse(codecs[target.dialect].decodeStream()(restore(events)));
+  const open = (first: ResponseBody, next: Sink<ReplyEvent>) =>
+    openLoop(
+      {
+        parts,
+        offered,
+        record,
+        async ask(conversation, events) {
+          const turn = encodeTurn(request, conversation, true);
+          return { body: await send(turn), bytes: bytesInto(events, turn.restore) };
+        },
+      },
+      first,
+      (events) => bytesInto(events, restore),
+      recordedBy(record)(next),
+    );
+  return {
+    collect(first) {
+      const events: ReplyEvent[] = [];
+      return { ...open(first, collectInto(events)), text: () => ways.encodeFull(events) };
+    },
+    stages(first, out) {
+      const client = ways.clientStream(out);
+      return { ...open(first, client), client };
+    },
+  };
+}
+
+/** @throws ProxyError `invalid_request` where leaving something out would change the meaning. */
+function encodeTurn(
+  { skeleton, target, record, options, clientHeaders }: TranslationRequest,
+  conversation: Conversation,
+  stream: boolean,
+): EncodedTurn {
+  const upstream = target.dialect;
   const adapted = adapt(conversation, upstream);
   for (const fixup of adapted.fixups) record.addFixup(fixup);
   record.addDropped(adapted.dropped);
@@ -42,49 +134,28 @@ export function translation({
   const encoded = codecs[upstream].encodeRequest({ ...adapted.conversation, stream }, target.upstreamModel, options);
   record.addDropped(encoded.dropped);
   for (const fixup of encoded.fixups ?? []) record.addFixup(fixup);
-  const dialectHeaders = codecs[upstream].requestHeaders?.(null, encoded.body, target.upstreamModel);
+  const dialectHeaders = codecs[upstream].requestHeaders?.(clientHeaders ?? null, encoded.body, target.upstreamModel);
   for (const fixup of dialectHeaders?.fixups ?? []) record.addFixup(fixup);
   const { repairRequest } = codecs[upstream];
   const written = (body: JsonObject) => {
     const json = JSON.stringify(body);
     return skeleton ? skeleton.fill(json) : json;
   };
-
-  /** Adds each event to the record, with the names that the client's request uses. */
-  const recorded = (next: Sink<ReplyEvent>): Sink<ReplyEvent> =>
-    adapted.restore({
-      push(event) {
-        record.addEvent(event);
-        next.push(event);
-      },
-      end: () => next.end(),
-    });
-  const encodeFull = (events: ReplyEvent[]): string => {
-    const failure = events.find((event) => event.type === "error");
-    if (failure) throw new BrokenReply(failure, record.earlyError === undefined);
-    return JSON.stringify(codecs[client].encodeReply(events, conversation));
-  };
-
   return {
-    who: whoOf(target),
     body: written(encoded.body),
-    stream,
     headers: dialectHeaders?.headers ?? {},
     repaired: repairRequest && (() => written(repairRequest(encoded.body))),
-    full: (_text, json) => encodeFull(run(recorded, codecs[upstream].decodeReply(json))),
-    collect() {
-      const events: ReplyEvent[] = [];
-      return { feed: codecs[upstream].decodeStream()(recorded(collectInto(events))), text: () => encodeFull(events) };
-    },
-    streamType: codecs[client].streamType?.(conversation),
-    stages(out) {
-      const reportedEstimate = () => {
-        const tokens = estimate?.();
-        if (tokens !== undefined) record.setEstimate(tokens);
-        return tokens;
-      };
-      const sink = codecs[client].encodeStream(conversation, reportedEstimate)(out);
-      return { client: sink, feed: codecs[upstream].decodeStream()(recorded(sink)) };
-    },
+    restore: adapted.restore,
   };
 }
+
+/** Adds each event to the record. */
+const recordedBy =
+  (record: RequestRecord): Stage<ReplyEvent, ReplyEvent> =>
+  (next) => ({
+    push(event) {
+      record.addEvent(event);
+      next.push(event);
+    },
+    end: () => next.end(),
+  });

@@ -1,6 +1,7 @@
 /** One call to the upstream and the way back of its answer; made by passthrough or translation, run by `relay`. */
 import type { ClientSink } from "../dialects/codecs";
 import type { JsonObject } from "../dialects/hub/conversation";
+import type { ResponseBody } from "../net/body";
 import type { FrameSink, SseFrame } from "../net/sse";
 import type { Sink } from "../net/stream";
 
@@ -25,4 +26,18 @@ export interface UpstreamCall {
   streamType?: string;
   /** The stages from the upstream's frames to the client's. */
   stages(out: Sink<SseFrame>): { feed: FrameSink; client: Pick<ClientSink<never>, "keepAlive" | "fail"> };
+  /** Set if tools may run while the model answers: the reply then goes on with further answers of the upstream. */
+  turns?: TurnedReply;
+}
+
+/** Reads a reply of several answers of the upstream. Each function is given the body of the first one. */
+export interface TurnedReply {
+  collect(first: ResponseBody): TurnedBody & { text(): string };
+  stages(first: ResponseBody, out: Sink<SseFrame>): TurnedBody & Pick<ReturnType<UpstreamCall["stages"]>, "client">;
+}
+
+/** The bodies of all answers as one, and where their bytes go. */
+export interface TurnedBody {
+  body: ResponseBody;
+  bytes: Sink<Uint8Array>;
 }

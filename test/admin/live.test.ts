@@ -163,6 +163,8 @@ describe("the feed", () => {
         client_name: "tester/1.0",
         key_name: null,
         member: null,
+        searches: null,
+        parent_id: null,
       },
     });
     expect(await (await fetch(`${proxy.url}/api/admin/requests/${id}`)).json()).toMatchObject({

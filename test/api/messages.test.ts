@@ -254,13 +254,22 @@ describe.each(models)("on %s", (model) => {
 });
 
 describe("what cannot be served is said", () => {
-  test("a search the upstream would have to run, when nothing else was asked for", async () => {
+  let off: RunningProxy;
+  beforeAll(async () => {
+    off = await startProxy({ config: { webSearchModel: "off" } });
+  });
+  afterAll(() => off[Symbol.asyncDispose]());
+
+  test("a search, when nothing else was asked for and searches are off", async () => {
     for (const model of models) {
       const { status, json } = await post(
         ask(model, "Search the web.", {
           tools: [{ type: "web_search_20250305", name: "web_search", max_uses: 8 }],
           tool_choice: { type: "tool", name: "web_search" },
         }),
+        {},
+        "",
+        off,
       );
       expect([model, status]).toEqual([model, 400]);
       expect(json.error.type).toBe("invalid_request_error");
@@ -273,8 +282,8 @@ describe("what cannot be served is said", () => {
         { type: "web_search_20250305", name: "web_search" },
         { name: "f", input_schema: { type: "object" } },
       ];
-      expect((await post(ask(model, "Say hello.", { tools }))).status).toBe(200);
-      expect(sent().tools).toHaveLength(1);
+      expect((await post(ask(model, "Say hello.", { tools }), {}, "", off)).status).toBe(200);
+      expect(sent(off).tools).toHaveLength(1);
     }
   });
 

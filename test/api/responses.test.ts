@@ -248,10 +248,11 @@ describe("the web search of the upstream", () => {
     expect([status, json.error.param]).toEqual([400, "tool_choice"]);
   });
 
-  test("a model of another maker goes without it", async () => {
-    expect((await post({ model: "claude-sonnet-4.6", input: prompt, tools })).status).toBe(200);
-    expect(JSON.stringify(sent())).not.toContain("web_search");
-    expect(row().dropped).toContain("web_search");
+  test("a model of another maker goes without it where no model may search", async () => {
+    await using without = await startProxy({ config: { webSearchModel: "off" } });
+    expect((await post({ model: "claude-sonnet-4.6", input: prompt, tools }, without)).status).toBe(200);
+    expect(JSON.stringify(without.demo.journal.at(-1)!.body)).not.toContain("web_search");
+    expect(without.rows()[0]!.dropped).toContain("web_search");
   });
 });
 

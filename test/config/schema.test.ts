@@ -34,6 +34,7 @@ test("an empty config means these defaults", () => {
     tokenCalibration: true,
     maxPromptTokens: {},
     useResponsesApiWebSearch: true,
+    webSearchModel: "auto",
     promptCache: "auto",
     anthropicApiKey: undefined,
   });

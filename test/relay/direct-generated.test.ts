@@ -24,7 +24,8 @@ let sent = "";
 let answer = "";
 
 beforeAll(async () => {
-  proxy = await startProxy();
+  // A search that runs here makes another request of the client's.
+  proxy = await startProxy({ config: { webSearchModel: "off" } });
   offerOnly(
     proxy.demo,
     Object.fromEntries(dialects.map((dialect) => [models[dialect], [wires[dialect][1]]])) as Parameters<

@@ -43,7 +43,8 @@ let sent = "";
 let answer: string | { full: string; stream: string } = "";
 
 beforeAll(async () => {
-  proxy = await startProxy();
+  // A search that runs here makes another request of the client's.
+  proxy = await startProxy({ config: { webSearchModel: "off" } });
   proxy.demo.intercept(
     "/models",
     async ({ headers }) => {

@@ -7,9 +7,11 @@ import { codecs } from "../../src/dialects/codecs";
 import { adapt } from "../../src/dialects/hub/adapt";
 import { type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
+import { offerFunctions } from "../../src/dialects/hub/server-offers";
 import { packSignature } from "../../src/dialects/hub/signature";
 import { ProxyError } from "../../src/errors";
 import { isObject } from "../../src/json";
+import { serverTools } from "../../src/relay/server-tools/tools";
 import { ableModel } from "./facts";
 import { pixel } from "./scenarios";
 
@@ -105,7 +107,8 @@ interface Translated {
 
 /** As `relay/translation` does it. */
 function translated(said: JsonObject, client: Dialect, upstream: Dialect): Translated {
-  const conversation = codecs[client].decodeRequest({ ...plainRequests[client], ...said });
+  const decoded = codecs[client].decodeRequest({ ...plainRequests[client], ...said });
+  const { conversation } = offerFunctions(decoded, serverTools["web-search"].form) ?? { conversation: decoded };
   const adapted = adapt(conversation, upstream);
   const { body, dropped } = codecs[upstream].encodeRequest(adapted.conversation, models[upstream], { webSearch: true });
   return { leaves: leavesOf(body), dropped: [...adapted.dropped, ...dropped] };
@@ -408,9 +411,10 @@ export const requests: Idea[] = [
     },
   },
   {
-    name: "the upstream's web search, with other tools",
+    name: "web search",
     needle: "web_search",
     said: {
+      chat: { web_search_options: {} },
       responses: { tools: [tools.responses, { type: "web_search" }] },
       messages: { tools: [tools.messages, { type: "web_search_20250305", name: "web_search" }] },
     },

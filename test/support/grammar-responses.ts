@@ -114,6 +114,11 @@ function checkWithin(item: Item, event: JsonObject, check: (holds: unknown, sent
     return;
   }
   if (kind === "output_text" && step === "annotation") return;
+  if (kind === "web_search_call") {
+    check(item.type === kind, "it is not for an item of this type");
+    check(["in_progress", "searching", "completed"].includes(step), "no client knows this event");
+    return;
+  }
   const [type, field = ""] = texts[kind] ?? [];
   check(type !== undefined, "no client knows this event");
   check(item.type === type, "it is not for an item of this type");

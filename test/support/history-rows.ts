@@ -33,6 +33,8 @@ export function entry(differing: Partial<Entry> = {}): Entry {
     client_name: "claude-cli/2.0",
     key_name: null,
     member: null,
+    searches: null,
+    parent_id: null,
     session: null,
     cache_miss: null,
     input_tokens: 10,

@@ -159,6 +159,8 @@ const runningColumns = [
   "client_name",
   "key_name",
   "member",
+  "searches",
+  "parent_id",
 ] as const satisfies (keyof InFlightRequest)[];
 
 /** Unknown values are null. */

@@ -10,6 +10,7 @@ import { decodeReply, decodeStream } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest } from "./request";
 import { repairRequest, repairTools } from "./rules";
+import { offersServerTools } from "./server-tools";
 
 export const chat: Codec = {
   longTexts,
@@ -21,6 +22,7 @@ export const chat: Codec = {
   repairRequest,
   repairTools,
   session: sessionOf,
+  offersServerTools,
   replyContext,
   fixRequest,
   decodeReply,

@@ -4,10 +4,19 @@ import { commentFrame, jsonFrame, type SseFrame } from "../../net/sse";
 import type { Sink } from "../../net/stream";
 import type { ClientSink, ToClient } from "../codec";
 import { cutReply } from "../hub/block-lifecycle";
-import type { Conversation, JsonObject, Signature, WithExtras } from "../hub/conversation";
+import type { Conversation, JsonObject } from "../hub/conversation";
 import { textPlace, writeDeltas } from "../hub/delta-frames";
 import { omitUndefined } from "../hub/json";
-import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
+import {
+  type Block,
+  type BlockEnd,
+  type DeltaBlock,
+  isDeltaBlock,
+  type ReplyError,
+  type ReplyEvent,
+  type StopReason,
+  type Usage,
+} from "../hub/reply";
 import { packSignature } from "../hub/signature";
 import { annotationsOf } from "./citations";
 import { errorFrame } from "./errors";
@@ -85,8 +94,7 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     this.hasText = false;
     if (block.kind === "text" && block.refusal) this.refused = true;
     if (block.kind === "tool-call") this.write({ tool_calls: [{ index: ++this.calls, ...callOf(block, "") }] });
-    this.frameOf =
-      block.kind === "foreign" ? undefined : writeDeltas(undefined, this.withDelta(deltaOf(block, this.calls)));
+    this.frameOf = isDeltaBlock(block) ? writeDeltas(undefined, this.withDelta(deltaOf(block, this.calls))) : undefined;
   }
 
   private addText(text: string) {
@@ -96,7 +104,7 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     if (frameOf) this.next.push(frameOf(text));
   }
 
-  private closeBlock(end: { signature?: Signature } & WithExtras) {
+  private closeBlock(end: BlockEnd) {
     const { block } = this;
     const annotations = block?.kind === "text" ? annotationsOf(end, this.before) : [];
     if (annotations.length > 0) this.write({ annotations });
@@ -138,7 +146,7 @@ class StreamWriter implements ClientSink<ReplyEvent> {
 }
 
 /** A delta of the block, without its text. */
-function deltaOf(block: Exclude<Block, { kind: "foreign" }>, call: number): JsonObject {
+function deltaOf(block: DeltaBlock, call: number): JsonObject {
   if (block.kind === "thinking") return { reasoning_text: textPlace };
   if (block.kind === "tool-call") return { tool_calls: [{ index: call, ...inputOf(block, textPlace) }] };
   return block.refusal ? { refusal: textPlace } : { content: textPlace };

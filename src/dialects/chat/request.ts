@@ -35,6 +35,7 @@ import {
   serialized,
 } from "./parts";
 import { applyRules, isOpenAi, limitNameOf, ownMarks } from "./rules";
+import { decodeSearch, encodeSearch } from "./server-tools";
 import { thinkingFields } from "./thinking";
 import { decodeChoice, decodeTool, encodeChoice, encodeTools } from "./tools";
 
@@ -45,7 +46,7 @@ const knownFields = {
   request: new Set([
     ...["model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens"],
     ...["stop", "temperature", "top_p", "seed", "presence_penalty", "frequency_penalty"],
-    ...["reasoning_effort", "thinking_budget", "response_format", "stream"],
+    ...["reasoning_effort", "thinking_budget", "response_format", "stream", "web_search_options"],
   ]),
   message: new Set(["role", "content", "cache_control", "copilot_cache_control"]),
   assistant: new Set([
@@ -78,7 +79,7 @@ export function decodeRequest(body: unknown): Conversation {
   return omitUndefined({
     model: textAt(request.model, "model"),
     turns: decodeMessages(arrayAt(request.messages, "messages")),
-    tools: listAt(request.tools, "tools").map(decodeTool),
+    tools: [...listAt(request.tools, "tools").map(decodeTool), ...decodeSearch(request.web_search_options)],
     toolChoice: choice.toolChoice,
     allowedTools: choice.allowedTools,
     parallelTools: optionalBoolean(request.parallel_tool_calls, "parallel_tool_calls"),
@@ -177,6 +178,7 @@ export function encodeRequest(request: Conversation, model: ModelFacts, options?
   const body = omitUndefined({
     ...encodeExtras(conversation, dropped),
     model: model.id,
+    web_search_options: encodeSearch(conversation.tools),
     messages: conversation.turns.flatMap((turn) => encodeTurn(turn, model, dropped)),
     tools: tools.length > 0 ? tools : undefined,
     ...encodeChoice(conversation, tools),

@@ -8,6 +8,7 @@ import { nameOf } from "../hub/foreign";
 import { arrayAt, objectAt, omit, omitUndefined, optionalBoolean, optionalText, textAt } from "../hub/json";
 import { extrasOf } from "../openai";
 import { cacheOf, nested, ownExtras } from "./extras";
+import { isSearch } from "./server-tools";
 
 // ── Wire facts ──
 
@@ -78,14 +79,15 @@ function decodeAllowed(choice: JsonObject): Pick<Conversation, "toolChoice" | "a
 export function encodeTools(tools: Tool[], dropped: Set<string>): JsonObject[] {
   const wire = tools.map((tool) => {
     const encoded = encodeTool(tool, dropped);
-    if (!encoded && tool.kind === "foreign") dropped.add(nameOf(tool));
+    if (!encoded && tool.kind === "foreign" && !isSearch(tool)) dropped.add(nameOf(tool));
     return encoded;
   });
   return wire.filter((tool) => tool !== undefined);
 }
 
 function encodeTool(tool: Tool, dropped: Set<string>): JsonObject | undefined {
-  if (tool.kind === "foreign") return tool.dialect === "chat" && isObject(tool.value) ? tool.value : undefined;
+  if (tool.kind === "foreign")
+    return tool.dialect === "chat" && isObject(tool.value) && !isSearch(tool) ? tool.value : undefined;
   const { function: ofFunction, custom: ofCustom, name: _, ...extras } = ownExtras(tool, dropped);
   const definition = { name: tool.name, description: tool.description };
   if (tool.kind === "freeform") {

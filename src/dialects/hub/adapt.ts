@@ -9,6 +9,7 @@ import type { Stage } from "../../net/stream";
 import type { Conversation, Dialect, FreeformTool, FunctionTool, Part, Tool, Turn } from "./conversation";
 import { showForeign } from "./foreign";
 import type { ReplyEvent } from "./reply";
+import { asFunctionCalls } from "./server-turns";
 import { fitTools } from "./tools";
 
 export interface Adapted {
@@ -31,8 +32,9 @@ const toolLimits: Partial<Record<Dialect, number>> = { chat: 128 };
 export function adapt(request: Conversation, target: Dialect): Adapted {
   const fitted = fitTools(request.tools, target);
   const shown = showForeign(request.turns, target);
-  const isSame = fitted.tools === request.tools && shown.turns === request.turns;
-  const conversation = isSame ? request : { ...request, tools: fitted.tools, turns: shown.turns };
+  const turns = asFunctionCalls(shown.turns);
+  const isSame = fitted.tools === request.tools && turns === request.turns;
+  const conversation = isSame ? request : { ...request, tools: fitted.tools, turns };
   const changes = { fixups: fitted.fixups, dropped: [...fitted.dropped, ...shown.dropped] };
   refuseTooMany(conversation, target);
   const isFreeform = (tool: Tool): tool is FreeformTool => tool.kind === "freeform" && target !== "responses";

@@ -4,6 +4,8 @@
  * Two-dialect rule: a concept gets a field here if two dialects support it. What only one dialect has is kept in the
  * `extras` of the object it belongs to, under its wire name, or as a `foreign` part or tool.
  */
+import type { ServerToolCall, ServerToolOffer, ServerToolResult } from "./server-tools";
+
 export const dialects = ["chat", "responses", "messages"] as const;
 
 /** The wire format of an API family, which clients and upstreams speak. */
@@ -102,6 +104,8 @@ export type Part =
   | ThinkingPart
   | ToolCallPart
   | ToolResultPart
+  | ServerCallPart
+  | ServerResultPart
   | ForeignPart;
 
 interface PartBase extends WithExtras {
@@ -162,6 +166,15 @@ export interface ToolResultPart extends PartBase {
   freeform?: true;
 }
 
+/** A call of a tool that ran while the model answered; its result follows in the same turn. */
+export interface ServerCallPart extends PartBase, ServerToolCall {
+  kind: "server-call";
+}
+
+export interface ServerResultPart extends PartBase, ServerToolResult {
+  kind: "server-result";
+}
+
 /** A part that only one dialect has, as that dialect's JSON. */
 export interface ForeignPart extends PartBase {
   kind: "foreign";
@@ -202,4 +215,6 @@ export interface ForeignTool extends WithExtras {
   kind: "foreign";
   dialect: ClientDialect;
   value: unknown;
+  /** What is wanted of it, if dragoman can run it where the provider does not. */
+  server?: ServerToolOffer;
 }

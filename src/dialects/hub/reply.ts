@@ -6,13 +6,14 @@
  * One block is open at a time. A full reply is the same list of events.
  */
 import type { ClientDialect, Signature, WithExtras } from "./conversation";
+import type { Citation, ServerToolCall, ServerToolResult } from "./server-tools";
 
 export type ReplyEvent =
   | { type: "start"; id: string; model: string }
   | { type: "block-start"; block: Block }
   /** A delta is text in every dialect: text, thinking, or the JSON of a tool call. */
   | { type: "block-delta"; text: string }
-  | ({ type: "block-end"; signature?: Signature } & WithExtras)
+  | ({ type: "block-end" } & BlockEnd)
   /** Later numbers replace earlier ones. */
   | { type: "usage"; usage: Partial<Usage> }
   | {
@@ -31,11 +32,28 @@ export interface ReplyError {
   message: string;
 }
 
-export type Block =
+export interface BlockEnd extends WithExtras {
+  signature?: Signature;
+  /** The web pages that a text refers to. */
+  citations?: Citation[];
+}
+
+/** A block that is written piece by piece. */
+export type DeltaBlock =
   | ({ kind: "text"; refusal?: true } & WithExtras)
   | ({ kind: "thinking" } & WithExtras)
-  | ({ kind: "tool-call"; id: string; name: string; freeform?: true } & WithExtras)
+  | ({ kind: "tool-call"; id: string; name: string; freeform?: true } & WithExtras);
+
+/** A block that is complete at its start. The result of a call of a tool that ran here follows it, perhaps after other blocks. */
+export type WholeBlock =
+  | ({ kind: "server-call" } & ServerToolCall)
+  | ({ kind: "server-result" } & ServerToolResult)
   | { kind: "foreign"; dialect: ClientDialect; value: unknown };
+
+export type Block = DeltaBlock | WholeBlock;
+
+export const isDeltaBlock = (block: Block): block is DeltaBlock =>
+  block.kind === "text" || block.kind === "thinking" || block.kind === "tool-call";
 
 export type StopReason = "stop" | "stop-sequence" | "length" | "tool-call" | "refusal" | "pause";
 

@@ -51,7 +51,7 @@ export function onlyAllowed(conversation: Conversation): Conversation {
 }
 
 /** A choice refers to a tool of the provider by its type, and by a label if there are several. */
-function isMeant({ value }: ForeignTool, tool: Tool): boolean {
+export function isMeant({ value }: ForeignTool, tool: Tool): boolean {
   const own = tool.kind === "foreign" ? tool.value : undefined;
   return isObject(value) && isObject(own) && Object.keys(value).every((key) => isSameJson(value[key], own[key]));
 }

@@ -4,11 +4,12 @@ import { jsonFrame, type SseFrame } from "../../net/sse";
 import type { Sink } from "../../net/stream";
 import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
 import { textPlace, writeDeltas } from "../hub/delta-frames";
-import type { Block } from "../hub/reply";
+import type { Block, BlockEnd, DeltaBlock } from "../hub/reply";
 import { packSignature } from "../hub/signature";
 import { inputObject } from "../hub/tool-input";
 import { restoreExtras } from "./extras";
-import { deltaTypes, textFieldOf } from "./reply-names";
+import { deltaTypeOf, textFieldOf } from "./reply-names";
+import { encodeCitation, writeServerBlock } from "./server-tools";
 
 // ── Whole ──
 
@@ -16,7 +17,7 @@ import { deltaTypes, textFieldOf } from "./reply-names";
  * The block, or nothing if this dialect does not have it. Empty text blocks are omitted, because they are refused
  * later.
  */
-export function writeBlock(block: Block, text: string, end: { signature?: Signature } & WithExtras): JsonObject[] {
+export function writeBlock(block: Block, text: string, end: BlockEnd): JsonObject[] {
   const { signature } = end;
   switch (block.kind) {
     case "text": {
@@ -24,6 +25,8 @@ export function writeBlock(block: Block, text: string, end: { signature?: Signat
         restoreExtras({ type: "text", text }, block.extras?.anthropic),
         end.extras?.anthropic,
       );
+      const citations = citationsOf(end);
+      if (citations.length > 0) textBlock.citations = citations;
       return text === "" && !end.extras?.anthropic ? [] : [textBlock];
     }
     case "thinking":
@@ -31,9 +34,18 @@ export function writeBlock(block: Block, text: string, end: { signature?: Signat
       return [signature && isRedacted(block, text, signature) ? redacted(signature) : thinking(block, text, signature)];
     case "tool-call":
       return [{ ...toolUse(block), input: inputObject({ input: text, freeform: block.freeform }) }];
+    case "server-call":
+    case "server-result":
+      return [writeServerBlock(block)];
     case "foreign":
       return block.dialect === "messages" && isObject(block.value) ? [block.value] : [];
   }
+}
+
+/** Anthropic's own citations as they are, and those of the hub. */
+export function citationsOf({ extras, citations = [] }: BlockEnd): unknown[] {
+  const own = extras?.anthropic?.citations;
+  return [...(Array.isArray(own) ? own : []), ...citations.map(encodeCitation)];
 }
 
 /** Thinking without text is written as `redacted_thinking`, except Anthropic's own, which may be just hidden. */
@@ -58,7 +70,7 @@ export const toolUse = (block: Block & { kind: "tool-call" }): JsonObject =>
     block.extras?.anthropic,
   );
 
-export const emptyBlock = (block: Exclude<Block, { kind: "foreign" }>): JsonObject =>
+export const emptyBlock = (block: DeltaBlock): JsonObject =>
   block.kind === "thinking"
     ? thinking(block, "", undefined)
     : restoreExtras({ type: "text", text: "" }, block.extras?.anthropic);
@@ -87,7 +99,7 @@ export function blockWriter(next: Sink<SseFrame>) {
 
   return {
     start(content_block: JsonObject, kind: Block["kind"]) {
-      const type = deltaTypes[kind] ?? "input_json_delta";
+      const type = deltaTypeOf(kind) ?? "input_json_delta";
       write({ type: "content_block_start", index: ++index, content_block });
       const delta = { type, [textFieldOf.get(type) ?? ""]: textPlace };
       frameOf = writeDeltas("content_block_delta", { type: "content_block_delta", index, delta });

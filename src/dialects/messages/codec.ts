@@ -10,6 +10,7 @@ import { decodeReply, decodeStream } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest, session } from "./request";
 import { repairTools } from "./rules";
+import { hasServerCalls, offersServerTools } from "./server-tools";
 
 export const messages: Codec = {
   longTexts,
@@ -22,6 +23,8 @@ export const messages: Codec = {
   repairRequest,
   repairTools,
   session,
+  offersServerTools,
+  hasServerCalls,
   replyContext,
   fixRequest,
   decodeReply,

@@ -17,6 +17,7 @@ import { unpackSignature } from "../hub/signature";
 import { inputObject } from "../hub/tool-input";
 import { dataOf } from "../openai";
 import { dropExtras, keySet, kindOfPart, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
+import { decodeServerCall, encodeServerPart, serverResultDecoders } from "./server-tools";
 
 // ── Wire facts ──
 
@@ -61,6 +62,8 @@ const partDecoders = new Map<string, (block: JsonObject, path: string) => Part |
   ["redacted_thinking", decodeRedacted],
   ["tool_use", decodeToolUse],
   ["tool_result", decodeToolResult],
+  ["server_tool_use", decodeServerCall],
+  ...serverResultDecoders,
 ]);
 
 function decodeText(block: JsonObject, path: string): TextPart {
@@ -193,6 +196,9 @@ export function encodePart(part: Part, dropped: Set<string>): JsonObject | undef
       return restoreCacheMark({ type: "tool_use", id: part.id, name: part.name, input: inputObject(part) }, part);
     case "tool-result":
       return encodeToolResult(part, dropped);
+    case "server-call":
+    case "server-result":
+      return encodeServerPart(part);
     case "foreign": {
       if (part.dialect === "messages" && isObject(part.value)) return part.value;
       dropped.add(kindOfPart(part.value));

@@ -1,5 +1,6 @@
 /** The names of deltas and stop reasons in the messages dialect. */
-import type { Block, StopReason } from "../hub/reply";
+import { entryOf } from "../../json";
+import type { Block, DeltaBlock, StopReason } from "../hub/reply";
 
 export const stopReasons = new Map<unknown, StopReason>([
   ["end_turn", "stop"],
@@ -20,12 +21,14 @@ export const stopReasonNames: Record<StopReason, string> = {
   pause: "pause_turn",
 };
 
-export const deltaTypes: Record<Block["kind"], string | undefined> = {
+const deltaTypes: Record<DeltaBlock["kind"], string> = {
   text: "text_delta",
   thinking: "thinking_delta",
   "tool-call": "input_json_delta",
-  foreign: undefined,
 };
+
+/** Undefined for a block that has no text of its own. */
+export const deltaTypeOf = (kind: Block["kind"]): string | undefined => entryOf<string>(deltaTypes, kind);
 
 /** The field that holds a delta's text. */
 export const textFieldOf = new Map<unknown, string>([

@@ -10,7 +10,7 @@ import type { Block, ReplyError, ReplyEvent } from "../hub/reply";
 import { inputObject } from "../hub/tool-input";
 import { errorIn, invalidEvent, invalidReply } from "./errors";
 import { asExtras } from "./extras";
-import { deltaTypes, stopReasons, textFieldOf } from "./reply-names";
+import { deltaTypeOf, stopReasons, textFieldOf } from "./reply-names";
 import { decodeUsage } from "./usage";
 
 // ── Full reply ──
@@ -186,7 +186,7 @@ class StreamReader {
     this.endBlock();
     if (!isObject(value)) return this.fail(invalidEvent);
     const begun = readBlock(value);
-    const deltaType = deltaTypes[begun.block.kind];
+    const deltaType = deltaTypeOf(begun.block.kind);
     this.open = { ...begun, index, deltaType, hasText: false };
     if (deltaType !== undefined) this.writer.open(String(index), begun.block);
     // Input in the start of a call counts only if no input delta follows.

@@ -4,18 +4,20 @@ import { jsonFrame, type SseFrame } from "../../net/sse";
 import type { Sink } from "../../net/stream";
 import type { ClientSink, ToClient } from "../codec";
 import { cutReply } from "../hub/block-lifecycle";
-import type { Conversation, JsonObject, Signature, WithExtras } from "../hub/conversation";
-import type { Block, ReplyError, ReplyEvent, Usage } from "../hub/reply";
+import type { Conversation, JsonObject } from "../hub/conversation";
+import { type Block, type BlockEnd, isDeltaBlock, type ReplyError, type ReplyEvent, type Usage } from "../hub/reply";
 import { packSignature } from "../hub/signature";
-import { blockWriter, emptyBlock, randomId, startOf, toolUse, writeBlock } from "./block-writer";
+import { blockWriter, citationsOf, emptyBlock, randomId, startOf, toolUse, writeBlock } from "./block-writer";
 import { errorFrame } from "./errors";
 import { stopReasonNames, stopReasons } from "./reply-names";
+import { serverToolCounter } from "./server-tools";
 import { encodeUsage } from "./usage";
 
 /** Writes a full reply. */
 export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
   const content: JsonObject[] = [];
   const usage: Partial<Usage> = {};
+  const ran = serverToolCounter();
   let id = "";
   let block: Block | undefined;
   let text = "";
@@ -25,11 +27,13 @@ export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversa
     else if (event.type === "block-start") [block, text] = [event.block, ""];
     else if (event.type === "block-delta") text += event.text;
     else if (event.type === "usage") Object.assign(usage, event.usage);
-    else if (event.type === "block-end" && block) content.push(...writeBlock(block, text, event));
-    else if (event.type === "finish") ending = writeEnding(event, content.some(isToolUse));
+    else if (event.type === "block-end" && block) {
+      content.push(...writeBlock(block, text, event));
+      if (!isDeltaBlock(block)) ran.add(block);
+    } else if (event.type === "finish") ending = writeEnding(event, content.some(isToolUse));
   }
   const message = { id: messageId(id), type: "message", role: "assistant", model: conversation.model, content };
-  return { ...message, ...ending, usage: encodeUsage(usage) };
+  return { ...message, ...ending, usage: { ...encodeUsage(usage), ...ran.usage() } };
 }
 
 const isToolUse = (block: JsonObject): boolean => block.type === "tool_use";
@@ -53,6 +57,7 @@ export const encodeStream =
 
 class StreamWriter implements ClientSink<ReplyEvent> {
   private readonly usage: Partial<Usage> = {};
+  private readonly ran = serverToolCounter();
   private readonly blocks: ReturnType<typeof blockWriter>;
   private block: Block | undefined;
   private called = false;
@@ -129,12 +134,12 @@ class StreamWriter implements ClientSink<ReplyEvent> {
 
   private addText(text: string) {
     const { block, blocks } = this;
-    if (!block || block.kind === "foreign") return;
+    if (!block || !isDeltaBlock(block)) return;
     if (!blocks.isOpen) blocks.start(emptyBlock(block), block.kind);
     blocks.text(block.kind === "tool-call" && block.freeform ? JSON.stringify(text).slice(1, -1) : text);
   }
 
-  private endBlock(end: { signature?: Signature } & WithExtras) {
+  private endBlock(end: BlockEnd) {
     const { block, blocks } = this;
     if (!block) return;
     if (block.kind === "tool-call") {
@@ -142,12 +147,12 @@ class StreamWriter implements ClientSink<ReplyEvent> {
       this.heldStop = true;
       return;
     }
+    if (!isDeltaBlock(block)) this.ran.add(block);
     const [whole] = blocks.isOpen ? [] : writeBlock(block, "", end);
     if (whole) blocks.start(startOf(whole), block.kind);
     if (!blocks.isOpen) return;
     if (whole && isObject(whole.input)) blocks.text(JSON.stringify(whole.input));
-    const { citations } = end.extras?.anthropic ?? {};
-    if (Array.isArray(citations)) for (const citation of citations) blocks.delta({ type: "citations_delta", citation });
+    for (const citation of citationsOf(end)) blocks.delta({ type: "citations_delta", citation });
     if (end.signature && whole?.type !== "redacted_thinking")
       blocks.delta({ type: "signature_delta", signature: packSignature(end.signature, "messages") });
     this.stop();
@@ -159,7 +164,8 @@ class StreamWriter implements ClientSink<ReplyEvent> {
   }
 
   private finish(event: ReplyEvent & { type: "finish" }) {
-    this.write({ type: "message_delta", delta: writeEnding(event, this.called), usage: encodeUsage(this.usage) });
+    const usage = { ...encodeUsage(this.usage), ...this.ran.usage() };
+    this.write({ type: "message_delta", delta: writeEnding(event, this.called), usage });
     this.write({ type: "message_stop" });
     this.ended = true;
   }

@@ -5,6 +5,7 @@ import { isObject } from "../../json";
 import type { Conversation, FreeformTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
 import { objectAt, omitUndefined, optionalBoolean, optionalText, textAt } from "../hub/json";
 import { dropExtras, keySet, kindOfPart, nestedExtras, restoreCacheMark, withCacheMark } from "./extras";
+import { decodeServerTool } from "./server-tools";
 
 // ── Wire facts ──
 
@@ -28,7 +29,7 @@ const toolChoiceWords = { auto: "auto", required: "any", none: "none" } as const
 export function decodeTool(value: unknown, index: number): Tool {
   const path = `tools[${index}]`;
   const tool = objectAt(value, path);
-  if (tool.type != null && tool.type !== "custom") return { kind: "foreign", dialect: "messages", value: tool };
+  if (tool.type != null && tool.type !== "custom") return decodeServerTool(tool, path);
   const strict = optionalBoolean(tool.strict, `${path}.strict`);
   return {
     kind: "function",

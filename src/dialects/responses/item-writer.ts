@@ -2,8 +2,10 @@
  * Writes the items of a streamed response, one after the other. The pieces of a text are joined at its end: one string
  * that grows with each delta costs more than the rest of the delta's work.
  */
-import type { JsonObject, Signature, WithExtras } from "../hub/conversation";
+import type { JsonObject } from "../hub/conversation";
+import type { BlockEnd } from "../hub/reply";
 import { packSignature } from "../hub/signature";
+import { urlAnnotations } from "./server-tools";
 
 /** Receives the events that are written. */
 export interface Wire {
@@ -19,7 +21,7 @@ export interface OpenItem {
   /** The item as `output_item.done` will hold it. */
   item: JsonObject;
   delta(text: string): void;
-  endBlock(end: { signature?: Signature } & WithExtras): void;
+  endBlock(end: BlockEnd): void;
 }
 
 /** An item after its `output_item.added`. */
@@ -45,8 +47,7 @@ export function textPart({ index, id, item }: ShownItem, refusal: boolean, wire:
     },
     endBlock(end) {
       const text = pieces.join("");
-      const listed = end.extras?.openai?.annotations;
-      const annotations: unknown[] = Array.isArray(listed) ? listed : [];
+      const annotations = urlAnnotations(end);
       for (const [annotation_index, annotation] of annotations.entries())
         wire.send(`${events}.annotation.added`, { ...at, annotation_index, annotation });
       wire.send(`${events}.done`, { ...at, ...(refusal ? { refusal: text } : { text }), ...more });

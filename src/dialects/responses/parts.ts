@@ -170,6 +170,11 @@ export function encodeItem(part: Exclude<Part, ContentPart>, writing: Writing): 
   const { dropped, freeformCalls } = writing;
   const { [localName]: _, ...extras } = ownExtras(part, chatOnly.others, dropped);
   switch (part.kind) {
+    case "server-call":
+    case "server-result":
+      // `adapt` has made functions of them.
+      dropped.add(part.tool);
+      return undefined;
     case "foreign":
       return ownValue(part, dropped);
     case "thinking": {

@@ -6,7 +6,7 @@ import { cutReply } from "../hub/block-lifecycle";
 import type { Conversation, JsonObject } from "../hub/conversation";
 import { numberPlace, textPlace, writeDeltas } from "../hub/delta-frames";
 import { omitUndefined, textIn } from "../hub/json";
-import type { Block, ReplyError, ReplyEvent, Usage } from "../hub/reply";
+import { type Block, isDeltaBlock, type ReplyError, type ReplyEvent, type Usage, type WholeBlock } from "../hub/reply";
 import { ownId } from "./ids";
 import {
   callItem,
@@ -18,6 +18,7 @@ import {
   type Wire,
 } from "./item-writer";
 import { echoOf } from "./request";
+import { searchWriter } from "./search-writer";
 import { wireName } from "./tools";
 import { encodeUsage } from "./usage";
 
@@ -64,6 +65,7 @@ class ResponseWriter {
   private readonly output: JsonObject[] = [];
   private readonly usage: Partial<Usage> = {};
   private readonly echo: JsonObject;
+  private readonly searches: ReturnType<typeof searchWriter>;
   private readonly createdAt = Math.floor(Date.now() / 1000);
   /** Empty until the response has started. */
   private id = "";
@@ -76,6 +78,9 @@ class ResponseWriter {
     private readonly wire: Wire,
   ) {
     this.echo = echoOf(conversation);
+    const include = conversation.extras?.openai?.include;
+    const withSources = Array.isArray(include) && include.includes("web_search_call.action.sources");
+    this.searches = searchWriter(wire, (prefix, item) => this.addAtOnce(prefix, item), withSources);
   }
 
   write(event: ReplyEvent) {
@@ -134,7 +139,8 @@ class ResponseWriter {
 
   private openBlock(block: Block): OpenItem | undefined {
     const { wire } = this;
-    const extras = block.kind === "foreign" ? {} : (block.extras?.openai ?? {});
+    if (!isDeltaBlock(block)) return this.openWhole(block);
+    const extras = block.extras?.openai ?? {};
     if (block.kind === "text") {
       this.refused ||= block.refusal === true;
       return textPart(this.messageFor(extras.phase), block.refusal === true, wire);
@@ -142,12 +148,16 @@ class ResponseWriter {
     this.endItem("completed");
     if (block.kind === "thinking")
       return reasoningItem(this.add("rs", { type: "reasoning", summary: [] }, extras.id), wire);
-    if (block.kind === "tool-call") {
-      const { freeform } = block;
-      const type = freeform ? "custom_tool_call" : "function_call";
-      const call = { ...extras, type, status: "in_progress", call_id: block.id, ...wireName(this.conversation, block) };
-      return callItem(this.add(freeform ? "ctc" : "fc", { ...call, [freeform ? "input" : "arguments"]: "" }), wire);
-    }
+    const { freeform } = block;
+    const type = freeform ? "custom_tool_call" : "function_call";
+    const call = { ...extras, type, status: "in_progress", call_id: block.id, ...wireName(this.conversation, block) };
+    return callItem(this.add(freeform ? "ctc" : "fc", { ...call, [freeform ? "input" : "arguments"]: "" }), wire);
+  }
+
+  private openWhole(block: WholeBlock): OpenItem | undefined {
+    this.endItem("completed");
+    if (block.kind === "server-call") return void this.searches.call(block);
+    if (block.kind === "server-result") return void this.searches.result(block);
     if (block.dialect !== "responses" || !isObject(block.value)) return undefined;
     return foreignItem(this.add(textIn(block.value.type), block.value, block.value.id));
   }
@@ -165,6 +175,13 @@ class ResponseWriter {
     const shown = { id: textIn(ownedId) || ownId(prefix), ...item };
     this.wire.send("response.output_item.added", { output_index: index, item: shown });
     return { index, id: shown.id, item: { ...shown } };
+  }
+
+  /** An item that ends by itself. */
+  private addAtOnce(prefix: string, item: JsonObject): ShownItem {
+    const shown = this.add(prefix, item);
+    this.output.push(shown.item);
+    return shown;
   }
 
   private endItem(status: "completed" | "incomplete") {
@@ -195,6 +212,7 @@ class ResponseWriter {
 
   private fail({ code, message }: ReplyError) {
     this.ended = true;
+    this.searches.fail();
     const error = { code: code || "server_error", message };
     if (this.id === "") return this.wire.send("error", { ...error, param: null });
     this.wire.send("response.failed", { response: this.response("failed", { error }) });

@@ -33,6 +33,7 @@ import {
   type Writing,
 } from "./parts";
 import { applyRules, refuseStored } from "./rules";
+import { decodeSearchCall } from "./server-tools";
 import { decodeChoice, decodeTools, encodeChoice, encodeTools, type ToolNames, type ToolPlace } from "./tools";
 
 // ── Wire facts ──
@@ -143,6 +144,7 @@ const itemDecoders: Record<string, (item: JsonObject, path: string, draft: Draft
   function_call_output: (item, path, draft) => add(draft, "user", decodeResult(item, path)),
   custom_tool_call_output: (item, path, draft) => add(draft, "user", { ...decodeResult(item, path), freeform: true }),
   additional_tools: decodeAdditionalTools,
+  web_search_call: (item, _path, draft) => add(draft, "assistant", decodeSearchCall(item)),
 };
 
 function decodeMessage(item: JsonObject, path: string, draft: Draft): void {

@@ -6,6 +6,7 @@ import { arrayAt, objectAt, omit, omitUndefined, optionalBoolean, optionalText, 
 import { extrasOf } from "../openai";
 import { chatOnly, ownExtras, ownValue } from "./extras";
 import { refuseForced } from "./rules";
+import { decodeServerTool } from "./server-tools";
 
 // ── Wire facts ──
 
@@ -59,8 +60,7 @@ function isRepeat(tool: JsonObject, key: string, scope: ToolNames): boolean {
 const namespaceOf = ({ namespace }: JsonObject): unknown => (isObject(namespace) ? namespace.name : undefined);
 
 function decodeTool(tool: JsonObject, path: string, scope: ToolNames, list: JsonObject): Tool {
-  if (tool.type !== "function" && tool.type !== "custom")
-    return { kind: "foreign", dialect: "responses", value: tool, ...extrasOf(list) };
+  if (tool.type !== "function" && tool.type !== "custom") return { ...decodeServerTool(tool, path), ...extrasOf(list) };
   const local = textAt(tool.name, `${path}.name`);
   const namespace = namespaceOf(list);
   const isRepeated = isRepeat(tool, nameKey(local, namespace), scope);

@@ -5,7 +5,7 @@ import type { Model } from "./models";
 import type { Ask, Call, Plan, Usage } from "./parse-prompt";
 import { sample } from "./sample";
 import { factorsOf } from "./tokenizer";
-import { scriptedCalls } from "./tool-scripts";
+import { isHostedSearch, scriptedCalls, searchWish } from "./tool-scripts";
 
 export function answer(ask: Ask, model: Model, effects: Effects): Plan {
   const calls = ask.results.length > 0 || effects.refuse || effects.long !== undefined ? [] : scriptedCalls(ask);
@@ -107,8 +107,8 @@ function limit(whole: string, ask: Ask): Pick<Plan, "finish" | "stopSequence"> &
 }
 
 function searchQuery({ prompt, results, tools }: Ask): string | undefined {
-  const wanted = results.length === 0 && /\bsearch (the web|online)\b|\bweb search\b/i.test(prompt);
-  return wanted && tools.some((tool) => tool.name === "web_search") ? prompt.slice(0, 200) : undefined;
+  const wanted = results.length === 0 ? searchWish.exec(prompt)?.[1] : undefined;
+  return wanted !== undefined && tools.some(isHostedSearch) ? wanted.trim().slice(0, 200) || "DEMO" : undefined;
 }
 
 /** What the cache had is not known here. */

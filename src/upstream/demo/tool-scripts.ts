@@ -7,14 +7,19 @@ import { type Json, list, record } from "./wire";
 export function scriptedCalls({ choice, background, parallel, ...ask }: Ask): Call[] {
   if (choice === "none") return [];
   const prompt = ask.prompt.slice(-4000);
-  const tools = ask.tools.filter((tool) => tool.name !== "web_search");
+  const tools = ask.tools.filter((tool) => !isHostedSearch(tool));
   const offered = typeof choice === "object" ? tools.filter((tool) => tool.name === choice.name) : tools;
-  for (const script of [fileScript, weatherScript, namedToolScript]) {
-    const calls = script(prompt, offered, background);
-    if (calls.length > 0) return parallel ? calls : calls.slice(0, 1);
-  }
+  const searches = searchScript(prompt, offered, background);
+  const [first = []] = [fileScript, weatherScript, namedToolScript]
+    .map((script) => script(prompt, offered, background))
+    .filter((found) => found.length > 0);
+  const calls = [...searches, ...first];
+  if (calls.length > 0) return parallel ? calls : calls.slice(0, 1);
   return choice !== "auto" && offered[0] ? [sampled(offered[0])] : [];
 }
+
+/** The search that this upstream runs itself. */
+export const isHostedSearch = ({ name, kind }: Tool): boolean => name === "web_search" && kind === "custom";
 
 type ToolScript = (prompt: string, tools: Tool[], background: string[]) => Call[];
 
@@ -28,6 +33,19 @@ const fileScript: ToolScript = (prompt, tools, background) => {
   }
   return [];
 };
+
+/** "search the web for red pandas", "… twice in parallel" */
+const searchScript: ToolScript = (prompt, tools) => {
+  const tool = tools.find(({ name, schema }) => /search/i.test(name) && "query" in record(record(schema).properties));
+  const wanted = searchWish.exec(prompt)?.[1];
+  if (!tool || wanted === undefined) return [];
+  const call = (query: string): Call => ({ tool, input: { query } });
+  const query = wanted.trim().slice(0, 200) || "DEMO";
+  return /\btwice\b|\bparallel\b/i.test(prompt) ? [call(query), call(`${query} again`)] : [call(query)];
+};
+
+/** What is to be searched for. */
+export const searchWish = /\b(?:search (?:the web|online)|web search)\b(?: for)?(?: the query)?:?\s*([^.\n]*)/i;
 
 /** "what is the weather?", "… in two cities" */
 const weatherScript: ToolScript = (prompt, tools) => {

@@ -149,8 +149,9 @@ const groups: { title: string; names: string[] | "others" }[] = [
   { title: "Access", names: ["auth.apiKeys", "allowedHosts", "allowedOrigins"] },
   {
     title: "Routing",
-    names: ["modelAliases", "accountAffinity", "freeModelRouting", "useResponsesApiWebSearch", "promptCache"],
+    names: ["modelAliases", "accountAffinity", "freeModelRouting", "promptCache"],
   },
+  { title: "Web search", names: ["useResponsesApiWebSearch", "webSearchModel"] },
   { title: "Providers", names: ["providers"] },
   { title: "Budgets", names: ["budgets", "neverOverage"] },
   {

@@ -50,6 +50,8 @@ const descriptions: Record<string, string> = {
   "defer-loading": "Cache breakpoints were removed from tools with deferred loading.",
   "eager-input-streaming": "eager_input_streaming was removed from tools because the upstream rejects it.",
   "server-tools": "Tools that the upstream would have to run itself were removed.",
+  "server-tools-here":
+    "The model was given a function in place of a tool of another provider. dragoman runs it while the model answers.",
   "tool-choice-without-tools": "The tool choice was removed because the request has no tools.",
   "tool-choice-with-thinking":
     "Tool use cannot be forced while thinking is on, so the tool choice was set to automatic.",

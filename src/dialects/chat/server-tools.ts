@@ -1,0 +1,32 @@
+/** Web search in the chat dialect: no tool, but a field of the request. The hub has it among the tools. */
+import { isObject } from "../../json";
+import type { ForeignTool, JsonObject, Tool } from "../hub/conversation";
+import { omitUndefined } from "../hub/json";
+
+const field = "web_search_options";
+
+export const offersServerTools = ({ [field]: options }: JsonObject): boolean => options != null;
+
+/** @param options The request's `web_search_options`. */
+export function decodeSearch(options: unknown): ForeignTool[] {
+  if (options == null) return [];
+  const { user_location: place } = isObject(options) ? options : {};
+  const { approximate } = isObject(place) ? place : {};
+  const texts = Object.entries(isObject(approximate) ? approximate : {}).filter(
+    (entry): entry is [string, string] => typeof entry[1] === "string",
+  );
+  const server = omitUndefined({
+    tool: "web-search" as const,
+    location: texts.length === 0 ? undefined : Object.fromEntries(texts),
+  });
+  return [{ kind: "foreign", dialect: "chat", value: { type: field, options }, server }];
+}
+
+export const isSearch = (tool: Tool): boolean =>
+  tool.kind === "foreign" && tool.dialect === "chat" && isObject(tool.value) && tool.value.type === field;
+
+/** The request's `web_search_options`; undefined without a search. */
+export function encodeSearch(tools: Tool[]): unknown {
+  const search = tools.find(isSearch);
+  return search?.kind === "foreign" && isObject(search.value) ? search.value.options : undefined;
+}

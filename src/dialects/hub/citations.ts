@@ -1,0 +1,17 @@
+/** The web pages that a text of a reply refers to. */
+import type { Citation, WebPage } from "./server-tools";
+
+/** The pages that a text refers to: each address of one of them that it contains, with the link around it. */
+export function citationsIn(text: string, pages: readonly WebPage[]): Citation[] {
+  const found = new Map<number, Citation>();
+  for (const { url, title, text: quote = "" } of pages)
+    for (let at = text.indexOf(url); at !== -1; at = text.indexOf(url, at + url.length)) {
+      // One address may be the beginning of another.
+      if (/^(?:[\w/%=&#~-]|[.?]\w)/.test(text.slice(at + url.length, at + url.length + 2))) continue;
+      const link = /\[[^\]\n]*\]\($/.exec(text.slice(Math.max(0, at - 300), at))?.[0] ?? "";
+      const start = at - link.length;
+      const end = at + url.length + (link !== "" && text[at + url.length] === ")" ? 1 : 0);
+      if (!found.has(start)) found.set(start, { url, title, start, end, quote });
+    }
+  return [...found.values()].sort((one, other) => one.start - other.start);
+}

@@ -1,0 +1,87 @@
+/** Tools that dragoman runs, as functions for the model. */
+import type { Conversation, ForeignTool, FunctionTool, Tool, Turn } from "./conversation";
+import { omit } from "./json";
+import { functionNames, type ServerToolOffer } from "./server-tools";
+import { isMeant } from "./tools";
+
+/** A request whose tools are functions here. */
+export interface OfferedTools {
+  conversation: Conversation;
+  /** By the names of the functions. */
+  offers: ReadonlyMap<string, ServerToolOffer>;
+}
+
+type OfferingTool = ForeignTool & { server: ServerToolOffer };
+
+/**
+ * Puts functions in the place of tools of the provider.
+ * @param formOf The function for a tool; undefined for one that is not run here, which stays as it is.
+ * @returns Undefined if nothing changed.
+ */
+export function offerFunctions(
+  conversation: Conversation,
+  formOf: (offer: ServerToolOffer) => Pick<FunctionTool, "description" | "schema"> | undefined,
+): OfferedTools | undefined {
+  const taken = new Set(conversation.tools.flatMap((tool) => (tool.kind === "foreign" ? [] : [tool.name])));
+  const offers = new Map<string, ServerToolOffer>();
+  const replaced = new Set<ForeignTool>();
+  const tools = conversation.tools.flatMap((tool): Tool[] => {
+    if (!isOffering(tool) || taken.has(functionNames[tool.server.tool])) return [tool];
+    const { server } = tool;
+    const name = functionNames[server.tool];
+    const form = formOf(server);
+    if (!form) return [tool];
+    replaced.add(tool);
+    if (offers.has(name)) return [];
+    offers.set(name, server);
+    return [{ kind: "function", name, ...form }];
+  });
+  if (offers.size === 0) return undefined;
+  return { conversation: withChoice({ ...conversation, tools }, replaced), offers };
+}
+
+const isOffering = (tool: Tool): tool is OfferingTool => tool.kind === "foreign" && tool.server !== undefined;
+
+/** A choice of one of these tools becomes a choice of its function. */
+function withChoice(conversation: Conversation, replaced: ReadonlySet<ForeignTool>): Conversation {
+  const { allowedTools, extras } = conversation;
+  const nameOf = (value: unknown): string | undefined => {
+    const choice: ForeignTool = { kind: "foreign", dialect: "responses", value };
+    const { server } = [...replaced].find((tool) => isMeant(choice, tool)) ?? {};
+    return server && functionNames[server.tool];
+  };
+  const chosen = nameOf(extras?.openai?.tool_choice);
+  const changed = allowedTools
+    ? {
+        ...conversation,
+        allowedTools: allowedTools.map((tool) => (typeof tool === "string" ? tool : (nameOf(tool.value) ?? tool))),
+      }
+    : conversation;
+  if (chosen === undefined) return changed;
+  const openai = omit(extras?.openai ?? {}, new Set(["tool_choice"])) ?? {};
+  return { ...changed, toolChoice: { name: chosen }, extras: { ...extras, openai } };
+}
+
+/**
+ * The request for the next answer of the same reply.
+ * @param said What the model has said, with calls and results of these tools.
+ * @param mayCall Whether the model may call them again.
+ */
+export function goOn({ conversation, offers }: OfferedTools, said: Turn[], mayCall: boolean): Conversation {
+  const { toolChoice, ...others } = conversation;
+  // What had to be called has been called.
+  const isDone = toolChoice === "required" || (typeof toolChoice === "object" && offers.has(toolChoice.name));
+  const next: Conversation = {
+    ...others,
+    ...(isDone || toolChoice === undefined ? {} : { toolChoice }),
+    turns: [...conversation.turns, ...said],
+  };
+  if (mayCall) return next;
+  const isKept = (name: string) => !offers.has(name);
+  const tools = next.tools.filter((tool) => tool.kind === "foreign" || isKept(tool.name));
+  // Upstreams refuse calls in the history if there are no tools.
+  if (tools.length === 0) return { ...next, toolChoice: "none" };
+  const { allowedTools } = next;
+  const kept = allowedTools?.filter((tool) => typeof tool !== "string" || isKept(tool));
+  return { ...next, tools, ...(kept ? { allowedTools: kept } : {}) };
+}

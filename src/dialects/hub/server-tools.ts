@@ -1,0 +1,72 @@
+/**
+ * Tools that run while the model answers: by the provider, or by dragoman where the provider does not have them. The
+ * client sees their calls and results as parts of the model's own turn; a model that dragoman runs them for sees calls
+ * and results of functions.
+ */
+/** What dragoman can run, and the function that the model gets. */
+export const functionNames = { "web-search": "web_search" } as const;
+export type ServerToolName = keyof typeof functionNames;
+
+/** A request for such a tool, with the client's limits. */
+export interface ServerToolOffer {
+  tool: ServerToolName;
+  /** How often it may run for one reply. */
+  maxUses?: number;
+  /** Host names, perhaps with a path: only pages below these, or none below those. */
+  allowedDomains?: string[];
+  blockedDomains?: string[];
+  /** Where the person is: `city`, `region`, `country`, `timezone`. */
+  location?: Record<string, string>;
+  /** Pages are read from the engine's copies only. */
+  isCached?: true;
+}
+
+export interface ServerToolCall {
+  id: string;
+  tool: ServerToolName;
+  input: Record<string, unknown>;
+}
+
+export interface ServerToolResult {
+  /** The id of the call. */
+  id: string;
+  tool: ServerToolName;
+  output: ServerToolOutput;
+}
+
+export type ServerToolOutput = { kind: "pages"; pages: WebPage[] } | { kind: "error"; code: ServerToolError };
+
+/** A page that a search found. */
+export interface WebPage {
+  url: string;
+  title: string;
+  /** What it says about the query. */
+  text?: string;
+  /** When it was published, in the engine's words. */
+  age?: string;
+}
+
+/** A page that a text of the reply refers to. */
+export interface Citation {
+  url: string;
+  title: string;
+  /** The place in the block's text, in UTF-16 units. */
+  start: number;
+  end: number;
+  /** The page's own words. */
+  quote: string;
+}
+
+/** Anthropic's codes, which clients know, and what the model is told. */
+export const errorSentences = {
+  invalid_tool_input: "The input of this call is not valid.",
+  query_too_long: "The query is too long. Use fewer words.",
+  max_uses_exceeded: "This tool may not be used again in this reply. Answer with what is known.",
+  too_many_requests: "There were too many requests. Do not try again; answer with what is known.",
+  unavailable: "The tool is not available now. Do not try again; answer with what is known.",
+} as const;
+export type ServerToolError = keyof typeof errorSentences;
+
+/** Undefined for a code that is not known. */
+export const serverToolError = (code: unknown): ServerToolError | undefined =>
+  (Object.keys(errorSentences) as ServerToolError[]).find((known) => known === code);

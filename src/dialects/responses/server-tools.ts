@@ -1,0 +1,100 @@
+/** Tools that run while the model answers, in the responses dialect: their definitions, items and citations. */
+import { isObject } from "../../json";
+import type { ForeignPart, ForeignTool, JsonObject, Part } from "../hub/conversation";
+import { listAt, objectAt, omitUndefined, textAt, textIn } from "../hub/json";
+import type { BlockEnd } from "../hub/reply";
+import type { Citation, ServerToolName, ServerToolOffer, WebPage } from "../hub/server-tools";
+
+// ── Tools ──
+
+/** The beginning of a tool's types, of which some end in a date. */
+const toolTypes: Record<ServerToolName, string> = { "web-search": "web_search" };
+const names = Object.keys(toolTypes) as ServerToolName[];
+
+/** Undefined for a tool that dragoman cannot run. */
+const serverToolNamed = (type: unknown): ServerToolName | undefined =>
+  names.find((name) => textIn(type).startsWith(toolTypes[name]));
+
+/** A tool that is no function; `server` is set if dragoman can run it as well. */
+export function decodeServerTool(value: JsonObject, path: string): ForeignTool {
+  const name = serverToolNamed(value.type);
+  const foreign: ForeignTool = { kind: "foreign", dialect: "responses", value };
+  return name === undefined ? foreign : { ...foreign, server: decodeOffer(name, value, path) };
+}
+
+function decodeOffer(tool: ServerToolName, value: JsonObject, path: string): ServerToolOffer {
+  const filters = value.filters == null ? {} : objectAt(value.filters, `${path}.filters`);
+  const texts = (key: string) =>
+    filters[key] == null
+      ? undefined
+      : listAt(filters[key], `${path}.filters.${key}`).map((text, at) => textAt(text, `${path}.filters.${key}[${at}]`));
+  return omitUndefined({
+    tool,
+    allowedDomains: texts("allowed_domains"),
+    blockedDomains: texts("blocked_domains"),
+    location: decodeLocation(value.user_location),
+    isCached: value.external_web_access === false ? true : undefined,
+  });
+}
+
+function decodeLocation(value: unknown): Record<string, string> | undefined {
+  if (!isObject(value)) return undefined;
+  const { type, ...fields } = value;
+  const texts = Object.entries(fields).filter((entry): entry is [string, string] => typeof entry[1] === "string");
+  return texts.length === 0 ? undefined : Object.fromEntries(texts);
+}
+
+/** The search as the upstream's own tool. */
+export function nativeSearch({ allowedDomains, location, isCached }: ServerToolOffer): ForeignTool {
+  const value = omitUndefined({
+    type: toolTypes["web-search"],
+    filters: allowedDomains && { allowed_domains: allowedDomains },
+    user_location: location && { type: "approximate", ...location },
+    external_web_access: isCached ? false : undefined,
+  });
+  return { kind: "foreign", dialect: "responses", value };
+}
+
+// ── Requests ──
+
+/**
+ * A search of an earlier turn. It has no results: the model's answer after it tells what was found. A model of another
+ * dialect sees the call and that.
+ */
+export function decodeSearchCall(item: JsonObject): ForeignPart {
+  const foreign: ForeignPart = { kind: "foreign", dialect: "responses", value: item };
+  const action = isObject(item.action) ? item.action : {};
+  const id =
+    textIn(item.id) || `ws_${new Bun.CryptoHasher("sha256").update(JSON.stringify(item)).digest("hex").slice(0, 24)}`;
+  const input = omitUndefined({ query: textIn(action.query) || undefined, url: textIn(action.url) || undefined });
+  const call: Part = { kind: "server-call", id, tool: "web-search", input };
+  const result: Part = {
+    kind: "server-result",
+    id,
+    tool: "web-search",
+    output:
+      item.status === "failed" ? { kind: "error", code: "unavailable" } : { kind: "pages", pages: sourcesOf(action) },
+  };
+  return { ...foreign, instead: [call, result] };
+}
+
+const sourcesOf = ({ sources }: JsonObject): WebPage[] =>
+  (Array.isArray(sources) ? sources.filter(isObject) : []).flatMap(({ url }) =>
+    typeof url === "string" ? [{ url, title: url }] : [],
+  );
+
+// ── Replies ──
+
+/** OpenAI's own annotations as they are, and the hub's citations. */
+export function urlAnnotations({ extras, citations = [] }: BlockEnd): unknown[] {
+  const own = extras?.openai?.annotations;
+  return [...(Array.isArray(own) ? own : []), ...citations.map(encodeCitation)];
+}
+
+const encodeCitation = ({ url, title, start, end }: Citation): JsonObject => ({
+  type: "url_citation",
+  url,
+  title,
+  start_index: start,
+  end_index: end,
+});

@@ -1,0 +1,220 @@
+/**
+ * Tools that run while the model answers. The model has functions in their place. When it has called some, they run here,
+ * and the upstream is asked to go on; the client gets all of that as one reply.
+ */
+import { citationsIn } from "../../dialects/hub/citations";
+import type { Turn } from "../../dialects/hub/conversation";
+import type { Block, ReplyEvent, Usage } from "../../dialects/hub/reply";
+import { collectTurns } from "../../dialects/hub/reply-turns";
+import type {
+  ServerToolCall,
+  ServerToolName,
+  ServerToolOffer,
+  ServerToolOutput,
+  WebPage,
+} from "../../dialects/hub/server-tools";
+import { isObject, parseJson } from "../../json";
+import type { Sink } from "../../net/stream";
+
+/** How often a tool may run for one reply where the client sets no limit. */
+const defaultMaxUses = 5;
+/** How often the upstream is asked for one reply. */
+const maxTurns = 12;
+
+export interface LoopOptions {
+  /** The tools by the names of their functions. */
+  tools: ReadonlyMap<string, ServerToolOffer>;
+  run(call: ServerToolCall, offer: ServerToolOffer): Promise<ServerToolOutput>;
+  next: Sink<ReplyEvent>;
+}
+
+/** A call that waits for its result, and the block that it is for the client. */
+interface Running {
+  call: ServerToolCall;
+  output: Promise<ServerToolOutput>;
+}
+
+type Finish = Extract<ReplyEvent, { type: "finish" }>;
+
+/** Takes the events of the upstream's answers, one after the other, and makes one reply of them. */
+export class ServerToolLoop implements Sink<ReplyEvent> {
+  readonly #options: LoopOptions;
+  readonly #said = collectTurns();
+  readonly #uses = new Map<ServerToolName, number>();
+  readonly #pages: WebPage[] = [];
+  #turns = 1;
+  #hasStarted = false;
+  /** The function call that is being written. */
+  #open: { id: string; name: string; input: string } | undefined;
+  #block: Block | undefined;
+  #text = "";
+  /** The calls of the present answer whose results are not sent yet. */
+  #running: { call: ServerToolCall; begin(): Promise<ServerToolOutput> }[] = [];
+  #results: Running[] = [];
+  #hasClientCalls = false;
+  #isExceeded = false;
+  /** The usage of the answers before, and of the present one. */
+  #before: Partial<Usage> = {};
+  #present: Partial<Usage> = {};
+  /** The end of an answer that has called tools. */
+  #held: Finish | undefined;
+
+  constructor(options: LoopOptions) {
+    this.#options = options;
+  }
+
+  /** The answer has ended, and something has to be done before the reply goes on: call `advance`. */
+  get isWaiting(): boolean {
+    return this.#held !== undefined;
+  }
+
+  /** What the model has said so far, for the next answer. */
+  get said(): Turn[] {
+    return this.#said.turns();
+  }
+
+  /** The model may call the tools again. */
+  get mayCall(): boolean {
+    return !this.#isExceeded && this.#turns < maxTurns;
+  }
+
+  /**
+   * Sends the next result to the client.
+   * @returns Whether the upstream has to be asked to go on now.
+   */
+  async advance(): Promise<boolean> {
+    const next = this.#results.shift();
+    if (next) {
+      const { id, tool } = next.call;
+      const output = await next.output;
+      if (output.kind === "pages") this.#pages.push(...output.pages);
+      this.#whole({ kind: "server-result", id, tool, output });
+      return false;
+    }
+    const held = this.#held;
+    if (!held) return false;
+    this.#held = undefined;
+    // The client has to run its own tools first.
+    const isOver = this.#hasClientCalls || this.#turns >= maxTurns;
+    if (isOver) this.#options.next.push(this.#hasClientCalls ? held : { type: "finish", reason: "pause" });
+    else this.#turns++;
+    return !isOver;
+  }
+
+  push(event: ReplyEvent) {
+    if (this.#held) return;
+    switch (event.type) {
+      case "start":
+        if (this.#hasStarted) return;
+        this.#hasStarted = true;
+        return this.#pass(event);
+      case "block-start":
+        return this.#beginBlock(event);
+      case "block-delta":
+        if (this.#open) this.#open.input += event.text;
+        else {
+          if (this.#block?.kind === "text") this.#text += event.text;
+          this.#pass(event);
+        }
+        return;
+      case "block-end":
+        return this.#endBlock(event);
+      case "usage":
+        Object.assign(this.#present, event.usage);
+        return this.#options.next.push({ type: "usage", usage: sum(this.#before, this.#present) });
+      case "finish":
+        return this.#finish(event);
+      case "error":
+        this.#running = [];
+        return this.#options.next.push(event);
+    }
+  }
+
+  end() {
+    this.#options.next.end();
+  }
+
+  #pass(event: ReplyEvent) {
+    this.#said.push(event);
+    this.#options.next.push(event);
+  }
+
+  #whole(block: Block) {
+    this.#pass({ type: "block-start", block });
+    this.#pass({ type: "block-end" });
+  }
+
+  #beginBlock(event: ReplyEvent & { type: "block-start" }) {
+    const { block } = event;
+    if (block.kind === "tool-call" && this.#options.tools.has(block.name)) {
+      this.#open = { id: block.id, name: block.name, input: "" };
+      return;
+    }
+    if (block.kind === "tool-call") this.#hasClientCalls = true;
+    this.#block = block;
+    this.#text = "";
+    this.#pass(event);
+  }
+
+  #endBlock(event: ReplyEvent & { type: "block-end" }) {
+    const { tools, run } = this.#options;
+    if (!this.#open) {
+      const citations = this.#block?.kind === "text" ? citationsIn(this.#text, this.#pages) : [];
+      return this.#pass(citations.length > 0 ? { ...event, citations } : event);
+    }
+    const { id, name, input } = this.#open;
+    this.#open = undefined;
+    const offer = tools.get(name)!;
+    const parsed = parseJson(input);
+    const call = { id: callId(id), tool: offer.tool, input: isObject(parsed) ? parsed : {} };
+    const uses = (this.#uses.get(offer.tool) ?? 0) + 1;
+    this.#uses.set(offer.tool, uses);
+    const isExceeded = uses > (offer.maxUses ?? defaultMaxUses);
+    this.#isExceeded ||= isExceeded;
+    this.#running.push({ call, begin: () => (isExceeded ? exceeded : run(call, offer)) });
+  }
+
+  #finish(event: Finish) {
+    const running = this.#running;
+    this.#running = [];
+    if (running.length === 0) return this.#options.next.push(event);
+    const isWhole = event.reason === "tool-call" || event.reason === "stop";
+    // After all that the model said: clients expect the result of a call next.
+    for (const { call } of running) this.#whole({ kind: "server-call", ...call });
+    // They run at the same time; their results follow in the order of the calls.
+    if (isWhole) {
+      this.#results = running.map(({ call, begin }) => ({ call, output: begin() }));
+      this.#held = event;
+      this.#before = sum(this.#before, this.#present);
+      this.#present = {};
+      return;
+    }
+    for (const { call } of running)
+      this.#whole({
+        kind: "server-result",
+        id: call.id,
+        tool: call.tool,
+        output: { kind: "error", code: "unavailable" },
+      });
+    this.#options.next.push(event);
+  }
+}
+
+const exceeded: Promise<ServerToolOutput> = Promise.resolve({ kind: "error", code: "max_uses_exceeded" });
+
+/** Anthropic's form, which clients may check. A history gives the same id again, so that the upstream sees one id only. */
+const callId = (id: string): string =>
+  `srvtoolu_${
+    id
+      .replace(/^(?:toolu|call|fc)_/, "")
+      .replaceAll(/\W/g, "")
+      .slice(0, 24) || crypto.randomUUID().replaceAll("-", "").slice(0, 24)
+  }`;
+
+/** A number that is unknown in one stays as it is in the other. */
+function sum(one: Partial<Usage>, other: Partial<Usage>): Partial<Usage> {
+  const total = { ...one };
+  for (const key of Object.keys(other) as (keyof Usage)[])
+    if (other[key] !== undefined) total[key] = (total[key] ?? 0) + other[key];
+  return total;
+}

@@ -1,0 +1,16 @@
+/** What a tool that runs here gets, and what it gives. */
+import type { App } from "../../app";
+import type { ServerToolCall, ServerToolOffer, ServerToolOutput } from "../../dialects/hub/server-tools";
+import type { FailoverParts } from "../failover";
+import type { RequestRecord } from "../request-record";
+
+export type ToolParts = FailoverParts & Pick<App, "limits">;
+
+export interface ToolContext {
+  parts: ToolParts;
+  /** Of the request that the tool runs for. It is stopped when the client hangs up. */
+  record: RequestRecord;
+}
+
+/** Runs one call. Never throws: a failure is an output as well. */
+export type ToolRun = (context: ToolContext, call: ServerToolCall, offer: ServerToolOffer) => Promise<ServerToolOutput>;
