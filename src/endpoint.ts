@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { explain, formatPath } from "./config/schema-errors";
 import { type ErrorKind, ProxyError } from "./errors";
+import { lazy } from "./lazy";
 import { readJson } from "./relay/incoming";
 
 export interface EndpointDocument {
@@ -47,6 +48,14 @@ type PathParams<Path extends string, Shape extends z.ZodRawShape> = {
   [Name in NamesIn<Path>]: Name extends keyof Shape ? z.output<Shape[Name]> : string;
 };
 
+/** A schema, or what makes it when it is needed: all of them together would take milliseconds of a start. */
+type Deferred<Schema> = Schema | (() => Schema);
+
+type SchemaName = "params" | "query" | "body" | "reads" | "response" | "otherAnswers";
+
+const madeOf = <Schema extends object>(given: Deferred<Schema> | undefined): Schema | undefined =>
+  typeof given === "function" ? given() : given;
+
 interface Definition<
   Context,
   Path extends string,
@@ -54,12 +63,14 @@ interface Definition<
   Query extends z.ZodObject,
   Body extends z.ZodObject,
   Result extends z.ZodType,
-> extends EndpointDocument {
+> extends Omit<EndpointDocument, SchemaName> {
   path: Path;
-  params?: Params;
-  query?: Query;
-  body?: Body;
-  response?: Result | Readonly<Record<string, z.ZodType>>;
+  params?: Deferred<Params>;
+  query?: Deferred<Query>;
+  body?: Deferred<Body>;
+  reads?: Deferred<z.ZodType>;
+  response?: Deferred<Result> | Deferred<NonNullable<EndpointDocument["response"]>>;
+  otherAnswers?: Deferred<NonNullable<EndpointDocument["otherAnswers"]>>;
   handle(
     context: Context & {
       params: PathParams<Path, Params["shape"]>;
@@ -93,14 +104,34 @@ export const endpointsOf =
   >(
     definition: Definition<Context, Path, Params, Query, Body, Result>,
   ): Endpoint<Context> => {
-    const { handle, ...document } = definition;
-    return {
-      ...document,
-      async run(context) {
+    const { handle, method, path, about, errors, reference } = definition;
+    const schemas = {
+      get params() {
+        return madeOf(definition.params);
+      },
+      get query() {
+        return madeOf(definition.query);
+      },
+      get body() {
+        return madeOf(definition.body);
+      },
+      get reads() {
+        return madeOf(definition.reads);
+      },
+      get response() {
+        return madeOf(definition.response);
+      },
+      get otherAnswers() {
+        return madeOf(definition.otherAnswers);
+      },
+    };
+    return Object.assign(schemas, {
+      ...{ method, path, about, errors, reference },
+      async run(context: Context & { params: Record<string, string> }) {
         const { request } = context;
-        const params = definition.params ? parseInput(context.params, definition.params) : {};
-        const query = definition.query ? read(request.url, definition.query) : {};
-        const body = definition.body ? await readBody(request, definition.body) : {};
+        const params = schemas.params ? parseInput(context.params, schemas.params) : {};
+        const query = schemas.query ? read(request.url, schemas.query) : {};
+        const body = schemas.body ? await readBody(request, schemas.body) : {};
         const inputs = { params: { ...context.params, ...params }, query, body };
         const result = await handle({
           ...context,
@@ -108,7 +139,7 @@ export const endpointsOf =
         });
         return result instanceof Response ? result : Response.json(result, { headers });
       },
-    };
+    });
   };
 
 async function readBody<Schema extends z.ZodObject>(request: Request, schema: Schema): Promise<z.output<Schema>> {
@@ -150,11 +181,13 @@ function parseInput<Schema extends z.ZodObject>(sent: object, schema: Schema): z
 }
 
 /** Digits, or the form `1e9`. Documents describe it as an integer; in a URL it is a text. */
-export const wholeNumber = z
-  .string()
-  .regex(/^\d{1,30}(?:e\d{1,2})?$/i, "must be a whole number")
-  .transform(Number)
-  .meta({ type: "integer", minimum: 0 });
+export const wholeNumber = lazy(() =>
+  z
+    .string()
+    .regex(/^\d{1,30}(?:e\d{1,2})?$/i, "must be a whole number")
+    .transform(Number)
+    .meta({ type: "integer", minimum: 0 }),
+);
 
 const invalid = (param: string, message: string) => new ProxyError("invalid_request", message, { param });
 

@@ -213,7 +213,7 @@ async function describeApi({ version }: App): Promise<object> {
   const { openApiDocument } = await import("./openapi");
   const { adminGroup } = await import("./admin/api/routes");
   return openApiDocument(version, {
-    clients: { ...clientGroup, errorAt: (path) => errorSchemas[dialectAt(path)] },
+    clients: { ...clientGroup, errorAt: (path) => errorSchemas()[dialectAt(path)] },
     admin: adminGroup,
   });
 }

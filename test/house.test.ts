@@ -151,18 +151,37 @@ test("no file's imports lead back to it", () => {
 });
 
 test("a start loads neither the admin wing nor the demo nor the sign-in: they are loaded where they are asked for", async () => {
-  const loaded = new Set(["cli/start/start.ts"]);
-  for (const file of loaded) {
-    const text = await Bun.file(join(source, file)).text();
-    const values = [...text.matchAll(/^(?:import|export)\s+(?!type\b)[^;]*?from\s+"(\.[^"]+)"/gm)];
-    for (const [, specifier] of values) loaded.add(resolved(file, specifier!));
-  }
+  const { files: loaded } = await loadedAtStart();
   expect(loaded).toContain("server.ts");
   expect(loaded).toContain("relay/relay.ts");
   const needless =
     /^admin\/(?:api|pages|ui|access)\/|^upstream\/demo\/|^cli\/sign-in\.ts$|^openapi\.ts$|^observe\/(?:otel-data|prometheus)\.ts$/;
-  expect([...loaded].filter((file) => needless.test(file))).toEqual([]);
+  expect(loaded.filter((file) => needless.test(file))).toEqual([]);
 });
+
+/** `crypto` and `Bun.CryptoHasher` do without `node:crypto`, which takes 3 ms of a start, as `node:net` does. */
+const quickModules = ["node:buffer", "node:fs", "node:os", "node:path", "node:timers/promises", "node:util"];
+
+test("a start loads no module of Node's that takes long to load: it is loaded where it is needed", async () => {
+  const { modules } = await loadedAtStart();
+  expect(modules).toContain("node:fs");
+  expect(modules.filter((name) => name.startsWith("node:") && !quickModules.includes(name))).toEqual([]);
+});
+
+/** What `dragoman start` loads before it runs. */
+async function loadedAtStart(): Promise<{ files: string[]; modules: string[] }> {
+  const loaded = new Set(["cli/start/start.ts"]);
+  const modules = new Set<string>();
+  for (const file of loaded) {
+    const text = await Bun.file(join(source, file)).text();
+    const values = text.matchAll(/^(?:import|export)\s+(?!type\b)[^;]*?from\s+"([^"]+)"/gm);
+    for (const [, specifier = ""] of values) {
+      if (specifier.startsWith(".")) loaded.add(resolved(file, specifier));
+      else modules.add(specifier);
+    }
+  }
+  return { files: [...loaded], modules: [...modules] };
+}
 
 /** Imports of types count too, which is why the text is read and not the transpiler asked. */
 async function importsOf(file: string): Promise<string[]> {

@@ -22,7 +22,7 @@ import type { googleModelsQuery, modelsQuery } from "./schemas";
 export async function listModels(
   app: App,
   key: ClientKey | undefined,
-  { limit, after_id }: z.infer<typeof modelsQuery>,
+  { limit, after_id }: z.infer<ReturnType<typeof modelsQuery>>,
 ): Promise<Response> {
   const current = await app.catalogue.current();
   const all = current.models.filter((model) => model.enabled && model.kind !== "completion" && mayUse(key, model.id));
@@ -52,7 +52,7 @@ export async function getModel(app: App, key: ClientKey | undefined, id: string)
 export async function listGoogleModels(
   app: App,
   key: ClientKey | undefined,
-  { pageSize, pageToken }: z.infer<typeof googleModelsQuery>,
+  { pageSize, pageToken }: z.infer<ReturnType<typeof googleModelsQuery>>,
 ): Promise<Response> {
   const current = await app.catalogue.current();
   const all = current.models.filter((model) => model.enabled && model.kind !== "completion" && mayUse(key, model.id));

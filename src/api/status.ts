@@ -4,7 +4,7 @@ import type { App } from "../app";
 import { readMetrics } from "../observe/metrics";
 import type { frontSchema, healthSchema, liveSchema, readySchema } from "./schemas";
 
-export const frontPage = (app: App, endpoints: string[]): z.infer<typeof frontSchema> => ({
+export const frontPage = (app: App, endpoints: string[]): z.infer<ReturnType<typeof frontSchema>> => ({
   name: "dragoman",
   version: app.version,
   ...(app.demo ? { demo: "DEMO: the upstream is scripted; no account is used and nothing leaves this machine." } : {}),
@@ -12,7 +12,7 @@ export const frontPage = (app: App, endpoints: string[]): z.infer<typeof frontSc
 });
 
 /** 200 as long as requests are accepted; the body says whether an account can serve them. */
-export const health = (app: App): z.infer<typeof healthSchema> => ({
+export const health = (app: App): z.infer<ReturnType<typeof healthSchema>> => ({
   status: "ok",
   version: app.version,
   demo: app.demo,
@@ -21,7 +21,7 @@ export const health = (app: App): z.infer<typeof healthSchema> => ({
 });
 
 /** 200 as long as the process answers at all. */
-export const live = (app: App): z.infer<typeof liveSchema> => ({ status: "ok", version: app.version });
+export const live = (app: App): z.infer<ReturnType<typeof liveSchema>> => ({ status: "ok", version: app.version });
 
 /**
  * 200 if new requests should come here, else 503: while running requests end, and while the config file has an error, because
@@ -30,11 +30,11 @@ export const live = (app: App): z.infer<typeof liveSchema> => ({ status: "ok", v
  */
 export function ready(app: App): Response {
   const status = app.draining ? "draining" : app.config.fault === undefined ? "ready" : "config";
-  const body: z.infer<typeof readySchema> = { status, version: app.version, degraded: degradedParts(app) };
+  const body: z.infer<ReturnType<typeof readySchema>> = { status, version: app.version, degraded: degradedParts(app) };
   return Response.json(body, { status: status === "ready" ? 200 : 503, headers: { "cache-control": "no-store" } });
 }
 
-const degradedParts = ({ accounts, history }: App): z.infer<typeof readySchema>["degraded"] => [
+const degradedParts = ({ accounts, history }: App): z.infer<ReturnType<typeof readySchema>>["degraded"] => [
   ...(accounts.some(({ state }) => state.name === "ready") ? [] : (["accounts"] as const)),
   ...(history.degraded ? (["history"] as const) : []),
 ];

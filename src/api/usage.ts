@@ -8,14 +8,14 @@ import { ProxyError } from "../errors";
 import type { usageDetailSchema, usageSchema } from "./schemas";
 
 /** One account of `GET /usage`. */
-export type UsageItem = z.infer<typeof usageSchema>;
+export type UsageItem = z.infer<ReturnType<typeof usageSchema>>;
 
 export async function accountUsageItem(accounts: readonly Account[]): Promise<{ accounts: UsageItem[] }> {
   return { accounts: await Promise.all(accounts.map(async (account) => (await readUsage(account)).usage)) };
 }
 
 /** One account, with GitHub's own numbers as it sent them. */
-export async function accountUsage(app: App, index: number): Promise<z.infer<typeof usageDetailSchema>> {
+export async function accountUsage(app: App, index: number): Promise<z.infer<ReturnType<typeof usageDetailSchema>>> {
   const account = accountAt(app, index, "accountIndex");
   const { usage, quota } = await readUsage(account);
   return { ...usage, host: account.host, temporary: account.temporary, quota_snapshots: quota?.snapshots ?? {} };

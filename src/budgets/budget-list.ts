@@ -3,34 +3,37 @@
 import { z } from "zod";
 import { budgetPeriods, budgetUnits } from "../config/budget-schema";
 import { hourMs } from "../format";
+import { lazy } from "../lazy";
 import type { BudgetState } from "./ledger";
 
-const budgetItemSchema = z.object({
-  name: z.string(),
-  scope: z.object({
-    account: z.string().optional(),
-    key: z.string().optional(),
-    model: z.string().optional(),
-    client: z.string().optional(),
+const budgetItemSchema = lazy(() =>
+  z.object({
+    name: z.string(),
+    scope: z.object({
+      account: z.string().optional(),
+      key: z.string().optional(),
+      model: z.string().optional(),
+      client: z.string().optional(),
+    }),
+    unit: z.enum(budgetUnits),
+    limit: z.number().describe("In `unit`."),
+    per: z.enum(budgetPeriods),
+    warn: z.array(z.number()),
+    then: z.enum(["stop", "warn", "fallback"]),
+    used: z.number().nullable().describe("In `unit`, by requests that have ended; null for a budget per session."),
+    reserved: z.number().nullable().describe("In `unit`, the estimate for running requests."),
+    unknown_price_count: z.number().nullable().describe("Requests of unknown price. They count as 0."),
+    started_at_ms: z.number().nullable().describe("When the period began; null for a session."),
+    resets_at_ms: z.number().nullable().describe("When the period ends; null for a session."),
+    forecast_ends_at_ms: z
+      .number()
+      .nullable()
+      .describe("When the limit is reached at the present rate, if before the reset."),
   }),
-  unit: z.enum(budgetUnits),
-  limit: z.number().describe("In `unit`."),
-  per: z.enum(budgetPeriods),
-  warn: z.array(z.number()),
-  then: z.enum(["stop", "warn", "fallback"]),
-  used: z.number().nullable().describe("In `unit`, by requests that have ended; null for a budget per session."),
-  reserved: z.number().nullable().describe("In `unit`, the estimate for running requests."),
-  unknown_price_count: z.number().nullable().describe("Requests of unknown price. They count as 0."),
-  started_at_ms: z.number().nullable().describe("When the period began; null for a session."),
-  resets_at_ms: z.number().nullable().describe("When the period ends; null for a session."),
-  forecast_ends_at_ms: z
-    .number()
-    .nullable()
-    .describe("When the limit is reached at the present rate, if before the reset."),
-});
-export type BudgetItem = z.output<typeof budgetItemSchema>;
+);
+export type BudgetItem = z.output<ReturnType<typeof budgetItemSchema>>;
 
-export const budgetListSchema = z.object({ items: z.array(budgetItemSchema) });
+export const budgetListSchema = lazy(() => z.object({ items: z.array(budgetItemSchema()) }));
 
 /** A budget per session has an amount for each session only, so none is shown. */
 export function budgetItem(

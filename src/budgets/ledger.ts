@@ -5,7 +5,6 @@
  */
 
 import type { Database } from "bun:sqlite";
-import { createHash } from "node:crypto";
 import type { Awaitable } from "../awaitable";
 import { dayMs } from "../format";
 import { type Migration, openDatabase } from "../history/database";
@@ -174,7 +173,9 @@ function entriesFor(budgets: readonly Budget[], subject: Subject, at: number): E
 function entryFor(budget: Budget, session: string | null, at: number): Entry {
   const { name, unit, per } = budget;
   const hash =
-    per === "session" && session !== null ? createHash("sha256").update(session).digest("hex").slice(0, 32) : "";
+    per === "session" && session !== null
+      ? new Bun.CryptoHasher("sha256").update(session).digest("hex").slice(0, 32)
+      : "";
   return { budget, key: [`${unit}/${per}/${name}`, hash, spanOf(per, at).start] };
 }
 

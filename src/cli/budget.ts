@@ -10,7 +10,7 @@ import { print, printJson, say } from "./terminal";
 export async function budget({ environment, json }: { environment: Environment; json: boolean }): Promise<number> {
   const server = requireServer(environment);
   const answer = await ask(server, { path: "/api/admin/budgets", headers: adminHeaders(server) });
-  const { items } = readAs(budgetListSchema, answer, server);
+  const { items } = readAs(budgetListSchema(), answer, server);
   if (json) printJson(answer);
   else if (items.length === 0)
     say("There are no budgets. Add one on the Budgets page of the admin pages, or in the config.");

@@ -2,6 +2,7 @@
 import type { Database } from "bun:sqlite";
 import { fileIdentity, isDamage, mayPass, moveAside, openDatabase } from "./database";
 import { migrations, prepareHistory } from "./migrations";
+import { adoptLayout } from "./rollup-store";
 
 export interface HistoryConnection {
   /** Works on the file that is at the path now. A file that was removed or damaged is replaced. */
@@ -22,11 +23,13 @@ export interface ConnectionOptions {
 export function openConnection(path: string, { warn, opened }: ConnectionOptions): HistoryConnection {
   let database: Database | undefined;
   let identity: string | undefined;
+  let isAdopted = false;
   let closed = false;
 
   const open = (tries?: number): Database => {
     const connected = openDatabase(path, { migrations, prepare: prepareHistory, warn, tries });
     identity = fileIdentity(path);
+    isAdopted = false;
     opened(newestStart(connected));
     return connected;
   };
@@ -47,6 +50,9 @@ export function openConnection(path: string, { warn, opened }: ConnectionOptions
       if (database && fileIdentity(path) !== identity) release();
       database ??= open(1);
       try {
+        // At the first use, not at the start: the time zone takes milliseconds to find.
+        if (!isAdopted) adoptLayout(database);
+        isAdopted = true;
         return work(database);
       } catch (error) {
         if (isDamage(error)) {

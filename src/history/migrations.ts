@@ -2,7 +2,7 @@
 import type { Database } from "bun:sqlite";
 import type { Migration } from "./database";
 import { columnNames, entryColumns } from "./entry";
-import { adoptLayout, rollupTables } from "./rollup-store";
+import { rollupTables } from "./rollup-store";
 
 const hasColumn = (database: Database, name: string) =>
   database.query("SELECT 1 FROM pragma_table_info('requests') WHERE name = ?").get(name) !== null;
@@ -29,7 +29,7 @@ export const migrations: Migration[] = [
   },
 ];
 
-/** Adds the columns that the file lacks, and drops a rollup that was made in another way. */
+/** Adds the columns that the file lacks. */
 export function prepareHistory(database: Database): void {
   const sql = "SELECT name FROM pragma_table_info('requests')";
   const known = () =>
@@ -47,5 +47,4 @@ export function prepareHistory(database: Database): void {
           if (!present.has(name)) database.run(`ALTER TABLE requests ADD COLUMN ${name} ${entryColumns[name]}`);
       })
       .immediate();
-  adoptLayout(database);
 }

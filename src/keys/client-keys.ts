@@ -1,5 +1,4 @@
 /** Client keys: who may call, with which models, and until when. Keys are compared by digest, so a stored hash is enough. */
-import { createHash, timingSafeEqual } from "node:crypto";
 import type { Config } from "../config/schema";
 import { ProxyError } from "../errors";
 import type { Visitor } from "../net/guard";
@@ -49,7 +48,7 @@ function clientKeyOf(stored: StoredKey): ClientKey {
 export function findClientKey(sent: readonly string[], keys: readonly ClientKey[]): ClientKey | undefined {
   const digests = sent.map(sha256);
   let found: ClientKey | undefined;
-  for (const key of keys) for (const digest of digests) if (timingSafeEqual(digest, key.digest)) found ??= key;
+  for (const key of keys) for (const digest of digests) if (crypto.timingSafeEqual(digest, key.digest)) found ??= key;
   return found;
 }
 
@@ -94,4 +93,4 @@ export function matchesPattern(pattern: string, text: string): boolean {
   return at <= id.length - last.length;
 }
 
-const sha256 = (text: string) => createHash("sha256").update(text).digest();
+const sha256 = (text: string) => new Bun.CryptoHasher("sha256").update(text).digest();

@@ -2,7 +2,6 @@
  * Decides who is calling, from the socket's address, the raw Host header, forwarding headers and what a browser reports
  * about the calling page. Never from `request.url`, which is derived from the Host header.
  */
-import { BlockList } from "node:net";
 import { ProxyError } from "../errors";
 import { hostNameSource, isOrigin, maxHostName } from "../host-name";
 import type { SocketHandlers } from "./client-sockets";
@@ -154,15 +153,19 @@ export function foreignPage(origin: string | null): ProxyError {
 /** Whether the call was addressed to a loopback name, or to the name or address that dragoman listens on. */
 export const namesThisMachine = (host: HostKind): boolean => host === "loopback" || host === "bound";
 
-/** `127.0.0.0/8`, `::1`, and both as IPv6 sockets write them. */
+/** `127.0.0.0/8`, `::1`, and both as IPv6 sockets write them. @param address In its shortest form, as sockets report it. */
 export function isLoopbackAddress(address: string | null): boolean {
-  return address !== null && loopback.check(address, address.includes(":") ? "ipv6" : "ipv4");
+  return address !== null && loopbackAddress.test(address);
 }
 
-/** `check` finds IPv4 addresses in IPv4-mapped IPv6 ones too. */
-const loopback = new BlockList();
-loopback.addSubnet("127.0.0.0", 8, "ipv4");
-loopback.addAddress("::1", "ipv6");
+/** 0 to 255. */
+const octet = String.raw`(?:25[0-5]|2[0-4]\d|1?\d?\d)`;
+
+/** An IPv4 address in an IPv6 one ends as itself or in hexadecimal. `BlockList` would load `node:net` at each start. */
+const loopbackAddress = new RegExp(
+  `^(?:::1|(?:::ffff:)?127(?:\\.${octet}){3}|::ffff:7f[\\da-f]{2}:[\\da-f]{1,4})$`,
+  "i",
+);
 
 const methods = new Set(["GET", "HEAD", "POST", "OPTIONS"]);
 
@@ -178,7 +181,7 @@ function hostKind(host: string, { hosts, bound }: GuardLists): HostKind {
   return "other";
 }
 
-const loopbackName = /^(?:localhost|\[::1\]|127(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3})$/;
+const loopbackName = new RegExp(`^(?:localhost|\\[::1\\]|127(?:\\.${octet}){3})$`);
 
 function fetchedFromElsewhere(request: Request): boolean {
   const site = request.headers.get("sec-fetch-site");

@@ -6,7 +6,6 @@
  *
  * A mark is `\u0010<nonce><number>;`. JSON that contains U+0010 has no skeleton, so no client's text looks like a mark.
  */
-import { randomBytes } from "node:crypto";
 import { isEscaped } from "../json";
 
 export interface Skeleton {
@@ -33,7 +32,7 @@ const longest = 2048;
 /** Bytes of a text that stay in the skeleton, so that it can be judged by its beginning. */
 const beginning = 320;
 
-const nonce = randomBytes(8).toString("hex");
+const nonce = crypto.getRandomValues(Buffer.alloc(8)).toString("hex");
 const markStart = `\u0010${nonce}`;
 const markInJson = new RegExp(`\\\\u0010${nonce}(\\d+);`, "g");
 const markInString = new RegExp(`${markStart}(\\d+);`, "g");

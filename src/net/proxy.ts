@@ -1,5 +1,8 @@
 /** Which proxy an outgoing call uses. The variables and rules are those of Bun's `fetch`, which makes the call. */
-import { BlockList, isIP } from "node:net";
+import { lazy } from "../lazy";
+
+/** Loaded for entries of `NO_PROXY` only: it takes milliseconds of a start. */
+const net = lazy(() => process.getBuiltinModule("node:net"));
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -92,7 +95,7 @@ function matchesEntry(entry: string, url: URL): boolean {
   if (entry === "*") return true;
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const plain = entry.toLowerCase();
-  const [, bare = plain, port] = isIP(plain) ? [] : (/^(.+):(\d+)$/.exec(plain) ?? []);
+  const [, bare = plain, port] = net().isIP(plain) ? [] : (/^(.+):(\d+)$/.exec(plain) ?? []);
   if (port !== undefined && port !== (url.port || (url.protocol === "https:" ? "443" : "80"))) return false;
   const [network, bits] = bare.split("/");
   if (bits !== undefined) return isWithin(host, network!, Number(bits));
@@ -104,6 +107,7 @@ function matchesEntry(entry: string, url: URL): boolean {
 }
 
 function isWithin(host: string, network: string, bits: number): boolean {
+  const { BlockList, isIP } = net();
   const family = isIP(network);
   if (family === 0 || isIP(host) !== family || !(bits >= 0 && bits <= (family === 4 ? 32 : 128))) return false;
   const list = new BlockList();

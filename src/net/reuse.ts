@@ -4,7 +4,6 @@
  * bun.com/docs/runtime/networking/dns). An IP address needs no look-up, and another call may have caused one at the same
  * time: then the answer is unknown, which counts as no.
  */
-import { isIP } from "node:net";
 import { dns } from "bun";
 import { proxyFor } from "./proxy";
 
@@ -25,6 +24,7 @@ export function noteLookup(url: string): void {
  */
 export function wasReused(url: string, lookups: number): boolean {
   const name = lookedUp(url);
+  const { isIP } = process.getBuiltinModule("node:net");
   return isIP(name) === 0 && counted.has(name) && countLookups() === lookups;
 }
 

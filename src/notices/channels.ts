@@ -1,5 +1,4 @@
 /** Where notices go: a webhook, the desktop. Each channel is a row; the log gets every notice anyway. */
-import { createHmac } from "node:crypto";
 import { tmpdir } from "node:os";
 import { ProxyError } from "../errors";
 import { singleLimit } from "../net/clock";
@@ -46,7 +45,7 @@ export async function postNotice(
   { at, version, wait = Bun.sleep }: { at: number; version: string; wait?: (ms: number) => Promise<void> },
 ): Promise<void> {
   const body = JSON.stringify(bodies[format](notice, at, version));
-  const signature = secret && `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
+  const signature = secret && `sha256=${new Bun.CryptoHasher("sha256", secret).update(body).digest("hex")}`;
   const headers = {
     "content-type": "application/json",
     "user-agent": `dragoman/${version}`,

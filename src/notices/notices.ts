@@ -10,6 +10,7 @@ import { asProxyError } from "../errors";
 import { dayMs } from "../format";
 import type { History } from "../history/history";
 import { parseJson } from "../json";
+import { lazy } from "../lazy";
 import type { Logger } from "../logger";
 import { postNotice, showOnDesktop } from "./channels";
 import { accountNotices, budgetNotices, isFailing, type Notice, upstreamNotices, watchedMs } from "./conditions";
@@ -41,7 +42,7 @@ const checkEvery = 30_000;
 const rememberFor = 40 * dayMs;
 const maxBytes = 1024 * 1024;
 
-const sentSchema = z.record(z.string(), z.number());
+const sentSchema = lazy(() => z.record(z.string(), z.number()));
 
 export function openNotices({
   accounts,
@@ -141,6 +142,6 @@ export function openNotices({
 
 /** A missing or damaged file: a notice may be sent twice. */
 function readSent(file: string): Map<string, number> {
-  const read = sentSchema.safeParse(parseJson(readPrivate(file, maxBytes) ?? "{}"));
+  const read = sentSchema().safeParse(parseJson(readPrivate(file, maxBytes) ?? "{}"));
   return new Map(read.success ? Object.entries(read.data) : []);
 }

@@ -3,38 +3,41 @@ import { z } from "zod";
 import { clientPaths, embeddingsPaths, upstreamPaths } from "../api-paths";
 import type { ClientModel } from "../clients/models";
 import { dialects } from "../dialects/hub/conversation";
+import { lazy } from "../lazy";
 import type { Model } from "./model";
 import { modelAbilities, modelAbilitiesSchema } from "./model-abilities";
 import { clientLimitsOf, type LimitConfig } from "./prompt-limit";
 
-const maybe = z.number().nullable();
+const maybe = () => z.number().nullable();
 
-export const listedModelSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("model"),
-    type: z.literal("model"),
-    created: z.literal(0),
-    created_at: z.string(),
-    owned_by: z.string(),
-    display_name: z.string(),
-    kind: z.enum(["chat", "embeddings", "completion"]),
-    preview: z.boolean(),
-    enabled: z.boolean(),
-    premium: z.boolean(),
-    premium_units: maybe,
-    model_picker_enabled: z.boolean(),
-    supported_endpoints: z.array(z.string()),
-    upstream_endpoints: z.array(z.string()),
-    max_context_window_tokens: maybe,
-    max_prompt_tokens: maybe,
-    max_output_tokens: maybe,
-    max_inputs: maybe,
-    capabilities: modelAbilitiesSchema,
-  })
-  .meta({ id: "ListedModel" });
+export const listedModelSchema = lazy(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("model"),
+      type: z.literal("model"),
+      created: z.literal(0),
+      created_at: z.string(),
+      owned_by: z.string(),
+      display_name: z.string(),
+      kind: z.enum(["chat", "embeddings", "completion"]),
+      preview: z.boolean(),
+      enabled: z.boolean(),
+      premium: z.boolean(),
+      premium_units: maybe(),
+      model_picker_enabled: z.boolean(),
+      supported_endpoints: z.array(z.string()),
+      upstream_endpoints: z.array(z.string()),
+      max_context_window_tokens: maybe(),
+      max_prompt_tokens: maybe(),
+      max_output_tokens: maybe(),
+      max_inputs: maybe(),
+      capabilities: modelAbilitiesSchema(),
+    })
+    .meta({ id: "ListedModel" }),
+);
 
-type ListedModel = z.infer<typeof listedModelSchema>;
+type ListedModel = z.infer<ReturnType<typeof listedModelSchema>>;
 
 /** The upstream does not report when a model was released: both SDKs document the epoch for that case. */
 export function listedModel(model: Model, config: LimitConfig): ListedModel {
@@ -65,24 +68,26 @@ export function listedModel(model: Model, config: LimitConfig): ListedModel {
 }
 
 /** What `clientModels` reads of a listed model; a server of another version may list other members besides. */
-export const clientModelSource = listedModelSchema.pick({
-  id: true,
-  display_name: true,
-  kind: true,
-  preview: true,
-  enabled: true,
-  premium: true,
-  premium_units: true,
-  model_picker_enabled: true,
-  upstream_endpoints: true,
-  max_context_window_tokens: true,
-  max_prompt_tokens: true,
-  max_output_tokens: true,
-  capabilities: true,
-});
+export const clientModelSource = lazy(() =>
+  listedModelSchema().pick({
+    id: true,
+    display_name: true,
+    kind: true,
+    preview: true,
+    enabled: true,
+    premium: true,
+    premium_units: true,
+    model_picker_enabled: true,
+    upstream_endpoints: true,
+    max_context_window_tokens: true,
+    max_prompt_tokens: true,
+    max_output_tokens: true,
+    capabilities: true,
+  }),
+);
 
 /** The listed models that a client's settings can name. */
-export const clientModels = (listed: readonly z.infer<typeof clientModelSource>[]): ClientModel[] =>
+export const clientModels = (listed: readonly z.infer<ReturnType<typeof clientModelSource>>[]): ClientModel[] =>
   listed
     .filter(({ enabled, kind }) => enabled && kind === "chat")
     .map(({ capabilities: { adaptive_thinking, thinking_budget, reasoning_efforts, tools, vision }, ...model }) => ({

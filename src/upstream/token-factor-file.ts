@@ -1,8 +1,7 @@
 /** Keeps the learnt token factors across restarts: model ids and numbers, never content. Several processes may share the file. */
-import { randomBytes } from "node:crypto";
-import { open, rename, rm } from "node:fs/promises";
 import { z } from "zod";
 import { readPrivate, writePrivate } from "../config/files";
+import { lazy } from "../lazy";
 import { factorBounds, type TokenFactor } from "./token-factor";
 
 /** Factors by model id. */
@@ -13,25 +12,27 @@ export const maxFactors = 300;
 const maxBytes = 256 * 1024;
 
 const within = ([least, most]: readonly [number, number]) => z.number().min(least).max(most);
-const variance = z.number().min(0).max(1);
-const schema = z.object({
-  models: z.record(
-    z.string().max(256),
-    z.object({
-      texts: within(factorBounds.texts),
-      tools: within(factorBounds.tools),
-      variance: z.tuple([variance, z.number().min(-1).max(1), variance]),
-      exchanges: z.int().min(1).max(1e9),
-      error: z.number().min(0).max(1),
-      updatedAtMs: z.int().min(0),
-    }),
-  ),
+const schema = lazy(() => {
+  const variance = z.number().min(0).max(1);
+  return z.object({
+    models: z.record(
+      z.string().max(256),
+      z.object({
+        texts: within(factorBounds.texts),
+        tools: within(factorBounds.tools),
+        variance: z.tuple([variance, z.number().min(-1).max(1), variance]),
+        exchanges: z.int().min(1).max(1e9),
+        error: z.number().min(0).max(1),
+        updatedAtMs: z.int().min(0),
+      }),
+    ),
+  });
 });
 
 /** The factors of the file; none where there is no file, or it cannot be read: they are learnt again. */
 function readFactors(path: string): TokenFactors {
   try {
-    return new Map(Object.entries(schema.parse(JSON.parse(readPrivate(path, maxBytes) ?? '{"models":{}}')).models));
+    return new Map(Object.entries(schema().parse(JSON.parse(readPrivate(path, maxBytes) ?? '{"models":{}}')).models));
   } catch {
     return new Map();
   }
@@ -55,7 +56,8 @@ const textOf = (factors: TokenFactors): string => `${JSON.stringify({ models: Ob
 /** Replaces the file as a whole, without waiting for the disk. @throws The system's own error. */
 export async function saveFactors(path: string, factors: TokenFactors): Promise<void> {
   // `removeLeftovers` knows the name, should the process end here.
-  const temporary = `${path}.tmp-${process.pid}-${randomBytes(6).toString("hex")}`;
+  const { open, rename, rm } = await import("node:fs/promises");
+  const temporary = `${path}.tmp-${process.pid}-${crypto.getRandomValues(Buffer.alloc(6)).toString("hex")}`;
   try {
     const file = await open(temporary, "wx", 0o600);
     try {

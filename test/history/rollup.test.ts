@@ -374,6 +374,7 @@ test("a rollup made in another way, or with too many names, is made again", asyn
   history.close();
   onFile((database) => database.run("UPDATE rollup_layout SET layout = 'older'; UPDATE rollups SET sums = x''"));
   history = open();
+  expect(history.count()).toBe(2_500);
   expect(blocksOnDisk()).toEqual([]);
   await expectAllAgrees(history, chance, 3);
   onFile((database) =>

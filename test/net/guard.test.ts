@@ -233,9 +233,20 @@ describe("local means this machine, its name, no proxy and no foreign page", () 
     expect(visit({ x_forwarded_for: "1.2.3.4" }).caller.local).toBe(true));
 
   test("loopback addresses in each spelling of a socket", () => {
-    for (const address of ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"])
+    for (const address of ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1", "::FFFF:127.0.0.1", "::ffff:7f00:1"])
       expect(isLoopbackAddress(address)).toBe(true);
-    for (const address of ["128.0.0.1", "::2", "::ffff:192.168.0.1", "1270.0.0.1", ""])
+    for (const address of [
+      "128.0.0.1",
+      "::2",
+      "::ffff:192.168.0.1",
+      "::ffff:c0a8:1",
+      "::ffff:7f0:1",
+      "1270.0.0.1",
+      "127.0.0.256",
+      "127.0.0.1.example",
+      "x127.0.0.1",
+      "",
+    ])
       expect(isLoopbackAddress(address)).toBe(false);
   });
 });

@@ -6,7 +6,7 @@ import { type Filters, nameColumns } from "../../history/filters";
 import { type Dimension, dimensions } from "../../history/statistics";
 import { entryOf } from "../../json";
 
-const kept = wholeNumber.refine(Number.isSafeInteger, "must be a whole number below 2^53");
+const kept = wholeNumber().refine(Number.isSafeInteger, "must be a whole number below 2^53");
 const time = kept.describe("Unix time, ms.");
 const yesOrNo = z.enum(["1", "0"], "must be 1 or 0").transform((text) => text === "1");
 /** Matches rows without such a name. An empty parameter cannot mean that: forms send their empty fields. */
@@ -40,7 +40,7 @@ const filters = {
 };
 
 /** A larger limit than 200 counts as 200. */
-const limit = wholeNumber
+const limit = wholeNumber()
   .refine((count) => count >= 1, "must be at least 1")
   .transform((count) => Math.min(count, 200))
   .default(50)

@@ -88,7 +88,7 @@ export const modelSchema = z
       image_bytes: maybe,
       media_types: z.array(z.string()).nullable(),
     }),
-    supports: modelAbilitiesSchema,
+    supports: modelAbilitiesSchema(),
     price: z.object({
       premium: z.boolean(),
       units: maybe.describe("Premium units of one request that a person makes."),

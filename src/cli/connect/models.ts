@@ -16,7 +16,7 @@ export interface Offer {
 /** @throws ProxyError if no model can serve an agent */
 export async function modelsOf(server: RunningServer): Promise<Offer> {
   const { data } = readAs(
-    z.object({ data: z.array(clientModelSource) }),
+    z.object({ data: z.array(clientModelSource()) }),
     await ask(server, { path: "/v1/models" }),
     server,
   );

@@ -1,5 +1,4 @@
 /** Resolves `--host` and starts to listen, with an explanation if that fails. */
-import { lookup } from "node:dns/promises";
 import type { App } from "../../app";
 import type { Environment } from "../../config/environment";
 import { codeOf, ProxyError } from "../../errors";
@@ -39,6 +38,7 @@ const shortened = (address: string) =>
 /** A loopback address if the name has one, else its first address, like most programs. */
 async function addressOf(name: string): Promise<string> {
   try {
+    const { lookup } = await import("node:dns/promises");
     const known = await lookup(name, { all: true });
     return (known.find(({ address }) => isLoopbackAddress(address)) ?? known[0]!).address;
   } catch (thrown) {
