@@ -28,6 +28,7 @@ import { type CacheWatch, openCacheWatch } from "./upstream/cache-watch";
 import { type Catalogue, openCatalogue } from "./upstream/catalogue";
 import { type Copilot, openCopilot } from "./upstream/copilot";
 import { openProviders, type Providers } from "./upstream/provider";
+import { openProviderModels, type ProviderModels } from "./upstream/provider-models";
 import { openTokenCounts, type TokenCounts } from "./upstream/token-counts";
 import { openUnsupportedParams, type UnsupportedParams } from "./upstream/unsupported-params";
 
@@ -52,6 +53,7 @@ export interface App {
   breaker: Breaker;
   copilot: Copilot;
   providers: Providers;
+  providerModels: ProviderModels;
   catalogue: Catalogue;
   budgets: BudgetGuard;
   notices: Notices;
@@ -146,6 +148,7 @@ export function openApp(options: AppOptions): App {
   let draining = false;
   const pool = openPool({ accounts, freeInOrder: () => config.current.freeModelRouting === "in-order", now });
   const copilot = openCopilot(config, version);
+  const providers = openProviders(config, version);
   const history = stores.openHistory({
     retentionDays: () => config.current.retentionDays,
     maxRows: () => config.current.maxRows,
@@ -183,7 +186,8 @@ export function openApp(options: AppOptions): App {
     cacheWatch: openCacheWatch(now),
     breaker: openBreaker(accounts, now),
     copilot,
-    providers: openProviders(config, version),
+    providers,
+    providerModels: openProviderModels({ providers, logger, limits: listLimits(limits), now }),
     catalogue: openCatalogue({ accounts, pool, copilot, logger, limits: listLimits(limits), now }),
     budgets,
     notices,

@@ -10,9 +10,10 @@ import { readText } from "../net/body";
 import { findNamedModel } from "../relay/named-model";
 import { messagesProvider } from "../relay/provider";
 import { readProviderError } from "../relay/provider-send";
+import { allModels } from "../upstream/all-models";
 import type { CurrentModels } from "../upstream/catalogue";
 import type { Model } from "../upstream/model";
-import { findModel } from "../upstream/model-name";
+import { findListed, findModel } from "../upstream/model-name";
 import { listedModel } from "../upstream/model-view";
 import { clientLimitsOf } from "../upstream/prompt-limit";
 import { passedDown } from "../upstream/provider";
@@ -24,7 +25,7 @@ export async function listModels(
   key: ClientKey | undefined,
   { limit, after_id }: z.infer<ReturnType<typeof modelsQuery>>,
 ): Promise<Response> {
-  const current = await app.catalogue.current();
+  const current = await allModels(app, "current");
   const all = current.models.filter((model) => model.enabled && model.kind !== "completion" && mayUse(key, model.id));
   const start = all.findIndex(({ id }) => id === after_id) + 1;
   const page = all.slice(start, limit && start + limit);
@@ -42,8 +43,11 @@ export async function listModels(
 
 /** `GET /v1/models/:id`. The id may have any form that a request may use. */
 export async function getModel(app: App, key: ClientKey | undefined, id: string): Promise<Response> {
-  const current = await app.catalogue.current();
-  const model = findModel(id, current.models, app.config.current.modelAliases);
+  const current = await allModels(app, "current");
+  const listed = findListed(id, current.models);
+  // A provider's model can be used although it is not listed, if its list is not known.
+  const model =
+    listed ?? (await unlistedModel(app, id)) ?? findModel(id, current.models, app.config.current.modelAliases);
   requireModel(key, model.id);
   return Response.json(listedModel(model, app.config.current), { headers: freshness(current) });
 }
@@ -54,7 +58,7 @@ export async function listGoogleModels(
   key: ClientKey | undefined,
   { pageSize, pageToken }: z.infer<ReturnType<typeof googleModelsQuery>>,
 ): Promise<Response> {
-  const current = await app.catalogue.current();
+  const current = await allModels(app, "current");
   const all = current.models.filter((model) => model.enabled && model.kind !== "completion" && mayUse(key, model.id));
   const start = all.findIndex(({ id }) => id === pageToken) + 1;
   const page = all.slice(start, pageSize && start + pageSize);
@@ -67,7 +71,7 @@ export async function listGoogleModels(
 
 /** `GET /v1beta/models/:model` */
 export async function getGoogleModel(app: App, key: ClientKey | undefined, name: string): Promise<Response> {
-  const current = await app.catalogue.current();
+  const current = await allModels(app, "current");
   const { model } = await findNamedModel(app, { name, client: "gemini" });
   requireModel(key, model.id);
   return Response.json(googleModel(app, model), { headers: freshness(current) });
@@ -85,6 +89,11 @@ function googleModel({ config }: App, model: Model) {
     output: limits.output,
     thinks,
   });
+}
+
+async function unlistedModel({ providerModels }: App, id: string): Promise<Model | undefined> {
+  const found = await providerModels.find(id);
+  return found && !(await providerModels.all()).complete.has(found.provider.name) ? found.model : undefined;
 }
 
 /** Whether the list is current, or the last one known, and its age in seconds (RFC 9111, section 5.1). */

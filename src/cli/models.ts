@@ -23,6 +23,7 @@ const item = z.object({
     tokens: z.object({ input: z.number(), output: z.number(), per: z.number() }).nullable(),
   }),
   accounts: z.array(z.string()),
+  provider: z.string().nullish(),
 });
 type Item = z.infer<typeof item>;
 
@@ -65,12 +66,13 @@ const amount = (tokens: number | null) => (tokens === null ? "unknown" : tokens.
 
 function costOf({ units, tokens, premium }: Item["price"]): string {
   if (units === null && tokens === null) return "unknown";
-  if (!premium) return "free";
-  if (tokens === null || units !== null) return `${units} premium`;
+  if (!premium && (tokens === null || tokens.input + tokens.output === 0)) return "free";
+  if (tokens === null || (premium && units !== null)) return `${units} premium`;
   return `${tokens.input}/${tokens.output} credits per ${tokens.per / 1e6} M in/out`;
 }
 
-function stateOf({ enabled, accounts, preview, picked }: Item): string {
+function stateOf({ enabled, accounts, preview, picked, provider }: Item): string {
+  if (provider != null) return `of the provider ${provider}`;
   if (!enabled) return "its terms are not accepted yet";
   if (accounts.length === 0) return "no account may use it";
   if (preview) return "preview";

@@ -41,7 +41,7 @@ export interface Choice {
   gemini?: ClientModel;
   /** For small tasks such as titles: a model that uses no quota, if there is one. */
   small: ClientModel;
-  /** All models that an agent can use, in the upstream's order. */
+  /** All models that an agent can use, in the upstream's order; those of other providers last. */
   all: readonly ClientModel[];
 }
 
@@ -51,7 +51,10 @@ export const isPlain = ({ id }: { id: string }): boolean => /^[\w.:/-]+$/.test(i
 /** @returns Undefined if no model can serve an agent. For a missing family, the next best model is chosen. */
 export function chooseModels(offered: readonly ClientModel[]): Choice | undefined {
   const served = offered.filter((model) => model.endpoints.length > 0 && isPlain(model));
-  const able = preferred(served, ({ tools }) => tools);
+  const able = preferred(
+    preferred(served, (model) => !isProvided(model)),
+    ({ tools }) => tools,
+  );
   const shown = preferred(able, ({ picked }) => picked);
   const newest = (pattern: RegExp, endpoint?: string) =>
     shown
@@ -73,9 +76,12 @@ export function chooseModels(offered: readonly ClientModel[]): Choice | undefine
     gpt: gpt ?? any,
     gemini: newest(/^gemini-/),
     small,
-    all: shown,
+    all: [...shown, ...served.filter((model) => isProvided(model) && model.picked && !shown.includes(model))],
   };
 }
+
+/** A model of another provider, which is chosen by itself only if there are no others; its id begins with the provider's name. */
+const isProvided = ({ id }: ClientModel): boolean => id.includes("/");
 
 /** The models with a property, or all models if none has it. */
 function preferred(models: readonly ClientModel[], has: (model: ClientModel) => boolean): readonly ClientModel[] {

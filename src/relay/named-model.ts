@@ -7,9 +7,8 @@ import { googleAliases } from "../upstream/google-names";
 import type { Model } from "../upstream/model";
 import { aliasOf, findListed, findModel } from "../upstream/model-name";
 import type { Provider } from "../upstream/provider";
-import { providerModel } from "../upstream/provider-models";
 
-export type NamedModelParts = Pick<App, "catalogue" | "config" | "providers">;
+export type NamedModelParts = Pick<App, "catalogue" | "config" | "providerModels">;
 
 export interface NamedModel {
   model: Model;
@@ -30,22 +29,17 @@ const vendorAliases: Partial<Record<ClientDialect, typeof googleAliases>> = { ge
 
 /** Of a provider any model can be named, because its list may be incomplete. @throws ProxyError as {@link findModel}. */
 export async function findNamedModel(parts: NamedModelParts, { name, client }: AskedModel): Promise<NamedModel> {
-  const { catalogue, config, providers } = parts;
-  const named = providedModel(providers, name);
+  const { catalogue, config, providerModels } = parts;
+  const named = providerModels.find(name);
   if (named) return named;
   const aliases = config.current.modelAliases;
   const alias = aliasOf(name, aliases);
-  const aliased = alias === undefined ? undefined : providedModel(providers, alias);
+  const aliased = alias === undefined ? undefined : providerModels.find(alias);
   if (aliased) return listed(await listOrNothing(parts), name) ?? aliased;
   const models = catalogue.presentModels() ?? (await catalogue.models());
   const known = alias === undefined ? { ...vendorAliases[client]?.(name, models), ...aliases } : aliases;
   const model = findModel(name, models, known);
   return { model, upstreamModel: model };
-}
-
-function providedModel(providers: App["providers"], name: string): NamedModel | undefined {
-  const found = providers.findByModel(name);
-  return found && { ...providerModel(found.provider, found.model), provider: found.provider };
 }
 
 function listed(models: readonly Model[], name: string): NamedModel | undefined {

@@ -34,7 +34,7 @@ export async function sendToProvider<Answer>(
   const body = withoutPatterns(outgoing.body, unsupported, record);
   const sent: SentBody = { body, outgoing, record, unsupported, removed: [] };
   const remedyFor = remediesOf(bodyRemedies);
-  record.budget.reserve(null);
+  await record.budget.reserve(null);
   for (;;) {
     const response = await callProvider(parts, provider, record, {
       ...asked,

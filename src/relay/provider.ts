@@ -15,7 +15,7 @@ import { openRequestRecord, type RecordParts, type RequestRecord } from "./reque
 import { BrokenReply, type RespondParts, respondFull, respondStream } from "./respond";
 import { providerTarget } from "./target";
 
-type ProviderParts = Pick<App, "providers"> & RecordParts & RespondParts;
+type ProviderParts = Pick<App, "providers" | "providerModels"> & RecordParts & RespondParts;
 
 /** @throws ProxyError for the server to send; its row is written, except for an unknown provider. */
 export async function relayToProvider(
@@ -31,7 +31,10 @@ export async function relayToProvider(
     caller.connection.keepOpen();
     record.setRequest(incoming);
     requireModel(caller.key, `${name}/${incoming.model}`);
-    record.setTarget(providerTarget(provider, incoming.model), readFacts(codecs.messages, incoming, request.headers));
+    record.setTarget(
+      providerTarget(parts, provider, incoming.model),
+      readFacts(codecs.messages, incoming, request.headers),
+    );
     const call = providerPassthrough(incoming, record, provider.who);
     record.setSession(clientSession(request.headers, codecs.messages.session?.(incoming.body)));
     await record.budget.reserve(null);

@@ -1,11 +1,11 @@
 /** Where a request goes: which model, and in which dialect of the upstream. */
 import { embeddingsPaths, upstreamPaths } from "../api-paths";
+import type { App } from "../app";
 import type { ClientDialect, Conversation, Dialect } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { type ClientKey, requireModel } from "../keys/client-keys";
 import type { Model } from "../upstream/model";
 import type { Provider, ProviderOperation } from "../upstream/provider";
-import { providerModel } from "../upstream/provider-models";
 import { type AskedModel, findNamedModel, type NamedModel, type NamedModelParts } from "./named-model";
 
 export type TargetParts = NamedModelParts;
@@ -27,9 +27,13 @@ export const whoOf = ({ provider }: Pick<Target, "provider">): string => provide
 export type KnownTarget = Pick<Target, "dialect" | "endpoint"> & { model: Pick<Model, "id" | "price"> };
 
 /** @param model As the client wrote it; the provider resolves it. */
-export function providerTarget(provider: Provider, model: string): KnownTarget {
+export function providerTarget(
+  { providerModels }: Pick<App, "providerModels">,
+  provider: Provider,
+  model: string,
+): KnownTarget {
   return {
-    model: { id: model, price: providerModel(provider, model).model.price },
+    model: { id: model, price: providerModels.known(provider, model).model.price },
     dialect: provider.dialect,
     endpoint: endpointOf(provider, "generate"),
   };

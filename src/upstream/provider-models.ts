@@ -1,54 +1,190 @@
-/** The models of providers: what the owner's config says of them. */
-import type { ProviderModelConfig } from "../config/provider-schema";
+/** The models of providers: what the owner's config says of them, and what each provider lists itself. */
+import type { ProviderConfig } from "../config/provider-schema";
 import type { ModelFacts } from "../dialects/hub/model";
+import type { Logger } from "../logger";
+import type { CallLimits } from "../net/clock";
+import { withTimeLimit } from "../net/time-limit";
 import type { Model, Price } from "./model";
-import type { Provider } from "./provider";
+import type { Provider, Providers } from "./provider";
+import { fetchProviderModels, type ProviderModelFacts } from "./provider-model-list";
 
-/** A model of a provider for the lists and the history; its id there begins with the provider's name. */
+export interface ProviderModels {
+  /**
+   * The model that a client named `<provider>/<model>`; undefined if no provider has this name. Any model can be named,
+   * because a list may be incomplete. A list that is not known yet is waited for a moment: it may have the price.
+   */
+  find(name: string): Promise<ProviderModel> | ProviderModel | undefined;
+  /** The model as it is known now. */
+  known(provider: Provider, id: string): ProviderModel;
+  /** The models of all providers. A provider that does not answer is left out, or has its last list. */
+  all(): Promise<ProvidedModels>;
+  /** Fetches the lists again at their next use. */
+  expire(): void;
+}
+
+/** A model of a provider; its id in lists and in the history begins with the provider's name. */
 export interface ProviderModel {
   model: Model;
   /** The same as the provider knows it. */
   upstreamModel: ModelFacts;
+  provider: Provider;
 }
 
-/** @param id The provider's id of the model. What is not known of it is assumed to be possible: the provider decides. */
-export function providerModel(provider: Provider, id: string): ProviderModel {
-  const { name, dialect, settings } = provider;
-  const known = configured(provider).find((model) => model.id === id);
-  const model: Model = {
-    id: `${name}/${id}`,
-    name: known?.name ?? id,
-    vendor: name,
-    version: id,
-    kind: known?.kind ?? (/embed/i.test(id) ? "embeddings" : "chat"),
-    preview: false,
-    picked: true,
-    enabled: true,
-    dialects: known?.kind === "embeddings" ? [] : [dialect],
-    price: priceOf(known?.price),
-    limits: { context: known?.context, prompt: known?.prompt, output: known?.output },
-    supports: {
-      tools: known?.tools ?? true,
-      parallelTools: known?.tools ?? true,
-      vision: known?.vision ?? true,
-      structuredOutputs: known?.structuredOutputs ?? true,
-      adaptiveThinking: known?.adaptiveThinking ?? false,
-      thinkingBudget: known?.thinkingBudget,
-      efforts: known?.reasoningEfforts ?? [],
+export interface ProvidedModels {
+  models: Model[];
+  /** The list of at least one provider could not be fetched now. */
+  stale: boolean;
+  /** The names of the providers whose models are all in the list. */
+  complete: ReadonlySet<string>;
+}
+
+interface Options {
+  providers: Providers;
+  logger: Logger;
+  limits: CallLimits;
+  now(): number;
+}
+
+/** Milliseconds. */
+const freshFor = 10 * 60_000;
+const retryAfter = 30_000;
+/** How long a request waits for a list, and how long a list of all models does. */
+const requestTimeoutMs = 1_000;
+const listTimeoutMs = 3_000;
+/** A longer list is not offered to tools as a whole. */
+const maxPicked = 50;
+
+interface List {
+  models: ReadonlyMap<string, ProviderModelFacts>;
+  fetchedAt: number;
+}
+
+interface Fetching {
+  list?: List;
+  /** `since` is a time of the monotonic clock. */
+  running?: { done: Promise<void>; since: number };
+  failedAt?: number;
+}
+
+export function openProviderModels({ providers, logger, limits, now }: Options): ProviderModels {
+  /** By the provider in the config: a changed config begins anew. */
+  const lists = new WeakMap<ProviderConfig, Fetching>();
+
+  const stateOf = ({ settings }: Provider): Fetching => {
+    const state = lists.get(settings) ?? {};
+    lists.set(settings, state);
+    return state;
+  };
+  const isFresh = ({ list }: Fetching) => list !== undefined && Math.abs(now() - list.fetchedAt) < freshFor;
+  const hasFailed = ({ failedAt }: Fetching) => failedAt !== undefined && Math.abs(now() - failedAt) < retryAfter;
+
+  /** Fetches the list, unless it is known or has just failed. Waits at most this long after the fetch began. Never rejects. */
+  async function load(provider: Provider, timeoutMs: number): Promise<void> {
+    const state = stateOf(provider);
+    if (isFresh(state) || hasFailed(state)) return;
+    state.running ??= { done: fetchList(provider, state), since: performance.now() };
+    const { done, since } = state.running;
+    await withTimeLimit(done, Math.max(0, timeoutMs - (performance.now() - since)), () => undefined);
+  }
+
+  const fetchList = (provider: Provider, state: Fetching): Promise<void> =>
+    fetchProviderModels(provider, limits)
+      .then(
+        (models) => {
+          state.list = { models: new Map(models.map((model) => [model.id, model])), fetchedAt: now() };
+          state.failedAt = undefined;
+        },
+        (thrown) => {
+          state.failedAt = now();
+          logger.warn(`The model list of the provider ${provider.name} could not be fetched.`, thrown);
+        },
+      )
+      .finally(() => {
+        state.running = undefined;
+      });
+
+  function known(provider: Provider, id: string): ProviderModel {
+    const { list } = stateOf(provider);
+    const own = configured(provider.settings).find((model) => model.id === id);
+    const isPicked = own !== undefined || (list?.models.size ?? 0) <= maxPicked;
+    return providerModel(provider, { ...list?.models.get(id), ...own, id }, isPicked);
+  }
+
+  function idsOf(provider: Provider): string[] {
+    if (provider.settings.models) return configured(provider.settings).map(({ id }) => id);
+    return [...(stateOf(provider).list?.models.keys() ?? [])];
+  }
+
+  return {
+    find(name) {
+      const found = providers.findByModel(name);
+      if (!found) return undefined;
+      const { provider, model } = found;
+      const { list } = stateOf(provider);
+      if (list || provider.settings.models) {
+        // A list that is out of date is fetched again in the background.
+        if (!provider.settings.models) void load(provider, 0);
+        return known(provider, model);
+      }
+      return load(provider, requestTimeoutMs).then(() => known(provider, model));
+    },
+    known,
+    async all() {
+      const every = providers.names().map((name) => providers.find(name));
+      const listed = every.filter(({ settings }) => !settings.models);
+      await Promise.all(listed.map((provider) => load(provider, listTimeoutMs)));
+      const unlisted = new Set(listed.filter((provider) => !isFresh(stateOf(provider))).map(({ name }) => name));
+      return {
+        models: every.flatMap((provider) => idsOf(provider).map((id) => known(provider, id).model)),
+        stale: unlisted.size > 0,
+        complete: new Set(every.filter(({ name }) => !unlisted.has(name)).map(({ name }) => name)),
+      };
+    },
+    expire() {
+      for (const name of providers.names()) lists.delete(providers.find(name).settings);
     },
   };
-  const { maxTokens, thinking } = settings;
-  return { model, upstreamModel: { ...model, id, provider: { maxTokens, thinking } } };
 }
 
-const configured = ({ settings }: Provider): ProviderModelConfig[] =>
-  (settings.models ?? []).map((model) => (typeof model === "string" ? { id: model } : model));
+const configured = ({ models = [] }: ProviderConfig): ProviderModelFacts[] =>
+  models.map((model) => (typeof model === "string" ? { id: model } : model));
+
+/** What is not known of a model is assumed to be possible: the provider decides. */
+function providerModel(provider: Provider, facts: ProviderModelFacts, isPicked: boolean): ProviderModel {
+  const { name, dialect, settings } = provider;
+  const { id, tools = true, vision = true, structuredOutputs = true, adaptiveThinking = false } = facts;
+  const kind = facts.kind ?? (/embed/i.test(id) ? "embeddings" : "chat");
+  const model: Model = {
+    id: `${name}/${id}`,
+    name: facts.name ?? id,
+    vendor: name,
+    version: id,
+    kind,
+    preview: false,
+    picked: isPicked,
+    enabled: true,
+    dialects: facts.kind === "embeddings" ? [] : [dialect],
+    price: priceOf(facts.price),
+    limits: { context: facts.context, prompt: facts.prompt, output: facts.output },
+    supports: {
+      tools,
+      parallelTools: tools,
+      vision,
+      structuredOutputs,
+      adaptiveThinking,
+      thinkingBudget: facts.thinkingBudget,
+      efforts: facts.reasoningEfforts ?? [],
+    },
+    provider: { maxTokens: settings.maxTokens, thinking: settings.thinking },
+  };
+  return { model, upstreamModel: { ...model, id }, provider };
+}
 
 /** One AI credit is one US cent. */
 const creditsPerDollar = 100;
 
-/** The owner's price in AI credits. */
-function priceOf(price: ProviderModelConfig["price"]): Price {
+/** The price in AI credits. */
+function priceOf(price: ProviderModelFacts["price"]): Price {
   if (!price) return { premium: false };
   const { input, output, cachedInput = input, cacheWrite = input } = price;
   const credits = (dollars: number) => dollars * creditsPerDollar;

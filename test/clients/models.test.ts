@@ -52,6 +52,15 @@ describe("the choice", () => {
     expect([only.claude, only.gpt, only.small, only.opus]).toEqual(Array(4).fill(gemini));
   });
 
+  test("names a model of another provider only if there is no other, and offers it last", () => {
+    const local = like(gpt, "ollama/gpt-9", { premium: false, endpoints: ["/chat/completions"] });
+    const hidden = like(gpt, "openrouter/gpt-9", { picked: false });
+    const { all, ...chosen } = chooseModels([local, hidden, gpt, small])!;
+    expect(all).toEqual([gpt, small, local]);
+    expect(Object.values(chosen)).not.toContain(local);
+    expect(chooseModels([local])!.gpt).toBe(local);
+  });
+
   test("leaves out what cannot call tools or is hidden, unless there is nothing else", () => {
     const hidden = like(gpt, "gpt-8", { picked: false });
     expect(chooseModels([hidden, gpt, like(claude, "claude-sonnet-9", { tools: false })])!.all).toEqual([gpt]);

@@ -194,7 +194,7 @@ describe("what a provider is sent", () => {
     expect(response.status).toBe(200);
     expect(response.headers.get("anthropic-ratelimit-requests-remaining")).toBe("49");
     expect(await response.json()).toMatchObject({ model: "p/sonnet-large", content: [{ text: "Good day" }] });
-    expect(provider.seen[0]).toMatchObject({
+    expect(provider.seen.find(({ method }) => method === "POST")).toMatchObject({
       path: "/v1/messages",
       query: "?beta=true",
       body: body.replace("p/sonnet", "sonnet"),

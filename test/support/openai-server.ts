@@ -7,6 +7,8 @@ import { type JournalEntry, LLMock } from "@copilotkit/aimock";
 export interface OpenAiServer extends AsyncDisposable {
   /** Ends in `/v1`, as its own clients want it. */
   url: string;
+  /** The same with a list as OpenRouter has it. */
+  openRouterUrl: string;
   /** The model calls that it was sent, in order. */
   calls(): JournalEntry[];
   /** The next call gets this error. */
@@ -31,10 +33,13 @@ export async function startOpenAiServer(key?: string): Promise<OpenAiServer> {
     { toolCalls: [{ id: "call_1", name: "get_weather", arguments: '{"city":"Paris"}' }], usage },
   );
   mock.onMessage(/./, { content: helloReply, usage });
+  // Its list has the models that its answers name.
+  mock.on({ model: "gpt-small" }, { content: helloReply, usage });
   mock.onEmbedding(/./, { embedding: [0.25, -0.5, 1] });
   await mock.start();
   return {
     url: `${mock.url}/v1`,
+    openRouterUrl: `${mock.url}/api/v1`,
     calls: () => mock.getRequests().filter(({ method }) => method === "POST"),
     failNext: (status, message) => void mock.nextRequestError(status, { message }),
     [Symbol.asyncDispose]: () => mock.stop(),

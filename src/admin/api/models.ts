@@ -4,6 +4,7 @@ import { embeddingsPaths, upstreamPaths } from "../../api-paths";
 import type { App } from "../../app";
 import { dialects } from "../../dialects/hub/conversation";
 import { ProxyError } from "../../errors";
+import { allModels } from "../../upstream/all-models";
 import type { Model, Price } from "../../upstream/model";
 import { modelAbilities } from "../../upstream/model-abilities";
 import { clientLimitsOf } from "../../upstream/prompt-limit";
@@ -14,12 +15,14 @@ export type ModelItem = z.infer<typeof modelSchema>;
 
 /** @throws ProxyError when the list cannot be fetched and none is cached. */
 export async function modelItems(app: App): Promise<ModelItem[]> {
-  const models = await app.catalogue.models();
+  const { models } = await allModels(app, "cached");
   const unsupported = app.unsupportedParams.all();
   const aliases = Object.entries(app.config.current.modelAliases);
   return models.map((model) => ({
     ...showModel(model, app),
-    accounts: app.accounts.filter((account) => app.catalogue.offers(account, model.id)).map(({ id }) => id),
+    accounts: model.provider
+      ? []
+      : app.accounts.filter((account) => app.catalogue.offers(account, model.id)).map(({ id }) => id),
     aliases: aliases.filter(([, id]) => id === model.id).map(([alias]) => alias),
     refused_fields: unsupported
       .filter((param) => param.model === model.id)
@@ -51,6 +54,7 @@ function showModel(
     preview,
     picked,
     enabled,
+    provider: model.provider ? vendor : null,
     endpoints: kind === "embeddings" ? [embeddingsPaths.upstream] : endpointsOf(model),
     limits: {
       context: context ?? null,

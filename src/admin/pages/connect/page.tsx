@@ -6,6 +6,7 @@ import { type ClientId, clientIds, clientOf, snippetsOf } from "../../../clients
 import { type Choice, chooseModels, unknownModels } from "../../../clients/models";
 import type { Group } from "../../../history/history";
 import { withTimeLimit } from "../../../net/time-limit";
+import { allModels } from "../../../upstream/all-models";
 import type { Model } from "../../../upstream/model";
 import { clientModels, listedModel } from "../../../upstream/model-view";
 import { Ago, Value } from "../../ui/format";
@@ -67,10 +68,13 @@ async function cards(app: App, url: string, key: string | undefined): Promise<Ma
 }
 
 /** Undefined without a list, or when no model can serve an agent. */
-async function choiceSoon({ catalogue, config }: App): Promise<Choice | undefined> {
-  const models = catalogue.models().catch((): Model[] => []);
+async function choiceSoon(app: App): Promise<Choice | undefined> {
+  const models = allModels(app, "cached").then(
+    ({ models }) => models,
+    (): Model[] => [],
+  );
   const known = await withTimeLimit(models, 2_000, (): Model[] => []);
-  return chooseModels(clientModels(known.map((model) => listedModel(model, config.current))));
+  return chooseModels(clientModels(known.map((model) => listedModel(model, app.config.current))));
 }
 
 interface GuideProps {

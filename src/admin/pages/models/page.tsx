@@ -18,7 +18,8 @@ export function modelsPage({ app, frame }: PageContext): StreamedPage {
     page: (
       <Page frame={frame} title="Models" current="/admin/models">
         <p class="lead">
-          The models available to your accounts. Prices are in AI credits per million tokens; one credit is one US cent.
+          The models of your accounts and of other providers. Prices are in AI credits per million tokens; one credit is
+          one US cent.
         </p>
         {slot}
       </Page>
@@ -26,7 +27,12 @@ export function modelsPage({ app, frame }: PageContext): StreamedPage {
     parts: [
       () =>
         modelItems(app).then(
-          (models) => <Catalogue frame={frame} models={models} accounts={accounts} now={now} />,
+          (models) => (
+            <>
+              <Unlisted of={Object.keys(app.config.current.providers)} models={models} />
+              <Catalogue frame={frame} models={models} accounts={accounts} now={now} />
+            </>
+          ),
           (thrown) => <NoList error={thrown} />,
         ),
     ],
@@ -46,6 +52,21 @@ const NoList = ({ error }: { error: unknown }) => (
     </p>
   </section>
 );
+
+/** The providers without a list, whose models can still be used by name. */
+function Unlisted({ of, models }: { of: string[]; models: ModelItem[] }): Markup {
+  const missing = of.filter((name) => !models.some(({ provider }) => provider === name));
+  return (
+    <>
+      {missing.map((name) => (
+        <p class="note info">
+          The model list of the provider <code>{name}</code> is unavailable. Its models can be used as{" "}
+          <code>{name}/…</code>; <code>models</code> in its config lists them here.
+        </p>
+      ))}
+    </>
+  );
+}
 
 /** Handles the "Send again" form: the field is no longer removed from requests to the model. */
 export function forgetFromPage({ app, form }: PageContext): Response {
@@ -80,7 +101,7 @@ function Catalogue({ frame, models, accounts, now }: CatalogueProps): Markup {
       {[...vendors].map(([vendor, ofVendor]) => (
         <section class="vendor" aria-labelledby={`of-${vendor.replace(/\W+/g, "-")}`}>
           <h2 id={`of-${vendor.replace(/\W+/g, "-")}`}>
-            <Value of={vendor} />
+            <Value of={vendor} /> {ofVendor[0]?.provider != null && <span class="badge idle">provider</span>}
           </h2>
           <ModelTable frame={frame} vendor={vendor} models={ofVendor} all={accounts} now={now} />
         </section>
@@ -180,7 +201,15 @@ function ModelRow({ frame, model, all, now }: Omit<TableProps, "vendor" | "model
       <td data-label="Token count">{model.kind === "chat" ? <TokenCountOf model={model} /> : <Unknown />}</td>
       {all > 1 && (
         <td data-label="Accounts">
-          {accounts.length === all ? "all" : accounts.length === 0 ? "none" : shorten(accounts.join(", "), 120)}
+          {model.provider !== null ? (
+            <span class="soft">none needed</span>
+          ) : accounts.length === all ? (
+            "all"
+          ) : accounts.length === 0 ? (
+            "none"
+          ) : (
+            shorten(accounts.join(", "), 120)
+          )}
         </td>
       )}
     </tr>
