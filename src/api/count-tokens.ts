@@ -23,7 +23,7 @@ export async function countTokens(
 ): Promise<Response> {
   const { body, model } = await readIncoming(request, undefined, inAddress);
   caller.connection.keepOpen();
-  const asked = { name: model, client: dialect };
+  const asked = { name: model, client: dialect, key: caller.key };
   if (caller.key?.models) requireModel(caller.key, await idOf(app, asked));
   const { decode, encode } = tokenCountFormats[dialect];
   const conversation = decode(body);

@@ -13,7 +13,7 @@ import { readProviderError } from "../relay/provider-send";
 import { allModels } from "../upstream/all-models";
 import type { CurrentModels } from "../upstream/catalogue";
 import type { Model } from "../upstream/model";
-import { findListed, findModel } from "../upstream/model-name";
+import { aliasOf, findListed, findModel } from "../upstream/model-name";
 import { listedModel } from "../upstream/model-view";
 import { clientLimitsOf } from "../upstream/prompt-limit";
 import { passedDown } from "../upstream/provider";
@@ -43,11 +43,14 @@ export async function listModels(
 
 /** `GET /v1/models/:id`. The id may have any form that a request may use. */
 export async function getModel(app: App, key: ClientKey | undefined, id: string): Promise<Response> {
-  const current = await allModels(app, "current");
-  const listed = findListed(id, current.models);
+  const aliases = [key?.modelAliases ?? {}, app.config.current.modelAliases];
+  const alias = aliasOf(id, ...aliases) ?? id;
+  // The providers are asked for a model of theirs only.
+  const isProvided = [id, alias].some((name) => app.providers.findByModel(name) !== undefined);
+  const current = isProvided ? await allModels(app, "current") : await app.catalogue.current();
   // A provider's model can be used although it is not listed, if its list is not known.
   const model =
-    listed ?? (await unlistedModel(app, id)) ?? findModel(id, current.models, app.config.current.modelAliases);
+    findListed(id, current.models) ?? (await unlistedModel(app, alias)) ?? findModel(id, current.models, ...aliases);
   requireModel(key, model.id);
   return Response.json(listedModel(model, app.config.current), { headers: freshness(current) });
 }
@@ -72,7 +75,7 @@ export async function listGoogleModels(
 /** `GET /v1beta/models/:model` */
 export async function getGoogleModel(app: App, key: ClientKey | undefined, name: string): Promise<Response> {
   const current = await allModels(app, "current");
-  const { model } = await findNamedModel(app, { name, client: "gemini" });
+  const { model } = await findNamedModel(app, { name, client: "gemini", key });
   requireModel(key, model.id);
   return Response.json(googleModel(app, model), { headers: freshness(current) });
 }

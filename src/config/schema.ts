@@ -45,6 +45,10 @@ export const keyExpiry = z.union(
 /** Ids of models, or patterns of them. */
 export const keyModels = z.array(modelId).min(1, "expected at least one model").max(1_000);
 
+const modelAliases = lazy(() =>
+  z.record(modelId, modelId).refine((all) => Object.keys(all).length <= 1_000, "expected at most 1000 aliases"),
+);
+
 const namedKey = lazy(() =>
   z
     .strictObject({
@@ -66,6 +70,12 @@ const namedKey = lazy(() =>
         .optional()
         .meta({ title: "Models" })
         .describe("The models that the key may use; `*` stands for any text. All models by default."),
+      modelAliases: modelAliases()
+        .optional()
+        .meta({ title: "Model aliases" })
+        .describe(
+          "Other names for models, with this key only; they take precedence over `modelAliases` of the config.",
+        ),
       expiresAt: keyExpiry.optional().meta({ title: "Expires" }).describe("When the key expires. Never by default."),
       budgets: z
         .array(keyBudgetSchema())
@@ -225,12 +235,12 @@ export const configSchema = lazy(() =>
         .default(defaults.accountAffinity)
         .meta({ title: "Account affinity" })
         .describe("Keep a client's session on the account that served it before, as long as that account is ready."),
-      modelAliases: z
-        .record(modelId, modelId)
-        .refine(atMost(1_000), "expected at most 1000 aliases")
+      modelAliases: modelAliases()
         .default(defaults.modelAliases)
         .meta({ title: "Model aliases" })
-        .describe("Other names for models: the name that a client sends, and the model's id."),
+        .describe(
+          "Other names for models: the name that a client sends, in which `*` stands for any text, and the model's id. A name that a model has is never an alias.",
+        ),
       freeModelRouting: z
         .enum(["round-robin", "in-order"])
         .default(defaults.freeModelRouting)

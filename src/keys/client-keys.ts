@@ -12,6 +12,8 @@ export interface ClientKey {
   digest: Buffer;
   /** Patterns of the models that the key may use; null for all models. */
   models: readonly string[] | null;
+  /** Other names for models, with this key only. */
+  modelAliases: Readonly<Record<string, string>>;
   /** Timestamp in milliseconds; null if the key does not expire. */
   expiresAt: number | null;
   /** The key may not do everything: it has models or budgets. */
@@ -32,13 +34,22 @@ export function clientKeysOf(stored: readonly StoredKey[], legacy: string | unde
 
 function clientKeyOf(stored: StoredKey): ClientKey {
   if (typeof stored === "string")
-    return { name: null, member: null, digest: sha256(stored), models: null, expiresAt: null, limited: false };
-  const { name, key, sha256: hash, models, expiresAt, budgets = [] } = stored;
+    return {
+      name: null,
+      member: null,
+      digest: sha256(stored),
+      models: null,
+      modelAliases: {},
+      expiresAt: null,
+      limited: false,
+    };
+  const { name, key, sha256: hash, models, modelAliases = {}, expiresAt, budgets = [] } = stored;
   return {
     name,
     member: null,
     digest: key === undefined ? Buffer.from(hash!, "hex") : sha256(key),
     models: models ?? null,
+    modelAliases,
     expiresAt: expiresAt === undefined ? null : Date.parse(expiresAt),
     limited: models !== undefined || budgets.length > 0,
   };

@@ -3,6 +3,7 @@ import type { App } from "../app";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import type { ModelFacts } from "../dialects/hub/model";
 import { ProxyError } from "../errors";
+import type { ClientKey } from "../keys/client-keys";
 import { googleAliases } from "../upstream/google-names";
 import type { Model } from "../upstream/model";
 import { aliasOf, findListed, findModel } from "../upstream/model-name";
@@ -22,23 +23,25 @@ export interface AskedModel {
   /** As the client wrote it. */
   name: string;
   client: ClientDialect;
+  /** It may have aliases of its own. */
+  key?: Pick<ClientKey, "modelAliases">;
 }
 
 /** Names of a dialect's own vendor that clients use though no account lists them. */
 const vendorAliases: Partial<Record<ClientDialect, typeof googleAliases>> = { gemini: googleAliases };
 
 /** Of a provider any model can be named, because its list may be incomplete. @throws ProxyError as {@link findModel}. */
-export async function findNamedModel(parts: NamedModelParts, { name, client }: AskedModel): Promise<NamedModel> {
+export async function findNamedModel(parts: NamedModelParts, { name, client, key }: AskedModel): Promise<NamedModel> {
   const { catalogue, config, providerModels } = parts;
-  const named = providerModels.find(name);
+  const present = catalogue.presentModels();
+  const named = providerModels.find(name) ?? (present && listed(present, name));
   if (named) return named;
-  const aliases = config.current.modelAliases;
-  const alias = aliasOf(name, aliases);
+  const aliases = [key?.modelAliases ?? {}, config.current.modelAliases];
+  const alias = aliasOf(name, ...aliases);
   const aliased = alias === undefined ? undefined : providerModels.find(alias);
-  if (aliased) return listed(await listOrNothing(parts), name) ?? aliased;
-  const models = catalogue.presentModels() ?? (await catalogue.models());
-  const known = alias === undefined ? { ...vendorAliases[client]?.(name, models), ...aliases } : aliases;
-  const model = findModel(name, models, known);
+  if (aliased) return listed(present ?? (await listOrNothing(parts)), name) ?? aliased;
+  const models = present ?? (await catalogue.models());
+  const model = findModel(name, models, ...aliases, vendorAliases[client]?.(name, models) ?? {});
   return { model, upstreamModel: model };
 }
 
@@ -50,7 +53,7 @@ function listed(models: readonly Model[], name: string): NamedModel | undefined 
 /** A provider serves also while no account can. */
 async function listOrNothing({ catalogue }: NamedModelParts): Promise<Model[]> {
   try {
-    return catalogue.presentModels() ?? (await catalogue.models());
+    return await catalogue.models();
   } catch (thrown) {
     if (thrown instanceof ProxyError) return [];
     throw thrown;

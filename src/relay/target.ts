@@ -64,7 +64,7 @@ export async function chooseTarget(
   client: ClientDialect,
   key: ClientKey | undefined,
 ): Promise<Target & { dialect: Dialect }> {
-  const { model, upstreamModel, provider } = await findUsable(parts, { name, client }, key);
+  const { model, upstreamModel, provider } = await findUsable(parts, { name, client, key });
   const dialect = preference[client].find((candidate) => model.dialects.includes(candidate));
   if (!dialect)
     throw new ProxyError(
@@ -85,7 +85,7 @@ export async function chooseEmbeddingsTarget(
   client: ClientDialect,
   key: ClientKey | undefined,
 ): Promise<Target> {
-  const { model, upstreamModel, provider } = await findUsable(parts, { name, client }, key);
+  const { model, upstreamModel, provider } = await findUsable(parts, { name, client, key });
   // The messages dialect has no embeddings. Of other providers' models the kind may be only a guess.
   if (!(provider ? provider.dialect !== "messages" : model.kind === "embeddings"))
     throw new ProxyError("invalid_request", `\`${model.id}\` is not an embeddings model.`, { param: "model" });
@@ -94,10 +94,10 @@ export async function chooseEmbeddingsTarget(
 }
 
 /** @throws ProxyError `not_found`, `permission`. */
-async function findUsable(parts: TargetParts, asked: AskedModel, key: ClientKey | undefined): Promise<NamedModel> {
+async function findUsable(parts: TargetParts, asked: AskedModel & { key?: ClientKey }): Promise<NamedModel> {
   const named = await findNamedModel(parts, asked);
   const { model } = named;
-  requireModel(key, model.id);
+  requireModel(asked.key, model.id);
   if (!model.enabled)
     throw new ProxyError(
       "not_found",

@@ -1,5 +1,6 @@
 /** Resolves a client's name of a model to a listed model, and never to a different one. */
 import { ProxyError } from "../errors";
+import { matchesPattern } from "../keys/client-keys";
 
 interface Named {
   id: string;
@@ -7,10 +8,11 @@ interface Named {
 
 /**
  * The model a client means: the exact id, the id in another case, the name with dashes instead of dots or with a date
- * (`claude-sonnet-4-5-20250929` is `claude-sonnet-4.5`), or an alias from the config.
+ * (`claude-sonnet-4-5-20250929` is `claude-sonnet-4.5`), or an alias.
+ * @param aliases The first table that has an alias for the name counts.
  * @throws ProxyError `not_found` naming the three nearest ids; `invalid_request` for a bracketed suffix such as `[1m]`.
  */
-export function findModel<M extends Named>(name: string, models: readonly M[], aliases: Record<string, string>): M {
+export function findModel<M extends Named>(name: string, models: readonly M[], ...aliases: readonly Aliases[]): M {
   const found = name.length > maxName ? undefined : lookUpOrAlias(name, models, aliases);
   if (found) return found;
   const shown = name.slice(0, 100);
@@ -34,17 +36,42 @@ export function findModel<M extends Named>(name: string, models: readonly M[], a
 /** Characters. No id or alias is longer. */
 const maxName = 512;
 
-/** The name that an alias of the config stands for; undefined if there is no such alias. */
-export const aliasOf = (name: string, aliases: Record<string, string>): string | undefined =>
-  Object.hasOwn(aliases, name) ? aliases[name] : undefined;
+/** Other names, or patterns of names, and the model that each stands for. `*` stands for any text. */
+export type Aliases = Readonly<Record<string, string>>;
+
+/** What an alias of this name stands for: of a table, the name itself before patterns, and the most specific pattern. */
+export function aliasOf(name: string, ...tables: readonly Aliases[]): string | undefined {
+  for (const table of tables) {
+    if (Object.hasOwn(table, name)) return table[name];
+    const pattern = patternsOf(table).find((each) => matchesPattern(each, name));
+    if (pattern !== undefined) return table[pattern];
+  }
+}
+
+/** The patterns of each table, those with the most letters first. Made once: a table is never changed, but replaced. */
+const patternsByTable = new WeakMap<Aliases, readonly string[]>();
+
+function patternsOf(table: Aliases): readonly string[] {
+  let patterns = patternsByTable.get(table);
+  if (!patterns) {
+    patterns = Object.keys(table)
+      .filter((name) => name.includes("*"))
+      .sort((one, other) => lettersIn(other) - lettersIn(one));
+    patternsByTable.set(table, patterns);
+  }
+  return patterns;
+}
+
+const lettersIn = (pattern: string): number => pattern.replaceAll("*", "").length;
 
 /** The model of a list that has this name, without regard to aliases. */
 export const findListed = <M extends Named>(name: string, models: readonly M[]): M | undefined =>
   name.length > maxName ? undefined : lookUp(name, models);
 
-function lookUpOrAlias<M extends Named>(name: string, models: readonly M[], aliases: Record<string, string>) {
-  const alias = aliasOf(name, aliases);
-  return lookUp(name, models) ?? (alias === undefined ? undefined : lookUp(alias, models));
+function lookUpOrAlias<M extends Named>(name: string, models: readonly M[], aliases: readonly Aliases[]) {
+  const listed = lookUp(name, models);
+  const alias = listed ? undefined : aliasOf(name, ...aliases);
+  return listed ?? (alias === undefined ? undefined : lookUp(alias, models));
 }
 
 function lookUp<M extends Named>(name: string, models: readonly M[]): M | undefined {

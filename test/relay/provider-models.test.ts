@@ -281,6 +281,34 @@ describe("names", () => {
     expect([answer.model, near.rows()[0]!.upstream_model]).toEqual(["fast", "mock/gpt-small"]);
   });
 
+  test("a key has aliases of its own, before those of all", async () => {
+    await using proxy = await startProxy({
+      config: {
+        modelAliases: { "gpt-*": "claude-sonnet-4.6", "other-*": "ollama/all" },
+        providers: { ollama: { baseUrl: mock.url, apiKey: providerKey } },
+        auth: {
+          apiKeys: [
+            "k-plain-0123456789",
+            { name: "ci", key: "k-ci-0123456789", modelAliases: { "gpt-*": "ollama/gpt-small" }, models: ["ollama/*"] },
+          ],
+        },
+      },
+    });
+    const served = async (key: string, model: string) => {
+      const headers = { "x-api-key": key };
+      const response = await proxy.post("/v1/chat/completions", hello(model), { headers });
+      return response.status === 200 ? proxy.rows()[0]!.upstream_model : response.status;
+    };
+    expect(await served("k-plain-0123456789", "gpt-next")).toBe("claude-sonnet-4.6");
+    expect(await served("k-ci-0123456789", "gpt-next")).toBe("ollama/gpt-small");
+    expect(await served("k-ci-0123456789", "other-next")).toBe("ollama/all");
+    // A model's own name is no alias, and the key may not use that model.
+    expect(await served("k-ci-0123456789", "gpt-5-mini")).toBe(403);
+    expect(await served("k-ci-0123456789", "claude-next")).toBe(404);
+    const retrieved = await fetch(`${proxy.url}/v1/models/gpt-next`, { headers: { "x-api-key": "k-ci-0123456789" } });
+    expect(await retrieved.json()).toMatchObject({ id: "ollama/gpt-small" });
+  });
+
   test("an unknown provider is an unknown model", async () => {
     await using proxy = await startProxy({ config: { providers: { ollama: {} } } });
     for (const model of ["nope/gpt", "constructor/x", "__proto__/x", "ollama/", "/x"]) {

@@ -12,7 +12,7 @@ const models = [
   "gpt-4o-2024-11-20",
   "gemini-3.1-pro-preview",
 ].map((id) => ({ id }));
-const find = (name: string, aliases: Record<string, string> = {}) => findModel(name, models, aliases).id;
+const find = (name: string, ...aliases: Record<string, string>[]) => findModel(name, models, ...aliases).id;
 
 describe("spellings that mean a listed model", () => {
   test.each([
@@ -33,6 +33,36 @@ describe("spellings that mean a listed model", () => {
     expect(find("fast", { fast: "gpt-5-mini" })).toBe("gpt-5-mini");
     expect(find("gpt-5-mini", { "gpt-5-mini": "claude-opus-4.6" })).toBe("gpt-5-mini");
     expect(() => find("toString")).toThrow("There is no model");
+  });
+});
+
+describe("aliases with patterns", () => {
+  const patterns = {
+    "*": "gpt-5-mini",
+    "claude-*": "claude-sonnet-4.5",
+    "claude-*-next": "claude-opus-4.6",
+    "claude-x": "claude-sonnet-4",
+  };
+
+  test.each([
+    ["anything", "gpt-5-mini"],
+    ["claude-y", "claude-sonnet-4.5"],
+    ["claude-opus-next", "claude-opus-4.6"],
+    ["Claude-Opus-NEXT", "claude-opus-4.6"],
+    ["claude-x", "claude-sonnet-4"],
+    ["claude-haiku-4.5", "claude-haiku-4.5"],
+  ])("%s is %s: a model's own name, then the alias of that name, then the pattern with the most letters", (name, id) =>
+    expect(find(name, patterns)).toBe(id),
+  );
+
+  test("of two tables the first that has one counts, patterns or not", () => {
+    expect(find("claude-x", { "claude-*": "gpt-5-mini" }, patterns)).toBe("gpt-5-mini");
+    expect(find("other", { "claude-*": "gpt-5-mini" }, patterns)).toBe("gpt-5-mini");
+  });
+
+  test("an alias of a model that is not there is no model", () => {
+    expect(() => find("fast", { "*": "gone" })).toThrow("There is no model `fast`");
+    expect(() => find(`${"x".repeat(600)}`, patterns)).toThrow("There is no model");
   });
 });
 

@@ -29,7 +29,7 @@ export async function modelsOf(server: RunningServer): Promise<Offer> {
 /** @throws UsageError with the nearest names. */
 export function pick(named: string, offered: readonly ClientModel[]): ClientModel {
   try {
-    return findModel(named, offered, {});
+    return findModel(named, offered);
   } catch (thrown) {
     if (!(thrown instanceof ProxyError)) throw thrown;
     throw new UsageError(thrown.message.replace("GET /v1/models lists", "`dragoman models` lists"));
