@@ -7,7 +7,7 @@ import { parseConfig } from "../../src/config/schema";
 import { codecs } from "../../src/dialects/codecs";
 import { estimateTokens } from "../../src/dialects/estimate";
 import { adapt } from "../../src/dialects/hub/adapt";
-import { type Conversation, type Dialect, dialects } from "../../src/dialects/hub/conversation";
+import { type ClientDialect, type Conversation, clientDialects, dialects } from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import { ProxyError } from "../../src/errors";
 import { editMembers } from "../../src/net/json-edit";
@@ -47,8 +47,12 @@ function only<T>(work: () => T): T | undefined {
 
 const copied = <T>(value: T): T => JSON.parse(JSON.stringify(value));
 
-describe.each([...dialects])("a request of %s with something wrong in it", (dialect) => {
+/** The codec, if upstreams speak the dialect. */
+const upstreamCodec = (dialect: ClientDialect) => (dialect === "gemini" ? undefined : codecs[dialect]);
+
+describe.each([...clientDialects])("a request of %s with something wrong in it", (dialect) => {
   const codec = codecs[dialect];
+  const upstream = upstreamCodec(dialect);
   const requests = fc.oneof(almost(dialect, "request"), object).map(copied);
 
   test("is read and said in each dialect to each model, or refused in words", () => {
@@ -66,36 +70,50 @@ describe.each([...dialects])("a request of %s with something wrong in it", (dial
     );
   });
 
-  test("passed through is mended in what the mend names and nowhere else, or refused in words", () => {
+  if (upstream)
+    test("passed through is mended in what the mend names and nowhere else, or refused in words", () => {
+      fc.assert(
+        fc.property(requests, (body) => {
+          for (const model of models) {
+            const text = JSON.stringify(body);
+            const fixup = only(() => upstream.fixRequest(body, model));
+            // The client's own body is not written to.
+            expect(JSON.stringify(body)).toBe(text);
+            if (!fixup) continue;
+            const edited = JSON.parse(editMembers(text, fixup.set, fixup.remove));
+            const touched = new Set([...Object.keys(fixup.set), ...fixup.remove]);
+            if (fixup.fixups.length === 0) expect(touched.size).toBe(0);
+            for (const key of new Set([...Object.keys(body), ...Object.keys(edited)]))
+              if (!touched.has(key)) expect(edited[key]).toEqual(body[key]);
+            only(() => upstream.requestHeaders?.(new Headers({ "anthropic-beta": "x,y" }), edited, model));
+          }
+        }),
+        runs,
+      );
+    });
+
+  test("is described without a crash, for its headers and the cache", () => {
     fc.assert(
       fc.property(requests, (body) => {
-        for (const model of models) {
-          const text = JSON.stringify(body);
-          const fixup = only(() => codec.fixRequest(body, model));
-          // The client's own body is not written to.
-          expect(JSON.stringify(body)).toBe(text);
-          if (!fixup) continue;
-          const edited = JSON.parse(editMembers(text, fixup.set, fixup.remove));
-          const touched = new Set([...Object.keys(fixup.set), ...fixup.remove]);
-          if (fixup.fixups.length === 0) expect(touched.size).toBe(0);
-          for (const key of new Set([...Object.keys(body), ...Object.keys(edited)]))
-            if (!touched.has(key)) expect(edited[key]).toEqual(body[key]);
-          only(() => codec.requestHeaders?.(new Headers({ "anthropic-beta": "x,y" }), edited, model));
-        }
+        expect(["nobody", "model", "others"]).toContain(codec.overview(copied(body)).last);
+        expect(codec.promptHead(copied(body))).toBeObject();
+        only(() => codec.checkRequest(copied(body)));
       }),
       runs,
     );
   });
 
-  test("is repaired without a crash, and asked about", () => {
-    fc.assert(
-      fc.property(requests, (body) => {
-        if (codec.repairRequest) expect(copied(only(() => codec.repairRequest!(copied(body))) ?? {})).toBeObject();
-        expect(typeof codec.replyContext(body).model).toBe("string");
-      }),
-      runs,
-    );
-  });
+  if (upstream)
+    test("is repaired without a crash, and asked about", () => {
+      fc.assert(
+        fc.property(requests, (body) => {
+          if (upstream.repairRequest)
+            expect(copied(only(() => upstream.repairRequest!(copied(body))) ?? {})).toBeObject();
+          expect(typeof upstream.replyContext(body).model).toBe("string");
+        }),
+        runs,
+      );
+    });
 
   test("is estimated as a number of tokens, or refused in words", async () => {
     const tokenizer = { count: async (texts: string[]) => texts.join("").length, close() {} } as never;
@@ -325,5 +343,5 @@ describe("a change of the config", () => {
 });
 
 test("every dialect is in it", () => {
-  expect(Object.keys(codecs).sort()).toEqual([...dialects].sort() as Dialect[]);
+  expect(Object.keys(codecs).sort()).toEqual([...clientDialects].sort() as ClientDialect[]);
 });

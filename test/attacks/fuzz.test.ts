@@ -2,7 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { codecs } from "../../src/dialects/codecs";
-import { type Conversation, type Dialect, dialects } from "../../src/dialects/hub/conversation";
+import {
+  type ClientDialect,
+  type Conversation,
+  clientDialects,
+  type Dialect,
+  dialects,
+} from "../../src/dialects/hub/conversation";
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { ProxyError } from "../../src/errors";
 import { gatherFrames, readSse, type SseFrame } from "../../src/net/sse";
@@ -17,11 +23,12 @@ function cut(bytes: Uint8Array, size: number): Uint8Array[] {
 }
 
 /** The frames end in the dialect's last word or in its error, and in one of them only. */
-function expectEndOf(dialect: Dialect, frames: SseFrame[]): void {
+function expectEndOf(dialect: ClientDialect, frames: SseFrame[]): void {
   const isEnd = {
     chat: ({ data = "" }: SseFrame) => data === "[DONE]" || data.startsWith('{"error"'),
     responses: ({ event = "" }: SseFrame) => /^(?:response\.(?:completed|incomplete|failed)|error)$/.test(event),
     messages: ({ event = "" }: SseFrame) => /^(?:message_stop|error)$/.test(event),
+    gemini: ({ data = "" }: SseFrame) => data.includes('"finishReason":') || data.startsWith('{"error"'),
   }[dialect];
   expect(frames.filter(isEnd)).toHaveLength(1);
   expect(isEnd(frames.at(-1)!)).toBe(true);
@@ -73,8 +80,9 @@ describe.each([...dialects])("%s", (dialect) => {
     fc.assert(
       fc.property(almostStream(dialect), (bytes) => {
         expectOneEnd(run(pipe(readSse, codec.decodeStream()), [bytes]));
-        for (const client of dialects) {
-          const asked = { model: "m", turns: [], tools: [], stream: true } as unknown as Conversation;
+        for (const client of clientDialects) {
+          const extras = { google: { alt: "sse" } };
+          const asked = { model: "m", turns: [], tools: [], stream: true, extras } as unknown as Conversation;
           const out: SseFrame[] = [];
           const sink = codec.decodeStream()(codecs[client].encodeStream(asked)(collectInto(out)));
           const reader = readSse(sink);
@@ -136,7 +144,7 @@ describe.each([...dialects])("%s", (dialect) => {
         expectOneEnd(events);
         const conversation = { model: "m", turns: [], tools: [], stream: false } as unknown as Conversation;
         if (events.at(-1)?.type === "finish")
-          for (const client of dialects) JSON.stringify(codecs[client].encodeReply(events, conversation));
+          for (const client of clientDialects) JSON.stringify(codecs[client].encodeReply(events, conversation));
         JSON.stringify(codec.fixReply(JSON.parse(JSON.stringify(body)), asked).body);
       }),
       runs,
@@ -154,17 +162,17 @@ describe.each([...dialects])("%s", (dialect) => {
       runs,
     );
   });
+});
 
-  test("a request of anything is read, or refused in words", () => {
-    fc.assert(
-      fc.property(object, (body) => {
-        const safe = JSON.parse(JSON.stringify({ ...body, model: "m" }));
-        only(() => codec.decodeRequest(safe));
-      }),
-      runs,
-    );
-    expect(({} as Record<string, unknown>).model).toBeUndefined();
-  });
+test.each([...clientDialects])("a request of %s, of anything, is read, or refused in words", (dialect) => {
+  fc.assert(
+    fc.property(object, (body) => {
+      const safe = JSON.parse(JSON.stringify({ ...body, model: "m" }));
+      only(() => codecs[dialect].decodeRequest(safe));
+    }),
+    runs,
+  );
+  expect(({} as Record<string, unknown>).model).toBeUndefined();
 });
 
 test("ids that hold quotes and backslashes stay what they are", () => {
@@ -216,7 +224,9 @@ describe("large frames", () => {
 });
 
 describe("through the proxy, into each other dialect", () => {
-  const dialectOf: Record<string, Dialect> = {
+  const gemini = "/v1beta/models/claude-sonnet-4.6:streamGenerateContent?alt=sse";
+  const dialectOf: Record<string, ClientDialect> = {
+    [gemini]: "gemini",
     "/v1/chat/completions": "chat",
     "/chat/completions": "chat",
     "/v1/responses": "responses",
@@ -229,6 +239,7 @@ describe("through the proxy, into each other dialect", () => {
     ["/v1/responses", "claude-sonnet-4.6", "/v1/messages"],
     ["/v1/messages", "gemini-3.1-pro-preview", "/chat/completions"],
     ["/v1/responses", "gpt-5.3-codex", "/responses"],
+    [gemini, "claude-sonnet-4.6", "/v1/messages"],
   ] as const;
   let proxy: RunningProxy;
   beforeAll(async () => {
@@ -253,7 +264,7 @@ describe("through the proxy, into each other dialect", () => {
     "%s to %s: an answer of anything ends, in an error unless it was whole",
     async (path, model, endpoint) => {
       const input = [{ role: "user", content: "Hello" }];
-      const streams = fc.oneof(stream, almostStream(dialectOf[endpoint]!));
+      const streams = fc.oneof(stream, almostStream(dialectOf[endpoint] as Dialect));
       for (const bytes of fc.sample(streams, { numRuns: 150, seed: runs.seed })) {
         proxy.demo.intercept(
           endpoint,
@@ -264,6 +275,7 @@ describe("through the proxy, into each other dialect", () => {
           stream: true,
           max_tokens: 50,
           ...(path === "/v1/responses" ? { input, max_tokens: undefined } : { messages: input }),
+          ...(path === gemini ? { contents: [{ parts: [{ text: "Hello" }] }] } : {}),
         });
         const text = await response.text();
         expect([200, 502, 400, 429]).toContain(response.status);

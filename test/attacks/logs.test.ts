@@ -107,6 +107,13 @@ test("LG01: no secret and no word of a conversation is in any line, file, error 
     messages: [{ role: "user", content: canaries.prompt }],
   });
   await send("/v1/embeddings", { model: "text-embedding-3-small", input: canaries.prompt });
+  const contents = [{ role: "user", parts: [{ text: canaries.prompt }] }];
+  const google = (call: string) => `/v1beta/models/claude-sonnet-4.6:${call}`;
+  await send(google("generateContent"), { contents });
+  await send(google("generateContent"), { contents: canaries.prompt });
+  await send(google("streamGenerateContent?alt=sse"), { contents: [{ parts: [{ text: content("[demo: 422]") }] }] });
+  await send(google(`generateContent?key=${canaries.clientKey}`), { contents });
+  await send(google("generateContent"), { contents }, { "x-goog-api-key": `${canaries.clientKey}x` });
   await send("/good/v1/messages", {
     model: "m",
     max_tokens: 9,

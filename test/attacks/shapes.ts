@@ -1,7 +1,7 @@
 /** What a fuzzer sends: bytes that look like streams, objects that look like messages, and true ones with something wrong. */
 import { readdirSync } from "node:fs";
 import fc from "fast-check";
-import type { Dialect } from "../../src/dialects/hub/conversation";
+import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
 import { bytesAt, fixtures, hasFixture, jsonAt } from "../support/streams";
 
 /** The same every time: what fails, fails again. */
@@ -42,6 +42,12 @@ export const stream = fc.oneof(
 const words = fc.constantFrom(
   "model",
   "messages",
+  "contents",
+  "parts",
+  "functionCall",
+  "function_response",
+  "inlineData",
+  "generationConfig",
   "input",
   "content",
   "role",
@@ -123,7 +129,7 @@ function recorded(file: string): string[] {
 }
 
 /** A recorded request or reply of the dialect in which one to three values are others, or are gone. */
-export function almost(dialect: Dialect, what: "request" | "reply"): fc.Arbitrary<Record<string, unknown>> {
+export function almost(dialect: ClientDialect, what: "request" | "reply"): fc.Arbitrary<Record<string, unknown>> {
   const seeds: Seed[] = recorded(`${dialect}.${what}.json`).map((name) => [
     name,
     jsonAt(name, `${dialect}.${what}.json`),

@@ -14,6 +14,8 @@ beforeAll(async () => {
 afterAll(() => proxy[Symbol.asyncDispose]());
 
 const messages = [{ role: "user", content: "Say Grüße, 世界 🎈" }];
+const contents = [{ role: "user", parts: [{ text: "Say Grüße, 世界 🎈" }] }];
+const google = (model: string) => `/v1beta/models/${model}:streamGenerateContent` as const;
 const clients = [
   { path: "/v1/chat/completions", endpoint: "/chat/completions", body: { model: "gpt-5-mini", messages } },
   { path: "/v1/responses", endpoint: "/responses", body: { model: "gpt-5.3-codex", input: "Say Grüße, 世界 🎈" } },
@@ -21,6 +23,9 @@ const clients = [
   // Through the hub.
   { path: "/v1/messages", endpoint: "/responses", body: { model: "gpt-5.3-codex", max_tokens: 99, messages } },
   { path: "/v1/responses", endpoint: "/v1/messages", body: { model: "claude-sonnet-4.6", input: "Hello" } },
+  { path: `${google("claude-sonnet-4.6")}?alt=sse`, endpoint: "/v1/messages", body: { contents } },
+  // As one JSON array.
+  { path: google("gpt-5.3-codex"), endpoint: "/responses", body: { contents } },
 ] as const;
 type Client = (typeof clients)[number];
 
@@ -64,6 +69,12 @@ function expectTruthful(client: Client, { status, text }: { status: number; text
   if (status !== 200) {
     expect(status).toBe(502);
     expect(JSON.parse(text)).toMatchObject({ ...shape, error: { message: expect.any(String) } });
+    return;
+  }
+  if (client.path.startsWith("/v1beta/")) {
+    const pieces = text.startsWith("[") ? JSON.parse(text) : framesOf(text).map(({ data }) => JSON.parse(data));
+    expect(pieces.at(-1)).toMatchObject({ error: { code: expect.any(Number), message: expect.any(String) } });
+    expect(text).not.toContain('"finishReason"');
     return;
   }
   const frames = framesOf(text);

@@ -1,11 +1,12 @@
 /** What goes wrong upstream, as each client's own kind of failure: every client dialect with every upstream dialect. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Dialect, dialects } from "../../src/dialects/hub/conversation";
+import { type ClientDialect, clientDialects, type Dialect, dialects } from "../../src/dialects/hub/conversation";
 import { readSse } from "../../src/net/sse";
 import { run } from "../../src/net/stream";
 import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
 import { offerOnly } from "../support/catalogue";
 import { checkChatStream } from "../support/grammar-chat";
+import { checkGeminiStream } from "../support/grammar-gemini";
 import { checkMessagesStream } from "../support/grammar-messages";
 import { checkResponsesStream } from "../support/grammar-responses";
 import { type RunningProxy, startProxy } from "../support/proxy";
@@ -16,7 +17,7 @@ const models = {
   messages: ["claude-sonnet-4.6", "/v1/messages"],
 } as const;
 const offers = Object.fromEntries(Object.values(models).map(([model, endpoint]) => [model, [endpoint]]));
-const combinations = dialects.flatMap((client) => dialects.map((upstream) => [client, upstream] as const));
+const combinations = clientDialects.flatMap((client) => dialects.map((upstream) => [client, upstream] as const));
 
 async function start(): Promise<RunningProxy> {
   const [account] = demoAccounts();
@@ -31,10 +32,18 @@ beforeAll(async () => {
 });
 afterAll(() => proxy[Symbol.asyncDispose]());
 
-const paths = { chat: "/v1/chat/completions", responses: "/v1/responses", messages: "/v1/messages" };
+function pathOf(client: ClientDialect, upstream: Dialect, stream: boolean): string {
+  const [model] = models[upstream];
+  return {
+    chat: "/v1/chat/completions",
+    responses: "/v1/responses",
+    messages: "/v1/messages",
+    gemini: `/v1beta/models/${model}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+  }[client];
+}
 
 /** The same prompt with the same tool, as a client of the dialect spells it. */
-function request(client: Dialect, upstream: Dialect, prompt: string, stream: boolean): object {
+function request(client: ClientDialect, upstream: Dialect, prompt: string, stream: boolean): object {
   const [model] = models[upstream];
   const name = "get_weather";
   const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
@@ -53,11 +62,15 @@ function request(client: Dialect, upstream: Dialect, prompt: string, stream: boo
       messages: [{ role: "user", content: prompt }],
       tools: [{ name, input_schema: schema }],
     },
+    gemini: {
+      contents: [{ role: "user", parts: [{ text: prompt }] }],
+      tools: [{ functionDeclarations: [{ name, parametersJsonSchema: schema }] }],
+    },
   }[client];
 }
 
-const post = (client: Dialect, upstream: Dialect, prompt: string, stream: boolean, at = proxy) =>
-  at.post(paths[client], request(client, upstream, prompt, stream));
+const post = (client: ClientDialect, upstream: Dialect, prompt: string, stream: boolean, at = proxy) =>
+  at.post(pathOf(client, upstream, stream), request(client, upstream, prompt, stream));
 
 interface Frame {
   event?: string;
@@ -71,7 +84,7 @@ const frames = (text: string): Frame[] =>
   );
 
 /** What a client must see last in a stream that broke; and nothing in it may look complete. */
-const tellsOfFailure: Record<Dialect, (seen: Frame[]) => void> = {
+const tellsOfFailure: Record<ClientDialect, (seen: Frame[]) => void> = {
   chat(seen) {
     const { error } = seen.at(-1)!.data;
     expect(error).toMatchObject({ message: expect.any(String), code: expect.any(String) });
@@ -105,16 +118,32 @@ const tellsOfFailure: Record<Dialect, (seen: Frame[]) => void> = {
     const ended = seen.some((frame) => frame.data.type === "content_block_stop" && frame.data.index === call);
     expect(call !== undefined && ended).toBe(false);
   },
+  gemini(seen) {
+    const { code, message, status } = seen.at(-1)!.data.error;
+    expect([code >= 400, typeof message]).toEqual([true, "string"]);
+    expect(status).toMatch(/^[A-Z_]+$/);
+    const candidates = seen.flatMap(({ data }) => data.candidates ?? []);
+    expect(candidates.filter((candidate) => candidate.finishReason)).toEqual([]);
+    expect(candidates.flatMap(({ content }) => content.parts).filter((part) => part.functionCall)).toEqual([]);
+  },
 };
 
-const errorShape = (client: Dialect) =>
-  client === "messages"
-    ? {
-        type: "error",
-        error: { type: expect.any(String), message: expect.any(String) },
-        request_id: expect.any(String),
-      }
-    : { error: { message: expect.any(String), type: expect.any(String) } };
+const openaiShape = { error: { message: expect.any(String), type: expect.any(String) } };
+const errorShapes: Record<ClientDialect, { error: object }> = {
+  chat: openaiShape,
+  responses: openaiShape,
+  messages: {
+    type: "error",
+    error: { type: expect.any(String), message: expect.any(String) },
+    request_id: expect.any(String),
+  } as { error: object },
+  gemini: { error: { code: expect.any(Number), message: expect.any(String), status: expect.any(String) } },
+};
+const errorShape = (client: ClientDialect) => errorShapes[client];
+
+/** A detail of an error in Google's shape. */
+const detail = (type: string, members: object) =>
+  expect.objectContaining({ "@type": `type.googleapis.com/google.rpc.${type}`, ...members });
 
 describe.each(combinations)("a client of %s and an upstream of %s", (client, upstream) => {
   const faults = ["cut 4", "end 4", "error-event", "failed", "bad-json"];
@@ -169,6 +198,11 @@ describe.each(combinations)("a client of %s and an upstream of %s", (client, ups
       const response = await post(client, upstream, "a ".repeat(600_000), stream);
       expect(response.status).toBe(400);
       const { error } = (await response.json()) as { error: { type: string; message: string; code?: string } };
+      if (client === "gemini") {
+        const details = expect.arrayContaining([detail("ErrorInfo", { reason: "CONTEXT_LENGTH_EXCEEDED" })]);
+        expect(error).toMatchObject({ code: 400, status: "INVALID_ARGUMENT", details });
+        continue;
+      }
       expect(error.type).toBe("invalid_request_error");
       if (client === "messages") expect(error.message).toMatch(/^prompt is too long: \d+ tokens > \d+ maximum$/);
       else expect(error.code).toBe("context_length_exceeded");
@@ -180,10 +214,13 @@ describe.each(combinations)("a client of %s and an upstream of %s", (client, ups
     const response = await post(client, upstream, "[demo: 429 7] Say hello.", true, fresh);
     expect(response.status).toBe(429);
     expect(response.headers.get("retry-after")).toBe("7");
-    expect(await response.json()).toMatchObject({
-      ...errorShape(client),
-      error: { type: "rate_limit_error", message: expect.stringContaining("Too many requests. Please wait.") },
-    });
+    const { error } = (await response.json()) as { error: object };
+    expect(error).toMatchObject({ message: expect.stringContaining("Too many requests. Please wait.") });
+    if (client !== "gemini") expect(error).toMatchObject({ type: "rate_limit_error" });
+    else {
+      const details = expect.arrayContaining([detail("RetryInfo", { retryDelay: "7s" })]);
+      expect(error).toMatchObject({ code: 429, status: "RESOURCE_EXHAUSTED", details });
+    }
   });
 
   test("an upstream's own refusal keeps its status and words", async () => {
@@ -218,12 +255,19 @@ test("an upstream that compresses its answers is read, and the client is told of
 });
 
 describe("silence of the upstream", () => {
-  const isSign: Record<Dialect, (text: string) => number> = {
+  const isSign: Record<ClientDialect, (text: string) => number> = {
     chat: (text) => text.match(/^: /gm)?.length ?? 0,
     responses: (text) => (text.match(/^event: response\.in_progress$/gm)?.length ?? 0) - 1,
     messages: (text) => text.match(/^event: ping$/gm)?.length ?? 0,
+    // White space before the next JSON, which the first sign begins.
+    gemini: (text) => Math.max(...[...text.matchAll(/^data:( +)\{/gm)].map(([, space]) => space!.length)),
   };
-  const grammars = { chat: checkChatStream, responses: checkResponsesStream, messages: checkMessagesStream };
+  const grammars = {
+    chat: checkChatStream,
+    responses: checkResponsesStream,
+    messages: checkMessagesStream,
+    gemini: checkGeminiStream,
+  };
 
   test("fact 3: is filled with what each client counts as life, and disturbs the strictest reader of none", async () => {
     await using quiet = await start();
@@ -232,7 +276,7 @@ describe("silence of the upstream", () => {
       combinations.map(async ([client, upstream]) => {
         const response = await post(client, upstream, "[demo: silence 0.3] Say hello.", true, quiet);
         const text = await response.text();
-        const asked = { model: "", turns: [], tools: [], stream: true };
+        const asked = { model: models[upstream][0], turns: [], tools: [], stream: true };
         grammars[client](run(readSse, [new TextEncoder().encode(text)]), asked);
         // Chat's own upstream, and Anthropic's, say `ping` besides.
         expect([client, upstream, isSign[client](text) >= 2]).toEqual([client, upstream, true]);

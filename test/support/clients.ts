@@ -3,8 +3,9 @@
  * hand, without our codecs, so that a mistake of theirs cannot hide.
  */
 import Anthropic from "@anthropic-ai/sdk";
+import { type Content, type GenerateContentResponse, GoogleGenAI, type Part } from "@google/genai";
 import OpenAI from "openai";
-import type { Dialect } from "../../src/dialects/hub/conversation";
+import type { ClientDialect } from "../../src/dialects/hub/conversation";
 import type { SseFrame } from "../../src/net/sse";
 import { readSse } from "../../src/net/sse";
 import { run } from "../../src/net/stream";
@@ -55,7 +56,7 @@ export interface Answer {
 }
 
 export interface Client {
-  dialect: Dialect;
+  dialect: ClientDialect;
   full(question: Question, model: string): Promise<Answer>;
   stream(question: Question, model: string): Promise<Answer>;
   /** The frames of the last stream as they came over the wire. */
@@ -69,7 +70,8 @@ export const clients = {
   chat: chatClient,
   responses: responsesClient,
   messages: messagesClient,
-} satisfies Record<Dialect, (url: string, key?: string) => Client>;
+  gemini: geminiClient,
+} satisfies Record<ClientDialect, (url: string, key?: string) => Client>;
 
 /** A fetch that keeps what went through it. */
 function recorder() {
@@ -383,6 +385,107 @@ function messagesTurn(turn: Turn): unknown {
       ...(result.failed && { is_error: true }),
     })),
   };
+}
+
+// ── Gemini ──
+
+function geminiClient(url: string): Client {
+  const kept = recorder();
+  const google = new GoogleGenAI({ apiKey: "unused", httpOptions: { baseUrl: url, fetch: kept.fetch } });
+  let members = {};
+
+  const params = (question: Question, model: string) => ({
+    model,
+    contents: question.turns.flatMap(geminiContents),
+    config: {
+      ...(question.system !== undefined && { systemInstruction: question.system }),
+      ...(question.tools && {
+        tools: [
+          {
+            functionDeclarations: question.tools.map(({ name, description, schema }) => ({
+              name,
+              ...(description && { description }),
+              parametersJsonSchema: schema,
+            })),
+          },
+        ],
+      }),
+      ...(question.think && { thinkingConfig: { thinkingBudget: 2000, includeThoughts: true } }),
+      ...(question.maxTokens && { maxOutputTokens: question.maxTokens }),
+      ...(question.stop && { stopSequences: question.stop }),
+      ...(question.schema && { responseMimeType: "application/json", responseJsonSchema: question.schema }),
+    },
+  });
+
+  const read = (pieces: GenerateContentResponse[]): Answer => {
+    const last = pieces.at(-1)!;
+    const contents = pieces.flatMap(({ candidates }) => candidates?.[0]?.content ?? []);
+    const parts = contents.flatMap(({ parts }) => parts ?? []);
+    const words = (wanted: (part: Part) => boolean) =>
+      parts
+        .filter(wanted)
+        .map(({ text }) => text ?? "")
+        .join("");
+    const stop = last.candidates?.[0]?.finishReason ?? "";
+    const text = words(({ thought }) => !thought);
+    return {
+      text: stop === "SAFETY" ? "" : text,
+      refusal: stop === "SAFETY" ? text : "",
+      thinking: words(({ thought }) => thought === true),
+      calls: parts.flatMap(({ functionCall: call }) =>
+        call ? [{ id: call.id ?? "", name: call.name ?? "", input: call.args ?? {} }] : [],
+      ),
+      stop,
+      usage: last.usageMetadata ?? {},
+      model: last.modelVersion ?? "",
+      // As the package's own chat sessions keep it: each piece is a content.
+      history: contents,
+    };
+  };
+
+  return {
+    dialect: "gemini",
+    async full(question, model) {
+      const response = await google.models.generateContent(params(question, model));
+      if (response.candidates?.length !== 1) throw new Error(`${response.candidates?.length} candidates`);
+      return read([response]);
+    },
+    async stream(question, model) {
+      members = { model, stream: true, alt: "sse" };
+      const pieces = await Array.fromAsync(await google.models.generateContentStream(params(question, model)));
+      await kept.settle();
+      return read(pieces);
+    },
+    ...kept,
+    // What the address says.
+    sent: () => ({ ...kept.sent(), ...members }),
+  };
+}
+
+function geminiContents(turn: Turn): Content[] {
+  const image = (data: string) => ({ inlineData: { mimeType: "image/png", data } });
+  if ("said" in turn) return turn.said.history as Content[];
+  if ("user" in turn)
+    return [{ role: "user", parts: [{ text: turn.user }, ...(turn.image ? [image(turn.image)] : [])] }];
+  if ("assistant" in turn)
+    return [
+      {
+        role: "model",
+        parts: [
+          { text: turn.assistant },
+          ...(turn.calls ?? []).map(({ id, name, input }) => ({ functionCall: { id, name, args: input } })),
+        ],
+      },
+    ];
+  const parts = turn.results.map((result) => ({
+    functionResponse: {
+      id: result.id,
+      name: "",
+      response: result.failed ? { error: result.text } : { output: result.text },
+      ...(result.image && { parts: [image(result.image)] }),
+    },
+  }));
+  return [{ role: "user", parts }];
 }
 
 const dataUrl = (data: string) => `data:image/png;base64,${data}`;

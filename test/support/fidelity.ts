@@ -5,7 +5,13 @@
 
 import { codecs } from "../../src/dialects/codecs";
 import { adapt } from "../../src/dialects/hub/adapt";
-import { type Dialect, dialects, type JsonObject } from "../../src/dialects/hub/conversation";
+import {
+  type ClientDialect,
+  clientDialects,
+  type Dialect,
+  dialects,
+  type JsonObject,
+} from "../../src/dialects/hub/conversation";
 import type { ModelFacts } from "../../src/dialects/hub/model";
 import { offerFunctions } from "../../src/dialects/hub/server-offers";
 import { packSignature } from "../../src/dialects/hub/signature";
@@ -13,12 +19,13 @@ import { ProxyError } from "../../src/errors";
 import { isObject } from "../../src/json";
 import { serverTools } from "../../src/relay/server-tools/tools";
 import { ableModel } from "./facts";
+import { geminiReader } from "./gemini-reply";
 import { pixel } from "./scenarios";
 
 export type Fate = "kept" | "carried" | "dropped" | "refused" | "left out" | "–";
 
 /** Client first, upstream second. */
-export const pairs = dialects.flatMap((client) =>
+export const pairs = clientDialects.flatMap((client) =>
   dialects.filter((upstream) => upstream !== client).map((upstream) => [client, upstream] as const),
 );
 
@@ -50,13 +57,13 @@ const models: Record<Dialect, ModelFacts> = {
 export interface Idea {
   name: string;
   /** How each dialect says it: members of the body beside a plain one's. A dialect without the feature is missing. */
-  said: Partial<Record<Dialect, JsonObject | ((upstream: Dialect) => JsonObject)>>;
+  said: Partial<Record<ClientDialect, JsonObject | ((upstream: ClientDialect) => JsonObject)>>;
   /** A piece of it that must arrive for the idea to have arrived, where something else may be put in its place. */
   needle?: string | RegExp;
 }
 
 /** Where the idea went that a client of the one dialect sends to an upstream of the other. */
-export function requestFate(idea: Idea, client: Dialect, upstream: Dialect): Fate {
+export function requestFate(idea: Idea, client: ClientDialect, upstream: Dialect): Fate {
   const said = spelling(idea, client, upstream);
   if (!said) return "–";
   const plain = translated({}, client, upstream);
@@ -79,7 +86,7 @@ export function requestFate(idea: Idea, client: Dialect, upstream: Dialect): Fat
 }
 
 /** Where the idea went that an upstream of the one dialect answers to a client of the other. */
-export function replyFate(idea: Idea, client: Dialect, upstream: Dialect): Fate {
+export function replyFate(idea: Idea, client: ClientDialect, upstream: Dialect): Fate {
   const said = spelling(idea, upstream, upstream);
   if (!said) return "–";
   const told = answered(said, client, upstream);
@@ -90,7 +97,7 @@ export function replyFate(idea: Idea, client: Dialect, upstream: Dialect): Fate 
   return without(told, answered(plainReplies[upstream], client, upstream)).length > 0 ? "carried" : "–";
 }
 
-function spelling({ said }: Idea, dialect: Dialect, upstream: Dialect): JsonObject | undefined {
+function spelling({ said }: Idea, dialect: ClientDialect, upstream: ClientDialect): JsonObject | undefined {
   const words = said[dialect];
   return typeof words === "function" ? words(upstream) : words;
 }
@@ -106,7 +113,7 @@ interface Translated {
 }
 
 /** As `relay/translation` does it. */
-function translated(said: JsonObject, client: Dialect, upstream: Dialect): Translated {
+function translated(said: JsonObject, client: ClientDialect, upstream: Dialect): Translated {
   const decoded = codecs[client].decodeRequest({ ...plainRequests[client], ...said });
   const { conversation } = offerFunctions(decoded, serverTools["web-search"].form) ?? { conversation: decoded };
   const adapted = adapt(conversation, upstream);
@@ -120,20 +127,32 @@ function respelt(said: JsonObject, dialect: Dialect): string[] {
   return leavesOf(codecs[dialect].encodeRequest(conversation, models[dialect], { webSearch: true }).body);
 }
 
-function answered(reply: JsonObject, client: Dialect, upstream: Dialect): string[] {
-  const asked = codecs[client].decodeRequest(plainRequests[client]);
-  return leavesOf(codecs[client].encodeReply(codecs[upstream].decodeReply(reply), asked));
+function answered(reply: JsonObject, client: ClientDialect, upstream: ClientDialect): string[] {
+  const asked = codecs[client].decodeRequest({ ...plainRequests[client], ...wishes[client] });
+  const { decodeReply } = upstream === "gemini" ? geminiReader : codecs[upstream];
+  return leavesOf(codecs[client].encodeReply(decodeReply(reply), asked));
 }
+
+/** What a client must ask for to be shown all of a reply. */
+const wishes: Partial<Record<ClientDialect, JsonObject>> = {
+  gemini: { generationConfig: { thinkingConfig: { includeThoughts: true } } },
+};
 
 /** Every value of the body with the way to it, places in lists, made ids and times left aside. */
 function leavesOf(value: unknown, path = ""): string[] {
   if (Array.isArray(value)) return value.flatMap((member) => leavesOf(member, `${path}[]`));
   if (isObject(value))
     return Object.entries(value).flatMap(([key, member]) => (made.has(key) ? [] : leavesOf(member, `${path}.${key}`)));
-  return [`${path}=${JSON.stringify(value)}`];
+  return [`${path}=${JSON.stringify(path.endsWith(".thoughtSignature") ? unpacked(String(value)) : value)}`];
 }
 
-const made = new Set(["id", "created", "created_at"]);
+/** Google's signatures are base64, also those that dragoman packed. */
+function unpacked(signature: string): string {
+  const text = Buffer.from(signature, "base64").toString();
+  return text.startsWith("dragoman.") ? text : signature;
+}
+
+const made = new Set(["id", "created", "created_at", "responseId"]);
 
 const without = (leaves: string[], others: string[]): string[] => leaves.filter((leaf) => !others.includes(leaf));
 
@@ -141,17 +160,31 @@ const without = (leaves: string[], others: string[]): string[] => leaves.filter(
 
 const model = "m";
 const hello = { role: "user", content: "Hello." };
-const plainRequests: Record<Dialect, JsonObject> = {
+const plainRequests: Record<ClientDialect, JsonObject> = {
   chat: { model, messages: [hello] },
   responses: { model, input: [hello] },
   messages: { model, max_tokens: 32_000, messages: [hello] },
+  gemini: { model, contents: [geminiTurn(hello)] },
 };
 
-const plainReplies: Record<Dialect, JsonObject> = {
+/** A turn whose content is a text or parts. */
+function geminiTurn({ role, content }: JsonObject): JsonObject {
+  const parts = typeof content === "string" ? [{ text: content }] : content;
+  return { role: role === "assistant" ? "model" : "user", parts };
+}
+
+const plainReplies: Record<ClientDialect, JsonObject> = {
   chat: chatReply({ content: "Hi." }),
   responses: responsesReply([{ type: "message", id: "msg_1", role: "assistant", content: [outputText("Hi.")] }]),
   messages: messagesReply([{ type: "text", text: "Hi." }]),
+  gemini: geminiReply([{ text: "Hi." }]),
 };
+
+function geminiReply(parts: JsonObject[], more: JsonObject = {}, usage: JsonObject = {}): JsonObject {
+  const usageMetadata = { promptTokenCount: 900, candidatesTokenCount: 90, totalTokenCount: 990, ...usage };
+  const candidates = [{ content: { parts, role: "model" }, finishReason: "STOP", index: 0, ...more }];
+  return { candidates, usageMetadata, modelVersion: model, responseId: "r1" };
+}
 
 function chatReply(message: JsonObject, finish_reason = "stop", more: JsonObject = {}): JsonObject {
   const usage = { prompt_tokens: 900, completion_tokens: 90, total_tokens: 990, ...more };
@@ -195,19 +228,20 @@ function outputText(text: string): JsonObject {
 const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
 const name = "get_weather";
 const description = "The weather in a city";
-const tools: Record<Dialect, JsonObject> = {
+const tools: Record<ClientDialect, JsonObject> = {
   chat: { type: "function", function: { name, description, parameters: schema } },
   responses: { type: "function", name, description, parameters: schema, strict: false },
   messages: { name, description, input_schema: schema },
+  gemini: { functionDeclarations: [{ name, description, parametersJsonSchema: schema }] },
 };
-const withTools = (dialect: Dialect, more: JsonObject = {}) => ({ tools: [tools[dialect]], ...more });
+const withTools = (dialect: ClientDialect, more: JsonObject = {}) => ({ tools: [tools[dialect]], ...more });
 
 /** A turn that calls the tool, and the turn with its result. */
-function loop(dialect: Dialect, result: { output?: unknown; more?: JsonObject } = {}): JsonObject {
+function loop(dialect: ClientDialect, result: { output?: unknown; more?: JsonObject } = {}): JsonObject {
   const id = "call_1";
   const { output = "18 degrees", more = {} } = result;
   const arguments_ = '{"city":"Paris"}';
-  const turns: Record<Dialect, unknown[]> = {
+  const turns: Record<ClientDialect, unknown[]> = {
     chat: [
       hello,
       {
@@ -227,15 +261,38 @@ function loop(dialect: Dialect, result: { output?: unknown; more?: JsonObject } 
       { role: "assistant", content: [{ type: "tool_use", id, name, input: { city: "Paris" } }] },
       { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: output, ...more }] },
     ],
+    gemini: [
+      hello,
+      { role: "assistant", content: [{ functionCall: { id, name, args: { city: "Paris" } } }] },
+      {
+        role: "user",
+        content: [
+          {
+            functionResponse: {
+              id,
+              name,
+              ...(Array.isArray(output) ? { parts: output } : { response: { output } }),
+              ...more,
+            },
+          },
+        ],
+      },
+    ],
   };
   return withTools(dialect, turnsOf(dialect, ...turns[dialect]));
 }
 
-const turnsOf = (dialect: Dialect, ...turns: unknown[]): JsonObject =>
-  dialect === "responses" ? { input: turns } : { messages: turns };
-const userOf = (dialect: Dialect, ...content: unknown[]): JsonObject => turnsOf(dialect, { role: "user", content });
-const each = (words: (dialect: Dialect) => JsonObject): Idea["said"] =>
-  Object.fromEntries(dialects.map((dialect) => [dialect, words(dialect)]));
+const turnsOf = (dialect: ClientDialect, ...turns: unknown[]): JsonObject =>
+  dialect === "responses"
+    ? { input: turns }
+    : dialect === "gemini"
+      ? { contents: turns.map((turn) => geminiTurn(turn as JsonObject)) }
+      : { messages: turns };
+const userOf = (dialect: ClientDialect, ...content: unknown[]): JsonObject =>
+  turnsOf(dialect, { role: "user", content });
+const each = (words: (dialect: ClientDialect) => JsonObject): Idea["said"] =>
+  Object.fromEntries(clientDialects.map((dialect) => [dialect, words(dialect)]));
+const config = (generationConfig: JsonObject): JsonObject => ({ generationConfig });
 
 const url = `data:image/png;base64,${pixel}`;
 const fileLink = "https://example.com/report.pdf";
@@ -248,13 +305,17 @@ const images = {
     at.startsWith("data:")
       ? { type: "image", source: { type: "base64", media_type: "image/png", data: pixel } }
       : { type: "image", source: { type: "url", url: at } },
+  gemini: (at: string) =>
+    at.startsWith("data:")
+      ? { inlineData: { mimeType: "image/png", data: pixel } }
+      : { fileData: { mimeType: "image/png", fileUri: at } },
 };
 
 /** A turn of the model that thought, its proof as a client of the dialect holds it. */
-function thoughtful(dialect: Dialect, maker: Dialect): JsonObject {
+function thoughtful(dialect: ClientDialect, maker: ClientDialect): JsonObject {
   const proof = packSignature({ dialect: maker, value: "cHJvb2Y=" }, dialect);
   const text = "I shall greet.";
-  const turns: Record<Dialect, unknown[]> = {
+  const turns: Record<ClientDialect, unknown[]> = {
     chat: [{ role: "assistant", content: "Hi.", reasoning_text: text, reasoning_opaque: proof }],
     responses: [
       { type: "reasoning", summary: [{ type: "summary_text", text }], encrypted_content: proof },
@@ -266,6 +327,15 @@ function thoughtful(dialect: Dialect, maker: Dialect): JsonObject {
         content: [
           { type: "thinking", thinking: text, signature: proof },
           { type: "text", text: "Hi." },
+        ],
+      },
+    ],
+    gemini: [
+      {
+        role: "assistant",
+        content: [
+          { text, thought: true },
+          { text: "Hi.", thoughtSignature: dialect === maker ? proof : Buffer.from(proof).toString("base64") },
         ],
       },
     ],
@@ -286,12 +356,15 @@ export const requests: Idea[] = [
       chat: { messages: [{ role: "system", content: "Be brief." }, hello] },
       responses: { input: [{ role: "system", content: "Be brief." }, hello] },
       messages: { system: "Be brief." },
+      gemini: { systemInstruction: { parts: [{ text: "Be brief." }] } },
     },
   },
   {
     name: "system prompt in the middle of the conversation",
     needle: "Be brief.",
-    said: each((dialect) => turnsOf(dialect, hello, { role: "system", content: "Be brief." }, hello)),
+    said: Object.fromEntries(
+      dialects.map((dialect) => [dialect, turnsOf(dialect, hello, { role: "system", content: "Be brief." }, hello)]),
+    ),
   },
   { name: "images", said: each((dialect) => userOf(dialect, images[dialect](url))) },
   { name: "image URLs", said: each((dialect) => userOf(dialect, images[dialect](link))) },
@@ -301,6 +374,7 @@ export const requests: Idea[] = [
     said: {
       responses: userOf("responses", { type: "input_file", file_url: fileLink }),
       messages: userOf("messages", { type: "document", source: { type: "url", url: fileLink } }),
+      gemini: userOf("gemini", { fileData: { mimeType: "application/pdf", fileUri: fileLink } }),
     },
   },
   {
@@ -344,6 +418,7 @@ export const requests: Idea[] = [
         title: "a.pdf",
         source: { type: "base64", media_type: "application/pdf", data: pdf },
       }),
+      gemini: userOf("gemini", { inlineData: { mimeType: "application/pdf", displayName: "a.pdf", data: pdf } }),
     },
   },
   { name: "tools", said: each((dialect) => withTools(dialect)) },
@@ -353,6 +428,9 @@ export const requests: Idea[] = [
       chat: withTools("chat", { tool_choice: { type: "function", function: { name } } }),
       responses: withTools("responses", { tool_choice: { type: "function", name } }),
       messages: withTools("messages", { tool_choice: { type: "tool", name } }),
+      gemini: withTools("gemini", {
+        toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: [name] } },
+      }),
     },
   },
   {
@@ -366,6 +444,9 @@ export const requests: Idea[] = [
       }),
       responses: withTools("responses", {
         tool_choice: { type: "allowed_tools", mode: "required", tools: [{ type: "function", name }] },
+      }),
+      gemini: withTools("gemini", {
+        toolConfig: { functionCallingConfig: { mode: "VALIDATED", allowedFunctionNames: [name] } },
       }),
     },
   },
@@ -388,6 +469,7 @@ export const requests: Idea[] = [
     said: {
       responses: loop("responses", { more: { status: "incomplete" } }),
       messages: loop("messages", { more: { is_error: true } }),
+      gemini: loop("gemini", { more: { response: { error: "18 degrees" } } }),
     },
   },
   {
@@ -417,6 +499,7 @@ export const requests: Idea[] = [
       chat: { web_search_options: {} },
       responses: { tools: [tools.responses, { type: "web_search" }] },
       messages: { tools: [tools.messages, { type: "web_search_20250305", name: "web_search" }] },
+      gemini: { tools: [tools.gemini, { googleSearch: {} }] },
     },
   },
   {
@@ -425,6 +508,7 @@ export const requests: Idea[] = [
       chat: { reasoning_effort: "low" },
       responses: { reasoning: { effort: "low" } },
       messages: { thinking: { type: "adaptive" }, output_config: { effort: "low" } },
+      gemini: config({ thinkingConfig: { thinkingLevel: "LOW" } }),
     },
   },
   {
@@ -432,6 +516,7 @@ export const requests: Idea[] = [
     said: {
       chat: { thinking_budget: 8000 },
       messages: { thinking: { type: "enabled", budget_tokens: 8000 } },
+      gemini: config({ thinkingConfig: { thinkingBudget: 8000 } }),
     },
   },
   {
@@ -440,6 +525,7 @@ export const requests: Idea[] = [
       chat: (upstream) => thoughtful("chat", upstream),
       responses: (upstream) => thoughtful("responses", upstream),
       messages: (upstream) => thoughtful("messages", upstream),
+      gemini: (upstream) => thoughtful("gemini", upstream),
     },
   },
   {
@@ -449,22 +535,39 @@ export const requests: Idea[] = [
       chat: (upstream) => thoughtful("chat", upstream === "chat" ? "messages" : "chat"),
       responses: (upstream) => thoughtful("responses", upstream === "responses" ? "messages" : "responses"),
       messages: (upstream) => thoughtful("messages", upstream === "messages" ? "chat" : "messages"),
+      gemini: () => thoughtful("gemini", "gemini"),
     },
   },
   {
     name: "output token limit",
-    said: { chat: { max_tokens: 777 }, responses: { max_output_tokens: 777 }, messages: { max_tokens: 777 } },
+    said: {
+      chat: { max_tokens: 777 },
+      responses: { max_output_tokens: 777 },
+      messages: { max_tokens: 777 },
+      gemini: config({ maxOutputTokens: 777 }),
+    },
   },
-  { name: "stop sequences", said: { chat: { stop: ["END"] }, messages: { stop_sequences: ["END"] } } },
-  { name: "`temperature`", said: each(() => ({ temperature: 0.5 })) },
-  { name: "`top_p`", said: each(() => ({ top_p: 0.5 })) },
-  { name: "`top_k`", said: { messages: { top_k: 5 } } },
+  {
+    name: "stop sequences",
+    said: {
+      chat: { stop: ["END"] },
+      messages: { stop_sequences: ["END"] },
+      gemini: config({ stopSequences: ["END"] }),
+    },
+  },
+  {
+    name: "`temperature`",
+    said: each((dialect) => (dialect === "gemini" ? config({ temperature: 0.5 }) : { temperature: 0.5 })),
+  },
+  { name: "`top_p`", said: each((dialect) => (dialect === "gemini" ? config({ topP: 0.5 }) : { top_p: 0.5 })) },
+  { name: "`top_k`", said: { messages: { top_k: 5 }, gemini: config({ topK: 5 }) } },
   {
     name: "JSON schema output",
     said: {
       chat: { response_format: { type: "json_schema", json_schema: format } },
       responses: { text: { format: { type: "json_schema", ...format } } },
       messages: { output_config: { format: { type: "json_schema", schema } } },
+      gemini: config({ responseMimeType: "application/json", responseJsonSchema: schema }),
     },
   },
   {
@@ -473,6 +576,7 @@ export const requests: Idea[] = [
     said: {
       chat: { response_format: { type: "json_object" } },
       responses: { text: { format: { type: "json_object" } } },
+      gemini: config({ responseMimeType: "application/json" }),
     },
   },
   { name: "`verbosity`", said: { chat: { verbosity: "low" }, responses: { text: { verbosity: "low" } } } },
@@ -486,18 +590,26 @@ export const requests: Idea[] = [
   { name: "`user`", said: { chat: { user: "ada" }, responses: { user: "ada" } } },
   {
     name: "`metadata`",
-    said: each((dialect) => ({ metadata: dialect === "messages" ? { user_id: "ada" } : { user_id: "ada" } })),
+    said: each((dialect) => (dialect === "gemini" ? { labels: { user_id: "ada" } } : { metadata: { user_id: "ada" } })),
   },
   {
-    name: "`seed`, penalties, `logit_bias`",
-    said: { chat: { seed: 1, presence_penalty: 0.5, logit_bias: { "1": 2 } } },
+    name: "`seed`, penalties",
+    said: { chat: { seed: 1, presence_penalty: 0.5 }, gemini: config({ seed: 1, presencePenalty: 0.5 }) },
+  },
+  { name: "`logit_bias`", said: { chat: { logit_bias: { "1": 2 } } } },
+  {
+    name: "safety settings",
+    said: { gemini: { safetySettings: [{ category: "HARM_CATEGORY_HATE_SPEECH", threshold: "BLOCK_NONE" }] } },
   },
   {
     name: "`context_management`",
     said: { messages: { context_management: { edits: [{ type: "clear_thinking_20251015" }] } } },
   },
-  { name: "several answers (`n`)", said: { chat: { n: 2 } } },
-  { name: "stored replies or items", said: { responses: { previous_response_id: "resp_1" } } },
+  { name: "several answers", said: { chat: { n: 2 }, gemini: config({ candidateCount: 2 }) } },
+  {
+    name: "stored replies, items or contents",
+    said: { responses: { previous_response_id: "resp_1" }, gemini: { cachedContent: "cachedContents/a" } },
+  },
   { name: "background mode", said: { responses: { background: true } } },
   { name: "unknown fields", said: each(() => ({ x_brand_new: "new" })) },
 ];
@@ -515,6 +627,7 @@ export const replies: Idea[] = [
       chat: chatReply({ content: "Grüße." }),
       responses: responsesReply([{ type: "message", id: "msg_1", role: "assistant", content: [outputText("Grüße.")] }]),
       messages: messagesReply([{ type: "text", text: "Grüße." }]),
+      gemini: geminiReply([{ text: "Grüße." }]),
     },
   },
   {
@@ -530,6 +643,7 @@ export const replies: Idea[] = [
         { type: "thinking", thinking: thought, signature: "" },
         { type: "text", text: "Hi." },
       ]),
+      gemini: geminiReply([{ text: thought, thought: true }, { text: "Hi." }]),
     },
   },
   {
@@ -544,6 +658,10 @@ export const replies: Idea[] = [
       messages: messagesReply([
         { type: "thinking", thinking: thought, signature: proof },
         { type: "text", text: "Hi." },
+      ]),
+      gemini: geminiReply([
+        { text: thought, thought: true },
+        { text: "Hi.", thoughtSignature: proof },
       ]),
     },
   },
@@ -566,6 +684,7 @@ export const replies: Idea[] = [
         },
       ]),
       messages: messagesReply([{ type: "tool_use", ...call, input: { city: "Paris" } }], { stop_reason: "tool_use" }),
+      gemini: geminiReply([{ functionCall: { ...call, args: { city: "Paris" } } }]),
     },
   },
   {
@@ -576,6 +695,7 @@ export const replies: Idea[] = [
         { type: "message", id: "msg_1", role: "assistant", content: [{ type: "refusal", refusal: "No." }] },
       ]),
       messages: messagesReply([{ type: "text", text: "No." }], { stop_reason: "refusal" }),
+      gemini: geminiReply([{ text: "No." }], { finishReason: "SAFETY" }),
     },
   },
   {
@@ -587,6 +707,7 @@ export const replies: Idea[] = [
         incomplete_details: { reason: "max_output_tokens" },
       }),
       messages: messagesReply([{ type: "text", text: "Hi." }], { stop_reason: "max_tokens" }),
+      gemini: geminiReply([{ text: "Hi." }], { finishReason: "MAX_TOKENS" }),
     },
   },
   {
@@ -599,6 +720,7 @@ export const replies: Idea[] = [
         { input_tokens_details: { cached_tokens: 777 } },
       ),
       messages: messagesReply([{ type: "text", text: "Hi." }], {}, { input_tokens: 123, cache_read_input_tokens: 777 }),
+      gemini: geminiReply([{ text: "Hi." }], {}, { cachedContentTokenCount: 777 }),
     },
   },
   {
@@ -612,6 +734,7 @@ export const replies: Idea[] = [
         { output_tokens_details: { reasoning_tokens: 77 } },
       ),
       messages: messagesReply([{ type: "text", text: "Hi." }], {}, { output_tokens_details: { thinking_tokens: 77 } }),
+      gemini: geminiReply([{ text: "Hi." }], {}, { candidatesTokenCount: 13, thoughtsTokenCount: 77 }),
     },
   },
 ];

@@ -1,5 +1,5 @@
 /** What the upstream itself says, caught on its way and read by hand. */
-import type { Dialect } from "../../src/dialects/hub/conversation";
+import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
 import { readSse } from "../../src/net/sse";
 import { run } from "../../src/net/stream";
 import type { Demo, Seen } from "../../src/upstream/demo/demo";
@@ -116,7 +116,7 @@ const readers: Record<Dialect, (bodies: Json[]) => Told> = {
 };
 
 /** The same numbers as a client of the dialect must see them, by that dialect's own definition. */
-export function usageFor(client: Dialect, { usage }: Told): object {
+export function usageFor(client: ClientDialect, { usage }: Told): object {
   const { input, cached, written, output, reasoning } = usage;
   switch (client) {
     case "chat":
@@ -141,6 +141,14 @@ export function usageFor(client: Dialect, { usage }: Told): object {
         cache_read_input_tokens: cached,
         ...(written !== undefined && { cache_creation_input_tokens: written }),
         output_tokens: output,
+      };
+    case "gemini":
+      return {
+        promptTokenCount: input,
+        cachedContentTokenCount: cached,
+        candidatesTokenCount: output - (reasoning ?? 0),
+        ...(reasoning !== undefined && { thoughtsTokenCount: reasoning }),
+        totalTokenCount: input + output,
       };
   }
 }

@@ -1,6 +1,6 @@
 /** The same conversations for every client and every upstream, each with what must come of it. */
 import { expect } from "bun:test";
-import type { Dialect } from "../../src/dialects/hub/conversation";
+import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
 import type { Seen } from "../../src/upstream/demo/demo";
 import type { Answer, Question, ToolSpec } from "./clients";
 
@@ -8,7 +8,7 @@ import type { Answer, Question, ToolSpec } from "./clients";
 export type End = "stop" | "tool" | "length" | "refusal" | "stop-sequence";
 
 export interface Setting {
-  client: Dialect;
+  client: ClientDialect;
   upstream: Dialect;
   /** The words of the thinking reach this client; else only its proof does. */
   showsThinking: boolean;
@@ -259,7 +259,7 @@ export const scenarios: Scenario[] = [
 ];
 
 /** Each dialect's own word for how an answer ended. */
-export function stopWord(client: Dialect, end: End, upstream: Dialect): string[] {
+export function stopWord(client: ClientDialect, end: End, upstream: Dialect): string[] {
   return {
     chat: {
       stop: ["stop"],
@@ -282,6 +282,13 @@ export function stopWord(client: Dialect, end: End, upstream: Dialect): string[]
       refusal: ["refusal"],
       // A chat upstream does not tell that it stopped at a sequence.
       "stop-sequence": [upstream === "chat" ? "end_turn" : "stop_sequence"],
+    },
+    gemini: {
+      stop: ["STOP"],
+      tool: ["STOP"],
+      length: ["MAX_TOKENS"],
+      refusal: ["SAFETY"],
+      "stop-sequence": ["STOP"],
     },
   }[client][end];
 }

@@ -6,9 +6,10 @@ import { cutReply } from "../hub/block-lifecycle";
 import type { Conversation, JsonObject, Signature } from "../hub/conversation";
 import { textPlace, writeDeltas } from "../hub/delta-frames";
 import { omitUndefined } from "../hub/json";
-import type { Block, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
+import type { Block, BlockEnd, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
 import { inputObject } from "../hub/tool-input";
 import { streamError } from "./errors";
+import { type Grounding, groundingFor } from "./grounding";
 import { encodeSignature } from "./signature";
 import { type StreamForm, streamForm } from "./stream-form";
 import { encodeUsage } from "./usage";
@@ -31,6 +32,7 @@ type Finish = Extract<ReplyEvent, { type: "finish" }>;
 export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
   const parts: JsonObject[] = [];
   const writer = partWriter(conversation);
+  const grounding = groundingFor(conversation);
   const usage: Partial<Usage> = {};
   let id = "";
   let block: Block | undefined;
@@ -41,12 +43,15 @@ export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversa
     else if (event.type === "usage") Object.assign(usage, event.usage);
     else if (event.type === "block-start") [block, text] = [event.block, ""];
     else if (event.type === "block-delta") text += event.text;
-    else if (event.type === "block-end" && block) parts.push(...writer.whole(block, text, event.signature));
-    else if (event.type === "finish") finish = event;
+    else if (event.type === "block-end" && block) {
+      parts.push(...writer.whole(block, text, event.signature));
+      grounding?.block(block);
+      if (block.kind === "text") grounding?.text(text, event.citations ?? []);
+    } else if (event.type === "finish") finish = event;
   }
   const last = writer.last();
   if (last || parts.length === 0) parts.push(last ?? { text: "" });
-  return responseOf(conversation, id || randomId(), parts, finish && endingOf(finish, usage));
+  return responseOf(conversation, id || randomId(), parts, finish && endingOf(finish, usage, grounding));
 }
 
 /** Clients' chat sessions take a reply without parts for a failed one. */
@@ -65,9 +70,12 @@ function responseOf(
   });
 }
 
-function endingOf({ reason, explanation }: Finish, usage: Partial<Usage>) {
-  const finishReason = finishReasons[reason];
-  const candidate = explanation === undefined ? { finishReason } : { finishReason, finishMessage: explanation };
+function endingOf({ reason, explanation }: Finish, usage: Partial<Usage>, grounding: Grounding | undefined) {
+  const candidate = omitUndefined({
+    finishReason: finishReasons[reason],
+    finishMessage: explanation,
+    groundingMetadata: grounding?.metadata(),
+  });
   return { candidate, usageMetadata: encodeUsage(usage) };
 }
 
@@ -104,7 +112,7 @@ function partWriter({ reasoning }: Conversation) {
     whole(block: Block, text: string, signature: Signature | undefined): JsonObject[] {
       if (block.kind === "tool-call") return [this.call(block, text)];
       if (block.kind === "text") return text === "" ? [] : [{ text, ...take() }];
-      if (block.kind === "foreign") return [];
+      if (block.kind !== "thinking") return [];
       const before = this.hold(signature);
       return text === "" || !shows ? before : [...before, { text, thought: true }];
     },
@@ -121,10 +129,13 @@ export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
 class StreamWriter implements ClientSink<ReplyEvent> {
   private readonly usage: Partial<Usage> = {};
   private readonly parts: ReturnType<typeof partWriter>;
+  private readonly grounding: Grounding | undefined;
   private id = "";
   private block: Block | undefined;
-  /** The input of an open call: it is written whole. */
-  private input = "";
+  /** The text of the open block: a call is written whole, and citations refer to places in a text. */
+  private text = "";
+  /** A call that has ended waits for the next event: before an error it would make an incomplete call look complete. */
+  private heldCall: JsonObject | undefined;
   /** Writes the deltas of the open block; undefined until its first one, which may carry a signature. */
   private frameOf: ((text: string) => SseFrame) | undefined;
   private ended = false;
@@ -135,13 +146,15 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     private readonly form: StreamForm,
   ) {
     this.parts = partWriter(conversation);
+    this.grounding = groundingFor(conversation);
   }
 
   push(event: ReplyEvent) {
     if (this.ended) return;
+    if (this.heldCall && event.type !== "error") this.writeCall();
     if (event.type === "block-delta") this.addText(event.text);
     else if (event.type === "block-start") this.openBlock(event.block);
-    else if (event.type === "block-end") this.closeBlock(event.signature);
+    else if (event.type === "block-end") this.closeBlock(event);
     else if (event.type === "start") this.id = event.id || randomId();
     else if (event.type === "usage") Object.assign(this.usage, event.usage);
     else if (event.type === "finish") this.finish(event);
@@ -154,7 +167,9 @@ class StreamWriter implements ClientSink<ReplyEvent> {
   }
 
   keepAlive() {
-    if (!this.ended) this.next.push(this.form.keepAlive());
+    if (this.ended) return;
+    if (this.heldCall) this.writeCall();
+    this.next.push(this.form.keepAlive());
   }
 
   fail(error: Pick<ReplyError, "code" | "message">) {
@@ -165,14 +180,16 @@ class StreamWriter implements ClientSink<ReplyEvent> {
 
   private openBlock(block: Block) {
     this.block = block;
-    this.input = "";
+    this.text = "";
+    this.grounding?.block(block);
     this.frameOf = undefined;
   }
 
   private addText(text: string) {
     const { block } = this;
-    if (block?.kind === "tool-call") this.input += text;
-    else if (this.frameOf) this.writeData(this.frameOf(text).data);
+    if (block?.kind === "tool-call" || this.grounding) this.text += text;
+    if (block?.kind === "tool-call") return;
+    if (this.frameOf) this.writeData(this.frameOf(text).data);
     else if (block?.kind === "text") {
       this.write([{ text, ...this.parts.take() }]);
       this.frameOf = writeDeltas(undefined, this.response([{ text: textPlace }]));
@@ -182,9 +199,10 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     }
   }
 
-  private closeBlock(signature: Signature | undefined) {
+  private closeBlock({ signature, citations = [] }: BlockEnd) {
     const { block } = this;
-    if (block?.kind === "tool-call") this.write([this.parts.call(block, this.input)]);
+    if (block?.kind === "text") this.grounding?.text(this.text, citations);
+    if (block?.kind === "tool-call") this.heldCall = this.parts.call(block, this.text);
     else if (block?.kind === "thinking") {
       const before = this.parts.hold(signature);
       if (before.length > 0) this.write(before);
@@ -192,10 +210,17 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     this.block = undefined;
   }
 
+  private writeCall() {
+    if (this.heldCall) this.write([this.heldCall]);
+    this.heldCall = undefined;
+  }
+
   private finish(event: Finish) {
     this.ended = true;
     const last = this.parts.last() ?? { text: "" };
-    this.next.push(this.form.last(responseOf(this.conversation, this.id, [last], endingOf(event, this.usage))));
+    this.next.push(
+      this.form.last(responseOf(this.conversation, this.id, [last], endingOf(event, this.usage, this.grounding))),
+    );
   }
 
   private response(parts: JsonObject[]): JsonObject {

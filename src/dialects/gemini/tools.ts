@@ -1,6 +1,6 @@
 /** Tools and `toolConfig`. */
 import { ProxyError } from "../../errors";
-import type { Conversation, FunctionTool, Tool } from "../hub/conversation";
+import type { Conversation, ForeignTool, FunctionTool, JsonObject, Tool } from "../hub/conversation";
 import { listAt, optionalText, textAt } from "../hub/json";
 import { extrasBeside, fieldsAt, optionalFieldsAt } from "./fields";
 import { jsonSchemaOf } from "./schema";
@@ -23,16 +23,21 @@ export function decodeTools(value: unknown): Tool[] {
       decodeFunction(declaration, `${path}.functionDeclarations[${at}]`),
     );
     const own = Object.keys(others).filter((type) => others[type] != null);
-    return [
-      ...functions,
-      ...own.map((type) => ({
-        kind: "foreign" as const,
-        dialect: "gemini" as const,
-        value: { type, ...optionalFieldsAt(others[type], `${path}.${type}`) },
-      })),
-    ];
+    return [...functions, ...own.map((type) => decodeForeign(type, optionalFieldsAt(others[type], `${path}.${type}`)))];
   });
 }
+
+/** Searches of Google's service, which dragoman can run. */
+const searches = new Set(["googleSearch", "googleSearchRetrieval", "enterpriseWebSearch"]);
+
+function decodeForeign(type: string, fields: JsonObject): ForeignTool {
+  const tool: ForeignTool = { kind: "foreign", dialect: "gemini", value: { type, ...fields } };
+  if (!searches.has(type)) return tool;
+  const blocked = Array.isArray(fields.excludeDomains) ? fields.excludeDomains.filter(isText) : [];
+  return { ...tool, server: { tool: "web-search", ...(blocked.length > 0 ? { blockedDomains: blocked } : {}) } };
+}
+
+const isText = (value: unknown): value is string => typeof value === "string";
 
 function decodeFunction(value: unknown, path: string): FunctionTool {
   const declaration = fieldsAt(value, path);
