@@ -52,7 +52,8 @@ export function commandLine(argv: string[], version: string): CAC {
   const given = givenIn(argv, version);
   addStart(cli, given);
   addService(cli, given, argv, (flags) => startOptions(given, flags));
-  for (const add of [addAuth, addUsageAndModels, addKeys, addConnect, addDoctor, addCompletion]) add(cli, given);
+  for (const add of [addAuth, addUsageAndModels, addKeys, addConnect, addDoctor, addHealth, addCompletion])
+    add(cli, given);
   return cli;
 }
 
@@ -241,6 +242,16 @@ function addDoctor(cli: CAC, { version, text, environment, enterprise }: Given):
         json: options.json === true,
         enterpriseHost: enterprise(from),
       });
+    });
+}
+
+function addHealth(cli: CAC, { environment }: Given): void {
+  cli
+    .command("health", "Say whether the running server is ready, for health checks of containers")
+    .option("--json", "Print one JSON object")
+    .action(async (options: { json?: boolean }) => {
+      const { healthCheck } = await import("./health");
+      return healthCheck({ environment: environment(), json: options.json === true });
     });
 }
 

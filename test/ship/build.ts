@@ -1,9 +1,11 @@
 /**
  * `bun run build`: the executable of this machine, `dist/dragoman`. `--all`: one for each target, and their checksums.
  * `--check`, with it: looks into each that was made, and makes it a second time to see the same bytes.
+ * `--target <name> --output <file>`: the executable of one target.
  */
 import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
+import { parseArgs } from "node:util";
 import { anatomyOf } from "./binary-layout";
 import { signAdHoc, signatureOf } from "./mach-o";
 import { embedded, fileName, type Target, targets } from "./targets";
@@ -22,9 +24,9 @@ const options = [
 
 /** @param target This machine's own when missing. @throws Error with what Bun said. */
 async function build(file: string, target?: Target): Promise<void> {
-  mkdirSync(dist, { recursive: true });
+  mkdirSync(dirname(file), { recursive: true });
   // Inside, the program bears the name of the file: the same for all.
-  const folder = mkdtempSync(join(dist, ".build-"));
+  const folder = mkdtempSync(join(dirname(file), ".build-"));
   try {
     const made = join(folder, target?.format === "pe" ? "dragoman.exe" : "dragoman");
     const bun = Bun.spawn(
@@ -87,11 +89,23 @@ async function buildAll(check: boolean): Promise<boolean> {
   return sound;
 }
 
-if (import.meta.main) {
-  const flags = process.argv.slice(2);
-  const unknown = flags.find((flag) => flag !== "--all" && flag !== "--check");
-  if (unknown) throw new Error(`There is no option ${unknown}: --all, --check.`);
-  if (flags.includes("--check") && !flags.includes("--all")) throw new Error("--check goes with --all.");
-  if (flags.includes("--all")) process.exitCode = (await buildAll(flags.includes("--check"))) ? 0 : 1;
-  else await build(join(dist, process.platform === "win32" ? "dragoman.exe" : "dragoman"));
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      all: { type: "boolean" },
+      check: { type: "boolean" },
+      target: { type: "string" },
+      output: { type: "string" },
+    },
+  });
+  if (values.check && !values.all) throw new Error("--check goes with --all.");
+  if (values.all) return (await buildAll(values.check === true)) ? 0 : 1;
+  const target = values.target === undefined ? undefined : targets.find(({ name }) => name === values.target);
+  if (values.target !== undefined && !target)
+    throw new Error(`There is no target ${values.target}: ${targets.map(({ name }) => name).join(", ")}.`);
+  const isWindows = target ? target.format === "pe" : process.platform === "win32";
+  await build(resolve(values.output ?? join(dist, isWindows ? "dragoman.exe" : "dragoman")), target);
+  return 0;
 }
+
+if (import.meta.main) process.exitCode = await main();

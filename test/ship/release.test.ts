@@ -52,7 +52,7 @@ describe.each(names.map((name, index) => [name, workflows[index]!] as const))("%
     const writing = Object.entries(jobs).flatMap(([name, job]) =>
       Object.entries(job.permissions ?? {}).flatMap(([right, how]) => (how === "write" ? [`${name}: ${right}`] : [])),
     );
-    const needed = ["build: id-token", "build: attestations", "publish: contents", "npm: id-token"];
+    const needed = ["build: id-token", "build: attestations", "publish: contents", "npm: id-token", "image: packages"];
     expect(writing.filter((right) => !needed.includes(right))).toEqual([]);
   });
 
@@ -69,7 +69,7 @@ test("a release is tried on every system there is a runner for, before anything 
   const tried = jobs.try!.strategy!.matrix.include.map(({ target }) => target);
   const untried = targets.map(({ name }) => name).filter((name) => !tried.includes(name));
   expect(untried).toEqual(["linux-arm64-musl"]);
-  for (const job of ["publish", "npm"]) expect(jobs[job]!.needs).toContain("try");
+  for (const job of ["publish", "npm", "image"]) expect(jobs[job]!.needs).toContain("try");
 });
 
 test("the tag is the version's, which stands in package.json alone", async () => {

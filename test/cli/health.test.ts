@@ -1,0 +1,28 @@
+/** `dragoman health`, which a container's health check runs. */
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Command, run } from "../support/command";
+
+async function healthOf(server: Command, ...args: string[]) {
+  await using command = run(["health", ...args], { env: { DRAGOMAN_HOME: join(server.home, "data") } });
+  return { code: await command.exited, stdout: command.stdout(), stderr: command.stderr() };
+}
+
+test("a server is ready, or not because of its config, or not there", async () => {
+  await using server = run(["start", "--json", "--port", "0", "--drain", "20"]);
+  const { url, version } = await server.ready();
+  expect(await healthOf(server)).toEqual({ code: 0, stdout: `dragoman ${version} is ready at ${url}.\n`, stderr: "" });
+  expect(JSON.parse((await healthOf(server, "--json")).stdout)).toEqual({ ready: true, url, version });
+
+  writeFileSync(join(server.home, "data/config.json"), "{", { mode: 0o600 });
+  const deadline = performance.now() + 10_000;
+  let sick = await healthOf(server);
+  while (sick.code === 0 && performance.now() < deadline) sick = await healthOf(server);
+  expect(sick).toMatchObject({ code: 1, stderr: expect.stringContaining("its config file has an error") });
+
+  server.process.kill("SIGKILL");
+  await server.exited;
+  expect(await healthOf(server)).toMatchObject({ code: 1, stderr: expect.stringContaining("No dragoman server") });
+  expect(JSON.parse((await healthOf(server, "--json")).stdout)).toEqual({ ready: false, url: null, version: null });
+}, 20_000);
