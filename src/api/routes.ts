@@ -16,6 +16,7 @@ import { relayToProvider } from "../relay/provider";
 import { relay } from "../relay/relay";
 import { listedModelSchema } from "../upstream/model-view";
 import { requireClientKey, requireGoogleKey, requireMetricsAccess, requireTokenAccess } from "./access";
+import { compactConversation } from "./compact";
 import { countForProvider, countTokens } from "./count-tokens";
 import { findGoogleRow, isGoogleClient, routerPath } from "./google-paths";
 import { getGoogleModel, getModel, listGoogleModels, listModels, listProviderModels } from "./models";
@@ -76,6 +77,7 @@ const dialect = { reads: dialectBody, response: dialectAnswer, errors: upstreamE
 const references = {
   chat: "https://platform.openai.com/docs/api-reference/chat/create",
   responses: "https://platform.openai.com/docs/api-reference/responses/create",
+  compact: "https://platform.openai.com/docs/api-reference/responses/compact",
   socket: "https://developers.openai.com/api/docs/guides/websocket-mode",
   embeddings: "https://platform.openai.com/docs/api-reference/embeddings/create",
   messages: "https://docs.claude.com/en/api/messages",
@@ -113,6 +115,9 @@ export const routes: ClientRoute[] = [
   guarded(requireClientKey, endpoint({ method: "GET", path: clientPaths.responses, about: "Responses over a WebSocket: a message for each request, and one for each event.",
     errors: ["upgrade_required", "method_not_allowed"], reference: references.socket,
     handle: openSocket })),
+  guarded(requireClientKey, endpoint({ method: "POST", path: `${clientPaths.responses}/compact`, about: "A conversation in short: the newest messages of the user, and a summary that the model writes.",
+    reads: dialectBody, response: () => z.looseObject({}), errors: upstreamErrors, reference: references.compact,
+    handle: ({ app, request, caller }) => compactConversation(app, request, caller) })),
   guarded(requireClientKey, endpoint({ method: "POST", path: clientPaths.messages, about: "Messages, full or streamed.",
     ...dialect, reference: references.messages,
     handle: ({ app, request, caller }) => relay(app, request, caller, "messages") })),

@@ -2,7 +2,7 @@
 import type { ProxyError } from "../errors";
 import type { MarkPlace } from "../net/json-skeleton";
 import type { FrameStage, SseFrame } from "../net/sse";
-import type { Sink } from "../net/stream";
+import type { Sink, Stage } from "../net/stream";
 import type { Conversation, JsonObject } from "./hub/conversation";
 import type { ModelFacts } from "./hub/model";
 import type { ReplyError, ReplyEvent } from "./hub/reply";
@@ -22,6 +22,8 @@ export interface ClientCodec {
   checkRequest(body: JsonObject): void;
   /** Whether nothing is to be generated, if the dialect has a field for it. */
   isWarmUp?(body: JsonObject): boolean;
+  /** How a conversation is summarized, if the dialect has a request for that. */
+  compaction?: CompactionCodec;
   /** The facts that request headers depend on; also for a request that cannot be decoded. */
   overview(body: JsonObject): Overview;
   /** The beginning of the prompt; also for a request that cannot be decoded. */
@@ -102,6 +104,13 @@ export interface Codec extends ClientCodec {
   collectStream(onFixup: (fixup: string) => void): Collector;
   /** How this frame ends the stream, judged without earlier frames; undefined if it does not. */
   endIn?(frame: SseFrame): ReplyEvent | undefined;
+}
+
+export interface CompactionCodec {
+  /** The request to the model; undefined if the body does not ask for a summary. @throws ProxyError `invalid_request`. */
+  request(body: JsonObject): JsonObject | undefined;
+  /** Makes of the model's reply the one that the client expects. */
+  reply: Stage<ReplyEvent, ReplyEvent>;
 }
 
 /** Receives the frames of a stream as the upstream sent them. */

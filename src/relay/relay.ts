@@ -41,10 +41,13 @@ export async function relay(
     record.setRequest(incoming);
     codec.checkRequest(incoming.body);
     const target = await chooseTarget(parts, incoming.model, dialect, caller.key);
+    const summary = codec.compaction?.request(incoming.body);
     const facts = readFacts(codec, incoming, request.headers);
-    const conversation = conversationReader(codec, incoming.body);
-    const offered = mayOffer(codec, incoming.body, target) ? offeredTools(parts, conversation()) : undefined;
-    const isPassed = !offered && isPassable(codec, incoming.body, target);
+    if (summary) Object.assign(facts, summarized);
+    const asked = summary ?? incoming.body;
+    const conversation = conversationReader(codec, asked);
+    const offered = !summary && mayOffer(codec, asked, target) ? offeredTools(parts, conversation()) : undefined;
+    const isPassed = !summary && !offered && isPassable(codec, asked, target);
     const translated = isPassed ? undefined : conversation();
     const nothing = asksNothing({ codec, incoming, conversation, translated, target });
     if (nothing) {
@@ -65,7 +68,7 @@ export async function relay(
     const call = isPassed
       ? passthrough({ incoming, dialect: target.dialect, target, record, options, clientHeaders, conversation })
       : translate(parts, prompt, {
-          conversation: translated ?? codec.decodeRequest(incoming.body),
+          conversation: translated ?? codec.decodeRequest(asked),
           skeleton: incoming.skeleton,
           client: dialect,
           target,
@@ -73,6 +76,7 @@ export async function relay(
           options,
           clientHeaders: dialect === target.dialect ? clientHeaders : undefined,
           serverTools: offered && { parts, offered, send: sendTurn },
+          reshape: summary && codec.compaction?.reply,
         });
 
     const { preferredAccount, session } = affinityOf(parts, { headers: request.headers, bodySession, conversation });
@@ -102,6 +106,9 @@ export async function relay(
     throw record.fail(thrown);
   }
 }
+
+/** No person asks for a summary: the client does, when the conversation has become long. */
+const summarized = { initiator: "agent", reason: "the conversation is summarized" } as const;
 
 /** A provider of the client's own dialect runs its tools itself. */
 const mayOffer = (

@@ -7,7 +7,7 @@ import type { OfferedTools } from "../dialects/hub/server-offers";
 import type { ResponseBody } from "../net/body";
 import type { Skeleton } from "../net/json-skeleton";
 import { readSse, type SseFrame } from "../net/sse";
-import { collectInto, run, type Sink, type Stage } from "../net/stream";
+import { collectInto, pipe, run, type Sink, type Stage } from "../net/stream";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import { offeredFixup, openLoop } from "./server-tools/open-loop";
@@ -32,6 +32,8 @@ export interface TranslationRequest {
     /** Sends the request for a further answer. */
     send(turn: EncodedTurn): Promise<ResponseBody>;
   };
+  /** Changes the reply on its way to the client. */
+  reshape?: Stage<ReplyEvent, ReplyEvent>;
   /** Reads the rough count of the prompt that was begun, once it is there. */
   estimate?: () => number | undefined;
 }
@@ -43,7 +45,7 @@ export interface EncodedTurn extends Pick<UpstreamCall, "body" | "headers" | "re
 
 /** @throws ProxyError `invalid_request` where leaving something out would change the meaning. */
 export function translation(request: TranslationRequest): UpstreamCall {
-  const { conversation, client, target, record, serverTools, estimate } = request;
+  const { conversation, client, target, record, serverTools, reshape, estimate } = request;
   const upstream = target.dialect;
   // Collected into a full reply where the client did not ask for a stream.
   const stream = conversation.stream || serverTools !== undefined || needsStream(conversation, target);
@@ -62,7 +64,7 @@ export function translation(request: TranslationRequest): UpstreamCall {
     };
     return codecs[client].encodeStream(conversation, reportedEstimate)(out);
   };
-  const recorded = recordedBy(record);
+  const recorded = reshape ? pipe(reshape, recordedBy(record)) : recordedBy(record);
   const frames = (next: Sink<ReplyEvent>) => codecs[upstream].decodeStream()(restore(recorded(next)));
 
   return {

@@ -2,6 +2,7 @@
 import type { Codec } from "../codec";
 import { encodeError, sessionOf } from "../openai";
 import { collectStream } from "./collect";
+import { summaryReply, summaryRequest } from "./compaction";
 import { fixReply, fixRequest, fixStream, replyContext } from "./fixups";
 import { longTexts } from "./long-texts";
 import { overview, promptHead } from "./overview";
@@ -14,6 +15,7 @@ export const responses: Codec = {
   longTexts,
   checkRequest,
   isWarmUp,
+  compaction: { request: summaryRequest, reply: summaryReply },
   overview,
   promptHead,
   decodeRequest,

@@ -16,8 +16,12 @@ const types = {
 
 export function overview({ input }: JsonObject): Overview {
   if (typeof input === "string") return overviewOf([{ by: "user", content: input }], types);
-  return overviewOf((Array.isArray(input) ? input : []).filter(isObject).map(read), types);
+  return overviewOf((Array.isArray(input) ? input : []).filter(isObject).flatMap(spokenIn), types);
 }
+
+/** A compaction item ends what was said before it; if nothing follows, the model goes on as after a tool's result. */
+const spokenIn = (item: JsonObject): OverviewMessage[] =>
+  item.type === "compaction" ? [read(item), { by: "tool", content: undefined }] : [read(item)];
 
 /**
  * Messages have a role. Of the other items of the OpenAI SDK's ResponseInputItem, those whose type ends in `_output`,

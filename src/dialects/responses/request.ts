@@ -21,6 +21,7 @@ import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
 import { encodeSampling } from "../hub/sampling";
 import { addCacheKey, extrasOf, roles } from "../openai";
+import { withSummaryRead } from "./compaction";
 import { chatOnly, ownExtras } from "./extras";
 import {
   decodeCall,
@@ -144,6 +145,11 @@ const itemDecoders: Record<string, (item: JsonObject, path: string, draft: Draft
   function_call_output: (item, path, draft) => add(draft, "user", decodeResult(item, path)),
   custom_tool_call_output: (item, path, draft) => add(draft, "user", { ...decodeResult(item, path), freeform: true }),
   additional_tools: decodeAdditionalTools,
+  compaction(item, path, draft) {
+    const read = withSummaryRead(item);
+    if (read === item) decodeForeign(item, draft);
+    else decodeMessage(read, path, draft);
+  },
   web_search_call: (item, _path, draft) => add(draft, "assistant", decodeSearchCall(item)),
 };
 

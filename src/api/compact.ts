@@ -1,0 +1,22 @@
+/** POST /v1/responses/compact: a conversation, summarized by its model. */
+import type { App } from "../app";
+import { compactedReply, triggered } from "../dialects/responses/compaction";
+import { isObject } from "../json";
+import type { KeyedCaller } from "../keys/client-keys";
+import { bodyText, readJson } from "../relay/incoming";
+import { relay } from "../relay/relay";
+
+/** @throws ProxyError as {@link relay} does. */
+export async function compactConversation(app: App, request: Request, caller: KeyedCaller): Promise<Response> {
+  const { bytes, body } = await readJson(request);
+  const headers = new Headers(request.headers);
+  for (const name of ["content-encoding", "content-length"]) headers.delete(name);
+  const { url, method, signal } = request;
+  const asked = new Request(url, { method, headers, body: triggered(bodyText(bytes)), signal });
+  const answer = await relay(app, asked, caller, "responses");
+  const reply: unknown = await answer.json();
+  return Response.json(compactedReply(body, isObject(reply) ? reply : {}), { headers: budgetHeaders(answer) });
+}
+
+const budgetHeaders = ({ headers }: Response): Headers =>
+  new Headers([...headers].filter(([name]) => name.startsWith("x-dragoman-")));

@@ -1,0 +1,116 @@
+/**
+ * Compaction: a client has its conversation summarized and goes on with the summary. It asks with a `compaction_trigger`
+ * as an item of its input, and expects one `compaction` item, whose content only its maker can read. (OpenAI's guide
+ * “Compaction”; Codex, codex-rs/core/src/compact_remote_v2.rs.) GitHub Copilot does not know the trigger, so the model
+ * is asked for a summary in words, which the item then holds.
+ */
+import { ProxyError } from "../../errors";
+import { isObject } from "../../json";
+import { editMembers, memberText } from "../../net/json-edit";
+import type { Stage } from "../../net/stream";
+import type { JsonObject } from "../hub/conversation";
+import { textIn } from "../hub/json";
+import type { Block, ReplyEvent } from "../hub/reply";
+import { ownId } from "./ids";
+
+const trigger = "compaction_trigger";
+
+/** What the model is asked in place of the trigger. */
+const summaryPrompt = `Write a summary of this conversation. It replaces the conversation: whoever continues the work sees your summary and some of the user's messages, and nothing else.
+Include: what the user wants, with every requirement and preference; what was decided, and why; what was done, with exact names of files, commands, functions and values; what was found out; what failed; what is still to be done, and the next step.
+Do not call a tool, and do not continue the work. Write the summary only.`;
+
+const heading = "A summary of the conversation before this point:";
+
+const summaryPrefix = "dragoman.summary.";
+
+const packSummary = (text: string): string => summaryPrefix + Buffer.from(text).toString("base64url");
+
+/** The message for a summary that dragoman made; any other item is returned as it is. */
+export function withSummaryRead(item: JsonObject): JsonObject {
+  const packed = item.type === "compaction" ? textIn(item.encrypted_content) : "";
+  if (!packed.startsWith(summaryPrefix)) return item;
+  const text = Buffer.from(packed.slice(summaryPrefix.length), "base64url").toString();
+  return messageOf(`${heading}\n\n${text}`);
+}
+
+const messageOf = (text: string): JsonObject => ({
+  type: "message",
+  role: "user",
+  content: [{ type: "input_text", text }],
+});
+
+const isTrigger = (item: unknown): boolean => isObject(item) && item.type === trigger;
+
+/**
+ * The request for a summary; undefined if the body has no trigger.
+ * @throws ProxyError `invalid_request` if there is nothing to summarize.
+ */
+export function summaryRequest(body: JsonObject): JsonObject | undefined {
+  const { input, text: _, ...others } = body;
+  if (!Array.isArray(input) || !input.some(isTrigger)) return undefined;
+  const items = input.filter((item) => !isTrigger(item));
+  if (items.length === 0)
+    throw new ProxyError("invalid_request", "`input` is empty: there is nothing to summarize.", { param: "input" });
+  return { ...others, input: [...items, messageOf(summaryPrompt)], tool_choice: "none" };
+}
+
+/** The text of a compaction item in place of the reply's own blocks. A reply without a whole summary is an error. */
+export const summaryReply: Stage<ReplyEvent, ReplyEvent> = (next) => {
+  const texts: string[] = [];
+  let open: Block | undefined;
+  const finish = (event: Extract<ReplyEvent, { type: "finish" }>) => {
+    const summary = texts.join("").trim();
+    if (event.reason !== "stop" || summary === "") return next.push(noSummary);
+    const value = { type: "compaction", id: ownId("cmp"), encrypted_content: packSummary(summary) };
+    next.push({ type: "block-start", block: { kind: "foreign", dialect: "responses", value } });
+    next.push({ type: "block-end" });
+    next.push(event);
+  };
+  return {
+    push(event) {
+      if (event.type === "block-start") open = event.block;
+      else if (event.type === "block-end") open = undefined;
+      else if (event.type === "finish") finish(event);
+      else if (event.type !== "block-delta") next.push(event);
+      else if (open?.kind === "text" && !open.refusal) texts.push(event.text);
+    },
+    end: () => next.end(),
+  };
+};
+
+const noSummary = {
+  type: "error",
+  code: "compaction_failed",
+  message: "The model did not write a whole summary of the conversation; try again, or with another model.",
+} as const;
+
+// ── POST /v1/responses/compact ──
+
+/** A compaction request as a request with a trigger. @param text A JSON object. */
+export function triggered(text: string): string {
+  const input = memberText(text, "input") ?? "[]";
+  const items = input.startsWith('"') ? `{"role":"user","content":${input}}` : input.slice(1, -1).trim();
+  const others = editMembers(text, { stream: false }, ["input"]).slice(0, -1);
+  return `${others},"input":[${items}${items === "" ? "" : ","}{"type":"${trigger}"}]}`;
+}
+
+/** Characters of the client's messages that stay beside the summary: about 64,000 tokens, as OpenAI keeps. */
+const maxRetained = 256_000;
+
+/** The answer to a compaction request: the newest messages of the user, and the compaction item. */
+export function compactedReply(request: JsonObject, reply: JsonObject): JsonObject {
+  const items: unknown[] = Array.isArray(request.input) ? request.input : [messageOf(textIn(request.input))];
+  const retained: JsonObject[] = [];
+  let length = 0;
+  for (const item of items.toReversed()) {
+    if (!isObject(item) || item.role !== "user") continue;
+    length += JSON.stringify(item.content ?? "").length;
+    if (length > maxRetained) break;
+    const content = typeof item.content === "string" ? [{ type: "input_text", text: item.content }] : item.content;
+    retained.unshift({ type: "message", id: ownId("msg"), status: "completed", role: "user", content });
+  }
+  const made: unknown[] = Array.isArray(reply.output) ? reply.output : [];
+  const { id, created_at, usage } = reply;
+  return { id, object: "response.compaction", created_at, output: [...retained, ...made], usage };
+}
