@@ -209,6 +209,7 @@ export function openApp(options: AppOptions): App {
     stopping: stopping.signal,
     close() {
       stopping.abort();
+      copilot.close();
       config.close();
       activeAccounts.close();
       history.close();

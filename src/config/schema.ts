@@ -121,6 +121,7 @@ const defaults = {
   useResponsesApiWebSearch: true,
   webSearchModel: "auto",
   promptCache: "auto" as const,
+  responsesWebSocket: "off" as const,
   anthropicApiKey: undefined,
 };
 
@@ -289,6 +290,13 @@ export const configSchema = lazy(() =>
         .meta({ title: "Prompt cache" })
         .describe(
           "Whether cache keys and cache marks are added for clients whose API has no field for them: `auto` or `off`.",
+        ),
+      responsesWebSocket: z
+        .enum(["auto", "off"])
+        .default(defaults.responsesWebSocket)
+        .meta({ title: "WebSocket to the upstream" })
+        .describe(
+          "Whether streamed requests are sent over a WebSocket where a model offers it: `auto` or `off`. With `auto`, a request that finds no socket is sent over HTTP. It saves a little time. It is off because the upstream may accept an item of its own only on the socket that made it, and then the model loses its earlier reasoning when a socket ends.",
         ),
       anthropicApiKey: key
         .optional()

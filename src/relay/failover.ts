@@ -31,6 +31,8 @@ export type FailoverParts = Pick<
 /** What is sent, whichever account serves it. */
 export type Outgoing = Pick<CopilotCall, "path" | "intent" | "initiator" | "vision" | "headers" | "limits"> &
   Pick<UpstreamCall, "body" | "repaired" | "fitTools"> & {
+    /** The model's answer may come over a WebSocket, which the requests of one session share. */
+    overSocket?: { session: string | undefined };
     /** The account that is asked first if it can serve. */
     preferredAccount?: Account;
     /** The client's session: later requests of it prefer the account that serves this one. */
@@ -241,6 +243,7 @@ async function attempt<Answer>(
   parts.breaker.served(account);
   account.learnQuota(response.headers);
   record.setAccount(account);
+  if (response.overSocket) record.setOverSocket();
   try {
     return { answer: await accept(response) };
   } catch (thrown) {
@@ -265,6 +268,9 @@ function callOf({ logger }: FailoverParts, current: AccountTry): CopilotCall {
     initiator: current.initiator,
     requestId: record.requestId,
     controller: record.controller,
+    socket: outgoing.overSocket
+      ? { ...outgoing.overSocket, quota: (snapshots) => account.learnQuotaSnapshots(snapshots) }
+      : undefined,
     retried: (code) => logger.debug(`The connection to GitHub Copilot failed (${code}); connecting again.`),
     resent(error) {
       record.addAttempt(account, error, elapsedMs(current));

@@ -80,7 +80,8 @@ export async function relay(
         });
 
     const { preferredAccount, session } = affinityOf(parts, { headers: request.headers, bodySession, conversation });
-    record.setSession(clientSession(request.headers, bodySession));
+    const ownSession = clientSession(request.headers, bodySession);
+    record.setSession(ownSession);
     const outgoing: Outgoing = {
       path: target.endpoint,
       body: call.body,
@@ -93,6 +94,8 @@ export async function relay(
       fitTools: call.fitTools,
       preferredAccount,
       session,
+      overSocket:
+        target.model.socket && call.stream && target.dialect === "responses" ? { session: ownSession } : undefined,
     };
     const accept = async (response: CallResponse) => {
       const answer = incoming.stream

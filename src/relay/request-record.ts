@@ -170,6 +170,11 @@ export class RequestRecord implements InFlightHandle {
     this.#changed();
   }
 
+  /** The answer comes over a WebSocket. */
+  setOverSocket(): void {
+    this.#state.overSocket = true;
+  }
+
   setPrompt(prompt: RecordedPrompt): void {
     this.#state.prompt = prompt;
   }

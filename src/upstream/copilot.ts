@@ -4,11 +4,13 @@ import type { ConfigStore } from "../config/store";
 import type { ProxyError } from "../errors";
 import type { CallResponse } from "../net/body";
 import type { CallLimits } from "../net/clock";
-import { callOut } from "../net/fetch";
+import { callOut, type OutgoingCall } from "../net/fetch";
+import type { CopilotSockets } from "./copilot-sockets";
 
 export interface Copilot {
   /** One call with one account's session. @throws ProxyError `upstream`, `timeout` */
   call(session: Session, call: CopilotCall): Promise<CallResponse>;
+  close(): void;
 }
 
 export interface CopilotCall {
@@ -30,6 +32,13 @@ export interface CopilotCall {
   retried?: (why: string) => void;
   /** Called with the error of the first try before a request is sent again, as an agent's. Without it, a request is sent once. */
   resent?: (error: ProxyError) => void;
+  /** The request may be sent over a WebSocket, if the config allows it. */
+  socket?: {
+    /** Requests of one session share a socket; undefined if the session is not known. */
+    session: string | undefined;
+    /** The quota that the answer reports. */
+    quota(snapshots: unknown): void;
+  };
 }
 
 /**
@@ -42,7 +51,10 @@ const apiVersion = "2026-08-01";
 export function openCopilot(config: Pick<ConfigStore, "current">, version: string): Copilot {
   const product = `dragoman/${version}`;
   const ownHeaders = lowerCaseNames(() => config.current.upstreamHeaders);
+  let sockets: Promise<CopilotSockets> | undefined;
+  const openSockets = async () => (await import("./copilot-sockets")).openCopilotSockets();
   return {
+    close: () => void sockets?.then((open) => open.close()),
     call(session, call) {
       const headers: Record<string, string> = {
         authorization: `Bearer ${session.token}`,
@@ -64,25 +76,26 @@ export function openCopilot(config: Pick<ConfigStore, "current">, version: strin
       if (call.vision) headers["copilot-vision-request"] = "true";
       if (call.headers) Object.assign(headers, call.headers);
       Object.assign(headers, ownHeaders());
-      return callOut(session.baseUrl + call.path, {
-        method: call.body === undefined ? "GET" : "POST",
-        headers,
-        body: call.body,
-        controller: call.controller,
-        limits: call.limits,
-        who: "GitHub Copilot",
-        retried: call.retried,
-        resent:
-          call.resent &&
-          ((error) => {
-            call.resent!(error);
-            // The first try counted as the person's turn.
-            return call.initiator ? { ...headers, "x-initiator": "agent" } : headers;
-          }),
-      });
+      const resent =
+        call.resent &&
+        ((error: ProxyError) => {
+          call.resent!(error);
+          // The first try counted as the person's turn.
+          return call.initiator ? { ...headers, "x-initiator": "agent" } : headers;
+        });
+      const { body, controller, limits, retried } = call;
+      const url = session.baseUrl + call.path;
+      const method = body === undefined ? "GET" : "POST";
+      const out: OutgoingCall = { method, headers, body, controller, limits, who, retried, resent };
+      if (!call.socket || body === undefined || config.current.responsesWebSocket === "off") return callOut(url, out);
+      sockets ??= openSockets();
+      const { initiator, socket } = call;
+      return sockets.then((open) => open.call({ url, body, initiator, ...socket }, out));
     },
   };
 }
+
+const who = "GitHub Copilot";
 
 /** The headers with lower-case names. They are converted once for each config. */
 function lowerCaseNames(read: () => Record<string, string>): () => Record<string, string> {

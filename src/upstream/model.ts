@@ -13,6 +13,8 @@ export interface Model extends ModelFacts {
   version: string;
   kind: "chat" | "embeddings" | "completion";
   preview: boolean;
+  /** It is served over a WebSocket too. */
+  socket?: true;
   /** Offered in the official model picker; hidden ones are usually callable. */
   picked: boolean;
   /** Its terms are accepted, or it has none. */
@@ -52,6 +54,7 @@ export function readModel(item: unknown): Model | undefined {
     picked: item.model_picker_enabled === true,
     enabled: isObject(item.policy) ? item.policy.state === "enabled" : true,
     dialects: kind === "chat" ? readDialects(item.supported_endpoints) : [],
+    ...(textsIn(item.supported_endpoints).includes(socketEndpoint) && { socket: true }),
     price: readPrice(item.billing),
     tokenizer: shortText(capabilities.tokenizer),
     limits: {
@@ -75,6 +78,9 @@ export function readModel(item: unknown): Model | undefined {
 }
 
 const kinds = ["chat", "embeddings", "completion"] as const;
+
+/** As the upstream lists it. */
+const socketEndpoint = `ws:${upstreamPaths.responses}`;
 
 const dialectByPath = new Map<string, Dialect>(dialects.map((dialect) => [upstreamPaths[dialect], dialect]));
 

@@ -36,6 +36,7 @@ test("an empty config means these defaults", () => {
     useResponsesApiWebSearch: true,
     webSearchModel: "auto",
     promptCache: "auto",
+    responsesWebSocket: "off",
     anthropicApiKey: undefined,
   });
   // It is answered without the schema, which has the same defaults.

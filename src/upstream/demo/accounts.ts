@@ -151,6 +151,8 @@ export interface World {
   /** Model requests in progress, and the most at any one time. */
   open: number;
   peak: number;
+  /** WebSockets that were opened; -1 if they are refused. */
+  sockets: number;
 }
 
 /** The course of the device flow: `pending` polls, then the outcome. */

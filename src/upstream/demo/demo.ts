@@ -21,6 +21,8 @@ export interface DemoOptions {
   now?: () => number;
   /** How many journal entries to keep; all by default. */
   keep?: number;
+  /** False refuses WebSockets. */
+  sockets?: boolean;
   /** The course of the device flow; by default it is approved after one pending poll. */
   device?: Partial<DeviceScript>;
 }
@@ -44,6 +46,8 @@ export interface Demo {
   readonly open: number;
   /** The most model requests at any one time. */
   readonly peak: number;
+  /** WebSockets that were opened. */
+  readonly sockets: number;
   stop(): Promise<void>;
 }
 
@@ -64,6 +68,7 @@ export function startDemo(options: DemoOptions = {}): Demo {
     spent: new Set(),
     open: 0,
     peak: 0,
+    sockets: options.sockets === false ? -1 : 0,
   };
   const journal: Seen[] = [];
   const desk: Desk = {
@@ -94,6 +99,9 @@ export function startDemo(options: DemoOptions = {}): Demo {
     },
     get peak() {
       return world.peak;
+    },
+    get sockets() {
+      return world.sockets;
     },
     async stop() {
       await Promise.all([main.stop(true), business.stop(true)]);

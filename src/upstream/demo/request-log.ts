@@ -16,6 +16,8 @@ export interface Seen {
   /** The body exactly as it was received. */
   bytes: Uint8Array;
   account?: string;
+  /** The WebSocket that it came over, counted from 1. */
+  socket?: number;
   status?: number;
   /** The time (ms) at which the caller hung up, if that was before the end of the answer. */
   aborted?: number;

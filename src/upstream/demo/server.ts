@@ -1,31 +1,61 @@
 /** A listener: keeps a journal of requests, lets tests answer them, and counts the open ones. */
 import type { HostName, World } from "./accounts";
+import { admit } from "./auth";
 import type { Desk, Seen } from "./request-log";
 import { type Arrival, answerRoute, modelPaths, type Route } from "./routes";
-import { Refusal, randomId } from "./wire";
+import { type DemoSocket, isHandshake, requestIn, type SocketState, sendAnswer } from "./socket";
+import { plain, Refusal, randomId } from "./wire";
 
 export function listen(world: World, host: HostName, routes: Route[], desk: Desk) {
-  return Bun.serve({
+  const answer = async (seen: Seen, request: Request, signal: AbortSignal): Promise<Response> => {
+    desk.remember(seen);
+    const response = await occupy(
+      world,
+      seen,
+      signal,
+      async (hold) =>
+        (await intercepted(desk, seen, request, hold)) ?? (await scripted(routes, { world, seen, signal, hold })),
+    );
+    seen.status = response.status;
+    return response;
+  };
+  return Bun.serve<SocketState>({
     hostname: "127.0.0.1",
     port: 0,
     idleTimeout: 0,
     maxRequestBodySize: 64 * 1024 * 1024,
     development: false,
-    async fetch(request) {
+    async fetch(request, server) {
       const seen = await note(world, host, request);
-      desk.remember(seen);
-      const response = await occupy(
-        world,
-        seen,
-        request.signal,
-        async (hold) =>
-          (await intercepted(desk, seen, request, hold)) ??
-          (await scripted(routes, { world, seen, signal: request.signal, hold })),
-      );
-      seen.status = response.status;
-      return response;
+      if (!isHandshake(request)) return answer(seen, request, request.signal);
+      const refused =
+        world.sockets < 0 ? plain(404, "404 page not found") : refusalOf(() => admit(world, host, seen.headers));
+      if (refused) return refused.response();
+      const data = { id: ++world.sockets, handshake: seen, gone: new AbortController() };
+      return server.upgrade(request, { data }) ? undefined : new Response(null, { status: 400 });
+    },
+    websocket: {
+      maxPayloadLength: 64 * 1024 * 1024,
+      async message(socket: DemoSocket, message) {
+        const seen = requestIn(socket.data, String(message));
+        if (!seen) return socket.close(1008, "not a request");
+        const request = new Request(`${world.urls[host]}/responses`, { method: "POST", body: String(message) });
+        await sendAnswer(socket, await answer(seen, request, socket.data.gone.signal));
+      },
+      close: (socket: DemoSocket) => socket.data.gone.abort(),
     },
   });
+}
+
+/** The refusal that `work` throws, if it does. */
+function refusalOf(work: () => unknown): Refusal | undefined {
+  try {
+    work();
+    return undefined;
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return thrown;
+    throw thrown;
+  }
 }
 
 async function note(world: World, host: HostName, request: Request): Promise<Seen> {

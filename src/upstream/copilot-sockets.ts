@@ -1,0 +1,47 @@
+/** Calls to GitHub Copilot over a WebSocket, where there is one; over HTTP otherwise. */
+import type { CallResponse } from "../net/body";
+import { callOut, type OutgoingCall } from "../net/fetch";
+import { callOverSocket, SocketBroken, type SocketCall } from "./socket-call";
+import { openSocketPool } from "./socket-pool";
+
+export interface CopilotSockets {
+  /**
+   * @param out The same call over HTTP: it is made if there is no WebSocket, or if it breaks before it has answered anything.
+   * @throws ProxyError `upstream`, `timeout`
+   */
+  call(call: CopilotSocketCall, out: OutgoingCall): Promise<CallResponse>;
+  close(): void;
+}
+
+export type CopilotSocketCall = Pick<SocketCall, "url" | "initiator" | "session" | "quota"> & {
+  body: string | Uint8Array;
+};
+
+/** Headers of a single request; a socket serves several, and the initiator is in the message. */
+const requestHeaders = new Set(["accept", "accept-encoding", "content-type", "x-initiator"]);
+
+export function openCopilotSockets(pool = openSocketPool()): CopilotSockets {
+  return {
+    async call(call, out) {
+      const { limits, controller, who } = out;
+      const shared = Object.entries(out.headers).filter(([name]) => !requestHeaders.has(name));
+      // A later request may hold an image. The header is harmless without one.
+      const headers = { ...Object.fromEntries(shared), "copilot-vision-request": "true" };
+      const body = textOf(call.body);
+      try {
+        const response = await callOverSocket(pool, { ...call, body, headers, limits, controller, who });
+        if (response) return response;
+        out.retried?.("no WebSocket");
+      } catch (thrown) {
+        if (!(thrown instanceof SocketBroken)) throw thrown;
+        if (!out.resent) throw thrown.error;
+        return callOut(call.url, { ...out, headers: out.resent(thrown.error), resent: undefined });
+      }
+      return callOut(call.url, out);
+    },
+    close: () => pool.close(),
+  };
+}
+
+const textOf = (body: string | Uint8Array): string =>
+  typeof body === "string" ? body : Buffer.prototype.utf8Slice.call(body, 0, body.length);

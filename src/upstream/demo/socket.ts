@@ -1,0 +1,78 @@
+/** `wss://{host}/responses`: a frame of JSON for each request, and one for each event of its answer. */
+import type { Seen } from "./request-log";
+import { type Json, list, record } from "./wire";
+
+/** One connection. */
+export interface SocketState {
+  /** Counted from 1. */
+  id: number;
+  handshake: Seen;
+  /** Aborts when the connection ends. */
+  gone: AbortController;
+}
+
+export type DemoSocket = Bun.ServerWebSocket<SocketState>;
+
+export const isHandshake = (request: Request): boolean =>
+  request.method === "GET" &&
+  new URL(request.url).pathname === "/responses" &&
+  /^websocket$/i.test(request.headers.get("upgrade") ?? "");
+
+/** A frame as the same request over HTTP; undefined if it is none. */
+export function requestIn({ id, handshake }: SocketState, text: string): Seen | undefined {
+  const { type, initiator, ...body } = parse(text);
+  if (type !== "response.create" || "stream" in body) return undefined;
+  return {
+    ...handshake,
+    method: "POST",
+    headers: { ...handshake.headers, "content-type": "application/json", "x-initiator": String(initiator) },
+    body: { ...body, stream: true },
+    bytes: new TextEncoder().encode(text),
+    socket: id,
+  };
+}
+
+function parse(text: string): Json {
+  try {
+    return record(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+/** Sends the answer to a request. A connection whose answer breaks off is broken too. */
+export async function sendAnswer(socket: DemoSocket, response: Response): Promise<void> {
+  if (!response.ok) return sendError(socket, response);
+  const decoder = new TextDecoder();
+  let held = "";
+  try {
+    for await (const piece of response.body ?? []) {
+      const frames = (held + decoder.decode(piece, { stream: true })).replaceAll("\r\n", "\n").split("\n\n");
+      held = frames.pop() ?? "";
+      for (const frame of frames) sendFrame(socket, frame);
+    }
+  } catch {
+    return socket.terminate();
+  }
+  if (socket.data.gone.signal.aborted || !isDone.has(socket)) socket.close(1011, "the answer ended early");
+  isDone.delete(socket);
+}
+
+/** Sockets whose present answer has sent its last event. */
+const isDone = new WeakSet<DemoSocket>();
+
+const last = /^data: \{"type":"(?:response\.(?:completed|incomplete|failed)|error)"/m;
+
+function sendFrame(socket: DemoSocket, frame: string): void {
+  const lines = frame.split("\n").flatMap((line) => (line.startsWith("data: ") ? [line.slice("data: ".length)] : []));
+  if (lines.length > 0) socket.sendText(lines.join("\n"));
+  if (last.test(frame)) isDone.add(socket);
+}
+
+async function sendError(socket: DemoSocket, response: Response): Promise<void> {
+  const text = await response.text();
+  const error = record(parse(text).error);
+  const named = Object.keys(error).length > 0 ? error : { code: "error", message: text.trim() };
+  const headers = Object.fromEntries(list([...response.headers]) as [string, string][]);
+  socket.sendText(JSON.stringify({ type: "error", status: response.status, error: named, headers }));
+}

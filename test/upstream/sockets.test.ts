@@ -1,0 +1,237 @@
+/** Streamed requests over the upstream's WebSocket: the same answers, one socket for a session, HTTP where there is none. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { openSocketPool } from "../../src/upstream/socket-pool";
+import { openFrames } from "../support/frame-client";
+import { type ProxyOptions, type RunningProxy, startProxy, until } from "../support/proxy";
+
+const config = { responsesWebSocket: "auto" };
+const start = (options: ProxyOptions = {}) => startProxy({ ...options, config: { ...config, ...options.config } });
+const model = "gpt-5.3-codex";
+const turn = (content: string, more: object = {}) => ({
+  model,
+  stream: true,
+  store: false,
+  input: [{ role: "user", content }],
+  ...more,
+});
+
+/** The events, without what is new in each response. */
+async function ask(running: RunningProxy, body: object, headers = {}) {
+  const answer = await running.post("/v1/responses", body, { headers });
+  const text = (await answer.text()).replaceAll("\r\n", "\n");
+  const events = [...text.matchAll(/^event: (.*)\ndata: (.*)$/gm)].map(([, name, data]) => ({
+    name,
+    ...JSON.parse(data!),
+  }));
+  return { status: answer.status, text, events, headers: answer.headers };
+}
+const said = ({ events }: Awaited<ReturnType<typeof ask>>) =>
+  events.map(({ name, type, delta }) => [name, type, delta].join(" ")).join("\n");
+const posted = (running: RunningProxy) =>
+  running.demo.journal.filter(({ path, method }) => path === "/responses" && method === "POST");
+
+let proxy: RunningProxy;
+beforeAll(async () => {
+  proxy = await start();
+});
+afterAll(() => proxy[Symbol.asyncDispose]());
+
+describe("a streamed request", () => {
+  test.each(["Hello", "[demo: long 200] Hello", "[demo: crlf] Hello", "What is the weather in Oslo?"])(
+    "%s has the events of the same request over HTTP",
+    async (words) => {
+      await using plain = await startProxy();
+      const tools = [{ type: "function", name: "get_weather", parameters: { type: "object", properties: {} } }];
+      const [overSocket, overHttp] = [
+        await ask(proxy, turn(words, { tools })),
+        await ask(plain, turn(words, { tools })),
+      ];
+      expect(said(overSocket)).toBe(said(overHttp));
+      expect(overSocket.events.at(-1)).toMatchObject({ name: "response.completed", type: "response.completed" });
+      expect(proxy.rows()[0]).toMatchObject({ upstream_endpoint: "ws:/responses", http_status: 200 });
+      expect(plain.rows()[0]).toMatchObject({ upstream_endpoint: "/responses" });
+      expect(posted(plain)[0]!.socket).toBeUndefined();
+    },
+  );
+
+  test("is one message: the body without `stream`, and who asks; the handshake has the other headers", async () => {
+    await ask(proxy, turn("Hello", { x_new: 7 }));
+    const seen = posted(proxy).at(-1)!;
+    const text = Buffer.from(seen.bytes).toString();
+    expect(text).toContain('"x_new":7');
+    expect(JSON.parse(text)).toMatchObject({ type: "response.create", initiator: "user" });
+    expect(text).not.toContain('"stream"');
+    expect(seen.headers).toMatchObject({
+      "copilot-integration-id": "vscode-chat",
+      "openai-intent": "conversation-agent",
+    });
+    expect(seen.headers["x-github-api-version"]).toBeDefined();
+  });
+
+  test("of a translated client, and a compaction, come the same way; a full answer and other models do not", async () => {
+    const message = { model, max_tokens: 100, messages: [{ role: "user", content: "Hello" }] };
+    await (await proxy.post("/v1/messages", { ...message, stream: true })).text();
+    expect(proxy.rows()[0]!.upstream_endpoint).toBe("ws:/responses");
+    await (await proxy.post("/v1/messages", message)).text();
+    expect(proxy.rows()[0]!.upstream_endpoint).toBe("/responses");
+    await ask(proxy, turn("Hello", { model: "claude-sonnet-4.6" }));
+    expect(proxy.rows()[0]!.upstream_endpoint).toBe("/v1/messages");
+  });
+
+  test("is not sent so unless the config says it", async () => {
+    await using plain = await startProxy();
+    await ask(plain, turn("Hello"));
+    expect(plain.demo.sockets).toBe(0);
+  });
+});
+
+describe("a session", () => {
+  test("keeps its socket, also from a client's WebSocket; another one has another", async () => {
+    await using running = await start();
+    for (const prompt_cache_key of ["one", "two", "one"]) await ask(running, turn("Hello", { prompt_cache_key }));
+    await using client = await openFrames(running.url);
+    await client.ask(turn("Hello", { prompt_cache_key: "two", stream: undefined }));
+    expect(posted(running).map(({ socket }) => socket)).toEqual([1, 2, 1, 2]);
+    expect(running.rows()[0]).toMatchObject({ path: "ws:/v1/responses", upstream_endpoint: "ws:/responses" });
+  });
+
+  test("has a second socket while the first is in use", async () => {
+    await using running = await start({ demo: { pace: 2 } });
+    const answers = [1, 2, 3].map(() => ask(running, turn("[demo: long 50] Hello", { prompt_cache_key: "one" })));
+    expect((await Promise.all(answers)).map(({ events }) => events.at(-1).type)).toEqual(
+      Array(3).fill("response.completed"),
+    );
+    expect(running.demo.sockets).toBe(3);
+  });
+});
+
+describe("an error", () => {
+  test.each(["429 30", "402", "400-long", "500", "401-expired once", "first-error"])(
+    "[demo: %s] is what it is over HTTP",
+    async (fault) => {
+      await using running = await start();
+      await using plain = await startProxy();
+      const [overSocket, overHttp] = [
+        await ask(running, turn(`[demo: ${fault}] Hello`)),
+        await ask(plain, turn(`[demo: ${fault}] Hello`)),
+      ];
+      expect(overSocket.status).toBe(overHttp.status);
+      expect(overSocket.headers.get("retry-after")).toBe(overHttp.headers.get("retry-after"));
+      if (overHttp.status !== 200) expect(JSON.parse(overSocket.text)).toEqual(JSON.parse(overHttp.text));
+      const [row] = running.rows();
+      const [other] = plain.rows();
+      expect(row).toMatchObject({ error_type: other!.error_type, error_message: other!.error_message });
+      expect(JSON.parse(row!.attempts).length).toBe(JSON.parse(other!.attempts).length);
+    },
+  );
+
+  test.each(["cut 5", "end 5", "bad-json", "failed", "error-event"])(
+    "[demo: %s] ends the stream with an error",
+    async (fault) => {
+      await using running = await start();
+      const { events } = await ask(running, turn(`[demo: ${fault}] Hello`));
+      expect(events.at(-1).type).toBe("response.failed");
+      expect(posted(running)).toHaveLength(1);
+      // The next request has a socket again.
+      expect((await ask(running, turn("Hello"))).events.at(-1).type).toBe("response.completed");
+      expect(posted(running).at(-1)!.socket).toBeDefined();
+    },
+  );
+});
+
+describe("without a socket", () => {
+  test("the request is sent over HTTP, and the next ones at once", async () => {
+    await using running = await start({ demo: { sockets: false } });
+    for (let round = 0; round < 3; round++) {
+      const { events } = await ask(running, turn("Hello"));
+      expect(events.at(-1).type).toBe("response.completed");
+    }
+    expect(posted(running).map(({ socket }) => socket)).toEqual([undefined, undefined, undefined]);
+    expect(running.rows()[0]).toMatchObject({ upstream_endpoint: "/responses" });
+    expect(JSON.parse(running.rows()[0]!.attempts)).toHaveLength(1);
+  });
+
+  test("that breaks before any event, the request is sent again over HTTP, as an agent's", async () => {
+    await using running = await start();
+    const { events } = await ask(running, turn("[demo: reset once] Hello"));
+    expect(events.at(-1).type).toBe("response.completed");
+    expect(posted(running).map(({ socket, headers }) => [socket, headers["x-initiator"]])).toEqual([
+      [1, "user"],
+      [undefined, "agent"],
+    ]);
+    expect(JSON.parse(running.rows()[0]!.attempts)).toMatchObject([{ error: "upstream" }, { status: 200 }]);
+  });
+});
+
+test("a client that leaves ends the upstream's work", async () => {
+  await using running = await start({ demo: { pace: 20 } });
+  const controller = new AbortController();
+  const answer = await running.post("/v1/responses", turn("[demo: long 500] Hello"), { signal: controller.signal });
+  const reader = answer.body!.getReader();
+  await reader.read();
+  expect(running.demo.open).toBe(1);
+  const before = performance.now();
+  controller.abort();
+  await until(() => running.demo.open === 0);
+  expect(performance.now() - before).toBeLessThan(100);
+  await until(() => running.rows().length === 1);
+  expect(running.rows()[0]).toMatchObject({ http_status: 499 });
+});
+
+test("a silent upstream is given up at the limit", async () => {
+  await using running = await start();
+  running.app.limits.streamHeaders = 200;
+  const { status, text } = await ask(running, turn("[demo: slow-headers 20] Hello"));
+  expect([status, text]).toEqual([504, expect.stringContaining("did not answer within 0.2 s")]);
+});
+
+test("the quota of the last event is learned", async () => {
+  await using running = await start();
+  const [account] = running.app.accounts;
+  const before = await account!.quota();
+  await ask(running, turn("Hello"));
+  expect(account!.knownQuota!.remaining).toBe(before.remaining! - 1);
+});
+
+describe("the pool", () => {
+  const open = async (limits: Parameters<typeof openSocketPool>[0]) => {
+    const pool = openSocketPool(limits);
+    const demo = proxy.demo.url;
+    const token = (await proxy.app.accounts[0]!.session()).token;
+    const address = (session: string) => ({
+      url: `${demo}/responses`,
+      headers: {
+        authorization: `Bearer ${token}`,
+        "editor-version": "test/1",
+        "copilot-integration-id": "vscode-chat",
+      },
+      session,
+    });
+    return { pool, take: async (session: string) => (await pool.take(address(session), 1000))! };
+  };
+
+  test("closes a socket that waits too long, and does not use one that is too old", async () => {
+    const { pool, take } = await open({ idleMs: 50, ageMs: 200 });
+    const first = await take("a");
+    pool.give(first);
+    expect(await take("a")).toBe(first);
+    pool.give(first);
+    await Bun.sleep(80);
+    const second = await take("a");
+    expect(second).not.toBe(first);
+    await Bun.sleep(210);
+    pool.give(second);
+    expect(await take("a")).not.toBe(second);
+    pool.close();
+  });
+
+  test("closes the one that has waited longest where too many wait", async () => {
+    const { pool, take } = await open({ idle: 2 });
+    const sockets = [await take("a"), await take("b"), await take("c")];
+    for (const socket of sockets) pool.give(socket);
+    expect(await take("b")).toBe(sockets[1]!);
+    expect(await take("c")).toBe(sockets[2]!);
+    expect(await take("a")).not.toBe(sockets[0]!);
+    pool.close();
+  });
+});
