@@ -1,6 +1,7 @@
 /** Web searches that run while the model answers, for clients of every dialect on models of every upstream dialect. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
 import { readSse, type SseFrame } from "../../src/net/sse";
 import { checkMessagesStream } from "../support/grammar-messages";
@@ -10,9 +11,11 @@ import { type RunningProxy, startProxy } from "../support/proxy";
 let proxy: RunningProxy;
 let anthropic: Anthropic;
 let openai: OpenAI;
+let google: GoogleGenAI;
 beforeAll(async () => {
   proxy = await startProxy();
   anthropic = new Anthropic({ baseURL: proxy.url, apiKey: "none", maxRetries: 0 });
+  google = new GoogleGenAI({ apiKey: "none", httpOptions: { baseUrl: proxy.url } });
   openai = new OpenAI({ baseURL: `${proxy.url}/v1`, apiKey: "none", maxRetries: 0 });
 });
 afterAll(() => proxy[Symbol.asyncDispose]());
@@ -219,6 +222,36 @@ describe.each(upstreams)("a chat client on a model of %s", (upstream) => {
       annotations ??= delta?.annotations;
     }
     expect({ content, annotations }).toEqual({ content: message.content, annotations: message.annotations });
+  });
+});
+
+describe.each(upstreams)("a Gemini client on a model of %s", (upstream) => {
+  const ask = (): Json => ({
+    model: models[upstream],
+    contents: wish,
+    config: { tools: [{ googleSearch: {} }] },
+  });
+
+  test("gets the text with grounding metadata, full and streamed", async () => {
+    const full = await google.models.generateContent(ask());
+    const { groundingMetadata } = full.candidates![0]!;
+    expect(groundingMetadata).toMatchObject({
+      webSearchQueries: ["red pandas"],
+      groundingChunks: [{ web: { uri: page, title: "DEMO result" } }],
+    });
+    const { segment, groundingChunkIndices } = groundingMetadata!.groundingSupports![0]!;
+    const bytes = Buffer.from(full.text!);
+    expect(bytes.subarray(segment!.startIndex, segment!.endIndex).toString()).toBe(segment!.text!);
+    expect([segment!.text, groundingChunkIndices]).toEqual([page, [0]]);
+
+    let text = "";
+    let streamed: Json;
+    for await (const piece of await google.models.generateContentStream(ask())) {
+      text += piece.text ?? "";
+      streamed = piece.candidates?.[0]?.groundingMetadata ?? streamed;
+    }
+    expect(text).toBe(full.text!);
+    expect(streamed).toEqual(groundingMetadata);
   });
 });
 

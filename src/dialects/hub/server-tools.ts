@@ -34,7 +34,11 @@ export interface ServerToolResult {
   output: ServerToolOutput;
 }
 
-export type ServerToolOutput = { kind: "pages"; pages: WebPage[] } | { kind: "error"; code: ServerToolError };
+export type ServerToolOutput =
+  | { kind: "pages"; pages: WebPage[] }
+  /** The client's history does not hold the result. */
+  | { kind: "unknown" }
+  | { kind: "error"; code: ServerToolError };
 
 /** A page that a search found. */
 export interface WebPage {

@@ -53,9 +53,10 @@ function resultOf({ id, output, cache }: ServerResultPart): ToolResultPart {
 /** What the model is told. The text depends on nothing but the output, so that a history gives it again. */
 export function outputText(output: ServerToolOutput): string {
   if (output.kind === "error") return errorSentences[output.code];
+  if (output.kind === "unknown") return "The result is not kept here. The text that follows was written with it.";
   if (output.pages.length === 0) return "Nothing was found.";
   const pages = output.pages.map(({ url, title, text, age }, at) =>
-    [`${at + 1}. ${title}`, url, age && `(${age})`, text].filter((line) => line).join("\n"),
+    [`${at + 1}. ${title}`, title !== url && url, age && `(${age})`, text].filter((line) => line).join("\n"),
   );
   return [...pages, "Cite a page that you use as a Markdown link: [title](address)."].join("\n\n");
 }

@@ -155,9 +155,12 @@ const callBlock = (id: string, tool: ServerToolName, input: JsonObject): JsonObj
 });
 
 function resultBlock({ id, tool, output }: { id: string; tool: ServerToolName; output: ServerToolOutput }): JsonObject {
-  const content =
-    output.kind === "error" ? { type: forms[tool].error, error_code: output.code } : output.pages.map(encodePage);
-  return { type: forms[tool].result, tool_use_id: id, content };
+  return { type: forms[tool].result, tool_use_id: id, content: encodeOutput(forms[tool], output) };
+}
+
+function encodeOutput({ error }: ServerToolForm, output: ServerToolOutput): unknown {
+  if (output.kind === "error") return { type: error, error_code: output.code };
+  return output.kind === "pages" ? output.pages.map(encodePage) : [];
 }
 
 const encodePage = ({ url, title, text = "", age }: WebPage): JsonObject => ({

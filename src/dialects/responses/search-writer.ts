@@ -36,7 +36,8 @@ export function searchWriter(wire: Wire, add: (prefix: string, item: JsonObject)
     result({ output }: ServerToolResult) {
       if (!open) return;
       if (output.kind === "error") return end(open, "failed");
-      const sources = output.pages.map(({ url }) => ({ type: "url", url }));
+      const pages = output.kind === "pages" ? output.pages : [];
+      const sources = pages.map(({ url }) => ({ type: "url", url }));
       if (withSources && isObject(open.item.action)) open.item.action = { ...open.item.action, sources };
       send("completed", open);
       end(open, "completed");

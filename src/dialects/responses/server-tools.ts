@@ -3,7 +3,7 @@ import { isObject } from "../../json";
 import type { ForeignPart, ForeignTool, JsonObject, Part } from "../hub/conversation";
 import { listAt, objectAt, omitUndefined, textAt, textIn } from "../hub/json";
 import type { BlockEnd } from "../hub/reply";
-import type { Citation, ServerToolName, ServerToolOffer, WebPage } from "../hub/server-tools";
+import type { Citation, ServerToolName, ServerToolOffer, ServerToolOutput } from "../hub/server-tools";
 
 // ── Tools ──
 
@@ -68,20 +68,16 @@ export function decodeSearchCall(item: JsonObject): ForeignPart {
     textIn(item.id) || `ws_${new Bun.CryptoHasher("sha256").update(JSON.stringify(item)).digest("hex").slice(0, 24)}`;
   const input = omitUndefined({ query: textIn(action.query) || undefined, url: textIn(action.url) || undefined });
   const call: Part = { kind: "server-call", id, tool: "web-search", input };
-  const result: Part = {
-    kind: "server-result",
-    id,
-    tool: "web-search",
-    output:
-      item.status === "failed" ? { kind: "error", code: "unavailable" } : { kind: "pages", pages: sourcesOf(action) },
-  };
+  const result: Part = { kind: "server-result", id, tool: "web-search", output: outputOf(item.status, action) };
   return { ...foreign, instead: [call, result] };
 }
 
-const sourcesOf = ({ sources }: JsonObject): WebPage[] =>
-  (Array.isArray(sources) ? sources.filter(isObject) : []).flatMap(({ url }) =>
-    typeof url === "string" ? [{ url, title: url }] : [],
-  );
+function outputOf(status: unknown, { sources }: JsonObject): ServerToolOutput {
+  if (status === "failed") return { kind: "error", code: "unavailable" };
+  if (!Array.isArray(sources)) return { kind: "unknown" };
+  const pages = sources.filter(isObject).map(({ url }) => textIn(url));
+  return { kind: "pages", pages: pages.filter((url) => url !== "").map((url) => ({ url, title: url })) };
+}
 
 // ── Replies ──
 
