@@ -22,6 +22,7 @@ import type { CallLimits } from "./net/clock";
 import { type FailedTries, failedTries } from "./net/failed-tries";
 import { type Notices, openNotices } from "./notices/notices";
 import { type ExchangeMetrics, openExchangeMetrics } from "./observe/exchange-metrics";
+import type { Tracing } from "./observe/tracing";
 import { openLocalStores } from "./storage/local";
 import type { Stores } from "./storage/stores";
 import { type CacheWatch, openCacheWatch } from "./upstream/cache-watch";
@@ -60,6 +61,7 @@ export interface App {
   history: History;
   inFlight: InFlight;
   exchangeMetrics: ExchangeMetrics;
+  tracing: Tracing;
   sockets: ClientSockets;
   tokenizer: Tokenizer;
   tokenCounts: TokenCounts;
@@ -194,6 +196,7 @@ export function openApp(options: AppOptions): App {
     history,
     inFlight: openInFlight(),
     exchangeMetrics: openExchangeMetrics(),
+    tracing: {},
     sockets: openClientSockets(),
     tokenizer,
     tokenCounts,

@@ -155,7 +155,7 @@ test("a start loads neither the admin wing nor the demo nor the sign-in: they ar
   expect(loaded).toContain("server.ts");
   expect(loaded).toContain("relay/relay.ts");
   const needless =
-    /^admin\/(?:api|pages|ui|access)\/|^upstream\/demo\/|^cli\/sign-in\.ts$|^openapi\.ts$|^observe\/(?:otel-data|prometheus)\.ts$/;
+    /^admin\/(?:api|pages|ui|access)\/|^upstream\/demo\/|^cli\/sign-in\.ts$|^openapi\.ts$|^observe\/(?:genai-metrics|otel-data|prometheus|samplers|spans|telemetry)\.ts$/;
   expect(loaded.filter((file) => needless.test(file))).toEqual([]);
 });
 

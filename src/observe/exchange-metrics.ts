@@ -25,7 +25,7 @@ const openFamilies = () => ({
   seconds: openHistogram(["dialect", "model", "upstream"], secondBounds),
   firstByteSeconds: openHistogram(["dialect", "model", "upstream"], secondBounds),
   requestTokens: openHistogram(["kind", "dialect", "model", "upstream"], tokenBounds),
-  tokens: openCounter(["kind", "model"]),
+  tokens: openCounter(["kind", "dialect", "model", "upstream"]),
   credits: openCounter(["account", "model", "key"]),
   premiumUnits: openCounter(["account", "model"]),
   upstreamErrors: openCounter(["code"]),
@@ -41,7 +41,7 @@ export function openExchangeMetrics(): ExchangeMetrics {
     count(row, attempts) {
       const { client_dialect: dialect } = row;
       const model = row.upstream_model ?? none;
-      const upstream = upstreamOf(row);
+      const upstream = upstreamOf(row.upstream_endpoint);
       const account = row.account_key ?? none;
       families.requests.add([dialect, model, account, classOf(row), row.initiator ?? none], 1);
       families.seconds.observe([dialect, model, upstream], row.duration_ms / 1000);
@@ -65,7 +65,7 @@ export function openExchangeMetrics(): ExchangeMetrics {
     ] as const;
     for (const [kind, count] of kinds) {
       if (count === null) continue;
-      families.tokens.add([kind, model], count);
+      families.tokens.add([kind, row.client_dialect, model, upstream], count);
       if (kind === "input" || kind === "output")
         families.requestTokens.observe([kind, row.client_dialect, model, upstream], count);
     }
@@ -83,6 +83,6 @@ function errorCodes(row: Entry, attempts: readonly CountedAttempt[]): string[] {
 const classOf = ({ http_status: status, error_type: error }: Entry): string =>
   status < 400 && error !== null ? "cut" : `${Math.floor(status / 100)}xx`;
 
-/** `copilot`, or the name of a provider. */
-const upstreamOf = ({ upstream_endpoint: endpoint }: Entry): string =>
+/** `copilot`, or the name of a provider. @param endpoint As in the history. */
+export const upstreamOf = (endpoint: string | null): string =>
   endpoint === null ? none : (/^provider:([^/]+)\//.exec(endpoint)?.[1] ?? "copilot");

@@ -141,7 +141,7 @@ export async function readMetrics(sources: MetricSources): Promise<Metric[]> {
   ];
 }
 
-const pointsOf = <Value>({ labels, all }: SeriesFamily<Value>): Point<Value>[] =>
+export const pointsOf = <Value>({ labels, all }: SeriesFamily<Value>): Point<Value>[] =>
   Array.from(all(), ([values, value]) => ({
     labels: Object.fromEntries(labels.map((label, at) => [label, values[at]!])),
     value,

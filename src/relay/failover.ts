@@ -228,6 +228,7 @@ async function attempt<Answer>(
   const { account, record } = current;
   let response: CallResponse;
   current.sentAt = performance.now();
+  record.trace.begin(account, current.session.baseUrl);
   try {
     response = await parts.copilot.call(current.session, callOf(parts, current));
   } catch (thrown) {
@@ -275,6 +276,7 @@ function callOf({ logger }: FailoverParts, current: AccountTry): CopilotCall {
     resent(error) {
       record.addAttempt(account, error, elapsedMs(current));
       current.sentAt = performance.now();
+      record.trace.begin(account, current.session.baseUrl);
     },
   };
 }

@@ -95,13 +95,16 @@ export async function callProvider(
 ): Promise<CallResponse> {
   let sentAt = performance.now();
   const elapsedMs = () => Math.round(performance.now() - sentAt);
+  record.trace.begin(null, provider.settings.baseUrl);
   try {
     const response = await provider.call({
       ...call,
+      headers: { ...call.headers, ...record.trace.headers },
       retried: (code) => logger.debug(`The connection to ${provider.name} failed (${code}); connecting again.`),
       resent(error) {
         record.addAttempt(null, error, elapsedMs());
         sentAt = performance.now();
+        record.trace.begin(null, provider.settings.baseUrl);
       },
     });
     record.addAttempt(null, response.status, elapsedMs());

@@ -25,11 +25,12 @@ import {
   type RequestState,
   withoutContent,
 } from "./request-log";
+import { RequestTrace } from "./request-trace";
 import type { KnownTarget } from "./target";
 
 export type RecordParts = Pick<
   App,
-  "affinity" | "budgets" | "cacheWatch" | "exchangeMetrics" | "history" | "inFlight" | "logger"
+  "affinity" | "budgets" | "cacheWatch" | "exchangeMetrics" | "history" | "inFlight" | "logger" | "tracing"
 >;
 
 /** 2,000 requests run well at the same time. 1,000 more may wait; beyond that they would only fill memory. */
@@ -61,6 +62,7 @@ type RecordedRequest = Pick<Request, "method" | "headers" | "signal">;
 export class RequestRecord implements InFlightHandle {
   readonly requestId: string;
   readonly budget: RequestBudget;
+  readonly trace: RequestTrace;
   #controller = new AbortController();
   readonly #parts: RecordParts;
   readonly #errors: ClientDialect;
@@ -82,6 +84,7 @@ export class RequestRecord implements InFlightHandle {
     identity: Pick<RequestState, "requestId" | "path" | "keyName" | "member" | "parentId" | "session">,
     dialect: RequestState["clientDialect"],
     errors: ClientDialect,
+    parent?: RequestTrace,
   ) {
     this.requestId = identity.requestId;
     this.#parts = parts;
@@ -98,6 +101,7 @@ export class RequestRecord implements InFlightHandle {
       usage: {},
     };
     this.budget = new RequestBudget(parts.budgets, this.#state, (why) => this.stop(why));
+    this.trace = new RequestTrace(parts.tracing, this.#state, request.headers, parent);
     const { signal } = request;
     if (signal.aborted) this.stop(clientClosed);
     else signal.addEventListener("abort", () => this.stop(clientClosed), { once: true });
@@ -124,6 +128,7 @@ export class RequestRecord implements InFlightHandle {
       identity,
       clientDialect,
       this.#errors,
+      this.trace,
     );
     this.#parts.inFlight.begin(child.requestId, child);
     return child;
@@ -190,6 +195,7 @@ export class RequestRecord implements InFlightHandle {
         ? { account, status: outcome, ms }
         : { account, error: this.#request.signal.aborted ? "client_closed" : outcome.kind, ms };
     this.#state.attempts.push(result);
+    this.trace.ended(account, result);
     this.#changed();
   }
 
@@ -283,7 +289,10 @@ export class RequestRecord implements InFlightHandle {
   /** The last attempt's successful answer turned out to be an error, and another attempt may follow. */
   replyFailed(code: string): void {
     const attempt = this.#state.attempts.at(-1);
-    if (attempt) attempt.error = nameWithoutContent(this.#state, code);
+    if (attempt) {
+      attempt.error = nameWithoutContent(this.#state, code);
+      this.trace.failed(attempt.error);
+    }
     this.#state.error = undefined;
     this.#state.stopReason = undefined;
     this.#isOver = false;
@@ -317,6 +326,7 @@ export class RequestRecord implements InFlightHandle {
     history.add(row);
     inFlight.end(row);
     exchangeMetrics.count(row, state.attempts);
+    this.trace.end(row);
     const line = logLine(state.method, row);
     const fields = () => logFields(row);
     if (state.error) logger.warn(line, undefined, fields);

@@ -6,11 +6,20 @@ import { ignoredProxy, isLoopbackUrl, proxyFor, sparedBy } from "../../net/proxy
 import type { Listening } from "../../server";
 import { shortened } from "../terminal";
 
-export function printBanner(app: App, listening: Listening): string[] {
+/** What the banner is about. */
+export interface Started {
+  app: App;
+  listening: Listening;
+  /** What is exported, and where to; undefined if nothing is. */
+  telemetry?: string;
+}
+
+export function printBanner(started: Started): string[] {
+  const { app, listening } = started;
   return [
-    titleOf(app),
+    titleOf(started),
     "",
-    ...factLines(app, listening),
+    ...factLines(started),
     "",
     app.accounts.length === 0 ? "Then try it:" : "Try it:",
     ...curlFor(listening.url, app),
@@ -19,23 +28,25 @@ export function printBanner(app: App, listening: Listening): string[] {
 }
 
 /** The banner for a log: a sentence for each line, such as `Address: http://127.0.0.1:4141`. */
-export const bannerFacts = (app: App, listening: Listening): string[] => [
-  titleOf(app),
-  ...factLines(app, listening).map((line) => line.trim().replace(/ {2,}/, ": ")),
+export const bannerFacts = (started: Started): string[] => [
+  titleOf(started),
+  ...factLines(started).map((line) => line.trim().replace(/^(Telemetry) |^(\S.*?) {2,}/, "$1$2: ")),
 ];
 
-const titleOf = ({ demo, version }: App): string =>
-  demo
-    ? `dragoman ${version} · DEMO: answers are scripted, no account is used, nothing leaves this machine`
-    : `dragoman ${version}`;
+function titleOf({ app: { demo, version }, telemetry }: Started): string {
+  if (!demo) return `dragoman ${version}`;
+  const nothing = telemetry === undefined ? "nothing" : "nothing but telemetry";
+  return `dragoman ${version} · DEMO: answers are scripted, no account is used, ${nothing} leaves this machine`;
+}
 
-function factLines(app: App, listening: Listening): string[] {
+function factLines({ app, listening, telemetry }: Started): string[] {
   return [
     `  Address   ${listening.url}`,
     `  Accounts  ${accountsLine(app)}`,
     `  Access    ${accessLine(app, listening)}`,
     ...adminLines(app, listening),
     `  Data      ${shortened(app.environment.home)}`,
+    ...(telemetry === undefined ? [] : [`  Telemetry ${telemetry}`]),
     ...(app.demo ? [] : networkLines(app)),
   ];
 }

@@ -11,11 +11,12 @@ import type { Binding, Listening } from "../../server";
 import { atTerminal, say } from "../terminal";
 import { UsageError } from "../usage-error";
 import { awaken } from "./awaken";
-import { bannerFacts, printBanner } from "./banner";
+import { bannerFacts, printBanner, type Started } from "./banner";
 import { findNeighbour, type Instance, writeInstanceFile } from "./instance-file";
 import { bindingFor, listenOrExplain, nameOfBinding } from "./listen";
 import { type ShutdownSignals, watchShutdown } from "./shutdown";
 import { checkHeldOpen, readStdin, type Stdin } from "./stdin";
+import { openTelemetry, type RunningTelemetry } from "./telemetry";
 
 export interface StartOptions {
   version: string;
@@ -74,15 +75,17 @@ export async function start(options: StartOptions): Promise<number> {
     logFormat: options.logFormat,
   });
   let leave = () => {};
+  let telemetry: RunningTelemetry | undefined;
   try {
     if (!isLoopbackAddress(binding.address) && app.clientKeys.length === 0 && !options.allowOpen)
       throw openToOthers(binding);
+    telemetry = await openTelemetry(app);
     const listening = listenOrExplain(app, options, binding);
     // Requests that are already waiting come before files are written and accounts are loaded.
     await Bun.sleep(0);
     const neighbour = findNeighbour(app.environment.home, listening.url);
     leave = writeInstanceFile(app.environment.home, listening.url);
-    announce(app, listening, options);
+    announce({ app, listening, telemetry: telemetry?.summary }, options);
     if (neighbour) void nameNeighbour(app, neighbour);
     void awaken(app);
     const mayAsk = !options.json && options.logFormat === "text" && logFile === undefined && !options.stdinLifetime;
@@ -91,6 +94,7 @@ export async function start(options: StartOptions): Promise<number> {
   } finally {
     leave();
     app.close();
+    await telemetry?.close();
     await demo?.stop();
   }
 }
@@ -131,10 +135,11 @@ async function nameNeighbour({ logger, environment }: App, { url, pid }: Instanc
   );
 }
 
-function announce(app: App, listening: Listening, { json, logFormat }: StartOptions): void {
+function announce(started: Started, { json, logFormat }: StartOptions): void {
+  const { app, listening } = started;
   if (listening.warning) app.logger.warn(listening.warning);
-  if (logFormat === "text") say(...printBanner(app, listening));
-  else for (const fact of bannerFacts(app, listening)) app.logger.info(fact);
+  if (logFormat === "text") say(...printBanner(started));
+  else for (const fact of bannerFacts(started)) app.logger.info(fact);
   if (!json) return;
   const { url, port } = listening;
   process.stdout.write(`${JSON.stringify({ event: "ready", url, port, pid: process.pid, version: app.version })}\n`);
