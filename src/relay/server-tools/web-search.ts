@@ -1,8 +1,10 @@
 /** Runs a web search: the query goes to an engine, and its pages are held to the client's limits. */
 import type { ServerToolCall, ServerToolError, ServerToolOffer, WebPage } from "../../dialects/hub/server-tools";
 import { asProxyError, type ErrorKind } from "../../errors";
-import { searchWithModel } from "./model-engine";
-import type { ToolContext, ToolRun } from "./run";
+import { searchEngineOf } from "../../upstream/search-engines";
+import { searchModel, searchWithModel } from "./model-engine";
+import { searchWithEngine } from "./other-engine";
+import type { ToolContext, ToolParts, ToolRun } from "./run";
 
 /** Characters. */
 const longestQuery = 1000;
@@ -20,8 +22,15 @@ export const runWebSearch: ToolRun = async (context, call, offer) => {
   }
 };
 
-const search = (context: ToolContext, query: string, offer: ServerToolOffer): Promise<WebPage[]> =>
-  searchWithModel(context, query, offer);
+/** The config permits searches, and there is an engine. */
+export const maySearch = (parts: ToolParts): boolean =>
+  parts.config.current.useResponsesApiWebSearch &&
+  (searchEngineOf(parts.config.current) !== undefined || searchModel(parts) !== undefined);
+
+function search(context: ToolContext, query: string, offer: ServerToolOffer): Promise<WebPage[]> {
+  const engine = searchEngineOf(context.parts.config.current);
+  return engine ? searchWithEngine(context, engine, query, offer) : searchWithModel(context, query, offer);
+}
 
 /** All others are `unavailable`. */
 const codes = new Map<ErrorKind, ServerToolError>([

@@ -151,7 +151,16 @@ const groups: { title: string; names: string[] | "others" }[] = [
     title: "Routing",
     names: ["modelAliases", "accountAffinity", "freeModelRouting", "promptCache", "responsesWebSocket"],
   },
-  { title: "Web search", names: ["useResponsesApiWebSearch", "webSearchModel"] },
+  {
+    title: "Web search",
+    names: [
+      "useResponsesApiWebSearch",
+      "webSearchModel",
+      "webSearchEngine.name",
+      "webSearchEngine.apiKey",
+      "webSearchEngine.url",
+    ],
+  },
   { title: "Providers", names: ["providers"] },
   { title: "Budgets", names: ["budgets", "neverOverage"] },
   {

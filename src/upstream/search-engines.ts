@@ -1,0 +1,164 @@
+/** Search engines of others. Each gives pages for a query; the key and the address come from the config. */
+import type { Config } from "../config/schema";
+import type { ServerToolOffer, WebPage } from "../dialects/hub/server-tools";
+import { ProxyError } from "../errors";
+import { isObject, notJson, parseJson } from "../json";
+import { readStart, readText } from "../net/body";
+import { singleLimit } from "../net/clock";
+import { callOut } from "../net/fetch";
+
+export interface SearchEngine {
+  name: string;
+  /**
+   * @param controller Ends the search; a limit of the call aborts it too.
+   * @param answered Gets the status of each answer.
+   * @throws ProxyError `rate_limit`, `upstream`, `timeout`
+   */
+  search(
+    query: string,
+    offer: ServerToolOffer,
+    controller: AbortController,
+    answered: (status: number) => void,
+  ): Promise<WebPage[]>;
+}
+
+/** Milliseconds that a search may take. */
+const timeoutMs = 20_000;
+const maxAnswerBytes = 4 * 1024 * 1024;
+const pagesWanted = 8;
+/** Characters of a page's text. */
+const longestText = 2000;
+
+interface EngineForm {
+  /** For sentences. */
+  title: string;
+  /** Where it is if the config names no address. */
+  url?: string;
+  /** `path` follows the address. */
+  request(
+    query: string,
+    offer: ServerToolOffer,
+    key: string,
+  ): { path: string; headers: Record<string, string>; body?: object };
+  /** The list of results in its answer. */
+  results(answer: Record<string, unknown>): unknown;
+  /** The names of a result's fields. */
+  fields: { text: string; age: string };
+}
+
+const noHeaders: Record<string, string> = {};
+
+type EngineName = Exclude<Config["webSearchEngine"]["name"], "model">;
+
+const forms: Record<EngineName, EngineForm> = {
+  brave: {
+    title: "Brave Search",
+    url: "https://api.search.brave.com",
+    request: (query, offer, key) => ({
+      path: `/res/v1/web/search?${new URLSearchParams({
+        q: withSites(query, offer),
+        count: String(pagesWanted),
+        text_decorations: "false",
+        ...countryOf(offer),
+      })}`,
+      headers: { "x-subscription-token": key },
+    }),
+    results: ({ web }) => (isObject(web) ? web.results : undefined),
+    fields: { text: "description", age: "age" },
+  },
+  tavily: {
+    title: "Tavily",
+    url: "https://api.tavily.com",
+    request: (query, { allowedDomains, blockedDomains }, key) => ({
+      path: "/search",
+      headers: { authorization: `Bearer ${key}` },
+      body: {
+        query,
+        max_results: pagesWanted,
+        include_domains: allowedDomains ?? [],
+        exclude_domains: blockedDomains ?? [],
+      },
+    }),
+    results: ({ results }) => results,
+    fields: { text: "content", age: "published_date" },
+  },
+  searxng: {
+    title: "SearXNG",
+    request: (query, offer, key) => ({
+      path: `/search?${new URLSearchParams({ q: withSites(query, offer), format: "json" })}`,
+      headers: key === "" ? noHeaders : { authorization: `Bearer ${key}` },
+    }),
+    results: ({ results }) => results,
+    fields: { text: "content", age: "publishedDate" },
+  },
+};
+
+/** The engine of the config; undefined if a model searches. */
+export function searchEngineOf({ webSearchEngine: settings }: Config): SearchEngine | undefined {
+  const { name, apiKey = "", url } = settings;
+  if (name === "model") return undefined;
+  const form = forms[name];
+  const address = url ?? form.url;
+  if (address === undefined) return undefined;
+  return {
+    name,
+    async search(query, offer, controller, answered) {
+      const { path, headers, body } = form.request(query, offer, apiKey);
+      const response = await callOut(address + path, {
+        method: body === undefined ? "GET" : "POST",
+        headers: {
+          accept: "application/json",
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...headers,
+        },
+        body: body === undefined ? undefined : JSON.stringify(body),
+        controller,
+        limits: singleLimit(timeoutMs),
+        who: form.title,
+      });
+      answered(response.status);
+      if (!response.ok) {
+        await readStart(response, 1024);
+        throw refused(form.title, response.status);
+      }
+      const answer = parseJson(await readText(response, maxAnswerBytes));
+      if (!isObject(answer)) throw notJson(`${form.title}'s answer`);
+      return readPages(form, answer);
+    },
+  };
+}
+
+/** Its own words are left out: they may repeat the query. */
+function refused(title: string, status: number): ProxyError {
+  if (status === 429) return new ProxyError("rate_limit", `${title} accepts no more searches for now (status 429).`);
+  const advice =
+    status === 401 || status === 403
+      ? `: check \`webSearchEngine\` in the config${title === "SearXNG" ? ", and that the instance permits the format json" : ""}`
+      : "";
+  return new ProxyError("upstream", `${title} refused the search with status ${status}${advice}.`);
+}
+
+function readPages({ results, fields }: EngineForm, answer: Record<string, unknown>): WebPage[] {
+  const list = results(answer);
+  const textIn = (value: unknown) => (typeof value === "string" ? value.trim() : "");
+  return (Array.isArray(list) ? list.filter(isObject) : []).slice(0, pagesWanted).flatMap((result) => {
+    const url = textIn(result.url);
+    if (!/^https?:\/\//i.test(url)) return [];
+    const [text, age] = [textIn(result[fields.text]).slice(0, longestText), textIn(result[fields.age])];
+    return [{ url, title: textIn(result.title) || url, ...(text ? { text } : {}), ...(age ? { age } : {}) }];
+  });
+}
+
+/** The query with the client's limits as operators, which most engines understand. */
+function withSites(query: string, { allowedDomains = [], blockedDomains = [] }: ServerToolOffer): string {
+  const allowed = allowedDomains.map((domain) => `site:${domain}`).join(" OR ");
+  const blocked = blockedDomains.map((domain) => `-site:${domain}`);
+  return [query, allowed && (allowedDomains.length > 1 ? `(${allowed})` : allowed), ...blocked]
+    .filter((part) => part)
+    .join(" ");
+}
+
+function countryOf({ location }: ServerToolOffer): Record<string, string> {
+  const country = location?.country?.toUpperCase() ?? "";
+  return /^[A-Z]{2}$/.test(country) ? { country } : {};
+}
