@@ -236,7 +236,7 @@ function speak(app: App, thrown: unknown, request: Request, requestId: string): 
 function dialectAt(path: string): ClientDialect {
   if (/^\/v1beta(?:\/(?!v1\/)|$)|^\/v1\/models\/.+(?::|%3a)[a-z]+$/i.test(path)) return "gemini";
   if (/^\/(?:(?:v1\/){1,2}messages|(?!v1\/)[^/]+\/v1\/)/.test(path)) return "messages";
-  return /^(?:\/v1)?\/responses(?:\/|$)/.test(path) ? "responses" : "chat";
+  return /^(?:\/v1)?\/(?:responses|alpha)(?:\/|$)/.test(path) ? "responses" : "chat";
 }
 
 function ourselves(): ProxyError {

@@ -1,7 +1,15 @@
 /** Every client path in one table, each with who may call it and its handler. */
 import { Elysia } from "elysia";
 import { z } from "zod";
-import { clientPaths, embeddingsPaths, geminiPath, metricsPath, modelsPath, probePaths } from "../api-paths";
+import {
+  clientPaths,
+  embeddingsPaths,
+  geminiPath,
+  metricsPath,
+  modelsPath,
+  probePaths,
+  searchPath,
+} from "../api-paths";
 import type { App } from "../app";
 import { openaiEmbeddings } from "../dialects/embeddings";
 import { batchEmbedContents, embedContent } from "../dialects/gemini/embeddings";
@@ -14,6 +22,7 @@ import type { EndpointGroup } from "../openapi";
 import { embed } from "../relay/embed";
 import { relayToProvider } from "../relay/provider";
 import { relay } from "../relay/relay";
+import { search } from "../relay/search";
 import { listedModelSchema } from "../upstream/model-view";
 import { requireClientKey, requireGoogleKey, requireMetricsAccess, requireTokenAccess } from "./access";
 import { compactConversation } from "./compact";
@@ -38,6 +47,8 @@ import {
   modelListSchema,
   modelsQuery,
   readySchema,
+  searchAnswer,
+  searchBody,
   tokenQuery,
   tokenSchema,
   usageDetailSchema,
@@ -118,6 +129,9 @@ export const routes: ClientRoute[] = [
   guarded(requireClientKey, endpoint({ method: "POST", path: `${clientPaths.responses}/compact`, about: "A conversation in short: the newest messages of the user, and a summary that the model writes.",
     reads: dialectBody, response: () => z.looseObject({}), errors: upstreamErrors, reference: references.compact,
     handle: ({ app, request, caller }) => compactConversation(app, request, caller) })),
+  guarded(requireClientKey, endpoint({ method: "POST", path: searchPath, about: "Web searches for Codex: its commands are answered with one text.",
+    reads: searchBody, response: searchAnswer, errors: ["rate_limit"],
+    handle: ({ app, request, caller }) => search(app, request, caller) })),
   guarded(requireClientKey, endpoint({ method: "POST", path: clientPaths.messages, about: "Messages, full or streamed.",
     ...dialect, reference: references.messages,
     handle: ({ app, request, caller }) => relay(app, request, caller, "messages") })),
@@ -198,12 +212,14 @@ export const clientGroup: Omit<EndpointGroup, "errorAt"> = {
   errors: ["authentication", "permission"],
 };
 
+const codexPaths: readonly string[] = [clientPaths.responses, searchPath];
+
 /**
  * Some base URLs end in an extra `/v1`: Claude Code would blame the model for the 404. Those of Codex may have none.
  */
 const spellings = (path: string) => {
   if (path.startsWith(clientPaths.messages)) return [path, `/v1${path}`];
-  return path.startsWith(clientPaths.responses) ? [path, path.slice("/v1".length)] : [path];
+  return codexPaths.some((each) => path.startsWith(each)) ? [path, path.slice("/v1".length)] : [path];
 };
 
 /** @param callerOf The caller of a request, as it was checked before routing. */

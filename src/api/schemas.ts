@@ -175,6 +175,8 @@ export const googleModelListSchema = lazy(() =>
 
 export const googleCountSchema = lazy(() => z.object({ totalTokens: z.int() }));
 
+export const searchBody = lazy(() => z.looseObject({ commands: z.looseObject({}) }).describe("As Codex sends it."));
+export const searchAnswer = lazy(() => z.object({ output: z.string() }));
 export const countSchema = lazy(() => z.object({ input_tokens: z.int() }));
 
 const openaiError = lazy(() =>

@@ -22,7 +22,8 @@ export function decodeServerTool(value: JsonObject, path: string): ForeignTool {
   return name === undefined ? foreign : { ...foreign, server: decodeOffer(name, value, path) };
 }
 
-function decodeOffer(tool: ServerToolName, value: JsonObject, path: string): ServerToolOffer {
+/** The limits of a tool. @throws ProxyError `invalid_request` naming the field that cannot be read. */
+export function decodeOffer(tool: ServerToolName, value: JsonObject, path: string): ServerToolOffer {
   const filters = value.filters == null ? {} : objectAt(value.filters, `${path}.filters`);
   const texts = (key: string) =>
     filters[key] == null

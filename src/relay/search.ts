@@ -1,0 +1,60 @@
+/** Web searches that a client asks for by themselves. Each has a row of its own beside that of the request. */
+import type { App } from "../app";
+import type { ServerToolOffer } from "../dialects/hub/server-tools";
+import {
+  decodeSearchCommands,
+  encodeSearchAnswer,
+  type Lookup,
+  type LookupResult,
+} from "../dialects/responses/search-commands";
+import type { KeyedCaller } from "../keys/client-keys";
+import { readJson } from "./incoming";
+import { openRequestRecord, type RecordParts } from "./request-record";
+import type { ToolContext, ToolParts } from "./server-tools/run";
+import { serverTools } from "./server-tools/tools";
+
+export type SearchParts = ToolParts & RecordParts & Pick<App, "now">;
+
+/** @throws ProxyError for the server to send in the client's dialect; its row is written. */
+export async function search(parts: SearchParts, request: Request, caller: KeyedCaller): Promise<Response> {
+  const record = openRequestRecord(parts, request, caller, "responses");
+  try {
+    const { bytes, body } = await readJson(request);
+    caller.connection.keepOpen();
+    record.setRequest({ bytes, body, model: typeof body.model === "string" ? body.model : "", stream: false });
+    const { lookups, offer, maxLength } = decodeSearchCommands(body, parts.now());
+    // Which model searches is decided by those that are known.
+    if (!parts.catalogue.presentModels()) await parts.catalogue.models();
+    const found = await Promise.all(lookups.map((lookup) => lookUp({ parts, record }, lookup, offer)));
+    record.markFirstByte();
+    record.end(200);
+    return Response.json(encodeSearchAnswer(found, maxLength));
+  } catch (thrown) {
+    throw record.fail(thrown);
+  }
+}
+
+async function lookUp(
+  context: ToolContext,
+  { title, query, domains, text }: Lookup,
+  offer: ServerToolOffer,
+): Promise<LookupResult> {
+  if (query === undefined) return { title, output: text ?? "" };
+  const { isAvailable, run } = serverTools["web-search"];
+  if (!isAvailable(context.parts)) return { title, output: { kind: "error", code: "unavailable" } };
+  const limits = limitTo(domains, offer);
+  if (limits.allowedDomains?.length === 0) return { title, output: "The settings do not allow these sites." };
+  const call = { id: crypto.randomUUID(), tool: "web-search" as const, input: { query } };
+  const output = await run(context, call, { ...offer, ...limits });
+  // A client that has gone needs no answer.
+  context.record.controller.signal.throwIfAborted();
+  return { title, output };
+}
+
+/** The command's domains, as far as the settings allow them. */
+function limitTo(domains: string[] | undefined, { allowedDomains }: ServerToolOffer): Partial<ServerToolOffer> {
+  if (!domains) return {};
+  const isAllowed = (domain: string) =>
+    allowedDomains?.some((allowed) => domain === allowed || domain.endsWith(`.${allowed}`)) ?? true;
+  return { allowedDomains: domains.filter(isAllowed) };
+}
