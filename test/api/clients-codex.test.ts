@@ -14,5 +14,5 @@ test("a client without its key reads how to send one: the placeholder is no secr
   const answer = await proxy.post("/v1/responses", turn);
   expect(answer.status).toBe(401);
   const { error } = (await answer.json()) as { error: { message: string } };
-  expect(error.message).toContain("`x-api-key: <key>` or `Authorization: Bearer <key>`");
+  expect(error.message).toContain("`x-api-key: <key>`, `x-goog-api-key: <key>` or `Authorization: Bearer <key>`");
 });

@@ -26,7 +26,7 @@ interface Walk {
   /** What the client asks: a path, and a body where it posts one. */
   asks: readonly [path: string, body?: object];
   /** What its answer is, where it is not 504. */
-  instead?: { status: number; says: RegExp };
+  instead?: { status: number; says: RegExp; header?: readonly [name: string, value: string] };
   /** What stalls is a stream: once it has begun, its own error event says so. */
   streamed?: boolean;
   /** Nothing is known before the request that meets it: the model list is not asked for first. */
@@ -51,7 +51,13 @@ const walks: Record<string, Walk> = {
     streamed: true,
   },
   "a provider's models": { path: "/v1/models", asks: ["/odd/v1/models"] },
-  "the models": { path: "/models", asks: ["/v1/models"], afresh: true },
+  // The provider's models can be used meanwhile; `x-model-list` says that the list is not whole.
+  "the models": {
+    path: "/models",
+    asks: ["/v1/models"],
+    afresh: true,
+    instead: { status: 200, says: /"id":"odd\//, header: ["x-model-list", "stale"] },
+  },
   "the models, for a request": { path: "/models", asks: chat("gpt-5-mini", true), afresh: true },
   // A client's count must never fail for that.
   "the token counter": {
@@ -154,6 +160,7 @@ describe.each(Object.entries(walks))("%s", (_name, { path, asks, instead, stream
       const begun = streamed && point === "in the middle of the body";
       const { status, says } = instead ?? { status: begun ? 200 : 504, says: /timeout/ };
       expect([response.status, text]).toEqual([status, expect.stringMatching(says)]);
+      if (instead?.header) expect(response.headers.get(instead.header[0])).toBe(instead.header[1]);
       if (!instead) {
         expect(text).toMatch(/sent nothing for 1.5 s before its answer was complete|did not answer within 1.5 s/);
         expect(text).not.toMatch(/\[DONE\]|message_stop|response\.completed/);
