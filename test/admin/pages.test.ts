@@ -720,6 +720,28 @@ describe("one request", () => {
     expect((await get(full, "/admin/requests/none-such")).status).toBe(404);
   });
 
+  test("with web searches shows each with its engine and cost, and never the query", async () => {
+    await using proxy = await startProxy({ demo: { generation: "B" } });
+    const body = {
+      model: "claude-sonnet-4.6",
+      max_tokens: 1000,
+      messages: [{ role: "user", content: "Search the web for red pandas." }],
+      tools: [{ type: "web_search_20250305", name: "web_search" }],
+    };
+    await (await proxy.post("/v1/messages", body)).text();
+    const [parent, child] = proxy.rows();
+    const list = await textOf(proxy, "/admin/requests");
+    expect(wordsOf(list)).toContain("1 web search");
+    expect(wordsOf(list)).not.toContain("attempts");
+    const page = await textOf(proxy, `/admin/requests/${parent!.request_id}`);
+    expect(page).toContain(`href="/admin/requests/${child!.request_id}"`);
+    expect(wordsOf(page)).toMatch(/web_search gpt-5-mini 200 completed [\d.]+ cr/);
+    const searchPage = await textOf(proxy, `/admin/requests/${child!.request_id}`);
+    expect(searchPage).toContain(`href="/admin/requests/${parent!.request_id}"`);
+    expect(wordsOf(searchPage)).toContain("web_search for another request");
+    expect(list + page + searchPage).not.toContain("red pandas");
+  });
+
   test("that runs can be watched and cancelled", async () => {
     await using proxy = await startProxy({ demo: { pace: 200 } });
     const messages = [{ role: "user", content: "Tell me a long story." }];

@@ -13,6 +13,7 @@ import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { Status } from "../requests/rows";
 import { modelWithin, RequestCost } from "./cost";
 import { describeFixup } from "./fixups";
+import { ParentLink, Searches, searchesOf } from "./searches";
 import { Timeline } from "./timeline";
 
 export async function requestPage({ app, frame, params }: PageContext): Promise<Markup | StreamedPage> {
@@ -24,6 +25,7 @@ export async function requestPage({ app, frame, params }: PageContext): Promise<
     );
   if (found.running) return <RunningPage item={found.item} frame={frame} now={app.now()} />;
   const { item } = found;
+  const searches = await searchesOf(app, item);
   const now = app.now();
   return {
     page: (
@@ -48,6 +50,7 @@ export async function requestPage({ app, frame, params }: PageContext): Promise<
             </p>
           </section>
         )}
+        <ParentLink item={item} />
         <div class="columns">
           <section class="card" aria-labelledby="timeline">
             <h2 id="timeline">Timeline</h2>
@@ -58,6 +61,7 @@ export async function requestPage({ app, frame, params }: PageContext): Promise<
               <h2 id="usage">Usage and cost</h2>
               {slot}
             </section>
+            <Searches items={searches} />
             <Changes item={item} />
             <Ids item={item} now={now} />
           </div>
@@ -159,6 +163,7 @@ function RunningPage({ item, frame, now }: { item: ShownRunning; frame: Frame; n
       <div id="live" data-follow="/admin/requests/live">
         <section class="card">
           <h2>In progress</h2>
+          <ParentLink item={item} />
           <dl class="pairs">
             <Pair name="Duration">
               <Duration of={Math.max(0, now - item.started_at_ms)} />
@@ -170,6 +175,7 @@ function RunningPage({ item, frame, now }: { item: ShownRunning; frame: Frame; n
               <Value of={item.upstream_model ?? item.client_model} />
             </Pair>
             <Pair name="Account">{item.account_id === null ? "none yet" : <Value of={item.account_key} />}</Pair>
+            {item.searches !== null && <Pair name="Web searches">{formatCount(item.searches)}</Pair>}
             <Pair name="First byte">
               {item.first_byte_ms === null ? "not yet" : `after ${duration(item.first_byte_ms)}`}
             </Pair>

@@ -6,7 +6,7 @@ import type { Attempt, ShownEntry } from "../../api/requests";
 import { Stretch } from "../../ui/chart";
 import { Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
-import { Status } from "../requests/rows";
+import { hasAnswered, Status } from "../requests/rows";
 
 interface Step {
   name: string;
@@ -82,13 +82,14 @@ function stepsOf(item: ShownEntry): Step[] {
 /** Each attempt starts where the one before it ended: the pauses between attempts are not recorded. */
 function attemptsOf(attempts: Attempt[]): Step[] {
   let from = 0;
-  return attempts.map(({ account, status, error, ms }, at) => {
+  return attempts.map((attempt, at) => {
+    const { account, status, error, ms } = attempt;
     const step = {
       name: attempts.length === 1 ? "Attempt" : `Attempt ${at + 1}`,
       at: from === 0 ? undefined : from,
       from,
       to: from + ms,
-      tone: status !== undefined && status < 400 && error === undefined ? "good" : "bad",
+      tone: hasAnswered(attempt) ? "good" : "bad",
       text: (
         <>
           {account === null ? "The provider" : <Value of={account} />} answered{" "}
@@ -112,6 +113,12 @@ function Routing({ item }: { item: ShownEntry }): Markup {
   const { client_dialect, upstream_dialect, upstream_endpoint, upstream_model, initiator, initiator_reason } = item;
   if (upstream_endpoint === null) return <>The request ended before an upstream was chosen.</>;
   const translated = upstream_dialect !== null && upstream_dialect !== client_dialect;
+  if (item.parent_id !== null)
+    return (
+      <>
+        To <code>{upstream_endpoint}</code>, for another request; counted as <Value of={initiator} />.
+      </>
+    );
   return (
     <>
       To <code>{upstream_endpoint}</code>, model <Value of={upstream_model} />;{" "}

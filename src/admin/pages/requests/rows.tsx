@@ -2,7 +2,7 @@
 /** The rows of the requests page: running requests first, then those in the history. */
 
 import { formatCredits, formatUnits, percent, plural } from "../../../format";
-import type { ShownEntry, ShownPage, ShownRunning } from "../../api/requests";
+import type { Attempt, ShownEntry, ShownPage, ShownRunning } from "../../api/requests";
 import { Duration, Moment, Tokens, Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame } from "../../ui/layout";
@@ -21,7 +21,7 @@ export function RunningRows({ running, frame, now }: { running: ShownRunning[]; 
               <Value of={request.upstream_model ?? request.client_model} />
             </a>
             <span class="soft">
-              <Value of={request.client_name} max={30} /> ·{" "}
+              <Value of={request.client_name} max={30} /> · {request.parent_id !== null && `${request.path} · `}
               {request.first_byte_ms === null ? "waiting for the first byte" : "responding"} ·{" "}
               <Duration of={Math.max(0, now - request.started_at_ms)} />
             </span>
@@ -77,7 +77,7 @@ function RequestRow({ item, now }: { item: ShownEntry; now: number }): Markup {
         <a href={requestPath(item.request_id)}>
           <Moment at={item.started_at_ms} now={now} seconds={true} />
         </a>
-        <small>{dialectsOf(item)}</small>
+        <small>{item.parent_id === null ? dialectsOf(item) : item.path}</small>
       </th>
       <td class="c-model">
         <Value of={upstream_model ?? client_model} max={40} />
@@ -101,7 +101,7 @@ function RequestRow({ item, now }: { item: ShownEntry; now: number }): Markup {
         <TokensOf item={item} />
       </td>
       <td class="right c-cost">
-        <Cost of={item} />
+        <CostOf of={item} />
       </td>
       <td class="right c-took">
         {item.first_byte_ms !== null && (
@@ -138,14 +138,20 @@ function dialectsOf({ client_dialect, upstream_dialect }: ShownEntry): string {
     : `${client_dialect} → ${upstream_dialect}`;
 }
 
-function notesOf({ attempts, fixups, dropped, tokens_estimated }: ShownEntry): string[] {
+function notesOf({ attempts, fixups, dropped, tokens_estimated, searches }: ShownEntry): string[] {
   return [
-    attempts.length > 1 ? plural(attempts.length, "attempt") : "",
+    searches === null ? "" : plural(searches, "web search", "web searches"),
+    // After a tool has run, the model is asked again.
+    attempts.length > 1 && !attempts.every(hasAnswered) ? plural(attempts.length, "attempt") : "",
     fixups.length > 0 ? plural(fixups.length, "change") : "",
     dropped.length > 0 ? plural(dropped.length, "unsupported field") : "",
     tokens_estimated ? "estimated tokens" : "",
   ].filter(Boolean);
 }
+
+/** Whether the attempt gave a part of the reply. */
+export const hasAnswered = ({ status, error }: Attempt): boolean =>
+  status !== undefined && status < 400 && error === undefined;
 
 /** The result of a request: its HTTP status and its stop reason or error. */
 export function Status({ item }: { item: ShownEntry }): Markup {
@@ -165,7 +171,7 @@ export function Status({ item }: { item: ShownEntry }): Markup {
 }
 
 /** AI credits and premium requests side by side: they are different units and never added. */
-function Cost({
+export function CostOf({
   of: { nano_credits, premium_units },
 }: {
   of: Pick<ShownEntry, "nano_credits" | "premium_units">;

@@ -1,0 +1,69 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** The web searches that ran for one request: each with its engine, its result and its cost. */
+import type { App } from "../../../app";
+import { findRequest, type ShownEntry, type ShownRunning } from "../../api/requests";
+import { Duration, Value } from "../../ui/format";
+import type { Markup } from "../../ui/jsx/jsx-runtime";
+import { requestPath } from "../../ui/links";
+import { Head } from "../../ui/lists";
+import { CostOf, Status } from "../requests/rows";
+
+/** More than one reply ever needs. */
+const most = 50;
+
+/** The rows of what ran for the request, which are numbered. */
+export async function searchesOf(app: App, { request_id, parent_id }: ShownEntry): Promise<ShownEntry[]> {
+  const searches: ShownEntry[] = [];
+  if (parent_id !== null) return searches;
+  for (let number = 1; number <= most; number += 1) {
+    const found = await findRequest(app, `${request_id}.${number}`);
+    if (!found || found.running) break;
+    searches.push(found.item);
+  }
+  return searches;
+}
+
+export function Searches({ items }: { items: ShownEntry[] }): Markup | false {
+  if (items.length === 0) return false;
+  return (
+    <section class="card" aria-labelledby="searches">
+      <h2 id="searches">Tools run here</h2>
+      <table>
+        <caption class="hidden">What ran for this request, with its cost</caption>
+        <Head columns={["What", "Engine", "Result"]} numbers={["Cost", "Took"]} />
+        <tbody>
+          {items.map((item) => (
+            <tr>
+              <th scope="row">
+                <a href={requestPath(item.request_id)}>
+                  <Value of={item.path} />
+                </a>
+              </th>
+              <td>
+                <Value of={item.upstream_model} />
+              </td>
+              <td>
+                <Status item={item} />
+              </td>
+              <td class="right">
+                <CostOf of={item} />
+              </td>
+              <td class="right">
+                <Duration of={item.duration_ms} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p class="soft">They are not part of the cost of this request.</p>
+    </section>
+  );
+}
+
+/** For a search: the request that it ran for. */
+export const ParentLink = ({ item: { path, parent_id } }: { item: ShownEntry | ShownRunning }): Markup | false =>
+  parent_id !== null && (
+    <p class="note info">
+      <code>{path.slice(0, 80)}</code> for <a href={requestPath(parent_id)}>another request</a>.
+    </p>
+  );
