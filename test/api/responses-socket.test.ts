@@ -212,6 +212,40 @@ test("a hang-up ends the upstream's work within 100 ms", async () => {
   expect(running.app.inFlight.count).toBe(0);
 });
 
+test("a socket that is sent requests without end is ended", async () => {
+  await using running = await startProxy({ demo: { pace: 20 } });
+  await using client = await openFrames(running.url);
+  for (let count = 0; count < 12; count++) client.send({ type: "response.create", ...turn("[demo: long 100] Hello") });
+  let last: SocketEvent | undefined;
+  for (let event = await client.next(); event; event = await client.next()) last = event;
+  expect(last).toMatchObject({ type: "error", status: 429 });
+  expect(await client.closed).toMatchObject({ code: 1008 });
+  await until(() => running.demo.open === 0);
+});
+
+test("a silent upstream is bridged by pings, and then by events", async () => {
+  await using running = await startProxy();
+  running.app.limits.keepAlive = 40;
+  await using client = await openFrames(running.url);
+  running.demo.intercept("/responses", async () => {
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(": waiting\n\n"),
+      async pull(controller) {
+        await Bun.sleep(250);
+        controller.error(new Error("cut"));
+      },
+    });
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  });
+  expect(errorOf(await client.ask(turn("Hello")))).toMatchObject({
+    status: 502,
+    error: { code: "upstream_disconnected" },
+  });
+  expect(client.pings).toBeGreaterThan(1);
+  const events = await client.ask(turn("[demo: silence 0.3] Hello"));
+  expect(events.filter(({ type }) => type === "response.in_progress").length).toBeGreaterThan(2);
+});
+
 test("a thousand small events arrive, in their order", async () => {
   await using client = await openFrames(proxy.url);
   const events = await client.ask(turn("[demo: long 1000] Hello"));
