@@ -29,6 +29,9 @@ export async function startUpstream(): Promise<Running> {
   return startScript("others", "upstream.ts");
 }
 
+/** Takes traces and metrics. */
+export const startCollector = (): Promise<Running> => startScript("others", "collector.ts");
+
 export async function startFloor(kind: "bun" | "elysia" | "translate", upstream: Running): Promise<Running> {
   return startScript("proxy", "baselines.ts", kind, upstream.url);
 }
@@ -57,9 +60,17 @@ export interface Started extends Running {
   startMs: number;
 }
 
-/** @param home A data folder; a new one, thrown away in the end, when missing. */
-export function startDragoman(command: string[], upstream: Running, home = newFolder()): Promise<Started> {
-  return startProxy((port) => [...command, "start", "--port", String(port)], upstream, home);
+/**
+ * @param home A data folder; a new one, thrown away in the end, when missing.
+ * @param env More variables.
+ */
+export function startDragoman(
+  command: string[],
+  upstream: Running,
+  home = newFolder(),
+  env: Record<string, string> = {},
+): Promise<Started> {
+  return startProxy((port) => [...command, "start", "--port", String(port)], upstream, home, env);
 }
 
 /** @param command Of a proxy that listens on this port and answers GET /. */
@@ -67,6 +78,7 @@ export async function startProxy(
   command: (port: number) => string[],
   upstream: Running,
   home = newFolder(),
+  env: Record<string, string> = {},
 ): Promise<Started> {
   const port = freePort();
   const begun = performance.now();
@@ -80,6 +92,7 @@ export async function startProxy(
       DRAGOMAN_GITHUB_TOKEN: "ghu_0123456789abcdefghij",
       DRAGOMAN_GITHUB_URL: upstream.url,
       DRAGOMAN_GITHUB_API_URL: upstream.url,
+      ...env,
     },
   });
   const url = `http://127.0.0.1:${port}`;

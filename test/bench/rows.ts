@@ -4,7 +4,7 @@ export interface RowKind {
   /** `--only` takes the name of a part, or words of a row's name. */
   part: string;
   name: string;
-  goal?: { atMost: number; times?: "elysia" | "translate" };
+  goal?: { atMost: number; times?: "elysia" | "translate" | "untraced" };
   /** What stands between the floor and dragoman. */
   between: string;
 }
@@ -111,6 +111,18 @@ export const kinds = {
     goal: { atMost: 4, times: "elysia" },
     between: "a thousand requests' own work, one after the other",
   },
+  tracedSmall: {
+    part: "traced",
+    name: "small request, traced: CPU µs",
+    goal: { atMost: 1.5, times: "untraced" },
+    between: "two spans of 25 attributes, and their protobuf; the same program without a collector is the floor",
+  },
+  tracedStreams: {
+    part: "traced",
+    name: "1,000 streams of 20 events, traced: CPU s",
+    goal: { atMost: 1.1, times: "untraced" },
+    between: "as above; nothing is done for an event",
+  },
   stall: {
     part: "stall",
     name: "client stops reading 200 MB, first: RSS growth, MiB",
@@ -180,7 +192,7 @@ export function judged(kind: RowKind, variant: string | undefined, values: Recor
   return { kind, variant, values, met: value <= goal.atMost * (goal.times ? values[goal.times]! : 1) };
 }
 
-const floorNames = ["direct", "bun", "elysia", "translate", "alone"];
+const floorNames = ["direct", "bun", "elysia", "translate", "alone", "untraced"];
 
 export const table = (rows: readonly Row[]): string =>
   [

@@ -16,6 +16,7 @@ import {
   newFolder,
   type Running,
   type Started,
+  startCollector,
   startDragoman,
   startFloor,
   startUpstream,
@@ -63,6 +64,7 @@ const parts: [string, () => Promise<void>][] = [
   ["paced", measurePaced],
   ["prompts", measurePrompts],
   ["thousand", measureThousand],
+  ["traced", measureTraced],
   ["stall", measureStall],
   ["count", measureCount],
   ["history", measureHistory],
@@ -256,6 +258,41 @@ async function measureThousand(): Promise<void> {
   add(kinds.thousand, unfinished);
   add(kinds.thousandMemory, grown);
   add(kinds.thousandFirst, first);
+}
+
+/** With a collector and without one, turn by turn. */
+async function measureTraced(): Promise<void> {
+  const collector = await startCollector();
+  own.push(collector);
+  const exporting = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_MAX_QUEUE_SIZE: "8192" };
+  const asked = {
+    untraced: await startDragoman(subjects.dragoman!, upstream),
+    dragoman: await startDragoman(subjects.dragoman!, upstream, newFolder(), exporting),
+  };
+  own.push(...Object.values(asked));
+  const count = quick ? 3_000 : 6_000;
+  const small = requestBody("chat", modelOf("chat"), false);
+  const requests = ({ url }: Running) =>
+    load<Times>({ kind: "requests", url: url + clientPath.chat, body: small, connections: 64, count });
+  for (const running of Object.values(asked)) await warmUp(running.pid, () => requests(running), quick ? 4 : 12);
+  const times = quick ? 3 : 7;
+  const costs = await inTurns(asked, times, (running) => cpuIn(running.pid, () => requests(running)));
+  add(
+    kinds.tracedSmall,
+    median(costs, (seconds) => (seconds / count) * 1e6),
+  );
+  await play({ events: 20, perRead: 1, every: 50 });
+  const streamed = requestBody("chat", modelOf("chat"), true);
+  const streams = ({ url }: Running) =>
+    load<StreamsResult>({ kind: "streams", url: url + clientPath.chat, body: streamed, streams: 1000, times: 1 });
+  for (const running of Object.values(asked)) await streams(running);
+  const ofStreams = await inTurns(asked, times, (running) => cpuIn(running.pid, () => streams(running)));
+  add(
+    kinds.tracedStreams,
+    median(ofStreams, (seconds) => seconds),
+  );
+  const bytes = (await (await fetch(collector.url)).json()) as number;
+  if (bytes < 1000 * times) throw new Error(`The collector got ${bytes} bytes of traces.`);
 }
 
 async function measureStall(): Promise<void> {
