@@ -92,18 +92,15 @@ function partWriter({ reasoning }: Conversation) {
     held = undefined;
     return signature ? { thoughtSignature: encodeSignature(signature) } : {};
   };
-  /** A signature that no other part can carry. */
+  /** A part for a signature that no other part can carry: a thought or the end follows. */
   const last = (): JsonObject | undefined => (held ? { text: "", ...take() } : undefined);
   return {
     shows,
     last,
     take,
-    /** Keeps the signature of a thought that ended; returns the part for the one before, which nothing has followed. */
-    hold(signature: Signature | undefined): JsonObject[] {
-      if (!signature) return [];
-      const before = last();
+    /** Keeps the signature of a thought that ended. */
+    hold(signature: Signature | undefined) {
       held = signature;
-      return before ? [before] : [];
     },
     call: ({ id, name, freeform }: Block & { kind: "tool-call" }, input: string): JsonObject => ({
       functionCall: { id, name, args: inputObject({ input, freeform }) },
@@ -113,8 +110,9 @@ function partWriter({ reasoning }: Conversation) {
       if (block.kind === "tool-call") return [this.call(block, text)];
       if (block.kind === "text") return text === "" ? [] : [{ text, ...take() }];
       if (block.kind !== "thinking") return [];
-      const before = this.hold(signature);
-      return text === "" || !shows ? before : [...before, { text, thought: true }];
+      const before = last();
+      this.hold(signature);
+      return [...(before ? [before] : []), ...(text === "" || !shows ? [] : [{ text, thought: true }])];
     },
   };
 }
@@ -182,6 +180,8 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     this.block = block;
     this.text = "";
     this.grounding?.block(block);
+    const before = block.kind === "thinking" ? this.parts.last() : undefined;
+    if (before) this.write([before]);
     this.frameOf = undefined;
   }
 
@@ -203,10 +203,7 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     const { block } = this;
     if (block?.kind === "text") this.grounding?.text(this.text, citations);
     if (block?.kind === "tool-call") this.heldCall = this.parts.call(block, this.text);
-    else if (block?.kind === "thinking") {
-      const before = this.parts.hold(signature);
-      if (before.length > 0) this.write(before);
-    }
+    else if (block?.kind === "thinking") this.parts.hold(signature);
     this.block = undefined;
   }
 

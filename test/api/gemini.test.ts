@@ -1,0 +1,333 @@
+/** Google's API for its own package, `@google/genai`, and for who writes the JSON by hand. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { ApiError, type Chat, type FunctionCall, GoogleGenAI } from "@google/genai";
+import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
+import { offerOnly } from "../support/catalogue";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+let proxy: RunningProxy;
+beforeAll(async () => {
+  const [account] = demoAccounts();
+  proxy = await startProxy({ demo: { accounts: [{ ...account!, quota: quotas.unlimited() }] } });
+});
+afterAll(() => proxy[Symbol.asyncDispose]());
+
+// biome-ignore lint/suspicious/noExplicitAny: replies as they come
+type Json = any;
+
+const google = (url = proxy.url, apiVersion?: string) =>
+  new GoogleGenAI({ apiKey: "unused", httpOptions: { baseUrl: url, ...(apiVersion && { apiVersion }) } });
+const path = (method: string, model = "gpt-5-mini") => `/v1beta/models/${model}:${method}`;
+const hello = { contents: [{ role: "user", parts: [{ text: "Say hello." }] }] };
+
+const declaration = {
+  name: "get_weather",
+  description: "The weather in a city",
+  parametersJsonSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+};
+
+describe.each(["gemini-3.1-pro-preview", "claude-sonnet-4.6", "gpt-5.3-codex"])("a chat session with %s", (model) => {
+  const session = (): Chat =>
+    google().chats.create({
+      model,
+      config: {
+        tools: [{ functionDeclarations: [declaration] }],
+        thinkingConfig: { thinkingBudget: 2000, includeThoughts: true },
+      },
+    });
+  const answer = ({ id, name }: FunctionCall) => ({
+    functionResponse: { id, name, response: { output: "18 degrees, sunny" } },
+  });
+
+  test("full: calls the tool, gets its result, and answers", async () => {
+    const chat = session();
+    const first = await chat.sendMessage({ message: "What is the weather in Paris?" });
+    expect(first.functionCalls).toMatchObject([{ name: "get_weather", args: { city: "Paris" } }]);
+    const last = await chat.sendMessage({ message: first.functionCalls!.map(answer) });
+    expect(last.text).toContain("18 degrees, sunny");
+    expect(chat.getHistory(true)).toHaveLength(4);
+    expect(JSON.parse(proxy.rows()[0]!.dropped)).not.toContain("thinking");
+  });
+
+  test("streamed: the same, with what the session kept of the pieces", async () => {
+    const chat = session();
+    const first = await Array.fromAsync(await chat.sendMessageStream({ message: "What is the weather in Paris?" }));
+    const calls = first.flatMap(({ functionCalls }) => functionCalls ?? []);
+    expect(calls).toMatchObject([{ name: "get_weather", args: { city: "Paris" } }]);
+    const last = await Array.fromAsync(await chat.sendMessageStream({ message: calls.map(answer) }));
+    expect(last.map(({ text }) => text ?? "").join("")).toContain("18 degrees, sunny");
+    expect(last.at(-1)!.usageMetadata!.totalTokenCount).toBeGreaterThan(20);
+    // The session keeps a turn only if every piece of it is sound.
+    expect(chat.getHistory(true).length).toBeGreaterThan(4);
+    expect(proxy.rows()[0]).toMatchObject({ client_dialect: "gemini", client_model: model, stream: 1 });
+    expect(JSON.parse(proxy.rows()[0]!.dropped)).not.toContain("thinking");
+  });
+
+  test("a history without thoughts, as Gemini CLI keeps it, carries their signatures", async () => {
+    const ask = {
+      model,
+      config: { tools: [{ functionDeclarations: [declaration] }], thinkingConfig: { thinkingBudget: 2000 } },
+    };
+    const contents: Json[] = [{ role: "user", parts: [{ text: "What is the weather in Paris?" }] }];
+    const first = await google().models.generateContent({ ...ask, contents });
+    const parts = first.candidates![0]!.content!.parts!;
+    // Thoughts are shown only to who asks for them.
+    expect(parts.filter(({ thought }) => thought)).toEqual([]);
+    expect(parts.some(({ thoughtSignature }) => thoughtSignature)).toBe(true);
+    contents.push({ role: "model", parts }, { role: "user", parts: first.functionCalls!.map(answer) });
+    await google().models.generateContent({ ...ask, contents });
+    const sent = JSON.stringify(proxy.demo.journal.at(-1)!.body);
+    expect(sent).toMatch(/"(?:signature|encrypted_content|reasoning_opaque)":"[\w+/=]{40,}"/);
+  });
+});
+
+test("both versions of the address, and the key in a header or as a bearer token", async () => {
+  const key = "a-client-key-of-gemini-123";
+  await using guarded = await startProxy({ config: { auth: { apiKeys: [key] } } });
+  for (const version of ["v1", "v1beta"]) {
+    const ai = new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: guarded.url, apiVersion: version } });
+    expect((await ai.models.generateContent({ model: "gpt-5-mini", contents: "Say hello." })).text).toContain("Hello!");
+    expect((await ai.models.get({ model: "gpt-5-mini" })).name).toBe("models/gpt-5-mini");
+    expect((await ai.models.list()).page.map(({ name }) => name)).toContain("models/claude-sonnet-4.6");
+  }
+  const headers = { authorization: `Bearer ${key}` };
+  expect((await guarded.post(path("generateContent"), hello, { headers })).status).toBe(200);
+});
+
+describe("the key", () => {
+  const key = "a-client-key-of-gemini-123";
+  let guarded: RunningProxy;
+  beforeAll(async () => {
+    guarded = await startProxy({ config: { auth: { apiKeys: [key] } } });
+  });
+  afterAll(() => guarded[Symbol.asyncDispose]());
+
+  test.each([
+    ["POST", path("generateContent")],
+    ["POST", path("streamGenerateContent")],
+    ["POST", path("countTokens")],
+    ["POST", path("embedContent")],
+    ["POST", path("batchEmbedContents")],
+    ["POST", "/v1/models/gpt-5-mini:generateContent"],
+    ["GET", "/v1beta/models"],
+    ["GET", "/v1beta/models/gpt-5-mini"],
+  ])("is needed for %s %s, and the error is Google's", async (method, at) => {
+    for (const sent of [{}, { "x-goog-api-key": `${key}x` }] as Record<string, string>[]) {
+      const body = method === "POST" ? JSON.stringify(hello) : undefined;
+      const response = await fetch(guarded.url + at, { method, body, headers: sent });
+      expect(response.status).toBe(401);
+      const { error } = (await response.json()) as Json;
+      expect([error.code, error.status]).toEqual([401, "UNAUTHENTICATED"]);
+      expect(error.details[0]).toMatchObject({ reason: "INVALID_API_KEY" });
+    }
+  });
+
+  test("in the address is refused in words, though it is right, and is written nowhere", async () => {
+    for (const at of [`${path("generateContent")}?key=${key}`, `${path("streamGenerateContent")}?alt=sse&key=${key}`]) {
+      const response = await guarded.post(at, hello);
+      const text = await response.text();
+      expect(response.status).toBe(400);
+      expect(JSON.parse(text).error.message).toContain("x-goog-api-key");
+      expect(text).not.toContain(key);
+    }
+    expect((await fetch(`${guarded.url}/v1beta/models?key=${key}`)).status).toBe(400);
+    expect(guarded.lines.join("\n")).not.toContain(key);
+    expect(JSON.stringify(guarded.rows())).not.toContain(key);
+  });
+});
+
+describe("errors", () => {
+  const refused = async (at: string, init: RequestInit = {}) => {
+    const response = await fetch(proxy.url + at, { method: "POST", body: JSON.stringify(hello), ...init });
+    const { error } = (await response.json()) as Json;
+    expect(error.code).toBe(response.status);
+    return [response.status, error.status, error.message];
+  };
+
+  test.each<[string, RequestInit, number, string]>([
+    ["/v1beta/models", {}, 405, "UNIMPLEMENTED"],
+    ["/v1beta/nothing", {}, 404, "NOT_FOUND"],
+    [path("sing"), {}, 404, "NOT_FOUND"],
+    [path("generateContent", "nothing"), {}, 404, "NOT_FOUND"],
+    ["/v1/models/nothing:generateContent", {}, 404, "NOT_FOUND"],
+    ["/v1beta/models/%ff:generateContent", {}, 400, "INVALID_ARGUMENT"],
+    [path("generateContent"), { method: "PUT" }, 405, "UNIMPLEMENTED"],
+    [path("generateContent"), { body: "{" }, 400, "INVALID_ARGUMENT"],
+    [path("generateContent"), { body: '{"contents":[]}' }, 400, "INVALID_ARGUMENT"],
+    [path("streamGenerateContent?alt=xml"), {}, 400, "INVALID_ARGUMENT"],
+    [path("generateContent"), { headers: { origin: "https://evil.example" } }, 403, "PERMISSION_DENIED"],
+  ])("of %s (%j) are Google's: %d %s", async (at, init, status, word) => {
+    expect((await refused(at, init)).slice(0, 2)).toEqual([status, word]);
+  });
+
+  test("of a body that is too large too", async () => {
+    const [status, word] = await refused(path("generateContent"), { body: new Uint8Array(33 * 1024 * 1024) });
+    expect([status, word]).toEqual([413, "INVALID_ARGUMENT"]);
+  });
+
+  test("name the field", async () => {
+    const response = await proxy.post(path("generateContent"), {
+      contents: [{ parts: [{ inlineData: { data: "x" } }] }],
+    });
+    const { error } = (await response.json()) as Json;
+    expect(error.message).toContain("contents[0].parts[0].inlineData.mimeType");
+    const fault = error.details.find((detail: Json) => detail["@type"].endsWith("BadRequest"));
+    expect(fault.fieldViolations[0].field).toBe("contents[0].parts[0].inlineData.mimeType");
+  });
+
+  test("that a person must act on have a status that Gemini CLI does not retry, with our words", async () => {
+    await using nobody = await startProxy({ accounts: [] });
+    const response = await nobody.post(path("generateContent"), hello);
+    expect([response.status, ((await response.json()) as Json).error.status]).toEqual([400, "FAILED_PRECONDITION"]);
+    await using spent = await startProxy({
+      demo: { accounts: [{ ...demoAccounts()[0]!, quota: quotas.exhausted() }] },
+    });
+    const answer = await spent.post(path("generateContent", "claude-sonnet-4.6"), hello);
+    const { error } = (await answer.json()) as Json;
+    expect(error.message).toContain("quota is used up");
+    // 429 with a delay of more than five minutes is shown at once, too.
+    const retry = error.details.find((detail: Json) => detail["@type"].endsWith("RetryInfo"));
+    expect(answer.status === 400 || Number.parseFloat(retry.retryDelay) > 300).toBe(true);
+  });
+
+  test("reach the package with their status", async () => {
+    const wrong = google().models.generateContent({ model: "nothing", contents: "Hi" });
+    await expect(wrong).rejects.toMatchObject({ name: "ApiError", status: 404 });
+    const cut = google().models.generateContentStream({ model: "gpt-5-mini", contents: "[demo: end 4] Say hello." });
+    await expect(Array.fromAsync(await cut)).rejects.toBeInstanceOf(ApiError);
+  });
+});
+
+describe("a stream without alt=sse", () => {
+  test("is one JSON array of whole replies", async () => {
+    const response = await proxy.post(path("streamGenerateContent"), hello);
+    expect(response.headers.get("content-type")).toStartWith("application/json");
+    const pieces = (await response.json()) as Json[];
+    expect(pieces.length).toBeGreaterThan(3);
+    const text = pieces
+      .flatMap(({ candidates }) => candidates[0].content.parts.map((part: Json) => part.text))
+      .join("");
+    expect(text).toContain("DEMO: Hello!");
+    expect(pieces.at(-1).candidates[0].finishReason).toBe("STOP");
+    expect(proxy.rows()[0]).toMatchObject({ stream: 1, http_status: 200 });
+  });
+
+  test("is an array too when it breaks, and when the upstream is silent", async () => {
+    await using quiet = await startProxy();
+    quiet.app.limits.keepAlive = 40;
+    const ask = async (text: string) =>
+      (await (await quiet.post(path("streamGenerateContent"), { contents: [{ parts: [{ text }] }] })).text()) as string;
+    const broken = JSON.parse(await ask("[demo: end 4] Tell me of [demo: long 20]")) as Json[];
+    expect(broken.at(-1).error).toMatchObject({ code: 503, status: "UNAVAILABLE" });
+    const slow = await ask("[demo: silence 0.3] Say hello.");
+    expect(slow).toMatch(/\n\n/);
+    expect((JSON.parse(slow) as Json[]).at(-1).candidates[0].finishReason).toBe("STOP");
+  });
+});
+
+test("what no upstream has is named in the history", async () => {
+  const safetySettings = [{ category: "HARM_CATEGORY_HATE_SPEECH", threshold: "BLOCK_NONE" }];
+  const body = { ...hello, safetySettings, generationConfig: { mediaResolution: "MEDIA_RESOLUTION_LOW", topK: 5 } };
+  expect((await proxy.post(path("generateContent"), body)).status).toBe(200);
+  expect(JSON.parse(proxy.rows()[0]!.dropped).sort()).toEqual(["mediaResolution", "safetySettings", "top_k"]);
+});
+
+describe("names of Google's models that are not listed", () => {
+  test("stand for the newest listed one of the same line, and for an embeddings model", async () => {
+    const asked = async (model: string) => {
+      await proxy.post(path("generateContent", model), hello);
+      return proxy.rows()[0]!.upstream_model;
+    };
+    expect(await asked("gemini-2.5-flash")).toBe("gemini-3-flash-preview");
+    expect(await asked("gemini-2.5-flash-lite")).toBe("gemini-3-flash-preview");
+    expect(await asked("gemini-flash-latest")).toBe("gemini-3-flash-preview");
+    expect(await asked("gemini-2.5-pro")).toBe("gemini-2.5-pro");
+    expect(await asked("gemini-9-pro-preview")).toBe("gemini-3.1-pro-preview");
+    expect(
+      (await proxy.post(path("embedContent", "gemini-embedding-001"), { content: hello.contents[0] })).status,
+    ).toBe(200);
+    expect(proxy.rows()[0]!.upstream_model).toBe("text-embedding-3-small");
+  });
+
+  test("never for another line, for another vendor's client, or against the config", async () => {
+    await using own = await startProxy({ config: { modelAliases: { "gemini-2.5-flash": "gpt-5-mini" } } });
+    expect((await own.post(path("generateContent", "gemini-2.5-flash"), hello)).status).toBe(200);
+    expect(own.rows()[0]!.upstream_model).toBe("gpt-5-mini");
+    offerOnly(own.demo, { "gpt-5-mini": ["/chat/completions"] });
+    expect((await proxy.post(path("generateContent", "gemini-imagen"), hello)).status).toBe(404);
+    const chat = { model: "gemini-2.5-flash", messages: [{ role: "user", content: "Hi" }] };
+    expect((await proxy.post("/v1/chat/completions", chat)).status).toBe(404);
+  });
+});
+
+test("tokens are counted of contents and of a whole request", async () => {
+  const { totalTokens } = await google().models.countTokens({ model: "gpt-5-mini", contents: "hello there" });
+  expect(totalTokens).toBeGreaterThan(2);
+  const whole = {
+    model: "models/gpt-5-mini",
+    ...hello,
+    systemInstruction: { parts: [{ text: "Be brief. ".repeat(50) }] },
+  };
+  const response = await proxy.post(path("countTokens"), { generateContentRequest: whole });
+  expect(response.headers.get("x-token-count")).toMatch(/^(?:estimate|calibrated)$/);
+  expect(((await response.json()) as Json).totalTokens).toBeGreaterThan(100);
+});
+
+test("embeddings of one content, and of many, with their length", async () => {
+  const config = { outputDimensionality: 8 };
+  const { embeddings } = await google().models.embedContent({
+    model: "text-embedding-3-small",
+    contents: ["one", "two"],
+    config,
+  });
+  expect(embeddings!.map(({ values }) => values!.length)).toEqual([8, 8]);
+  const content = { parts: [{ text: "one" }] };
+  const response = await proxy.post(path("embedContent", "text-embedding-3-small"), {
+    content,
+    task_type: "RETRIEVAL_QUERY",
+    output_dimensionality: 8,
+  });
+  expect(((await response.json()) as Json).embedding.values).toEqual(embeddings![0]!.values!);
+  expect(JSON.parse(proxy.rows()[0]!.dropped)).toEqual(["taskType"]);
+  const mixed = { requests: [{ content }, { content, outputDimensionality: 4 }] };
+  expect((await proxy.post(path("batchEmbedContents", "text-embedding-3-small"), mixed)).status).toBe(400);
+});
+
+test("the list has limits and methods, and pages", async () => {
+  const names: string[] = [];
+  for await (const model of await google(undefined, "v1beta").models.list({ config: { pageSize: 7 } }))
+    names.push(model.name!);
+  expect(new Set(names).size).toBe(names.length);
+  const all = ((await (await fetch(`${proxy.url}/v1beta/models`)).json()) as Json).models;
+  expect(names).toEqual(all.map(({ name }: Json) => name));
+  expect(all.find(({ name }: Json) => name === "models/claude-sonnet-4.6")).toMatchObject({
+    displayName: "Claude Sonnet 4.6",
+    inputTokenLimit: 168_000,
+    outputTokenLimit: 32_000,
+    supportedGenerationMethods: ["generateContent", "streamGenerateContent", "countTokens"],
+    thinking: true,
+  });
+});
+
+describe.each(["gemini-3.1-pro-preview", "claude-sonnet-4.6", "gpt-5.2"])("a search on %s", (model) => {
+  test("tells what was searched for, what was found, and which text cites it", async () => {
+    const params = {
+      model,
+      contents: "Please search the web for red pandas.",
+      config: { tools: [{ googleSearch: {} }] },
+    };
+    const full = await google().models.generateContent(params);
+    const grounding = full.candidates![0]!.groundingMetadata!;
+    expect(grounding).toMatchObject({
+      webSearchQueries: ["red pandas"],
+      groundingChunks: [{ web: { uri: "https://example.com/demo", title: "DEMO result" } }],
+    });
+    const [support] = grounding.groundingSupports!;
+    const { startIndex = 0, endIndex, text } = support!.segment!;
+    expect(Buffer.from(full.text!).subarray(startIndex, endIndex).toString()).toBe(text!);
+    expect(text).toContain("https://example.com/demo");
+    const pieces = await Array.fromAsync(await google().models.generateContentStream(params));
+    expect(pieces.at(-1)!.candidates![0]!.groundingMetadata).toEqual(grounding);
+    expect(JSON.parse(proxy.rows()[0]!.dropped)).toEqual([]);
+  });
+});
