@@ -60,6 +60,8 @@ export interface ErrorDetails {
   status?: number;
   /** Headers the answer must carry, for example `retry-after`. */
   headers?: Record<string, string>;
+  /** Of a budget: the owner wants another model to serve. */
+  mayFallBack?: boolean;
 }
 
 /** A failure with a sentence for a person: what happened, why, and what to do. */

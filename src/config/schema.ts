@@ -147,6 +147,7 @@ const defaults = {
   notices: { webhookFormat: "json" as const, desktop: false, accounts: [0.8, 0.95] },
   accountAffinity: false,
   modelAliases: {},
+  fallbacks: {},
   freeModelRouting: "round-robin" as const,
   tokenEstimateMultiplier: 1.15,
   tokenCalibration: true,
@@ -275,6 +276,14 @@ export const configSchema = lazy(() =>
         .meta({ title: "Model aliases" })
         .describe(
           "Other names for models: the name that a client sends, in which `*` stands for any text, and the model's id. A name that a model has is never an alias.",
+        ),
+      fallbacks: z
+        .record(modelId, z.array(modelId).min(1, "expected at least one model").max(10))
+        .refine((all) => Object.keys(all).length <= 1_000, "expected at most 1000 chains")
+        .default(defaults.fallbacks)
+        .meta({ title: "Fallbacks" })
+        .describe(
+          "For a model, the models that serve in its place while it has no quota, is limited or overloaded. At most three of them are asked.",
         ),
       freeModelRouting: z
         .enum(["round-robin", "in-order"])

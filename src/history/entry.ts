@@ -59,6 +59,8 @@ const columns = {
   searches: "INTEGER",
   /** For a search: the id of the request it ran for. */
   parent_id: "TEXT",
+  /** JSON array of the models that were to serve before this one, with their statuses and why they did not; null without any. */
+  fallbacks: "TEXT",
 } as const;
 
 interface Values {
@@ -87,8 +89,9 @@ const limits: Partial<Record<keyof Entry, number>> = {
   attempts: 4_000,
   fixups: 4_000,
   dropped: 4_000,
+  fallbacks: 4_000,
 };
-const lists: Set<string> = new Set<keyof Entry>(["attempts", "fixups", "dropped"]);
+const lists: Set<string> = new Set<keyof Entry>(["attempts", "fixups", "dropped", "fallbacks"]);
 
 /** The entry with its texts cut to their limits, as a copy if one was too long. A JSON array loses its last members. */
 export function cut<Fields extends Partial<Entry>>(entry: Fields): Fields {

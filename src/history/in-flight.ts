@@ -25,6 +25,7 @@ export type InFlightRequest = Pick<
   | "member"
   | "searches"
   | "parent_id"
+  | "fallbacks"
 >;
 
 export interface InFlightHandle {

@@ -4,7 +4,7 @@ import { ProxyError } from "../errors";
 import { withTimeLimit } from "../net/time-limit";
 import type { Model } from "../upstream/model";
 import { promptLimitOf } from "../upstream/prompt-limit";
-import type { Prompt } from "../upstream/token-counts";
+import type { Prompt, TokenCount } from "../upstream/token-counts";
 
 /** Milliseconds that a request waits for its count; without one it is sent. */
 const countTimeoutMs = 3_000;
@@ -12,30 +12,44 @@ const countTimeoutMs = 3_000;
 /** A token has hardly ever fewer bytes: a shorter body is not counted. */
 const bytesPerToken = 2;
 
+type CountParts = Pick<App, "tokenCounts" | "logger">;
+
+interface LongPrompt {
+  prompt: Prompt;
+  model: Model;
+  /** Of the request's body. */
+  bytes: number;
+}
+
+/** Undefined for a body that is too short for this many tokens, and if the count takes too long or fails. */
+export async function countIfLong(
+  { tokenCounts, logger }: CountParts,
+  { prompt, model, bytes }: LongPrompt,
+  limit: number,
+): Promise<TokenCount | undefined> {
+  const conversation = bytes < limit * bytesPerToken ? undefined : prompt.conversation();
+  if (conversation === undefined) return undefined;
+  const counted = tokenCounts.count(conversation, model.id, prompt.whole).catch((thrown: unknown) => {
+    logger.debug("A long prompt was not counted.", thrown);
+    return undefined;
+  });
+  return withTimeLimit(counted, countTimeoutMs, () => undefined);
+}
+
 /**
  * Counts only a body that is long enough to matter, in the tokenizer's worker. The count is not exact, so a prompt is
  * refused only if the least that the model can be expected to count is above the limit: a refusal in error would stop the
  * work, while a prompt that is a little too long costs a little more, and the client sees that in the usage.
- * @param bytes Of the request's body.
  * @throws ProxyError `invalid_request` with the code `context_length_exceeded`.
  */
 export async function checkPromptLimit(
-  { config, tokenCounts, logger }: Pick<App, "config" | "tokenCounts" | "logger">,
-  { prompt, model, bytes }: { prompt: Prompt; model: Model; bytes: number },
+  parts: Pick<App, "config"> & CountParts,
+  { prompt, model, bytes }: LongPrompt,
 ): Promise<void> {
+  const { config } = parts;
   const limit = promptLimitOf(model, config.current);
-  if (limit === undefined || bytes < limit * bytesPerToken) return;
-  const conversation = prompt.conversation();
-  if (conversation === undefined) return;
-  const count = await withTimeLimit(
-    tokenCounts.count(conversation, model.id, prompt.whole).catch((thrown: unknown) => {
-      logger.debug("A long prompt was not counted.", thrown);
-      return undefined;
-    }),
-    countTimeoutMs,
-    () => undefined,
-  );
-  if (count === undefined || count.atLeast <= limit) return;
+  const count = limit === undefined ? undefined : await countIfLong(parts, { prompt, model, bytes }, limit);
+  if (limit === undefined || count === undefined || count.atLeast <= limit) return;
   const message = `This model's maximum context length is ${limit} tokens. However, your messages resulted in ${Math.max(count.tokens, limit + 1)} tokens. Please reduce the length of the messages. (dragoman's limit: maxPromptTokens)`;
   throw new ProxyError("invalid_request", message, { code: "context_length_exceeded" });
 }

@@ -1,22 +1,31 @@
 /** One request of a client: read, sent to the upstream, answered and recorded. */
 import { type App, callLimits } from "../app";
 import { type ClientCodec, type Codec, codecs } from "../dialects/codecs";
-import type { ClientDialect, Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
+import type { ClientDialect, Conversation, JsonObject } from "../dialects/hub/conversation";
 import type { KeyedCaller } from "../keys/client-keys";
 import type { CallResponse, ResponseBody } from "../net/body";
 import type { Prompt } from "../upstream/token-counts";
 import { affinityOf, clientSession } from "./affinity-keys";
 import { cacheUseOf } from "./cache-hints";
 import { type Dispatch, type FailoverParts, type Outgoing, sendWithFailover } from "./failover";
-import { type AddressMembers, conversationReader, readFacts, readIncoming } from "./incoming";
+import { withFallbacks } from "./fallbacks";
+import {
+  type AddressMembers,
+  conversationReader,
+  type Facts,
+  type Incoming,
+  type ReadConversation,
+  readFacts,
+  readIncoming,
+} from "./incoming";
 import { answerNothing, asksNothing, nothingSent } from "./nothing";
 import { passthrough } from "./passthrough";
 import { checkPromptLimit } from "./prompt-limit";
 import { sendToProvider, withHeaders } from "./provider-send";
-import { openRequestRecord, type RecordParts } from "./request-record";
+import { openRequestRecord, type RecordParts, type RequestRecord } from "./request-record";
 import { type RespondParts, requireEvents, respondFull, respondStream } from "./respond";
 import { planServerTools } from "./server-tools/open-loop";
-import { chooseTarget, isProvided, type Target, type TargetParts, whoOf } from "./target";
+import { type ChatTarget, chooseTarget, isProvided, type TargetParts, whoOf } from "./target";
 import { type EncodedTurn, type TranslationRequest, translation } from "./translation";
 
 /** What the relay uses of the app. */
@@ -40,71 +49,29 @@ export async function relay(
     caller.connection.keepOpen();
     record.setRequest(incoming);
     codec.checkRequest(incoming.body);
-    const target = await chooseTarget(parts, incoming.model, dialect, caller.key);
+    const first = await chooseTarget(parts, incoming.model, dialect, caller.key);
     const summary = codec.compaction?.request(incoming.body);
+    const body = summary ?? incoming.body;
     const facts = readFacts(codec, incoming, request.headers);
     if (summary) Object.assign(facts, summarized);
-    const asked = summary ?? incoming.body;
-    const conversation = conversationReader(codec, asked);
-    const offered = !summary && mayOffer(codec, asked, target) ? offeredTools(parts, conversation()) : undefined;
-    const isPassed = !summary && !offered && isPassable(codec, asked, target);
-    const translated = isPassed ? undefined : conversation();
-    const nothing = asksNothing({ codec, incoming, conversation, translated, target });
-    if (nothing) {
-      record.setTarget(target, nothingSent);
-      return answerNothing(nothing, dialect, record);
-    }
-    record.setTarget(target, facts);
-    const prompt: Prompt = { conversation, whole: incoming.skeleton?.whole };
-    await checkPromptLimit(parts, { prompt, model: target.model, bytes: incoming.bytes.length });
-    record.onServed(({ input }) => void parts.tokenCounts.learn(target.model.id, prompt, input));
-    const bodySession = codec.session?.(incoming.body);
-    const cache = cacheUseOf(parts, { headers: request.headers, bodySession, client: dialect }, target);
-    record.setPrompt({ address: cache.address, head: () => codec.promptHead(incoming.body) });
-    const options = { webSearch: parts.config.current.useResponsesApiWebSearch, cache: cache.hints };
-    const clientHeaders = request.headers;
-    const sendTurn = (turn: EncodedTurn) =>
-      askOn(parts, { target, outgoing: { ...outgoing, ...turn }, record }, request, dialect);
-    const call = isPassed
-      ? passthrough({ incoming, dialect: target.dialect, target, record, options, clientHeaders, conversation })
-      : translate(parts, prompt, {
-          conversation: translated ?? codec.decodeRequest(asked),
-          skeleton: incoming.skeleton,
-          client: dialect,
-          target,
-          record,
-          options,
-          clientHeaders: dialect === target.dialect ? clientHeaders : undefined,
-          serverTools: offered && { parts, offered, send: sendTurn },
-          reshape: summary && codec.compaction?.reply,
-        });
-
-    const { preferredAccount, session } = affinityOf(parts, { headers: request.headers, bodySession, conversation });
-    const ownSession = clientSession(request.headers, bodySession);
-    record.setSession(ownSession);
-    const outgoing: Outgoing = {
-      path: target.endpoint,
-      body: call.body,
-      intent: "conversation-agent",
-      initiator: facts.initiator,
-      vision: facts.vision,
-      headers: call.headers,
-      limits: callLimits(parts.limits, call.stream),
-      repaired: call.repaired,
-      fitTools: call.fitTools,
-      preferredAccount,
-      session,
-      overSocket:
-        target.model.socket && call.stream && target.dialect === "responses" ? { session: ownSession } : undefined,
+    const conversation = conversationReader(codec, body);
+    const asked: AskedReply = {
+      request,
+      codec,
+      dialect,
+      incoming,
+      body,
+      isSummary: summary !== undefined,
+      facts,
+      conversation,
+      prompt: { conversation, whole: incoming.skeleton?.whole },
+      bodySession: codec.session?.(incoming.body),
+      record,
     };
-    const accept = async (response: CallResponse) => {
-      const answer = incoming.stream
-        ? await respondStream(parts, { response, call, record, clientGone: request.signal })
-        : await respondFull({ response, call, record });
-      return isProvided(target) ? withHeaders(answer, response) : answer;
-    };
-    const answer = await send(parts, { target, outgoing, record, accept }, request, dialect);
-    return await record.budget.addTo(answer);
+    record.setSession(clientSession(request.headers, asked.bodySession));
+    const { prompt } = asked;
+    const chained = { first, client: dialect, key: caller.key, facts, prompt, bytes: incoming.bytes.length, record };
+    return await withFallbacks(parts, chained, (target) => serve(parts, asked, target));
   } catch (thrown) {
     throw record.fail(thrown);
   }
@@ -113,22 +80,94 @@ export async function relay(
 /** No person asks for a summary: the client does, when the conversation has become long. */
 const summarized = { initiator: "agent", reason: "the conversation is summarized" } as const;
 
+/** What the client asked for, whichever model serves it. */
+interface AskedReply {
+  request: Request;
+  codec: ClientCodec & Partial<Codec>;
+  dialect: ClientDialect;
+  incoming: Incoming;
+  /** The client's, or the request for a summary that it stands for. */
+  body: JsonObject;
+  isSummary: boolean;
+  facts: Facts;
+  conversation: ReadConversation;
+  prompt: Prompt;
+  /** The session's id in the body; not validated. */
+  bodySession: unknown;
+  record: RequestRecord;
+}
+
+/** The answer of one model. @throws ProxyError */
+async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): Promise<Response> {
+  const { request, codec, dialect, incoming, body, isSummary, facts, conversation, prompt, bodySession, record } =
+    asked;
+  const offered = !isSummary && mayOffer(codec, body, target) ? offeredTools(parts, conversation()) : undefined;
+  const isPassed = !isSummary && !offered && isPassable(codec, body, target);
+  const translated = isPassed ? undefined : conversation();
+  const nothing = asksNothing({ codec, incoming, conversation, translated, target });
+  if (nothing) {
+    record.setTarget(target, nothingSent);
+    return answerNothing(nothing, dialect, record);
+  }
+  record.setTarget(target, facts);
+  await checkPromptLimit(parts, { prompt, model: target.model, bytes: incoming.bytes.length });
+  record.onServed(({ input }) => void parts.tokenCounts.learn(target.model.id, prompt, input));
+  const cache = cacheUseOf(parts, { headers: request.headers, bodySession, client: dialect }, target);
+  record.setPrompt({ address: cache.address, head: () => codec.promptHead(incoming.body) });
+  const options = { webSearch: parts.config.current.useResponsesApiWebSearch, cache: cache.hints };
+  const clientHeaders = request.headers;
+  const sendTurn = (turn: EncodedTurn) =>
+    askOn(parts, { target, outgoing: { ...outgoing, ...turn }, record }, request, dialect);
+  const call = isPassed
+    ? passthrough({ incoming, dialect: target.dialect, target, record, options, clientHeaders, conversation })
+    : translate(parts, prompt, {
+        conversation: translated ?? codec.decodeRequest(body),
+        skeleton: incoming.skeleton,
+        client: dialect,
+        target,
+        record,
+        options,
+        clientHeaders: dialect === target.dialect ? clientHeaders : undefined,
+        serverTools: offered && { parts, offered, send: sendTurn },
+        reshape: isSummary ? codec.compaction?.reply : undefined,
+      });
+  const { preferredAccount, session } = affinityOf(parts, { headers: request.headers, bodySession, conversation });
+  const outgoing: Outgoing = {
+    path: target.endpoint,
+    body: call.body,
+    intent: "conversation-agent",
+    initiator: facts.initiator,
+    vision: facts.vision,
+    headers: call.headers,
+    limits: callLimits(parts.limits, call.stream),
+    repaired: call.repaired,
+    fitTools: call.fitTools,
+    preferredAccount,
+    session,
+    overSocket:
+      target.model.socket && call.stream && target.dialect === "responses"
+        ? { session: clientSession(request.headers, bodySession) }
+        : undefined,
+  };
+  const accept = async (response: CallResponse) => {
+    const answer = incoming.stream
+      ? await respondStream(parts, { response, call, record, clientGone: request.signal })
+      : await respondFull({ response, call, record });
+    return isProvided(target) ? withHeaders(answer, response) : answer;
+  };
+  const answer = await send(parts, { target, outgoing, record, accept }, request, dialect);
+  return await record.budget.addTo(answer);
+}
 /** A provider of the client's own dialect runs its tools itself. */
-const mayOffer = (
-  codec: ClientCodec & Partial<Codec>,
-  body: JsonObject,
-  target: Target & { dialect: Dialect },
-): boolean => codec !== codecs[target.dialect] || (!isProvided(target) && codec.offersServerTools?.(body) === true);
+const mayOffer = (codec: ClientCodec & Partial<Codec>, body: JsonObject, target: ChatTarget): boolean =>
+  codec !== codecs[target.dialect] || (!isProvided(target) && codec.offersServerTools?.(body) === true);
 
 const offeredTools = (parts: RelayParts, conversation: Conversation | undefined) =>
   conversation && planServerTools(parts, conversation);
 
 /** Whether the upstream takes the client's bytes. */
-const isPassable = (
-  codec: ClientCodec & Partial<Codec>,
-  body: JsonObject,
-  target: Target & { dialect: Dialect },
-): boolean => codec === codecs[target.dialect] && (isProvided(target) || !codec.hasServerCalls?.(body));
+const isPassable = (codec: ClientCodec & Partial<Codec>, body: JsonObject, target: ChatTarget): boolean =>
+  codec === codecs[target.dialect] && (isProvided(target) || !codec.hasServerCalls?.(body));
 
 /** Asks for a further answer of the same reply: from the account that gave the first, which can read its signatures. */
 function askOn(

@@ -19,6 +19,8 @@ export class RequestBudget {
   #applies = false;
   #hasEnded = false;
   #account: AttemptedAccount | null | undefined;
+  /** Of the reservation. */
+  #model: string | undefined;
   #expected: Amounts = { nanoCredits: null, premiumUnits: null };
 
   /** @param stop Ends the request, for budgets that cut running streams. */
@@ -34,10 +36,11 @@ export class RequestBudget {
    * @throws ProxyError `quota`, `unable`.
    */
   reserve(account: AttemptedAccount | null): Awaitable<ProxyError | undefined> {
-    if (this.#reservation && this.#account?.key === account?.key) return undefined;
+    const { target } = this.#state;
+    if (this.#reservation && this.#account?.key === account?.key && this.#model === target?.model.id) return undefined;
     return whenKnown(this.release(), () => {
       this.#account = account;
-      const { target } = this.#state;
+      this.#model = target?.model.id;
       if (!target || this.#guard.budgets.length === 0) return undefined;
       this.#expected = this.#guard.expect(target.model.id, expectedCost(this.#state));
       return whenKnown(this.#guard.reserve(this.#subject(), this.#expected, this.#stop), (result) =>

@@ -44,8 +44,16 @@ export interface RequestState {
   /** The account of the last attempt; null before the first one, and with a provider, which has none. */
   account: AttemptedAccount | null;
   /** They keep the account itself: a temporary one may learn its login later. */
-  readonly attempts: { account: AttemptedAccount | null; status?: number; error?: string; ms: number }[];
-  readonly usage: Partial<Usage>;
+  readonly attempts: {
+    account: AttemptedAccount | null;
+    model?: string;
+    status?: number;
+    error?: string;
+    ms: number;
+  }[];
+  /** The models that were to serve before the present one. Missing while there are none. */
+  passedOver?: PassedOver[];
+  usage: Partial<Usage>;
   /** The input tokens sent to the client before the upstream reported any. */
   estimatedInput?: number;
   /** Missing while there are none, like `dropped`. */
@@ -53,6 +61,33 @@ export interface RequestState {
   dropped?: Set<string>;
   stopReason?: string;
   error?: { type: string; message: string };
+}
+
+/** A model that did not serve the request, so that the next one of its chain was considered. */
+export interface PassedOver {
+  model: string;
+  /** Null if the model was not asked. */
+  status: number | null;
+  why: string;
+}
+
+/** Characters of the reason why a model did not serve. */
+const maxReason = 300;
+
+/** Drops what belongs to the present model: another one is to serve the request, as if it were the first. */
+export function forgetModel(
+  state: RequestState,
+  { model, status, why }: PassedOver,
+  scrub: (text: string, max?: number) => string,
+): PassedOver {
+  const passedOver = { model, status, why: scrub(withoutContent(state, why), maxReason) };
+  state.passedOver ??= [];
+  state.passedOver.push(passedOver);
+  state.usage = {};
+  state.account = null;
+  for (const name of ["estimatedInput", "fixups", "dropped", "stopReason", "error", "prompt"] as const)
+    state[name] = undefined;
+  return passedOver;
 }
 
 /** What the upstream's cache knows a prompt by. */
@@ -79,14 +114,22 @@ export function inFlightRow(state: RequestState): InFlightRequest {
     stream: incoming?.stream ? 1 : 0,
     initiator: facts?.initiator ?? null,
     initiator_reason: facts?.reason ?? null,
-    attempts: JSON.stringify(state.attempts.map((attempt) => ({ ...attempt, account: attempt.account?.id ?? null }))),
+    attempts: JSON.stringify(state.attempts.map((attempt) => shownAttempt(attempt, state.passedOver !== undefined))),
     client_name: state.clientName,
     key_name: state.keyName,
     member: state.member,
     searches: state.searches ?? null,
     parent_id: state.parentId ?? null,
+    fallbacks: state.passedOver ? JSON.stringify(state.passedOver) : null,
   };
 }
+
+/** The model is named only where several were asked. */
+const shownAttempt = ({ account, model, ...attempt }: RequestState["attempts"][number], hasSeveral: boolean) => ({
+  account: account?.id ?? null,
+  ...(hasSeveral ? { model } : {}),
+  ...attempt,
+});
 
 /**
  * The row of a request that has ended.

@@ -17,10 +17,12 @@ import {
   cachedTurn,
   costOfRow,
   finishedRow,
+  forgetModel,
   inFlightRow,
   logFields,
   logLine,
   nameWithoutContent,
+  type PassedOver,
   type RecordedPrompt,
   type RequestState,
   withoutContent,
@@ -190,11 +192,10 @@ export class RequestRecord implements InFlightHandle {
    */
   addAttempt(account: AttemptedAccount | null, outcome: number | ProxyError, ms: number): void {
     this.#state.account = account;
-    const result =
-      typeof outcome === "number"
-        ? { account, status: outcome, ms }
-        : { account, error: this.#request.signal.aborted ? "client_closed" : outcome.kind, ms };
-    this.#state.attempts.push(result);
+    const model = this.#state.target?.model.id;
+    const errorOf = ({ kind }: ProxyError) => (this.#request.signal.aborted ? "client_closed" : kind);
+    const result = typeof outcome === "number" ? { status: outcome } : { error: errorOf(outcome) };
+    this.#state.attempts.push({ account, model, ...result, ms });
     this.trace.ended(account, result);
     this.#changed();
   }
@@ -297,6 +298,26 @@ export class RequestRecord implements InFlightHandle {
     this.#state.stopReason = undefined;
     this.#isOver = false;
     this.#changed();
+  }
+
+  /** A part of the reply was generated, so it is not asked for again. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  /** How many calls were made. */
+  get attemptCount(): number {
+    return this.#state.attempts.length;
+  }
+
+  /** Another model is to serve the request. @returns As it is recorded, without parts of the request. */
+  passOver(why: PassedOver): PassedOver {
+    const recorded = forgetModel(this.#state, why, this.#parts.logger.scrub);
+    this.#served = undefined;
+    this.#server = undefined;
+    this.#isOver = false;
+    this.#changed();
+    return recorded;
   }
 
   /** An error's message without the parts of the request it repeats. */

@@ -17,6 +17,9 @@ export interface Target extends NamedModel {
   endpoint: string;
 }
 
+/** Of a request for a reply. */
+export type ChatTarget = Target & { dialect: Dialect };
+
 export const isProvided = <T extends Target>(target: T): target is T & { provider: Provider } =>
   target.provider !== undefined;
 
@@ -63,7 +66,7 @@ export async function chooseTarget(
   name: string,
   client: ClientDialect,
   key: ClientKey | undefined,
-): Promise<Target & { dialect: Dialect }> {
+): Promise<ChatTarget> {
   const { model, upstreamModel, provider } = await findUsable(parts, { name, client, key });
   const dialect = preference[client].find((candidate) => model.dialects.includes(candidate));
   if (!dialect)

@@ -94,6 +94,9 @@ const suspended = {
   sentence: "Nothing was retried and no other account was tried: please read GitHub's message before you continue.",
 } as const;
 
+/** Codes of limits that hold for every account and model alike. */
+export const ofEveryModel = /^(?:integration_rate_limited|extension_blocked)/;
+
 export const rows: readonly FailureRow[] = [
   // Items made by another account. A 401 here does not mean that this account's token is bad.
   { status: [400, 401], words: /does not belong to this connection/i, ...replayed },
@@ -198,7 +201,7 @@ export const rows: readonly FailureRow[] = [
   },
   {
     status: [429],
-    code: /^(?:integration_rate_limited|extension_blocked)/,
+    code: ofEveryModel,
     kind: "rate_limit",
     sentence: "This limit holds for every account and model alike{until}: only waiting helps.",
   },

@@ -175,7 +175,11 @@ function providerModel(provider: Provider, facts: ProviderModelFacts, isPicked: 
       thinkingBudget: facts.thinkingBudget,
       efforts: facts.reasoningEfforts ?? [],
     },
-    provider: { maxTokens: settings.maxTokens, thinking: settings.thinking },
+    provider: {
+      maxTokens: settings.maxTokens,
+      thinking: settings.thinking,
+      statesVision: facts.vision !== undefined,
+    },
   };
   return { model, upstreamModel: { ...model, id }, provider };
 }

@@ -165,6 +165,7 @@ describe("the feed", () => {
         member: null,
         searches: null,
         parent_id: null,
+        fallbacks: [],
       },
     });
     expect(await (await fetch(`${proxy.url}/api/admin/requests/${id}`)).json()).toMatchObject({

@@ -29,6 +29,7 @@ test("an empty config means these defaults", () => {
     notices: { webhookFormat: "json", desktop: false, accounts: [0.8, 0.95] },
     accountAffinity: false,
     modelAliases: {},
+    fallbacks: {},
     freeModelRouting: "round-robin",
     tokenEstimateMultiplier: 1.15,
     tokenCalibration: true,

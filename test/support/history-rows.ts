@@ -35,6 +35,7 @@ export function entry(differing: Partial<Entry> = {}): Entry {
     member: null,
     searches: null,
     parent_id: null,
+    fallbacks: null,
     session: null,
     cache_miss: null,
     input_tokens: 10,

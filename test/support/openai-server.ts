@@ -11,6 +11,8 @@ export interface OpenAiServer extends AsyncDisposable {
   openRouterUrl: string;
   /** The model calls that it was sent, in order. */
   calls(): JournalEntry[];
+  /** Forgets them. */
+  clear(): void;
   /** The next call gets this error. */
   failNext(status: number, message: string): void;
 }
@@ -41,6 +43,7 @@ export async function startOpenAiServer(key?: string): Promise<OpenAiServer> {
     url: `${mock.url}/v1`,
     openRouterUrl: `${mock.url}/api/v1`,
     calls: () => mock.getRequests().filter(({ method }) => method === "POST"),
+    clear: () => mock.clearRequests(),
     failNext: (status, message) => void mock.nextRequestError(status, { message }),
     [Symbol.asyncDispose]: () => mock.stop(),
   };

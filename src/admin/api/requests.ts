@@ -7,22 +7,39 @@ import type { InFlightRequest } from "../../history/in-flight";
 /** One attempt with one account; `account` is null for a provider. */
 export interface Attempt {
   account: string | null;
+  /** If several models were asked. */
+  model?: string;
   status?: number;
   error?: string;
   ms: number;
 }
 
+/** A model that was to serve the request before; `status` is null if it was not asked. */
+export interface PassedModel {
+  model: string;
+  status: number | null;
+  why: string;
+}
+
 /** A running request, as far as it is known. */
-export type ShownRunning = Omit<InFlightRequest, "stream" | "attempts"> & { stream: boolean; attempts: Attempt[] };
+export type ShownRunning = Omit<InFlightRequest, "stream" | "attempts" | "fallbacks"> & {
+  stream: boolean;
+  attempts: Attempt[];
+  fallbacks: PassedModel[];
+};
 
 /** A request that has ended; `id` once its row is written. */
-export type ShownEntry = Omit<Entry, "stream" | "attempts" | "tokens_estimated" | "fixups" | "dropped"> & {
+export type ShownEntry = Omit<
+  Entry,
+  "stream" | "attempts" | "tokens_estimated" | "fixups" | "dropped" | "fallbacks"
+> & {
   id?: number;
   stream: boolean;
   attempts: Attempt[];
   tokens_estimated: boolean;
   fixups: string[];
   dropped: string[];
+  fallbacks: PassedModel[];
 };
 
 export interface ShownPage {
@@ -55,7 +72,12 @@ export async function findRequest(
 }
 
 export function showRunning(running: InFlightRequest): ShownRunning {
-  return { ...running, stream: running.stream === 1, attempts: JSON.parse(running.attempts) };
+  return {
+    ...running,
+    stream: running.stream === 1,
+    attempts: JSON.parse(running.attempts),
+    fallbacks: JSON.parse(running.fallbacks ?? "[]"),
+  };
 }
 
 export function showEntry(entry: Entry | Row): ShownEntry {
@@ -66,6 +88,7 @@ export function showEntry(entry: Entry | Row): ShownEntry {
     attempts: JSON.parse(entry.attempts),
     fixups: JSON.parse(entry.fixups),
     dropped: JSON.parse(entry.dropped),
+    fallbacks: JSON.parse(entry.fallbacks ?? "[]"),
   };
 }
 

@@ -123,6 +123,7 @@ export const modelSchema = z
 const attempts = z.array(
   z.object({
     account: text,
+    model: z.string().optional().describe("If several models were asked."),
     status: count.optional(),
     error: z.string().optional(),
     ms: z.number(),
@@ -136,7 +137,10 @@ const columnSchemas: Record<string, z.ZodType> = Object.fromEntries(
     return [name, sql.includes("NOT NULL") ? type : type.nullable()];
   }),
 );
-const lists = { attempts, fixups: z.array(z.string()), dropped: z.array(z.string()) };
+const fallbacks = z
+  .array(z.object({ model: z.string(), status: count.nullable(), why: z.string() }))
+  .describe("The models that were to serve before the one that did; `status` is null for a model that was not asked.");
+const lists = { attempts, fixups: z.array(z.string()), dropped: z.array(z.string()), fallbacks };
 
 export const entrySchema = z
   .object({ id: count.optional().describe("Once its row is written."), ...columnSchemas, ...lists })
@@ -166,7 +170,7 @@ const runningColumns = [
 
 /** Unknown values are null. */
 const runningSchema = z
-  .object({ ...Object.fromEntries(runningColumns.map((name) => [name, columnSchemas[name]!])), attempts })
+  .object({ ...Object.fromEntries(runningColumns.map((name) => [name, columnSchemas[name]!])), attempts, fallbacks })
   .meta({ id: "RunningRequest" });
 
 const snapshotSchema = z.object({

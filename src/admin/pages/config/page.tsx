@@ -149,7 +149,7 @@ const groups: { title: string; names: string[] | "others" }[] = [
   { title: "Access", names: ["auth.apiKeys", "allowedHosts", "allowedOrigins"] },
   {
     title: "Routing",
-    names: ["modelAliases", "accountAffinity", "freeModelRouting", "promptCache", "responsesWebSocket"],
+    names: ["modelAliases", "fallbacks", "accountAffinity", "freeModelRouting", "promptCache", "responsesWebSocket"],
   },
   {
     title: "Web search",

@@ -2,9 +2,9 @@
 /** The timeline of one request: received, routed, each attempt, first byte, end. */
 
 import { clock, duration } from "../../../format";
-import type { Attempt, ShownEntry } from "../../api/requests";
+import type { Attempt, PassedModel, ShownEntry } from "../../api/requests";
 import { Stretch } from "../../ui/chart";
-import { Value } from "../../ui/format";
+import { Sentence, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { hasAnswered, Status } from "../requests/rows";
 
@@ -51,6 +51,7 @@ function stepsOf(item: ShownEntry): Step[] {
       ),
     },
     { name: "Routed", text: <Routing item={item} /> },
+    ...(item.fallbacks.length === 0 ? [] : [{ name: "In place of", text: <PassedOver models={item.fallbacks} /> }]),
     ...attemptsOf(item.attempts),
     ...(first === null
       ? []
@@ -83,7 +84,7 @@ function stepsOf(item: ShownEntry): Step[] {
 function attemptsOf(attempts: Attempt[]): Step[] {
   let from = 0;
   return attempts.map((attempt, at) => {
-    const { account, status, error, ms } = attempt;
+    const { account, model, status, error, ms } = attempt;
     const step = {
       name: attempts.length === 1 ? "Attempt" : `Attempt ${at + 1}`,
       at: from === 0 ? undefined : from,
@@ -92,8 +93,14 @@ function attemptsOf(attempts: Attempt[]): Step[] {
       tone: hasAnswered(attempt) ? "good" : "bad",
       text: (
         <>
-          {account === null ? "The provider" : <Value of={account} />} answered{" "}
-          {status ?? <Value of={error ?? "nothing"} />}
+          {account === null ? "The provider" : <Value of={account} />}
+          {model !== undefined && (
+            <>
+              {" "}
+              with <Value of={model} />
+            </>
+          )}{" "}
+          answered {status ?? <Value of={error ?? "nothing"} />}
           {status !== undefined && error !== undefined && (
             <>
               {" "}
@@ -108,6 +115,18 @@ function attemptsOf(attempts: Attempt[]): Step[] {
     return step;
   });
 }
+
+/** The models that were to serve before, in their order. */
+const PassedOver = ({ models }: { models: PassedModel[] }) => (
+  <ul class="plain-list">
+    {models.map(({ model, status, why }) => (
+      <li>
+        <Value of={model} />: {status !== null && <>status {status}, </>}
+        <Sentence of={why} />
+      </li>
+    ))}
+  </ul>
+);
 
 function Routing({ item }: { item: ShownEntry }): Markup {
   const { client_dialect, upstream_dialect, upstream_endpoint, upstream_model, initiator, initiator_reason } = item;

@@ -1,0 +1,150 @@
+/**
+ * The chain of models that serve in place of one that cannot: the owner's `fallbacks`. The next model is asked only while
+ * nothing of an answer exists, each model once, and never after GitHub has blocked an account.
+ */
+import type { App } from "../app";
+import type { ClientDialect } from "../dialects/hub/conversation";
+import { asProxyError, ProxyError } from "../errors";
+import type { ClientKey } from "../keys/client-keys";
+import { ofEveryModel } from "../upstream/failure-rows";
+import { findListed } from "../upstream/model-name";
+import { type FallbackRequest, whyUnfit } from "./fallback-fit";
+import type { Facts } from "./incoming";
+import type { PassedOver } from "./request-log";
+import type { RequestRecord } from "./request-record";
+import { type ChatTarget, chooseTarget, type TargetParts } from "./target";
+
+export type FallbackParts = TargetParts & Pick<App, "logger" | "pool" | "tokenCounts">;
+
+export interface ChainRequest extends FallbackRequest {
+  first: ChatTarget;
+  client: ClientDialect;
+  key: ClientKey | undefined;
+  facts: Facts;
+  record: RequestRecord;
+}
+
+/** The statuses after which another model may serve: no quota, limited, unavailable, overloaded. */
+const leading: ReadonlySet<number> = new Set([402, 429, 503, 529]);
+
+/** Further models that are asked for one request. */
+const maxAsked = 3;
+
+/** Names the model that served, where a chain could have changed it. */
+const modelHeader = "x-dragoman-model";
+
+/**
+ * The answer of the first model, or else of the first one of its chain that serves the request.
+ * @param serve Serves the request with a model.
+ * @throws ProxyError The first model's, which says why no other one could serve.
+ */
+export async function withFallbacks(
+  parts: FallbackParts,
+  request: ChainRequest,
+  serve: (target: ChatTarget) => Promise<Response>,
+): Promise<Response> {
+  const { first, record } = request;
+  const names = chainOf(parts, first);
+  if (names === undefined) return serve(first);
+  const chain: Chain = { names: [...names], asked: new Set([first.model.id]), isCopilotOut: false, passedOver: [] };
+  let target: ChatTarget | undefined = first;
+  let failure: ProxyError | undefined;
+  while (target !== undefined) {
+    const calls = record.attemptCount;
+    try {
+      const answer = await serve(target);
+      answer.headers.set(modelHeader, target.model.id);
+      return answer;
+    } catch (thrown) {
+      if (record.isStopped) throw thrown;
+      const error = asProxyError(thrown);
+      const isRefusedHere = failure !== undefined && record.attemptCount === calls && error.kind === "invalid_request";
+      if (!isRefusedHere && !leadsOn(parts, error, record)) {
+        if (failure === undefined || isBlocked(parts, error)) throw thrown;
+        chain.names = [];
+      }
+      failure ??= error;
+      chain.isCopilotOut ||= ofEveryModel.test(error.details.code ?? "");
+      const status = record.attemptCount === calls ? null : error.status;
+      chain.passedOver.push(record.passOver({ model: target.model.id, status, why: error.message }));
+    }
+    target = await nextTarget(parts, request, chain);
+  }
+  // The row is that of the model that the client asked for.
+  record.setTarget(first, request.facts);
+  throw unserved(failure!, chain);
+}
+
+/** The names in the chain of a model, under whichever of its names the config has it. */
+function chainOf({ config, catalogue }: FallbackParts, { model, provider }: ChatTarget): readonly string[] | undefined {
+  const { fallbacks } = config.current;
+  if (isEmpty(fallbacks)) return undefined;
+  if (Object.hasOwn(fallbacks, model.id)) return fallbacks[model.id];
+  const models = provider ? undefined : catalogue.presentModels();
+  const name = models && Object.keys(fallbacks).find((each) => findListed(each, models)?.id === model.id);
+  return name === undefined ? undefined : fallbacks[name];
+}
+
+function isEmpty(table: object): boolean {
+  for (const _ in table) return false;
+  return true;
+}
+
+const isBlocked = ({ pool }: FallbackParts, { details }: ProxyError): boolean =>
+  details.code === "account_suspended" || pool.stopped() !== undefined;
+
+function leadsOn(parts: FallbackParts, error: ProxyError, record: RequestRecord): boolean {
+  // A reply that had begun was generated and billed.
+  if (record.hasBegun || error.kind === "internal" || isBlocked(parts, error)) return false;
+  if (error.details.code === "budget_exceeded") return error.details.mayFallBack === true;
+  return leading.has(error.status);
+}
+
+interface Chain {
+  /** The models that were not considered yet. */
+  names: string[];
+  /** The ids of the models that were asked. */
+  asked: Set<string>;
+  /** Copilot refuses every model. */
+  isCopilotOut: boolean;
+  /** The models that did not serve. */
+  passedOver: PassedOver[];
+}
+
+/** The next model that can take the request. The record says why others cannot. */
+async function nextTarget(parts: FallbackParts, request: ChainRequest, chain: Chain): Promise<ChatTarget | undefined> {
+  const { first, client, key, record } = request;
+  for (let name = chain.names.shift(); name !== undefined; name = chain.names.shift()) {
+    if (record.isStopped) throw record.controller.signal.reason;
+    // The first model is one of those that were asked.
+    if (chain.asked.size > maxAsked) return undefined;
+    let target: ChatTarget;
+    try {
+      target = await chooseTarget(parts, name, client, key);
+    } catch (thrown) {
+      if (!(thrown instanceof ProxyError)) throw thrown;
+      chain.passedOver.push(record.passOver({ model: name, status: null, why: thrown.message }));
+      continue;
+    }
+    const { model, provider } = target;
+    if (chain.asked.has(model.id)) continue;
+    const why =
+      chain.isCopilotOut && !provider
+        ? "the limit holds for every model of GitHub Copilot"
+        : await whyUnfit(parts, request, first, target);
+    if (why === undefined) {
+      chain.asked.add(model.id);
+      return target;
+    }
+    chain.passedOver.push(record.passOver({ model: model.id, status: null, why: `Not asked: ${why}.` }));
+  }
+}
+
+/** The error of the model that the client asked for, with what became of the others. */
+function unserved(failure: ProxyError, { passedOver }: Chain): ProxyError {
+  const [, ...others] = passedOver;
+  if (others.length === 0) return failure;
+  const reasons = others.map(({ model, why }) => `${model}: ${why.replace(/\.$/, "")}`).join("; ");
+  const message = /[.!?…]$/.test(failure.message) ? failure.message : `${failure.message}.`;
+  return new ProxyError(failure.kind, `${message} None of its fallbacks could serve: ${reasons}.`, failure.details);
+}
