@@ -18,6 +18,8 @@ export interface Overview {
   };
   /** The request contains an image, possibly in a tool's output. */
   image: boolean;
+  /** Its only tool is one that the provider runs, and must be called. */
+  isForcedTool?: boolean;
 }
 
 /** The beginning of a prompt, by which the upstream's cache finds it. Without cache marks, which move. */

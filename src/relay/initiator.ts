@@ -14,7 +14,8 @@ export interface Initiator {
  * opencode's request for a title stays `user`: it differs from a person's turn only in its text, "Generate a title for
  * this conversation:", which a person can write as well. `dragoman connect` gives it a model that costs no quota.
  */
-export function initiatorOf({ last, since }: Overview, headers: Headers): Initiator {
+export function initiatorOf({ last, since, isForcedTool }: Overview, headers: Headers): Initiator {
+  if (isForcedTool && since.texts.some((text) => toolRequest.test(text))) return agent("a tool of the client's own");
   if (subagentHeaders.some((name) => headers.has(name))) return agent("a subagent's request");
   if (last === "nobody") return user("there is no turn");
   if (last === "model") return user("the last turn is the model's own");
@@ -33,6 +34,9 @@ const agent = (reason: string): Initiator => ({ initiator: "agent", reason });
 
 /** Headers of subagents' requests: Claude Code 2.1.330, Codex 0.169 and opencode 1.18.33. */
 const subagentHeaders = ["x-claude-code-agent-id", "x-codex-parent-thread-id", "x-parent-session-id"];
+
+/** What Claude Code's WebSearch writes into its own request. The words alone could be a person's. */
+const toolRequest = /^Perform a web search for the query: /;
 
 /** Elements in which Claude Code and Codex put their own text into user messages. */
 const elements = ["system-reminder", "subagent_notification", "environment_context"];

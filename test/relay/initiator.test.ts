@@ -200,3 +200,41 @@ test("a picture within a document of blocks is announced", async () => {
   await told("/v1/messages", { model: "gpt-5-mini", max_tokens: 9, messages: [{ role: "user", content: [document] }] });
   expect(proxy.demo.journal.at(-1)?.headers["copilot-vision-request"]).toBe("true");
 });
+
+describe("Claude Code's request for a web search", () => {
+  const search = { type: "web_search_20250305", name: "web_search", max_uses: 8 };
+  const words = "Perform a web search for the query: red pandas";
+  const ask = (content: string, more: object = {}) =>
+    told("/v1/messages", {
+      model: "claude-sonnet-4.6",
+      max_tokens: 1000,
+      messages: [{ role: "user", content }],
+      tools: [search],
+      tool_choice: { type: "tool", name: "web_search" },
+      ...more,
+    });
+
+  test("is no person's turn", async () => {
+    expect(await ask(words)).toEqual({ initiator: "agent", reason: "a tool of the client's own" });
+  });
+
+  test("is one in other words, and where the model may choose", async () => {
+    for (const [content, more] of [
+      ["Search for red pandas", {}],
+      [words, { tool_choice: { type: "auto" } }],
+    ] as const) {
+      await (
+        await proxy.post("/v1/messages", {
+          model: "claude-sonnet-4.6",
+          max_tokens: 1000,
+          messages: [{ role: "user", content }],
+          tools: [search],
+          tool_choice: { type: "tool", name: "web_search" },
+          ...more,
+        })
+      ).text();
+      const row = proxy.rows().find(({ path }) => path === "/v1/messages");
+      expect(row!.initiator).toBe("user");
+    }
+  });
+});

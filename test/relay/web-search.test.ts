@@ -328,6 +328,32 @@ describe("limits and failures", () => {
     expect(child!.error_type).not.toBeNull();
   });
 
+  test("a model that refuses to search is not asked again; the next one is", async () => {
+    await using own = await startProxy();
+    const message = "The requested tool web_search is not supported.";
+    own.demo.intercept("/responses", () =>
+      Response.json({ error: { message, code: "unsupported_value" } }, { status: 400 }),
+    );
+    for (const asked of [2, 1]) {
+      const before = own.rows().length;
+      const reply: Json = await (await own.post("/v1/messages", ask())).json();
+      expect(resultsOf(reply)[0].content).toHaveLength(1);
+      const searches = own
+        .rows()
+        .slice(0, own.rows().length - before)
+        .filter(({ path }) => path === "web_search");
+      expect(searches).toHaveLength(asked);
+      expect(searches[0]!.upstream_model).not.toBe("gpt-5-mini");
+    }
+  });
+
+  test("a model of the config that does not exist is an error of the tool, with a row that says so", async () => {
+    await using own = await startProxy({ config: { webSearchModel: "gpt-0" } });
+    const reply: Json = await (await own.post("/v1/messages", ask())).json();
+    expect(resultsOf(reply)[0].content).toMatchObject({ error_code: "unavailable" });
+    expect(own.rows().find(({ path }) => path === "web_search")!.error_message).toContain("gpt-0");
+  });
+
   test("`webSearchModel` names the model, or turns searches off", async () => {
     await using named = await startProxy({ config: { webSearchModel: "gpt-5.2" } });
     await named.post("/v1/messages", ask());

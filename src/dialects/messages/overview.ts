@@ -1,4 +1,5 @@
 /** The roles in a messages request, and whether it contains an image. */
+import { isObject } from "../../json";
 import type { JsonObject } from "../hub/conversation";
 import { type Overview, type OverviewMessage, overviewOf, type PromptHead } from "../overview";
 import { blocksOf, isBillingHeader, objectsIn, without } from "./traverse";
@@ -15,11 +16,15 @@ const types = {
   isResult: (type: unknown) => typeof type === "string" && /(?:^|_)tool_result$/.test(type),
 };
 
-export function overview({ messages }: JsonObject): Overview {
-  return overviewOf(
+export function overview({ messages, tools, tool_choice }: JsonObject): Overview {
+  const whole = overviewOf(
     objectsIn(messages).map(({ role, content }) => ({ by: speakers.get(role) ?? "user", content })),
     types,
   );
+  const [tool, ...others] = objectsIn(tools);
+  if (!tool || others.length > 0 || tool.type == null || tool.type === "custom") return whole;
+  const isForced = isObject(tool_choice) && tool_choice.type === "tool" && tool_choice.name === tool.name;
+  return isForced ? { ...whole, isForcedTool: true } : whole;
 }
 
 export function promptHead({ tools, system, messages }: JsonObject): PromptHead {

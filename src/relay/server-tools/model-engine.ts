@@ -3,7 +3,8 @@ import { upstreamPaths } from "../../api-paths";
 import { codecs } from "../../dialects/codecs";
 import type { ServerToolOffer, WebPage } from "../../dialects/hub/server-tools";
 import { foundPages, searchConversation } from "../../dialects/web-search";
-import { ProxyError } from "../../errors";
+import { asProxyError, ProxyError } from "../../errors";
+import { hourMs } from "../../format";
 import { isObject, notJson, parseWithSource } from "../../json";
 import { type CallResponse, readText } from "../../net/body";
 import { singleLimit } from "../../net/clock";
@@ -19,16 +20,35 @@ import { type ToolContext, type ToolParts, toolFacts } from "./run";
 const timeoutMs = 90_000;
 const maxReplyBytes = 4 * 1024 * 1024;
 
+type CatalogueParts = Pick<ToolParts, "catalogue" | "config">;
+
+/** Whether the config permits that a model searches, and there may be one. */
+export function hasSearchModel({ catalogue, config }: CatalogueParts): boolean {
+  const { webSearchModel } = config.current;
+  return webSearchModel === "auto" ? (catalogue.presentModels() ?? []).some(canSearch) : webSearchModel !== "off";
+}
+
 /**
- * The model that searches; undefined if the config turns searches off, or if no model can search.
+ * The models that may search, the first one first.
  * @throws ProxyError `not_found` for a model of the config that does not exist.
  */
-export function searchModel({ catalogue, config }: Pick<ToolParts, "catalogue" | "config">): Model | undefined {
+function searchModels({ catalogue, config, now }: CatalogueParts & Pick<ToolParts, "now">): Model[] {
   const { webSearchModel, modelAliases } = config.current;
-  if (webSearchModel === "off") return undefined;
   const models = catalogue.presentModels() ?? [];
-  if (webSearchModel !== "auto") return findModel(webSearchModel, models, modelAliases);
-  return models.filter(canSearch).sort((one, other) => priceOf(one) - priceOf(other))[0];
+  if (webSearchModel !== "auto") return [findModel(webSearchModel, models, modelAliases)];
+  const refusing = refusingModels(catalogue);
+  return models
+    .filter((model) => canSearch(model) && (refusing.get(model.id) ?? 0) <= now())
+    .sort((one, other) => priceOf(one) - priceOf(other));
+}
+
+/** Until when (Unix ms) a model is not asked, by its id. */
+const refusals = new WeakMap<ToolParts["catalogue"], Map<string, number>>();
+
+function refusingModels(catalogue: ToolParts["catalogue"]): Map<string, number> {
+  const known = refusals.get(catalogue) ?? new Map<string, number>();
+  refusals.set(catalogue, known);
+  return known;
 }
 
 /** The upstream does not say which models search. OpenAI's models do, on the endpoint of the responses dialect. */
@@ -42,14 +62,56 @@ function priceOf({ price }: Model): number {
   return units ?? Number.MAX_VALUE;
 }
 
-/** @throws ProxyError why there are no results. */
-export async function searchWithModel(
+/** How many models are tried for one search. */
+const maxModels = 3;
+
+/** A model that refuses to search is not asked again for an hour. @throws ProxyError why there are no results. */
+export async function searchWithModel(context: ToolContext, query: string, offer: ServerToolOffer): Promise<WebPage[]> {
+  const { catalogue, now } = context.parts;
+  const models = knownModels(context);
+  for (const [at, model] of models.entries()) {
+    try {
+      return await askModel(context, model, query, offer);
+    } catch (thrown) {
+      const error = asProxyError(thrown);
+      const isOfTool = error.details.code === notSearchedCode || /search|tool/i.test(error.message);
+      // Another refusal may be due to the query, which says nothing about other queries.
+      if (isOfTool && isRefusal(error)) refusingModels(catalogue).set(model.id, now() + hourMs);
+      if (!isRefusal(error) || at === models.length - 1) throw error;
+    }
+  }
+  throw noModel();
+}
+
+/** The models to ask. A search that none can run has a row too, which says why. */
+function knownModels({ parts, record }: ToolContext): Model[] {
+  try {
+    const models = searchModels(parts).slice(0, maxModels);
+    if (models.length > 0) return models;
+    throw noModel();
+  } catch (thrown) {
+    throw record.openChild("web_search").fail(thrown);
+  }
+}
+
+const noModel = () =>
+  new ProxyError(
+    "upstream",
+    "No model that searches the web is available: those that may have refused in the last hour.",
+  );
+
+const notSearchedCode = "not_searched";
+
+const isRefusal = ({ kind, details }: ProxyError): boolean =>
+  kind === "invalid_request" || details.code === notSearchedCode;
+
+/** One search, with a row of its own. */
+async function askModel(
   { parts, record }: ToolContext,
+  model: Model,
   query: string,
   offer: ServerToolOffer,
 ): Promise<WebPage[]> {
-  const model = searchModel(parts);
-  if (!model) throw new ProxyError("upstream", "No model that searches the web is available.");
   const effort = model.supports.efforts.includes("low") ? "low" : undefined;
   const conversation = searchConversation(query, offer, { model: model.id, effort });
   const { body } = codecs.responses.encodeRequest(conversation, model, { webSearch: true });
@@ -90,6 +152,6 @@ async function readPages(response: CallResponse, record: RequestRecord): Promise
   const failure = events.find((event) => event.type === "error");
   if (failure) throw new BrokenReply(failure, record.earlyError === undefined);
   const pages = foundPages(events);
-  if (!pages) throw new ProxyError("upstream", "The model answered without a web search.");
+  if (!pages) throw new ProxyError("upstream", "The model answered without a web search.", { code: notSearchedCode });
   return pages;
 }

@@ -2,7 +2,7 @@
 import type { ServerToolCall, ServerToolError, ServerToolOffer, WebPage } from "../../dialects/hub/server-tools";
 import { asProxyError, type ErrorKind } from "../../errors";
 import { searchEngineOf } from "../../upstream/search-engines";
-import { searchModel, searchWithModel } from "./model-engine";
+import { hasSearchModel, searchWithModel } from "./model-engine";
 import { searchWithEngine } from "./other-engine";
 import type { ToolContext, ToolParts, ToolRun } from "./run";
 
@@ -25,7 +25,7 @@ export const runWebSearch: ToolRun = async (context, call, offer) => {
 /** The config permits searches, and there is an engine. */
 export const maySearch = (parts: ToolParts): boolean =>
   parts.config.current.useResponsesApiWebSearch &&
-  (searchEngineOf(parts.config.current) !== undefined || searchModel(parts) !== undefined);
+  (searchEngineOf(parts.config.current) !== undefined || hasSearchModel(parts));
 
 function search(context: ToolContext, query: string, offer: ServerToolOffer): Promise<WebPage[]> {
   const engine = searchEngineOf(context.parts.config.current);

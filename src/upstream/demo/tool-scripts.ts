@@ -36,7 +36,9 @@ const fileScript: ToolScript = (prompt, tools, background) => {
 
 /** "search the web for red pandas", "… twice in parallel" */
 const searchScript: ToolScript = (prompt, tools) => {
-  const tool = tools.find(({ name, schema }) => /search/i.test(name) && "query" in record(record(schema).properties));
+  const tool = tools.find(
+    ({ name, schema }) => /web_?search/i.test(name) && "query" in record(record(schema).properties),
+  );
   const wanted = searchWish.exec(prompt)?.[1];
   if (!tool || wanted === undefined) return [];
   const call = (query: string): Call => ({ tool, input: { query } });
