@@ -15,6 +15,8 @@ export interface SseFrame {
   data?: string;
   /** As it arrived, with its blank line; missing on frames that dragoman made. */
   bytes?: Uint8Array;
+  /** Instead of `bytes`, what is sent, with its blank line, where dragoman has made it already. */
+  text?: string;
   /**
    * Set on one frame that stands for several consecutive frames that matched the template: the last one, with the deltas
    * of all of them if the template joins them.
@@ -66,15 +68,17 @@ export function readSse(next: FrameSink): Sink<Uint8Array> {
         const template = next.template?.();
         return isText || template?.keepsBytes ? template : undefined;
       };
-      const frameEnd = text.includes("\r") ? anyFrameEnd : lineFeedFrameEnd;
+      let frameEnd: typeof anyFrameEnd | undefined;
       let template = templateNow();
       let start = 0;
-      for (;;) {
+      while (start < text.length) {
         const run = template?.run(text, start);
         if (run) {
           next.push(frameOfRun(run, part(buffer, start, run.end), ascii));
           start = run.end;
+          if (start === text.length) break;
         }
+        frameEnd ??= text.includes("\r") ? anyFrameEnd : lineFeedFrameEnd;
         const end = frameEnd(text, start);
         if (end === -1) break;
         const bytes = part(buffer, start, end);
@@ -99,10 +103,9 @@ export function readSse(next: FrameSink): Sink<Uint8Array> {
 function frameOfRun({ frame, edited, texts }: FrameRun, bytes: Uint8Array, ascii: boolean): SseFrame {
   // No valid text contains U+0000, and to decode all at once is faster.
   if (texts) return { texts: ascii ? texts : fromLatin1(texts.join("\0")).split("\0") };
-  return {
-    bytes: edited === undefined ? bytes : Buffer.from(edited, "latin1"),
-    template: readFrame(ascii ? frame : fromLatin1(frame), undefined),
-  };
+  const template = new TextFrame(ascii ? frame : fromLatin1(frame));
+  if (edited === undefined) return { bytes, template };
+  return ascii ? { text: edited, template } : { bytes: Buffer.from(edited, "latin1"), template };
 }
 
 const fromLatin1 = (bytes: string): string => Buffer.from(bytes, "latin1").toString();
@@ -135,7 +138,7 @@ export function jsonFrame(json: unknown, event?: string): SseFrame {
   return event === undefined ? { data: JSON.stringify(json) } : { event, data: JSON.stringify(json) };
 }
 
-/** A frame whose text is made already, its blank line included. */
+/** A frame of which the text is known, its blank line included. It is read when somebody asks for its data. */
 export class TextFrame implements SseFrame {
   constructor(readonly text: string) {}
 
@@ -180,7 +183,7 @@ export function gatherFrames(): Sink<SseFrame> & { take(): Uint8Array | undefine
       const { bytes } = frame;
       if (!bytes) {
         flushRun();
-        text += frame instanceof TextFrame ? frame.text : frameText(frame);
+        text += frame.text ?? frameText(frame);
       } else if (run && isNext(bytes, run)) {
         run.length += bytes.length;
       } else {
