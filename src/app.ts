@@ -158,7 +158,9 @@ export function openApp(options: AppOptions): App {
   });
   const warn = (sentence: string) => logger.warn(sentence);
   const budgets = openBudgetGuard({ config, openLedger: () => stores.openLedger({ now, warn }), now, warn });
-  const notices = openNotices({ accounts, budgets, config, history, logger, home: environment.home, version, now });
+  const sent = stores.openSentNotices({ now, warn: logger.warn });
+  const isLeader = () => stores.isLeader;
+  const notices = openNotices({ accounts, budgets, config, history, logger, sent, isLeader, version, now });
   const tokenizer = openTokenizer();
   const tokenCounts = openTokenCounts({
     config: () => config.current,
@@ -247,12 +249,14 @@ function openAccounts(
       timeoutMs: environment.upstreamTimeoutMs,
       stopped,
       neverOverage: () => config.current.neverOverage,
+      share: stores.accountShare,
     });
   return openActiveAccounts({
     store: demo ? { load: () => demo.accounts.map(asSaved), stamp: () => "" } : stores.openAccounts(logger),
     temporary: temporaryToken ? open({ temporary: true, githubToken: temporaryToken }, enterpriseHost) : undefined,
     open: (saved) => open(saved, saved.host),
     logger,
+    share: stores.accountShare,
   });
 }
 

@@ -27,6 +27,8 @@ const savedAccount = lazy(() =>
       .regex(/^[!-~]{4,1024}$/),
     /** The order of registration: a ms timestamp, or one more than the newest account's if the clock was set back. */
     addedAt: z.number(),
+    /** The id of the member whose account it is; missing for the owner's. */
+    member: z.string().min(1).max(100).optional(),
   }),
 );
 
@@ -70,11 +72,11 @@ export interface LocalAccountStore extends AccountStore {
 export function openAccountStore(folder: string, logger: Logger, { tighten = true } = {}): LocalAccountStore {
   const warned = new Set<string>();
 
-  const load = () =>
+  const load = () => inRegistrationOrder(saved());
+  const saved = () =>
     folders(folder)
       .flatMap((host) => files(join(folder, host)).map((file) => read(host, file)))
-      .filter((account) => account !== undefined)
-      .sort((a, b) => a.addedAt - b.addedAt || (a.login < b.login ? -1 : 1));
+      .filter((account) => account !== undefined);
 
   function read(host: string, file: string): SavedAccount | undefined {
     const path = join(folder, host, file);
@@ -90,21 +92,7 @@ export function openAccountStore(folder: string, logger: Logger, { tighten = tru
     }
   }
 
-  function find(which: string): { found: SavedAccount; namesake?: SavedAccount } {
-    const accounts = load();
-    const named = accounts.filter(({ login }) => login.toLowerCase() === which.toLowerCase());
-    const byIndex = /^\d{1,6}$/.test(which) ? accounts[Number(which) - 1] : undefined;
-    if (!byIndex && named.length > 1)
-      throw new ProxyError(
-        "invalid_request",
-        `Accounts on ${named.length} hosts are called ${which}; remove one by its index.`,
-      );
-    const found = byIndex ?? named[0];
-    if (!found)
-      throw new ProxyError("not_found", `There is no account ${which.slice(0, 60)}; \`dragoman auth ls\` shows them.`);
-    return { found, namesake: byIndex && named.find((account) => account !== byIndex) };
-  }
-
+  const find = (which: string) => findAmong(load(), which);
   const pathOf = ({ host, login }: SavedAccount) => join(folder, host, fileOf(login));
 
   function makeFolders(host: string): void {
@@ -123,10 +111,11 @@ export function openAccountStore(folder: string, logger: Logger, { tighten = tru
       rmSync(trial, { force: true });
     },
     add(given) {
-      const account = check(given);
+      const account = checkedAccount(given);
       const path = pathOf(account);
       const others = load();
       const before = others.find((other) => pathOf(other) === path);
+      if (before && before.member !== account.member) throw belongsToAnother(account);
       makeFolders(account.host);
       // The clock may have been set back since the other accounts were added.
       const next = Math.max(account.addedAt, ...others.map(({ addedAt }) => addedAt + 1));
@@ -147,6 +136,36 @@ export function openAccountStore(folder: string, logger: Logger, { tighten = tru
   };
 }
 
+/** The error for an account that another member, or the owner, has signed in. */
+export const belongsToAnother = ({ login, host }: SavedAccount) =>
+  new ProxyError(
+    "conflict",
+    `The account ${login} at ${host} belongs to somebody else here. GitHub does not allow a login to be shared.`,
+    { code: "account_taken" },
+  );
+
+/** Identifies an account for good. The same login on another host is another person. */
+export const accountKeyOf = ({ host, login }: Pick<SavedAccount, "host" | "login">): string =>
+  `${host}/${login.toLowerCase()}`;
+
+export const inRegistrationOrder = (accounts: SavedAccount[]): SavedAccount[] =>
+  accounts.sort((a, b) => a.addedAt - b.addedAt || (a.login < b.login ? -1 : 1));
+
+/** As {@link AccountStore.find}, in accounts in registration order. */
+export function findAmong(accounts: SavedAccount[], which: string): { found: SavedAccount; namesake?: SavedAccount } {
+  const named = accounts.filter(({ login }) => login.toLowerCase() === which.toLowerCase());
+  const byIndex = /^\d{1,6}$/.test(which) ? accounts[Number(which) - 1] : undefined;
+  if (!byIndex && named.length > 1)
+    throw new ProxyError(
+      "invalid_request",
+      `Accounts on ${named.length} hosts are called ${which}; remove one by its index.`,
+    );
+  const found = byIndex ?? named[0];
+  if (!found)
+    throw new ProxyError("not_found", `There is no account ${which.slice(0, 60)}; \`dragoman auth ls\` shows them.`);
+  return { found, namesake: byIndex && named.find((account) => account !== byIndex) };
+}
+
 /** Names of devices on Windows, with any extension: `con.json` cannot be created there. */
 const device = /^(?:con|prn|aux|nul|com\d|lpt\d)$/;
 
@@ -162,7 +181,8 @@ function stampOf(path: string): string {
   return `${path} ${stats?.ino} ${stats?.mtimeMs} ${stats?.size}`;
 }
 
-function check(given: SavedAccount): SavedAccount {
+/** @throws ProxyError `invalid_request` that names what is wrong, never its value. */
+export function checkedAccount(given: SavedAccount): SavedAccount {
   const read = savedAccount().safeParse(given);
   if (read.success) return read.data;
   throw new ProxyError("invalid_request", `The account cannot be saved: ${faultOf(read.error)}`);

@@ -1,7 +1,8 @@
 /** One active account: its sessions, its quota, and whether it can serve. GitHub is asked only when something is needed. */
 import { asProxyError, type ProxyError } from "../errors";
 import type { Logger } from "../logger";
-import type { SavedAccount } from "./account-store";
+import type { AccountShare, FoundOut } from "./account-share";
+import { accountKeyOf, type SavedAccount } from "./account-store";
 import { fetchLogin, type GithubCaller } from "./github";
 import type { Hosts, Mode } from "./hosts";
 import { isUsedUp, type Quota } from "./quota";
@@ -44,6 +45,8 @@ export interface Account extends Pick<TokenManager, "session" | "presentSession"
    * @param model With `cooling`: only this model cools down.
    */
   mark(state: AccountState, model?: string): void;
+  /** Takes what another server has found out. */
+  adopt(found: FoundOut): void;
 }
 
 /** A token given at start. Its login is not known yet, and nothing is saved. */
@@ -68,6 +71,8 @@ export interface AccountOptions {
   neverOverage?: () => boolean;
   /** Milliseconds one call to GitHub may take; 15 s. */
   timeoutMs?: number;
+  /** The other servers of a team; they do not know a temporary account. */
+  share?: AccountShare;
 }
 
 /** Makes no call yet. */
@@ -79,6 +84,8 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
   const mode: Mode = temporary ? "exchange" : saved.mode;
   const caller: GithubCaller = { hosts, version, timeoutMs: options.timeoutMs };
   logger.conceal(githubToken);
+  const key = temporary ? `${hosts.name}/(temporary)` : accountKeyOf({ host: hosts.name, login: saved.login });
+  const share = temporary ? undefined : options.share;
 
   const login = openLogin({
     known: temporary ? undefined : saved.login,
@@ -88,9 +95,12 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     monotonic,
   });
   const id = () => login.known ?? "temporary";
-  const status = openAccountStatus({ id, logger, now, afterCooldown: () => quota.state() });
+  const changed = () => share?.publish(key, { state: status.shared });
+  const status = openAccountStatus({ id, logger, now, afterCooldown: () => quota.state(), changed });
   const stopped = options.stopped ?? (() => undefined);
   const tokenManager = openTokenManager({
+    key,
+    share,
     githubToken,
     mode,
     caller,
@@ -111,6 +121,7 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     id,
     now,
     fetched: (user) => login.learn(user.login),
+    learned: (found) => share?.publish(key, { quota: found }),
   });
 
   const withoutOverage = (state: AccountState): AccountState =>
@@ -137,7 +148,7 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     get id() {
       return id();
     },
-    key: `${hosts.name}/${temporary ? "(temporary)" : saved.login.toLowerCase()}`,
+    key,
     host: hosts.name,
     temporary,
     get state() {
@@ -155,6 +166,10 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     learnQuota: quota.learnHeaders,
     learnQuotaSnapshots: quota.learnSnapshots,
     mark,
+    adopt({ state, quota: numbers }) {
+      if (numbers) quota.adopt(numbers);
+      if (state) status.adopt(state);
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 /** The accounts in use: a temporary one first, then the saved ones. Changes of the account store by any process are followed. */
 import type { Logger } from "../logger";
 import type { Account } from "./account";
+import type { AccountShare } from "./account-share";
 import type { AccountStore, SavedAccount } from "./account-store";
 
 export interface ActiveAccounts {
@@ -16,12 +17,16 @@ export interface ActiveAccountsOptions {
   temporary?: Account;
   open(saved: SavedAccount): Account;
   logger: Logger;
+  /** The other servers of a team. */
+  share?: Pick<AccountShare, "known" | "follow">;
 }
 
 /** Reads the store at once, and then once a second. @throws as `store.load` */
-export function openActiveAccounts({ store, temporary, open, logger }: ActiveAccountsOptions): ActiveAccounts {
+export function openActiveAccounts(options: ActiveAccountsOptions): ActiveAccounts {
+  const { store, temporary, logger, share } = options;
   let active = new Map<string, Account>();
   let accounts: Account[] = [];
+  let byKey = new Map<string, Account>();
   let stamp: string | undefined;
 
   function refresh(): void {
@@ -31,8 +36,15 @@ export function openActiveAccounts({ store, temporary, open, logger }: ActiveAcc
     const saved = store.load();
     active = new Map(saved.map((account) => [keyOf(account), before.get(keyOf(account)) ?? open(account)]));
     accounts = [...(temporary ? [temporary] : []), ...active.values()];
+    byKey = new Map(accounts.map((account) => [account.key, account]));
     if (stamp !== undefined) logChanges(before);
     stamp = current;
+  }
+
+  function open(saved: SavedAccount): Account {
+    const account = options.open(saved);
+    if (share) account.adopt(share.known(account.key));
+    return account;
   }
 
   function logChanges(before: Map<string, Account>): void {
@@ -52,6 +64,7 @@ export function openActiveAccounts({ store, temporary, open, logger }: ActiveAcc
 
   refresh();
   store.follow?.(tryRefresh);
+  share?.follow((key, found) => byKey.get(key)?.adopt(found));
   // Watching the folder would be quicker, but not every system and disk reports every change.
   const timer = setInterval(tryRefresh, 1000);
   timer.unref();

@@ -2,6 +2,7 @@
  * Remembers which account made an item that a client may send back and, with `accountAffinity`, which one served a session.
  * In memory only, as hashes of the newest keys: a forgotten one costs one refused try, never an answer.
  */
+import type { Awaitable } from "../awaitable";
 import { BoundedMap } from "../bounded-map";
 import type { Account } from "./account";
 
@@ -9,21 +10,29 @@ export interface Affinity {
   /** @param mark An item made by the account, or a client's session. The last account remembered for it counts. */
   remember(mark: string, account: Account): void;
   /** The account of the first mark that is remembered, if it is one of `accounts`. */
+  accountFor(marks: Iterable<string>, accounts: readonly Account[]): Awaitable<Account | undefined>;
+}
+
+/** Affinity in the memory of this process, which is asked without waiting. */
+export interface LocalAffinity extends Affinity {
   accountFor(marks: Iterable<string>, accounts: readonly Account[]): Account | undefined;
 }
 
+/** 64 bits with a sign, as databases store them. */
+export const markHash = (mark: string): bigint => BigInt.asIntN(64, Bun.hash.wyhash(mark));
+
 /** @param max How many marks are remembered. */
-export function openAffinity(max = 20_000): Affinity {
+export function openAffinity(max = 20_000): LocalAffinity {
   const affinity = new BoundedMap<bigint, string>(max);
   return {
     remember(mark, account) {
-      affinity.set(Bun.hash.wyhash(mark), account.key);
+      affinity.set(markHash(mark), account.key);
     },
     accountFor(marks, accounts) {
       if (affinity.size === 0 || accounts.length < 2) return undefined;
       for (const mark of marks) {
         // Compared by key: after a new sign-in the same person is another object.
-        const key = affinity.get(Bun.hash.wyhash(mark));
+        const key = affinity.get(markHash(mark));
         if (key !== undefined) return accounts.find((account) => account.key === key);
       }
       return undefined;

@@ -13,6 +13,8 @@ export interface QuotaTracker {
   state(): AccountState;
   learnHeaders(headers: Headers): void;
   learnSnapshots(snapshots: unknown): void;
+  /** Takes the numbers that another server has learned, if they are newer. */
+  adopt(found: Quota): void;
 }
 
 export interface QuotaTrackerOptions {
@@ -25,13 +27,15 @@ export interface QuotaTrackerOptions {
   now(): number;
   /** Called with each answer of the quota endpoint. */
   fetched(user: CopilotUser): void;
+  /** Called when this server has learned newer numbers. */
+  learned?(quota: Quota): void;
 }
 
 /** Milliseconds an answer of the quota endpoint is reused. */
 const reuseFor = 45_000;
 
 export function openQuotaTracker(options: QuotaTrackerOptions): QuotaTracker {
-  const { caller, githubToken, mode, status, id, now, fetched } = options;
+  const { caller, githubToken, mode, status, id, now, fetched, learned = () => {} } = options;
   let quota: Quota | undefined;
   let request: { at: number; answer: Promise<Quota> } | undefined;
 
@@ -56,6 +60,7 @@ export function openQuotaTracker(options: QuotaTrackerOptions): QuotaTracker {
     fetched(user);
     const answer = readQuota(user.answer, now());
     learn(answer, true);
+    learned(answer);
     return answer;
   }
 
@@ -74,14 +79,25 @@ export function openQuotaTracker(options: QuotaTrackerOptions): QuotaTracker {
     if (state.name === "cooling" && state.doubtful && authoritative) status.enter(next);
   }
 
+  function learnFromAnswer(fresh: Quota | undefined): void {
+    learn(fresh);
+    if (fresh) learned(fresh);
+  }
+
   return {
     current,
     get known() {
       return quota;
     },
     state: () => stateOf(quota, now()),
-    learnHeaders: (headers) => learn(learnFromHeaders(quota, headers, now())),
-    learnSnapshots: (snapshots) => learn(learnFromStream(quota, snapshots, now())),
+    learnHeaders: (headers) => learnFromAnswer(learnFromHeaders(quota, headers, now())),
+    learnSnapshots: (snapshots) => learnFromAnswer(learnFromStream(quota, snapshots, now())),
+    adopt(found) {
+      if (found.at <= (quota?.at ?? 0)) return;
+      // GitHub was asked a moment ago, by whichever server.
+      if (Math.abs(now() - found.at) < reuseFor) request = { at: found.at, answer: Promise.resolve(found) };
+      learn(found);
+    },
   };
 }
 

@@ -3,6 +3,7 @@
  * requests wait. While GitHub cannot be reached, the old token stays in use until it expires.
  */
 import type { ProxyError } from "../errors";
+import { renewBefore } from "./account-share";
 import { openBackoff } from "./backoff";
 import {
   type FreshSession,
@@ -39,6 +40,8 @@ export function openSessionCache(options: SessionCacheOptions): SessionCache {
   const source = openSessionSource(options);
   const backoff = openBackoff(options);
   let current: HeldSession | undefined;
+  /** The token that was forgotten last. */
+  let refused: string | undefined;
   let renewal: Promise<Session> | undefined;
 
   async function get(): Promise<Session> {
@@ -58,13 +61,14 @@ export function openSessionCache(options: SessionCacheOptions): SessionCache {
   }
 
   function forget(): void {
+    refused = current?.session.token ?? refused;
     current = undefined;
     backoff.endWait();
   }
 
   const renew = () =>
     singleFlight(async () => {
-      const fetched = await source.fetch();
+      const fetched = await source.fetch(refused);
       if ("reason" in fetched) return keepOld(fetched);
       // A wall clock that jumps must not cause a series of exchanges.
       backoff.waitFor(30 * second);
@@ -127,7 +131,7 @@ function holdSession(
   const [wallAt, monotonicAt] = [now(), monotonic()];
   return {
     ...fetched,
-    refreshAfter: Math.max(30 * second, fetched.freshFor - 60 * second),
+    refreshAfter: Math.max(30 * second, fetched.freshFor - renewBefore),
     age: () => Math.max(now() - wallAt, monotonic() - monotonicAt),
   };
 }

@@ -1,39 +1,20 @@
 /** Sessions from GitHub: an exchanged Copilot token, or in direct mode the GitHub token itself. */
 import type { Logger } from "../logger";
+import type { AccountShare } from "./account-share";
 import { fetchCopilotUser, type GithubCaller } from "./github";
 import type { Mode } from "./hosts";
+import type { FreshSession, Unavailable } from "./session";
 import type { AccountStatus } from "./status";
 import { type CopilotToken, exchangeToken } from "./token-exchange";
 
-/** What the model host wants to see. Compared by identity: another object is another session. */
-export interface Session {
-  /** The bearer: a Copilot token, or the GitHub token itself in direct mode. */
-  readonly token: string;
-  /** Without a slash at its end. */
-  readonly baseUrl: string;
-  readonly mode: Mode;
-  /** ms timestamp by GitHub's clock, for display; missing if GitHub did not state it. */
-  readonly expiresAt?: number;
-}
-
-/** A session and its lifetime, in ms from now. */
-export interface FreshSession {
-  session: Session;
-  /** Certainly accepted until then; some tokens are refused afterwards, long before their stated end. */
-  freshFor: number;
-  lifetime: number;
-}
-
-/** GitHub cannot issue a session now. `after`: ms to wait, if GitHub says so. */
-export interface Unavailable {
-  reason: string;
-  after?: number;
-  cause?: unknown;
-}
+export type { FreshSession, Session, Unavailable } from "./session";
 
 export interface SessionSource {
-  /** @throws ProxyError `no_account` or `permission` after GitHub has refused the account; its status is then `failed`. */
-  fetch(): Promise<FreshSession | Unavailable>;
+  /**
+   * @param refused The token that the model host has refused.
+   * @throws ProxyError `no_account` or `permission` after GitHub has refused the account; its status is then `failed`.
+   */
+  fetch(refused?: string): Promise<FreshSession | Unavailable>;
   /** Asks GitHub for the model host of a direct session. @throws ProxyError if GitHub cannot be asked. */
   relearnDirectHost(): Promise<FreshSession>;
 }
@@ -47,10 +28,14 @@ export interface SessionSourceOptions {
   logger: Logger;
   /** Wall clock, ms. */
   now(): number;
+  /** Where the session is shared with other servers. */
+  share?: Pick<AccountShare, "session">;
+  /** The account's key. */
+  key: string;
 }
 
 export function openSessionSource(options: SessionSourceOptions): SessionSource {
-  const { githubToken, mode, caller, status, id, logger, now } = options;
+  const { githubToken, mode, caller, status, id, logger, now, share, key } = options;
   const { hosts } = caller;
   const warnOfDrift = driftWarning(logger);
   /** The model host that GitHub named after a 421 in direct mode. */
@@ -78,18 +63,25 @@ export function openSessionSource(options: SessionSourceOptions): SessionSource 
     return { session: { token, baseUrl, mode: "exchange", expiresAt }, freshFor: refreshIn, lifetime };
   }
 
+  async function exchange(): Promise<FreshSession | Unavailable> {
+    const result = await exchangeToken(caller, githubToken);
+    if (result.outcome === "token") return exchanged(result.copilot);
+    if (result.outcome === "retry") return result;
+    if (result.outcome === "direct") {
+      logger.info(`${id()}: GitHub does not exchange the token of this sign-in; it is used directly.`);
+      return direct();
+    }
+    status.enter({ name: "failed", reason: result.reason, suspended: result.abuse });
+    throw status.unusableError();
+  }
+
   return {
-    async fetch() {
+    async fetch(refused) {
       if (mode === "direct") return direct();
-      const result = await exchangeToken(caller, githubToken);
-      if (result.outcome === "token") return exchanged(result.copilot);
-      if (result.outcome === "retry") return result;
-      if (result.outcome === "direct") {
-        logger.info(`${id()}: GitHub does not exchange the token of this sign-in; it is used directly.`);
-        return direct();
-      }
-      status.enter({ name: "failed", reason: result.reason, suspended: result.abuse });
-      throw status.unusableError();
+      if (!share) return exchange();
+      const fresh = await share.session(key, refused, exchange);
+      if ("session" in fresh) logger.conceal(fresh.session.token);
+      return fresh;
     },
     async relearnDirectHost() {
       const { endpoint } = await fetchCopilotUser(caller, githubToken, "direct").catch((thrown) => {

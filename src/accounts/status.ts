@@ -1,32 +1,11 @@
 /** The state of an account, for all models or for one, and when it ends. Each change is logged. */
 import { asProxyError, ProxyError } from "../errors";
 import type { Logger } from "../logger";
+import type { SharedState } from "./account-share";
+import { type AccountState, canServe } from "./account-state";
 import { isSuspension, suspensionError } from "./suspension";
 
-export interface AccountState {
-  /** `failed`: a person must act. `cooling` (cooling down) and `exhausted` end by themselves. */
-  name: "ready" | "cooling" | "exhausted" | "failed";
-  /** ms timestamp; for `failed`, when GitHub may be asked again. */
-  until?: number;
-  /** A sentence or two. */
-  reason?: string;
-  /** `exhausted` for free models too; without it the account still serves those. */
-  alsoFree?: boolean;
-  /** `cooling` applies to premium models only: the upstream did not say what it limits, so free models are still served. */
-  premiumOnly?: boolean;
-  /** The upstream stated an implausibly late end: a successful quota check ends the state earlier. */
-  doubtful?: boolean;
-  /** `cooling` because GitHub cannot be reached for a token, not because of a limit. */
-  outage?: boolean;
-  /** `failed` because GitHub reports abuse or suspension: no account is used until a person has acted. */
-  suspended?: boolean;
-}
-
-/** Whether an account in this state can serve a model; `premium` if the model costs quota. */
-export function canServe({ name, alsoFree, premiumOnly }: AccountState, premium: boolean): boolean {
-  if (name === "ready") return true;
-  return !premium && (name === "exhausted" ? !alsoFree : name === "cooling" && premiumOnly === true);
-}
+export { type AccountState, canServe } from "./account-state";
 
 export interface AccountStatus {
   /** The current state. `cooling` and `exhausted` end when their time is over, `failed` does not. */
@@ -43,6 +22,10 @@ export interface AccountStatus {
   noteError(thrown: unknown): void;
   /** Why the account cannot serve, as an error. */
   unusableError(): ProxyError;
+  /** As others are to know it. */
+  readonly shared: SharedState;
+  /** Enters what another server has found out. */
+  adopt(found: SharedState): void;
 }
 
 export interface AccountStatusOptions {
@@ -52,6 +35,8 @@ export interface AccountStatusOptions {
   now(): number;
   /** The state to enter when `cooling` ends. */
   afterCooldown(): AccountState;
+  /** Called when this server has found out another state. */
+  changed?(): void;
 }
 
 type CoolingModel = AccountState & { until: number };
@@ -63,18 +48,27 @@ const descriptions = { cooling: "is cooling down", exhausted: "is exhausted", fa
 
 const noReason = "no reason was given.";
 
-export function openAccountStatus({ id, logger, now, afterCooldown }: AccountStatusOptions): AccountStatus {
+export function openAccountStatus(options: AccountStatusOptions): AccountStatus {
+  const { id, logger, now, afterCooldown, changed = () => {} } = options;
   let state: AccountState = { name: "ready" };
   const models = new Map<string, CoolingModel>();
 
   function currentState(): AccountState {
     if (state.until === undefined || state.until > now()) return state;
-    if (state.name === "cooling") enter(afterCooldown());
-    else if (state.name === "exhausted") enter({ name: "ready" });
+    // Others know the end too, so it is not reported.
+    if (state.name === "cooling") become(afterCooldown());
+    else if (state.name === "exhausted") become({ name: "ready" });
     return state;
   }
 
   function enter(next: AccountState, cause?: unknown): void {
+    const before = state;
+    become(next, cause);
+    // Whether GitHub can be reached may differ between servers.
+    if (state !== before && !state.outage && !(before.outage && state.name === "ready")) changed();
+  }
+
+  function become(next: AccountState, cause?: unknown): void {
     const before = state;
     if (before.suspended) return;
     const reason = next.reason && logger.scrub(next.reason);
@@ -84,6 +78,11 @@ export function openAccountStatus({ id, logger, now, afterCooldown }: AccountSta
   }
 
   function coolDownModel(model: string, next: AccountState): void {
+    becomeCooling(model, next);
+    changed();
+  }
+
+  function becomeCooling(model: string, next: AccountState): void {
     const isCooling = coolingOf(model) !== undefined;
     const until = next.until ?? now() + defaultMs.cooling;
     const reason = next.reason && logger.scrub(next.reason);
@@ -132,6 +131,17 @@ export function openAccountStatus({ id, logger, now, afterCooldown }: AccountSta
       const { details, message } = asProxyError(thrown);
       const suspended = isSuspension(thrown);
       if (suspended || details.code === "sign_in_revoked") enter({ name: "failed", reason: message, suspended });
+    },
+    get shared() {
+      const cooling = [...models].filter(([, { until }]) => until > now());
+      return { account: currentState(), models: Object.fromEntries(cooling) };
+    },
+    adopt(found) {
+      const { name, until } = found.account;
+      const isOver = until !== undefined && until <= now() && name !== "failed";
+      if (!isOver && !Bun.deepEquals(found.account, state)) become(found.account);
+      for (const [model, cooling] of Object.entries(found.models))
+        if ((cooling.until ?? 0) > now()) becomeCooling(model, cooling);
     },
     unusableError() {
       if (state.suspended) return suspensionError(`${id()} is blocked: ${state.reason}`);

@@ -8,39 +8,22 @@ import type { Database } from "bun:sqlite";
 import type { Awaitable } from "../awaitable";
 import { dayMs } from "../format";
 import { type Migration, openDatabase } from "../history/database";
-import { applies, type Budget, type Subject } from "./budgets";
+import type { Budget, Subject } from "./budgets";
+import {
+  type Amounts,
+  amountIn,
+  type BudgetState,
+  entriesFor,
+  entryFor,
+  exceeds,
+  type LedgerEntry,
+  partsOf,
+  type Reservation,
+  storedAmount,
+} from "./entries";
 import { spanOf } from "./period";
 
-/** What a request uses; null if the price is unknown. */
-export interface Amounts {
-  nanoCredits: number | null;
-  premiumUnits: number | null;
-}
-
-export interface BudgetState {
-  budget: Budget;
-  /** In the budget's unit: what ended requests used. */
-  used: number;
-  /** In the budget's unit: the estimate for running requests. */
-  reserved: number;
-  /** Requests of unknown price; they count as 0. */
-  unknown: number;
-  /** Timestamps in milliseconds of the period; null for a session. */
-  startedAt: number | null;
-  resetsAt: number | null;
-}
-
-/** The entries that a request has in the ledger while it runs. */
-export interface Reservation {
-  readonly id: string;
-  readonly entries: readonly Entry[];
-}
-
-interface Entry {
-  readonly budget: Budget;
-  /** The primary key of the budget's period. */
-  readonly key: readonly [budget: string, session: string, start: number];
-}
+export type { Amounts, BudgetState, Reservation } from "./entries";
 
 export interface Ledger {
   /**
@@ -79,9 +62,6 @@ export interface LedgerOptions {
 /** Milliseconds. Longer than the longest stream. */
 export const reservationLifetime = 65 * 60_000;
 
-/** Amounts are stored as integers, in these parts of a unit. */
-const partsOf = { credits: 1e9, premium: 1e6, requests: 1 } as const;
-
 /** Milliseconds. Ended periods and unused sessions are deleted after this time. */
 const keptFor = 400 * dayMs;
 
@@ -108,7 +88,7 @@ export function openLedger(path: string, { now, warn }: LedgerOptions): LocalLed
      changed_at_ms = excluded.changed_at_ms`,
   );
 
-  const stateOf = ({ budget, key }: Entry): BudgetState => {
+  const stateOf = ({ budget, key }: LedgerEntry): BudgetState => {
     const { amount = 0, unknown = 0 } = selectUsed.get(...key) ?? {};
     const parts = partsOf[budget.unit];
     return {
@@ -124,20 +104,20 @@ export function openLedger(path: string, { now, warn }: LedgerOptions): LocalLed
   /** Reservations that end later than a new one were made before the clock was set back. */
   const dropExpired = () => expire.run(now(), now() + reservationLifetime);
 
-  const reserve = database.transaction((entries: readonly Entry[], amounts: Amounts) => {
+  const reserve = database.transaction((entries: readonly LedgerEntry[], amounts: Amounts) => {
     dropExpired();
     const exceeded = entries.map(stateOf).find((state) => exceeds(state, amountIn(state.budget, amounts)));
     if (exceeded) return { exceeded };
     const id = crypto.randomUUID();
     for (const { budget, key } of entries)
-      insert.run(id, ...key, stored(budget, amountIn(budget, amounts)), now() + reservationLifetime);
+      insert.run(id, ...key, storedAmount(budget, amountIn(budget, amounts)), now() + reservationLifetime);
     return { reservation: { id, entries } };
   });
 
   const settle = database.transaction(({ id, entries }: Reservation, amounts: Amounts) => {
     for (const { budget, key } of entries) {
       const amount = amountIn(budget, amounts);
-      add.run(...key, stored(budget, amount), amount === null ? 1 : 0, now());
+      add.run(...key, storedAmount(budget, amount), amount === null ? 1 : 0, now());
     }
     remove.run(id);
   });
@@ -163,36 +143,6 @@ export function openLedger(path: string, { now, warn }: LedgerOptions): LocalLed
     },
     close: () => database.close(),
   };
-}
-
-function entriesFor(budgets: readonly Budget[], subject: Subject, at: number): Entry[] {
-  return budgets.filter((budget) => applies(budget, subject)).map((budget) => entryFor(budget, subject.session, at));
-}
-
-/** A budget with another unit or period starts from 0. Of a session only a hash is stored. */
-function entryFor(budget: Budget, session: string | null, at: number): Entry {
-  const { name, unit, per } = budget;
-  const hash =
-    per === "session" && session !== null
-      ? new Bun.CryptoHasher("sha256").update(session).digest("hex").slice(0, 32)
-      : "";
-  return { budget, key: [`${unit}/${per}/${name}`, hash, spanOf(per, at).start] };
-}
-
-/** In the budget's unit; null if the price is unknown. */
-function amountIn({ unit }: Budget, { nanoCredits, premiumUnits }: Amounts): number | null {
-  if (unit === "requests") return 1;
-  if (unit === "premium") return premiumUnits;
-  return nanoCredits === null ? null : nanoCredits / partsOf.credits;
-}
-
-const stored = ({ unit }: Budget, amount: number | null): number => Math.round((amount ?? 0) * partsOf[unit]);
-
-/** A request that costs nothing is always allowed; one of unknown price is allowed as long as something is left. */
-function exceeds({ budget, used, reserved }: BudgetState, amount: number | null): boolean {
-  if (budget.then === "warn" || amount === 0) return false;
-  const total = used + reserved + (amount ?? 0);
-  return amount === null ? total >= budget.limit : total > budget.limit;
 }
 
 const migrations: Migration[] = [

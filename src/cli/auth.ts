@@ -1,6 +1,6 @@
 /** `dragoman auth`: sign in, see who is signed in, and sign out. */
 
-import { openAccountStore } from "../accounts/account-store";
+import type { AccountStore } from "../accounts/account-store";
 import { revocationPage, type SignInApp } from "../accounts/hosts";
 import type { Environment } from "../config/environment";
 import { ensurePrivateFolder } from "../config/files";
@@ -11,6 +11,7 @@ import { signInPerson } from "./sign-in";
 import { table } from "./table";
 import { atTerminal, confirm, interrupted, print, say } from "./terminal";
 import { askGithub } from "./usage";
+import { withStores } from "./with-stores";
 
 export interface AuthOptions {
   version: string;
@@ -25,8 +26,14 @@ export interface SignInChoice extends AuthOptions {
 }
 
 /** `auth`, `auth add` */
-export async function authSignIn({ another, ...options }: SignInChoice): Promise<number> {
-  const store = saved(options);
+export const authSignIn = ({ another, ...options }: SignInChoice): Promise<number> =>
+  withSaved(options, (store) => signInWith(store, options, another));
+
+async function signInWith(
+  store: AccountStore,
+  options: Omit<SignInChoice, "another">,
+  another: boolean,
+): Promise<number> {
   const names = store.load().map(({ login }) => login);
   if (names.length > 0 && !another)
     say(
@@ -34,7 +41,7 @@ export async function authSignIn({ another, ...options }: SignInChoice): Promise
     );
   const signal = interrupted();
   try {
-    await signInPerson({ ...options, store: store }, signal);
+    await signInPerson({ ...options, store }, signal);
   } catch (thrown) {
     if (!signal.aborted) throw thrown;
     say("Nothing was saved.");
@@ -46,7 +53,7 @@ export async function authSignIn({ another, ...options }: SignInChoice): Promise
 
 /** `auth ls`, numbered from 1. With `quota`, the quota is requested from GitHub. */
 export async function authList({ quota, ...options }: AuthOptions & { quota: boolean }): Promise<number> {
-  const accounts = saved(options).load();
+  const accounts = await withSaved(options, async (store) => store.load());
   if (accounts.length === 0) {
     say("No GitHub account is signed in. Run `dragoman auth` to sign in.");
     return 0;
@@ -59,8 +66,15 @@ export async function authList({ quota, ...options }: AuthOptions & { quota: boo
 }
 
 /** `auth rm`: asks for confirmation at a terminal. @throws ProxyError if there is no such account, or several */
-export async function authRemove(options: AuthOptions & { which: string; force: boolean }): Promise<number> {
-  const store = saved(options);
+export const authRemove = (options: RemoveOptions): Promise<number> =>
+  withSaved(options, (store) => removeFrom(store, options));
+
+interface RemoveOptions extends AuthOptions {
+  which: string;
+  force: boolean;
+}
+
+async function removeFrom(store: AccountStore, options: RemoveOptions): Promise<number> {
   const { found, namesake } = store.find(options.which);
   const name = `${found.login} at ${found.host}`;
   if (namesake)
@@ -85,8 +99,8 @@ export async function authRemove(options: AuthOptions & { which: string; force: 
   return 0;
 }
 
-function saved({ environment }: AuthOptions) {
+async function withSaved<T>({ environment }: AuthOptions, work: (store: AccountStore) => Promise<T>): Promise<T> {
   const logger = createLogger(() => "warn");
   ensurePrivateFolder(environment.home, (sentence) => logger.warn(sentence));
-  return openAccountStore(environment.accountsFolder, logger);
+  return withStores(environment, (stores) => work(stores.openAccounts(logger)));
 }

@@ -4,6 +4,7 @@ import type { AdminAuth } from "../app";
 import { ProxyError } from "../errors";
 import { type LogFormat, logFormats, printable } from "../logger";
 import type { ConnectFlags } from "./connect/connect";
+import { addDatabase } from "./database/commands";
 import { type Given, givenIn } from "./given";
 import { addService } from "./service/commands";
 import type { StartOptions } from "./start/start";
@@ -52,7 +53,7 @@ export function commandLine(argv: string[], version: string): CAC {
   const given = givenIn(argv, version);
   addStart(cli, given);
   addService(cli, given, argv, (flags) => startOptions(given, flags));
-  for (const add of [addAuth, addUsageAndModels, addKeys, addConnect, addDoctor, addHealth, addCompletion])
+  for (const add of [addAuth, addUsageAndModels, addKeys, addConnect, addDatabase, addDoctor, addHealth, addCompletion])
     add(cli, given);
   return cli;
 }

@@ -11,6 +11,7 @@ import { checkAccess } from "./checks/access";
 import { checkAccounts } from "./checks/accounts";
 import { about, type Check, type CheckContext, type Finding } from "./checks/check";
 import { checkClients } from "./checks/clients";
+import { checkDatabase } from "./checks/database";
 import { checkConfig, checkFolder, checkHistory } from "./checks/files";
 import { checkProxy, checkReach, checkTrust } from "./checks/network";
 import { checkPort } from "./checks/port";
@@ -33,6 +34,7 @@ const checks: [string, Check][] = [
   ["data folder", checkFolder],
   ["config", checkConfig],
   ["history", checkHistory],
+  ["database", checkDatabase],
   ["port", checkPort],
   ["access", checkAccess],
   ["proxy", checkProxy],

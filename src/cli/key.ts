@@ -1,8 +1,7 @@
-/** `dragoman key add`, `ls` and `rm`: through the running server, or in the config file if none is running. */
+/** `dragoman key add`, `ls` and `rm`: through the running server, or in the stored config if none is running. */
 import { z } from "zod";
 import type { Environment } from "../config/environment";
-import { lookAtConfig } from "../config/read-config";
-import { type ConfigStore, openConfig } from "../config/store";
+import type { ConfigStore } from "../config/store";
 import { ago } from "../format";
 import { clientKeysOf } from "../keys/client-keys";
 import { type KeyItem, type KeyList, keyList, keyListSchema } from "../keys/key-list";
@@ -11,6 +10,7 @@ import { adminHeaders, ask, type RunningServer, readAs, serverOf } from "./runni
 import { table } from "./table";
 import { print, printJson, say } from "./terminal";
 import { UsageError } from "./usage-error";
+import { withStores } from "./with-stores";
 
 export interface KeyOptions {
   environment: Environment;
@@ -31,7 +31,7 @@ export async function keyAdd({ environment, name, models, expires }: AddOptions)
     ...(expires !== undefined && { expires_at: expires }),
   });
   const server = serverOf(environment);
-  const before = server ? await askForKeys(server) : keysInFile(environment);
+  const before = server ? await askForKeys(server) : await storedKeys(environment);
   const key = server
     ? await createThere(server, wanted)
     : await withConfig(environment, (config) => createKey(config, wanted));
@@ -43,7 +43,7 @@ export async function keyAdd({ environment, name, models, expires }: AddOptions)
 
 export async function keyLs({ environment, json }: KeyOptions & { json: boolean }): Promise<number> {
   const server = serverOf(environment);
-  const list = server ? await askForKeys(server) : keysInFile(environment);
+  const list = server ? await askForKeys(server) : await storedKeys(environment);
   if (json) printJson(list);
   else if (list.items.length === 0)
     say("There are no client keys: clients need none. `dragoman key add NAME` creates one.");
@@ -78,21 +78,21 @@ const askForKeys = async (server: RunningServer) =>
 const post = (server: RunningServer, path: string, body: object) =>
   ask(server, { path, method: "POST", body, headers: adminHeaders(server) });
 
-const keysInFile = (environment: Environment): KeyList =>
-  keyList(
-    clientKeysOf(lookAtConfig(environment.configFile)?.config.auth.apiKeys ?? [], environment.clientKey),
-    Date.now(),
+const storedKeys = (environment: Environment): Promise<KeyList> =>
+  withConfig(environment, async ({ current }) =>
+    keyList(clientKeysOf(current.auth.apiKeys, environment.clientKey), Date.now()),
   );
 
-/** Changes the config file itself: no server is running. */
-async function withConfig<T>({ configFile }: Environment, change: (config: ConfigStore) => Promise<T>): Promise<T> {
-  const config = openConfig(configFile);
-  try {
-    return await change(config);
-  } finally {
-    config.close();
-  }
-}
+/** Works with the stored config itself: no server is running. */
+const withConfig = <T>(environment: Environment, work: (config: ConfigStore) => Promise<T>): Promise<T> =>
+  withStores(environment, async (stores) => {
+    const config = stores.openConfig();
+    try {
+      return await work(config);
+    } finally {
+      config.close();
+    }
+  });
 
 function keyLines(items: readonly KeyItem[]): string[] {
   const rows = items.map(({ name, models, expires_at_ms, expired, last_used_at_ms }) => [

@@ -36,8 +36,10 @@ export function serverOf(environment: Environment): RunningServer | undefined {
  * The keys of the config file and of the environment: a running server may still require a key that is no longer in the
  * file. If the file cannot be read, the other keys are still tried.
  */
-function keysIn({ configFile, clientKey }: Environment): Pick<RunningServer, "keys" | "configFault"> {
+function keysIn({ configFile, clientKey, databaseUrl }: Environment): Pick<RunningServer, "keys" | "configFault"> {
   const own: KnownKey[] = clientKey === undefined ? [] : [{ value: clientKey, from: "DRAGOMAN_API_KEY" }];
+  // In a database only the hashes of keys are found, and config.json is not used.
+  if (databaseUrl !== undefined) return { keys: own };
   try {
     const stored = lookAtConfig(configFile)?.config.auth.apiKeys ?? [];
     const values = stored.flatMap((each) => (typeof each === "string" ? each : (each.key ?? [])));

@@ -1,7 +1,6 @@
 /** `dragoman usage`: the remaining quota, from the running server or, if none is running, from GitHub. */
 import { setTimeout as wait } from "node:timers/promises";
 import { type Account, openAccount } from "../accounts/account";
-import { openAccountStore } from "../accounts/account-store";
 import { hostsFor } from "../accounts/hosts";
 import { accountUsageItem, type UsageItem } from "../api/usage";
 import { usageLine } from "../api/usage-line";
@@ -11,6 +10,7 @@ import { createLogger } from "../logger";
 import { usageLines } from "./format-usage";
 import { ask, demoNotice, demoOf, type RunningServer, serverOf } from "./running-server";
 import { interrupted, print, printJson, say } from "./terminal";
+import { withStores } from "./with-stores";
 
 export interface UsageOptions {
   version: string;
@@ -73,9 +73,8 @@ export async function askGithub(
     () => {},
   );
   const waking = (host?: string) => ({ hosts: hostsFor(host, environment), version, logger });
-  const accounts: Account[] = openAccountStore(environment.accountsFolder, warnings)
-    .load()
-    .map((saved) => openAccount(saved, waking(saved.host)));
+  const saved = await withStores(environment, async (stores) => stores.openAccounts(warnings).load());
+  const accounts: Account[] = saved.map((each) => openAccount(each, waking(each.host)));
   if (environment.githubToken && !savedOnly)
     accounts.unshift(
       openAccount({ temporary: true, githubToken: environment.githubToken }, waking(options.enterpriseHost)),

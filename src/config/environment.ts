@@ -70,6 +70,27 @@ export const variables = {
     kind: "url",
     description: "The exact token counter; https://api.anthropic.com when unset.",
   },
+  databaseUrl: {
+    names: ["DRAGOMAN_DATABASE_URL"],
+    kind: "database",
+    description:
+      "A Postgres database (15 or newer) that keeps everything, for several servers; the data folder when unset.",
+  },
+  databaseDirectUrl: {
+    names: ["DRAGOMAN_DATABASE_DIRECT_URL"],
+    kind: "database",
+    description: "The same database without the connection pooler (PgBouncer) that DRAGOMAN_DATABASE_URL leads to.",
+  },
+  sealKey: {
+    names: ["DRAGOMAN_SEAL_KEY"],
+    kind: "sealKey",
+    description: "Seals the tokens in Postgres: 32 random bytes as base64, such as `openssl rand -base64 32` prints.",
+  },
+  sealKeyNext: {
+    names: ["DRAGOMAN_SEAL_KEY_NEXT"],
+    kind: "sealKey",
+    description: "The key to change to with `dragoman seal rotate`.",
+  },
   upstreamTimeoutMs: {
     names: ["DRAGOMAN_UPSTREAM_TIMEOUT_MS"],
     kind: "milliseconds",
@@ -109,6 +130,7 @@ export function readEnvironment(
 /** The demo has a data folder of its own, so that its data does not mix with the real one. */
 export const demoEnvironment = (environment: Environment): Environment => ({
   ...environment,
+  databaseUrl: undefined,
   ...pathsIn(join(environment.home, "demo"), join),
 });
 
@@ -143,6 +165,15 @@ const readers = {
       : refuse(`${name} must be vscode, opencode or a client id of letters, digits, dots and dashes.`),
   host: checkEnterpriseHost,
   url: checkUpstreamUrl,
+  database: (name: string, value: string) =>
+    /^postgres(?:ql)?:$/.test(URL.parse(value)?.protocol ?? "")
+      ? value
+      : refuse(`${name} must be the address of a Postgres database: postgres://user:password@host:5432/name.`),
+  sealKey: (name: string, value: string) => {
+    const key = Buffer.from(value, "base64");
+    if (key.length === 32 && /^[A-Za-z0-9+/_-]{43}=?$/.test(value)) return key;
+    refuse(`${name} must be 32 bytes as base64, such as \`openssl rand -base64 32\` prints.`);
+  },
   milliseconds: (name: string, value: string) =>
     /^0*[1-9]\d{0,8}$/.test(value) ? Number(value) : refuse(`${name} must be a whole number of milliseconds above 0.`),
 };

@@ -176,10 +176,15 @@ function look(held: Held): void {
   }
 }
 
-/** The file after a change, validated as a whole. */
+/** The stored config after a change, validated as a whole. @throws ProxyError `invalid_request`. */
+export function plannedChange(before: Stored, patch: Stored): { stored: Stored; config: Config } {
+  const stored = patched(before, patch);
+  return { stored, config: parseConfig(stored) };
+}
+
+/** The file after a change. */
 function plan(file: ConfigReading, patch: Stored): Planned {
-  const stored = patched(file.stored, patch);
-  const config = parseConfig(stored);
+  const { stored, config } = plannedChange(file.stored, patch);
   const text = Bun.deepEquals(stored, file.stored) ? file.text : `${JSON.stringify(stored, null, 2)}\n`;
   return { text, stored, config, isNew: text !== file.text };
 }
@@ -217,7 +222,8 @@ function readForChange(held: Held): ConfigReading {
 /** Without the folder: a caller over the network need not know it. */
 const withoutFolder = (path: string, sentence: string) => sentence.replaceAll(path, basename(path));
 
-const changedMeanwhile = () =>
+/** The error for a change that was made for another revision. */
+export const changedMeanwhile = () =>
   conflict("The config has changed since you read it, so nothing was changed. Read it again and repeat your change.");
 
 const conflict = (sentence: string, cause?: unknown) =>

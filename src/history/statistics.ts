@@ -1,14 +1,12 @@
 /** Totals of many requests, and of groups of them. An unknown number is null, and is counted. */
 import type { Database } from "bun:sqlite";
-import { clock, isoDay, utcOffset } from "../format";
 import { type Aggregate, addAggregate, addCells, openAggregate, type Totals, totalsOf } from "./aggregate";
-import { type Filters, type NameColumn, nameColumns } from "./filters";
+import { type Dimension, type GroupValue, groupKey, isName, maxGroups, narrowTo, timeSpans } from "./dimensions";
+import type { Filters } from "./filters";
 import { keyPlaces, quarterMs, type RollupBlock, statusIn, sumPlaces, sumWidth } from "./rollup";
 import { blocksWithin, type CellTest, cellTest, readBlock, rolledName, rollUpRows } from "./rollup-store";
 
-/** What requests can be grouped by. Hours and days are those of this machine's clock. */
-export const dimensions = ["hour", "day", "status_class", ...nameColumns] as const;
-export type Dimension = (typeof dimensions)[number];
+export { type Dimension, dimensions } from "./dimensions";
 
 export interface Group extends Totals {
   /** Dimension → readable value; null where it is unknown. */
@@ -26,8 +24,6 @@ export interface Statistics {
   others: Totals | null;
 }
 
-/** Of more groups only those met first, which are the newest, are kept. */
-const maxGroups = 5_000;
 /** Other work has its turn after so long. */
 const turnMs = 2;
 
@@ -107,7 +103,7 @@ function openGroups(by: Dimension[]): Groups {
   const ownNames = openOwnNames();
   const coders = by.map(coderOf);
   const [one, two] = coders;
-  const groups = new Map<number, { values: Value[]; aggregate: Aggregate }>();
+  const groups = new Map<number, { values: GroupValue[]; aggregate: Aggregate }>();
   const others = openAggregate();
   const aggregateOf = (first: number, second: number): Aggregate => {
     const known = groups.get(first * codeLimit + second);
@@ -140,7 +136,7 @@ function openGroups(by: Dimension[]): Groups {
       let until = performance.now() + turnMs;
       for (const { values, aggregate } of inOrder([...groups.values()])) {
         addAggregate(total, aggregate);
-        listed.push({ key: keyOf(values), filters: narrow(filters, values), ...totalsOf(aggregate) });
+        listed.push({ key: groupKey(values), filters: narrowTo(filters, values), ...totalsOf(aggregate) });
         if (performance.now() < until) continue;
         await new Promise(setImmediate);
         until = performance.now() + turnMs;
@@ -165,20 +161,9 @@ function openOwnNames() {
   };
 }
 
-function inOrder<G extends { values: Value[]; aggregate: Aggregate }>(groups: G[]): G[] {
+function inOrder<G extends { values: GroupValue[]; aggregate: Aggregate }>(groups: G[]): G[] {
   const start = ({ values }: G) => values.find(({ from }) => from !== undefined)?.from ?? 0;
   return groups.sort((a, b) => start(b) - start(a) || b.aggregate.counts[0]! - a.aggregate.counts[0]!);
-}
-
-const isName = (dimension: Dimension): dimension is NameColumn => nameColumns.some((name) => name === dimension);
-
-/** One value of one dimension. */
-interface Value {
-  dimension: Dimension;
-  label: string | null;
-  /** For times: the first and the last millisecond, Unix ms. */
-  from?: number;
-  to?: number;
 }
 
 /** Codes of values are below it. */
@@ -187,7 +172,7 @@ const codeLimit = 2 ** 26;
 /** Numbers the values of a dimension. */
 interface Coder {
   /** Code → value. */
-  values: Value[];
+  values: GroupValue[];
   /** The code of each wanted cell. */
   of(block: RollupBlock, wanted: Uint8Array, nameFrom: (id: number) => string | null): Int32Array;
   splits?(first: number, last: number): boolean;
@@ -195,7 +180,7 @@ interface Coder {
 
 function coderOf(dimension: Dimension): Coder {
   if (dimension === "hour" || dimension === "day") return timeCoder(dimension);
-  const values: Value[] = [];
+  const values: GroupValue[] = [];
   const byLabel = new Map<string | null, number>();
   const codes = new Map<number, number>();
   const place = isName(dimension) ? keyPlaces[dimension] : keyPlaces.flags;
@@ -224,13 +209,13 @@ function coderOf(dimension: Dimension): Coder {
 }
 
 function timeCoder(dimension: "hour" | "day"): Coder {
-  const values: Required<Value>[] = [];
+  const values: Required<GroupValue>[] = [];
   const codes = new Map<number, number>();
   let latest = 0;
   const isIn = (time: number, code: number) => values[code] && time >= values[code].from && time <= values[code].to;
   const codeOf = (time: number): number => {
     if (isIn(time, latest)) return latest;
-    const value = timeOf[dimension](new Date(Math.floor(time / quarterMs) * quarterMs));
+    const value = timeSpans[dimension](new Date(Math.floor(time / quarterMs) * quarterMs));
     latest = codes.get(value.from) ?? values.push({ dimension, ...value }) - 1;
     codes.set(value.from, latest);
     return latest;
@@ -245,44 +230,4 @@ function timeCoder(dimension: "hour" | "day"): Coder {
     },
     splits: (first, last) => codeOf(first) !== codeOf(last),
   };
-}
-
-const timeOf = {
-  day(date: Date) {
-    const [year, month, day] = [date.getFullYear(), date.getMonth(), date.getDate()];
-    return {
-      label: isoDay(date.getTime()),
-      from: new Date(year, month, day).getTime(),
-      to: new Date(year, month, day + 1).getTime() - 1,
-    };
-  },
-  /** An hour in which the clock is set is shorter, or occurs twice. @param date The start of a quarter of an hour. */
-  hour(date: Date) {
-    const at = (quarters: number) => new Date(date.getTime() + quarters * quarterMs);
-    const isSame = (other: Date) =>
-      other.getHours() === date.getHours() && other.getTimezoneOffset() === date.getTimezoneOffset();
-    let [first, last] = [0, 0];
-    while (isSame(at(first - 1))) first -= 1;
-    while (isSame(at(last + 1))) last += 1;
-    return { label: hourOf(date), from: at(first).getTime(), to: at(last + 1).getTime() - 1 };
-  },
-};
-
-/** Includes the offset from UTC, because an hour occurs twice when summer time ends. */
-function hourOf(date: Date): string {
-  return `${isoDay(date.getTime())}T${clock(date.getTime()).slice(0, 2)}:00${utcOffset(date)}`;
-}
-
-const keyOf = (values: Value[]) => Object.fromEntries(values.map(({ dimension, label }) => [dimension, label]));
-
-function narrow(filters: Filters, values: Value[]): Filters {
-  const narrower: Filters = { ...filters };
-  for (const { dimension, label, from = 0, to = 0 } of values)
-    if (isName(dimension)) narrower[dimension] = label;
-    else if (dimension === "status_class") narrower.status_class = Number.parseInt(label!, 10);
-    else {
-      narrower.from_ms = Math.max(from, narrower.from_ms ?? from);
-      narrower.to_ms = Math.min(to, narrower.to_ms ?? to);
-    }
-  return narrower;
 }

@@ -1,19 +1,14 @@
 /** Sends notices: checks the conditions twice a minute, and sends each notice once in its period, also after a restart. */
 
-import { join } from "node:path";
-import { z } from "zod";
 import type { Account } from "../accounts/account";
 import type { BudgetGuard } from "../budgets/guard";
-import { readPrivate, writePrivate } from "../config/files";
 import type { ConfigStore } from "../config/store";
 import { asProxyError } from "../errors";
-import { dayMs } from "../format";
 import type { History } from "../history/history";
-import { parseJson } from "../json";
-import { lazy } from "../lazy";
 import type { Logger } from "../logger";
 import { postNotice, showOnDesktop } from "./channels";
 import { accountNotices, budgetNotices, isFailing, type Notice, upstreamNotices, watchedMs } from "./conditions";
+import type { SentNotices } from "./sent-notices";
 
 export interface Notices {
   /** Checks all conditions now, and resolves when the new notices are sent. */
@@ -29,8 +24,9 @@ export interface NoticesOptions {
   config: Pick<ConfigStore, "current">;
   history: Pick<History, "totals">;
   logger: Logger;
-  /** The data folder. */
-  home: string;
+  sent: SentNotices;
+  /** Whether this server sends notices: one of a team does. Read at each check. */
+  isLeader(): boolean;
   version: string;
   /** Wall clock, ms. */
   now(): number;
@@ -38,24 +34,17 @@ export interface NoticesOptions {
 
 /** Milliseconds. */
 const checkEvery = 30_000;
-/** Milliseconds that an id is remembered: longer than any period. */
-const rememberFor = 40 * dayMs;
-const maxBytes = 1024 * 1024;
-
-const sentSchema = lazy(() => z.record(z.string(), z.number()));
-
 export function openNotices({
   accounts,
   budgets,
   config,
   history,
   logger,
-  home,
+  sent,
+  isLeader,
   version,
   now,
 }: NoticesOptions): Notices {
-  const file = join(home, "notices.json");
-  let sent: Map<string, number> | undefined;
   /** Timestamp of the first failure, while the upstream fails. */
   let failingSince: number | undefined;
 
@@ -103,16 +92,10 @@ export function openNotices({
   }
 
   async function check(): Promise<void> {
-    sent ??= readSent(file);
-    const due = (await current()).filter(({ id }) => !sent!.has(id));
-    if (due.length === 0) return;
-    for (const [id, at] of sent) if (Math.abs(now() - at) > rememberFor) sent.delete(id);
-    for (const { id } of due) sent.set(id, now());
-    try {
-      writePrivate(file, JSON.stringify(Object.fromEntries(sent)));
-    } catch (thrown) {
-      logger.warn("The notices that were sent could not be saved, so they may be sent again after a restart.", thrown);
-    }
+    if (!isLeader()) return;
+    const all = await current();
+    const fresh = all.length === 0 ? [] : await sent.claim(all.map(({ id }) => id));
+    const due = all.filter(({ id }) => fresh.includes(id));
     for (const { title, message, severity } of due)
       logger[severity === "error" ? "error" : "warn"](`${title}. ${message}`);
     const faults = (await Promise.all(due.map(deliver))).flat();
@@ -138,10 +121,4 @@ export function openNotices({
       clearInterval(timer);
     },
   };
-}
-
-/** A missing or damaged file: a notice may be sent twice. */
-function readSent(file: string): Map<string, number> {
-  const read = sentSchema().safeParse(parseJson(readPrivate(file, maxBytes) ?? "{}"));
-  return new Map(read.success ? Object.entries(read.data) : []);
 }

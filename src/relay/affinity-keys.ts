@@ -3,6 +3,7 @@
  * account that received them only, so a conversation that sends them back prefers that account; the newest one decides.
  */
 import type { App } from "../app";
+import { type Awaitable, whenKnown } from "../awaitable";
 import type { Outgoing } from "./failover";
 import type { ReadConversation } from "./incoming";
 import { sessionInHeaders } from "./session-id";
@@ -11,9 +12,12 @@ import { sessionInHeaders } from "./session-id";
 export function affinityOf(
   { accounts, affinity, config }: Pick<App, "accounts" | "affinity" | "config">,
   { headers, bodySession, conversation }: { headers: Headers; bodySession: unknown; conversation: ReadConversation },
-): Pick<Outgoing, "preferredAccount" | "session"> {
+): Awaitable<Pick<Outgoing, "preferredAccount" | "session">> {
   const session = config.current.accountAffinity ? clientSession(headers, bodySession) : undefined;
-  return { preferredAccount: affinity.accountFor(keysOf(conversation, session), accounts), session };
+  return whenKnown(affinity.accountFor(keysOf(conversation, session), accounts), (preferredAccount) => ({
+    preferredAccount,
+    session,
+  }));
 }
 
 function* keysOf(conversation: ReadConversation, session: string | undefined): Generator<string> {

@@ -131,7 +131,8 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
         serverTools: offered && { parts, offered, send: sendTurn },
         reshape: isSummary ? codec.compaction?.reply : undefined,
       });
-  const { preferredAccount, session } = affinityOf(parts, { headers: request.headers, bodySession, conversation });
+  const affine = affinityOf(parts, { headers: request.headers, bodySession, conversation });
+  const { preferredAccount, session } = affine instanceof Promise ? await affine : affine;
   const outgoing: Outgoing = {
     path: target.endpoint,
     body: call.body,

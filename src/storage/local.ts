@@ -6,6 +6,7 @@ import { openLedger } from "../budgets/ledger";
 import type { Environment } from "../config/environment";
 import { openConfig } from "../config/store";
 import { openHistory } from "../history/history";
+import { openSentNotices } from "../notices/sent-notices";
 import type { Stores } from "./stores";
 
 export function openLocalStores({ home, configFile, accountsFolder, historyFile }: Environment): Stores {
@@ -15,6 +16,8 @@ export function openLocalStores({ home, configFile, accountsFolder, historyFile 
     openHistory: (options) => openHistory(historyFile, options),
     openLedger: (options) => openLedger(join(home, "budgets.sqlite"), options),
     openAffinity: () => openAffinity(),
+    openSentNotices: (options) => openSentNotices(join(home, "notices.json"), options),
+    isLeader: true,
     // Each store writes what is queued when it is closed.
     close: async () => {},
   };

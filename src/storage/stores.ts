@@ -1,10 +1,12 @@
 /** What dragoman keeps: each store has an implementation on this machine's files and one in Postgres. */
+import type { AccountShare } from "../accounts/account-share";
 import type { AccountStore } from "../accounts/account-store";
 import type { Affinity } from "../accounts/affinity";
 import type { Ledger, LedgerOptions } from "../budgets/ledger";
 import type { ConfigStore } from "../config/store";
 import type { History, HistoryOptions } from "../history/history";
 import type { Logger } from "../logger";
+import type { SentNotices } from "../notices/sent-notices";
 
 /** Opens the stores of one process, each of them once. Who opened a store closes it. */
 export interface Stores {
@@ -16,6 +18,11 @@ export interface Stores {
   /** @throws ProxyError, or the system's error, if the ledger cannot be used. */
   openLedger(options: LedgerOptions): Ledger;
   openAffinity(): Affinity;
-  /** Writes what is still queued, as far as that is possible within a few seconds, and ends all connections. */
+  openSentNotices(options: { now(): number; warn(sentence: string, cause: unknown): void }): SentNotices;
+  /** Missing where no other server has the same accounts. */
+  accountShare?: AccountShare;
+  /** Whether this server does what only one of them has to do. Read at each use. */
+  readonly isLeader: boolean;
+  /** After each store was closed: writes what is still queued, as far as a few seconds allow, and ends all connections. */
   close(): Promise<void>;
 }

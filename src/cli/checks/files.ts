@@ -69,7 +69,8 @@ export function judgeDisk(free: number): Finding {
   return disk.ok(`${left}.`);
 }
 
-export function checkConfig({ environment: { configFile } }: CheckContext): Finding[] {
+export function checkConfig({ environment: { configFile, databaseUrl } }: CheckContext): Finding[] {
+  if (databaseUrl !== undefined) return [];
   const config = about("config");
   try {
     const read = lookAtConfig(configFile);
@@ -83,7 +84,8 @@ export function checkConfig({ environment: { configFile } }: CheckContext): Find
   }
 }
 
-export function checkHistory({ environment: { historyFile } }: CheckContext): Finding[] {
+export function checkHistory({ environment: { historyFile, databaseUrl } }: CheckContext): Finding[] {
+  if (databaseUrl !== undefined) return [];
   const history = about("history");
   try {
     const sound = checkIntegrity(historyFile);

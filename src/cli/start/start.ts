@@ -1,13 +1,14 @@
 /** `dragoman start`: options → parts → listening → a ready line → until a signal says stop, or nobody is left to serve. */
 
 import { resolve } from "node:path";
-import { openAccountStore } from "../../accounts/account-store";
 import type { SignInApp } from "../../accounts/hosts";
 import { type AdminAuth, type App, openApp } from "../../app";
 import { demoEnvironment, type Environment } from "../../config/environment";
 import type { LogFormat } from "../../logger";
 import { isLoopbackAddress } from "../../net/guard";
 import type { Binding, Listening } from "../../server";
+import { openStores } from "../../storage/open";
+import type { Stores } from "../../storage/stores";
 import { atTerminal, say } from "../terminal";
 import { UsageError } from "../usage-error";
 import { awaken } from "./awaken";
@@ -65,8 +66,11 @@ export async function start(options: StartOptions): Promise<number> {
     drainMs: options.drainMs,
   });
   const demo = options.demo ? await openDemo() : undefined;
+  const environment = demo ? demoEnvironment(options.environment) : options.environment;
+  const stores = await openStores(environment, { follow: true });
   const app = openApp({
-    environment: demo ? demoEnvironment(options.environment) : options.environment,
+    environment,
+    stores,
     version: options.version,
     temporaryToken: demo ? undefined : temporaryToken,
     enterpriseHost: options.enterpriseHost,
@@ -89,13 +93,14 @@ export async function start(options: StartOptions): Promise<number> {
     if (neighbour) void nameNeighbour(app, neighbour);
     void awaken(app);
     const mayAsk = !options.json && options.logFormat === "text" && logFile === undefined && !options.stdinLifetime;
-    if (mayAsk && !demo && app.accounts.length === 0 && atTerminal()) void signInBeside(app, options);
+    if (mayAsk && !demo && app.accounts.length === 0 && atTerminal()) void signInBeside(app, stores, options);
     return await untilStopped(app, listening, endings);
   } finally {
     leave();
     app.close();
     await telemetry?.close();
     await demo?.stop();
+    await stores.close();
   }
 }
 
@@ -105,9 +110,9 @@ async function openDemo() {
   return startDemo({ keep: 200 });
 }
 
-async function signInBeside({ environment, logger }: App, options: StartOptions): Promise<void> {
+async function signInBeside({ logger }: App, stores: Stores, options: StartOptions): Promise<void> {
   const { offerSignIn } = await import("../sign-in");
-  await offerSignIn({ ...options, store: openAccountStore(environment.accountsFolder, logger) });
+  await offerSignIn({ ...options, store: stores.openAccounts(logger) });
 }
 
 async function tokenFor({ token, environment }: StartOptions, stdin?: Stdin): Promise<string | undefined> {

@@ -14,6 +14,8 @@ export interface Postgres {
    * @throws ProxyError `unable` with the code `database_away` if it cannot be reached; otherwise Postgres' own error.
    */
   ask<T>(question: (sql: SQL) => Promise<T>, timeoutMs?: number): Promise<T>;
+  /** The same by the direct connection. */
+  askDirect<T>(question: (sql: SQL) => Promise<T>, timeoutMs?: number): Promise<T>;
   /** The same in a transaction, which is rolled back if `work` throws. */
   transact<T>(work: (sql: TransactionSQL) => Promise<T>, timeoutMs?: number): Promise<T>;
   close(): Promise<void>;
@@ -66,6 +68,7 @@ export function connectPostgres({ url, directUrl, lostDirect = () => {} }: Postg
       return isAway;
     },
     ask: (question, timeoutMs = defaultTimeoutMs) => observed(question(sql), timeoutMs),
+    askDirect: (question, timeoutMs = defaultTimeoutMs) => observed(question(direct), timeoutMs),
     transact: (work, timeoutMs = defaultTimeoutMs) =>
       observed(sql.begin((transaction) => work(transaction)) as Promise<never>, timeoutMs),
     async close() {

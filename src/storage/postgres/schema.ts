@@ -7,6 +7,7 @@ import type { TransactionSQL } from "bun";
 import { ProxyError } from "../../errors";
 import { columnNames, entryColumns } from "../../history/entry";
 import type { Postgres } from "./connection";
+import { ledgerFunctions } from "./ledger-functions";
 
 /** Tables whose changes all servers follow. A row's `revision` is that of its table when it was last changed. */
 export const followedTables = ["config", "members", "keys", "accounts", "account_states"] as const;
@@ -29,6 +30,11 @@ const columnType = (type: string): string =>
   type.replace(/^[A-Z]+/, (name) => postgresTypes[name as keyof typeof postgresTypes]).replace(" UNIQUE", "");
 
 const requestColumns = columnNames.map((name) => `${name} ${columnType(entryColumns[name])}`);
+
+/** Of `dragoman.requests`: name and type, without constraints. */
+export const requestTypes = columnNames.map(
+  (name) => `${name} ${columnType(entryColumns[name]).replace(/ NOT NULL.*/, "")}`,
+);
 
 /** Released steps never change; new ones are added at the end. */
 const steps: readonly Step[] = [
@@ -78,7 +84,7 @@ const steps: readonly Step[] = [
       "CREATE INDEX accounts_member ON dragoman.accounts (member)",
       // `epoch` grows with each suspension.
       `CREATE TABLE dragoman.account_states (account text PRIMARY KEY REFERENCES dragoman.accounts ON DELETE CASCADE,
-        state jsonb, epoch bigint NOT NULL DEFAULT 0, quota jsonb, quota_at timestamptz, revision bigint NOT NULL)`,
+        state jsonb, epoch bigint NOT NULL DEFAULT 0, quota jsonb, replica uuid, revision bigint NOT NULL)`,
       "CREATE INDEX account_states_revision ON dragoman.account_states (revision)",
       `CREATE TABLE dragoman.sessions (account text PRIMARY KEY REFERENCES dragoman.accounts ON DELETE CASCADE,
         sealed_token bytea NOT NULL, seal_key_id text NOT NULL, base_url text NOT NULL, fresh_until timestamptz NOT NULL,
@@ -96,9 +102,13 @@ const steps: readonly Step[] = [
         used bigint NOT NULL DEFAULT 0, reserved bigint NOT NULL DEFAULT 0, unknown bigint NOT NULL DEFAULT 0,
         changed_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (budget, session, start_ms))`,
       `CREATE TABLE dragoman.reservations (id uuid NOT NULL, budget text NOT NULL, session text NOT NULL,
-        start_ms bigint NOT NULL, amount bigint NOT NULL, replica uuid NOT NULL, expires_at timestamptz NOT NULL,
-        PRIMARY KEY (id, budget))`,
-      "CREATE INDEX reservations_expires_at ON dragoman.reservations (expires_at)",
+        start_ms bigint NOT NULL, amount bigint NOT NULL, replica uuid NOT NULL,
+        state text NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'expired', 'settled')),
+        changed_at timestamptz NOT NULL DEFAULT now(), expires_at timestamptz NOT NULL, PRIMARY KEY (id, budget))`,
+      `CREATE INDEX reservations_period ON dragoman.reservations (budget, session, start_ms, expires_at)
+        WHERE state = 'running'`,
+      "CREATE INDEX reservations_changed_at ON dragoman.reservations (changed_at) WHERE state <> 'running'",
+      ...ledgerFunctions,
       `CREATE TABLE dragoman.affinity (mark bigint PRIMARY KEY, account text NOT NULL,
         seen_at timestamptz NOT NULL DEFAULT now())`,
       "CREATE INDEX affinity_seen_at ON dragoman.affinity (seen_at)",

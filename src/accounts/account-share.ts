@@ -1,0 +1,39 @@
+/** What the servers of a team tell each other about their accounts, so that each is asked about once and all know the answer. */
+
+import type { AccountState } from "./account-state";
+import type { Quota } from "./quota";
+import type { FreshSession, Unavailable } from "./session";
+
+/** Of one account: its state, and the models that cool down by themselves. */
+export interface SharedState {
+  account: AccountState;
+  models: Record<string, AccountState>;
+}
+
+export interface FoundOut {
+  state?: SharedState;
+  quota?: Quota;
+}
+
+/** Accounts are named by their keys. */
+export interface AccountShare {
+  /**
+   * The session that another server has stored, unless it is due; else the result of an exchange, which only one server makes
+   * at a time.
+   * @param refused The token that the model host has refused: a stored session with it is not used.
+   */
+  session(
+    account: string,
+    refused: string | undefined,
+    exchange: () => Promise<FreshSession | Unavailable>,
+  ): Promise<FreshSession | Unavailable>;
+  /** Tells the others what this server has found out. Never throws, never waits. */
+  publish(account: string, found: FoundOut): void;
+  /** What is known of an account. */
+  known(account: string): FoundOut;
+  /** Calls back with what another server has found out. */
+  follow(listener: (account: string, found: FoundOut) => void): void;
+}
+
+/** Milliseconds before its end at which a session is renewed. */
+export const renewBefore = 60_000;

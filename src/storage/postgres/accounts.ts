@@ -1,0 +1,138 @@
+/** The accounts in Postgres. Each server holds all of them in memory, and follows their changes. */
+import type { TransactionSQL } from "bun";
+import {
+  type AccountStore,
+  accountKeyOf,
+  belongsToAnother,
+  checkedAccount,
+  findAmong,
+  inRegistrationOrder,
+  type SavedAccount,
+} from "../../accounts/account-store";
+import type { Logger } from "../../logger";
+import type { Seals } from "../seal";
+import type { Changes } from "./changes";
+import type { Postgres } from "./connection";
+import { holdSealKey } from "./seal-rotation";
+import { aboutToken } from "./sealed-columns";
+
+interface AccountRow {
+  key: string;
+  host: string;
+  login: string;
+  member: string | null;
+  app: string;
+  mode: SavedAccount["mode"];
+  sealed_token: Uint8Array | null;
+  added_at_ms: number;
+  revision: number;
+}
+
+const columns =
+  "key, host, login, member, app, mode, sealed_token, added_at_ms::float8 AS added_at_ms, revision::float8 AS revision";
+
+/** Reads all accounts, and follows them from now on. @throws ProxyError */
+export async function openPostgresAccounts(
+  postgres: Postgres,
+  seals: Seals,
+  changes: Changes,
+  logger: () => Logger,
+): Promise<AccountStore> {
+  const accounts = new Map<string, SavedAccount>();
+  const listeners: (() => void)[] = [];
+  let sorted: SavedAccount[] | undefined;
+  let known = 0;
+
+  const keep = (row: AccountRow) => {
+    sorted = undefined;
+    known = Math.max(known, row.revision);
+    if (row.sealed_token === null) {
+      accounts.delete(row.key);
+      return;
+    }
+    try {
+      const { host, login, member, app, mode, added_at_ms: addedAt } = row;
+      const githubToken = seals.open(row.sealed_token, aboutToken(row.key));
+      accounts.set(row.key, { host, login, app, mode, githubToken, addedAt, ...(member !== null && { member }) });
+    } catch (thrown) {
+      accounts.delete(row.key);
+      logger().error(`The account ${row.key} cannot be used.`, thrown);
+    }
+  };
+
+  const read = async (since: number): Promise<number> => {
+    const rows = (await postgres.ask((sql) =>
+      sql.unsafe(`SELECT ${columns} FROM dragoman.accounts WHERE revision > $1 ORDER BY revision`, [since]),
+    )) as AccountRow[];
+    for (const row of rows) keep(row);
+    if (rows.length > 0) for (const changed of listeners) changed();
+    return known;
+  };
+
+  changes.follow("accounts", await read(0), read);
+  const load = () => {
+    sorted ??= inRegistrationOrder([...accounts.values()]);
+    return sorted;
+  };
+  const find = (which: string) => findAmong(load(), which);
+
+  return {
+    load,
+    find,
+    prepare: () => postgres.ask(async (sql) => void (await sql`SELECT 1`)),
+    async add(given) {
+      const account = checkedAccount(given);
+      const outcome = await postgres.transact((sql) => save(sql, seals, account));
+      await changes.catchUp("accounts");
+      return outcome;
+    },
+    async remove(which) {
+      const { found, namesake } = find(which);
+      await postgres.transact(async (sql) => {
+        const revision = await announce(sql);
+        await sql`UPDATE dragoman.accounts SET sealed_token = NULL, seal_key_id = NULL, revision = ${revision},
+          removed_at_ms = (extract(epoch FROM now()) * 1000)::bigint WHERE key = ${accountKeyOf(found)}`;
+        await sql`DELETE FROM dragoman.sessions WHERE account = ${accountKeyOf(found)}`;
+        await sql`DELETE FROM dragoman.account_states WHERE account = ${accountKeyOf(found)}`;
+      });
+      await changes.catchUp("accounts");
+      return { removed: found, namesake };
+    },
+    stamp: () => String(known),
+    follow: (changed) => void listeners.push(changed),
+  };
+}
+
+async function announce(sql: TransactionSQL): Promise<number> {
+  const [row] = await sql<{ revision: number }[]>`SELECT dragoman.announce_change('accounts')::float8 AS revision`;
+  return row!.revision;
+}
+
+async function save(sql: TransactionSQL, seals: Seals, account: SavedAccount): Promise<"added" | "replaced"> {
+  const key = accountKeyOf(account);
+  // Locks the table's revision, so that no other server adds an account meanwhile.
+  const revision = await announce(sql);
+  const [before] = await sql<{ member: string | null; removed: boolean }[]>`SELECT member,
+    removed_at_ms IS NOT NULL AS removed FROM dragoman.accounts WHERE key = ${key}`;
+  const member = account.member ?? null;
+  if (before && !before.removed && before.member !== member) throw belongsToAnother(account);
+  const [newest] = await sql<
+    { at: number }[]
+  >`SELECT coalesce(max(added_at_ms), 0)::float8 AS at FROM dragoman.accounts`;
+  // The clock may have been set back since the other accounts were added.
+  const addedAt = Math.max(account.addedAt, newest!.at + 1);
+  await holdSealKey(sql, seals);
+  const sealed = seals.seal(account.githubToken, aboutToken(key));
+  const renewed = before !== undefined && !before.removed;
+  await sql`INSERT INTO dragoman.accounts (key, host, login, member, app, mode, sealed_token, seal_key_id, added_at_ms, revision)
+    VALUES (${key}, ${account.host}, ${account.login}, ${member}, ${account.app}, ${account.mode}, ${sealed}, ${seals.keyId},
+      ${addedAt}, ${revision})
+    ON CONFLICT (key) DO UPDATE SET login = excluded.login, member = excluded.member, app = excluded.app,
+      mode = excluded.mode, sealed_token = excluded.sealed_token, seal_key_id = excluded.seal_key_id, removed_at_ms = NULL,
+      added_at_ms = CASE WHEN ${renewed} THEN accounts.added_at_ms ELSE excluded.added_at_ms END,
+      revision = excluded.revision`;
+  // The state and the session of the old sign-in do not apply to the new one.
+  await sql`DELETE FROM dragoman.sessions WHERE account = ${key}`;
+  await sql`DELETE FROM dragoman.account_states WHERE account = ${key}`;
+  return renewed ? "replaced" : "added";
+}

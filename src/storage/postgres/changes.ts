@@ -1,0 +1,115 @@
+/**
+ * Follows what other servers change. `LISTEN` reports a change as soon as it is committed. What is announced while the connection
+ * is down is lost, so revisions are compared after each reconnection and every half minute.
+ */
+import { isObject, parseJson } from "../../json";
+import type { Logger } from "../../logger";
+import { isAwayError, type Postgres } from "./connection";
+import { type FollowedTable, followedTables } from "./schema";
+
+export interface Changes {
+  /**
+   * Calls `catchUp` whenever the table has a newer revision than the last call returned. Calls of one table do not overlap.
+   * @param known The revision that is known already.
+   * @param catchUp Reads what is newer than a revision. @returns The newest revision read.
+   */
+  follow(table: FollowedTable, known: number, catchUp: (since: number) => Promise<number>): void;
+  /** Reads what is newer, now. */
+  catchUp(table: FollowedTable): Promise<void>;
+  /** Waits until the topic is announced, or for so many milliseconds. */
+  hear(topic: string, ms: number): Promise<void>;
+  /** Begins to listen, and catches up with what has changed before. */
+  start(): Promise<void>;
+  close(): void;
+}
+
+interface Follower {
+  known: number;
+  read(since: number): Promise<number>;
+  reading?: Promise<void>;
+  /** A change was announced while the last one was read. */
+  again: boolean;
+}
+
+const channel = "dragoman";
+/** Milliseconds between two comparisons of revisions. */
+const checkEvery = 30_000;
+
+export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
+  const followers = new Map<FollowedTable, Follower>();
+  let timer: Timer | undefined;
+  let closed = false;
+
+  const read = async (follower: Follower): Promise<void> => {
+    do {
+      follower.again = false;
+      follower.known = Math.max(follower.known, await follower.read(follower.known));
+    } while (follower.again);
+  };
+  const catchUp = (table: FollowedTable): Promise<void> => {
+    const follower = followers.get(table);
+    if (!follower || closed) return Promise.resolve();
+    if (follower.reading) follower.again = true;
+    follower.reading ??= read(follower).finally(() => {
+      follower.reading = undefined;
+    });
+    return follower.reading;
+  };
+  /** Without an answer now, the next comparison of revisions tries again. */
+  const tryCatchUp = (table: FollowedTable) =>
+    catchUp(table).catch((thrown) => {
+      if (!isAwayError(thrown)) logger().error(`Changes of ${table} in the database could not be read.`, thrown);
+    });
+
+  const compare = async (): Promise<void> => {
+    try {
+      const rows = await postgres.ask(
+        (sql) => sql<RevisionRow[]>`SELECT name, revision::float8 AS revision FROM dragoman.revisions`,
+      );
+      const behind = rows.filter(({ name, revision }) => revision > (followers.get(name)?.known ?? revision));
+      await Promise.all(behind.map(({ name }) => tryCatchUp(name)));
+    } catch (thrown) {
+      if (!isAwayError(thrown)) logger().error("The revisions in the database could not be read.", thrown);
+    }
+  };
+
+  const waiting = new Map<string, Set<() => void>>();
+  const heard = (payload: string) => {
+    const message = parseJson(payload);
+    if (!isObject(message)) return;
+    const table = followedTables.find((name) => name === message.table);
+    if (table) void tryCatchUp(table);
+    if (typeof message.topic === "string") for (const wake of waiting.get(message.topic) ?? []) wake();
+  };
+
+  return {
+    follow(table, known, catchUpSince) {
+      followers.set(table, { known, read: catchUpSince, again: false });
+    },
+    catchUp,
+    async hear(topic, ms) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const wakes = waiting.get(topic) ?? new Set();
+      waiting.set(topic, wakes.add(resolve));
+      const limit = setTimeout(resolve, ms);
+      await promise;
+      clearTimeout(limit);
+      wakes.delete(resolve);
+      if (wakes.size === 0) waiting.delete(topic);
+    },
+    async start() {
+      // The third argument is called after each reconnection too.
+      await postgres.direct.listen(channel, heard, () => void compare());
+      timer = setInterval(compare, checkEvery).unref();
+    },
+    close() {
+      closed = true;
+      clearInterval(timer);
+    },
+  };
+}
+
+interface RevisionRow {
+  name: FollowedTable;
+  revision: number;
+}

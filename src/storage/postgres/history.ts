@@ -1,0 +1,213 @@
+/**
+ * The history in Postgres. Rows are gathered for a moment and inserted together. What the database cannot take goes to a file of
+ * this machine, and follows when the database is back; a row that arrives twice is stored once.
+ */
+import { ProxyError } from "../../errors";
+import { dayMs, hourMs } from "../../format";
+import { cut, type Entry } from "../../history/entry";
+import type { History, HistoryOptions } from "../../history/history";
+import { isAwayError, type Postgres } from "./connection";
+import { countStored, oldestStored, storedPage, storedRequest } from "./request-queries";
+import { addPartitions, insertRows, removeOldDays } from "./requests";
+import { openSpool, type Spool } from "./spool";
+import { statisticsIn } from "./statistics";
+
+export interface PostgresHistoryOptions extends Omit<HistoryOptions, "monotonic"> {
+  postgres: Postgres;
+  /** The id of this server. */
+  replica: string;
+  /** The file for rows that wait for the database. */
+  spoolPath: string;
+  /** Whether this server prunes: one of a team does. Read at each use. */
+  isLeader(): boolean;
+}
+
+export interface PostgresHistory extends History {
+  flush(): Promise<boolean>;
+  /** After `close`: writes to the database what is spooled, as far as that is possible, and closes the spool. */
+  finish(): Promise<void>;
+}
+
+/** Milliseconds that a row waits for others. */
+const gatherMs = 100;
+const maxRowsAtOnce = 200;
+/** Milliseconds between two tries while the database is away. */
+const retryMs = 1_000;
+/** Rows that are kept in memory if neither the database nor the disk takes them. */
+const maxQueued = 10_000;
+/** Milliseconds that statistics may take. */
+const queryTimeoutMs = 30_000;
+const pruneEvery = hourMs;
+
+/** Never throws: a spool that cannot be opened is reported, and rows then wait in memory. */
+export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHistory {
+  const { postgres, replica, spoolPath, retentionDays, maxRows, warn, now = Date.now } = options;
+  const queued: Entry[] = [];
+  let spool: Spool | undefined;
+  let timer: Timer | undefined;
+  let spoolTimer: Timer | undefined;
+  let writing: Promise<void> | undefined;
+  let failing = false;
+  let lost = 0;
+  let warnedAt = Number.NEGATIVE_INFINITY;
+  let closed = false;
+
+  const report = (sentence: string) => {
+    if (now() - warnedAt < 60_000) return;
+    warnedAt = now();
+    warn(sentence);
+  };
+  const openedSpool = (): Spool => {
+    spool ??= openSpool(spoolPath, warn);
+    return spool;
+  };
+  const schedule = (ms: number) => {
+    if (closed) return;
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      void write();
+    }, ms).unref();
+  };
+  /** While the database is away, rows are on the disk before it is tried again. */
+  const spoolSoon = () => {
+    spoolTimer ??= setTimeout(() => {
+      spoolTimer = undefined;
+      if (failing && !closed) toSpool();
+    }, gatherMs).unref();
+  };
+
+  /** Writes what is queued and what is spooled. Only one write is under way at any time. */
+  const write = (): Promise<void> => {
+    writing ??= writeAll().finally(() => {
+      writing = undefined;
+      if (queued.length > 0 || hasSpooled()) schedule(failing ? retryMs : gatherMs);
+    });
+    return writing;
+  };
+  const writeAll = async (): Promise<void> => {
+    try {
+      while (queued.length > 0) {
+        const entries = queued.slice(0, maxRowsAtOnce);
+        await store(entries);
+        queued.splice(0, entries.length);
+      }
+      while (hasSpooled()) {
+        const entries = spool!.take(maxRowsAtOnce);
+        await store(entries);
+        spool?.remove(entries);
+      }
+      if (failing) warn("The database takes the request history again.");
+      failing = false;
+    } catch (thrown) {
+      failing = true;
+      toSpool();
+      report(
+        `The request history cannot be written to the database (${reasonOf(thrown)}); ${spool?.size ?? queued.length} entries wait${lost > 0 ? `, and ${lost} are lost` : ""}. Requests are not affected.`,
+      );
+    }
+  };
+  /** A row that the database rejects would hold up all others, so it is reported and left out. */
+  const store = async (entries: Entry[]): Promise<void> => {
+    try {
+      await insertRows(postgres, replica, entries);
+    } catch (thrown) {
+      if (isAwayError(thrown)) throw thrown;
+      if (entries.length === 1) return warn(`A request could not be added to the history (${reasonOf(thrown)}).`);
+      for (const entry of entries) await store([entry]);
+    }
+  };
+  const hasSpooled = () => spool !== undefined && spool.size > 0;
+  const toSpool = () => {
+    if (queued.length === 0) return;
+    try {
+      openedSpool().add(queued);
+      queued.length = 0;
+    } catch (thrown) {
+      report(`The request history cannot be kept on this machine's disk either (${reasonOf(thrown)}).`);
+    }
+  };
+
+  const ask = async <T>(question: Parameters<typeof postgres.ask<T>>[0]): Promise<T> => {
+    // The answer includes entries that are still queued.
+    if (queued.length > 0) await write();
+    try {
+      return await postgres.ask(question, queryTimeoutMs);
+    } catch (thrown) {
+      if (thrown instanceof ProxyError) throw thrown;
+      throw new ProxyError("internal", "The request history cannot be read now; see dragoman's log for the reason.", {
+        cause: thrown,
+      });
+    }
+  };
+  const bound = async (): Promise<number> => {
+    if (options.now) return now() - retentionDays() * dayMs;
+    const [row] = await postgres.ask((sql) => sql<{ at: number }[]>`SELECT extract(epoch FROM now())::float8 AS at`);
+    return row!.at * 1_000 - retentionDays() * dayMs;
+  };
+  const prune = async () => {
+    if (!options.isLeader()) return;
+    try {
+      await removeOldDays(postgres, await bound(), maxRows());
+      await addPartitions(postgres, [now(), now() + dayMs]);
+    } catch (thrown) {
+      if (!isAwayError(thrown)) warn(`The request history could not be pruned (${reasonOf(thrown)}).`);
+    }
+  };
+  const statistics: History["statistics"] = (filters, by) => ask((sql) => statisticsIn(sql, filters, by));
+
+  try {
+    // Rows of an earlier run may wait.
+    if (openedSpool().size > 0) schedule(0);
+  } catch (thrown) {
+    warn(`Requests that end while the database is away are kept in memory only (${reasonOf(thrown)}).`);
+  }
+  const pruning = setInterval(prune, pruneEvery).unref();
+  const firstPruning = setTimeout(prune, 1_000).unref();
+
+  return {
+    add(entry) {
+      if (closed) return;
+      if (queued.length < maxQueued) queued.push(cut(entry));
+      else lost += 1;
+      if (failing) spoolSoon();
+      if (queued.length >= maxRowsAtOnce && !failing) void write();
+      else schedule(failing ? retryMs : gatherMs);
+    },
+    async flush() {
+      do await write();
+      while (queued.length > 0 && !failing);
+      return queued.length === 0 && !hasSpooled();
+    },
+    list: (filters, limit, cursor) => ask((sql) => storedPage(sql, filters, limit, cursor)),
+    get: (requestId) => ask((sql) => storedRequest(sql, requestId)),
+    count: () => ask(countStored),
+    oldest: () => ask(oldestStored),
+    lastOf: async (filters) => (await ask((sql) => storedPage(sql, filters, 1))).items[0]?.started_at_ms,
+    totals: async (filters) => (await statistics(filters, [])).totals,
+    statistics,
+    prune,
+    get queued() {
+      return queued.length + (spool?.size ?? 0);
+    },
+    get degraded() {
+      return failing || postgres.isAway;
+    },
+    close() {
+      closed = true;
+      for (const each of [timer, spoolTimer, pruning, firstPruning]) clearTimeout(each);
+      // Also the rows of a write that is under way, which may still fail.
+      toSpool();
+    },
+    async finish() {
+      while (hasSpooled() && !failing) await write();
+      spool?.close();
+      spool = undefined;
+    },
+  };
+}
+
+const reasonOf = (thrown: unknown): string => {
+  const { cause } = thrown instanceof ProxyError ? thrown.details : {};
+  const reason = cause instanceof Error ? cause : thrown;
+  return (reason instanceof Error ? reason.message : String(reason)).replace(/\.$/, "");
+};

@@ -1,0 +1,90 @@
+/**
+ * The ledger's transactions as functions of the database: one round trip each, so that the row of a busy budget is locked for as
+ * short as possible. The rows of the ledger are locked before those of reservations, and in the order of their keys, so that two
+ * requests never wait for each other.
+ */
+
+/** Identifies a row of the ledger. */
+const period = "budget text, session text, start_ms bigint";
+const isOf = (row: string) => `(budget, session, start_ms) = (${row}.budget, ${row}.session, ${row}.start_ms)`;
+
+export const ledgerFunctions = [
+  // Frees what requests had reserved that have not ended in time: their server was killed. True if there were any.
+  `CREATE FUNCTION dragoman.expire_reservations(period dragoman.ledger) RETURNS boolean LANGUAGE plpgsql AS $$
+    DECLARE freed bigint;
+    BEGIN
+      PERFORM 1 FROM dragoman.ledger WHERE ${isOf("period")} FOR UPDATE;
+      WITH ended AS (
+        UPDATE dragoman.reservations SET amount = 0, state = 'expired', changed_at = now()
+          WHERE ${isOf("period")} AND state = 'running' AND expires_at <= now() RETURNING id, budget)
+      -- This reads the amounts as they were before the update.
+      SELECT sum(amount) INTO freed FROM dragoman.reservations JOIN ended USING (id, budget);
+      UPDATE dragoman.ledger SET reserved = reserved - freed WHERE ${isOf("period")} AND freed IS NOT NULL;
+      RETURN freed IS NOT NULL;
+    END $$`,
+  // Adds an amount to what a period has reserved, if that much is left.
+  `CREATE FUNCTION dragoman.reserve_in(period dragoman.ledger, amount bigint, cap bigint, price_known boolean)
+    RETURNS boolean LANGUAGE plpgsql AS $$
+    BEGIN
+      UPDATE dragoman.ledger SET reserved = reserved + amount, changed_at = now()
+        WHERE ${isOf("period")} AND (cap IS NULL OR (price_known AND amount = 0)
+          OR (price_known AND used + reserved + amount <= cap) OR (NOT price_known AND used + reserved < cap));
+      RETURN FOUND;
+    END $$`,
+  // Reserves in all periods or in none. \`cap\` is null for a budget that stops nothing; with \`price_known\` false the amount is 0 and
+  // the price unknown. Returns null, or the place of a period that has too little left.
+  `CREATE FUNCTION dragoman.reserve(reservation uuid, of_replica uuid, lifetime_ms bigint, entries jsonb) RETURNS int
+    LANGUAGE plpgsql AS $$
+    DECLARE entry record; at dragoman.ledger; granted boolean;
+    BEGIN
+      FOR entry IN
+        SELECT * FROM jsonb_to_recordset(entries)
+          AS given(place int, ${period}, amount bigint, cap bigint, price_known boolean)
+          ORDER BY budget, session, start_ms
+      LOOP
+        at := NULL;
+        at.budget := entry.budget;
+        at.session := entry.session;
+        at.start_ms := entry.start_ms;
+        granted := dragoman.reserve_in(at, entry.amount, entry.cap, entry.price_known);
+        IF NOT granted THEN
+          -- The first request of the period has no row yet; or requests that were killed hold what is missing.
+          INSERT INTO dragoman.ledger (budget, session, start_ms) VALUES (at.budget, at.session, at.start_ms)
+            ON CONFLICT DO NOTHING;
+          IF FOUND OR dragoman.expire_reservations(at) THEN
+            granted := dragoman.reserve_in(at, entry.amount, entry.cap, entry.price_known);
+          END IF;
+        END IF;
+        IF NOT granted THEN
+          RAISE SQLSTATE 'DG001' USING MESSAGE = entry.place::text;
+        END IF;
+        INSERT INTO dragoman.reservations (id, budget, session, start_ms, amount, replica, expires_at)
+          VALUES (reservation, at.budget, at.session, at.start_ms, entry.amount, of_replica,
+            now() + make_interval(secs => lifetime_ms / 1000.0));
+      END LOOP;
+      RETURN NULL;
+    EXCEPTION WHEN SQLSTATE 'DG001' THEN
+      RETURN SQLERRM::int;
+    END $$`,
+  // Replaces a reservation by what was used, also after it has expired. May be called again when nobody knows whether the first
+  // call arrived.
+  `CREATE FUNCTION dragoman.settle(reservation uuid, of_replica uuid, entries jsonb) RETURNS void LANGUAGE plpgsql AS $$
+    DECLARE entry record; held dragoman.reservations;
+    BEGIN
+      FOR entry IN
+        SELECT * FROM jsonb_to_recordset(entries) AS given(${period}, amount bigint, unknown bigint)
+          ORDER BY budget, session, start_ms
+      LOOP
+        INSERT INTO dragoman.ledger (budget, session, start_ms) VALUES (entry.budget, entry.session, entry.start_ms)
+          ON CONFLICT (budget, session, start_ms) DO UPDATE SET changed_at = now();
+        SELECT * INTO held FROM dragoman.reservations WHERE id = reservation AND budget = entry.budget FOR UPDATE;
+        CONTINUE WHEN held.state = 'settled';
+        INSERT INTO dragoman.reservations (id, budget, session, start_ms, amount, replica, state, expires_at)
+          VALUES (reservation, entry.budget, entry.session, entry.start_ms, 0, of_replica, 'settled', now())
+          ON CONFLICT (id, budget) DO UPDATE SET amount = 0, state = 'settled', changed_at = now();
+        UPDATE dragoman.ledger SET used = used + entry.amount, unknown = ledger.unknown + entry.unknown,
+            reserved = reserved - coalesce(held.amount, 0)
+          WHERE ${isOf("entry")};
+      END LOOP;
+    END $$`,
+];

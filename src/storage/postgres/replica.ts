@@ -1,0 +1,100 @@
+/** This server among those of the team: it reports that it is alive, and one of them is the leader, which does the chores. */
+import type { Logger } from "../../logger";
+import { rememberSentFor } from "../../notices/sent-notices";
+import { isAwayError, type Postgres } from "./connection";
+
+export interface Replica {
+  readonly id: string;
+  readonly isLeader: boolean;
+  /** The connection that held the leader's lock is lost. */
+  lostLock(): void;
+  close(): Promise<void>;
+}
+
+interface ReplicaParts {
+  postgres: Postgres;
+  version: string;
+  /** The ids of the keys that this server can open secrets with. */
+  sealKeys: readonly string[];
+  logger(): Logger;
+}
+
+/** Milliseconds. */
+const beatEvery = 5_000;
+const choresEvery = 60_000;
+
+/** @throws ProxyError if the database is away. */
+export async function joinReplicas({ postgres, version, sealKeys, logger }: ReplicaParts): Promise<Replica> {
+  const id = crypto.randomUUID();
+  let isLeader = false;
+  let choresAt = Number.NEGATIVE_INFINITY;
+  let beating: Promise<void> | undefined;
+
+  const beat = async (): Promise<void> => {
+    await postgres.ask(
+      (sql) => sql`INSERT INTO dragoman.replicas (id, version, seal_keys)
+        VALUES (${id}, ${version}, ${JSON.stringify(sealKeys)}::text::jsonb)
+        ON CONFLICT (id) DO UPDATE SET beat_at = now()`,
+    );
+    // The lock belongs to the connection. Without an election, the next server takes it when this one is gone.
+    const [row] = await postgres.askDirect(
+      (sql) => sql<{ held: boolean }[]>`SELECT CASE WHEN ${isLeader} THEN true
+        ELSE pg_try_advisory_lock(hashtextextended('dragoman leader', 0)) END AS held`,
+    );
+    isLeader = row!.held;
+    if (!isLeader || performance.now() - choresAt < choresEvery) return;
+    choresAt = performance.now();
+    await doChores(postgres);
+  };
+  const tryBeat = () => {
+    beating ??= beat()
+      .catch((thrown) => {
+        if (!isAwayError(thrown)) logger().error("The upkeep of the database failed.", thrown);
+      })
+      .finally(() => {
+        beating = undefined;
+      });
+    return beating;
+  };
+
+  await beat();
+  const timer = setInterval(tryBeat, beatEvery).unref();
+  return {
+    id,
+    get isLeader() {
+      return isLeader;
+    },
+    lostLock() {
+      isLeader = false;
+    },
+    async close() {
+      clearInterval(timer);
+      await beating;
+      isLeader = false;
+      await postgres
+        .ask((sql) => sql`DELETE FROM dragoman.replicas WHERE id = ${id}`)
+        .catch(() => {
+          // forgotten after a minute
+        });
+    },
+  };
+}
+
+const rememberSentSeconds = rememberSentFor / 1_000;
+
+/** Removes what is over. Each statement alone, so that one lock holds nothing else up. */
+async function doChores(postgres: Postgres): Promise<void> {
+  const chores = [
+    // Their server was killed. A reservation of the same budget would free them too, but there may be none.
+    `SELECT dragoman.expire_reservations(ledger) FROM dragoman.ledger WHERE reserved > 0 AND (budget, session, start_ms) IN
+      (SELECT budget, session, start_ms FROM dragoman.reservations WHERE state = 'running' AND expires_at <= now())`,
+    "DELETE FROM dragoman.reservations WHERE state <> 'running' AND changed_at < now() - interval '1 day'",
+    "DELETE FROM dragoman.ledger WHERE changed_at < now() - interval '400 days'",
+    "DELETE FROM dragoman.affinity WHERE seen_at < now() - interval '30 days'",
+    "DELETE FROM dragoman.invitations WHERE expires_at < now() - interval '30 days'",
+    "DELETE FROM dragoman.page_sessions WHERE expires_at < now()",
+    "DELETE FROM dragoman.replicas WHERE beat_at < now() - interval '1 day'",
+    `DELETE FROM dragoman.notices WHERE sent_at < now() - make_interval(secs => ${rememberSentSeconds})`,
+  ];
+  for (const chore of chores) await postgres.ask((sql) => sql.unsafe(chore), 60_000);
+}

@@ -1,0 +1,87 @@
+/** Which key seals the secrets in the database, and the change to another key while servers run. */
+import type { SQL, TransactionSQL } from "bun";
+import { ProxyError } from "../../errors";
+import { keyIdOf, type Seals } from "../seal";
+import type { Postgres } from "./connection";
+import { aboutConfig, aboutSession, aboutToken } from "./sealed-columns";
+
+/** The first server says with which key secrets are sealed. @throws ProxyError if this process does not have that key. */
+export async function agreeOnKey(postgres: Postgres, seals: Seals): Promise<void> {
+  const rows = await postgres.ask(async (sql) => {
+    await sql`INSERT INTO dragoman.seal (key_id) VALUES (${seals.keyId}) ON CONFLICT DO NOTHING`;
+    return sql<{ key_id: string }[]>`SELECT key_id FROM dragoman.seal`;
+  });
+  seals.use(rows[0]!.key_id);
+}
+
+interface SealedTable {
+  name: string;
+  key: string;
+  column: string;
+  about(key: string): string;
+}
+
+const sealedTables: readonly SealedTable[] = [
+  { name: "config", key: "singleton::text", column: "sealed_body", about: () => aboutConfig },
+  { name: "accounts", key: "key", column: "sealed_token", about: aboutToken },
+  { name: "sessions", key: "account", column: "sealed_token", about: aboutSession },
+];
+
+const rowsAtOnce = 200;
+
+/**
+ * Seals everything with another key. Servers that have both keys go on meanwhile.
+ * @returns How many secrets were sealed anew.
+ * @throws ProxyError `conflict` if a running server does not have the key.
+ */
+export async function rotateSeals(postgres: Postgres, seals: Seals, next: Uint8Array): Promise<number> {
+  const keyId = keyIdOf(next);
+  await requireEverywhere(postgres, keyId);
+  await postgres.ask((sql) => sql`UPDATE dragoman.seal SET key_id = ${keyId}`);
+  seals.use(keyId);
+  let count = 0;
+  for (const table of sealedTables) {
+    let changed: number;
+    do {
+      changed = await postgres.transact((sql) => reseal(sql, seals, table));
+      count += changed;
+    } while (changed === rowsAtOnce);
+  }
+  return count;
+}
+
+async function requireEverywhere(postgres: Postgres, keyId: string): Promise<void> {
+  const [row] = await postgres.ask(
+    (sql) => sql<{ lacking: number }[]>`SELECT count(*)::int AS lacking FROM dragoman.replicas
+      WHERE beat_at > now() - interval '1 minute' AND NOT (seal_keys @> to_jsonb(${keyId}::text))`,
+  );
+  if (row!.lacking === 0) return;
+  throw new ProxyError(
+    "conflict",
+    `${row!.lacking} of the running servers ${row!.lacking === 1 ? "does" : "do"} not have the new key yet, and could not open what it seals. Restart them with DRAGOMAN_SEAL_KEY_NEXT first; a stopped server is forgotten after a minute.`,
+    { code: "seal_key_missing" },
+  );
+}
+
+async function reseal(sql: TransactionSQL, seals: Seals, { name, key, column, about }: SealedTable): Promise<number> {
+  const rows = (await sql.unsafe(
+    `SELECT ${key} AS key, ${column} AS sealed FROM dragoman.${name} WHERE seal_key_id <> $1 LIMIT ${rowsAtOnce} FOR UPDATE`,
+    [seals.keyId],
+  )) as { key: string; sealed: Uint8Array }[];
+  for (const row of rows) {
+    const sealed = seals.seal(seals.open(row.sealed, about(row.key)), about(row.key));
+    await sql.unsafe(`UPDATE dragoman.${name} SET ${column} = $1, seal_key_id = $2 WHERE ${key} = $3`, [
+      sealed,
+      seals.keyId,
+      row.key,
+    ]);
+  }
+  return rows.length;
+}
+
+/** The key that seals now. It does not change before the transaction has ended. */
+export async function holdSealKey(sql: SQL, seals: Seals): Promise<Seals> {
+  const [row] = await sql<{ key_id: string }[]>`SELECT key_id FROM dragoman.seal FOR SHARE`;
+  seals.use(row!.key_id);
+  return seals;
+}

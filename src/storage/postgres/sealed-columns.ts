@@ -1,0 +1,6 @@
+/** What the sealed values of the database belong to: none of them opens in the place of another. */
+
+export const aboutConfig = "config";
+/** @param account Its key. */
+export const aboutToken = (account: string) => `github token of ${account}`;
+export const aboutSession = (account: string) => `copilot token of ${account}`;

@@ -1,0 +1,162 @@
+/** The stores in Postgres, for any number of servers. */
+import { join } from "node:path";
+import { version } from "../../../package.json";
+import type { AccountStore } from "../../accounts/account-store";
+import type { Environment } from "../../config/environment";
+import type { ConfigStore } from "../../config/store";
+import { ProxyError } from "../../errors";
+import { createLogger, type Logger } from "../../logger";
+import { openSeals, type Seals } from "../seal";
+import type { Stores } from "../stores";
+import { openPostgresAccountShare, type PostgresAccountShare } from "./account-share";
+import { openPostgresAccounts } from "./accounts";
+import { openPostgresAffinity, type PostgresAffinity } from "./affinity";
+import { type Changes, openChanges } from "./changes";
+import { openPostgresConfig } from "./config";
+import { connectPostgres, isAwayError, type Postgres } from "./connection";
+import { openPostgresHistory, type PostgresHistory } from "./history";
+import { openPostgresLedger } from "./ledger";
+import { joinReplicas, type Replica } from "./replica";
+import { migrate } from "./schema";
+import { agreeOnKey } from "./seal-rotation";
+
+/** What a command needs beside the stores themselves. */
+export interface PostgresStores extends Stores {
+  readonly postgres: Postgres;
+  readonly seals: Seals;
+}
+
+/** Milliseconds that a server which starts waits for the database. */
+const patienceMs = 30_000;
+/** Milliseconds that queued rows may take at the end. */
+const finishMs = 5_000;
+
+/** What all stores share. */
+interface Parts {
+  postgres: Postgres;
+  seals: Seals;
+  changes: Changes;
+  logger(): Logger;
+}
+
+/**
+ * Connects, leads the database to this version's schema, and reads config and accounts.
+ * @param follow This is a server: it follows the changes of others and takes part in the team. A command that ends at once does not.
+ * @throws ProxyError if the database cannot be reached or used, or if its secrets are sealed with another key.
+ */
+export async function openPostgresStores(
+  environment: Environment,
+  { follow }: { follow: boolean },
+): Promise<PostgresStores> {
+  const { databaseUrl: url, databaseDirectUrl: directUrl } = environment;
+  const seals = sealsOf(environment);
+  let logger: Logger = createLogger(() => "warn");
+  let replica: Replica | undefined;
+  const postgres = connectPostgres({ url: url!, directUrl, lostDirect: () => replica?.lostLock() });
+  const changes = openChanges(postgres, () => logger);
+  const parts: Parts = { postgres, seals, changes, logger: () => logger };
+  try {
+    if (follow) await untilReachable(parts);
+    await migrate(postgres);
+    await agreeOnKey(postgres, seals);
+    const config = await openPostgresConfig(postgres, seals, changes);
+    logger = createLogger(() => config.current.logLevel);
+    const accounts = await openPostgresAccounts(postgres, seals, changes, parts.logger);
+    if (follow) replica = await joinReplicas({ ...parts, version, sealKeys: seals.keyIds });
+    const share = replica && (await openPostgresAccountShare({ ...parts, replica: replica.id }));
+    if (follow) await changes.start();
+    const useLogger = (given: Logger) => {
+      logger = given;
+    };
+    return storesOf(environment, parts, { config, accounts, replica, share, useLogger });
+  } catch (thrown) {
+    changes.close();
+    await replica?.close();
+    await postgres.close();
+    throw thrown;
+  }
+}
+
+interface Opened {
+  config: ConfigStore;
+  accounts: AccountStore;
+  replica: Replica | undefined;
+  share: PostgresAccountShare | undefined;
+  useLogger(logger: Logger): void;
+}
+
+function storesOf({ home }: Environment, parts: Parts, opened: Opened): PostgresStores {
+  const { postgres, seals, changes } = parts;
+  const { config, accounts, replica, share } = opened;
+  const id = replica?.id ?? crypto.randomUUID();
+  const isLeader = () => replica?.isLeader ?? false;
+  let history: PostgresHistory | undefined;
+  let affinity: PostgresAffinity | undefined;
+  return {
+    postgres,
+    seals,
+    openConfig: () => config,
+    openAccounts(logger) {
+      opened.useLogger(logger);
+      return accounts;
+    },
+    openHistory(options) {
+      // A limit that nobody has set would keep a team's history of a day.
+      const maxRows = () => (config.stored.maxRows === undefined ? Number.POSITIVE_INFINITY : options.maxRows());
+      const spoolPath = join(home, "history-spool.sqlite");
+      history = openPostgresHistory({ ...options, maxRows, postgres, replica: id, spoolPath, isLeader });
+      return history;
+    },
+    openLedger: (options) => openPostgresLedger({ ...options, postgres, replica: id }),
+    openAffinity() {
+      affinity = openPostgresAffinity(postgres, (sentence) => parts.logger().warn(sentence));
+      return affinity;
+    },
+    openSentNotices: () => ({ claim: (ids) => claimNotices(postgres, ids) }),
+    accountShare: share,
+    get isLeader() {
+      return isLeader();
+    },
+    async close() {
+      const written = Promise.all([history?.finish(), affinity?.flush(), share?.flush()]);
+      await Promise.race([written, Bun.sleep(finishMs)]);
+      affinity?.close();
+      share?.close();
+      changes.close();
+      await replica?.close();
+      await postgres.close();
+    },
+  };
+}
+
+async function claimNotices(postgres: Postgres, ids: readonly string[]): Promise<string[]> {
+  const rows = await postgres.ask(
+    (sql) => sql<{ id: string }[]>`INSERT INTO dragoman.notices (id)
+      SELECT jsonb_array_elements_text(${JSON.stringify(ids)}::text::jsonb) ON CONFLICT DO NOTHING RETURNING id`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+function sealsOf({ sealKey, sealKeyNext }: Environment): Seals {
+  if (sealKey) return openSeals(sealKeyNext ? [sealKey, sealKeyNext] : [sealKey]);
+  throw new ProxyError(
+    "invalid_request",
+    "DRAGOMAN_DATABASE_URL needs a key that seals the tokens in the database: set DRAGOMAN_SEAL_KEY to 32 random bytes as base64, such as `openssl rand -base64 32` prints, and keep it apart from the database.",
+    { code: "seal_key_missing" },
+  );
+}
+
+/** The database and the server may be started together. */
+async function untilReachable({ postgres, logger }: Parts): Promise<void> {
+  const deadline = performance.now() + patienceMs;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await postgres.ask((sql) => sql`SELECT 1`);
+      return;
+    } catch (thrown) {
+      if (!isAwayError(thrown) || performance.now() > deadline) throw thrown;
+      if (tries === 1) logger().warn(`Waiting for the database, for ${patienceMs / 1_000} s at most.`, thrown);
+      await Bun.sleep(500);
+    }
+  }
+}

@@ -1,0 +1,92 @@
+/** Servers of a team: processes that share a Postgres, in front of the demo as GitHub and Copilot. */
+import { randomBytes } from "node:crypto";
+import { type DemoAccount, demoAccounts } from "../../src/upstream/demo/accounts";
+import { type Demo, type DemoOptions, startDemo } from "../../src/upstream/demo/demo";
+import { type Command, run } from "./command";
+import type { TestPostgres } from "./postgres";
+
+export interface Team extends AsyncDisposable {
+  demo: Demo;
+  /** The environment of every server. */
+  env: Record<string, string>;
+  /** Starts another server. */
+  server(options?: { env?: Record<string, string>; home?: string }): Promise<TeamServer>;
+}
+
+export interface TeamServer {
+  url: string;
+  command: Command;
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
+  /** A JSON answer of the admin API. */
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the API answers
+  admin(path: string, body?: unknown): Promise<any>;
+}
+
+/** @param logins The accounts that are signed in: those of the demo. */
+export async function startTeam(
+  server: TestPostgres,
+  { logins = ["octo-demo"], demo: demoOptions = {} }: { logins?: string[]; demo?: DemoOptions } = {},
+): Promise<Team> {
+  const demo = startDemo({ pace: 0, accounts: demoAccounts(), ...demoOptions });
+  const running: Command[] = [];
+  const env = {
+    DRAGOMAN_DATABASE_URL: await server.database(),
+    DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
+    DRAGOMAN_GITHUB_URL: demo.url,
+    DRAGOMAN_GITHUB_API_URL: demo.url,
+    DRAGOMAN_COPILOT_API_URL: demo.url,
+  };
+  await signIn(
+    env,
+    demoAccounts().filter(({ login }) => logins.includes(login)),
+  );
+  return {
+    demo,
+    env,
+    async server({ env: more = {} } = {}) {
+      const command = run(["start", "--port", "0", "--json"], { env: { ...env, ...more } });
+      running.push(command);
+      const { url } = await command.ready(20_000);
+      return {
+        url,
+        command,
+        post: (path, body, headers = {}) =>
+          fetch(url + path, {
+            method: "POST",
+            body: JSON.stringify(body),
+            headers: { "content-type": "application/json", ...headers },
+          }),
+        async admin(path, body) {
+          const init =
+            body === undefined
+              ? {}
+              : { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+          return (await fetch(`${url}/api/admin${path}`, init)).json();
+        },
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(running.map((command) => command[Symbol.asyncDispose]()));
+      await demo.stop();
+    },
+  };
+}
+
+/** Saves accounts in the database, as a sign-in does. */
+async function signIn(env: Record<string, string>, accounts: readonly DemoAccount[]): Promise<void> {
+  const { readEnvironment } = await import("../../src/config/environment");
+  const { openStores } = await import("../../src/storage/open");
+  const { createLogger } = await import("../../src/logger");
+  const stores = await openStores(readEnvironment({ HOME: "/nonexistent", ...env }), { follow: false });
+  const store = stores.openAccounts(createLogger(() => "error"));
+  for (const { login, githubToken } of accounts)
+    await store.add({
+      login,
+      host: "github.com",
+      app: "vscode",
+      mode: githubToken.startsWith("gho_") ? "direct" : "exchange",
+      githubToken,
+      addedAt: Date.now(),
+    });
+  await stores.close();
+}
