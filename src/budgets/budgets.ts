@@ -13,6 +13,8 @@ export interface Subject {
   key: string | null;
   /** The model's id. */
   model: string;
+  /** Another provider's model, which GitHub does not charge. */
+  isProvided?: boolean;
   /** The client's name, as in the history. */
   client: string | null;
   /** Identifies the client's session; null if the client sent none. */

@@ -62,9 +62,16 @@ export function amountIn({ unit }: Budget, { nanoCredits, premiumUnits }: Amount
 export const storedAmount = ({ unit }: Budget, amount: number | null): number =>
   Math.round((amount ?? 0) * partsOf[unit]);
 
+/**
+ * Whether the limit stops no request like this one. Where other models are to serve at the limit, a provider's model of
+ * unknown price is one of those.
+ */
+export const isUnlimited = ({ then }: Budget, amount: number | null, { isProvided }: Subject): boolean =>
+  then === "warn" || (then === "fallback" && amount === null && isProvided === true);
+
 /** A request that costs nothing is always allowed; one of unknown price is allowed as long as something is left. */
-export function exceeds({ budget, used, reserved }: BudgetState, amount: number | null): boolean {
-  if (budget.then === "warn" || amount === 0) return false;
+export function exceeds({ budget, used, reserved }: BudgetState, amount: number | null, subject: Subject): boolean {
+  if (isUnlimited(budget, amount, subject) || amount === 0) return false;
   const total = used + reserved + (amount ?? 0);
   return amount === null ? total >= budget.limit : total > budget.limit;
 }

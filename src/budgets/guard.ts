@@ -171,7 +171,11 @@ function exceededError({ budget, used, reserved, resetsAt }: BudgetState, now: n
   return new ProxyError(
     "quota",
     `The budget \`${budget.name}\` is used up${statusLike.test(amounts) ? "" : amounts}${free}. The owner can raise it on the Budgets page or in the config.`,
-    { code: "budget_exceeded", headers: { ...retryHeaders(seconds), "x-should-retry": "false" } },
+    {
+      code: "budget_exceeded",
+      headers: { ...retryHeaders(seconds), "x-should-retry": "false" },
+      mayFallBack: budget.then === "fallback",
+    },
   );
 }
 

@@ -104,9 +104,9 @@ export function openLedger(path: string, { now, warn }: LedgerOptions): LocalLed
   /** Reservations that end later than a new one were made before the clock was set back. */
   const dropExpired = () => expire.run(now(), now() + reservationLifetime);
 
-  const reserve = database.transaction((entries: readonly LedgerEntry[], amounts: Amounts) => {
+  const reserve = database.transaction((entries: readonly LedgerEntry[], amounts: Amounts, subject: Subject) => {
     dropExpired();
-    const exceeded = entries.map(stateOf).find((state) => exceeds(state, amountIn(state.budget, amounts)));
+    const exceeded = entries.map(stateOf).find((state) => exceeds(state, amountIn(state.budget, amounts), subject));
     if (exceeded) return { exceeded };
     const id = crypto.randomUUID();
     for (const { budget, key } of entries)
@@ -125,7 +125,7 @@ export function openLedger(path: string, { now, warn }: LedgerOptions): LocalLed
   return {
     reserve(budgets, subject, amounts) {
       const entries = entriesFor(budgets, subject, now());
-      return entries.length === 0 ? { reservation: { id: "", entries } } : reserve.immediate(entries, amounts);
+      return entries.length === 0 ? { reservation: { id: "", entries } } : reserve.immediate(entries, amounts, subject);
     },
     settle(reservation, amounts) {
       if (reservation.entries.length > 0) settle.immediate(reservation, amounts);

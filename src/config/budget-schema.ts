@@ -36,7 +36,7 @@ const rules = () => ({
     .default("stop")
     .meta({ title: "At the limit" })
     .describe(
-      "`stop` refuses further requests, `warn` only sends a notice. `fallback` stops too, until models can have fallbacks.",
+      "`stop` refuses further requests, `warn` only sends a notice. `fallback` lets the next model of the model's `fallbacks` serve, and stops if there is none.",
     ),
   cut: z
     .boolean()

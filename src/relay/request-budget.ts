@@ -98,6 +98,7 @@ export class RequestBudget {
       account: this.#account?.id ?? null,
       key: keyName,
       model: target!.model.id,
+      isProvided: target!.provider !== undefined,
       client: clientName,
       session: session ?? null,
     };
@@ -107,7 +108,9 @@ export class RequestBudget {
 /** The cost of a request by the model's prices, if nothing of it is cached. */
 function expectedCost({ target, incoming, facts }: RequestState): Amounts {
   const usage = { input: Math.ceil((incoming?.bytes.length ?? 0) / bytesPerToken), output: expectedOutput };
-  return costOf(target!.model.price, usage, facts?.initiator !== "agent");
+  const cost = costOf(target!.model.price, usage, facts?.initiator !== "agent");
+  // A provider uses none of GitHub's premium requests.
+  return target?.provider ? { ...cost, premiumUnits: 0 } : cost;
 }
 
 /** A reply that broke off before its usage is counted as expected. */

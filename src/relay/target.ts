@@ -27,7 +27,7 @@ export const isProvided = <T extends Target>(target: T): target is T & { provide
 export const whoOf = ({ provider }: Pick<Target, "provider">): string => provider?.who ?? "GitHub Copilot";
 
 /** What the record keeps of a target. */
-export type KnownTarget = Pick<Target, "dialect" | "endpoint"> & { model: Pick<Model, "id" | "price"> };
+export type KnownTarget = Pick<Target, "dialect" | "endpoint" | "provider"> & { model: Pick<Model, "id" | "price"> };
 
 /** @param model As the client wrote it; the provider resolves it. */
 export function providerTarget(
@@ -37,6 +37,7 @@ export function providerTarget(
 ): KnownTarget {
   return {
     model: { id: model, price: providerModels.known(provider, model).model.price },
+    provider,
     dialect: provider.dialect,
     endpoint: endpointOf(provider, "generate"),
   };

@@ -6,6 +6,7 @@ import {
   type BudgetState,
   entriesFor,
   entryFor,
+  isUnlimited,
   type LedgerEntry,
   partsOf,
   type Reservation,
@@ -47,7 +48,7 @@ export function openPostgresLedger({ postgres, replica, now }: PostgresLedgerOpt
       const entries = entriesFor(budgets, subject, now());
       if (entries.length === 0) return { reservation: { id: "", entries } };
       const id = crypto.randomUUID();
-      const wanted = JSON.stringify(entries.map((entry, place) => ({ place, ...wantedOf(entry, amounts) })));
+      const wanted = JSON.stringify(entries.map((entry, place) => ({ place, ...wantedOf(entry, amounts, subject) })));
       const [row] = await postgres.ask(
         (sql) => sql<{ place: number | null }[]>`SELECT dragoman.reserve(${id}::uuid, ${replica}::uuid,
           ${reservationLifetime}::bigint, ${wanted}::text::jsonb) AS place`,
@@ -78,9 +79,9 @@ export function openPostgresLedger({ postgres, replica, now }: PostgresLedgerOpt
 
 const periodOf = ([budget, session, start_ms]: LedgerEntry["key"]) => ({ budget, session, start_ms });
 
-function wantedOf({ budget, key }: LedgerEntry, amounts: Amounts) {
+function wantedOf({ budget, key }: LedgerEntry, amounts: Amounts, subject: Subject) {
   const amount = amountIn(budget, amounts);
-  const cap = budget.then === "warn" ? null : storedAmount(budget, budget.limit);
+  const cap = isUnlimited(budget, amount, subject) ? null : storedAmount(budget, budget.limit);
   return { ...periodOf(key), amount: storedAmount(budget, amount), cap, price_known: amount !== null };
 }
 
