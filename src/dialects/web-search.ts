@@ -51,6 +51,7 @@ export function foundPages(reply: readonly ReplyEvent[]): WebPage[] | undefined 
   const pages = new Map<string, WebPage>();
   let text = "";
   let waiting = "";
+  let last: WebPage | undefined;
   const addTo = (page: WebPage, paragraph: string) => {
     page.text = page.text === undefined ? paragraph : `${page.text}\n${paragraph}`;
   };
@@ -65,8 +66,8 @@ export function foundPages(reply: readonly ReplyEvent[]): WebPage[] | undefined 
         if (!page) continue;
         addTo(page, waiting);
         waiting = "";
+        last = page;
       }
-  const last = [...pages.values()].at(-1);
   if (last && waiting !== "") addTo(last, waiting);
   return [...pages.values()];
 }

@@ -242,7 +242,7 @@ describe.each(upstreams)("a Gemini client on a model of %s", (upstream) => {
     const { segment, groundingChunkIndices } = groundingMetadata!.groundingSupports![0]!;
     const bytes = Buffer.from(full.text!);
     expect(bytes.subarray(segment!.startIndex, segment!.endIndex).toString()).toBe(segment!.text!);
-    expect([segment!.text, groundingChunkIndices]).toEqual([page, [0]]);
+    expect([segment!.text, groundingChunkIndices]).toEqual([`[DEMO result](${page})`, [0]]);
 
     let text = "";
     let streamed: Json;
@@ -252,6 +252,64 @@ describe.each(upstreams)("a Gemini client on a model of %s", (upstream) => {
     }
     expect(text).toBe(full.text!);
     expect(streamed).toEqual(groundingMetadata);
+  });
+});
+
+describe.each(upstreams)("on a model of %s", (upstream) => {
+  const model = models[upstream];
+  const twice = "Search the web for pandas twice.";
+  const mixed = "Please search the web for red pandas. Then call lookup.";
+  const lookupFor = {
+    responses: { type: "function", name: "lookup", parameters: { type: "object" }, strict: false },
+    chat: { type: "function", function: { name: "lookup", parameters: { type: "object" } } },
+  };
+  const isNative = upstream === "responses";
+
+  test("two searches at once are answered in their order", async () => {
+    const from = proxy.demo.journal.length;
+    const messages = [{ role: "user" as const, content: twice }];
+    const reply: Json = await anthropic.messages.create({ model, max_tokens: 2000, messages, tools: [search] });
+    const kinds = reply.content.map(({ type }: Json) => type).filter((type: string) => type !== "text");
+    expect(kinds).toEqual(["server_tool_use", "server_tool_use", "web_search_tool_result", "web_search_tool_result"]);
+    const [one, two, first, second] = reply.content.filter(({ type }: Json) => type !== "text");
+    expect([first.tool_use_id, second.tool_use_id]).toEqual([one.id, two.id]);
+    expect(reply.usage.server_tool_use.web_search_requests).toBe(2);
+    expect(sentSince(from)).toHaveLength(4);
+    if (isNative) return;
+    const response = await proxy.post("/v1/responses", {
+      model,
+      input: twice,
+      stream: true,
+      tools: [{ type: "web_search" }],
+    });
+    const frames = framesOf(await response.text());
+    expect(() => checkResponsesStream(frames)).not.toThrow();
+    const { response: last } = JSON.parse(frames.at(-1)!.data!);
+    expect(last.output.filter(({ type }: Json) => type === "web_search_call")).toHaveLength(2);
+  });
+
+  test("a reply that also calls a tool of the client's ends there, in each dialect", async () => {
+    if (!isNative) {
+      const tools: Json = [{ type: "web_search" }, lookupFor.responses];
+      const reply: Json = await openai.responses.create({ model, input: mixed, tools });
+      const types = reply.output
+        .map(({ type }: Json) => type)
+        .filter((type: string) => !/message|reasoning/.test(type));
+      expect(types.sort()).toEqual(["function_call", "web_search_call"]);
+      const called = reply.output.find(({ type }: Json) => type === "function_call");
+      const output = { type: "function_call_output", call_id: called.call_id, output: "It is red." };
+      const input: Json = [{ role: "user", content: mixed }, ...reply.output, output];
+      expect((await openai.responses.create({ model, input, tools, store: false })).status).toBe("completed");
+    }
+    const asked: Json = {
+      model,
+      messages: [{ role: "user", content: mixed }],
+      tools: [lookupFor.chat],
+      web_search_options: {},
+    };
+    const { choices }: Json = await openai.chat.completions.create(asked);
+    expect(choices[0].finish_reason).toBe("tool_calls");
+    expect(choices[0].message.tool_calls).toMatchObject([{ function: { name: "lookup" } }]);
   });
 });
 

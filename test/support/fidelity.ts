@@ -60,6 +60,8 @@ export interface Idea {
   said: Partial<Record<ClientDialect, JsonObject | ((upstream: ClientDialect) => JsonObject)>>;
   /** A piece of it that must arrive for the idea to have arrived, where something else may be put in its place. */
   needle?: string | RegExp;
+  /** It never arrives in the other dialect's own words. */
+  isAnotherForm?: true;
 }
 
 /** Where the idea went that a client of the one dialect sends to an upstream of the other. */
@@ -78,7 +80,7 @@ export function requestFate(idea: Idea, client: ClientDialect, upstream: Dialect
   const own = spelling(idea, upstream, upstream);
   const word = own ? without(respelt(own, upstream), respelt({}, upstream)) : [];
   if (arrived(idea, told.leaves)) {
-    if (word.length > 0 && word.every((leaf) => told.leaves.includes(leaf))) return "kept";
+    if (!idea.isAnotherForm && word.length > 0 && word.every((leaf) => told.leaves.includes(leaf))) return "kept";
     const isElsewhere = without(told.leaves, plain.leaves).length > 0;
     if (isElsewhere && (!isTold || idea.needle !== undefined)) return "carried";
   }
@@ -495,6 +497,7 @@ export const requests: Idea[] = [
   {
     name: "web search",
     needle: "web_search",
+    isAnotherForm: true,
     said: {
       chat: { web_search_options: {} },
       responses: { tools: [tools.responses, { type: "web_search" }] },

@@ -1269,6 +1269,26 @@ describe("messages", () => {
     ).toBe(200);
   });
 
+  test("with a budget, the turn of a call must begin with thinking", async () => {
+    const thinking = { type: "enabled", budget_tokens: 1500 };
+    const tools = [{ name: "f", input_schema: { type: "object" } }];
+    const asked = [{ role: "user", content: "Please think, then call f." }];
+    const { content } = await json(messages({ max_tokens: 4000, thinking, tools, messages: asked }));
+    const id = content.find(({ type }: Wire) => type === "tool_use").id;
+    const goOn = (said: Wire[]) => {
+      const result = { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "done" }] };
+      return messages({
+        max_tokens: 4000,
+        thinking,
+        tools,
+        messages: [...asked, { role: "assistant", content: said }, result],
+      });
+    };
+    expect((await goOn(content)).status).toBe(200);
+    const forgetful = await goOn(content.filter(({ type }: Wire) => type !== "thinking"));
+    expect([forgetful.status, await forgetful.text()]).toEqual([400, expect.stringContaining("Expected `thinking`")]);
+  });
+
   test("web search is refused in the host's own form, as text", async () => {
     const answer = await messages({ tools: [{ type: "web_search_20250305", name: "web_search" }] });
     expect(answer.headers.get("content-type")).toStartWith("text/plain");

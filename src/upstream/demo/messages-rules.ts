@@ -64,6 +64,7 @@ export const messagesRules: Rule[] = [
     !records(body.tools).some((tool) => tool.name === choice.name) &&
     anthropicInvalid(`Tool '${choice.name}' not found in provided tools`),
   thinkingObjection,
+  thinkingInLoop,
   ({ body: { temperature, top_p } }) =>
     temperature != null &&
     top_p != null &&
@@ -229,6 +230,25 @@ function toolObjection(tool: Json, at: number, sent: string[], model: string): R
   if (model.includes("opus") && "$schema" in record(tool.input_schema))
     return extra(`tools.${at}.custom.input_schema.$schema`);
   return undefined;
+}
+
+/** With a budget, the turn whose calls are answered now must begin with its thinking. */
+function thinkingInLoop({ body }: View): Refusal | undefined {
+  if (record(body.thinking).type !== "enabled") return undefined;
+  const turns = records(body.messages);
+  const last = turns.at(-1) ?? {};
+  if (!blocksOf(last.content).some(({ type }) => type === "tool_result")) return undefined;
+  // Results alone continue the turn; the person's words begin another one.
+  const isResults = ({ role, content }: Json) =>
+    role === "user" && blocksOf(content).every(({ type }) => type === "tool_result");
+  let start = turns.length - 1;
+  while (start > 0 && (turns[start - 1]?.role === "assistant" || isResults(turns[start - 1] ?? {}))) start -= 1;
+  const first = blocksOf(turns[start]?.content)[0];
+  if (first?.type === "thinking" || first?.type === "redacted_thinking") return undefined;
+  const words = "Expected `thinking` or `redacted_thinking`, but found";
+  return anthropicInvalid(
+    `messages.${start}.content.0.type: ${words} \`${string(first?.type)}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block.`,
+  );
 }
 
 function thinkingObjection({ body, model }: View): Refusal | undefined {

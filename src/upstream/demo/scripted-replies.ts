@@ -73,7 +73,7 @@ function words(ask: Ask, calls: Call[], effects: Effects): string {
   if (calls.length > 0) return `DEMO: I will call ${calls.map((call) => call.tool.name).join(" and ")}. 🔧`;
   const schema = ask.schema ?? schemaInWords(ask.background);
   if (schema) return JSON.stringify(sample(schema));
-  if (ask.results.length > 0) return `DEMO: done ✅ The tool said: “${firstCharacters(ask.results.join(" | "), 60)}”`;
+  if (ask.results.length > 0) return resultInWords(ask.results);
   const quoted = firstCharacters(ask.prompt.slice(0, 300).replace(/\s+/g, " "), 60);
   return `DEMO: Hello! 👋 You wrote “${quoted}”. This answer is scripted, 没有模型参与 🧪, and nothing left your machine.`;
 }
@@ -89,6 +89,13 @@ function schemaInWords(background: string[]): unknown {
     }
   }
   return undefined;
+}
+
+/** What a tool said; of a list of pages, the first one as a link. */
+function resultInWords(results: string[]): string {
+  const [, title, url] = /^1\. (.+)\n(https?:\/\/\S+)/m.exec(results.join("\n")) ?? [];
+  const link = url ? ` See [${title}](${url}).` : "";
+  return `DEMO: done ✅ The tool said: “${firstCharacters(results.join(" | "), url ? 12 : 60)}”${link}`;
 }
 
 const firstCharacters = (text: string, count: number): string => [...text.slice(0, count * 2)].slice(0, count).join("");
