@@ -13,6 +13,7 @@ import { about, type Check, type CheckContext, type Finding } from "./checks/che
 import { checkClients } from "./checks/clients";
 import { checkDatabase } from "./checks/database";
 import { checkConfig, checkFolder, checkHistory } from "./checks/files";
+import { checkFallbacks, checkProviders } from "./checks/models";
 import { checkProxy, checkReach, checkTrust } from "./checks/network";
 import { checkPort } from "./checks/port";
 import { checkProgram } from "./checks/program";
@@ -41,6 +42,8 @@ const checks: [string, Check][] = [
   ["CA file", checkTrust],
   ["network", checkReach],
   ["accounts", checkAccounts],
+  ["providers", checkProviders],
+  ["fallbacks", checkFallbacks],
   ["clients", checkClients],
   ["variables", checkVariables],
 ];

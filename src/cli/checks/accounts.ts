@@ -46,8 +46,12 @@ export async function checkAccounts(subject: CheckContext): Promise<Finding[]> {
   const subjects: Promise<Finding>[] = saved.accounts.map((account) => examine(account, account.host, subject));
   if (environment.githubToken)
     subjects.unshift(examine({ temporary: true, githubToken: environment.githubToken }, enterpriseHost, subject));
-  if (subjects.length === 0 && faults.length === 0)
-    return [accounts.fail("No GitHub account is signed in.", "Run `dragoman auth`.")];
+  if (subjects.length === 0 && faults.length === 0) {
+    const hasProviders = Object.keys(readConfig(environment.configFile).providers).length > 0;
+    return hasProviders
+      ? [accounts.warn("No GitHub account is signed in: only other providers can serve.", "Run `dragoman auth`.")]
+      : [accounts.fail("No GitHub account is signed in.", "Run `dragoman auth`.")];
+  }
   return [...faults, ...(await Promise.all(subjects))];
 }
 
@@ -87,6 +91,22 @@ async function examine(known: Known, host: string | undefined, subject: CheckCon
   } catch (thrown) {
     return finding.fail(asProxyError(thrown).message);
   }
+}
+
+/** The models of all accounts whose lists can be fetched; none if no list can. */
+export async function listedModels(subject: CheckContext): Promise<Model[]> {
+  const { environment, enterpriseHost, version, logger } = subject;
+  const known: [Known, string | undefined][] = savedAccounts(subject).accounts.map((account) => [
+    account,
+    account.host,
+  ]);
+  if (environment.githubToken) known.push([{ temporary: true, githubToken: environment.githubToken }, enterpriseHost]);
+  const lists = await Promise.allSettled(
+    known.map(([account, host]) =>
+      modelsOf(openAccount(account, { hosts: hostsFor(host, environment), version, logger, timeoutMs }), subject),
+    ),
+  );
+  return lists.flatMap((list) => (list.status === "fulfilled" ? list.value : []));
 }
 
 async function quotaOf(account: Account): Promise<{ summary: string; doubtful: boolean }> {

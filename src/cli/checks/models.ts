@@ -1,0 +1,107 @@
+/** What the config says of models: providers that list theirs, and chains that name models which exist. No request costs anything. */
+import { lookAtConfig } from "../../config/read-config";
+import type { Config } from "../../config/schema";
+import { asProxyError } from "../../errors";
+import { plural } from "../../format";
+import { singleLimit } from "../../net/clock";
+import { aliasOf, findListed } from "../../upstream/model-name";
+import { openProviders, type Providers } from "../../upstream/provider";
+import { fetchProviderModels } from "../../upstream/provider-model-list";
+import { listedModels } from "./accounts";
+import { about, type CheckContext, type Finding } from "./check";
+
+/** Milliseconds for the list of one provider. */
+const timeoutMs = 4_000;
+
+/** Each provider: whether its address and key work, as its model list shows. */
+export async function checkProviders(subject: CheckContext): Promise<Finding[]> {
+  const config = configOf(subject);
+  if (!config) return [];
+  const providers = openProviders({ current: config }, subject.version);
+  return Promise.all(
+    providers.names().map(async (name) => {
+      const finding = about(`provider ${name}`);
+      const provider = providers.find(name);
+      const { models } = provider.settings;
+      if (models) return finding.ok(`The config lists ${plural(models.length, "model")} of it.`);
+      try {
+        const listed = await fetchProviderModels(provider, singleLimit(timeoutMs));
+        return finding.ok(`It answers, and lists ${plural(listed.length, "model")}.`);
+      } catch (thrown) {
+        return finding.warn(
+          asProxyError(thrown).message,
+          `Check its address and key in config.json. If it has no model list, name its models in \`providers.${name}.models\`.`,
+        );
+      }
+    }),
+  );
+}
+
+/** Each chain of `fallbacks`: models that do not exist, and circles. */
+export async function checkFallbacks(subject: CheckContext): Promise<Finding[]> {
+  const config = configOf(subject);
+  if (!config || Object.keys(config.fallbacks).length === 0) return [];
+  const finding = about("fallbacks");
+  const chains = Object.entries(config.fallbacks);
+  const models = await listedModels(subject);
+  const providers = openProviders({ current: config }, subject.version);
+  const idOf = (name: string) => findListed(name, models)?.id ?? name;
+  const unknown = new Set(
+    chains
+      .flatMap(([name, others]) => [name, ...others])
+      .filter((name) => !isKnown(name, { models, providers, aliases: config.modelAliases })),
+  );
+  const findings = [...unknown].map((name) =>
+    finding.warn(
+      `\`${name}\` is no model of your accounts or providers.`,
+      "Correct the name in `fallbacks`; `dragoman models` lists them all.",
+    ),
+  );
+  for (const circle of circlesIn(new Map(chains.map(([name, others]) => [idOf(name), others.map(idOf)]))))
+    findings.push(
+      finding.warn(
+        `The chains go in a circle: ${circle.join(" → ")}.`,
+        "No request does, because only the chain of the requested model is used. Shorten the chains if they were to go on.",
+      ),
+    );
+  return findings.length > 0 ? findings : [finding.ok(`${plural(chains.length, "chain")} of models.`)];
+}
+
+interface Known {
+  /** Empty if the accounts' lists are not known: then every name may be theirs. */
+  models: { id: string }[];
+  providers: Providers;
+  aliases: Config["modelAliases"];
+}
+
+function isKnown(name: string, { models, providers, aliases }: Known): boolean {
+  if (name.includes("/")) return providers.findByModel(name) !== undefined;
+  const alias = aliasOf(name, aliases);
+  return models.length === 0 || findListed(name, models) !== undefined || (alias !== undefined && alias !== name);
+}
+
+/** Circles of chains, each from its first model back to it. */
+function circlesIn(chains: ReadonlyMap<string, readonly string[]>): string[][] {
+  const circles: string[][] = [];
+  const done = new Set<string>();
+  const follow = (path: readonly string[]) => {
+    const name = path.at(-1)!;
+    for (const next of new Set(chains.get(name))) {
+      const at = path.indexOf(next);
+      if (at !== -1) circles.push([...path.slice(at), next]);
+      else if (!done.has(next)) follow([...path, next]);
+    }
+    done.add(name);
+  };
+  for (const name of chains.keys()) if (!done.has(name)) follow([name]);
+  return circles;
+}
+
+/** Undefined if it cannot be read, which another check reports. */
+function configOf({ environment }: CheckContext): Config | undefined {
+  try {
+    return lookAtConfig(environment.configFile)?.config;
+  } catch {
+    return undefined;
+  }
+}
