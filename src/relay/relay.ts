@@ -101,7 +101,7 @@ interface AskedReply {
 async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): Promise<Response> {
   const { request, codec, dialect, incoming, body, isSummary, facts, conversation, prompt, bodySession, record } =
     asked;
-  const offered = !isSummary && mayOffer(codec, body, target) ? offeredTools(parts, conversation()) : undefined;
+  const offered = !isSummary && mayOffer(codec, body, target) ? await offeredTools(parts, conversation()) : undefined;
   const isPassed = !isSummary && !offered && isPassable(codec, body, target);
   const translated = isPassed ? undefined : conversation();
   const nothing = asksNothing({ codec, incoming, conversation, translated, target });
@@ -163,7 +163,7 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
 const mayOffer = (codec: ClientCodec & Partial<Codec>, body: JsonObject, target: ChatTarget): boolean =>
   codec !== codecs[target.dialect] || (!isProvided(target) && codec.offersServerTools?.(body) === true);
 
-const offeredTools = (parts: RelayParts, conversation: Conversation | undefined) =>
+const offeredTools = async (parts: RelayParts, conversation: Conversation | undefined) =>
   conversation && planServerTools(parts, conversation);
 
 /** Whether the upstream takes the client's bytes. */

@@ -229,3 +229,54 @@ test("budgets count searches, and refuse them as errors of the tool", async () =
   expect(result.content).toEqual({ type: "web_search_tool_result_error", error_code: "too_many_requests" });
   expect(proxy.rows().find(({ parent_id }) => parent_id !== null)).toMatchObject({ error_type: "budget_exceeded" });
 });
+
+test("a provider's model searches too, and its own answers are asked of the provider", async () => {
+  const seen: Json[] = [];
+  const chunks = (choices: Json[]) =>
+    choices
+      .map((choice) => JSON.stringify({ id: "c", object: "chat.completion.chunk", model: "m", choices: [choice] }))
+      .map((data) => `data: ${data}\n\n`)
+      .join("");
+  await using server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      if (request.method === "GET") return Response.json({ data: [] });
+      const body = (await request.json()) as Json;
+      seen.push(body);
+      const call = {
+        index: 0,
+        id: "call_1",
+        type: "function",
+        function: { name: "web_search", arguments: '{"query":"x"}' },
+      };
+      const answer = body.messages.some(({ role }: Json) => role === "tool")
+        ? chunks([
+            { index: 0, delta: { content: "Found." } },
+            { index: 0, delta: {}, finish_reason: "stop" },
+          ])
+        : chunks([
+            { index: 0, delta: { tool_calls: [call] } },
+            { index: 0, delta: {}, finish_reason: "tool_calls" },
+          ]);
+      return new Response(`${answer}data: [DONE]\n\n`, { headers: { "content-type": "text/event-stream" } });
+    },
+  });
+  const providers = { other: { type: "chat", baseUrl: server.url.origin, apiKey: "p-0123456789" } };
+  await using proxy = await startProxy({ config: { providers } });
+  const reply = (await (await proxy.post("/v1/messages", ask("other/m", { thinking: undefined }))).json()) as Json;
+  expect(reply.content.map(({ type }: Json) => type)).toEqual(["server_tool_use", "web_search_tool_result", "text"]);
+  expect(seen.map(({ model }) => model)).toEqual(["m", "m"]);
+  const rows = proxy.rows();
+  expect(rows.map(({ upstream_endpoint }) => upstream_endpoint)).toEqual([
+    "provider:other/chat/completions",
+    "/responses",
+  ]);
+});
+
+test("over the upstream's WebSocket the reply goes on as well", async () => {
+  await using proxy = await startProxy({ config: { responsesWebSocket: "auto" } });
+  const reply = (await (await proxy.post("/v1/messages", ask("gpt-5.4", { stream: false }))).json()) as Json;
+  expect(reply.content.map(({ type }: Json) => type)).toContain("web_search_tool_result");
+  expect(reply.stop_reason).toBe("end_turn");
+});

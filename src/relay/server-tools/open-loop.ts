@@ -15,11 +15,15 @@ import { turnedBody, type UpstreamTurn } from "./turned-body";
 export const offeredFixup = "server-tools-here";
 
 /** The request with functions for the tools that run here; undefined if there are none. */
-export const planServerTools = (parts: ToolParts, conversation: Conversation): OfferedTools | undefined =>
-  offerFunctions(conversation, (offer) => {
+export async function planServerTools(parts: ToolParts, conversation: Conversation): Promise<OfferedTools | undefined> {
+  if (!conversation.tools.some((tool) => tool.kind === "foreign" && tool.server)) return undefined;
+  // A provider's model may be the first that is asked for. Without a list no model searches; an engine still may.
+  if (!parts.catalogue.presentModels()) await parts.catalogue.models().catch(() => []);
+  return offerFunctions(conversation, (offer) => {
     const tool = serverTools[offer.tool];
     return tool.isAvailable(parts) ? tool.form(offer) : undefined;
   });
+}
 
 export interface LoopRequest {
   parts: ToolParts;
