@@ -28,6 +28,7 @@ import type { Stores } from "./storage/stores";
 import { type CacheWatch, openCacheWatch } from "./upstream/cache-watch";
 import { type Catalogue, openCatalogue } from "./upstream/catalogue";
 import { type Copilot, openCopilot } from "./upstream/copilot";
+import { type Drift, openDrift } from "./upstream/drift";
 import { openProviders, type Providers } from "./upstream/provider";
 import { openProviderModels, type ProviderModels } from "./upstream/provider-models";
 import { openTokenCounts, type TokenCounts } from "./upstream/token-counts";
@@ -56,6 +57,7 @@ export interface App {
   providers: Providers;
   providerModels: ProviderModels;
   catalogue: Catalogue;
+  drift: Drift;
   budgets: BudgetGuard;
   notices: Notices;
   history: History;
@@ -161,6 +163,7 @@ export function openApp(options: AppOptions): App {
   const sent = stores.openSentNotices({ now, warn: logger.warn });
   const isLeader = () => stores.isLeader;
   const notices = openNotices({ accounts, budgets, config, history, logger, sent, isLeader, version, now });
+  const drift = openDrift(now, clock.monotonic);
   const tokenizer = openTokenizer();
   const tokenCounts = openTokenCounts({
     config: () => config.current,
@@ -192,7 +195,16 @@ export function openApp(options: AppOptions): App {
     copilot,
     providers,
     providerModels: openProviderModels({ providers, logger, limits: listLimits(limits), now }),
-    catalogue: openCatalogue({ accounts, pool, copilot, logger, limits: listLimits(limits), now }),
+    catalogue: openCatalogue({
+      accounts,
+      pool,
+      copilot,
+      logger,
+      limits: listLimits(limits),
+      now,
+      unknownField: (name) => drift.note("model field", name, "models"),
+    }),
+    drift,
     budgets,
     notices,
     history,

@@ -10,6 +10,7 @@ const floors: string[][] = [
   ["awaitable.ts", "lazy.ts"],
   ["errors.ts", "format.ts", "logger.ts", "launch.ts"],
   ["bounded-map.ts", "json.ts", "host-name.ts", "api-paths.ts"],
+  ["json-shape.ts"],
   ["config/", "net/"],
   ["accounts/", "clients/", "dialects/", "history/", "keys/"],
   ["budgets/", "upstream/"],

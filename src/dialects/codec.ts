@@ -4,6 +4,7 @@ import type { MarkPlace } from "../net/json-skeleton";
 import type { FrameStage, SseFrame } from "../net/sse";
 import type { Sink, Stage } from "../net/stream";
 import type { Conversation, JsonObject } from "./hub/conversation";
+import type { KnownNames } from "./hub/known-names";
 import type { ModelFacts } from "./hub/model";
 import type { ReplyError, ReplyEvent } from "./hub/reply";
 import type { FittedWire } from "./hub/tools";
@@ -80,6 +81,8 @@ export interface Codec extends ClientCodec {
   hasServerCalls?(body: JsonObject): boolean;
   /** What fixing a passed-through reply needs to know about the request. */
   replyContext(body: JsonObject): ReplyContext;
+  /** What upstreams are known to send. */
+  knownNames(): KnownNames;
   /** The edits that a passed-through request may need. */
   fixRequest(body: JsonObject, model: ModelFacts, options?: TranslationOptions): RequestFixup;
 

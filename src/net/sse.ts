@@ -131,6 +131,9 @@ export function jsonOf(frame: SseFrame): unknown {
   return parsed.json;
 }
 
+/** The same if somebody has parsed it before; else undefined. */
+export const parsedOf = (frame: SseFrame): unknown => parsedFrames.get(frame)?.json;
+
 const parsedFrames = new WeakMap<SseFrame, { json: unknown }>();
 
 /** A new frame. */

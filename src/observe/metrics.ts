@@ -7,6 +7,7 @@ import type { BudgetGuard } from "../budgets/guard";
 import type { ConfigStore } from "../config/store";
 import type { History } from "../history/history";
 import type { InFlight } from "../history/in-flight";
+import type { Drift } from "../upstream/drift";
 import type { ExchangeMetrics } from "./exchange-metrics";
 import type { CounterFamily, Distribution, HistogramFamily, SeriesFamily } from "./series";
 
@@ -20,6 +21,7 @@ export interface MetricSources {
   readonly inFlight: Pick<InFlight, "running">;
   readonly budgets: Pick<BudgetGuard, "overview">;
   readonly exchangeMetrics: ExchangeMetrics;
+  readonly drift: Pick<Drift, "sightings">;
 }
 
 interface MetricNames {
@@ -89,6 +91,8 @@ export const metricRows: readonly MetricRow[] = [
     read: ({ accounts }) => accounts.flatMap(quotaPoints) },
   { name: "dragoman_budget_spent_ratio", unit: "1", kind: "gauge", help: "Share of a budget that is used in its present period.",
     read: async ({ budgets }) => (await budgets.overview()).filter(({ budget }) => budget.per !== "session").map(({ budget, used }) => ({ labels: { budget: budget.name, per: budget.per }, value: used / budget.limit })) },
+  { name: "dragoman_upstream_new_total", unit: "{sighting}", kind: "counter", help: "What Copilot sent and dragoman does not know, by name. One reply a minute of each model is looked at.",
+    read: ({ drift }) => drift.sightings.map(({ kind, name, where, count }) => ({ labels: { kind, name, where }, value: count })) },
   { name: "dragoman_history_queue", unit: "{row}", kind: "gauge", help: "Rows of the history that are not written yet.",
     read: ({ history }) => one(history.queued) },
   { name: "dragoman_history_degraded", unit: "1", kind: "gauge", help: "1 while the history cannot be written.",

@@ -4,6 +4,7 @@ import type { Account, Session } from "../accounts/account";
 import type { Need } from "../accounts/pool";
 import type { App } from "../app";
 import { asProxyError, ProxyError } from "../errors";
+import { plainName } from "../json-shape";
 import { type CallResponse, readStart } from "../net/body";
 import { withTimeLimit } from "../net/time-limit";
 import type { CopilotCall } from "../upstream/copilot";
@@ -22,6 +23,7 @@ export type FailoverParts = Pick<
   | "catalogue"
   | "config"
   | "copilot"
+  | "drift"
   | "logger"
   | "now"
   | "pool"
@@ -240,7 +242,10 @@ async function attempt<Answer>(
   record.addAttempt(account, response.status, elapsedMs(current));
   if (response.status >= 500) parts.breaker.failed(account, `status ${response.status}`);
   if (!response.ok)
-    return readFailure(response.status, response.headers, await readStart(response, 64 * 1024), parts.now());
+    return noted(
+      parts,
+      readFailure(response.status, response.headers, await readStart(response, 64 * 1024), parts.now()),
+    );
   parts.breaker.served(account);
   account.learnQuota(response.headers);
   record.setAccount(account);
@@ -249,13 +254,20 @@ async function attempt<Answer>(
     return { answer: await accept(response) };
   } catch (thrown) {
     if (!(thrown instanceof BrokenReply)) throw thrown;
-    const failure = readBrokenReply(thrown.error, response.headers, parts.now());
+    const failure = noted(parts, readBrokenReply(thrown.error, response.headers, parts.now()));
     // A reply that had begun was generated and billed: the request is not sent again.
     if (thrown.hasBegun) throw failure.error;
     record.replyFailed(thrown.error.code);
     return failure;
   }
 }
+
+/** Counts a code that is new. */
+function noted({ drift }: FailoverParts, failure: Failure): Failure {
+  if (failure.newCode !== undefined) drift.note("error code", plainName(failure.newCode), "errors");
+  return failure;
+}
+
 /** Member by member: a spread copies them several times slower. */
 function callOf({ logger }: FailoverParts, current: AccountTry): CopilotCall {
   const { account, outgoing, record } = current;

@@ -27,9 +27,10 @@ import { type RespondParts, requireEvents, respondFull, respondStream } from "./
 import { planServerTools } from "./server-tools/open-loop";
 import { type ChatTarget, chooseTarget, isProvided, type TargetParts, whoOf } from "./target";
 import { type EncodedTurn, type TranslationRequest, translation } from "./translation";
+import { watched } from "./watched";
 
 /** What the relay uses of the app. */
-export type RelayParts = FailoverParts & RecordParts & TargetParts & RespondParts & Pick<App, "tokenCounts">;
+export type RelayParts = FailoverParts & RecordParts & TargetParts & RespondParts & Pick<App, "drift" | "tokenCounts">;
 
 /**
  * @param inAddress For a dialect whose address names the model.
@@ -151,9 +152,10 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
         : undefined,
   };
   const accept = async (response: CallResponse) => {
+    const reply = { response, call: watched(parts, target, call, response), record };
     const answer = incoming.stream
-      ? await respondStream(parts, { response, call, record, clientGone: request.signal })
-      : await respondFull({ response, call, record });
+      ? await respondStream(parts, { ...reply, clientGone: request.signal })
+      : await respondFull(reply);
     return isProvided(target) ? withHeaders(answer, response) : answer;
   };
   const answer = await send(parts, { target, outgoing, record, accept }, request, dialect);

@@ -247,3 +247,13 @@ export const statuses: readonly [code: RegExp, status: number][] = [
   [/^(?:api_error|server_error|internal_(?:server_)?error)/, 500],
   [/^(?:service_unavailable|upstream_provider_rate_limit)/, 503],
 ];
+
+/** Codes and types of errors that need no row of their own; from Copilot's clients and the vendors' documentation. */
+const otherCodes =
+  /^(?:bad_request|decoder_error|failed_precondition|image_|invalid_function_parameters|json_|model_(?:not_available|not_found|pending)|not_supported|payload_too_large|session_expired|tool_|unprocessable|upstream_)/;
+
+/** Whether an upstream's error code or type has been seen before. */
+export const isKnownCode = (code: string): boolean =>
+  otherCodes.test(code) ||
+  statuses.some(([pattern]) => pattern.test(code)) ||
+  rows.some((row) => row.code?.test(code) ?? false);

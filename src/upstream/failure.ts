@@ -4,7 +4,7 @@ import type { AccountState } from "../accounts/account";
 import { type ErrorKind, ProxyError, retryHeaders } from "../errors";
 import { zonedTime } from "../format";
 import { isObject, parseJson } from "../json";
-import { daySeconds, type FailureRow, rowOf, statusOf, type UpstreamError } from "./failure-rows";
+import { daySeconds, type FailureRow, isKnownCode, rowOf, statusOf, type UpstreamError } from "./failure-rows";
 import { patternOf, refusedParam } from "./unsupported-params";
 
 export interface Failure {
@@ -14,6 +14,8 @@ export interface Failure {
   param?: string;
   /** The new state of the account that was used, with the upstream's message as reason; undefined if it keeps its state. */
   account?: AccountState;
+  /** The upstream's code, if it is not known here. */
+  newCode?: string;
   /** What the state applies to; the whole account when missing. */
   scope?: FailureRow["scope"];
   /** What the client gets if nothing helped. */
@@ -74,6 +76,7 @@ function judge(status: number, headers: Headers, upstream: UpstreamError, now: n
       premiumOnly: row.scope === "premium",
       doubtful: row.state === "cooling" && retryAfter !== undefined && retryAfter > maxWait,
     },
+    newCode: upstream.code === "" || isKnownCode(upstream.code) ? undefined : upstream.code,
     scope: row?.scope,
     error,
   };

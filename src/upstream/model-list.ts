@@ -2,10 +2,12 @@
 import type { Account, Session } from "../accounts/account";
 import { ProxyError } from "../errors";
 import { isObject, notJson, parseJson } from "../json";
+import { differencesIn } from "../json-shape";
 import { readText } from "../net/body";
 import type { CallLimits } from "../net/clock";
 import type { Copilot } from "./copilot";
 import { type Failure, readFailure } from "./failure";
+import { modelShape } from "./known-names";
 import { type Model, readModel } from "./model";
 
 const maxBytes = 32 * 1024 * 1024;
@@ -15,10 +17,15 @@ export interface ModelListOptions {
   copilot: Copilot;
   limits: CallLimits;
   now(): number;
+  /** Called with the name of each field that is not known. */
+  unknownField?(name: string): void;
 }
 
 /** The models of the account, as the upstream lists them. An account that is refused is marked `failed`. @throws ProxyError */
-export async function fetchModelList(account: Account, { copilot, limits, now }: ModelListOptions): Promise<Model[]> {
+export async function fetchModelList(
+  account: Account,
+  { copilot, limits, now, unknownField }: ModelListOptions,
+): Promise<Model[]> {
   const request = (session: Session) =>
     copilot.call(session, { path: "/models", intent: "model-access", requestId: crypto.randomUUID(), limits });
   let session = await account.session();
@@ -32,7 +39,7 @@ export async function fetchModelList(account: Account, { copilot, limits, now }:
   }
   const body = await readText(response, maxBytes);
   if (!response.ok) throw markRefused(account, readFailure(response.status, response.headers, body, now()));
-  return readModelList(body);
+  return readModelList(body, unknownField);
 }
 
 /** An account that may not list models may not send requests either: it is blocked, or a person must sign in again. */
@@ -45,7 +52,7 @@ function markRefused(account: Account, { account: state, remedy, error }: Failur
 }
 
 /** @throws ProxyError `upstream` if the body is not a model list. */
-function readModelList(body: string): Model[] {
+function readModelList(body: string, unknownField: ModelListOptions["unknownField"]): Model[] {
   const json = parseJson(body);
   if (json === undefined) throw notJson("GitHub Copilot's model list");
   const data = isObject(json) ? json.data : undefined;
@@ -54,6 +61,8 @@ function readModelList(body: string): Model[] {
   // Some ids are listed twice: the first counts.
   for (const item of data.slice(0, maxModels)) {
     const model = readModel(item);
+    if (unknownField && isObject(item))
+      for (const { kind, path } of differencesIn(item, modelShape())) if (kind !== "missing") unknownField(path);
     if (model && !models.has(model.id)) models.set(model.id, model);
   }
   return [...models.values()];

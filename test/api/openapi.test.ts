@@ -182,6 +182,7 @@ const calls: [endpoint: string, status: number, address?: string, body?: object]
   ["POST /api/admin/keys/:name/revoke", 404, "/api/admin/keys/laptop/revoke", {}],
   ["POST /api/admin/budgets", 200, undefined, { name: "all", unit: "requests", limit: 1000, per: "month" }],
   ["GET /api/admin/budgets", 200],
+  ["GET /api/admin/drift", 200],
   ["POST /api/admin/budgets", 400, undefined, { name: 5 }],
   ["POST /api/admin/budgets/remove", 200, undefined, { name: "all" }],
   ["POST /api/admin/budgets/remove", 404, undefined, { name: "all" }],

@@ -12,6 +12,7 @@ import { newKeySchema } from "../../keys/stored-keys";
 import type { Visitor } from "../../net/guard";
 import { decodedParams } from "../../net/params";
 import type { EndpointGroup } from "../../openapi";
+import { driftList, driftListSchema } from "../../upstream/drift-list";
 import { adminGuard } from "../access/authorize";
 import { lazyPages } from "../pages/lazy-pages";
 import { listAccounts } from "./accounts";
@@ -109,6 +110,9 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
   endpoint({ method: "POST", path: "/api/admin/keys/:name/revoke", about: "Revokes a client key: its next request is refused.",
     reads: emptyBody, response: z.object({ revoked: z.literal(true) }), errors: ["not_found"],
     handle: ({ app, request, params, exposed }) => { requireJson(request); return revokeClientKey(app, params.name, exposed); } }),
+  endpoint({ method: "GET", path: "/api/admin/drift", about: "Names that Copilot sends and dragoman does not know: events, members, values, headers, error codes and model fields.",
+    response: driftListSchema(),
+    handle: ({ app }) => driftList(app.drift) }),
   endpoint({ method: "GET", path: "/api/admin/budgets", about: "The budgets: limits, what is used and reserved in this period, and when it ends.",
     response: budgetListSchema,
     handle: async ({ app }) => ({ items: await listBudgets(app) }) }),

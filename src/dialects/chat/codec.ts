@@ -3,6 +3,7 @@ import type { Codec } from "../codec";
 import { encodeError, sessionOf } from "../openai";
 import { collectStream } from "./collect";
 import { fixReply, fixRequest, fixStream, replyContext } from "./fixups";
+import { knownNames } from "./known-names";
 import { longTexts } from "./long-texts";
 import { overview, promptHead } from "./overview";
 import { summarizeReply } from "./plain-reply";
@@ -24,6 +25,7 @@ export const chat: Codec = {
   session: sessionOf,
   offersServerTools,
   replyContext,
+  knownNames,
   fixRequest,
   decodeReply,
   summarizeReply,

@@ -4,6 +4,7 @@ import { requestHeaders } from "./betas";
 import { collectStream } from "./collect";
 import { encodeError } from "./errors";
 import { endIn, fixReply, fixRequest, fixStream, repairRequest, replyContext } from "./fixups";
+import { knownNames } from "./known-names";
 import { longTexts } from "./long-texts";
 import { overview, promptHead } from "./overview";
 import { decodeReply, decodeStream } from "./reply-reader";
@@ -26,6 +27,7 @@ export const messages: Codec = {
   offersServerTools,
   hasServerCalls,
   replyContext,
+  knownNames,
   fixRequest,
   decodeReply,
   encodeReply,

@@ -4,6 +4,7 @@ import { encodeError, sessionOf } from "../openai";
 import { collectStream } from "./collect";
 import { summaryReply, summaryRequest } from "./compaction";
 import { fixReply, fixRequest, fixStream, replyContext } from "./fixups";
+import { knownNames } from "./known-names";
 import { longTexts } from "./long-texts";
 import { overview, promptHead } from "./overview";
 import { decodeReply, decodeStream } from "./reply-reader";
@@ -24,6 +25,7 @@ export const responses: Codec = {
   repairTools,
   session: sessionOf,
   replyContext,
+  knownNames,
   fixRequest,
   decodeReply,
   encodeReply,

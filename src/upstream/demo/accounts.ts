@@ -1,4 +1,5 @@
 /** The demo's accounts, with their plans and quotas. Tests change them while the demo runs. */
+import type { DriftWay } from "./drift";
 
 export type HostName = "individual" | "business";
 
@@ -153,6 +154,7 @@ export interface World {
   peak: number;
   /** WebSockets that were opened; -1 if they are refused. */
   sockets: number;
+  drift: readonly DriftWay[];
 }
 
 /** The course of the device flow: `pending` polls, then the outcome. */

@@ -4,6 +4,7 @@
  */
 
 import { type DemoAccount, type DeviceScript, demoAccounts, type World } from "./accounts";
+import type { DriftWay } from "./drift";
 import type { Desk, Interceptor, Seen } from "./request-log";
 import { githubRoutes, modelRoutes } from "./routes";
 import { listen } from "./server";
@@ -23,6 +24,8 @@ export interface DemoOptions {
   keep?: number;
   /** False refuses WebSockets. */
   sockets?: boolean;
+  /** Ways in which the answers differ from what is known. */
+  drift?: readonly DriftWay[];
   /** The course of the device flow; by default it is approved after one pending poll. */
   device?: Partial<DeviceScript>;
 }
@@ -69,6 +72,7 @@ export function startDemo(options: DemoOptions = {}): Demo {
     open: 0,
     peak: 0,
     sockets: options.sockets === false ? -1 : 0,
+    drift: options.drift ?? [],
   };
   const journal: Seen[] = [];
   const desk: Desk = {

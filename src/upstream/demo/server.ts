@@ -1,6 +1,7 @@
 /** A listener: keeps a journal of requests, lets tests answer them, and counts the open ones. */
 import type { HostName, World } from "./accounts";
 import { admit } from "./auth";
+import { drifted } from "./drift";
 import type { Desk, Seen } from "./request-log";
 import { type Arrival, answerRoute, modelPaths, type Route } from "./routes";
 import { type DemoSocket, isHandshake, requestIn, type SocketState, sendAnswer } from "./socket";
@@ -17,7 +18,7 @@ export function listen(world: World, host: HostName, routes: Route[], desk: Desk
         (await intercepted(desk, seen, request, hold)) ?? (await scripted(routes, { world, seen, signal, hold })),
     );
     seen.status = response.status;
-    return response;
+    return drifted(response, seen.path, world.drift);
   };
   return Bun.serve<SocketState>({
     hostname: "127.0.0.1",

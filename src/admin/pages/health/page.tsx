@@ -3,6 +3,7 @@
 import { statSync } from "node:fs";
 import type { App } from "../../../app";
 import { duration, formatCount, plural, size } from "../../../format";
+import { driftList } from "../../../upstream/drift-list";
 import { describeInstance, type Meta } from "../../api/meta";
 import { Ago, Moment, Sentence } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -15,6 +16,7 @@ export async function healthPage(context: PageContext): Promise<Markup> {
   const { app, frame, exposed } = context;
   const meta = await describeInstance(app);
   const checks = checksOf(app, meta, exposed);
+  const { items, overflow } = driftList(app.drift);
   const worst = checks.find(({ tone }) => tone === "bad") ?? checks.find(({ tone }) => tone === "warn");
 
   return (
@@ -29,6 +31,7 @@ export async function healthPage(context: PageContext): Promise<Markup> {
         <Program context={context} meta={meta} />
         <HistoryFacts app={app} meta={meta} />
       </div>
+      {items.length > 0 && <NewInUpstream items={items} overflow={overflow} now={app.now()} />}
       <Endpoints />
     </Page>
   );
@@ -113,12 +116,60 @@ const HistoryFacts = ({ app, meta }: { app: App; meta: Meta }) => (
   </section>
 );
 
+const NewInUpstream = ({ items, overflow, now }: ReturnType<typeof driftList> & { now: number }) => (
+  <section class="card" aria-labelledby="new">
+    <h2 id="new">New in the upstream</h2>
+    <p>
+      Copilot has sent names that this version does not know. Requests may work all the same. Look for an update, or
+      report these names in an issue.
+    </p>
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Kind</th>
+            <th scope="col">Name</th>
+            <th scope="col">Where</th>
+            <th scope="col" class="number">
+              Seen
+            </th>
+            <th scope="col">First</th>
+            <th scope="col">Last</th>
+          </tr>
+        </thead>
+        <tbody>
+          {items.map(({ kind, name, where, count, first_seen_ms: first, last_seen_ms: last }) => (
+            <tr>
+              <td>{kind}</td>
+              <td>
+                <code>{name}</code>
+              </td>
+              <td>{where}</td>
+              <td class="number">{formatCount(count)}</td>
+              <td>
+                <Ago at={first} now={now} />
+              </td>
+              <td>
+                <Ago at={last} now={now} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+    {overflow > 0 && <p class="soft">Further names were left out {plural(overflow, "time")}.</p>}
+  </section>
+);
+
 const Endpoints = () => (
   <section class="card" aria-labelledby="machines">
     <h2 id="machines">Endpoints for scripts</h2>
     <ul class="plain-list">
       <li>
         <a href="/health">/health</a> <span class="soft">returns 200 while the server accepts requests</span>
+      </li>
+      <li>
+        <a href="/metrics">/metrics</a> <span class="soft">metrics for Prometheus</span>
       </li>
       <li>
         <a href="/api/admin/meta">/api/admin/meta</a> <span class="soft">the data of this page, as JSON</span>
