@@ -48,11 +48,22 @@ function filesOf(home: string): Record<string, string> {
   );
 }
 
+const googleTypes: Record<string, string> = { "401 UNAUTHENTICATED": "authentication_error" };
+
 /** The error of an answer, in the shape that its path speaks. */
 export function errorOf(path: string, { headers, text }: Answer): { type: string; code?: string; message: string } {
   const body = JSON.parse(text);
   if (path.startsWith("/api/admin")) expect(Object.keys(body)).toEqual(["error"]);
-  else if (/^\/(?:v1\/messages|(?!v1)[^/]+\/v1\/)/.test(path))
+  else if (path.startsWith("/v1beta/")) {
+    const { code, message, status } = body.error;
+    expect(body.error).toMatchObject({
+      code: expect.any(Number),
+      message: expect.any(String),
+      status: expect.any(String),
+    });
+    // Google names an error by its status alone.
+    return { type: googleTypes[`${code} ${status}`] ?? status, message };
+  } else if (/^\/(?:v1\/messages|(?!v1)[^/]+\/v1\/)/.test(path))
     expect(body).toEqual({
       type: "error",
       error: { type: expect.any(String), message: expect.any(String) },

@@ -443,7 +443,7 @@ export const shownBy: Readonly<Record<string, string>> = {
   T16: "dialects/messages.test.ts: reads documents: a PDF as a file",
   T17: "attacks/reports.test.ts: messages-no-prefill",
   T18: "attacks/reports.test.ts: T18: the same system prompt",
-  T19: "api/messages.test.ts: a search the upstream would have to run",
+  T19: "relay/web-search.test.ts: Claude Code's own request for a search is served",
   T20: "dialects/responses.test.ts: unknown items, parts, tools",
   T21: "upstream/model-name.test.ts: an unknown version is refused with the three nearest",
   T22: "api/messages.test.ts: fact 11: a bracketed suffix",

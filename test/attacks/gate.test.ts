@@ -47,6 +47,8 @@ describe("without a right key", () => {
     ["GET", "/v1/models"],
     ["POST", "/v1/embeddings"],
     ["POST", "/v1/responses"],
+    ["POST", "/v1/responses/compact"],
+    ["POST", "/v1/alpha/search"],
     ["POST", "/v1/chat/completions"],
     ["POST", "/v1/messages"],
     ["POST", "/v1/messages/count_tokens"],
@@ -57,6 +59,13 @@ describe("without a right key", () => {
     ["GET", "/prov/v1/models"],
     ["POST", "/prov/v1/messages"],
     ["POST", "/prov/v1/messages/count_tokens"],
+    ["GET", "/v1beta/models"],
+    ["GET", "/v1beta/models/gemini-3.1-pro-preview"],
+    ["POST", "/v1beta/models/gemini-3.1-pro-preview:generateContent"],
+    ["POST", "/v1beta/models/gemini-3.1-pro-preview:streamGenerateContent"],
+    ["POST", "/v1beta/models/gemini-3.1-pro-preview:countTokens"],
+    ["POST", "/v1beta/models/gemini-3.1-pro-preview:embedContent"],
+    ["POST", "/v1beta/models/gemini-3.1-pro-preview:batchEmbedContents"],
   ] as const;
 
   test.each(every)("AU01, AU02, AU11: %s %s is 401 in its own shape, with and without one", async (method, path) => {
@@ -77,7 +86,12 @@ describe("without a right key", () => {
   });
 
   test("AU11: no route is forgotten above", () => {
-    const tried = new Set(every.map(([method, path]) => `${method} ${path.replace("prov", ":provider")}`));
+    const tried = new Set(
+      every.map(
+        ([method, path]) =>
+          `${method} ${path.replace("prov", ":provider").replace("gemini-3.1-pro-preview", ":model")}`,
+      ),
+    );
     const guardedRoutes = routes.filter(({ path }) => !/^\/(?:health(?:\/|$)|metrics$|$)/.test(path));
     const known = new Set(["GET /v1/models/:id", "GET /usage/:accountIndex", "GET /v1/responses"]);
     expect(
