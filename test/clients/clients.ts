@@ -14,6 +14,8 @@ export interface Tool {
   npm: string;
   /** Gives the tool a task without a person at the terminal. */
   command(task: string, model: ClientModel): string[];
+  /** Added to search the web: the tool has to be allowed, and is not loaded by itself. */
+  searching?: { env: Record<string, string>; args: string[] };
   /** What runs without a person add, so that nothing but dragoman is called. */
   quiet: { env: Record<string, string>; args: string[] };
   /** A person's settings from before, with comments and other things that must stay. */
@@ -56,6 +58,7 @@ const claudeCode: Tool = {
   npm: "@anthropic-ai/claude-code",
   command: (task) => ["claude", "-p", task, "--allowedTools", "Write"],
   quiet: { env: { DISABLE_AUTOUPDATER: "1", DISABLE_TELEMETRY: "1", DISABLE_ERROR_REPORTING: "1" }, args: [] },
+  searching: { env: { ENABLE_TOOL_SEARCH: "false" }, args: ["--allowedTools", "WebSearch"] },
   settings: `{\r\n\t"permissions": { "allow": ["Bash(git status)"] },\r\n\t"env": {\r\n\t\t"MY_OWN": "stays"\r\n\t}\r\n}`,
 };
 
@@ -70,6 +73,7 @@ const codex: Tool = {
       `${key}=false`,
     ]),
   },
+  searching: { env: {}, args: ["-c", 'web_search="live"'] },
   settings: `# mine\nmodel = "o3" # for now\nmodel_reasoning_effort = "low"\n\n[model_providers.dragoman]\nname = "by hand"\nbase_url = "http://127.0.0.1:1/v1"\nenv_key = "NOT_SET"\n\n[tui]\nnotifications = false`,
 };
 

@@ -29,6 +29,7 @@ const on = (tool: Tool, spoken: Dialect, name: keyof typeof askedIn): Attempt =>
 });
 const onEachModel = (tool: Tool, spoken: Dialect): Attempt[] => names.map((name) => on(tool, spoken, name));
 const withKey = (attempt: Attempt): Attempt => ({ ...attempt, key: "a-client-key-of-the-owner" });
+const searching = (attempt: Attempt): Attempt => ({ ...attempt, searches: true });
 const settled = (attempt: Attempt): Attempt => ({ ...attempt, settled: true });
 
 const { claudeCode, codex, opencode, continueCli, pi } = tools;
@@ -63,6 +64,8 @@ const overHttp = (attempt: Attempt): Attempt => ({
 
 const attempts: Attempt[] = [
   ...onEachModel(claudeCode, "messages"),
+  ...onEachModel(claudeCode, "messages").map(searching),
+  ...onEachModel(codex, "responses").map((attempt) => searching(overHttp(attempt))),
   ...onEachModel(codex, "responses").flatMap((attempt) => [overSocket(attempt), overHttp(attempt)]),
   { ...on(codex, "responses", "gpt"), socket: "dropped" },
   ...(Object.keys(packages) as Dialect[]).flatMap((dialect) =>
@@ -109,14 +112,14 @@ let told = 0;
 /** Lines come in the order of the list, as soon as they can. */
 function tell(): void {
   for (let outcome = outcomes.get(told); outcome; outcome = outcomes.get(told)) {
-    const { tool, model, client_dialect, upstream_dialect, key, settled, socket } = attempts[told++]!;
+    const { tool, model, client_dialect, upstream_dialect, key, settled, socket, searches } = attempts[told++]!;
     line(
       `${clientOf(tool.id).name} ${versions.get(tool.npm)}`,
       model.id,
       `${client_dialect} → ${upstream_dialect}`,
       String(outcome.requests),
       outcome.seconds.toFixed(1),
-      `${outcome.faults.length === 0 ? "ok" : `FAILED: ${outcome.faults.join("; ")}`}${key === undefined ? "" : " (with a client key)"}${settled ? " (among settings of their own)" : ""}${socket ? ` (over a WebSocket${socket === "dropped" ? " that is dropped" : ""})` : ""}`,
+      `${outcome.faults.length === 0 ? "ok" : `FAILED: ${outcome.faults.join("; ")}`}${key === undefined ? "" : " (with a client key)"}${searches ? " (searching the web)" : ""}${settled ? " (among settings of their own)" : ""}${socket ? ` (over a WebSocket${socket === "dropped" ? " that is dropped" : ""})` : ""}`,
     );
     if (outcome.faults.length === 0) continue;
     failed++;

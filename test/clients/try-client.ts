@@ -28,6 +28,8 @@ export interface Attempt {
   settled?: boolean;
   /** Changes what was written, to try what the client can do besides. */
   changed?(text: string): string;
+  /** Its task is a web search. */
+  searches?: true;
   /** Its requests come over a WebSocket and continue one another; with `dropped`, the first connection breaks on the way. */
   socket?: "kept" | "dropped";
 }
@@ -49,6 +51,8 @@ interface Row {
   initiator: string | null;
   error_type: string | null;
   path: string;
+  searches: number | null;
+  parent_id: string | null;
   fixups: string[];
 }
 
@@ -60,7 +64,8 @@ export function endAll(): void {
 }
 
 export async function tryOut(attempt: Attempt, installed: Installed): Promise<Outcome> {
-  const { tool, model, key, settled, changed, socket } = attempt;
+  const { tool, model, key, settled, changed, socket, searches } = attempt;
+  const more = searches ? tool.searching : undefined;
   await using proxy = run(["start", "--demo", "--json", "--port", "0"], {
     env: key === undefined ? {} : { DRAGOMAN_API_KEY: key },
   });
@@ -85,10 +90,11 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
   if (dropping) await Bun.write(path, (await Bun.file(path).text()).replaceAll(url, dropping.url));
 
   const startedAt = performance.now();
-  const [name = "", ...args] = tool.command(task, model);
-  const child = Bun.spawn([installed.program(name), ...args.slice(0, -1), ...tool.quiet.args, ...args.slice(-1)], {
+  const [name = "", ...args] = tool.command(searches ? searchTask : task, model);
+  const options = [...tool.quiet.args, ...(more?.args ?? [])];
+  const child = Bun.spawn([installed.program(name), ...args.slice(0, -1), ...options, ...args.slice(-1)], {
     cwd: work,
-    env: { PATH: process.env.PATH, HOME: home, ...tool.quiet.env },
+    env: { PATH: process.env.PATH, HOME: home, ...tool.quiet.env, ...more?.env },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
@@ -108,12 +114,7 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
   const { newest } = await rowsOf(url);
   const rows = newest(asked);
   const faults = late ? [`it was not done after ${within / 1000} s`] : code === 0 ? [] : [`it ended with ${code}`];
-  const written = await Bun.file(join(work, "hello.txt"))
-    .text()
-    .catch(() => undefined);
-  if (written === undefined) faults.push("hello.txt was not written");
-  else if (written.trimEnd() !== "Hi there") faults.push(`hello.txt says ${JSON.stringify(written)}`);
-  faults.push(...faultsOf(rows, attempt));
+  faults.push(...(searches ? faultsOfSearch(rows, attempt) : await faultsOfTask(work)), ...faultsOf(rows, attempt));
   if (dropping && dropping.drops !== 1) faults.push("its connection was not dropped");
 
   const undoing = await connect(proxy, home, [tool.id, "--undo", ...(changed || dropping ? ["--force"] : [])], key);
@@ -121,6 +122,24 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
   if (undoing.code !== 0 || after !== (settled ? tool.settings : undefined)) faults.push("it was not taken back");
   const said = [out, err, proxy.stderr(), connecting.said, undoing.said].join("\n");
   return { requests: rows.length, seconds, faults, said };
+}
+
+const searchTask = "Search the web for red pandas";
+
+async function faultsOfTask(work: string): Promise<string[]> {
+  const written = await Bun.file(join(work, "hello.txt"))
+    .text()
+    .catch(() => undefined);
+  if (written === undefined) return ["hello.txt was not written"];
+  return written.trimEnd() === "Hi there" ? [] : [`hello.txt says ${JSON.stringify(written)}`];
+}
+
+/** A model that searches by itself leaves no row of a search. */
+function faultsOfSearch(rows: Row[], { client_dialect, upstream_dialect }: Attempt): string[] {
+  if (client_dialect === "responses" && upstream_dialect === "responses") return [];
+  const searches = rows.filter(({ path }) => path === "web_search");
+  const counted = rows.reduce((sum, row) => sum + (row.searches ?? 0), 0);
+  return searches.length === 1 && counted === 1 ? [] : [`${searches.length} searches were made, ${counted} counted`];
 }
 
 async function connect({ home: folder }: Command, home: string, args: string[], key: string | undefined) {
@@ -137,23 +156,25 @@ async function connect({ home: folder }: Command, home: string, args: string[], 
   return { code, said: `${out}\n${err}` };
 }
 
-function faultsOf(rows: Row[], { model, client_dialect, upstream_dialect, socket }: Attempt): string[] {
+function faultsOf(rows: Row[], { model, client_dialect, upstream_dialect, socket, searches }: Attempt): string[] {
   const faults: string[] = [];
-  const asked = rows.filter((row) => row.client_model === model.id);
+  const asked = rows.filter((row) => row.client_model === model.id && row.parent_id === null);
   const bad = rows.filter((row) => row.http_status !== 200 || row.error_type !== null);
   if (asked.length === 0) faults.push("the model was not asked");
   if (bad.length > 0)
     faults.push(bad.map((row) => `a request ended with ${row.http_status} ${row.error_type}`).join(", "));
   const wrong = asked.find((row) => row.client_dialect !== client_dialect || row.upstream_dialect !== upstream_dialect);
   if (wrong) faults.push(`it went from ${wrong.client_dialect} to ${wrong.upstream_dialect}`);
-  if (!asked.some((row) => row.initiator === "agent")) faults.push("no tool's result came back");
+  // A search of Codex runs within the turn.
+  if (!rows.some((row) => row.initiator === "agent") && !(searches && upstream_dialect === "responses"))
+    faults.push("no tool's result came back");
   const overSocket = rows.filter(({ path }) => path.startsWith("ws:"));
   if (overSocket.length !== (socket ? rows.length : 0))
     faults.push(`${overSocket.length} requests came over a WebSocket`);
   // The warm-up is continued by the turn, and the turn by the result.
   const continued = overSocket.filter(({ fixups }) => fixups.includes("continued")).length;
   if (socket && continued !== (socket === "kept" ? 2 : 1)) faults.push(`${continued} requests had only the new items`);
-  if (rows.length > maxRequests) faults.push(`${rows.length} requests were made`);
+  if (rows.length > maxRequests + (searches ? 1 : 0)) faults.push(`${rows.length} requests were made`);
   return faults;
 }
 
