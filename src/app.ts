@@ -1,11 +1,14 @@
 /** Builds every long-lived part once and wires them together. */
 import { type Account, type AccountOptions, openAccount, type TemporaryAccount } from "./accounts/account";
-import type { SavedAccount } from "./accounts/account-store";
-import { type ActiveAccounts, openActiveAccounts } from "./accounts/active-accounts";
+import type { AccountStore, SavedAccount } from "./accounts/account-store";
+import { type ActiveAccounts, arranged, openActiveAccounts } from "./accounts/active-accounts";
 import type { Affinity } from "./accounts/affinity";
 import { type Breaker, openBreaker } from "./accounts/breaker";
 import { type Hosts, hostsFor } from "./accounts/hosts";
+import { openMemoryAccountStore } from "./accounts/memory-account-store";
 import { openPool, type Pool } from "./accounts/pool";
+import type { SignInSteps } from "./accounts/sign-in";
+import { openSignIns, type SignIns } from "./accounts/sign-ins";
 import { type BudgetGuard, openBudgetGuard } from "./budgets/guard";
 import type { Environment } from "./config/environment";
 import { ensurePrivateFolder, removeLeftovers } from "./config/files";
@@ -47,8 +50,16 @@ export interface App {
   logger: Logger;
   /** Of the admin API and the metrics together. */
   tokenTries: FailedTries;
-  /** In the order of `/usage`: a temporary one first, then as registered. Read it at use: it changes when somebody signs in or out. */
+  /**
+   * In the order of `/usage`: a temporary one first, then those of `accountOrder` in the config, then as registered. Read it at
+   * use: it changes when somebody signs in or out.
+   */
   readonly accounts: Account[];
+  /** The saved accounts. Call `refreshAccounts` after a change. */
+  accountStore: AccountStore;
+  refreshAccounts(): void;
+  /** Sign-ins that were begun on a page or by the admin API. */
+  signIns: SignIns;
   pool: Pool;
   affinity: Affinity;
   cacheWatch: CacheWatch;
@@ -123,8 +134,8 @@ export interface AppOptions {
   logFormat?: LogFormat;
   /** Where log lines go, instead of stderr. */
   write?: (line: string) => void;
-  /** Clocks and a random source for tests. */
-  clock?: Pick<AccountOptions, "now" | "monotonic" | "random">;
+  /** Clocks, a random source and a pause for tests. */
+  clock?: Pick<AccountOptions, "now" | "monotonic" | "random"> & { sleep?: SignInSteps["sleep"] };
 }
 
 /** @throws ProxyError if the data folder or the config cannot be used. */
@@ -144,8 +155,17 @@ export function openApp(options: AppOptions): App {
   for (const secret of secretsIn(config.stored)) logger.conceal(secret);
 
   const limits = limitsFor(environment.upstreamTimeoutMs);
-  const activeAccounts = openAccounts(options, { stores, config, logger, stopped: () => pool.stopped() });
-  const accounts = () => activeAccounts.accounts;
+  const {
+    store: accountStore,
+    active: activeAccounts,
+    hosts,
+  } = openAccounts(options, {
+    stores,
+    config,
+    logger,
+    stopped: () => pool.stopped(),
+  });
+  const accounts = arranged(activeAccounts, () => config.current.accountOrder);
   const clientKeys = currentClientKeys(config, environment);
 
   const stopping = new AbortController();
@@ -173,6 +193,16 @@ export function openApp(options: AppOptions): App {
     now,
     monotonic: clock.monotonic ?? (() => performance.now()),
   });
+  const signIns = openSignIns({
+    hosts,
+    version,
+    store: accountStore,
+    logger,
+    now,
+    sleep: clock.sleep,
+    saved: activeAccounts.refresh,
+    account: (key) => accounts().find((account) => account.key === key),
+  });
   followConfig(config, logger, history);
   return {
     version,
@@ -186,8 +216,11 @@ export function openApp(options: AppOptions): App {
     logger,
     tokenTries: failedTries(now),
     get accounts() {
-      return activeAccounts.accounts;
+      return accounts();
     },
+    accountStore,
+    refreshAccounts: activeAccounts.refresh,
+    signIns,
     pool,
     affinity: stores.openAffinity(),
     cacheWatch: openCacheWatch(now),
@@ -196,7 +229,7 @@ export function openApp(options: AppOptions): App {
     providers,
     providerModels: openProviderModels({ providers, logger, limits: listLimits(limits), now }),
     catalogue: openCatalogue({
-      accounts,
+      accounts: () => unpaused(accounts()),
       pool,
       copilot,
       logger,
@@ -229,6 +262,7 @@ export function openApp(options: AppOptions): App {
       copilot.close();
       config.close();
       activeAccounts.close();
+      signIns.close();
       history.close();
       notices.close();
       budgets.close();
@@ -247,7 +281,7 @@ interface AccountParts extends Pick<AccountOptions, "logger" | "stopped"> {
 function openAccounts(
   { environment, version, temporaryToken, enterpriseHost, demo, clock }: AppOptions,
   { stores, config, logger, stopped }: AccountParts,
-): ActiveAccounts {
+): { store: AccountStore; active: ActiveAccounts; hosts(name?: string): Hosts } {
   const hosts = (name?: string): Hosts =>
     demo
       ? { ...hostsFor(name, { githubUrl: demo.url, githubApiUrl: demo.url }), copilot: demo.url }
@@ -262,14 +296,23 @@ function openAccounts(
       stopped,
       neverOverage: () => config.current.neverOverage,
       share: stores.accountShare,
+      paused: (key) => config.current.pausedAccounts.includes(key),
     });
-  return openActiveAccounts({
-    store: demo ? { load: () => demo.accounts.map(asSaved), stamp: () => "" } : stores.openAccounts(logger),
+  const store = demo ? openMemoryAccountStore(demo.accounts.map(asSaved)) : stores.openAccounts(logger);
+  const active = openActiveAccounts({
+    store,
     temporary: temporaryToken ? open({ temporary: true, githubToken: temporaryToken }, enterpriseHost) : undefined,
     open: (saved) => open(saved, saved.host),
     logger,
     share: stores.accountShare,
   });
+  return { store, active, hosts };
+}
+
+/** Models of paused accounts are not offered, unless all accounts are paused. */
+function unpaused(accounts: Account[]): Account[] {
+  const others = accounts.filter(({ state }) => state.name !== "paused");
+  return others.length === 0 ? accounts : others;
 }
 
 /** The keys of the config and the environment. They are read again only if the config has another list. */

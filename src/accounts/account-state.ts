@@ -19,8 +19,22 @@ export interface AccountState {
   suspended?: boolean;
 }
 
+/** What an account shows: its state, or that the owner has paused it. */
+export interface ShownState extends Omit<AccountState, "name"> {
+  name: AccountState["name"] | "paused";
+}
+
+/** Every name of a shown state. */
+export const accountStates = [
+  "ready",
+  "cooling",
+  "exhausted",
+  "failed",
+  "paused",
+] as const satisfies ShownState["name"][];
+
 /** Whether an account in this state can serve a model; `premium` if the model costs quota. */
-export function canServe({ name, alsoFree, premiumOnly }: AccountState, premium: boolean): boolean {
+export function canServe({ name, alsoFree, premiumOnly }: ShownState, premium: boolean): boolean {
   if (name === "ready") return true;
   return !premium && (name === "exhausted" ? !alsoFree : name === "cooling" && premiumOnly === true);
 }

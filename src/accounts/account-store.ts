@@ -45,7 +45,7 @@ export interface AccountStore {
   /** Saves the account as the last one. A saved login keeps its place and gets the new token: `replaced`. */
   add(account: SavedAccount): Awaitable<"added" | "replaced">;
   /**
-   * Finds an account by its 1-based index in `load`, else by username. A number that is a valid index is always an index;
+   * Finds an account by its 1-based index in `load`, else by username or `host/username`. A number that is a valid index is always an index;
    * if a login is that number too, its account is returned as `namesake`.
    * @throws ProxyError `not_found`, or `invalid_request` when several hosts know the name
    */
@@ -153,12 +153,13 @@ export const inRegistrationOrder = (accounts: SavedAccount[]): SavedAccount[] =>
 
 /** As {@link AccountStore.find}, in accounts in registration order. */
 export function findAmong(accounts: SavedAccount[], which: string): { found: SavedAccount; namesake?: SavedAccount } {
-  const named = accounts.filter(({ login }) => login.toLowerCase() === which.toLowerCase());
+  const wanted = which.toLowerCase();
+  const named = accounts.filter((account) => [account.login.toLowerCase(), accountKeyOf(account)].includes(wanted));
   const byIndex = /^\d{1,6}$/.test(which) ? accounts[Number(which) - 1] : undefined;
   if (!byIndex && named.length > 1)
     throw new ProxyError(
       "invalid_request",
-      `Accounts on ${named.length} hosts are called ${which}; remove one by its index.`,
+      `Accounts on ${named.length} hosts are called ${which}; name one with its host: ${named.map(accountKeyOf).join(", ")}.`,
     );
   const found = byIndex ?? named[0];
   if (!found)

@@ -2,6 +2,7 @@
 import { asProxyError, type ProxyError } from "../errors";
 import type { Logger } from "../logger";
 import type { AccountShare, FoundOut } from "./account-share";
+import type { ShownState } from "./account-state";
 import { accountKeyOf, type SavedAccount } from "./account-store";
 import { fetchLogin, type GithubCaller } from "./github";
 import type { Hosts, Mode } from "./hosts";
@@ -12,7 +13,7 @@ import { type AccountState, openAccountStatus } from "./status";
 import { openTokenManager, type TokenManager } from "./token-manager";
 
 // Types of the interface below.
-export type { AccountState, Session };
+export type { AccountState, Session, ShownState };
 
 export interface Account extends Pick<TokenManager, "session" | "presentSession" | "refresh" | "relearnHost"> {
   /** The login; `temporary` until the login of a temporary account is known. */
@@ -24,10 +25,12 @@ export interface Account extends Pick<TokenManager, "session" | "presentSession"
   readonly key: string;
   /** `github.com`, or a tenant's domain. */
   readonly host: string;
+  /** The name of the sign-in app, or a client id; null for a temporary account. */
+  readonly app: string | null;
   readonly temporary: boolean;
-  readonly state: AccountState;
+  readonly state: ShownState;
   /** The state for one model, which may be cooling down by itself. @param premium Whether the model costs quota; true by default. */
-  stateFor(model: string | undefined, premium?: boolean): AccountState;
+  stateFor(model: string | undefined, premium?: boolean): ShownState;
   /**
    * At most 45 s old; the last known numbers, marked stale, if GitHub cannot be asked.
    * @throws ProxyError if GitHub cannot be asked and no numbers are known
@@ -69,6 +72,8 @@ export interface AccountOptions {
   stopped?: () => ProxyError | undefined;
   /** Whether paid overage may be used even if GitHub permits it; read at each use. */
   neverOverage?: () => boolean;
+  /** Whether the owner has paused the account of this key; read at each use. */
+  paused?: (key: string) => boolean;
   /** Milliseconds one call to GitHub may take; 15 s. */
   timeoutMs?: number;
   /** The other servers of a team; they do not know a temporary account. */
@@ -124,8 +129,11 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     learned: (found) => share?.publish(key, { quota: found }),
   });
 
-  const withoutOverage = (state: AccountState): AccountState =>
-    (options.neverOverage?.() && overageState(state, quota.known, now())) || state;
+  const asConfigured = (state: AccountState): ShownState => {
+    // A suspension stops all accounts: a pause must not hide it.
+    if (options.paused?.(key) && !state.suspended) return pausedState;
+    return (options.neverOverage?.() && overageState(state, quota.known, now())) || state;
+  };
 
   function session(): Promise<Session> {
     login.fetchInBackground(); // beside the first exchange, which does not wait for it
@@ -150,11 +158,12 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     },
     key,
     host: hosts.name,
+    app: temporary ? null : saved.app,
     temporary,
     get state() {
-      return withoutOverage(status.state);
+      return asConfigured(status.state);
     },
-    stateFor: (model, premium) => withoutOverage(status.stateFor(model, premium)),
+    stateFor: (model, premium) => asConfigured(status.stateFor(model, premium)),
     session,
     presentSession,
     refresh: tokenManager.refresh,
@@ -209,6 +218,8 @@ function openLogin({ known, fetch, failed, logger, monotonic }: LoginOptions) {
     },
   };
 }
+
+const pausedState: ShownState = { name: "paused", reason: "It is paused, in the config or on the page Accounts." };
 
 /** With `neverOverage`, an account in overage counts as exhausted. Undefined if it is not in overage. */
 function overageState(state: AccountState, quota: Quota | undefined, now: number): AccountState | undefined {

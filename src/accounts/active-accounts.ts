@@ -77,6 +77,27 @@ export function openActiveAccounts(options: ActiveAccountsOptions): ActiveAccoun
   };
 }
 
+/**
+ * The active accounts in the order that the owner wants: a temporary one stays first, the listed keys follow, then the others.
+ * The result is the same array until something changes.
+ */
+export function arranged(active: Pick<ActiveAccounts, "accounts">, order: () => readonly string[]): () => Account[] {
+  let given: { accounts: Account[]; order: readonly string[] } | undefined;
+  let result: Account[] = [];
+  return () => {
+    const wanted = order();
+    const { accounts } = active;
+    if (given?.accounts === accounts && given.order === wanted) return result;
+    given = { accounts, order: wanted };
+    const placeOf = ({ key, temporary }: Account) => {
+      const place = wanted.indexOf(key);
+      return temporary ? -1 : place < 0 ? wanted.length : place;
+    };
+    result = wanted.length === 0 ? accounts : accounts.toSorted((one, other) => placeOf(one) - placeOf(other));
+    return result;
+  };
+}
+
 /** A new token makes a new account: the state of the old sign-in does not apply to it. */
 const keyOf = ({ host, login, app, mode, githubToken }: SavedAccount) =>
   [host, login.toLowerCase(), app, mode, githubToken].join("\n");

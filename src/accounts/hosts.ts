@@ -1,6 +1,7 @@
 /** The addresses of GitHub and Copilot, for github.com and for tenants of ghe.com, and the apps to sign in with. */
 import type { Environment } from "../config/environment";
 import { ProxyError } from "../errors";
+import { entryOf } from "../json";
 import { isLoopbackUrl } from "../net/proxy";
 
 /** How a GitHub token becomes a bearer token for the model host: exchanged for a Copilot token, or used directly. */
@@ -90,3 +91,17 @@ export function revocationPage({ app, host }: { app: string; host: string }): st
   const githubApp = (named?.clientId ?? app).startsWith("Iv");
   return `https://${host}/settings/${githubApp ? "apps/authorizations" : "applications"}`;
 }
+
+/** GitHub's page does not name dragoman, so the person is told in advance. */
+export const consentNotice = ({ name, clientId }: SignInApp): string =>
+  entryOf(consentNotices, name) ?? `GitHub's page will name the app ${clientId}.`;
+
+const consentNotices: Record<string, string> = {
+  vscode:
+    "GitHub's page will name GitHub's own Copilot plugin for editors, not dragoman: Copilot accepts tokens of such an app only.",
+  opencode: "GitHub's page will name opencode, not dragoman, because dragoman signs in with that app.",
+};
+
+/** What GitHub's terms say about several accounts. */
+export const ownAccountsOnly =
+  "Use only your own accounts, each with its own Copilot plan: GitHub's terms do not allow shared accounts, and allow one free account per person.";

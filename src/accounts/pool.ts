@@ -1,7 +1,7 @@
 /** Selects the account for a request: premium requests use the accounts in registration order; free requests use each account in turn, unless configured otherwise. */
 import { ProxyError, retryHeaders } from "../errors";
 import { zonedTime } from "../format";
-import type { Account, AccountState } from "./account";
+import type { Account, ShownState } from "./account";
 import { canServe } from "./status";
 import { suspensionError } from "./suspension";
 
@@ -66,7 +66,7 @@ export function openPool({ accounts, freeInOrder = () => false, now = Date.now }
       if (candidates.some(usable)) return 0;
       const recovering = candidates
         .map((account) => account.stateFor(need.model, need.premium))
-        .filter(({ name }) => name !== "failed");
+        .filter(({ name }) => !needsPerson(name));
       const ends = recovering.flatMap(({ until }) => until ?? []);
       return ends.length === 0 ? undefined : Math.max(0, Math.min(...ends) - now());
     },
@@ -88,7 +88,7 @@ export function openPool({ accounts, freeInOrder = () => false, now = Date.now }
       const usable = usableFor(need);
       const candidates = all.filter(capable);
       const states = candidates.map((account) => ({ id: account.id, state: account.stateFor(model, premium) }));
-      const recovering = states.filter(({ state }) => state.name !== "failed" && !isUsable(state, premium, now()));
+      const recovering = states.filter(({ state }) => !needsPerson(state.name) && !isUsable(state, premium, now()));
       if (recovering.length > 0) return tryAgainLater(states, recovering, now());
       if (candidates.length > 0 && !candidates.some(usable))
         return new ProxyError("no_account", `No account can serve. ${reasonsOf(states, now())}`, {
@@ -102,6 +102,9 @@ export function openPool({ accounts, freeInOrder = () => false, now = Date.now }
   };
 }
 
+/** The states that only a person ends. */
+const needsPerson = (name: ShownState["name"]) => name === "failed" || name === "paused";
+
 /** An account and its state for the requested model. */
 type Candidate = Pick<Account, "id" | "state">;
 
@@ -111,7 +114,7 @@ function stoppedBy({ id, state }: Account): ProxyError {
   return suspensionError(`dragoman has stopped sending requests. ${id}: ${state.reason} ${remedies}`);
 }
 
-function isUsable(state: AccountState, premium: boolean, now: number): boolean {
+function isUsable(state: ShownState, premium: boolean, now: number): boolean {
   return canServe(state, premium) || (state.until !== undefined && state.until <= now);
 }
 

@@ -1,5 +1,6 @@
 /** What the client endpoints besides the model dialects take and answer. An unknown value is null, never 0. */
 import { z } from "zod";
+import { accountStates } from "../accounts/account-state";
 import type { ClientDialect } from "../dialects/hub/conversation";
 import { wholeNumber } from "../endpoint";
 import { lazy } from "../lazy";
@@ -17,7 +18,7 @@ export const usageSchema = lazy(() =>
       remaining: maybe().describe("In `unit`. May be negative: GitHub goes on counting below zero."),
       unlimited: z.boolean(),
       failed: z.boolean().describe("A person must act; `state` and `reason` say more."),
-      state: z.enum(["ready", "cooling", "exhausted", "failed"]),
+      state: z.enum(accountStates),
       until: moment(),
       reason: text(),
       plan: text(),

@@ -132,6 +132,13 @@ const webSearchEngine = lazy(() =>
 
 const atMost = (max: number) => (record: object) => Object.keys(record).length <= max;
 
+/** `host/login`, as the admin API has it in `account_key`. */
+const accountKey = z
+  .string()
+  .toLowerCase()
+  .regex(/^[a-z0-9.-]{1,253}\/[a-z0-9_-]{1,39}$/, "must be an account with its host, such as github.com/octocat");
+const accountKeys = z.array(accountKey).max(1_000);
+
 /** The values of keys that are not in the file. */
 const defaults = {
   auth: { apiKeys: [] as z.output<ReturnType<typeof clientKeys>> },
@@ -145,6 +152,8 @@ const defaults = {
   budgets: [] as z.output<ReturnType<typeof budgetSchema>>[],
   neverOverage: false,
   notices: { webhookFormat: "json" as const, desktop: false, accounts: [0.8, 0.95] },
+  accountOrder: [] as string[],
+  pausedAccounts: [] as string[],
   accountAffinity: false,
   modelAliases: {},
   fallbacks: {},
@@ -266,6 +275,14 @@ export const configSchema = lazy(() =>
             .describe("Shares of an account's quota at which a notice is sent."),
         })
         .prefault({}),
+      accountOrder: accountKeys
+        .default(defaults.accountOrder)
+        .meta({ title: "Order of the accounts" })
+        .describe("The accounts to use first, such as `github.com/octocat`; the others follow as they were added."),
+      pausedAccounts: accountKeys
+        .default(defaults.pausedAccounts)
+        .meta({ title: "Paused accounts" })
+        .describe("Accounts that get no requests."),
       accountAffinity: z
         .boolean()
         .default(defaults.accountAffinity)

@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { z } from "zod";
 import type { Stored } from "../config/patch";
+import { repeatChange } from "../config/repeat-change";
 import { type Config, keyExpiry, keyModels, keyName } from "../config/schema";
 import type { ConfigStore } from "../config/store";
 import { ProxyError } from "../errors";
@@ -50,27 +51,16 @@ export async function revokeKey(config: ConfigStore, name: string, check?: Check
   });
 }
 
-/** Changes the list of keys as it is stored now. Another change at the same moment means another try. */
-async function changeKeys(
-  config: ConfigStore,
-  check: Check = () => {},
-  change: (keys: readonly unknown[]) => unknown[],
-): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    await config.reload();
-    const { stored, revision } = config;
-    const auth = isObject(stored.auth) ? stored.auth : {};
-    const patch = { auth: { ...auth, apiKeys: change(Array.isArray(auth.apiKeys) ? auth.apiKeys : []) } };
-    try {
-      return await config.change(patch, { revision, check: (next) => check(next, patch) });
-    } catch (thrown) {
-      const isStale = thrown instanceof ProxyError && thrown.kind === "conflict" && config.fault === undefined;
-      if (!isStale || attempt === maxAttempts) throw thrown;
-    }
-  }
-}
-
-const maxAttempts = 10;
+/** Changes the list of keys as it is stored now. */
+const changeKeys = (config: ConfigStore, check: Check | undefined, change: (keys: readonly unknown[]) => unknown[]) =>
+  repeatChange(
+    config,
+    ({ stored }) => {
+      const auth = isObject(stored.auth) ? stored.auth : {};
+      return { auth: { ...auth, apiKeys: change(Array.isArray(auth.apiKeys) ? auth.apiKeys : []) } };
+    },
+    check,
+  );
 
 /** Names differ in more than case, because tables and file systems may ignore it. */
 const isNamed = (stored: unknown, name: string) =>

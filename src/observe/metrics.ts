@@ -1,6 +1,7 @@
 /** Every metric, by one table: its names, its meaning, and how it is read. Nothing here is done before somebody asks. */
 import { readdirSync } from "node:fs";
 import type { Account } from "../accounts/account";
+import { accountStates } from "../accounts/account-state";
 import { isCounted } from "../accounts/quota";
 import type { Awaitable } from "../awaitable";
 import type { BudgetGuard } from "../budgets/guard";
@@ -60,8 +61,6 @@ type MetricRow =
 const one = (value: number): Point<number>[] => [{ labels: {}, value }];
 const flag = (value: boolean) => one(value ? 1 : 0);
 const counted = (family: CounterFamily) => pointsOf(family);
-
-const accountStates = ["ready", "cooling", "exhausted", "failed"] as const;
 
 // biome-ignore format: a table
 export const metricRows: readonly MetricRow[] = [

@@ -237,7 +237,11 @@ describe("removing an account", () => {
     const { add, load, remove } = store();
     add(person("octo", 1));
     add(person("octo", 2, { host: "company.ghe.com" }));
-    expect(() => remove("octo")).toThrow("Accounts on 2 hosts are called octo; remove one by its index.");
+    expect(() => remove("octo")).toThrow(
+      "Accounts on 2 hosts are called octo; name one with its host: github.com/octo, company.ghe.com/octo.",
+    );
+    add(person("octo", 3, { host: "other.ghe.com" }));
+    expect(remove("Other.ghe.com/Octo").removed.host).toBe("other.ghe.com");
     expect(remove("2").removed.host).toBe("company.ghe.com");
     expect(load().length).toBe(1);
   });

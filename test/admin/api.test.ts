@@ -219,6 +219,7 @@ describe("accounts", () => {
         account_key: "github.com/octo-demo",
         account_type: "individual",
         host: "github.com",
+        app: "vscode",
         temporary: false,
         runtime: { entitlement: 300, remaining: expect.any(Number), unlimited: false, failed: false },
         state: "ready",

@@ -27,6 +27,8 @@ test("an empty config means these defaults", () => {
     budgets: [],
     neverOverage: false,
     notices: { webhookFormat: "json", desktop: false, accounts: [0.8, 0.95] },
+    accountOrder: [],
+    pausedAccounts: [],
     accountAffinity: false,
     modelAliases: {},
     fallbacks: {},

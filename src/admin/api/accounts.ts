@@ -31,6 +31,7 @@ async function showAccount(account: Account): Promise<AccountItem> {
     account_key: account.key,
     account_type: plan,
     host: account.host,
+    app: account.app,
     temporary: account.temporary,
     runtime: remaining,
     until_ms: until,

@@ -2,6 +2,7 @@
 import type { App } from "../../app";
 import { type BudgetItem, budgetItem } from "../../budgets/budget-list";
 import { type Budget, budgetSchema } from "../../config/budget-schema";
+import { repeatChange } from "../../config/repeat-change";
 import type { ConfigStore } from "../../config/store";
 import { ProxyError } from "../../errors";
 
@@ -44,12 +45,5 @@ export async function removeBudget({ config, logger }: App, name: string): Promi
   return { removed: true };
 }
 
-/** Two changes at the same moment: the second one is refused, because it was made for the config before the first. */
-async function changeBudgets(
-  config: ConfigStore,
-  change: (stored: readonly Budget[]) => readonly Budget[],
-): Promise<void> {
-  await config.reload();
-  const { revision } = config;
-  await config.change({ budgets: change(config.current.budgets) }, { revision });
-}
+const changeBudgets = (config: ConfigStore, change: (stored: readonly Budget[]) => readonly Budget[]): Promise<void> =>
+  repeatChange(config, ({ current }) => ({ budgets: change(current.budgets) }));

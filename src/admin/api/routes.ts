@@ -15,6 +15,17 @@ import type { EndpointGroup } from "../../openapi";
 import { driftList, driftListSchema } from "../../upstream/drift-list";
 import { adminGuard } from "../access/authorize";
 import { lazyPages } from "../pages/lazy-pages";
+import {
+  accountKeySchema,
+  beginSignIn,
+  cancelSignIn,
+  newSignInSchema,
+  orderAccounts,
+  pauseAccount,
+  removeAccount,
+  showSignIn,
+  signInSchema,
+} from "./account-actions";
 import { listAccounts } from "./accounts";
 import { addBudget, listBudgets, newBudgetSchema, removeBudget } from "./budgets";
 import { cacheReport, cacheReportSchema } from "./cache";
@@ -64,6 +75,24 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
   endpoint({ method: "GET", path: "/api/admin/accounts", about: "The accounts: state, plan, remaining quota and its reset; with `include_stats=1`, the usage of each since `since_ms` (default: a day ago).",
     query: queries.accounts, response: z.object({ items: z.array(accountSchema) }),
     handle: async ({ app, query: { include_stats, since_ms = app.now() - dayMs } }) => ({ items: await listAccounts(app, include_stats ? since_ms : undefined) }) }),
+  endpoint({ method: "POST", path: "/api/admin/accounts/sign-ins", about: "Begins a sign-in at GitHub. A person types `user_code` at `address`; meanwhile ask for the sign-in's state.",
+    body: newSignInSchema, response: signInSchema, errors: ["conflict", "upstream", "timeout"],
+    handle: ({ app, body }) => beginSignIn(app, body) }),
+  endpoint({ method: "GET", path: "/api/admin/accounts/sign-ins/:id", about: "The state of a sign-in: waiting, done, failed or cancelled.",
+    response: signInSchema, errors: ["not_found"],
+    handle: ({ app, params }) => showSignIn(app, params.id) }),
+  endpoint({ method: "POST", path: "/api/admin/accounts/sign-ins/:id/cancel", about: "Stops waiting for a sign-in.",
+    reads: emptyBody, response: signInSchema, errors: ["not_found"],
+    handle: ({ app, request, params }) => { requireJson(request); return cancelSignIn(app, params.id); } }),
+  endpoint({ method: "POST", path: "/api/admin/accounts/pause", about: "Pauses an account, which then gets no requests, or resumes it: `{\"account_key\", \"paused\"}`.",
+    body: z.strictObject({ account_key: accountKeySchema, paused: z.boolean() }), response: z.object({ paused: z.boolean() }), errors: ["not_found", "conflict"],
+    handle: ({ app, body: { account_key, paused } }) => pauseAccount(app, account_key, paused) }),
+  endpoint({ method: "POST", path: "/api/admin/accounts/order", about: "Sets the order in which accounts are used: `{\"account_keys\"}` come first, the others follow.",
+    body: z.strictObject({ account_keys: z.array(accountKeySchema).max(1_000) }), response: z.object({ account_keys: z.array(z.string()) }), errors: ["not_found", "conflict"],
+    handle: ({ app, body: { account_keys } }) => orderAccounts(app, account_keys) }),
+  endpoint({ method: "POST", path: "/api/admin/accounts/remove", about: "Removes an account: `{\"account_key\"}`. Its requests stay in the history. `revoke_at` is GitHub's page for revoking the sign-in too.",
+    body: z.strictObject({ account_key: accountKeySchema }), response: z.object({ removed: z.literal(true), revoke_at: z.string() }), errors: ["not_found", "conflict"],
+    handle: ({ app, body: { account_key } }) => removeAccount(app, account_key) }),
   endpoint({ method: "GET", path: "/api/admin/requests", about: "The history, newest first: 50 rows or `limit` (at most 200), continued with `cursor_id`; filtered by `account_id`, `account_key`, `client_model`, `upstream_model`, `client_name`, `path`, `upstream_endpoint`, `initiator`, `session`, `cache_miss`, `stream`, `status`, `status_class`, `has_error`, `from_ms`, `to_ms`.",
     query: queries.requests, response: pageSchema,
     handle: ({ app, query: { limit, cursor_id, ...filters } }) => listRequests(app, filters, limit, cursor_id) }),

@@ -1,5 +1,6 @@
 /** What the admin API answers, as schemas. An unknown value is null, never 0. */
 import { z } from "zod";
+import { accountStates } from "../../accounts/account-state";
 import { configSchema } from "../../config/schema";
 import { entryColumns } from "../../history/entry";
 import type { Filters, Totals } from "../../history/history";
@@ -43,6 +44,7 @@ export const accountSchema = z
     account_key: z.string().describe("Distinguishes accounts of the same name: on another host, or a temporary one."),
     account_type: text.describe("GitHub's name for the plan."),
     host: z.string().describe("`github.com`, or an enterprise's own."),
+    app: text.describe("The app that was signed in with; null for a temporary account."),
     temporary: z.boolean().describe("Passed at start, and never saved."),
     runtime: z.object({
       entitlement: maybe.describe("In `unit`."),
@@ -50,7 +52,7 @@ export const accountSchema = z
       unlimited: z.boolean(),
       failed: z.boolean().describe("A person must act."),
     }),
-    state: z.enum(["ready", "cooling", "exhausted", "failed"]),
+    state: z.enum(accountStates),
     until_ms: maybe.describe("When the state ends by itself; null if it does not."),
     reason: text,
     unit: z.enum(["premium", "credits", "chat", "unknown"]),

@@ -14,7 +14,9 @@ import { Markup } from "../ui/jsx/jsx-runtime";
 import type { Frame } from "../ui/layout";
 import { html, htmlInParts, type PageContext, redirect, withSecurityHeaders } from "../ui/page-context";
 import type { StreamedPage } from "../ui/streamed-page";
+import { moveFromPage, pauseFromPage, removeFromPage } from "./accounts/forms";
 import { accountsPage } from "./accounts/page";
+import { beginFromPage, cancelSignInFromPage, signInPage } from "./accounts/sign-in";
 import { addBudgetFromPage, budgetsPage, removeBudgetFromPage, testNoticeFromPage } from "./budgets/page";
 import { cachePage } from "./cache/page";
 import { configPage, confirmConfig, saveConfig } from "./config/page";
@@ -39,6 +41,12 @@ interface PageRoute {
 const pages: PageRoute[] = [
   { method: "GET", path: "/admin", show: overviewPage },
   { method: "GET", path: "/admin/accounts", show: accountsPage },
+  { method: "POST", path: "/admin/accounts/sign-in", show: beginFromPage },
+  { method: "GET", path: "/admin/accounts/sign-in/:id", show: signInPage },
+  { method: "POST", path: "/admin/accounts/sign-in/:id/cancel", show: cancelSignInFromPage },
+  { method: "POST", path: "/admin/accounts/pause", show: pauseFromPage },
+  { method: "POST", path: "/admin/accounts/move", show: moveFromPage },
+  { method: "POST", path: "/admin/accounts/remove", show: removeFromPage },
   { method: "GET", path: "/admin/requests", show: requestsPage },
   { method: "GET", path: "/admin/requests/export", show: exportFromPage },
   { method: "GET", path: "/admin/requests/live", show: streamRequests },

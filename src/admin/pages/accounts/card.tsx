@@ -6,12 +6,18 @@ import { entryOf } from "../../../json";
 import type { AccountItem } from "../../api/accounts";
 import { Meter } from "../../ui/chart";
 import { Ago, Sentence, Value } from "../../ui/format";
-import type { Markup } from "../../ui/jsx/jsx-runtime";
+import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath } from "../../ui/links";
 import { Pair } from "../../ui/lists";
 import { forecastOf } from "../forecast";
 
-export function AccountCard({ account, now }: { account: AccountItem; now: number }): Markup {
+interface AccountCardProps {
+  account: AccountItem;
+  now: number;
+  children?: Child;
+}
+
+export function AccountCard({ account, now, children }: AccountCardProps): Markup {
   const { account_id, account_key, account_type, temporary } = account;
   return (
     <article class="card account">
@@ -46,6 +52,7 @@ export function AccountCard({ account, now }: { account: AccountItem; now: numbe
           <Sentence of={account.quota_error ?? "GitHub could not be reached."} />
         </p>
       )}
+      {children}
     </article>
   );
 }
@@ -75,6 +82,7 @@ const states: Record<AccountItem["state"], { tone: string; name: string }> = {
   cooling: { tone: "warn", name: "Cooling down" },
   exhausted: { tone: "warn", name: "Exhausted" },
   failed: { tone: "bad", name: "Failed" },
+  paused: { tone: "off", name: "Paused" },
 };
 
 /** `212 of 300 premium requests left`, and a bar. */
@@ -152,7 +160,7 @@ function Forecast({ account, now }: { account: AccountItem; now: number }): Mark
 /** How to add the first account. */
 export const SignInHint = () => (
   <p>
-    Run <code>dragoman auth</code> in a terminal and enter the code it shows at GitHub. The account is available
-    immediately, without a restart.
+    <a href="/admin/accounts#add">Sign in here</a>, or run <code>dragoman auth</code> in a terminal. The account is
+    available immediately, without a restart.
   </p>
 );

@@ -4,17 +4,20 @@ import type { App } from "../../../app";
 import { dayMs, formatCount } from "../../../format";
 import { type AccountItem, listAccounts } from "../../api/accounts";
 import { Ago, Duration, Moment, Sentence, Tokens } from "../../ui/format";
-import type { Markup } from "../../ui/jsx/jsx-runtime";
-import { Page } from "../../ui/layout";
+import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
+import { type Frame, Page } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
 import { Pair } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
-import { AccountCard, SignInHint } from "./card";
+import { AccountActions } from "./actions";
+import { AccountCard } from "./card";
+import { AddAccount } from "./sign-in";
 
 const weekMs = 7 * dayMs;
 
-export function accountsPage({ app, frame }: PageContext): StreamedPage {
+/** @param note What came of the last action. */
+export function accountsPage({ app, frame }: PageContext, note?: Child): StreamedPage {
   const now = app.now();
   return {
     page: (
@@ -26,8 +29,9 @@ export function accountsPage({ app, frame }: PageContext): StreamedPage {
             : "are distributed over all ready accounts in turn"}
           .
         </p>
+        {note}
         {slot}
-        <AddAccount demo={app.demo} />
+        <AddAccount frame={frame} app={app} />
       </Page>
     ),
     parts: [
@@ -36,7 +40,7 @@ export function accountsPage({ app, frame }: PageContext): StreamedPage {
         return (
           <>
             <Stopped why={app.pool.stopped()} />
-            <Accounts accounts={accounts} snapshots={snapshotsOf(app)} now={now} />
+            <Accounts accounts={accounts} snapshots={snapshotsOf(app)} frame={frame} now={now} />
           </>
         );
       },
@@ -61,16 +65,16 @@ const snapshotsOf = ({ accounts }: App) =>
 interface AccountsProps {
   accounts: AccountItem[];
   snapshots: Map<string, Record<string, unknown> | undefined>;
+  frame: Frame;
   now: number;
 }
 
-function Accounts({ accounts, snapshots, now }: AccountsProps): Markup {
+function Accounts({ accounts, snapshots, frame, now }: AccountsProps): Markup {
   if (accounts.length === 0)
     return (
       <section class="empty">
         <h2>No account is signed in</h2>
         <p>Requests are rejected until you sign in.</p>
-        <SignInHint />
       </section>
     );
   return (
@@ -81,7 +85,9 @@ function Accounts({ accounts, snapshots, now }: AccountsProps): Markup {
       <ol class="accounts">
         {accounts.map((account) => (
           <li>
-            <AccountCard account={account} now={now} />
+            <AccountCard account={account} now={now}>
+              <AccountActions account={account} accounts={accounts} frame={frame} />
+            </AccountCard>
             <Usage account={account} now={now} />
             <Snapshots snapshots={snapshots.get(account.account_key)} account={account} now={now} />
           </li>
@@ -148,30 +154,3 @@ function Snapshots({ snapshots, account, now }: SnapshotsProps): Markup {
     </details>
   );
 }
-
-const AddAccount = ({ demo }: { demo: boolean }) => (
-  <section class="card" aria-labelledby="add">
-    <h2 id="add">Manage accounts</h2>
-    {demo && <p>The demo uses simulated accounts. These commands manage your real accounts.</p>}
-    <dl class="commands">
-      <div>
-        <dt>
-          <code>dragoman auth add</code>
-        </dt>
-        <dd>Add an account: enter the code it shows at GitHub. No restart is needed.</dd>
-      </div>
-      <div>
-        <dt>
-          <code>dragoman auth ls -q</code>
-        </dt>
-        <dd>List all accounts with their remaining quota.</dd>
-      </div>
-      <div>
-        <dt>
-          <code>dragoman auth rm 2</code>
-        </dt>
-        <dd>Remove the second account. Its requests stay in the history.</dd>
-      </div>
-    </dl>
-  </section>
-);

@@ -149,7 +149,16 @@ const groups: { title: string; names: string[] | "others" }[] = [
   { title: "Access", names: ["auth.apiKeys", "allowedHosts", "allowedOrigins"] },
   {
     title: "Routing",
-    names: ["modelAliases", "fallbacks", "accountAffinity", "freeModelRouting", "promptCache", "responsesWebSocket"],
+    names: [
+      "accountOrder",
+      "pausedAccounts",
+      "modelAliases",
+      "fallbacks",
+      "accountAffinity",
+      "freeModelRouting",
+      "promptCache",
+      "responsesWebSocket",
+    ],
   },
   {
     title: "Web search",

@@ -32,6 +32,7 @@ for (const form of document.querySelectorAll("form[data-auto]")) {
 
 const live = document.getElementById("live");
 if (live?.dataset.follow) follow(live);
+if (live?.dataset.poll) poll(live);
 
 function follow(live) {
   const status = document.getElementById("live-status");
@@ -54,6 +55,15 @@ function follow(live) {
     soon();
   });
   addEventListener("pagehide", () => source.close());
+}
+
+/** Refreshes the live part until it no longer waits; then hides what was needed for that. */
+async function poll(live) {
+  while (live.querySelector("[data-waiting]")) {
+    await new Promise((resolve) => setTimeout(resolve, Number(live.dataset.poll)));
+    await refresh(live).catch(() => {}); // dragoman may be restarting
+  }
+  for (const part of document.querySelectorAll("[data-while-waiting]")) part.hidden = true;
 }
 
 /** Loads the page again and replaces only the live part. Keeps the focus. */

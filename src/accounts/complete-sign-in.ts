@@ -1,0 +1,37 @@
+/** A sign-in from the first call to the saved account. */
+import { setTimeout as wait } from "node:timers/promises";
+import { ProxyError } from "../errors";
+import type { AccountStore, SavedAccount } from "./account-store";
+import { fetchLogin } from "./github";
+import { type SignInSteps, signIn } from "./sign-in";
+
+export interface CompletedSignIn {
+  saved: SavedAccount;
+  /** `replaced`: this person was signed in before. */
+  outcome: "added" | "replaced";
+}
+
+/** @throws ProxyError as `signIn` and the store do; or the signal's reason */
+export async function completeSignIn(
+  steps: SignInSteps,
+  store: Pick<AccountStore, "prepare" | "add">,
+): Promise<CompletedSignIn> {
+  const { app, hosts, signal } = steps;
+  await store.prepare(hosts.name);
+  const githubToken = await signIn(steps);
+  const login = await withRetries(() => fetchLogin(steps, githubToken, app.mode), signal);
+  const saved = { login, host: hosts.name, app: app.name, mode: app.mode, githubToken, addedAt: Date.now() };
+  return { saved, outcome: await store.add(saved) };
+}
+
+/** Retries, so that an approval is not lost if the network fails for a moment. */
+async function withRetries<T>(ask: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  for (const pause of [1000, 3000, 9000])
+    try {
+      return await ask();
+    } catch (thrown) {
+      if (!(thrown instanceof ProxyError) || !["upstream", "timeout"].includes(thrown.kind)) throw thrown;
+      await wait(pause, undefined, { signal });
+    }
+  return ask();
+}

@@ -1,0 +1,141 @@
+/** What the owner does with accounts: sign in, pause, order, remove. No token is ever returned. */
+import { z } from "zod";
+import { accountKeyOf } from "../../accounts/account-store";
+import { consentNotice, revocationPage, signInApp } from "../../accounts/hosts";
+import type { BegunSignIn } from "../../accounts/sign-ins";
+import type { App } from "../../app";
+import { checkEnterpriseHost } from "../../config/environment";
+import { repeatChange } from "../../config/repeat-change";
+import { ProxyError } from "../../errors";
+
+export const newSignInSchema = z.strictObject({
+  host: z
+    .string()
+    .max(253)
+    .optional()
+    .describe("`github.com` (default), or an enterprise's own, such as company.ghe.com."),
+  app: z.string().max(100).optional().describe("`vscode` (default), `opencode`, or a client id of your own."),
+});
+
+const text = z.string().nullable();
+
+export const signInSchema = z
+  .object({
+    id: z.string(),
+    state: z.enum(["waiting", "done", "failed", "cancelled"]),
+    host: z.string(),
+    app: z.string(),
+    notice: z.string().describe("What the person should know before approving."),
+    user_code: z.string().describe("What the person types at `address`."),
+    address: z.string(),
+    warning: text.describe("Set if `address` is not GitHub's own."),
+    expires_at_ms: z.number().int().describe("Unix time, ms."),
+    account_id: text.describe("Who signed in; null before that."),
+    account_key: text,
+    renewed: z.boolean().describe("Whether this person was signed in before."),
+    reason: text.describe("Why it failed, or why the saved account cannot be used yet."),
+  })
+  .meta({ id: "SignIn" });
+export type SignInItem = z.infer<typeof signInSchema>;
+
+export const accountKeySchema = z
+  .string()
+  .max(300)
+  .describe("As GET /api/admin/accounts has it: `github.com/octocat`.");
+
+export function signInItem({ id, host, app, code, expiresAt, state }: BegunSignIn): SignInItem {
+  const { userCode, address, warning } = code;
+  const done = state.name === "done" ? state : undefined;
+  return {
+    id,
+    state: state.name,
+    host,
+    app,
+    notice: consentNotice(signInApp(app)),
+    user_code: userCode,
+    address,
+    warning: warning ?? null,
+    expires_at_ms: expiresAt,
+    account_id: done?.login ?? null,
+    account_key: done?.accountKey ?? null,
+    renewed: done?.outcome === "replaced",
+    reason: (state.name === "failed" ? state.reason : done?.fault) ?? null,
+  };
+}
+
+/** @throws ProxyError `invalid_request`, `conflict`; or what GitHub answered */
+export async function beginSignIn(app: App, wanted: z.output<typeof newSignInSchema>): Promise<SignInItem> {
+  const { enterpriseHost, oauthApp } = app.environment;
+  const host = wanted.host === undefined ? enterpriseHost : checkEnterpriseHost("host", wanted.host);
+  return signInItem(await app.signIns.begin({ host, app: signInApp(wanted.app ?? oauthApp) }));
+}
+
+/** @throws ProxyError `not_found`. */
+export function showSignIn(app: App, id: string): SignInItem {
+  const found = app.signIns.find(id);
+  if (found) return signInItem(found);
+  throw new ProxyError("not_found", "There is no such sign-in. It may be older than the last start of dragoman.");
+}
+
+/** @throws ProxyError `not_found`. */
+export function cancelSignIn(app: App, id: string): SignInItem {
+  app.signIns.cancel(id);
+  return showSignIn(app, id);
+}
+
+/** A paused account gets no requests; those in progress finish. @throws ProxyError `not_found`, `conflict` */
+export async function pauseAccount(app: App, key: string, paused: boolean): Promise<{ paused: boolean }> {
+  const saved = savedKey(app, key);
+  await repeatChange(app.config, ({ current: { pausedAccounts } }) => {
+    const others = pausedAccounts.filter((each) => each !== saved);
+    return { pausedAccounts: paused ? [...others, saved] : others };
+  });
+  app.logger.info(`${saved} was ${paused ? "paused" : "resumed"}.`);
+  return { paused };
+}
+
+/** @param keys They come first, in this order; the others keep theirs. @throws ProxyError `not_found`, `conflict` */
+export async function orderAccounts(app: App, keys: readonly string[]): Promise<{ account_keys: string[] }> {
+  const wanted = [...new Set(keys.map((key) => savedKey(app, key)))];
+  const rest = savedKeys(app).filter((key) => !wanted.includes(key));
+  const all = [...wanted, ...rest];
+  await repeatChange(app.config, () => ({ accountOrder: all }));
+  return { account_keys: all };
+}
+
+/** @param by Places, negative to the front. @throws as `orderAccounts` */
+export async function moveAccount(app: App, key: string, by: number): Promise<void> {
+  const keys = savedKeys(app);
+  const at = keys.indexOf(savedKey(app, key));
+  const to = Math.min(Math.max(at + by, 0), keys.length - 1);
+  await orderAccounts(app, keys.toSpliced(at, 1).toSpliced(to, 0, keys[at]!));
+}
+
+/** Requests in progress finish; the history stays. @throws ProxyError `not_found`, `conflict` */
+export async function removeAccount(app: App, key: string): Promise<{ removed: true; revoke_at: string }> {
+  const { removed } = await app.accountStore.remove(savedKey(app, key));
+  app.refreshAccounts();
+  const gone = accountKeyOf(removed);
+  const { accountOrder, pausedAccounts } = app.config.current;
+  // An account that is added again later begins anew.
+  if ([...accountOrder, ...pausedAccounts].includes(gone))
+    await repeatChange(app.config, ({ current }) => ({
+      accountOrder: current.accountOrder.filter((each) => each !== gone),
+      pausedAccounts: current.pausedAccounts.filter((each) => each !== gone),
+    }));
+  app.logger.info(`${gone} was removed.`);
+  return { removed: true, revoke_at: revocationPage(removed) };
+}
+
+/** The saved accounts, in the order in which they are used. */
+const savedKeys = ({ accounts }: App) => accounts.filter(({ temporary }) => !temporary).map(({ key }) => key);
+
+/** @throws ProxyError `not_found`; `conflict` for an account that was passed at start. */
+function savedKey(app: App, given: string): string {
+  const key = given.toLowerCase();
+  const account = app.accounts.find((each) => each.key === key);
+  if (account?.temporary)
+    throw new ProxyError("conflict", "This account was passed at start and is not saved. Restart without it.");
+  if (account) return key;
+  throw new ProxyError("not_found", `There is no account ${given.slice(0, 100)}.`, { code: "account_not_found" });
+}

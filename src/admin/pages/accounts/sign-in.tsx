@@ -1,0 +1,179 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** Signing in from the pages: the form that begins it, and the page with the code, which follows it until it ends. */
+import { ownAccountsOnly, signInApps } from "../../../accounts/hosts";
+import type { App } from "../../../app";
+import { span } from "../../../format";
+import { entryOf } from "../../../json";
+import { beginSignIn, cancelSignIn, newSignInSchema, type SignInItem, showSignIn } from "../../api/account-actions";
+import { Moment, Sentence, Value } from "../../ui/format";
+import type { Markup } from "../../ui/jsx/jsx-runtime";
+import { FormTokenInput, type Frame, Page } from "../../ui/layout";
+import { type PageContext, redirect } from "../../ui/page-context";
+
+const pathOf = (id: string) => `/admin/accounts/sign-in/${encodeURIComponent(id)}`;
+
+export async function beginFromPage({ app, form }: PageContext): Promise<Response> {
+  const given = (name: string) => form.get(name)?.trim().toLowerCase() || undefined;
+  const wanted = newSignInSchema.parse({ host: given("host"), app: form.get("app")?.trim() || undefined });
+  const { id } = await beginSignIn(app, wanted);
+  return redirect(pathOf(id));
+}
+
+export function cancelSignInFromPage({ app, params }: PageContext): Response {
+  cancelSignIn(app, params.id!);
+  return redirect("/admin/accounts");
+}
+
+/** With a script the state is refreshed in place; without, the page loads itself anew every five seconds. */
+export function signInPage({ app, frame, params }: PageContext): Markup {
+  const signIn = showSignIn(app, params.id!);
+  const isWaiting = signIn.state === "waiting";
+  return (
+    <Page frame={frame} title="Sign in to GitHub" current="/admin/accounts">
+      {isWaiting && (
+        <noscript>
+          <meta http-equiv="refresh" content="5" />
+        </noscript>
+      )}
+      {isWaiting && <DeviceCode signIn={signIn} frame={frame} />}
+      <div id="live" data-poll={isWaiting ? "2000" : undefined} role="status">
+        <State signIn={signIn} now={app.now()} />
+      </div>
+      <p>
+        <a href="/admin/accounts">All accounts</a>
+      </p>
+    </Page>
+  );
+}
+
+export const DeviceCode = ({ signIn, frame }: { signIn: SignInItem; frame: Frame }) => (
+  <section class="card device" aria-labelledby="code" data-while-waiting>
+    <h2 id="code">Enter this code at GitHub</h2>
+    <p class="device-code">
+      <code id="user-code">{signIn.user_code}</code>{" "}
+      <button type="button" data-copy="user-code" hidden>
+        Copy
+      </button>
+    </p>
+    {signIn.warning !== null && (
+      <p class="note bad" role="alert">
+        {signIn.warning}
+      </p>
+    )}
+    <p>
+      {signIn.warning === null && signIn.address.startsWith("https://") ? (
+        <a class="button primary" href={signIn.address} rel="noreferrer" target="_blank">
+          Open {signIn.address}
+        </a>
+      ) : (
+        <code>{signIn.address}</code>
+      )}
+    </p>
+    <p class="soft">{signIn.notice}</p>
+    <form method="post" action={`${pathOf(signIn.id)}/cancel`}>
+      <FormTokenInput frame={frame} />
+      <button type="submit" class="quiet">
+        Cancel
+      </button>
+    </form>
+  </section>
+);
+
+function State({ signIn, now }: { signIn: SignInItem; now: number }): Markup {
+  switch (signIn.state) {
+    case "waiting":
+      return (
+        <p data-waiting>
+          <span class="pulse" aria-hidden="true"></span> Waiting for your approval. The code expires at{" "}
+          <Moment at={signIn.expires_at_ms} now={now} />, in {span(Math.max(0, signIn.expires_at_ms - now))}.
+        </p>
+      );
+    case "done":
+      return <Done signIn={signIn} />;
+    case "cancelled":
+      return <p>The sign-in was cancelled. Nothing was saved.</p>;
+    case "failed":
+      return (
+        <section class="note bad">
+          <h2>The sign-in failed</h2>
+          <p>
+            <Sentence of={signIn.reason ?? ""} />
+          </p>
+        </section>
+      );
+  }
+}
+
+const Done = ({ signIn: { account_id, renewed, reason } }: { signIn: SignInItem }) => (
+  <section class={`note ${reason === null ? "good" : "bad"}`}>
+    <h2>
+      Signed in as <Value of={account_id} />
+    </h2>
+    <p>
+      {renewed ? "The sign-in of this account is renewed." : "The account is saved."}{" "}
+      {reason === null ? "It is ready." : <Sentence of={`It cannot be used yet. ${reason}`} />}
+    </p>
+  </section>
+);
+
+/** The form for another account, and the sign-ins that wait for a person. */
+export const AddAccount = ({ app, frame }: { app: App; frame: Frame }) => (
+  <section aria-labelledby="add">
+    <h2 id="add">Add an account</h2>
+    {app.signIns.waiting().map((begun) => (
+      <p class="note info">
+        A sign-in at {begun.host} waits for you: <a href={pathOf(begun.id)}>show its code</a>. It began{" "}
+        {span(Math.max(0, app.now() - begun.expiresAt + begun.code.expiresIn * 1000))} ago.
+      </p>
+    ))}
+    <form method="post" action="/admin/accounts/sign-in" class="config">
+      <FormTokenInput frame={frame} />
+      <div class="card">
+        <p>
+          {ownAccountsOnly} {app.demo && "The demo approves every code, and forgets its accounts when it stops."}
+        </p>
+        <div class="row">
+          <label for="f-host">GitHub</label>
+          <div>
+            <input
+              id="f-host"
+              name="host"
+              value={app.environment.enterpriseHost ?? "github.com"}
+              spellcheck="false"
+              autocapitalize="off"
+              aria-describedby="f-host-about"
+            />
+            <p id="f-host-about" class="about">
+              <code>github.com</code>, or the host of your enterprise, such as <code>company.ghe.com</code>.
+            </p>
+          </div>
+        </div>
+        <div class="row">
+          <label for="f-app">App</label>
+          <div>
+            <select id="f-app" name="app" aria-describedby="f-app-about">
+              {Object.keys(signInApps).map((name) => (
+                <option value={name} selected={name === (app.environment.oauthApp ?? "vscode")}>
+                  {entryOf(appNames, name) ?? name}
+                </option>
+              ))}
+            </select>
+            <p id="f-app-about" class="about">
+              The app that GitHub's page names when it asks for your approval.
+            </p>
+          </div>
+        </div>
+        <div class="actions">
+          <button type="submit" class="primary">
+            Sign in
+          </button>
+        </div>
+      </div>
+    </form>
+    <p class="soft">
+      In a terminal, <code>dragoman auth add</code> does the same; no restart is needed.
+    </p>
+  </section>
+);
+
+const appNames: Record<string, string> = { vscode: "GitHub Copilot plugin (usual)", opencode: "opencode" };

@@ -1,0 +1,80 @@
+/** The accounts in a real Chromium: signing in without a reload, and the buttons by keyboard. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { openBrowser } from "../support/browser";
+import { startProxy } from "../support/proxy";
+
+const { browser, why } = await openBrowser();
+if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
+afterAll(() => browser?.close());
+
+const axe = await Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js")).text();
+
+async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(
+    'axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes[0].html))',
+  );
+}
+
+describe.skipIf(!browser)("in a browser", () => {
+  test("a sign-in shows a code to copy, waits, and is done without a reload; axe agrees in each state", async () => {
+    const approved = Promise.withResolvers<void>();
+    await using proxy = await startProxy({
+      accounts: ["work-demo"],
+      demo: { device: { interval: 0, pending: 1 } },
+      clock: { sleep: () => approved.promise },
+    });
+    const context = await browser!.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
+    context.setDefaultTimeout(10_000);
+    const page = await context.newPage();
+    const faults: string[] = [];
+    page.on(
+      "console",
+      (message) => void (/Content Security|Refused/.test(message.text()) && faults.push(message.text())),
+    );
+    page.on("pageerror", (error) => faults.push(error.message));
+    await page.goto(`${proxy.url}/admin/accounts`);
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole("button", { name: "Sign in", exact: true }).press("Enter");
+    await page.getByText("Waiting for your approval").waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole("button", { name: "Copy" }).press("Enter");
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe("DEMO-0001");
+    await page.evaluate("window.notReloaded = true");
+    approved.resolve();
+    await page.getByRole("heading", { name: "Signed in as octo-demo" }).waitFor();
+    await page.getByRole("heading", { name: "Enter this code" }).waitFor({ state: "hidden" });
+    expect(await page.evaluate("window.notReloaded")).toBe(true);
+    expect(await violations(page)).toEqual([]);
+    expect(faults).toEqual([]);
+    await context.close();
+  }, 30_000);
+
+  test.each([true, false])(
+    "an account is paused, moved and removed, with script: %p",
+    async (javaScriptEnabled) => {
+      await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
+      const context = await browser!.newContext({ javaScriptEnabled, viewport: { width: 360, height: 740 } });
+      context.setDefaultTimeout(10_000);
+      const page = await context.newPage();
+      await page.goto(`${proxy.url}/admin/accounts`);
+      await page.getByRole("button", { name: "Pause octo-demo" }).press("Enter");
+      await page.getByRole("button", { name: "Resume octo-demo" }).waitFor();
+      await page.getByRole("button", { name: "Move up: work-demo" }).press("Enter");
+      await page.getByRole("button", { name: "Move up: octo-demo" }).waitFor();
+      expect(proxy.app.accounts.map(({ id, state }) => [id, state.name])).toEqual([
+        ["work-demo", "ready"],
+        ["octo-demo", "paused"],
+      ]);
+      await page.locator("summary", { hasText: "Remove…" }).last().press("Enter");
+      await page.getByRole("button", { name: "Remove octo-demo", exact: true }).press("Enter");
+      await page.getByRole("heading", { name: "github.com/octo-demo was removed" }).waitFor();
+      expect(proxy.app.accounts.map(({ id }) => id)).toEqual(["work-demo"]);
+      await context.close();
+    },
+    30_000,
+  );
+});

@@ -1,0 +1,429 @@
+/** The accounts through the admin API and the pages: signed in, paused, ordered and removed, without a token in any answer. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openAccountStore } from "../../src/accounts/account-store";
+import { DeviceCode } from "../../src/admin/pages/accounts/sign-in";
+import { type AppOptions, openApp } from "../../src/app";
+import { readEnvironment } from "../../src/config/environment";
+import { handler } from "../../src/server";
+import { type DemoOptions, startDemo } from "../../src/upstream/demo/demo";
+import { keptLog, savedFrom } from "../accounts/bench";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+/** Pauses between polls that end when the test says so. */
+function gate() {
+  let open = Promise.withResolvers<void>();
+  return {
+    sleep: (_: number, signal?: AbortSignal) => {
+      const aborted = Promise.withResolvers<never>();
+      signal?.addEventListener("abort", () => aborted.reject(signal.reason));
+      return Promise.race([open.promise, aborted.promise]);
+    },
+    /** All pauses end, those to come too. */
+    open: () => open.resolve(),
+    close() {
+      open = Promise.withResolvers();
+    },
+  };
+}
+
+const atOnce = { sleep: async () => {} };
+
+/** A server with accounts in files, in front of the demo as github.com and as a company's own GitHub. */
+async function world({ device, clock = atOnce }: { device?: DemoOptions["device"]; clock?: AppOptions["clock"] } = {}) {
+  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const demo = startDemo({ pace: 0, device: { interval: 0, ...device } });
+  const env = { HOME: home, DRAGOMAN_HOME: home, DRAGOMAN_GITHUB_URL: demo.url, DRAGOMAN_GITHUB_API_URL: demo.url };
+  const environment = readEnvironment(env);
+  const store = openAccountStore(environment.accountsFolder, keptLog().logger);
+  store.add(savedFrom(demo.accounts[1]!));
+  const lines: string[] = [];
+  const app = openApp({ environment, version: "1", clock, write: (line) => void lines.push(line) });
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handler(app, false) });
+  const ask = async (path: string, body?: object) => {
+    const answer = await fetch(
+      `${server.url}api/admin/accounts${path}`,
+      body && { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } },
+    );
+    return {
+      status: answer.status,
+      body: (await answer.json()) as Record<string, unknown> & { error: { message: string } },
+    };
+  };
+  const ended = async (id: string) => {
+    for (let state = await ask(`/sign-ins/${id}`); ; state = await ask(`/sign-ins/${id}`)) {
+      if (state.body.state !== "waiting") return state.body;
+      await Bun.sleep(5);
+    }
+  };
+  return {
+    app,
+    demo,
+    lines,
+    home,
+    ask,
+    ended,
+    url: server.url.href,
+    async [Symbol.asyncDispose]() {
+      await server.stop(true);
+      app.close();
+      await demo.stop();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+const tokens = /gh[uo]_\w+|tid=/;
+
+describe("a sign-in by the admin API", () => {
+  test.each([undefined, "github.com", "company.ghe.com"])(
+    "at %s shows a code, and is followed until it is done",
+    async (host) => {
+      const waiting = gate();
+      await using here = await world({ clock: { sleep: waiting.sleep } });
+      const begun = await here.ask("/sign-ins", host === undefined ? {} : { host });
+      expect(begun).toMatchObject({
+        status: 200,
+        body: { state: "waiting", user_code: "DEMO-0001", host: host ?? "github.com", app: "vscode", warning: null },
+      });
+      expect(begun.body.address).toBe(`${here.demo.url}/login/device`);
+      expect(begun.body.notice).toContain("Copilot plugin");
+      expect(Number(begun.body.expires_at_ms) - Date.now()).toBeWithin(800_000, 901_000);
+      const id = String(begun.body.id);
+      expect((await here.ask(`/sign-ins/${id}`)).body.state).toBe("waiting");
+      waiting.open();
+      const key = `${host ?? "github.com"}/octo-demo`;
+      expect(await here.ended(id)).toMatchObject({
+        state: "done",
+        account_id: "octo-demo",
+        account_key: key,
+        reason: null,
+        renewed: false,
+      });
+      expect(here.app.accounts.map((account) => account.key)).toEqual(["github.com/work-demo", key]);
+      const answer = await fetch(`${here.url}v1/messages`, {
+        method: "POST",
+        body: JSON.stringify({
+          model: "claude-sonnet-4.6",
+          max_tokens: 9,
+          messages: [{ role: "user", content: "Hi" }],
+        }),
+      });
+      expect(answer.status).toBe(200);
+      expect(existsSync(join(here.home, `accounts/${key}.json`))).toBe(true);
+      expect(JSON.stringify([await here.ask(`/sign-ins/${id}`), await here.ask("")]) + here.lines.join("")).not.toMatch(
+        tokens,
+      );
+    },
+  );
+
+  test("of the same person renews, also for an app that uses its token directly", async () => {
+    await using here = await world();
+    const first = await here.ask("/sign-ins", { app: "opencode" });
+    expect(await here.ended(String(first.body.id))).toMatchObject({ account_id: "plus-demo", renewed: false });
+    const again = await here.ask("/sign-ins", { app: "opencode" });
+    expect(again.body.notice).toContain("opencode");
+    expect(await here.ended(String(again.body.id))).toMatchObject({ account_id: "plus-demo", renewed: true });
+    const { body } = await here.ask("");
+    expect(body.items).toMatchObject([{ app: "vscode" }, { account_id: "plus-demo", app: "opencode" }]);
+  });
+
+  test.each([
+    ["access_denied", "declined"],
+    ["expired_token", "expired"],
+  ] as const)("that ends with %s says why, and saves nothing", async (outcome, word) => {
+    await using here = await world({ device: { outcome } });
+    const { body } = await here.ask("/sign-ins", {});
+    expect(await here.ended(String(body.id))).toMatchObject({ state: "failed", reason: expect.stringContaining(word) });
+    expect(here.app.accounts).toHaveLength(1);
+  });
+
+  test("can be cancelled; only a few wait at a time; all end with the server", async () => {
+    const waiting = gate();
+    await using here = await world({ clock: { sleep: waiting.sleep } });
+    const ids = [];
+    for (let count = 0; count < 4; count++) ids.push(String((await here.ask("/sign-ins", {})).body.id));
+    expect(await here.ask("/sign-ins", {})).toMatchObject({
+      status: 409,
+      body: { error: { message: expect.stringContaining("Finish or cancel") } },
+    });
+    expect(await here.ask(`/sign-ins/${ids[0]}/cancel`, {})).toMatchObject({
+      status: 200,
+      body: { state: "cancelled" },
+    });
+    expect(await here.ask("/sign-ins", {})).toMatchObject({ status: 200 });
+    expect(await here.ask("/sign-ins/none")).toMatchObject({ status: 404 });
+    expect(await here.ask("/sign-ins/none/cancel", {})).toMatchObject({ status: 404 });
+    here.app.signIns.close();
+    for (const id of ids) expect((await here.ended(id)).state).toBe("cancelled");
+    waiting.open();
+    expect(here.app.accounts).toHaveLength(1);
+  });
+
+  test("refuses a host and an app that are none, and says when GitHub is not there", async () => {
+    await using here = await world();
+    for (const wrong of [
+      { host: "https://x" },
+      { host: "127.0.0.1" },
+      { host: "localhost" },
+      { app: "../x" },
+      { other: 1 },
+    ])
+      expect([wrong, (await here.ask("/sign-ins", wrong)).status]).toEqual([wrong, 400]);
+    await here.demo.stop();
+    expect((await here.ask("/sign-ins", {})).status).toBe(502);
+  });
+});
+
+describe("pause, order and removal", () => {
+  let proxy: RunningProxy;
+  beforeAll(async () => {
+    proxy = await startProxy({ accounts: ["octo-demo", "work-demo", "plus-demo"] });
+  });
+  afterAll(() => proxy[Symbol.asyncDispose]());
+  const change = async (what: string, body: object) => {
+    const answer = await proxy.post(`/api/admin/accounts/${what}`, body);
+    return {
+      status: answer.status,
+      body: (await answer.json()) as Record<string, unknown> & { account_keys?: string[] },
+    };
+  };
+  const servedBy = async () => {
+    const answer = await proxy.post("/v1/messages", {
+      model: "claude-sonnet-4.6",
+      max_tokens: 9,
+      messages: [{ role: "user", content: "Hi" }],
+    });
+    return answer.status === 200 ? proxy.rows()[0]!.account_id : answer.status;
+  };
+  const account_key = "github.com/octo-demo";
+
+  test("a paused account serves nothing, and goes on when it is resumed", async () => {
+    expect(await servedBy()).toBe("octo-demo");
+    expect(await change("pause", { account_key, paused: true })).toEqual({ status: 200, body: { paused: true } });
+    expect(await servedBy()).toBe("work-demo");
+    expect(proxy.app.accounts[0]!.state).toMatchObject({ name: "paused" });
+    const usage = (await (await fetch(`${proxy.url}/usage`)).json()) as { accounts: { state: string }[] };
+    expect(usage.accounts.map(({ state }) => state)).toEqual(["paused", "ready", "ready"]);
+    for (const other of ["work-demo", "plus-demo"])
+      await change("pause", { account_key: `github.com/${other}`, paused: true });
+    const refused = await proxy.post("/v1/chat/completions", {
+      model: "gpt-5-mini",
+      messages: [{ role: "user", content: "Hi" }],
+    });
+    expect([refused.status, await refused.text()]).toEqual([424, expect.stringContaining("octo-demo: It is paused")]);
+    expect((await fetch(`${proxy.url}/v1/models`)).status).toBe(200);
+    for (const { key } of proxy.app.accounts) await change("pause", { account_key: key.toUpperCase(), paused: false });
+    expect(await servedBy()).toBe("octo-demo");
+    expect(proxy.app.config.stored.pausedAccounts).toEqual([]);
+  });
+
+  test("the order decides who serves, at once", async () => {
+    const order = ["github.com/plus-demo"];
+    expect((await change("order", { account_keys: order })).body.account_keys).toEqual([
+      ...order,
+      account_key,
+      "github.com/work-demo",
+    ]);
+    expect(await servedBy()).toBe("plus-demo");
+    expect(await change("order", { account_keys: ["github.com/nobody"] })).toMatchObject({ status: 404 });
+    const changes = [change("pause", { account_key, paused: true }), change("order", { account_keys: [account_key] })];
+    expect((await Promise.all(changes)).map(({ status }) => status)).toEqual([200, 200]);
+    expect(proxy.app.accounts.map(({ id, state }) => [id, state.name])).toEqual([
+      ["octo-demo", "paused"],
+      ["plus-demo", "ready"],
+      ["work-demo", "ready"],
+    ]);
+    await change("pause", { account_key, paused: false });
+  });
+
+  test("a suspension is not hidden by a pause: everything stays stopped", async () => {
+    const account = proxy.app.accounts.find(({ id }) => id === "plus-demo")!;
+    account.mark({ name: "failed", reason: "GitHub has blocked this account.", suspended: true });
+    await change("pause", { account_key: account.key, paused: true });
+    expect(account.state).toMatchObject({ name: "failed", suspended: true });
+    expect(await servedBy()).toBe(403);
+  });
+
+  test("removed, an account is gone with its token, its pause and its place; a suspended one no longer stops the others", async () => {
+    const { status, body } = await change("remove", { account_key: "github.com/plus-demo" });
+    expect([status, body]).toEqual([200, { removed: true, revoke_at: "https://github.com/settings/applications" }]);
+    expect(await servedBy()).toBe("octo-demo");
+    expect(proxy.app.config.current.pausedAccounts).toEqual([]);
+    expect(proxy.app.config.current.accountOrder).toEqual([account_key, "github.com/work-demo"]);
+    expect(await change("remove", { account_key: "github.com/plus-demo" })).toMatchObject({ status: 404 });
+  });
+
+  test("nothing is changed by a form of another site, a wrong type or a stranger", async () => {
+    const url = `${proxy.url}/api/admin/accounts/remove`;
+    const body = JSON.stringify({ account_key });
+    const send = (headers: Record<string, string>) =>
+      fetch(url, { method: "POST", body, headers }).then(({ status }) => status);
+    expect(await send({ "content-type": "text/plain" })).toBe(415);
+    expect(await send({ "content-type": "application/json", origin: "https://evil.test" })).toBe(403);
+    expect(await send({ "content-type": "application/json", "x-forwarded-for": "10.0.0.9" })).toBe(403);
+    expect(proxy.app.accounts).toHaveLength(2);
+  });
+});
+
+test("a temporary account is neither paused nor removed; the same login on two hosts is told apart", async () => {
+  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const demo = startDemo({ pace: 0 });
+  const environment = readEnvironment({
+    HOME: home,
+    DRAGOMAN_HOME: home,
+    DRAGOMAN_GITHUB_URL: demo.url,
+    DRAGOMAN_GITHUB_API_URL: demo.url,
+  });
+  const store = openAccountStore(environment.accountsFolder, keptLog().logger);
+  for (const host of ["github.com", "company.ghe.com"]) store.add({ ...savedFrom(demo.accounts[0]!), host });
+  const app = openApp({ environment, version: "1", temporaryToken: demo.accounts[1]!.githubToken, write() {} });
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handler(app, false) });
+  const change = (what: string, body: object) =>
+    fetch(`${server.url}api/admin/accounts/${what}`, {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { "content-type": "application/json" },
+    });
+  try {
+    for (const [what, more] of [
+      ["pause", { paused: true }],
+      ["remove", {}],
+    ] as const)
+      expect((await change(what, { account_key: "github.com/(temporary)", ...more })).status).toBe(409);
+    expect((await change("order", { account_keys: ["company.ghe.com/octo-demo"] })).status).toBe(200);
+    expect(app.accounts.map(({ key }) => key)).toEqual([
+      "github.com/(temporary)",
+      "company.ghe.com/octo-demo",
+      "github.com/octo-demo",
+    ]);
+    expect((await change("remove", { account_key: "company.ghe.com/octo-demo" })).status).toBe(200);
+    expect(store.load().map(({ host }) => host)).toEqual(["github.com"]);
+  } finally {
+    await server.stop(true);
+    app.close();
+    await demo.stop();
+    rmSync(home, { recursive: true, force: true });
+  }
+});
+
+describe("the page", () => {
+  const textOf = async (proxy: RunningProxy, path = "/admin/accounts") => (await fetch(proxy.url + path)).text();
+  const formTokenOf = (html: string) => /name="form_token" value="([\w-]+)"/.exec(html)![1]!;
+  const send = (proxy: RunningProxy, path: string, form: Record<string, string>) =>
+    fetch(proxy.url + path, { method: "POST", body: new URLSearchParams(form), redirect: "manual" });
+
+  test("pauses, orders and removes by forms, each with the token of the forms", async () => {
+    await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });
+    const form_token = formTokenOf(await textOf(proxy));
+    const account_key = "github.com/work-demo";
+    for (const [path, form] of [
+      ["pause", { paused: "1" }],
+      ["move", { by: "-1" }],
+      ["remove", {}],
+      ["sign-in", {}],
+    ] as const)
+      expect([path, (await send(proxy, `/admin/accounts/${path}`, { account_key, ...form })).status]).toEqual([
+        path,
+        403,
+      ]);
+    expect(proxy.app.accounts.map(({ id }) => id)).toEqual(["octo-demo", "work-demo"]);
+    const done = (path: string, form: Record<string, string>) =>
+      send(proxy, `/admin/accounts/${path}`, { form_token, account_key, ...form });
+    expect((await done("move", { by: "-1" })).headers.get("location")).toBe("/admin/accounts");
+    await done("pause", { paused: "1" });
+    expect(proxy.app.accounts.map(({ id, state }) => [id, state.name])).toEqual([
+      ["work-demo", "paused"],
+      ["octo-demo", "ready"],
+    ]);
+    const html = await textOf(proxy);
+    expect(html).toContain(">Paused</span>");
+    expect(html).toContain('aria-label="Resume work-demo"');
+    const removed = await done("remove", {});
+    expect([removed.status, await removed.text()]).toEqual([
+      200,
+      expect.stringContaining("https://github.com/settings/apps/authorizations"),
+    ]);
+    expect((await done("remove", {})).status).toBe(404);
+  });
+
+  test("leads through a sign-in without a script, and never shows a token", async () => {
+    const waiting = gate();
+    await using proxy = await startProxy({
+      accounts: ["work-demo"],
+      demo: { device: { interval: 0, pending: 1 } },
+      clock: { sleep: waiting.sleep },
+    });
+    const form_token = formTokenOf(await textOf(proxy));
+    const begun = await send(proxy, "/admin/accounts/sign-in", { form_token, host: " GitHub.com ", app: "vscode" });
+    const path = begun.headers.get("location")!;
+    expect([begun.status, path]).toEqual([303, expect.stringMatching(/^\/admin\/accounts\/sign-in\/[\w-]{22}$/)]);
+    const shown = await textOf(proxy, path);
+    for (const text of [
+      "DEMO-0001",
+      `<code>${proxy.demo.url}/login/device</code>`,
+      '<noscript><meta http-equiv="refresh" content="5"',
+      "Waiting for your approval",
+    ])
+      expect(shown).toContain(text);
+    expect(await textOf(proxy)).toContain("show its code");
+    waiting.open();
+    let html = shown;
+    while (html.includes("data-waiting")) html = await textOf(proxy, path);
+    expect(html).toContain("Signed in as");
+    for (const gone of ["DEMO-0001", "noscript", "data-poll"]) expect(html).not.toContain(gone);
+    expect(shown + html + (await textOf(proxy))).not.toMatch(tokens);
+    expect(proxy.app.accounts.map(({ id }) => id)).toEqual(["work-demo", "octo-demo"]);
+  });
+
+  test("links to GitHub's own page, and never to another", () => {
+    const item = {
+      id: "x",
+      state: "waiting",
+      host: "github.com",
+      app: "vscode",
+      notice: "",
+      user_code: "AB<1",
+      expires_at_ms: 0,
+      account_id: null,
+      account_key: null,
+      renewed: false,
+      reason: null,
+    } as const;
+    const frame = { version: "1", demo: false, signedIn: false, assets: "", formToken: "t" };
+    const shown = (address: string, warning: string | null) =>
+      String(DeviceCode({ signIn: { ...item, address, warning }, frame }));
+    const own = shown("https://github.com/login/device", null);
+    expect(own).toContain(
+      '<a class="button primary" href="https://github.com/login/device" rel="noreferrer" target="_blank">',
+    );
+    expect(own).toContain('<code id="user-code">AB&lt;1</code>');
+    const other = shown("https://evil.test/login", "This address is not at https://github.com.");
+    expect(other).not.toContain("href=");
+    expect(other).toContain('role="alert"');
+  });
+
+  test("cancels a sign-in, and names what went wrong with another", async () => {
+    const waiting = gate();
+    await using proxy = await startProxy({
+      demo: { device: { interval: 0, outcome: "access_denied" } },
+      clock: { sleep: waiting.sleep },
+    });
+    const form_token = formTokenOf(await textOf(proxy));
+    const begin = async (form: Record<string, string> = {}) =>
+      send(proxy, "/admin/accounts/sign-in", { form_token, ...form });
+    const first = (await begin()).headers.get("location")!;
+    expect((await send(proxy, `${first}/cancel`, { form_token })).status).toBe(303);
+    expect(await textOf(proxy, first)).toContain("Nothing was saved");
+    const second = (await begin()).headers.get("location")!;
+    waiting.open();
+    let html = await textOf(proxy, second);
+    while (html.includes("data-waiting")) html = await textOf(proxy, second);
+    expect(html).toContain("declined in the browser");
+    const wrong = await begin({ host: "no host" });
+    expect([wrong.status, await wrong.text()]).toEqual([400, expect.stringContaining("bare public host name")]);
+    expect((await fetch(`${proxy.url}/admin/accounts/sign-in/none`)).status).toBe(404);
+  });
+});
