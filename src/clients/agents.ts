@@ -170,6 +170,50 @@ const opencode: Client = {
   },
 };
 
+/** Tokens that Gemini CLI assumes as the limit of every model (0.61.0, `tokenLimit`). */
+const geminiWindow = 1_048_576;
+
+const geminiCli: Client = {
+  name: "Gemini CLI",
+  speaks: "gemini",
+  dialect: "gemini",
+  known: /^GeminiCLI/i,
+  file: {
+    format: "json",
+    locate: locations["gemini-cli"],
+    addresses: (_settings, env) => [env.GOOGLE_GEMINI_BASE_URL],
+    caveats: ({ security }) => {
+      const type = settingAt(security, ["auth", "selectedType"]);
+      if (type === "gemini-api-key") return [];
+      return [{ says: `its \`security.auth.selectedType\` is ${JSON.stringify(type) ?? "not set"}`, overrides: true }];
+    },
+  },
+  setUp({ url, key = noKey, models, model = models.gemini ?? models.claude }) {
+    const window = windowOf(model);
+    return {
+      model,
+      edits: [
+        { path: ["security", "auth", "selectedType"], value: "gemini-api-key" },
+        { path: ["model", "name"], value: model.id },
+        // The conversation is summarized at four fifths of the model's own limit.
+        ...(window === undefined || window >= geminiWindow
+          ? []
+          : [
+              {
+                path: ["model", "compressionThreshold"],
+                value: Math.floor(((window * 0.8) / geminiWindow) * 1000) / 1000,
+              },
+            ]),
+        { path: ["privacy", "usageStatisticsEnabled"], value: false },
+      ],
+      variables: { GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key },
+      programs: [],
+      command: "gemini",
+      note: "Gemini CLI takes the address and the key from the environment only: set both variables in your shell's profile. With GOOGLE_GEMINI_BASE_URL alone, `gemini -p` stops with “Invalid auth method selected”, so the file selects the API key. It assumes a million tokens for every model; compressionThreshold makes it summarize in time.",
+    };
+  },
+};
+
 const aider: Client = {
   name: "aider",
   speaks: "chat",
@@ -254,4 +298,11 @@ const pi: Client = {
   },
 };
 
-export const agents = { "claude-code": claudeCode, codex, opencode, aider, pi } satisfies Record<string, Client>;
+export const agents = {
+  "claude-code": claudeCode,
+  codex,
+  opencode,
+  "gemini-cli": geminiCli,
+  aider,
+  pi,
+} satisfies Record<string, Client>;

@@ -56,14 +56,20 @@ export interface Client {
   file?: {
     format: SettingsFormat;
     locate(around: Surroundings): string;
-    /** The addresses that the client calls with these settings. */
-    addresses(settings: Record<string, unknown>): unknown[];
+    /** The addresses that the client calls with these settings, in this environment. */
+    addresses(settings: Record<string, unknown>, env: Surroundings["env"]): unknown[];
     /** Other settings that affect the connection to dragoman. @param isHere Whether an address is dragoman's. */
     caveats?(settings: Record<string, unknown>, isHere: (address: unknown) => boolean): Caveat[];
     /** For a client that rewrites its file at each run: the settings without the client's own state. */
     bookkeeping?(settings: Record<string, unknown>): unknown;
   };
   setUp(place: Connection): ClientSetup;
+}
+
+/** Variables that the client's file cannot replace. */
+export function variablesBeside({ variables, edits }: ClientSetup): string[] {
+  const names = new Set(edits.map(({ path }) => path.at(-1)));
+  return Object.keys(variables).filter((name) => !names.has(name));
 }
 
 /** Most clients require a key, and report a missing sign-in without one. */

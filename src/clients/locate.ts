@@ -22,6 +22,7 @@ const configHome = folder("XDG_CONFIG_HOME", ".config");
 const claude = folder("CLAUDE_CONFIG_DIR", ".claude");
 const codex = folder("CODEX_HOME", ".codex");
 const continued = folder("CONTINUE_GLOBAL_DIR", ".continue");
+const gemini = ({ home, env }: Surroundings) => join(folder("GEMINI_CLI_HOME")({ home, env }), ".gemini");
 const pi = folder("PI_CODING_AGENT_DIR", ".pi", "agent");
 
 export const locations = {
@@ -36,6 +37,7 @@ export const locations = {
     );
     return places.find((place) => existsSync(place)) ?? places[1]!;
   },
+  "gemini-cli": (around: Surroundings) => join(gemini(around), "settings.json"),
   cline: ({ home }: Surroundings) => join(home, ".cline", "data", "settings", "providers.json"),
   continue: (around: Surroundings) => join(continued(around), "config.yaml"),
   zed: (around: Surroundings) => {

@@ -23,9 +23,10 @@ export interface ClientModel {
   output?: number;
 }
 
-export type ToolDialect = keyof typeof upstreamPaths;
+/** The dialect of a tool. No upstream speaks gemini. */
+export type ToolDialect = keyof typeof upstreamPaths | "gemini";
 
-export const serves = ({ endpoints }: ClientModel, dialect: ToolDialect): boolean =>
+export const serves = ({ endpoints }: ClientModel, dialect: keyof typeof upstreamPaths): boolean =>
   endpoints.includes(upstreamPaths[dialect]);
 
 export const withModel = (all: readonly ClientModel[], model: ClientModel): readonly ClientModel[] =>

@@ -35,7 +35,7 @@ export function clientStatus(client: ClientId, { url, ...around }: Surroundings 
     const parsed = readSettings(settings.format, text);
     const isHere = (address: unknown) => leadsTo(address, url);
     const caveats = settings.caveats?.(parsed, isHere) ?? [];
-    if (!settings.addresses(parsed).some(isHere)) return { file, state: "elsewhere" };
+    if (!settings.addresses(parsed, around.env).some(isHere)) return { file, state: "elsewhere" };
     const state = caveats.some(({ overrides }) => overrides) ? "overridden" : "here";
     return { file, state, caveats: caveats.map(({ says }) => says) };
   } catch (thrown) {

@@ -64,8 +64,9 @@ function person(data?: string) {
       const code = await command.exited;
       return { code, stdout: command.stdout(), stderr: command.stderr() };
     },
-    status(id: ClientId) {
-      return clientStatus(id, { home, env: {}, url }).state;
+    /** @param env What the person has set: Gemini CLI's address is in no file. */
+    status(id: ClientId, env: Record<string, string> = { GOOGLE_GEMINI_BASE_URL: url }) {
+      return clientStatus(id, { home, env, url }).state;
     },
     /** What is kept of the client's file. */
     backups(id: ClientId) {
@@ -86,6 +87,7 @@ const settings: Partial<Record<ClientId, string>> = {
   "claude-code": `{\r\n\t"permissions": { "allow": ["Bash(git status)"] },\r\n\t"env": { "MY_OWN": "stays" }\r\n}`,
   codex: `# mine\nmodel = "o3" # for now\n\n[mcp_servers.x]\ncommand = "a"`,
   opencode: `{\n    // mine\n    "theme": "system", /* light? */\n    "provider": { "own": { "options": { "apiKey": "sk-of-theirs-0123456789" } } },\n}\n`,
+  "gemini-cli": `{\n  // mine\n  "ui": { "theme": "GitHub" },\n  "security": { "auth": { "selectedType": "oauth-personal" } },\n  "model": { "name": "auto" /* before */ },\n}\n`,
   cline: `{"version":1,"lastUsedProvider":"cline","modes":{},"providers":{"cline":{"settings":{"provider":"cline"},"updatedAt":"2026-11-21T12:33:52.346Z","tokenSource":"manual"}}}`,
   continue: `\uFEFF# mine\nname: Mine\nversion: 0.0.1\nschema: v1\nmodels:\n- name: own # theirs\n  provider: openai\n  model: x\nrules:\n  - be kind\n`,
   zed: `// Zed settings\n{\n  "theme": "One Dark",\n  "agent": {\n    "default_model": { "provider": "zed.dev", "model": "x" }, // before\n    "play_sound": true,\n  },\n}\n`,
@@ -524,6 +526,20 @@ describe("the way back", () => {
     writeFileSync(path, JSON.stringify({ version: 1, modes: {}, ...noted }, null, 2));
     expect((await own.connect("cline", "--undo")).code).toBe(0);
     expect(existsSync(path)).toBe(false);
+  });
+
+  test("of Gemini CLI's settings leaves the variables to the person, who is told of them", async () => {
+    using own = person();
+    const { stderr } = await own.connect("gemini-cli", "--write", "--model", "claude-sonnet-4.6");
+    expect(stderr).toContain("prints the line that sets GOOGLE_GEMINI_BASE_URL, GEMINI_API_KEY.");
+    expect([own.status("gemini-cli", {}), own.status("gemini-cli")]).toEqual(["elsewhere", "here"]);
+    const written = JSON.parse(text(own.path("gemini-cli")));
+    // 168,000 tokens of the 1,048,576 that it assumes, and four fifths of them.
+    expect(written.model).toEqual({ name: "claude-sonnet-4.6", compressionThreshold: 0.128 });
+    own.settle("gemini-cli", JSON.stringify({ ...written, security: { auth: { selectedType: "vertex-ai" } } }));
+    expect(own.status("gemini-cli")).toBe("overridden");
+    const { stdout } = await own.connect("gemini-cli");
+    expect(stdout).toContain(`export GOOGLE_GEMINI_BASE_URL=${url}`);
   });
 
   test("says so when there is nothing to take back", async () => {

@@ -4,9 +4,9 @@
  */
 
 import { upstreamPaths } from "../../src/api-paths";
-import type { Client } from "../../src/clients/client";
+import { type Client, type ClientSetup, variablesBeside } from "../../src/clients/client";
 import { type ClientId, clientIds, clientOf, freshFile } from "../../src/clients/index";
-import { type ClientModel, chooseModels, type ToolDialect } from "../../src/clients/models";
+import { type ClientModel, chooseModels } from "../../src/clients/models";
 import { setVariables } from "../../src/clients/shells";
 
 export interface Tool {
@@ -25,7 +25,7 @@ export interface Tool {
 const example = (
   id: string,
   name: string,
-  dialects: ToolDialect[],
+  dialects: (keyof typeof upstreamPaths)[],
   [context, prompt, output]: [number, number, number],
   premium = true,
 ): ClientModel => ({
@@ -119,7 +119,19 @@ const pi: Tool = {
   settings: `{ "providers": { "own": { "baseUrl": "http://127.0.0.1:1/v1", "api": "openai-completions", "apiKey": "x", "models": [] } } }`,
 };
 
-export const tools = { claudeCode, codex, opencode, continueCli, pi };
+const geminiCli: Tool = {
+  id: "gemini-cli",
+  npm: "@google/gemini-cli",
+  command: (task) => ["gemini", "--yolo", "-p", task],
+  quiet: { env: { ...nowhere, GEMINI_CLI_TRUST_WORKSPACE: "true" }, args: [] },
+  settings: `{\n  // mine\n  "ui": { "theme": "GitHub" },\n  "security": {\n    "auth": { "selectedType": "oauth-personal" } /* before */\n  }\n}\n`,
+};
+
+export const tools = { claudeCode, codex, opencode, geminiCli, continueCli, pi };
+
+/** What a person sets in the environment, because the client's file has no place for it. */
+export const variablesOf = (setup: ClientSetup): Record<string, string> =>
+  Object.fromEntries(variablesBeside(setup).map((name) => [name, setup.variables[name]!]));
 
 /** What the scripted model of `--demo` understands. */
 export const task = "write a file hello.txt with the text Hi there";

@@ -38,6 +38,7 @@ const clients: [Tool, keyof typeof models][] = [
   [tools.opencode, "claude"],
   [tools.opencode, "gpt"],
   [tools.opencode, "gemini"],
+  [tools.geminiCli, "gemini"],
 ];
 
 /** Milliseconds. Codex repeats a 401 for seven seconds whatever it says; opencode takes three to start. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { clientOf, freshFile } from "../../src/clients/index";
 import { chooseModels } from "../../src/clients/models";
-import { models, type Tool } from "./clients";
+import { models, type Tool, variablesOf } from "./clients";
 import type { Installed } from "./install";
 
 export interface Meeting {
@@ -41,7 +41,7 @@ export async function meet({ tool, model: name, url, words, timeoutMs }: Meeting
     const [program = "", ...args] = tool.command("say hello", model);
     const child = Bun.spawn([installed.program(program), ...args.slice(0, -1), ...tool.quiet.args, ...args.slice(-1)], {
       cwd: work,
-      env: { PATH: process.env.PATH, HOME: home, ...tool.quiet.env },
+      env: { PATH: process.env.PATH, HOME: home, ...variablesOf(setup), ...tool.quiet.env },
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",

@@ -43,7 +43,7 @@ const answers: Answer[] = [
 
 /** The answer in the words of the path that was asked. */
 function refuse(path: string, { status, headers, code = "otter_out" }: Answer): Response {
-  const codec = path.includes("messages") ? codecs.messages : codecs.chat;
+  const codec = path.includes("messages") ? codecs.messages : path.includes("v1beta") ? codecs.gemini : codecs.chat;
   const failed = status < 500 ? "invalid_request" : "no_account";
   const limited = code === "quota_exceeded" ? "quota" : "rate_limit";
   const kind = status === 429 ? limited : failed;

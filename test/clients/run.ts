@@ -4,7 +4,7 @@
  * be served must be told at once. Needs npm and its registry; not part of the tests, because the clients are large.
  */
 import { clientOf } from "../../src/clients/index";
-import type { Dialect } from "../../src/dialects/hub/conversation";
+import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
 import { models, type Tool, tools } from "./clients";
 import { tellings } from "./error-cases";
 import { install } from "./install";
@@ -15,24 +15,24 @@ const atOnce = 3;
 
 /** For each model of the demo, the dialect it is asked in when the client speaks another one or the same. */
 const askedIn = {
-  claude: { messages: "messages", responses: "messages", chat: "chat" },
-  gpt: { messages: "responses", responses: "responses", chat: "responses" },
-  gemini: { messages: "chat", responses: "chat", chat: "chat" },
-} satisfies Partial<Record<keyof typeof models, Record<Dialect, Dialect>>>;
+  claude: { messages: "messages", responses: "messages", chat: "chat", gemini: "messages" },
+  gpt: { messages: "responses", responses: "responses", chat: "responses", gemini: "responses" },
+  gemini: { messages: "chat", responses: "chat", chat: "chat", gemini: "chat" },
+} satisfies Partial<Record<keyof typeof models, Record<ClientDialect, Dialect>>>;
 
 const names = Object.keys(askedIn) as (keyof typeof askedIn)[];
-const on = (tool: Tool, spoken: Dialect, name: keyof typeof askedIn): Attempt => ({
+const on = (tool: Tool, spoken: ClientDialect, name: keyof typeof askedIn): Attempt => ({
   tool,
   model: models[name],
   client_dialect: spoken,
   upstream_dialect: askedIn[name][spoken],
 });
-const onEachModel = (tool: Tool, spoken: Dialect): Attempt[] => names.map((name) => on(tool, spoken, name));
+const onEachModel = (tool: Tool, spoken: ClientDialect): Attempt[] => names.map((name) => on(tool, spoken, name));
 const withKey = (attempt: Attempt): Attempt => ({ ...attempt, key: "a-client-key-of-the-owner" });
 const searching = (attempt: Attempt): Attempt => ({ ...attempt, searches: true });
 const settled = (attempt: Attempt): Attempt => ({ ...attempt, settled: true });
 
-const { claudeCode, codex, opencode, continueCli, pi } = tools;
+const { claudeCode, codex, opencode, geminiCli, continueCli, pi } = tools;
 
 /** opencode's provider packages. What `connect` writes is the one of the dialect that the model is served in. */
 const packages = {
@@ -74,14 +74,17 @@ const attempts: Attempt[] = [
       return native[name] === dialect ? attempt : spoken(attempt, dialect);
     }),
   ),
+  ...onEachModel(geminiCli, "gemini"),
   ...[continueCli, pi].flatMap((tool) => names.map((name) => on(tool, native[name], name))),
   withKey(on(claudeCode, "messages", "claude")),
   withKey(overSocket(on(codex, "responses", "gpt"))),
   withKey(on(opencode, "messages", "claude")),
+  withKey(on(geminiCli, "gemini", "gemini")),
   withKey(on(pi, "chat", "gemini")),
   settled(on(claudeCode, "messages", "claude")),
   settled(overSocket(on(codex, "responses", "gpt"))),
   settled(on(opencode, "messages", "claude")),
+  settled(on(geminiCli, "gemini", "claude")),
   settled(on(continueCli, "responses", "gpt")),
   settled(on(pi, "responses", "gpt")),
 ];

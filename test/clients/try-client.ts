@@ -5,9 +5,10 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { clientOf } from "../../src/clients/index";
-import type { Dialect } from "../../src/dialects/hub/conversation";
+import { chooseModels } from "../../src/clients/models";
+import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
 import { type Command, program, run } from "../support/command";
-import { type models, type Tool, task } from "./clients";
+import { models, type Tool, task, variablesOf } from "./clients";
 import { startDropping } from "./dropped";
 import type { Installed } from "./install";
 
@@ -20,7 +21,7 @@ export interface Attempt {
   tool: Tool;
   model: (typeof models)[keyof typeof models];
   /** What the client speaks, and what the model is asked in. */
-  client_dialect: Dialect;
+  client_dialect: ClientDialect;
   upstream_dialect: Dialect;
   /** The client key that dragoman asks for, if it asks for one. */
   key?: string;
@@ -89,12 +90,13 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
     socket === "dropped" ? await startDropping(url, /(?:"response\.completed"[\s\S]*){2}/) : undefined;
   if (dropping) await Bun.write(path, (await Bun.file(path).text()).replaceAll(url, dropping.url));
 
+  const setup = clientOf(tool.id).setUp({ url, key, models: chooseModels(Object.values(models))!, model });
   const startedAt = performance.now();
   const [name = "", ...args] = tool.command(searches ? searchTask : task, model);
   const options = [...tool.quiet.args, ...(more?.args ?? [])];
   const child = Bun.spawn([installed.program(name), ...args.slice(0, -1), ...options, ...args.slice(-1)], {
     cwd: work,
-    env: { PATH: process.env.PATH, HOME: home, ...tool.quiet.env, ...more?.env },
+    env: { PATH: process.env.PATH, HOME: home, ...variablesOf(setup), ...tool.quiet.env, ...more?.env },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

@@ -7,7 +7,7 @@ import { addressOf } from "./port";
 const variables = about("variables");
 
 /** The variables from which clients read their address. */
-const addresses = ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_BASE"];
+const addresses = ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_BASE", "GOOGLE_GEMINI_BASE_URL"];
 
 export function checkVariables(subject: CheckContext): Finding[] {
   const { env } = subject;

@@ -1,6 +1,6 @@
 /** `dragoman connect`: prints a client's settings for the running server, writes them to its file, or undoes that. */
 import { homedir } from "node:os";
-import type { ClientSetup } from "../../clients/client";
+import { type ClientSetup, variablesBeside } from "../../clients/client";
 import { type ClientId, clientIds, clientOf, freshFile, isClientId } from "../../clients/index";
 import { unifiedDiff } from "../../clients/settings-file/diff";
 import { undoSettings } from "../../clients/settings-file/undo";
@@ -123,7 +123,7 @@ function printSetup({ client: id, shell }: ConnectOptions, setup: ClientSetup, s
   }
   const variables = setVariables(setup.variables, shell);
   if (variables !== "") {
-    const instead = client.file && notInFile(setup).length === 0 ? "Or in" : "In";
+    const instead = client.file && variablesBeside(setup).length === 0 ? "Or in" : "In";
     lines.push(`${instead} the environment (${shells[shell].name}; see --shell for others):`, "", variables, "");
   }
   const programs = setup.programs.filter((program) => program.shell === undefined || program.shell === shell);
@@ -132,12 +132,6 @@ function printSetup({ client: id, shell }: ConnectOptions, setup: ClientSetup, s
   if (setup.note) lines.push(setup.note);
   if (setup.command) lines.push(`Then run: ${setup.command}`);
   print(lines.join("\n").trimEnd());
-}
-
-/** Variables that the file cannot replace. */
-function notInFile({ variables, edits }: ClientSetup): string[] {
-  const names = new Set(edits.map(({ path }) => path.at(-1)));
-  return Object.keys(variables).filter((name) => !names.has(name));
 }
 
 async function write(
@@ -162,7 +156,7 @@ async function write(
 function sayWhatIsLeft({ client: id }: ConnectOptions, setup: ClientSetup, { url }: RunningServer): void {
   const { file = "", caveats = [] } = clientStatus(id, { ...person(), url });
   for (const caveat of caveats) say(`${shortened(file)} points to dragoman now, but ${caveat}.`);
-  const missing = notInFile(setup);
+  const missing = variablesBeside(setup);
   if (setup.note && missing.length > 0)
     say(setup.note, `\`dragoman connect ${id}\` prints the line that sets ${missing.join(", ")}.`);
   if (setup.command) say(`Then run: ${setup.command}`);

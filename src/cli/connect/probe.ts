@@ -1,6 +1,6 @@
 /** Makes one small test call through the server in a client's dialect, and states its cost. */
 
-import { clientPaths, upstreamPaths } from "../../api-paths";
+import { clientPaths, geminiPath, upstreamPaths } from "../../api-paths";
 import type { ClientModel, ToolDialect } from "../../clients/models";
 import { isObject } from "../../json";
 import { ask, type RunningServer } from "../running-server";
@@ -8,7 +8,7 @@ import { ask, type RunningServer } from "../running-server";
 const question = "Answer with one word: ready";
 
 interface Call {
-  path: string;
+  path(model: string): string;
   body(model: string): object;
   headers?: Record<string, string>;
   /** The text of the answer. */
@@ -19,20 +19,26 @@ const messages = [{ role: "user", content: question }];
 
 const calls: Record<ToolDialect, Call> = {
   chat: {
-    path: clientPaths.chat,
+    path: () => clientPaths.chat,
     body: (model) => ({ model, messages }),
     read: ({ choices }) => list(choices).map(({ message }) => (isObject(message) ? message.content : undefined)),
   },
   responses: {
-    path: clientPaths.responses,
+    path: () => clientPaths.responses,
     body: (model) => ({ model, input: question, store: false }),
     read: ({ output }) => list(output).flatMap(({ content }) => list(content).map(({ text }) => text)),
   },
   messages: {
-    path: clientPaths.messages,
+    path: () => clientPaths.messages,
     body: (model) => ({ model, max_tokens: 1024, messages }),
     headers: { "anthropic-version": "2023-06-01" },
     read: ({ content }) => list(content).map(({ text }) => text),
+  },
+  gemini: {
+    path: (model) => `${geminiPath}/${model}:generateContent`,
+    body: () => ({ contents: [{ parts: [{ text: question }] }] }),
+    read: ({ candidates }) =>
+      list(candidates).flatMap(({ content }) => list(isObject(content) ? content.parts : []).map(({ text }) => text)),
   },
 };
 
@@ -50,7 +56,7 @@ export function freeModel(
   const free = [own, ...all].filter(({ premium, units }) => !premium && (units ?? 0) === 0);
   return (
     free.find((model) => model === own) ??
-    free.find(({ endpoints }) => endpoints.includes(upstreamPaths[dialect])) ??
+    free.find(({ endpoints }) => dialect !== "gemini" && endpoints.includes(upstreamPaths[dialect])) ??
     free[0]
   );
 }
@@ -69,7 +75,13 @@ export function probeCost({ premium, units }: ClientModel): string {
 export async function probe(server: RunningServer, dialect: ToolDialect, model: ClientModel) {
   const { path, body, headers, read } = calls[dialect];
   const since = performance.now();
-  const answer = await ask(server, { path, method: "POST", headers, body: body(model.id), timeoutMs: 120_000 });
+  const answer = await ask(server, {
+    path: path(model.id),
+    method: "POST",
+    headers,
+    body: body(model.id),
+    timeoutMs: 120_000,
+  });
   const text = (isObject(answer) ? read(answer) : []).filter((text) => typeof text === "string").join("");
   const line = text.replace(/[\p{C}\s]+/gu, " ").trim();
   return { took: performance.now() - since, text: line.length > 60 ? `${line.slice(0, 60)}…` : line };
