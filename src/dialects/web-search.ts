@@ -41,11 +41,7 @@ export function searchConversation(
  */
 export function foundPages(reply: readonly ReplyEvent[]): WebPage[] | undefined {
   const hasSearched = reply.some(
-    (event) =>
-      event.type === "block-start" &&
-      event.block.kind === "foreign" &&
-      isObject(event.block.value) &&
-      event.block.value.type === "web_search_call",
+    (event) => event.type === "block-start" && event.block.kind === "foreign" && event.block.ran === "web-search",
   );
   if (!hasSearched) return undefined;
   const pages = new Map<string, WebPage>();

@@ -3,7 +3,7 @@ import type { Account } from "../accounts/account";
 import { isSuspensionEvent, suspensionReason } from "../accounts/suspension";
 import type { App } from "../app";
 import type { ClientDialect } from "../dialects/hub/conversation";
-import type { ReplyEvent, Usage } from "../dialects/hub/reply";
+import { hasSearched, type ReplyEvent, type Usage } from "../dialects/hub/reply";
 import { asProxyError, ProxyError } from "../errors";
 import type { InFlightHandle, InFlightRequest } from "../history/in-flight";
 import type { KeyedCaller } from "../keys/client-keys";
@@ -232,7 +232,7 @@ export class RequestRecord implements InFlightHandle {
         this.addUsage(event.usage);
         break;
       case "block-start":
-        if (event.block.kind === "server-result" && event.block.output.kind !== "error") this.addSearch();
+        if (hasSearched(event.block)) this.addSearch();
         break;
       case "finish":
         this.#isOver = true;

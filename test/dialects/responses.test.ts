@@ -870,7 +870,7 @@ describe("a stream read", () => {
     const events = decodeEvents(created, added(0, { type: "web_search_call", id: "ws" }), done(0, item), completed);
     expect(events).toContainEqual({
       type: "block-start",
-      block: { kind: "foreign", dialect: "responses", value: item },
+      block: { kind: "foreign", dialect: "responses", value: item, ran: "web-search" },
     });
     expect(responses.encodeReply(events, decode({})).output).toEqual([item]);
   });

@@ -170,6 +170,7 @@ describe.each(upstreams)("a Responses client on a model of %s", (upstream) => {
     expect(text.annotations[0]).toMatchObject({ type: "url_citation", url: page, title: "DEMO result" });
     const isNative = upstream === "responses";
     expect(sentSince(from)).toHaveLength(isNative ? 1 : 3);
+    expect(proxy.rows().find(({ path }) => path === "/v1/responses")!.searches).toBe(1);
 
     const streamed = await openai.responses.stream(ask()).finalResponse();
     expect(withoutIds(streamed.output)).toEqual(withoutIds(full.output));

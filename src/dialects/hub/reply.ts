@@ -6,7 +6,7 @@
  * One block is open at a time. A full reply is the same list of events.
  */
 import type { ClientDialect, Signature, WithExtras } from "./conversation";
-import type { Citation, ServerToolCall, ServerToolResult } from "./server-tools";
+import type { Citation, ServerToolCall, ServerToolName, ServerToolResult } from "./server-tools";
 
 export type ReplyEvent =
   | { type: "start"; id: string; model: string }
@@ -48,12 +48,26 @@ export type DeltaBlock =
 export type WholeBlock =
   | ({ kind: "server-call" } & ServerToolCall)
   | ({ kind: "server-result" } & ServerToolResult)
-  | { kind: "foreign"; dialect: ClientDialect; value: unknown };
+  | ForeignBlock;
+
+export interface ForeignBlock {
+  kind: "foreign";
+  dialect: ClientDialect;
+  value: unknown;
+  /** The provider has run this tool, and it did not fail. */
+  ran?: ServerToolName;
+}
 
 export type Block = DeltaBlock | WholeBlock;
 
 export const isDeltaBlock = (block: Block): block is DeltaBlock =>
   block.kind === "text" || block.kind === "thinking" || block.kind === "tool-call";
+
+/** A web search ran for the reply: here, or at the upstream. */
+export const hasSearched = (block: Block): boolean =>
+  block.kind === "server-result"
+    ? block.tool === "web-search" && block.output.kind !== "error"
+    : block.kind === "foreign" && block.ran === "web-search";
 
 export type StopReason = "stop" | "stop-sequence" | "length" | "tool-call" | "refusal" | "pause";
 

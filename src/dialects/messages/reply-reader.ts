@@ -11,6 +11,7 @@ import { inputObject } from "../hub/tool-input";
 import { errorIn, invalidEvent, invalidReply } from "./errors";
 import { asExtras } from "./extras";
 import { deltaTypeOf, stopReasons, textFieldOf } from "./reply-names";
+import { toolRunBy } from "./server-tools";
 import { decodeUsage } from "./usage";
 
 // ── Full reply ──
@@ -87,8 +88,10 @@ function readBlock(value: JsonObject): ReadBlock {
       const call = { id: textIn(value.id), name: textIn(value.name), ...asExtras(omit(value, knownFields.toolUse)) };
       return { block: { kind: "tool-call", ...call }, text: JSON.stringify(value.input ?? {}), end: {} };
     }
-    default:
-      return { block: { kind: "foreign", dialect: "messages", value }, text: "", end: {} };
+    default: {
+      const ran = toolRunBy(value);
+      return { block: { kind: "foreign", dialect: "messages", value, ...(ran ? { ran } : {}) }, text: "", end: {} };
+    }
   }
 }
 

@@ -171,6 +171,10 @@ const encodePage = ({ url, title, text = "", age }: WebPage): JsonObject => ({
   page_age: age ?? null,
 });
 
+/** The tool that the upstream has run, if the block is its result. */
+export const toolRunBy = ({ type, content }: JsonObject): ServerToolName | undefined =>
+  Array.isArray(content) ? names.find((name) => forms[name].result === type) : undefined;
+
 /** Characters of a page's words in a citation, as Anthropic documents it. */
 const longestQuote = 150;
 

@@ -10,6 +10,7 @@ import { errorIn, gaveUp, invalidEvent } from "./errors";
 import { ownId } from "./ids";
 import { outputIndexes } from "./output-indexes";
 import { thinkingText } from "./parts";
+import { toolRunBy } from "./server-tools";
 import { flatName } from "./tools";
 import { decodeUsage } from "./usage";
 
@@ -166,7 +167,8 @@ export class ItemReader {
     else if (item.type === "reasoning") emitReasoning(writer, item, progress);
     else if (item.type === "message") this.refused = emitMessage(writer, item, progress) || this.refused;
     else {
-      writer.open(`${progress.index}`, { kind: "foreign", dialect: "responses", value: item });
+      const ran = toolRunBy(item);
+      writer.open(`${progress.index}`, { kind: "foreign", dialect: "responses", value: item, ...(ran ? { ran } : {}) });
       writer.close();
     }
   }

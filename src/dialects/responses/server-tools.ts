@@ -82,6 +82,10 @@ function outputOf(status: unknown, { sources }: JsonObject): ServerToolOutput {
 
 // ── Replies ──
 
+/** The tool that the upstream has run, if the item is its call. */
+export const toolRunBy = ({ type, status }: JsonObject): ServerToolName | undefined =>
+  type === "web_search_call" && status !== "failed" ? "web-search" : undefined;
+
 /** OpenAI's own annotations as they are, and the hub's citations. */
 export function urlAnnotations({ extras, citations = [] }: BlockEnd): unknown[] {
   const own = extras?.openai?.annotations;

@@ -148,7 +148,8 @@ async function readPages(response: CallResponse, record: RequestRecord): Promise
   if (!isObject(json)) throw notJson("GitHub Copilot's answer");
   const events = codecs.responses.decodeReply(json);
   record.markFirstByte();
-  for (const event of events) record.addEvent(event);
+  // The request that the search runs for counts it.
+  for (const event of events) if (event.type !== "block-start") record.addEvent(event);
   const failure = events.find((event) => event.type === "error");
   if (failure) throw new BrokenReply(failure, record.earlyError === undefined);
   const pages = foundPages(events);
