@@ -180,4 +180,6 @@ export interface ClientSink<In> extends Sink<In> {
   keepAlive(): void;
   /** Ends the stream with an error of the dialect. Does nothing after the terminal frame. */
   fail(error: ReplyError): void;
+  /** Reads the input of a call that was passed on unread, if the fixups depend on it. */
+  catchUp?(joined: SseFrame): void;
 }

@@ -11,7 +11,7 @@ export interface TemplateParts {
   edits: readonly FrameEdit[];
   /** The number of the gap that holds the delta's text. No edit drops it. */
   textGap: number;
-  /** How a reader gets the texts; nobody reads them if it is missing. */
+  /** How a reader gets the texts: each with its run, or all together later. Nobody reads them if it is missing. */
   reads?: "each" | "joined";
 }
 
@@ -27,7 +27,7 @@ export interface FrameEdit {
 export interface FrameRun {
   /** The position behind the last frame. */
   end: number;
-  /** The last frame; with the texts of all where they are joined. Empty where each is read. */
+  /** The last frame; empty where each text is read. */
   frame: string;
   /** The frames with their edits; undefined where there are none. */
   edited?: string;
@@ -43,6 +43,12 @@ export class FrameTemplate {
   #usual: Shape | undefined;
   /** What the gaps held in the last frame that `#usual` did not match; undefined where it has changed. */
   #values: (string | undefined)[] | undefined;
+  /** The texts to be joined; the newest are not copied yet and keep their reads in memory. */
+  #joined = "";
+  #newest = "";
+  #newestCount = 0;
+  /** The last frame, before its text and after it. */
+  #around: [before: string, after: string] | undefined;
 
   constructor(parts: TemplateParts) {
     this.#parts = parts;
@@ -64,7 +70,6 @@ export class FrameTemplate {
     let textEnd = start;
     let end = start;
     let edited = "";
-    let joined = "";
     for (let found = this.#match(text, end); found; found = this.#match(text, end)) {
       if (edits.length > 0) edited = found.appendTo(edited, text, shape);
       if (reads) {
@@ -72,7 +77,7 @@ export class FrameTemplate {
         textEnd = found.textEnd;
         const inside = text.slice(textStart, textEnd);
         if (reads === "each") texts.push(inside);
-        else joined += inside;
+        else this.#join(inside);
       }
       shape = found;
       last = end;
@@ -80,9 +85,29 @@ export class FrameTemplate {
     }
     if (!shape) return undefined;
     if (reads === "each") return { end, frame: "", texts };
-    const frame =
-      reads === "joined" ? text.slice(last, textStart) + joined + text.slice(textEnd, end) : text.slice(last, end);
+    if (reads === "joined") this.#around = [text.slice(last, textStart), text.slice(textEnd, end)];
+    const frame = text.slice(last, end);
     return edits.length === 0 ? { end, frame } : { end, frame, edited: edited + shape.lastPiece };
+  }
+
+  /** The last frame with the texts of all since the last call, as a read has them; undefined if there were none. */
+  takeJoined(): string | undefined {
+    if (!this.#around) return undefined;
+    const [before, after] = this.#around;
+    const frame = before + this.#joined + this.#newest + after;
+    this.#around = undefined;
+    this.#joined = "";
+    this.#newest = "";
+    return frame;
+  }
+
+  #join(text: string): void {
+    this.#newest += text;
+    this.#newestCount++;
+    if (this.#newestCount < maxNewest) return;
+    this.#joined += Buffer.from(this.#newest, "latin1").toString("latin1");
+    this.#newest = "";
+    this.#newestCount = 0;
   }
 
   #match(text: string, start: number): Shape | undefined {
@@ -101,6 +126,8 @@ export class FrameTemplate {
     this.#usual = new Shape(withConstants(this.#parts, this.#values));
   }
 }
+
+const maxNewest = 100;
 
 /** The same parts with a constant in each gap that has a value. */
 function withConstants({ pieces, edits, textGap }: TemplateParts, values: (string | undefined)[]): TemplateParts {

@@ -17,10 +17,7 @@ export interface SseFrame {
   bytes?: Uint8Array;
   /** Instead of `bytes`, what is sent, with its blank line, where dragoman has made it already. */
   text?: string;
-  /**
-   * Set on one frame that stands for several consecutive frames that matched the template: the last one, with the deltas
-   * of all of them if the template joins them.
-   */
+  /** Set on one frame that stands for several consecutive frames that matched the template: the last one. */
   template?: SseFrame;
   /** Set on one frame that stands for several whose deltas alone are read: the text of each, as JSON has it between the quotes. */
   texts?: readonly string[];
@@ -108,7 +105,8 @@ function frameOfRun({ frame, edited, texts }: FrameRun, bytes: Uint8Array, ascii
   return ascii ? { text: edited, template } : { bytes: Buffer.from(edited, "latin1"), template };
 }
 
-const fromLatin1 = (bytes: string): string => Buffer.from(bytes, "latin1").toString();
+/** The text of bytes that are one character each. */
+export const fromLatin1 = (bytes: string): string => Buffer.from(bytes, "latin1").toString();
 
 /** Whether the frame at the buffer's start may end in its last chunk, that is, whether one line end follows another. */
 function mayEnd(buffer: Uint8Array, chunk: Uint8Array): boolean {

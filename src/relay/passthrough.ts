@@ -135,9 +135,15 @@ function streamStages({ codec, context, record }: ReplyParts, out: Parameters<Up
     if (event.type === "error") error = event;
     record.addEvent(event);
   });
+  const catchUp = () => {
+    const joined = reader.catchUp();
+    if (joined) client.catchUp?.(joined);
+    if (error?.code === invalidEventCode) client.fail(error);
+  };
   return {
     client: {
       keepAlive() {
+        catchUp();
         // A keep-alive in between may change what has to be fixed in the next frame.
         reader.forget();
         client.keepAlive();
@@ -146,6 +152,7 @@ function streamStages({ codec, context, record }: ReplyParts, out: Parameters<Up
     },
     feed: {
       push(frame: SseFrame) {
+        if (frame.template === undefined) catchUp();
         reader.push(frame);
         if (error?.code === invalidEventCode) client.fail(error);
         else client.push(frame);
@@ -153,6 +160,7 @@ function streamStages({ codec, context, record }: ReplyParts, out: Parameters<Up
       },
       template: reader.template,
       end() {
+        catchUp();
         reader.end();
         client.end();
       },

@@ -44,6 +44,7 @@ export function providerPassthrough(incoming: Incoming, record: RequestRecord, w
         feed: {
           push(frame) {
             if (frame.data && frame.data !== "[DONE]" && !isObject(jsonOf(frame))) return fail(invalidEvent(who));
+            if (frame.template === undefined) reader.catchUp();
             end = codec.endIn?.(frame);
             reader.push(frame);
             // Where the decoder could not follow the stream, the record still gets its end.

@@ -3,7 +3,7 @@
 import { repeatedDelta } from "../dialects/hub/repeated-delta";
 import type { Block, ReplyEvent } from "../dialects/hub/reply";
 import type { FrameTemplate } from "../net/frame-template";
-import type { SseFrame } from "../net/sse";
+import { fromLatin1, type SseFrame, TextFrame } from "../net/sse";
 import type { Stage } from "../net/stream";
 
 export function readAlong(decode: Stage<SseFrame, ReplyEvent>, onEvent: (event: ReplyEvent) => void) {
@@ -22,12 +22,22 @@ export function readAlong(decode: Stage<SseFrame, ReplyEvent>, onEvent: (event: 
     end() {},
   });
   return {
+    /**
+     * To be called before a frame that has to be read, and before the end. The deltas of a call that were passed on unread
+     * are decoded now, because its input must be complete in the end.
+     * @returns All of them as one frame; undefined if there were none.
+     */
+    catchUp(): SseFrame | undefined {
+      const joined = template?.takeJoined();
+      if (joined === undefined) return undefined;
+      const frame = new TextFrame(fromLatin1(joined));
+      decoder.push(frame);
+      return frame;
+    },
     push(frame: SseFrame) {
       events = 0;
       delta = undefined;
       if (frame.template === undefined) decoder.push(frame);
-      // The deltas of a call are decoded together, because its input must be complete in the end.
-      else if (isCall()) decoder.push(frame.template);
     },
     /** @param sent What the client got for the frame. */
     sent(frame: SseFrame, sent: SseFrame | undefined) {

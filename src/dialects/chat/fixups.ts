@@ -128,7 +128,7 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
 
     const push = (frame: SseFrame) => {
       if (ended) return;
-      if (frame.template !== undefined) repeat(frame.template);
+      if (frame.template !== undefined) last = frame.template;
       if (frame.data === undefined) return next.push(frame);
       if (frame.data === "[DONE]") return done(frame);
       // The SSE standard ignores an event with empty data, but clients parse it and fail.
@@ -142,13 +142,6 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
       if (unwanted) return report(unwanted);
       last = frame;
       pass(frame, frame.data, chunk);
-    };
-
-    /** The frames need no other fixups, but a call's input goes on. */
-    const repeat = (frame: SseFrame) => {
-      last = frame;
-      const chunk = replies.haveCalls ? jsonOf(frame) : undefined;
-      if (isObject(chunk)) replies.fix(chunk);
     };
 
     const pass = (frame: SseFrame, text: string, chunk: JsonObject) => {
@@ -195,6 +188,10 @@ export function fixStream(context: ReplyContext, onFixup: (name: string) => void
         if (!ended) next.push(commentFrame("keep-alive"));
       },
       fail,
+      catchUp(joined) {
+        const chunk = jsonOf(joined);
+        if (isObject(chunk)) replies.fix(chunk);
+      },
     };
   };
 }
@@ -283,9 +280,6 @@ function replyFixer(replyCount: number, report: Report) {
       const fixed = choices.map((choice) => (isObject(choice) ? fixChoice(choice, id) : choice));
       if (error) return { error };
       return fixed.some((choice, at) => choice !== choices[at]) ? { choices: fixed } : {};
-    },
-    get haveCalls() {
-      return calls.size > 0;
     },
     /** How many have ended. */
     get finished() {
