@@ -231,8 +231,14 @@ function addDoctor(cli: CAC, { version, text, environment, enterprise }: Given):
   cli
     .command("doctor", "Check the setup and say how to fix problems; changes nothing")
     .option("--json", "Print one JSON object")
+    .option(
+      "--deep",
+      "Ask each endpoint of Copilot once and compare its answers with what is known; says first what it costs",
+    )
+    .option("--yes", "With --deep: do not ask for confirmation")
+    .option("--report [file]", "Write a file to attach to an issue, without secrets and private names")
     .option("--port <number>", "The port that `start` will use", { default: 4141 })
-    .action(async (options: { json?: boolean }) => {
+    .action(async (options: { json?: boolean; deep?: boolean; yes?: boolean; report?: unknown }) => {
       const from = environment();
       const port = portFrom(text("port"));
       const { doctor } = await import("./doctor");
@@ -242,6 +248,9 @@ function addDoctor(cli: CAC, { version, text, environment, enterprise }: Given):
         port,
         json: options.json === true,
         enterpriseHost: enterprise(from),
+        deep: options.deep === true,
+        yes: options.yes === true,
+        report: options.report === true ? true : options.report === undefined ? undefined : String(options.report),
       });
     });
 }

@@ -19,7 +19,7 @@ import { checkPort } from "./checks/port";
 import { checkProgram } from "./checks/program";
 import { checkVariables } from "./checks/variables";
 import { table } from "./table";
-import { print, printJson } from "./terminal";
+import { print, printJson, say } from "./terminal";
 
 export interface DoctorOptions {
   version: string;
@@ -27,6 +27,12 @@ export interface DoctorOptions {
   port: number;
   json: boolean;
   enterpriseHost?: string;
+  /** Ask each endpoint of Copilot once. */
+  deep: boolean;
+  /** Do not ask for confirmation. */
+  yes: boolean;
+  /** Write a report to this file; true: to one with a name of its own. */
+  report?: string | true;
 }
 
 /** In the order of the report; all start at once. */
@@ -53,7 +59,7 @@ const timeoutMs = 10_000;
 
 /** @returns The exit code: 1 if a check failed. */
 export async function doctor(options: DoctorOptions): Promise<number> {
-  const { version, environment, port, json, enterpriseHost } = options;
+  const { version, environment, port, json, enterpriseHost, deep, yes, report } = options;
   const logger = quietLogger(environment);
   const home = homedir();
   const context: CheckContext = { version, environment, env: process.env, home, port, enterpriseHost, logger };
@@ -62,15 +68,27 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   const began = performance.now();
   const running = checks.map(([name, check]) => runCheck(name, check, context));
   const findings: Finding[] = [];
-  for (const results of running)
-    for (const { name, state, message, todo } of await results) {
-      const finding = { name, state, message: redact(message), ...(todo !== undefined && { todo: redact(todo) }) };
-      findings.push(finding);
-      if (!json) print(...linesOf(finding));
-    }
+  const add = ({ name, state, message, todo }: Finding) => {
+    const finding = { name, state, message: redact(message), ...(todo !== undefined && { todo: redact(todo) }) };
+    findings.push(finding);
+    if (!json) print(...linesOf(finding));
+  };
+  for (const results of running) for (const finding of await results) add(finding);
+  if (deep) for (const finding of await deepen(context, yes)) add(finding);
+  if (report) {
+    const { writeReport } = await import("./report");
+    const file = await writeReport(report === true ? undefined : report, context, { version, platform, findings });
+    say(`The report is in ${file}. Look it through before you attach it to an issue.`);
+  }
   if (json) printJson({ version, platform, checks: findings });
   else print(`\n${summaryOf(findings)} (${((performance.now() - began) / 1000).toFixed(1)} s)`);
   return findings.some(({ state }) => state === "fail") ? 1 : 0;
+}
+
+/** The calls are loaded only if they are wanted: nothing else of a doctor may cost anything. */
+async function deepen(context: CheckContext, yes: boolean): Promise<Finding[]> {
+  const { deepFindings } = await import("./deep/deep");
+  return (await deepFindings(context, yes)) ?? [about("deep").warn("No endpoint was asked.")];
 }
 
 async function runCheck(name: string, check: Check, context: CheckContext): Promise<Finding[]> {
@@ -105,12 +123,14 @@ function summaryOf(findings: Finding[]): string {
 }
 
 /** Logs nothing, and knows every secret that must be concealed. */
-function quietLogger({ clientKey, adminToken, anthropicApiKey, githubToken, configFile }: Environment): Logger {
+function quietLogger(environment: Environment): Logger {
+  const { clientKey, adminToken, metricsToken, anthropicApiKey, githubToken, configFile } = environment;
   const logger = createLogger(
     () => "error",
     () => {},
   );
-  for (const secret of [clientKey, adminToken, anthropicApiKey, githubToken]) if (secret) logger.conceal(secret);
+  for (const secret of [clientKey, adminToken, metricsToken, anthropicApiKey, githubToken])
+    if (secret) logger.conceal(secret);
   try {
     for (const secret of secretsIn(lookAtConfig(configFile)?.stored)) logger.conceal(secret);
   } catch {

@@ -47,7 +47,7 @@ export async function checkAccounts(subject: CheckContext): Promise<Finding[]> {
   if (environment.githubToken)
     subjects.unshift(examine({ temporary: true, githubToken: environment.githubToken }, enterpriseHost, subject));
   if (subjects.length === 0 && faults.length === 0) {
-    const hasProviders = Object.keys(readConfig(environment.configFile).providers).length > 0;
+    const hasProviders = Object.keys(configOrDefault(environment.configFile).providers).length > 0;
     return hasProviders
       ? [accounts.warn("No GitHub account is signed in: only other providers can serve.", "Run `dragoman auth`.")]
       : [accounts.fail("No GitHub account is signed in.", "Run `dragoman auth`.")];
@@ -119,12 +119,13 @@ async function quotaOf(account: Account): Promise<{ summary: string; doubtful: b
 /** The models, requested as the server does, with the config's headers if the config can be read. */
 function modelsOf(account: Account, { environment, version, logger }: CheckContext): Promise<Model[]> {
   const accounts = () => [account];
-  const copilot = openCopilot({ current: readConfig(environment.configFile) }, version);
+  const copilot = openCopilot({ current: configOrDefault(environment.configFile) }, version);
   const pool = openPool({ accounts, freeInOrder: () => true, now: Date.now });
   return openCatalogue({ accounts, pool, copilot, logger, limits: singleLimit(timeoutMs) }).models();
 }
 
-function readConfig(path: string) {
+/** What the config file says; the defaults if it cannot be read, which another check reports. */
+export function configOrDefault(path: string) {
   try {
     return lookAtConfig(path)?.config ?? parseConfig({});
   } catch {

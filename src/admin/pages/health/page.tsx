@@ -121,7 +121,7 @@ const NewInUpstream = ({ items, overflow, now }: ReturnType<typeof driftList> & 
     <h2 id="new">New in the upstream</h2>
     <p>
       Copilot has sent names that this version does not know. Requests may work all the same. Look for an update, or
-      report these names in an issue.
+      attach what <code>dragoman doctor --report</code> writes to an issue.
     </p>
     <div class="scroll">
       <table>

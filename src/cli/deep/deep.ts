@@ -1,0 +1,119 @@
+/**
+ * `dragoman doctor --deep`: asks each endpoint of Copilot once and compares its answers with what is known, so that the
+ * owner of a real account sees whether this version fits the upstream of today. It says first what that costs.
+ */
+import { type Account, openAccount } from "../../accounts/account";
+import { hostsFor } from "../../accounts/hosts";
+import { asProxyError } from "../../errors";
+import { plural } from "../../format";
+import { isObject, parseJson } from "../../json";
+import { differencesIn } from "../../json-shape";
+import { readText } from "../../net/body";
+import { singleLimit } from "../../net/clock";
+import { type Copilot, openCopilot } from "../../upstream/copilot";
+import { modelShape } from "../../upstream/known-names";
+import { type Model, readModel } from "../../upstream/model";
+import { configOrDefault, savedAccounts } from "../checks/accounts";
+import { about, type CheckContext, type Finding } from "../checks/check";
+import { atTerminal, confirm, interrupted, say } from "../terminal";
+import { UsageError } from "../usage-error";
+import { type Look, look } from "./look";
+import { costInWords, type PlannedCall, planCalls, totalOf } from "./plan";
+
+/** A test of the whole path to Copilot; undefined if the person declines. */
+export async function deepFindings(context: CheckContext, yes: boolean): Promise<Finding[] | undefined> {
+  const account = firstAccount(context);
+  const copilot = openCopilot({ current: configOrDefault(context.environment.configFile) }, context.version);
+  if (!account) return [about("deep").fail("No GitHub account is signed in here.", "Run `dragoman auth`.")];
+  let models: ListedModels;
+  try {
+    models = await listModels(copilot, account);
+  } catch (thrown) {
+    return [about("GET /models").fail(asProxyError(thrown).message)];
+  }
+  const calls = planCalls(models.models);
+  if (!(await agreed(account, calls, yes))) return undefined;
+  const findings = [judgeModels(models)];
+  // One after the other: a burst of calls is what an abuse detector looks for.
+  for (const call of calls) findings.push(judge(call, await look(copilot, account, call)));
+  return findings;
+}
+
+function firstAccount(context: CheckContext): Account | undefined {
+  const { environment, version, logger, enterpriseHost } = context;
+  const open = (known: Parameters<typeof openAccount>[0], host?: string) =>
+    openAccount(known, { hosts: hostsFor(host, environment), version, logger });
+  if (environment.githubToken) return open({ temporary: true, githubToken: environment.githubToken }, enterpriseHost);
+  const [saved] = savedAccounts(context).accounts;
+  return saved && open(saved, saved.host);
+}
+
+interface ListedModels {
+  models: Model[];
+  /** Names of fields. */
+  news: string[];
+  missing: string[];
+}
+
+/** @throws ProxyError */
+async function listModels(copilot: Copilot, account: Account): Promise<ListedModels> {
+  const call = { path: "/models", intent: "model-access" as const, requestId: crypto.randomUUID() };
+  const response = await copilot.call(await account.session(), { ...call, limits: singleLimit(30_000) });
+  const json = parseJson(await readText(response, 32 * 1024 * 1024));
+  const items = isObject(json) && Array.isArray(json.data) ? json.data.filter(isObject) : [];
+  const differences = items.flatMap((item) => differencesIn(item, modelShape()));
+  const named = (isMissing: boolean) => [
+    ...new Set(differences.filter(({ kind }) => (kind === "missing") === isMissing).map(({ path }) => path)),
+  ];
+  return { models: items.flatMap((item) => readModel(item) ?? []), news: named(false), missing: named(true) };
+}
+
+/** Says what it costs, and asks. @throws UsageError where nobody can answer */
+async function agreed(account: Account, calls: readonly PlannedCall[], yes: boolean): Promise<boolean> {
+  const lines = calls.map(({ path, model, cost }) => `  POST ${path} with ${model.id}: ${costInWords(cost)}`);
+  const all = costInWords(totalOf(calls));
+  say(`This asks GitHub Copilot ${plural(calls.length, "time")} with the account ${account.id}:`, ...lines);
+  say(`It costs ${all}${all === "nothing" ? "" : " in all"}.`);
+  if (yes) return true;
+  if (!atTerminal()) throw new UsageError("Nobody can answer here: add --yes to allow these calls.");
+  return confirm("Go on?", true, interrupted());
+}
+
+function judgeModels({ models, news, missing }: ListedModels): Finding {
+  const finding = about("GET /models");
+  if (models.length === 0) return finding.fail("It lists no model that can be read.", advice);
+  return conclude(finding, `It lists ${plural(models.length, "model")}`, {
+    news: news.map((name) => `field ${name}`),
+    missing,
+  });
+}
+
+function judge({ path, model }: PlannedCall, { ms, problem, ...differences }: Look): Finding {
+  const finding = about(`POST ${path}`);
+  if (problem !== undefined) return finding.fail(`${model.id}: ${problem}${newsOf(differences.news)}`, advice);
+  return conclude(finding, `${model.id} answered in ${ms} ms`, differences);
+}
+
+const advice = "Attach what `dragoman doctor --deep --report` writes to an issue.";
+
+/** At most so many names in a sentence. */
+const maxShown = 12;
+
+function conclude(
+  finding: ReturnType<typeof about>,
+  what: string,
+  { news, missing }: Pick<Look, "news" | "missing">,
+): Finding {
+  if (missing.length > 0)
+    return finding.fail(`${what}, but something is missing: ${listed(missing)}.${newsOf(news)}`, advice);
+  if (news.length > 0)
+    return finding.warn(`${what}.${newsOf(news)} That may do no harm; look for an update too.`, advice);
+  return finding.ok(`${what}, and everything in it is known.`);
+}
+
+const newsOf = (news: readonly string[]): string => (news.length === 0 ? "" : ` New: ${listed(news)}.`);
+
+function listed(names: readonly string[]): string {
+  const more = names.length - maxShown;
+  return names.slice(0, maxShown).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}

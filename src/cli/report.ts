@@ -1,0 +1,153 @@
+/** `dragoman doctor --report`: one file to attach to an issue. It names no person, no secret, and no place that is not public. */
+import { writeFileSync } from "node:fs";
+import { hostname, userInfo } from "node:os";
+import { lookAtConfig } from "../config/read-config";
+import { asProxyError, codeOf } from "../errors";
+import { isObject } from "../json";
+import { type DriftItem, driftListSchema } from "../upstream/drift-list";
+import { savedAccounts } from "./checks/accounts";
+import type { CheckContext, Finding } from "./checks/check";
+import { adminHeaders, ask, findServer, readAs } from "./running-server";
+import { UsageError } from "./usage-error";
+
+export interface ReportParts {
+  version: string;
+  platform: string;
+  /** Redacted as for a terminal. */
+  findings: readonly Finding[];
+}
+
+/** Writes the report. @returns The file. @throws UsageError if there is a file of that name */
+export async function writeReport(
+  file: string | undefined,
+  context: CheckContext,
+  parts: ReportParts,
+): Promise<string> {
+  const moment = new Date().toISOString().slice(0, 16).replace(/\D/g, "");
+  const path = file ?? `dragoman-report-${moment}.md`;
+  const text = withoutPrivateNames(await reportText(context, parts), privateNames(context));
+  try {
+    writeFileSync(path, text, { flag: "wx", mode: 0o600 });
+  } catch (thrown) {
+    if (codeOf(thrown) === "EEXIST")
+      throw new UsageError(`${path} exists already; name another file with --report <file>.`);
+    throw thrown;
+  }
+  return path;
+}
+
+async function reportText(context: CheckContext, { version, platform, findings }: ReportParts): Promise<string> {
+  const rows = findings.map(({ name, state, message, todo }) => [state, name, todo ? `${message} → ${todo}` : message]);
+  return [
+    "# dragoman report",
+    `dragoman ${version}, ${platform}, ${new Date().toISOString().slice(0, 10)}`,
+    "Without secrets, prompts, answers, and the names of people and machines; please look it through all the same.",
+    "## Checks",
+    markdownTable(["state", "check", "result"], rows),
+    "## New in the upstream",
+    await newInUpstream(context),
+    "## Keys that the config sets",
+    configKeys(context),
+    "",
+  ].join("\n\n");
+}
+
+/** As the running server has seen it. */
+async function newInUpstream({ environment }: CheckContext): Promise<string> {
+  const server = findServer(environment);
+  if (!server) return "No server is running here, so nothing was counted.";
+  try {
+    const answer = await ask(server, { path: "/api/admin/drift", headers: adminHeaders(server), timeoutMs: 5_000 });
+    const { items, overflow } = readAs(driftListSchema(), answer, server);
+    if (items.length === 0) return "Nothing, since the server started.";
+    const more = overflow > 0 ? `\n\nFurther names were left out ${overflow} times.` : "";
+    return markdownTable(["kind", "name", "where", "seen"], items.map(driftRow)) + more;
+  } catch (thrown) {
+    return `The running server did not say: ${asProxyError(thrown).message}`;
+  }
+}
+
+const driftRow = ({ kind, name, where, count }: DriftItem) => [kind, `\`${name}\``, where, String(count)];
+
+/** Never a value, and no name that the owner has chosen. */
+function configKeys({ environment }: CheckContext): string {
+  try {
+    const stored: unknown = lookAtConfig(environment.configFile)?.stored;
+    const names = isObject(stored) ? Object.keys(stored) : [];
+    return names.length === 0 ? "None." : names.map((name) => `\`${name}\``).join(", ");
+  } catch {
+    return "The config file cannot be read.";
+  }
+}
+
+const markdownTable = (head: string[], rows: string[][]): string =>
+  [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.map(cell).join(" | ")} |`).join("\n");
+
+const cell = (text: string) => text.replace(/[\n\r]+/g, " ").replaceAll("|", "\\|");
+
+/** What stands for each name that is not public. */
+function privateNames({ environment, env, enterpriseHost, ...context }: CheckContext): Map<string, string> {
+  const names = new Map<string, string>();
+  const add = (name: string | undefined, instead: string) => {
+    // Short ones are parts of ordinary words.
+    if (name !== undefined && name.length > 2 && !publicNames.has(name.toLowerCase())) names.set(name, instead);
+  };
+  const accounts = attempt(() => savedAccounts({ environment, env, enterpriseHost, ...context }).accounts) ?? [];
+  for (const [at, { login, host }] of accounts.entries()) {
+    add(login, `account-${at + 1}`);
+    add(host, "enterprise-host");
+  }
+  add(enterpriseHost, "enterprise-host");
+  add(hostname(), "this-machine");
+  add(
+    attempt(() => userInfo().username),
+    "this-user",
+  );
+  const stored = attempt(() => lookAtConfig(environment.configFile)?.stored);
+  for (const text of [...Object.values(env), ...textsIn(stored)]) add(hostIn(text), "private-host");
+  for (const name of chosenNames(stored)) add(name, "chosen-name");
+  return names;
+}
+
+/** Names that tell nothing about a person. */
+const publicNames = new Set(
+  "localhost 127.0.0.1 [::1] github.com api.github.com api.githubcopilot.com root runner ubuntu node bun user copilot".split(
+    " ",
+  ),
+);
+
+/** The names of providers, keys and budgets, which the owner chose. */
+function chosenNames(stored: unknown): string[] {
+  if (!isObject(stored)) return [];
+  const { providers, auth, budgets } = stored;
+  const keys = isObject(auth) && Array.isArray(auth.apiKeys) ? auth.apiKeys : [];
+  const named = [...keys, ...(Array.isArray(budgets) ? budgets : [])].filter(isObject).map(({ name }) => name);
+  return [...(isObject(providers) ? Object.keys(providers) : []), ...named.filter((name) => typeof name === "string")];
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
+
+const hostIn = (text: string | undefined): string | undefined =>
+  text && /^[a-z]+:\/\//i.test(text) ? URL.parse(text)?.hostname : undefined;
+
+/** The longest first: one may be a part of another. */
+function withoutPrivateNames(text: string, names: ReadonlyMap<string, string>): string {
+  const longestFirst = [...names].sort(([one], [other]) => other.length - one.length);
+  return longestFirst.reduce(
+    (shown, [name, instead]) =>
+      shown.replace(new RegExp(`(?<![A-Za-z0-9])${RegExp.escape(name)}(?![A-Za-z0-9])`, "gi"), instead),
+    text,
+  );
+}
+
+/** Undefined where it cannot be read; a check reports why. */
+function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
