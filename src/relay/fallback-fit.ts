@@ -21,16 +21,16 @@ export interface FallbackRequest {
 export async function whyUnfit(
   parts: Pick<App, "logger" | "tokenCounts">,
   { prompt, bytes }: FallbackRequest,
-  first: ChatTarget,
+  first: ChatTarget | undefined,
   target: ChatTarget,
 ): Promise<string | undefined> {
   const conversation = prompt.conversation();
   if (!conversation) return "the request has parts that dragoman cannot read";
-  const { supports, limits, provider } = target.model;
+  const { supports, limits } = target.model;
   const sent = conversation.turns.flatMap((turn) => [...partsIn(turn.parts)]);
   if (sent.some(({ kind }) => kind === "image")) {
     if (!supports.vision) return "it sees no images";
-    if (provider && !provider.statesVision) return "it is not known to see images";
+    if (target.model.provider?.assumed.includes("vision")) return "it is not known to see images";
   }
   if (!supports.tools && conversation.tools.some(({ kind }) => kind !== "foreign")) return "it calls no tools";
   for (const part of sent) {
@@ -57,7 +57,7 @@ function* partsIn(parts: readonly Part[]): Generator<Part> {
 const vendors: Partial<Record<Signature["dialect"], RegExp>> = { messages: /Anthropic/, responses: /OpenAI/ };
 
 /** A signature is readable only by its maker, of which its dialect is known. What a provider can read is not known. */
-function reads({ dialect, model, provider }: ChatTarget, first: ChatTarget, signature: Signature): boolean {
+function reads({ dialect, model, provider }: ChatTarget, first: ChatTarget | undefined, signature: Signature): boolean {
   if (provider || signature.dialect !== dialect) return false;
-  return vendors[dialect]?.test(model.vendor) ?? model.vendor === first.model.vendor;
+  return vendors[dialect]?.test(model.vendor) ?? model.vendor === first?.model.vendor;
 }

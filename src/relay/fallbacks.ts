@@ -17,7 +17,8 @@ import { type ChatTarget, chooseTarget, type TargetParts } from "./target";
 export type FallbackParts = TargetParts & Pick<App, "logger" | "pool" | "tokenCounts">;
 
 export interface ChainRequest extends FallbackRequest {
-  first: ChatTarget;
+  /** The model, as the client wrote it. */
+  name: string;
   client: ClientDialect;
   key: ClientKey | undefined;
   facts: Facts;
@@ -43,12 +44,23 @@ export async function withFallbacks(
   request: ChainRequest,
   serve: (target: ChatTarget) => Promise<Response>,
 ): Promise<Response> {
-  const { first, record } = request;
-  const names = chainOf(parts, first);
-  if (names === undefined) return serve(first);
-  const chain: Chain = { names: [...names], asked: new Set([first.model.id]), isCopilotOut: false, passedOver: [] };
-  let target: ChatTarget | undefined = first;
-  let failure: ProxyError | undefined;
+  const { name, record } = request;
+  const { first, failure: unlisted } = await firstTarget(parts, request);
+  const names = first ? chainOf(parts, first) : parts.config.current.fallbacks[name];
+  if (first && names === undefined) return serve(first);
+  const chain: Chain = {
+    first,
+    names: [...(names ?? [])],
+    asked: new Set([first?.model.id ?? name]),
+    isCopilotOut: false,
+    passedOver: [],
+  };
+  let target = first;
+  let failure = unlisted;
+  if (failure) {
+    chain.passedOver.push(record.passOver({ model: name, status: null, why: failure.message }));
+    target = await nextTarget(parts, request, chain);
+  }
   while (target !== undefined) {
     const calls = record.attemptCount;
     try {
@@ -71,8 +83,22 @@ export async function withFallbacks(
     target = await nextTarget(parts, request, chain);
   }
   // The row is that of the model that the client asked for.
-  record.setTarget(first, request.facts);
+  if (first) record.setTarget(first, request.facts);
   throw unserved(failure!, chain);
+}
+
+/** The model that the client asked for; or why it is not known now, if its chain may be used for that. */
+async function firstTarget(
+  parts: FallbackParts,
+  { name, client, key, record }: ChainRequest,
+): Promise<{ first: ChatTarget; failure?: undefined } | { first?: undefined; failure: ProxyError }> {
+  try {
+    return { first: await chooseTarget(parts, name, client, key) };
+  } catch (thrown) {
+    const hasChain = Object.hasOwn(parts.config.current.fallbacks, name);
+    if (!hasChain || !(thrown instanceof ProxyError) || !leadsOn(parts, thrown, record)) throw thrown;
+    return { failure: thrown };
+  }
 }
 
 /** The names in the chain of a model, under whichever of its names the config has it. */
@@ -101,6 +127,8 @@ function leadsOn(parts: FallbackParts, error: ProxyError, record: RequestRecord)
 }
 
 interface Chain {
+  /** Missing if no account could list it. */
+  first: ChatTarget | undefined;
   /** The models that were not considered yet. */
   names: string[];
   /** The ids of the models that were asked. */
@@ -113,7 +141,7 @@ interface Chain {
 
 /** The next model that can take the request. The record says why others cannot. */
 async function nextTarget(parts: FallbackParts, request: ChainRequest, chain: Chain): Promise<ChatTarget | undefined> {
-  const { first, client, key, record } = request;
+  const { client, key, record } = request;
   for (let name = chain.names.shift(); name !== undefined; name = chain.names.shift()) {
     if (record.isStopped) throw record.controller.signal.reason;
     // The first model is one of those that were asked.
@@ -131,7 +159,7 @@ async function nextTarget(parts: FallbackParts, request: ChainRequest, chain: Ch
     const why =
       chain.isCopilotOut && !provider
         ? "the limit holds for every model of GitHub Copilot"
-        : await whyUnfit(parts, request, first, target);
+        : await whyUnfit(parts, request, chain.first, target);
     if (why === undefined) {
       chain.asked.add(model.id);
       return target;

@@ -25,7 +25,7 @@ import { sendToProvider, withHeaders } from "./provider-send";
 import { openRequestRecord, type RecordParts, type RequestRecord } from "./request-record";
 import { type RespondParts, requireEvents, respondFull, respondStream } from "./respond";
 import { planServerTools } from "./server-tools/open-loop";
-import { type ChatTarget, chooseTarget, isProvided, type TargetParts, whoOf } from "./target";
+import { type ChatTarget, isProvided, type TargetParts, whoOf } from "./target";
 import { type EncodedTurn, type TranslationRequest, translation } from "./translation";
 import { watched } from "./watched";
 
@@ -50,7 +50,6 @@ export async function relay(
     caller.connection.keepOpen();
     record.setRequest(incoming);
     codec.checkRequest(incoming.body);
-    const first = await chooseTarget(parts, incoming.model, dialect, caller.key);
     const summary = codec.compaction?.request(incoming.body);
     const body = summary ?? incoming.body;
     const facts = readFacts(codec, incoming, request.headers);
@@ -71,7 +70,8 @@ export async function relay(
     };
     record.setSession(clientSession(request.headers, asked.bodySession));
     const { prompt } = asked;
-    const chained = { first, client: dialect, key: caller.key, facts, prompt, bytes: incoming.bytes.length, record };
+    const { model: name, bytes } = incoming;
+    const chained = { name, client: dialect, key: caller.key, facts, prompt, bytes: bytes.length, record };
     return await withFallbacks(parts, chained, (target) => serve(parts, asked, target));
   } catch (thrown) {
     throw record.fail(thrown);

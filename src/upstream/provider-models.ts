@@ -149,7 +149,6 @@ export function openProviderModels({ providers, logger, limits, now }: Options):
 const configured = ({ models = [] }: ProviderConfig): ProviderModelFacts[] =>
   models.map((model) => (typeof model === "string" ? { id: model } : model));
 
-/** What is not known of a model is assumed to be possible: the provider decides. */
 function providerModel(provider: Provider, facts: ProviderModelFacts, isPicked: boolean): ProviderModel {
   const { name, dialect, settings } = provider;
   const { id, tools = true, vision = true, structuredOutputs = true, adaptiveThinking = false } = facts;
@@ -178,7 +177,7 @@ function providerModel(provider: Provider, facts: ProviderModelFacts, isPicked: 
     provider: {
       maxTokens: settings.maxTokens,
       thinking: settings.thinking,
-      statesVision: facts.vision !== undefined,
+      assumed: (["tools", "vision", "structuredOutputs"] as const).filter((ability) => facts[ability] === undefined),
     },
   };
   return { model, upstreamModel: { ...model, id }, provider };

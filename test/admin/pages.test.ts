@@ -561,6 +561,34 @@ describe("the config form", () => {
     await proxy.app.config.change({ logLevel: "warn" });
   });
 
+  test("adds a preset by its name alone, and keeps lists of models and fields", async () => {
+    const save = async (change: Record<string, string>) => {
+      const now = await fieldsIn(await textOf(proxy, "/admin/config"));
+      const shown = await (await send(proxy, "/admin/config", { ...now, ...change })).text();
+      return send(proxy, "/admin/config/save", await fieldsIn(shown));
+    };
+    const before = proxy.app.config.current.providers;
+    const models = 'qwen3\r\n{"id":"glm","vision":true}';
+    await save({
+      "providers.1.name": "ollama",
+      "providers.1.models": models,
+      "providers.1.unsupportedParams": "a\nb.*.c",
+    });
+    expect(proxy.app.config.current.providers.ollama).toEqual({
+      type: "chat",
+      baseUrl: "http://127.0.0.1:11434/v1",
+      auth: "bearer",
+      maxTokens: "max_tokens",
+      thinking: "reasoning",
+      models: ["qwen3", { id: "glm", vision: true }],
+      unsupportedParams: ["a", "b.*.c"],
+    });
+    const unchanged = await send(proxy, "/admin/config", await fieldsIn(await textOf(proxy, "/admin/config")));
+    expect(unchanged.headers.get("location")).toBe("/admin/config?unchanged=1");
+    await save({ "providers.1.remove": "on" });
+    expect(proxy.app.config.current.providers).toEqual(before);
+  });
+
   test("adds and removes a provider", async () => {
     const added = {
       "providers.1.name": "mine",

@@ -371,3 +371,20 @@ test("an account without quota is not asked; the provider serves at once, and th
   const back = await proxy.post("/v1/messages", hello(local));
   expect([back.status, mock.calls().length]).toEqual([402, 2]);
 });
+
+test("without an account, and while GitHub lists no models, the chain of that name serves", async () => {
+  await using proxy = await startProxy({
+    accounts: [],
+    config: { providers: { ollama: { baseUrl: mock.url } }, fallbacks: { [claude]: [gpt, local] } },
+  });
+  const response = await proxy.post("/v1/messages", hello(claude));
+  expect([response.status, response.headers.get("x-dragoman-model")]).toEqual([200, local]);
+  expect(passedOver(proxy.rows()[0]!)).toEqual([
+    { model: claude, status: null, why: expect.stringContaining("No GitHub account is signed in") },
+    { model: gpt, status: null, why: expect.stringContaining("No GitHub account is signed in") },
+  ]);
+  expect((await proxy.post("/v1/messages", hello("claude-opus-4.6"))).status).toBe(424);
+  mock.failNext(503, "Busy.");
+  const failed = await proxy.post("/v1/messages", hello(claude));
+  expect([failed.status, await failed.text()]).toEqual([424, expect.stringContaining(`; ${local}: Busy.`)]);
+});

@@ -55,6 +55,7 @@ function showModel(
     picked,
     enabled,
     provider: model.provider ? vendor : null,
+    assumed: [...(model.provider?.assumed ?? [])],
     endpoints: kind === "embeddings" ? [embeddingsPaths.upstream] : endpointsOf(model),
     limits: {
       context: context ?? null,

@@ -115,6 +115,7 @@ export const modelSchema = z
       .describe("How the input tokens of this model are counted before the upstream reports them."),
     accounts: z.array(z.string()).describe("The accounts whose model list has it."),
     provider: z.string().nullable().describe("The provider whose model it is; null for GitHub Copilot."),
+    assumed: z.array(z.string()).describe("Abilities in `supports` that neither its provider nor the config states."),
     aliases: z.array(z.string()).describe("Other names for it in the config."),
     refused_fields: z
       .array(z.object({ field: z.string(), until_ms: time }))

@@ -42,6 +42,6 @@ export interface ProviderFacts {
   maxTokens?: "max_tokens" | "max_completion_tokens";
   /** The field of a chat message in which earlier thinking is sent back to it; it is left out if this is missing. */
   thinking?: "reasoning" | "reasoning_content";
-  /** The provider or the owner says whether the model sees images. */
-  statesVision: boolean;
+  /** Abilities that neither the provider nor the owner states. The model is taken to have them: the provider decides. */
+  assumed: readonly ("tools" | "vision" | "structuredOutputs")[];
 }

@@ -131,7 +131,7 @@ function Entries({ field, form, about, isWrong }: EntriesProps): Markup {
               schema={{
                 type: "string",
                 title: "Name",
-                description: "The first part of its paths, as in `/name/v1/messages`.",
+                description: "The first part of its models' names, as in `name/model`, and of paths of its own.",
               }}
             />
             {Object.entries(membersOf(field.schema)).map(([member, schema]) => (

@@ -191,6 +191,9 @@ function ModelRow({ frame, model, all, now }: Omit<TableProps, "vendor" | "model
       </td>
       <td data-label="Capabilities">
         {abilities(model)}
+        {model.kind === "chat" && model.assumed.length > 0 && (
+          <small>not stated: {model.assumed.map((ability) => abilityNames[ability] ?? ability).join(", ")}</small>
+        )}
         {supports.reasoning_efforts.length > 0 && (
           <small>effort: {shorten(supports.reasoning_efforts.join(", "), 80)}</small>
         )}
@@ -277,16 +280,23 @@ function TokenCountOf({ model: { token_count } }: { model: ModelItem }): Markup 
   );
 }
 
-function abilities({ supports, limits, kind }: ModelItem): string {
+function abilities({ supports, limits, kind, assumed }: ModelItem): string {
   if (kind === "embeddings") return "embeddings";
+  const isStated = (ability: string) => !assumed.includes(ability);
   const can = [
-    supports.tools && "tools",
-    supports.vision && `images${limits.images === null ? "" : ` (${limits.images})`}`,
-    supports.structured_outputs && "structured output",
+    supports.tools && isStated("tools") && "tools",
+    supports.vision && isStated("vision") && `images${limits.images === null ? "" : ` (${limits.images})`}`,
+    supports.structured_outputs && isStated("structuredOutputs") && "structured output",
     (supports.adaptive_thinking || supports.thinking_budget) && "thinking",
   ].filter(Boolean);
-  return can.length === 0 ? "text only" : can.join(", ");
+  return can.length > 0 ? can.join(", ") : assumed.length > 0 ? "" : "text only";
 }
+
+const abilityNames: Record<string, string> = {
+  tools: "tools",
+  vision: "images",
+  structuredOutputs: "structured output",
+};
 
 function PriceOf({ model: { price } }: { model: ModelItem }): Markup {
   const { tokens, long, units } = price;

@@ -51,7 +51,7 @@ function stepsOf(item: ShownEntry): Step[] {
       ),
     },
     { name: "Routed", text: <Routing item={item} /> },
-    ...(item.fallbacks.length === 0 ? [] : [{ name: "In place of", text: <PassedOver models={item.fallbacks} /> }]),
+    ...item.fallbacks.map(passedOverStep),
     ...attemptsOf(item.attempts),
     ...(first === null
       ? []
@@ -96,8 +96,7 @@ function attemptsOf(attempts: Attempt[]): Step[] {
           {account === null ? "The provider" : <Value of={account} />}
           {model !== undefined && (
             <>
-              {" "}
-              with <Value of={model} />
+              , asked for <Value of={model} />,
             </>
           )}{" "}
           answered {status ?? <Value of={error ?? "nothing"} />}
@@ -116,17 +115,17 @@ function attemptsOf(attempts: Attempt[]): Step[] {
   });
 }
 
-/** The models that were to serve before, in their order. */
-const PassedOver = ({ models }: { models: PassedModel[] }) => (
-  <ul class="plain-list">
-    {models.map(({ model, status, why }) => (
-      <li>
-        <Value of={model} />: {status !== null && <>status {status}, </>}
-        <Sentence of={why} />
-      </li>
-    ))}
-  </ul>
-);
+/** A model that was to serve before. */
+const passedOverStep = ({ model, status, why }: PassedModel): Step => ({
+  name: `In place of ${model.slice(0, 80)}`,
+  tone: "bad",
+  text: (
+    <>
+      {status !== null && `Status ${status}: `}
+      <Sentence of={why} />
+    </>
+  ),
+});
 
 function Routing({ item }: { item: ShownEntry }): Markup {
   const { client_dialect, upstream_dialect, upstream_endpoint, upstream_model, initiator, initiator_reason } = item;
