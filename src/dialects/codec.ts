@@ -36,6 +36,8 @@ export interface ClientCodec {
 
   /** Writes a full reply to this conversation. The events must not end in `error`: the caller checks that first. */
   encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject;
+  /** Clients see all texts of a reply as one. */
+  joinsTexts?: true;
   /** A stream begins with the number of input tokens, before the upstream has reported it. */
   startsWithUsage?: true;
   /**

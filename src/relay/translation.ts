@@ -3,6 +3,7 @@ import { type ClientSink, codecs, type TranslationOptions } from "../dialects/co
 import { adapt } from "../dialects/hub/adapt";
 import type { ClientDialect, Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
 import type { ReplyEvent } from "../dialects/hub/reply";
+import { separateTexts } from "../dialects/hub/separate-texts";
 import type { OfferedTools } from "../dialects/hub/server-offers";
 import type { ResponseBody } from "../net/body";
 import type { Skeleton } from "../net/json-skeleton";
@@ -92,7 +93,7 @@ function turnedReply(
   restore: EncodedTurn["restore"],
   ways: { encodeFull(events: ReplyEvent[]): string; clientStream(out: Sink<SseFrame>): ClientSink<ReplyEvent> },
 ): TurnedReply {
-  const { record, target } = request;
+  const { record, target, client } = request;
   const bytesInto = (events: Sink<ReplyEvent>, restore: EncodedTurn["restore"]) =>
     readSse(codecs[target.dialect].decodeStream()(restore(events)));
   const open = (first: ResponseBody, next: Sink<ReplyEvent>) =>
@@ -108,7 +109,7 @@ function turnedReply(
       },
       first,
       (events) => bytesInto(events, restore),
-      recordedBy(record)(next),
+      recordedBy(record)(codecs[client].joinsTexts ? separateTexts(next) : next),
     );
   return {
     collect(first) {

@@ -211,7 +211,9 @@ describe.each(upstreams)("a chat client on a model of %s", (upstream) => {
     const { message } = full.choices[0];
     const [{ url_citation: cited }] = message.annotations;
     expect(cited).toMatchObject({ url: page, title: "DEMO result" });
-    expect(message.content.slice(cited.start_index, cited.end_index)).toContain(page);
+    expect(message.content.slice(cited.start_index, cited.end_index)).toBe(`[DEMO result](${page})`);
+    // What was said before the search is a paragraph of its own.
+    if (upstream === "messages") expect(message.content).toMatch(/^DEMO: I will call web_search\. 🔧\n\nDEMO: done/);
     expect(message.tool_calls).toBeUndefined();
     expect(full.choices[0].finish_reason).toBe("stop");
 

@@ -33,6 +33,7 @@ export const chat: Codec = {
   fixReply,
   decodeStream,
   encodeStream,
+  joinsTexts: true,
   fixStream,
   collectStream,
   encodeError,

@@ -15,6 +15,7 @@ export const gemini: ClientCodec = {
   decodeRequest,
   encodeReply,
   encodeStream,
+  joinsTexts: true,
   streamType,
   encodeError,
 };
