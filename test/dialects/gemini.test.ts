@@ -6,7 +6,7 @@ import type { Conversation, JsonObject } from "../../src/dialects/hub/conversati
 import type { ReplyEvent } from "../../src/dialects/hub/reply";
 import { ProxyError } from "../../src/errors";
 import { geminiReader } from "../support/gemini-reply";
-import { decodeFrames, written } from "../support/streams";
+import { decodeFrames, wire, written } from "../support/streams";
 
 const decode = (members: JsonObject): Conversation =>
   gemini.decodeRequest({ model: "m", contents: [{ parts: [{ text: "Hi" }] }], ...members });
@@ -366,7 +366,7 @@ describe("a reply", () => {
         const frames = written(gemini.encodeStream(asked()), events, beat);
         expect(text(decodeFrames(geminiReader, frames))).toEqual(text(full));
         const array = written(gemini.encodeStream(asked({})), events, beat);
-        const pieces = JSON.parse(array.map(({ bytes }) => new TextDecoder().decode(bytes)).join(""));
+        const pieces = JSON.parse(new TextDecoder().decode(wire(array)));
         const data = pieces.map((piece: Json) => ({ data: JSON.stringify(piece) }));
         expect(text(decodeFrames(geminiReader, data))).toEqual(text(full));
       }),

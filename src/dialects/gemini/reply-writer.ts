@@ -1,5 +1,5 @@
 /** Writes replies of the gemini dialect. Each piece of a stream is a whole `GenerateContentResponse`. */
-import type { SseFrame } from "../../net/sse";
+import { jsonFrame, type SseFrame } from "../../net/sse";
 import type { Sink } from "../../net/stream";
 import type { ClientSink, ToClient } from "../codec";
 import { cutReply } from "../hub/block-lifecycle";
@@ -189,13 +189,13 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     const { block } = this;
     if (block?.kind === "tool-call" || this.grounding) this.text += text;
     if (block?.kind === "tool-call") return;
-    if (this.frameOf) this.writeData(this.frameOf(text).data);
+    if (this.frameOf) this.next.push(this.form.frame(this.frameOf(text)));
     else if (block?.kind === "text") {
       this.write([{ text, ...this.parts.take() }]);
       this.frameOf = writeDeltas(undefined, this.response([{ text: textPlace }]));
     } else if (block?.kind === "thinking" && this.parts.shows) {
       this.frameOf = writeDeltas(undefined, this.response([{ text: textPlace, thought: true }]));
-      this.writeData(this.frameOf(text).data);
+      this.next.push(this.form.frame(this.frameOf(text)));
     }
   }
 
@@ -225,10 +225,6 @@ class StreamWriter implements ClientSink<ReplyEvent> {
   }
 
   private write(parts: JsonObject[]) {
-    this.writeData(JSON.stringify(this.response(parts)));
-  }
-
-  private writeData(data: string | undefined) {
-    if (data !== undefined) this.next.push(this.form.frame(data));
+    this.next.push(this.form.frame(jsonFrame(this.response(parts))));
   }
 }

@@ -2,12 +2,12 @@
  * The two forms of a stream: events with `alt=sse`, else one JSON array. Google's packages read neither comments nor empty
  * events everywhere, so silence is filled with white space in front of the next JSON.
  */
-import type { SseFrame } from "../../net/sse";
+import { jsonFrame, type SseFrame, TextFrame } from "../../net/sse";
 import type { Conversation, JsonObject } from "../hub/conversation";
 
 export interface StreamForm {
-  /** The frame of one reply. @param data JSON in one line. */
-  frame(data: string): SseFrame;
+  /** @param frame An event with one reply as its data. */
+  frame(frame: SseFrame): SseFrame;
   /** The last frame. */
   last(json: JsonObject): SseFrame;
   /** What may come at any time between frames, and means nothing. */
@@ -25,18 +25,18 @@ export const streamForm = (conversation: Conversation): StreamForm =>
 function eventForm(): StreamForm {
   /** The line of the next event has begun. */
   let isOpen = false;
-  const frame = (data: string): SseFrame => {
-    if (!isOpen) return { data };
+  const frame = (frame: SseFrame): SseFrame => {
+    if (!isOpen) return frame;
     isOpen = false;
-    return { bytes: encoder.encode(`${data}\n\n`) };
+    return new TextFrame(`${frame.data}\n\n`);
   };
   return {
     frame,
-    last: (json) => frame(JSON.stringify(json)),
+    last: (json) => frame(jsonFrame(json)),
     keepAlive() {
       const text = isOpen ? " " : "data: ";
       isOpen = true;
-      return { bytes: encoder.encode(text) };
+      return new TextFrame(text);
     },
   };
 }
@@ -49,10 +49,8 @@ function arrayForm(): StreamForm {
     return text;
   };
   return {
-    frame: (data) => ({ bytes: encoder.encode(`${open()}${data}`) }),
-    last: (json) => ({ bytes: encoder.encode(`${open()}${JSON.stringify(json)}]\n`) }),
-    keepAlive: () => ({ bytes: encoder.encode("\n") }),
+    frame: ({ data }) => new TextFrame(`${open()}${data}`),
+    last: (json) => new TextFrame(`${open()}${JSON.stringify(json)}]\n`),
+    keepAlive: () => new TextFrame("\n"),
   };
 }
-
-const encoder = new TextEncoder();
