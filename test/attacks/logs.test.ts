@@ -135,6 +135,9 @@ test("LG01: no secret and no word of a conversation is in any line, file, error 
   for (const path of [
     "/usage",
     "/health",
+    "/health/ready",
+    "/metrics",
+    "/api/admin/drift",
     "/",
     "/v1/models",
     "/api/admin/meta",

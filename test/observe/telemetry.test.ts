@@ -137,6 +137,22 @@ describe.each(["http/protobuf", "http/json"])("by %s", (protocol) => {
   }, 15_000);
 });
 
+test.concurrent("of 300 streams at once no span is lost, and each trace is a pair", async () => {
+  await using collector = startCollector();
+  await using command = start({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/v1/traces` });
+  const { url } = await command.ready();
+  const texts = await Promise.all(
+    Array.from({ length: 300 }, async () => (await ask(url, "/v1/chat/completions", chat("Hello"))).text()),
+  );
+  expect(texts.filter((text) => text.endsWith("data: [DONE]\n\n"))).toHaveLength(300);
+  await end(command);
+  const [servers, clients] = [spansOf(collector, "SERVER"), spansOf(collector, "CLIENT")];
+  expect([servers.length, clients.length]).toEqual([300, 300]);
+  expect(new Set(clients.map((span) => `${span.traceId} ${span.parentId}`))).toEqual(
+    new Set(servers.map((span) => `${span.traceId} ${span.spanId}`)),
+  );
+}, 20_000);
+
 describe("who decides what is traced", () => {
   test.concurrent("a client that does not want its trace recorded; a share of those without a trace", async () => {
     await using collector = startCollector();
