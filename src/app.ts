@@ -16,6 +16,7 @@ import type { Config } from "./config/schema";
 import { secretsIn } from "./config/secrets";
 import type { ConfigStore } from "./config/store";
 import { openTokenizer, type Tokenizer } from "./dialects/tokenizer";
+import type { ProxyError } from "./errors";
 import type { History } from "./history/history";
 import { type InFlight, openInFlight } from "./history/in-flight";
 import { type ClientKey, clientKeysOf } from "./keys/client-keys";
@@ -80,6 +81,8 @@ export interface App {
   tokenCounts: TokenCounts;
   unsupportedParams: UnsupportedParams;
   limits: Limits;
+  /** The error for every request while this server has been cut off from its team for too long. Read it at use. */
+  readonly isolation: ProxyError | undefined;
   /** Wall clock, ms. */
   now(): number;
   /** A signal to stop has come: running requests may end, new ones are refused. */
@@ -170,7 +173,12 @@ export function openApp(options: AppOptions): App {
 
   const stopping = new AbortController();
   let draining = false;
-  const pool = openPool({ accounts, freeInOrder: () => config.current.freeModelRouting === "in-order", now });
+  const pool = openPool({
+    accounts,
+    freeInOrder: () => config.current.freeModelRouting === "in-order",
+    isShared: stores.accountShare !== undefined,
+    now,
+  });
   const copilot = openCopilot(config, version);
   const providers = openProviders(config, version);
   const history = stores.openHistory({
@@ -249,6 +257,9 @@ export function openApp(options: AppOptions): App {
     tokenCounts,
     unsupportedParams: openUnsupportedParams(now),
     limits,
+    get isolation() {
+      return stores.isolation;
+    },
     now,
     get draining() {
       return draining;

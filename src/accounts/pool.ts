@@ -32,13 +32,16 @@ export interface PoolParts {
   accounts(): Account[];
   /** Whether free models use the accounts in registration order too, instead of round-robin. Read at each use. */
   freeInOrder?: () => boolean;
+  /** Other servers have these accounts too, so that a suspension outlasts this process. */
+  isShared?: boolean;
   /** ms */
   now?: () => number;
 }
 
 const everyone = () => true;
 
-export function openPool({ accounts, freeInOrder = () => false, now = Date.now }: PoolParts): Pool {
+export function openPool(parts: PoolParts): Pool {
+  const { accounts, freeInOrder = () => false, isShared = false, now = Date.now } = parts;
   let lastServed: Account | undefined;
 
   const usableFor = ({ premium, model, capable = everyone }: Need) => {
@@ -73,7 +76,7 @@ export function openPool({ accounts, freeInOrder = () => false, now = Date.now }
 
     stopped() {
       const blocked = suspended();
-      return blocked && stoppedBy(blocked);
+      return blocked && stoppedBy(blocked, isShared);
     },
 
     whyNone(need = { premium: true }) {
@@ -84,7 +87,7 @@ export function openPool({ accounts, freeInOrder = () => false, now = Date.now }
           code: "no_account",
         });
       const blocked = suspended();
-      if (blocked) return stoppedBy(blocked);
+      if (blocked) return stoppedBy(blocked, isShared);
       const usable = usableFor(need);
       const candidates = all.filter(capable);
       const states = candidates.map((account) => ({ id: account.id, state: account.stateFor(model, premium) }));
@@ -109,8 +112,9 @@ const needsPerson = (name: ShownState["name"]) => name === "failed" || name === 
 type Candidate = Pick<Account, "id" | "state">;
 
 /** No other account replaces a suspended one: that would evade the suspension, and could cost the other accounts too. */
-function stoppedBy({ id, state }: Account): ProxyError {
-  const remedies = `To continue, sign in again, remove the account with \`dragoman auth rm ${id}\`, or restart dragoman.`;
+function stoppedBy({ id, state }: Account, isShared: boolean): ProxyError {
+  const others = `sign in again${isShared ? " or" : ","} remove the account with \`dragoman auth rm ${id}\``;
+  const remedies = `To continue, ${others}${isShared ? "" : ", or restart dragoman"}.`;
   return suspensionError(`dragoman has stopped sending requests. ${id}: ${state.reason} ${remedies}`);
 }
 

@@ -9,6 +9,7 @@ import { refuseKeyInAddress } from "./google-paths";
 
 /** Sets the caller's key. @throws ProxyError `authentication`, `permission`. */
 export function requireClientKey(app: App, request: Request, caller: KeyedCaller): void {
+  requireContact(app);
   if (app.clientKeys.length > 0) requireKey(app, request, caller);
   else refuseStrangers(caller, new Set(app.config.current.allowedOrigins));
 }
@@ -24,6 +25,7 @@ export function requireGoogleKey(app: App, request: Request, caller: KeyedCaller
  * with --admin-auth=always to no one. @throws ProxyError `authentication`, `permission`.
  */
 export function requireTokenAccess(app: App, request: Request, caller: KeyedCaller): void {
+  requireContact(app);
   if (caller.foreign)
     throw new ProxyError("permission", "A web page may not read the token.", { code: "origin_not_allowed" });
   if (app.clientKeys.length > 0) {
@@ -78,6 +80,11 @@ export function requireMetricsAccess(
       : "The token is neither DRAGOMAN_METRICS_TOKEN nor ADMIN_TOKEN.",
     { headers: { "www-authenticate": "Bearer" } },
   );
+}
+
+/** A key may have been revoked without this server knowing. @throws ProxyError `unable`. */
+function requireContact({ isolation }: App): void {
+  if (isolation) throw isolation;
 }
 
 /** One header with a valid key is enough, even if the other is wrong: some clients send both. */

@@ -199,7 +199,7 @@ export const routes: ClientRoute[] = [
     response: liveSchema,
     handle: ({ app }) => live(app) })),
   guarded(allowAll, endpoint({ method: "GET", path: probePaths.ready, about: "Whether new requests should come here; `degraded` names what does not work all the same.",
-    response: readySchema, otherAnswers: () => ({ 503: { about: "Running requests end, or the config file has an error.", response: readySchema() } }),
+    response: readySchema, otherAnswers: () => ({ 503: { about: "Running requests end, the database has been away for too long, or the config has an error.", response: readySchema() } }),
     handle: ({ app }) => ready(app) })),
   guarded(requireMetricsAccess, endpoint({ method: "GET", path: metricsPath, about: "Metrics for Prometheus. From another machine with `DRAGOMAN_METRICS_TOKEN` or `ADMIN_TOKEN`, as `Authorization: Bearer <token>`.",
     response: () => ({ "text/plain": z.string() }), errors: ["rate_limit"],

@@ -122,9 +122,9 @@ export const liveSchema = lazy(() => z.object({ status: z.literal("ok"), version
 export const readySchema = lazy(() =>
   z.object({
     status: z
-      .enum(["ready", "draining", "config"])
+      .enum(["ready", "draining", "database", "config"])
       .describe(
-        "`draining`: a signal to stop has come. `config`: the config file is not valid, so an older one is used.",
+        "`draining`: a signal to stop has come. `database`: it has been away for too long. `config`: the config is not valid, so an older one is used.",
       ),
     version: z.string(),
     degraded: z

@@ -24,12 +24,12 @@ export const health = (app: App): z.infer<ReturnType<typeof healthSchema>> => ({
 export const live = (app: App): z.infer<ReturnType<typeof liveSchema>> => ({ status: "ok", version: app.version });
 
 /**
- * 200 if new requests should come here, else 503: while running requests end, and while the config file has an error, because
- * what it should change, for example a removed key, is not in effect. An account that cannot serve does not count: another
+ * 200 if new requests should come here, else 503: while running requests end, while the database has been away for too long, and
+ * while the config has an error, because what it should change, for example a removed key, is not in effect. An account that cannot serve does not count: another
  * replica would have the same accounts.
  */
 export function ready(app: App): Response {
-  const status = app.draining ? "draining" : app.config.fault === undefined ? "ready" : "config";
+  const status = app.draining ? "draining" : app.isolation ? "database" : app.config.fault ? "config" : "ready";
   const body: z.infer<ReturnType<typeof readySchema>> = { status, version: app.version, degraded: degradedParts(app) };
   return Response.json(body, { status: status === "ready" ? 200 : 503, headers: { "cache-control": "no-store" } });
 }

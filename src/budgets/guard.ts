@@ -27,8 +27,11 @@ export interface BudgetGuard {
   settle(reservation: Reservation, request: SettledRequest): void;
   /** Drops a reservation: nothing was charged. */
   release(reservation: Reservation): Awaitable<void>;
-  /** What the budgets that apply to a request have left: `<budget>=<amount> <unit>` for each; names are percent-encoded. */
-  remaining(subject: Subject): Awaitable<string>;
+  /**
+   * What the budgets that apply to a request have left: `<budget>=<amount> <unit>` for each; names are percent-encoded.
+   * Undefined if the ledger cannot be reached now.
+   */
+  remaining(subject: Subject): Awaitable<string | undefined>;
   /** The states of all budgets; those of sessions are empty. */
   overview(): Awaitable<BudgetState[]>;
   close(): void;
@@ -126,11 +129,11 @@ export function openBudgetGuard({ config, openLedger, now, warn }: Options): Bud
       running.delete(reservation);
       return afterwards(() => ledger().release(reservation));
     },
-    remaining: (subject) =>
-      whenKnown(
-        orUnable(() => ledger().states(budgets(), subject)),
-        remainingOf,
-      ),
+    remaining(subject) {
+      const states = orUnable(() => ledger().states(budgets(), subject));
+      // The answer to the request is there already, and is given without the header while the ledger is away.
+      return states instanceof Promise ? states.then(remainingOf, () => undefined) : remainingOf(states);
+    },
     overview: () => (budgets().length === 0 ? [] : orUnable(() => ledger().overview(budgets()))),
     close: () => opened?.close(),
   };

@@ -81,6 +81,11 @@ export const variables = {
     kind: "database",
     description: "The same database without the connection pooler (PgBouncer) that DRAGOMAN_DATABASE_URL leads to.",
   },
+  databaseGraceMs: {
+    names: ["DRAGOMAN_DATABASE_GRACE"],
+    kind: "minutes",
+    description: "How many minutes requests are served while the database cannot be reached; 10 when unset.",
+  },
   sealKey: {
     names: ["DRAGOMAN_SEAL_KEY"],
     kind: "sealKey",
@@ -174,6 +179,8 @@ const readers = {
     if (key.length === 32 && /^[A-Za-z0-9+/_-]{43}=?$/.test(value)) return key;
     refuse(`${name} must be 32 bytes as base64, such as \`openssl rand -base64 32\` prints.`);
   },
+  minutes: (name: string, value: string) =>
+    /^\d{1,5}$/.test(value) ? Number(value) * 60_000 : refuse(`${name} must be a whole number of minutes.`),
   milliseconds: (name: string, value: string) =>
     /^0*[1-9]\d{0,8}$/.test(value) ? Number(value) : refuse(`${name} must be a whole number of milliseconds above 0.`),
 };

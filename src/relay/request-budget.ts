@@ -87,7 +87,7 @@ export class RequestBudget {
   addTo(response: Response): Awaitable<Response> {
     if (!this.#applies) return response;
     return whenKnown(this.#guard.remaining(this.#subject()), (remaining) => {
-      response.headers.set("x-dragoman-budget-remaining", remaining);
+      if (remaining !== undefined) response.headers.set("x-dragoman-budget-remaining", remaining);
       return response;
     });
   }

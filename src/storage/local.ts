@@ -18,6 +18,7 @@ export function openLocalStores({ home, configFile, accountsFolder, historyFile 
     openAffinity: () => openAffinity(),
     openSentNotices: (options) => openSentNotices(join(home, "notices.json"), options),
     isLeader: true,
+    isolation: undefined,
     // Each store writes what is queued when it is closed.
     close: async () => {},
   };

@@ -4,6 +4,7 @@ import type { AccountStore } from "../accounts/account-store";
 import type { Affinity } from "../accounts/affinity";
 import type { Ledger, LedgerOptions } from "../budgets/ledger";
 import type { ConfigStore } from "../config/store";
+import type { ProxyError } from "../errors";
 import type { History, HistoryOptions } from "../history/history";
 import type { Logger } from "../logger";
 import type { SentNotices } from "../notices/sent-notices";
@@ -21,6 +22,11 @@ export interface Stores {
   openSentNotices(options: { now(): number; warn(sentence: string, cause: unknown): void }): SentNotices;
   /** Missing where no other server has the same accounts. */
   accountShare?: AccountShare;
+  /**
+   * The error for every request while what others have changed has not been known for too long: keys may have been revoked.
+   * Read at each use.
+   */
+  readonly isolation: ProxyError | undefined;
   /** Whether this server does what only one of them has to do. Read at each use. */
   readonly isLeader: boolean;
   /** After each store was closed: writes what is still queued, as far as a few seconds allow, and ends all connections. */

@@ -1,27 +1,177 @@
 /** Servers that share a database, as processes: what one learns, all know; what one does, none does twice. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { SQL } from "bun";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
-import { startTeam } from "../support/teams";
+import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+
+const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
+const exchanges = ({ demo }: Team) => demo.journal.filter(({ path }) => path === "/copilot_internal/v2/token").length;
+const modelCalls = ({ demo }: Team) => demo.journal.filter(({ path }) => path === "/chat/completions");
 
 describeWithPostgres("servers of a team", () => {
-  let server: TestPostgres;
+  let postgres: TestPostgres;
   beforeAll(async () => {
-    server = await startPostgres();
+    postgres = await startPostgres();
   }, 60_000);
-  afterAll(() => server[Symbol.asyncDispose]());
+  afterAll(() => postgres[Symbol.asyncDispose]());
 
-  const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
+  async function servers(team: Team, count: number): Promise<TeamServer[]> {
+    return Promise.all(Array.from({ length: count }, () => team.server()));
+  }
 
-  test("a request to either is served, and both show it", async () => {
-    await using team = await startTeam(server);
-    const [one, other] = await Promise.all([team.server(), team.server()]);
-    expect((await one!.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
-    expect((await other!.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
-    for (const each of [one!, other!]) {
-      const deadline = performance.now() + 2_000;
-      let items = [];
-      while (items.length < 2 && performance.now() < deadline) ({ items } = await each.admin("/requests"));
-      expect(items.map((row: { http_status: number }) => row.http_status)).toEqual([200, 200]);
-    }
-  }, 30_000);
+  describe("a token", () => {
+    test("three that start together exchange once; each request to each is served with that token", async () => {
+      await using team = await startTeam(postgres);
+      const all = await servers(team, 3);
+      const answers = await Promise.all(
+        Array.from({ length: 12 }, (_, at) => all[at % 3]!.post("/v1/chat/completions", ask("Hello"))),
+      );
+      expect(answers.map(({ status }) => status)).toEqual(new Array(12).fill(200));
+      expect(exchanges(team)).toBe(1);
+      expect(new Set(modelCalls(team).map(({ headers }) => headers.authorization)).size).toBe(1);
+    }, 30_000);
+
+    test("16 callers over three servers need a new one at the same moment: one exchange", async () => {
+      await using team = await startTeam(postgres);
+      const all = await servers(team, 3);
+      await Promise.all(all.map((server) => server.post("/v1/chat/completions", ask("Hello"))));
+      const before = exchanges(team);
+      team.demo.expireTokens();
+      team.demo.intercept("/copilot_internal/v2/token", () => Bun.sleep(150).then(() => undefined), 9);
+      const answers = await Promise.all(
+        Array.from({ length: 16 }, (_, at) => all[at % 3]!.post("/v1/chat/completions", ask("Hello"))),
+      );
+      expect(answers.map(({ status }) => status)).toEqual(new Array(16).fill(200));
+      expect(exchanges(team) - before).toBe(1);
+    }, 30_000);
+
+    test("a server that is killed in the exchange holds nobody up: the next one exchanges at once", async () => {
+      await using team = await startTeam(postgres);
+      const [one, other] = await servers(team, 2);
+      await Promise.all([one!, other!].map((server) => server.post("/v1/chat/completions", ask("Hello"))));
+      team.demo.expireTokens();
+      const reached = Promise.withResolvers<void>();
+      const never = () => {
+        reached.resolve();
+        return new Promise<undefined>(() => {});
+      };
+      team.demo.intercept("/copilot_internal/v2/token", never);
+      one!.post("/v1/chat/completions", ask("Hello")).catch(() => {});
+      await reached.promise;
+      const waiting = other!.post("/v1/chat/completions", ask("Hello"));
+      await Bun.sleep(100);
+      const killedAt = performance.now();
+      one!.command.process.kill("SIGKILL");
+      expect((await waiting).status).toBe(200);
+      expect(performance.now() - killedAt).toBeLessThan(1_500);
+    }, 30_000);
+  });
+
+  describe("within a second", () => {
+    test("a key that was revoked is refused everywhere, also while the listening connections are being killed", async () => {
+      await using team = await startTeam(postgres);
+      const all = await servers(team, 3);
+      const spare = await all[0]!.admin("/keys", { name: "spare" });
+      for (const kill of [false, true]) {
+        const { key } = await all[0]!.admin("/keys", { name: `key-${kill}` });
+        const use = (server: TeamServer, value = key) =>
+          server.post("/v1/chat/completions", ask("Hello"), { authorization: `Bearer ${value}` });
+        await until(async () => (await Promise.all(all.map((server) => use(server)))).every(({ ok }) => ok), 2_000);
+        if (kill) await killListeners(team);
+        const revokedAt = performance.now();
+        expect(await all[1]!.admin(`/keys/key-${kill}/revoke`, {})).toEqual({ revoked: true });
+        await until(
+          async () => (await Promise.all(all.map((server) => use(server)))).every(({ status }) => status === 401),
+          1_500,
+        );
+        // The connections are back within a second by themselves, and what was missed is read then.
+        if (!kill) expect(performance.now() - revokedAt).toBeLessThan(1_000);
+        expect((await use(all[2]!, spare.key)).status).toBe(200);
+      }
+    }, 30_000);
+
+    test("GitHub's suspension of an account stops every server", async () => {
+      await using team = await startTeam(postgres);
+      const all = await servers(team, 3);
+      for (const server of all) expect((await server.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
+      const calls = modelCalls(team).length;
+      const words = { message: "Sorry. Your account was suspended" };
+      team.demo.intercept("/chat/completions", () => Response.json(words, { status: 403 }));
+      expect((await all[0]!.post("/v1/chat/completions", ask("Hello"))).status).toBe(403);
+      const stoppedAt = performance.now();
+      await until(async () => {
+        const states = await Promise.all(all.map((server) => server.admin("/accounts")));
+        return states.every(({ items }) => items[0].state === "failed");
+      }, 1_000);
+      expect(performance.now() - stoppedAt).toBeLessThan(1_000);
+      // A server that starts later knows it too.
+      for (const server of [...all, await team.server()]) {
+        const refused = await server.post("/v1/chat/completions", ask("Hello"));
+        const { error } = (await refused.json()) as { error: { code: string; message: string } };
+        expect([refused.status, error.code]).toEqual([403, "account_suspended"]);
+        expect(error.message).not.toContain("restart");
+      }
+      expect(modelCalls(team)).toHaveLength(calls + 1);
+    }, 30_000);
+
+    test("an account that cools down is left alone by all", async () => {
+      await using team = await startTeam(postgres, { accounts: individuals("octo-demo", "anna-demo") });
+      const [one, other] = await servers(team, 2);
+      const premium = ask("Hello", { model: "claude-sonnet-4.6" });
+      const limited = () => Response.json({ message: "slow" }, { status: 429, headers: { "retry-after": "60" } });
+      team.demo.intercept("/chat/completions", limited);
+      expect((await one!.post("/v1/chat/completions", premium)).status).toBe(200);
+      await until(async () => {
+        const { items } = await other!.admin("/accounts");
+        return items.some(({ state }: { state: string }) => state === "cooling");
+      }, 1_000);
+      const before = modelCalls(team).length;
+      expect((await other!.post("/v1/chat/completions", premium)).status).toBe(200);
+      expect(
+        modelCalls(team)
+          .slice(before)
+          .map(({ account }) => account),
+      ).toEqual(["anna-demo"]);
+    }, 30_000);
+  });
+
+  test("400 races on one budget over three servers grant exactly the limit", async () => {
+    await using team = await startTeam(postgres);
+    const all = await servers(team, 3);
+    const limit = 60;
+    const budget = { name: "team", unit: "requests", limit, per: "month" };
+    expect(await all[0]!.admin("/budgets", budget)).toEqual({ added: true });
+    await until(async () => {
+      const lists = await Promise.all(all.map((server) => server.admin("/budgets")));
+      return lists.every(({ items }) => items.length === 1);
+    }, 2_000);
+    const answers = await Promise.all(
+      Array.from({ length: 400 }, (_, at) => all[at % 3]!.post("/v1/chat/completions", ask("Hello"))),
+    );
+    const served = answers.filter(({ status }) => status === 200).length;
+    const refused = answers.filter(({ status }) => status === 429).length;
+    expect([served, refused]).toEqual([limit, 400 - limit]);
+    expect(modelCalls(team)).toHaveLength(limit);
+    await until(async () => {
+      const { items } = await all[2]!.admin("/budgets");
+      return items[0].used === limit && items[0].reserved === 0;
+    }, 2_000);
+  }, 60_000);
+
+  /** Ends the connections that listen, as a failover of the database does. */
+  async function killListeners({ env }: Team): Promise<void> {
+    const sql = new SQL(env.DRAGOMAN_DATABASE_URL!, { max: 1 });
+    const killed = await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND query LIKE 'LISTEN%'`;
+    expect(killed.length).toBeGreaterThanOrEqual(3);
+    await sql.close();
+  }
 });
+
+async function until(claim: () => Promise<boolean>, timeoutMs: number): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (!(await claim())) {
+    if (performance.now() > deadline) throw new Error(`Still not so after ${timeoutMs} ms: ${claim}`);
+    await Bun.sleep(20);
+  }
+}

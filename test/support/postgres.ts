@@ -19,6 +19,8 @@ import { basename, join } from "node:path";
 import { SQL } from "bun";
 
 export interface TestPostgres extends AsyncDisposable {
+  /** Everything that the server has written to disk: tables, indexes, its log of changes. */
+  bytesOnDisk(): Promise<Buffer[]>;
   /** Creates an empty database. @returns Its address. */
   database(): Promise<string>;
   /** Stops the server at once, as a crash would. */
@@ -90,6 +92,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     );
 
   const start = async () => {
+    if (server) return;
     server = launch();
     const deadline = performance.now() + patienceMs;
     while (!(await answers(address("postgres")))) {
@@ -108,6 +111,13 @@ export async function startPostgres(): Promise<TestPostgres> {
   return {
     start,
     stop,
+    async bytesOnDisk() {
+      const sql = new SQL(address("postgres"), { max: 1 });
+      await sql.unsafe("CHECKPOINT");
+      await sql.close();
+      const files = readdirSync(data, { recursive: true, withFileTypes: true }).filter((file) => file.isFile());
+      return files.map((file) => readFileSync(join(file.parentPath, file.name)));
+    },
     async database() {
       databases += 1;
       const name = `test_${databases}`;

@@ -9,7 +9,7 @@ export interface Team extends AsyncDisposable {
   demo: Demo;
   /** The environment of every server. */
   env: Record<string, string>;
-  /** Starts another server. */
+  /** Starts another server. @param options.home The data folder, if it is to outlive the server. */
   server(options?: { env?: Record<string, string>; home?: string }): Promise<TeamServer>;
 }
 
@@ -22,12 +22,20 @@ export interface TeamServer {
   admin(path: string, body?: unknown): Promise<any>;
 }
 
-/** @param logins The accounts that are signed in: those of the demo. */
+/** Accounts whose tokens are exchanged, with plenty of quota. */
+export const individuals = (...logins: string[]): DemoAccount[] =>
+  logins.map((login) => ({
+    ...demoAccounts()[0]!,
+    login,
+    githubToken: `ghu_DEMO${login.replaceAll("-", "").padEnd(32, "0")}`,
+  }));
+
+/** @param options.accounts Those that are signed in. */
 export async function startTeam(
   server: TestPostgres,
-  { logins = ["octo-demo"], demo: demoOptions = {} }: { logins?: string[]; demo?: DemoOptions } = {},
+  { accounts = individuals("octo-demo"), pace = 0 }: Pick<DemoOptions, "accounts" | "pace"> = {},
 ): Promise<Team> {
-  const demo = startDemo({ pace: 0, accounts: demoAccounts(), ...demoOptions });
+  const demo = startDemo({ pace, accounts });
   const running: Command[] = [];
   const env = {
     DRAGOMAN_DATABASE_URL: await server.database(),
@@ -36,15 +44,13 @@ export async function startTeam(
     DRAGOMAN_GITHUB_API_URL: demo.url,
     DRAGOMAN_COPILOT_API_URL: demo.url,
   };
-  await signIn(
-    env,
-    demoAccounts().filter(({ login }) => logins.includes(login)),
-  );
+  await signIn(env, accounts);
   return {
     demo,
     env,
-    async server({ env: more = {} } = {}) {
-      const command = run(["start", "--port", "0", "--json"], { env: { ...env, ...more } });
+    async server({ env: more = {}, home } = {}) {
+      const folder: Record<string, string> = home === undefined ? {} : { DRAGOMAN_HOME: home };
+      const command = run(["start", "--port", "0", "--json"], { env: { ...env, ...more, ...folder } });
       running.push(command);
       const { url } = await command.ready(20_000);
       return {

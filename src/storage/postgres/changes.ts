@@ -16,6 +16,8 @@ export interface Changes {
   follow(table: FollowedTable, known: number, catchUp: (since: number) => Promise<number>): void;
   /** Reads what is newer, now. */
   catchUp(table: FollowedTable): Promise<void>;
+  /** Calls back with each message on the topic. */
+  on(topic: string, listener: (message: Record<string, unknown>) => void): void;
   /** Waits until the topic is announced, or for so many milliseconds. */
   hear(topic: string, ms: number): Promise<void>;
   /** Begins to listen, and catches up with what has changed before. */
@@ -73,13 +75,18 @@ export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
     }
   };
 
-  const waiting = new Map<string, Set<() => void>>();
+  const listeners = new Map<string, Set<(message: Record<string, unknown>) => void>>();
+  const listenersOf = (topic: string) => {
+    const found = listeners.get(topic) ?? new Set();
+    listeners.set(topic, found);
+    return found;
+  };
   const heard = (payload: string) => {
     const message = parseJson(payload);
     if (!isObject(message)) return;
     const table = followedTables.find((name) => name === message.table);
     if (table) void tryCatchUp(table);
-    if (typeof message.topic === "string") for (const wake of waiting.get(message.topic) ?? []) wake();
+    if (typeof message.topic === "string") for (const listener of listeners.get(message.topic) ?? []) listener(message);
   };
 
   return {
@@ -89,14 +96,15 @@ export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
     catchUp,
     async hear(topic, ms) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      const wakes = waiting.get(topic) ?? new Set();
-      waiting.set(topic, wakes.add(resolve));
-      const limit = setTimeout(resolve, ms);
+      const wake = () => resolve();
+      listenersOf(topic).add(wake);
+      const limit = setTimeout(wake, ms);
       await promise;
       clearTimeout(limit);
-      wakes.delete(resolve);
-      if (wakes.size === 0) waiting.delete(topic);
+      listenersOf(topic).delete(wake);
+      if (listenersOf(topic).size === 0) listeners.delete(topic);
     },
+    on: (topic, listener) => void listenersOf(topic).add(listener),
     async start() {
       // The third argument is called after each reconnection too.
       await postgres.direct.listen(channel, heard, () => void compare());

@@ -9,6 +9,8 @@ export interface Postgres {
   readonly direct: SQL;
   /** The last question found no database. */
   readonly isAway: boolean;
+  /** Milliseconds since the database answered. */
+  readonly silence: number;
   /**
    * Asks the database.
    * @throws ProxyError `unable` with the code `database_away` if it cannot be reached; otherwise Postgres' own error.
@@ -48,11 +50,13 @@ export function connectPostgres({ url, directUrl, lostDirect = () => {} }: Postg
   });
   const direct = new SQL(directUrl ?? url, { max: 1, connectionTimeout, onclose: () => lostDirect() });
   let isAway = false;
+  let answeredAt = performance.now();
 
   const observed = async <T>(work: Promise<T>, timeoutMs: number): Promise<T> => {
     try {
       const answer = await withinTime(work, timeoutMs);
       isAway = false;
+      answeredAt = performance.now();
       return answer;
     } catch (thrown) {
       if (!isAwayError(thrown)) throw thrown;
@@ -66,6 +70,9 @@ export function connectPostgres({ url, directUrl, lostDirect = () => {} }: Postg
     direct,
     get isAway() {
       return isAway;
+    },
+    get silence() {
+      return performance.now() - answeredAt;
     },
     ask: (question, timeoutMs = defaultTimeoutMs) => observed(question(sql), timeoutMs),
     askDirect: (question, timeoutMs = defaultTimeoutMs) => observed(question(direct), timeoutMs),

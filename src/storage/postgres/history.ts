@@ -9,22 +9,22 @@ import type { History, HistoryOptions } from "../../history/history";
 import { isAwayError, type Postgres } from "./connection";
 import { countStored, oldestStored, storedPage, storedRequest } from "./request-queries";
 import { addPartitions, insertRows, removeOldDays } from "./requests";
-import { openSpool, type Spool } from "./spool";
+import type { SpoolQueue } from "./spool";
 import { statisticsIn } from "./statistics";
 
 export interface PostgresHistoryOptions extends Omit<HistoryOptions, "monotonic"> {
   postgres: Postgres;
   /** The id of this server. */
   replica: string;
-  /** The file for rows that wait for the database. */
-  spoolPath: string;
+  /** For rows that wait for the database. @throws The disk's error, if it cannot be opened. */
+  openSpool(): SpoolQueue<Entry>;
   /** Whether this server prunes: one of a team does. Read at each use. */
   isLeader(): boolean;
 }
 
 export interface PostgresHistory extends History {
   flush(): Promise<boolean>;
-  /** After `close`: writes to the database what is spooled, as far as that is possible, and closes the spool. */
+  /** After `close`: writes to the database what is spooled, as far as that is possible. */
   finish(): Promise<void>;
 }
 
@@ -41,9 +41,9 @@ const pruneEvery = hourMs;
 
 /** Never throws: a spool that cannot be opened is reported, and rows then wait in memory. */
 export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHistory {
-  const { postgres, replica, spoolPath, retentionDays, maxRows, warn, now = Date.now } = options;
+  const { postgres, replica, retentionDays, maxRows, warn, now = Date.now } = options;
   const queued: Entry[] = [];
-  let spool: Spool | undefined;
+  let spool: SpoolQueue<Entry> | undefined;
   let timer: Timer | undefined;
   let spoolTimer: Timer | undefined;
   let writing: Promise<void> | undefined;
@@ -57,8 +57,8 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     warnedAt = now();
     warn(sentence);
   };
-  const openedSpool = (): Spool => {
-    spool ??= openSpool(spoolPath, warn);
+  const openedSpool = (): SpoolQueue<Entry> => {
+    spool ??= options.openSpool();
     return spool;
   };
   const schedule = (ms: number) => {
@@ -92,9 +92,9 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
         queued.splice(0, entries.length);
       }
       while (hasSpooled()) {
-        const entries = spool!.take(maxRowsAtOnce);
-        await store(entries);
-        spool?.remove(entries);
+        const rows = spool!.take(maxRowsAtOnce);
+        await store(rows.map(([, entry]) => entry));
+        spool?.remove(rows.map(([id]) => id));
       }
       if (failing) warn("The database takes the request history again.");
       failing = false;
@@ -120,7 +120,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
   const toSpool = () => {
     if (queued.length === 0) return;
     try {
-      openedSpool().add(queued);
+      openedSpool().add(queued.map((entry) => [entry.request_id, entry]));
       queued.length = 0;
     } catch (thrown) {
       report(`The request history cannot be kept on this machine's disk either (${reasonOf(thrown)}).`);
@@ -200,7 +200,6 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     },
     async finish() {
       while (hasSpooled() && !failing) await write();
-      spool?.close();
       spool = undefined;
     },
   };

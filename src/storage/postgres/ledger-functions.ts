@@ -87,4 +87,40 @@ export const ledgerFunctions = [
           WHERE ${isOf("entry")};
       END LOOP;
     END $$`,
+  // What a server holds of a period so that it can go on without the database: \`share\` of what is left, at least \`least\`, or nothing.
+  // A slice is a reservation whose id is the server's. Returns the amount of the new slice, which replaces the one before.
+  `CREATE FUNCTION dragoman.take_slice(of_replica uuid, lifetime_ms bigint, of_budget text, of_session text, of_start bigint,
+      cap bigint, share double precision, at_least bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+    DECLARE at dragoman.ledger; held dragoman.reservations; own bigint := 0; spare bigint; taken bigint := 0;
+    BEGIN
+      SELECT * INTO held FROM dragoman.reservations WHERE id = of_replica AND budget = of_budget;
+      IF held.state = 'running' AND (held.session, held.start_ms) <> (of_session, of_start) THEN
+        -- Of the period before.
+        PERFORM dragoman.take_slice(of_replica, lifetime_ms, of_budget, held.session, held.start_ms, 0, 0, 0);
+      END IF;
+      SELECT * INTO at FROM dragoman.ledger
+        WHERE (budget, session, start_ms) = (of_budget, of_session, of_start) FOR UPDATE;
+      IF NOT FOUND THEN
+        RETURN 0;
+      END IF;
+      SELECT * INTO held FROM dragoman.reservations WHERE id = of_replica AND budget = of_budget FOR UPDATE;
+      IF held.state = 'running' THEN
+        own := held.amount;
+      END IF;
+      spare := cap - at.used - (at.reserved - own);
+      IF share > 0 AND spare >= greatest(at_least, 1) THEN
+        taken := least(spare, greatest(floor(spare * share)::bigint, at_least, 1));
+      END IF;
+      IF taken = 0 AND own = 0 THEN
+        RETURN 0;
+      END IF;
+      INSERT INTO dragoman.reservations (id, budget, session, start_ms, amount, replica, state, is_slice, expires_at)
+        VALUES (of_replica, of_budget, of_session, of_start, taken, of_replica,
+          CASE WHEN taken > 0 THEN 'running' ELSE 'settled' END, true,
+          now() + make_interval(secs => lifetime_ms / 1000.0))
+        ON CONFLICT (id, budget) DO UPDATE SET session = excluded.session, start_ms = excluded.start_ms,
+          amount = excluded.amount, state = excluded.state, expires_at = excluded.expires_at, changed_at = now();
+      UPDATE dragoman.ledger SET reserved = reserved - own + taken WHERE ${isOf("at")};
+      RETURN taken;
+    END $$`,
 ];

@@ -12,14 +12,35 @@ import {
   type Reservation,
   storedAmount,
 } from "../../budgets/entries";
-import { type Ledger, type LedgerOptions, reservationLifetime } from "../../budgets/ledger";
+import { type Ledger, type LedgerOptions, type ReserveResult, reservationLifetime } from "../../budgets/ledger";
 import { spanOf } from "../../budgets/period";
-import type { Postgres } from "./connection";
+import { ProxyError } from "../../errors";
+import { isAwayError, type Postgres } from "./connection";
+import type { Slices } from "./slices";
+import type { SpoolQueue } from "./spool";
 
 export interface PostgresLedgerOptions extends LedgerOptions {
   postgres: Postgres;
   /** The id of this server. */
   replica: string;
+  /** @param unsettled Whether settlements wait for the database: what is left of a budget is not known then. */
+  openSlices(unsettled: () => boolean): Slices;
+  /** For settlements that wait for the database. @throws The disk's error, if it cannot be opened. */
+  openSpool(): SpoolQueue<Settlement[]>;
+}
+
+export interface PostgresLedger extends Ledger {
+  /** Writes to the database what is spooled, as far as that is possible. */
+  finish(): Promise<void>;
+}
+
+/** What a request used in one period, as stored. */
+export interface Settlement {
+  budget: string;
+  session: string;
+  start_ms: number;
+  amount: number;
+  unknown: number;
 }
 
 interface PeriodRow {
@@ -29,8 +50,18 @@ interface PeriodRow {
   unknown: number;
 }
 
-export function openPostgresLedger({ postgres, replica, now }: PostgresLedgerOptions): Ledger {
+/** Milliseconds between two tries while the database is away. */
+const retryMs = 1_000;
+
+export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedger {
+  const { postgres, replica, now, warn } = options;
+  const spooling = openSettlementSpool(options);
+  const slices = options.openSlices(() => spooling.size > 0);
+  /** Reservations that were made of slices, with the amounts that were taken off. */
+  const local = new Map<string, number[]>();
+
   const readStates = async (entries: readonly LedgerEntry[]): Promise<BudgetState[]> => {
+    if (entries.length === 0) return [];
     const places = JSON.stringify(entries.map(({ key }, place) => ({ place, ...periodOf(key) })));
     const rows = await postgres.ask(
       (sql) => sql<
@@ -43,43 +74,157 @@ export function openPostgresLedger({ postgres, replica, now }: PostgresLedgerOpt
     return entries.map((entry, place) => stateOf(entry, byPlace.get(place), now()));
   };
 
+  /** @returns The place of an entry with too little left; null if all are reserved. */
+  const reserveAll = async (id: string, amounts: readonly WantedAmount[]): Promise<number | null> => {
+    const wanted = JSON.stringify(amounts.map((amount, place) => ({ place, ...amount })));
+    const [row] = await postgres.ask(
+      (sql) => sql<{ place: number | null }[]>`SELECT dragoman.reserve(${id}::uuid, ${replica}::uuid,
+        ${reservationLifetime}::bigint, ${wanted}::text::jsonb) AS place`,
+    );
+    return row!.place;
+  };
+
+  const reserveLocally = (
+    id: string,
+    entries: readonly LedgerEntry[],
+    amounts: readonly WantedAmount[],
+  ): ReserveResult => {
+    const spent: number[] = [];
+    for (const [at, entry] of entries.entries()) {
+      const { amount, cap, price_known } = amounts[at]!;
+      const isFree = cap === null || (price_known && amount === 0);
+      if (!isFree && !slices.spend(entry, amount)) {
+        for (const [before, back] of spent.entries()) slices.putBack(entries[before]!, back);
+        throw sliceSpent(entry.budget);
+      }
+      spent[at] = isFree ? 0 : amount;
+    }
+    local.set(id, spent);
+    return { reservation: { id, entries } };
+  };
+
+  /** @param used In the budget's unit; null if the price is unknown. */
+  const settle = async ({ id, entries }: Reservation, used: (budget: Budget) => number | null): Promise<void> => {
+    if (entries.length === 0) return;
+    const settlements = entries.map(({ budget, key }) => {
+      const amount = used(budget);
+      return { ...periodOf(key), amount: storedAmount(budget, amount), unknown: amount === null ? 1 : 0 };
+    });
+    const spent = local.get(id);
+    if (spent) {
+      local.delete(id);
+      for (const [at, entry] of entries.entries()) slices.putBack(entry, spent[at]! - settlements[at]!.amount);
+    }
+    try {
+      await sendSettlement(options, id, settlements);
+    } catch (thrown) {
+      if (!isAwayError(thrown)) throw thrown;
+      spooling.add(id, settlements);
+    }
+  };
+
   return {
     async reserve(budgets, subject, amounts) {
       const entries = entriesFor(budgets, subject, now());
       if (entries.length === 0) return { reservation: { id: "", entries } };
       const id = crypto.randomUUID();
-      const wanted = JSON.stringify(entries.map((entry, place) => ({ place, ...wantedOf(entry, amounts, subject) })));
-      const [row] = await postgres.ask(
-        (sql) => sql<{ place: number | null }[]>`SELECT dragoman.reserve(${id}::uuid, ${replica}::uuid,
-          ${reservationLifetime}::bigint, ${wanted}::text::jsonb) AS place`,
-      );
-      if (row!.place === null) return { reservation: { id, entries } };
-      const [exceeded] = await readStates([entries[row!.place]!]);
-      return { exceeded: exceeded! };
+      const wanted = entries.map((entry) => wantedOf(entry, amounts, subject));
+      try {
+        let place = await reserveAll(id, wanted);
+        if (place !== null && (await slices.recall(entries[place]!))) place = await reserveAll(id, wanted);
+        if (place !== null) return { exceeded: (await readStates([entries[place]!]))[0]! };
+      } catch (thrown) {
+        if (!isAwayError(thrown)) throw thrown;
+        return reserveLocally(id, entries, wanted);
+      }
+      for (const [at, entry] of entries.entries()) slices.use(entry, wanted[at]!.amount);
+      return { reservation: { id, entries } };
     },
     settle: (reservation, amounts) => settle(reservation, (budget) => amountIn(budget, amounts)),
     release: (reservation) => settle(reservation, () => 0),
-    states: async (budgets: readonly Budget[], subject: Subject) => readStates(entriesFor(budgets, subject, now())),
+    states: async (budgets, subject) => readStates(entriesFor(budgets, subject, now())),
     overview: async (budgets) => readStates(budgets.map((budget) => entryFor(budget, null, now()))),
-    close() {},
+    finish: () => spooling.replay(),
+    close() {
+      spooling.close();
+      slices.close();
+      if (local.size > 0) warn(`${local.size} requests end without an entry in their budgets.`);
+    },
   };
-
-  /** @param used In the budget's unit; null if the price is unknown. */
-  async function settle({ id, entries }: Reservation, used: (budget: Budget) => number | null): Promise<void> {
-    if (entries.length === 0) return;
-    const ended = entries.map(({ budget, key }) => {
-      const amount = used(budget);
-      return { ...periodOf(key), amount: storedAmount(budget, amount), unknown: amount === null ? 1 : 0 };
-    });
-    await postgres.ask(
-      (sql) => sql`SELECT dragoman.settle(${id}::uuid, ${replica}::uuid, ${JSON.stringify(ended)}::text::jsonb)`,
-    );
-  }
 }
+
+async function sendSettlement(
+  { postgres, replica }: PostgresLedgerOptions,
+  id: string,
+  settlements: readonly Settlement[],
+): Promise<void> {
+  await postgres.ask(
+    (sql) => sql`SELECT dragoman.settle(${id}::uuid, ${replica}::uuid, ${JSON.stringify(settlements)}::text::jsonb)`,
+  );
+}
+
+/** Settlements that the database could not take. Each counts once, however often it is sent. */
+function openSettlementSpool(options: PostgresLedgerOptions) {
+  const { warn } = options;
+  let queue: SpoolQueue<Settlement[]> | undefined;
+  let timer: Timer | undefined;
+  let closed = false;
+
+  const replay = async (): Promise<void> => {
+    timer = undefined;
+    try {
+      while (queue && queue.size > 0)
+        for (const [id, settlements] of queue.take(100)) {
+          await sendSettlement(options, id, settlements);
+          queue.remove([id]);
+        }
+    } catch (thrown) {
+      if (!isAwayError(thrown)) warn(`What requests used of their budgets could not be written (${thrown}).`);
+      schedule();
+    }
+  };
+  const schedule = () => {
+    if (!closed) timer ??= setTimeout(replay, retryMs).unref();
+  };
+  try {
+    queue = options.openSpool();
+    if (queue.size > 0) schedule();
+  } catch (thrown) {
+    warn(`What requests use of their budgets while the database is away is lost (${thrown}).`);
+  }
+  return {
+    add(id: string, settlements: Settlement[]) {
+      queue?.add([[id, settlements]]);
+      schedule();
+    },
+    replay,
+    get size() {
+      return closed ? 0 : (queue?.size ?? 0);
+    },
+    close() {
+      closed = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+const sliceSpent = ({ name }: Budget) =>
+  new ProxyError(
+    "unable",
+    `The budget \`${name}\` cannot be checked, because the database is away, and this server has used up what it had reserved ahead. Try again when the database is back.`,
+    { code: "budget_unavailable", headers: { "x-should-retry": "false" } },
+  );
 
 const periodOf = ([budget, session, start_ms]: LedgerEntry["key"]) => ({ budget, session, start_ms });
 
-function wantedOf({ budget, key }: LedgerEntry, amounts: Amounts, subject: Subject) {
+/** What is to be reserved in one period, as stored. */
+interface WantedAmount extends Omit<Settlement, "unknown"> {
+  /** The most that may be used; null if this request has no limit there. */
+  cap: number | null;
+  price_known: boolean;
+}
+
+function wantedOf({ budget, key }: LedgerEntry, amounts: Amounts, subject: Subject): WantedAmount {
   const amount = amountIn(budget, amounts);
   const cap = isUnlimited(budget, amount, subject) ? null : storedAmount(budget, budget.limit);
   return { ...periodOf(key), amount: storedAmount(budget, amount), cap, price_known: amount !== null };

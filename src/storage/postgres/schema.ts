@@ -104,7 +104,8 @@ const steps: readonly Step[] = [
       `CREATE TABLE dragoman.reservations (id uuid NOT NULL, budget text NOT NULL, session text NOT NULL,
         start_ms bigint NOT NULL, amount bigint NOT NULL, replica uuid NOT NULL,
         state text NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'expired', 'settled')),
-        changed_at timestamptz NOT NULL DEFAULT now(), expires_at timestamptz NOT NULL, PRIMARY KEY (id, budget))`,
+        is_slice boolean NOT NULL DEFAULT false, changed_at timestamptz NOT NULL DEFAULT now(),
+        expires_at timestamptz NOT NULL, PRIMARY KEY (id, budget))`,
       `CREATE INDEX reservations_period ON dragoman.reservations (budget, session, start_ms, expires_at)
         WHERE state = 'running'`,
       "CREATE INDEX reservations_changed_at ON dragoman.reservations (changed_at) WHERE state <> 'running'",

@@ -1,46 +1,53 @@
 /** Keeps on this machine's disk what Postgres could not take, until it can. */
 import type { Database } from "bun:sqlite";
 import { type Migration, openDatabase } from "../../history/database";
-import type { Entry } from "../../history/entry";
+
+/** Values of one kind, each under a key of its own. */
+export interface SpoolQueue<T> {
+  /** Adds values in their order. One whose key is there already stays as it is. @throws The disk's error. */
+  add(values: readonly (readonly [key: string, value: T])[]): void;
+  /** The oldest. */
+  take(count: number): [key: string, value: T][];
+  remove(keys: readonly string[]): void;
+  readonly size: number;
+}
 
 export interface Spool {
-  /** Adds rows of the history. A row that is there already stays as it is. @throws The disk's error. */
-  add(entries: readonly Entry[]): void;
-  /** The oldest rows. */
-  take(count: number): Entry[];
-  remove(entries: readonly Entry[]): void;
-  readonly size: number;
+  queue<T>(kind: "request" | "settlement"): SpoolQueue<T>;
   close(): void;
 }
 
 const migrations: Migration[] = [
   (database: Database) => {
-    database.run("CREATE TABLE entries (id INTEGER PRIMARY KEY, request_id TEXT NOT NULL UNIQUE, entry TEXT NOT NULL)");
+    database.run(`CREATE TABLE waiting (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
+      UNIQUE (kind, key))`);
   },
 ];
 
 /** @throws ProxyError, or SQLite's error, if the file cannot be opened. */
 export function openSpool(path: string, warn: (sentence: string) => void): Spool {
   const database = openDatabase(path, { migrations, warn });
-  const insert = database.query<null, [string, string]>(
-    "INSERT INTO entries (request_id, entry) VALUES (?, ?) ON CONFLICT DO NOTHING",
+  const insert = database.query<null, [string, string, string]>(
+    "INSERT INTO waiting (kind, key, value) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
   );
-  const select = database.query<{ entry: string }, [number]>("SELECT entry FROM entries ORDER BY id LIMIT ?");
-  const remove = database.query<null, [string]>("DELETE FROM entries WHERE request_id = ?");
-  const count = database.query<{ rows: number }, []>("SELECT count(*) AS rows FROM entries");
-  const addAll = database.transaction((entries: readonly Entry[]) => {
-    for (const entry of entries) insert.run(entry.request_id, JSON.stringify(entry));
-  });
-  const removeAll = database.transaction((entries: readonly Entry[]) => {
-    for (const { request_id } of entries) remove.run(request_id);
-  });
+  const select = database.query<{ key: string; value: string }, [string, number]>(
+    "SELECT key, value FROM waiting WHERE kind = ? ORDER BY id LIMIT ?",
+  );
+  const remove = database.query<null, [string, string]>("DELETE FROM waiting WHERE kind = ? AND key = ?");
+  const count = database.query<{ size: number }, [string]>("SELECT count(*) AS size FROM waiting WHERE kind = ?");
   return {
-    add: (entries) => addAll.immediate(entries),
-    take: (limit) => select.all(limit).map(({ entry }) => JSON.parse(entry)),
-    remove: (entries) => removeAll.immediate(entries),
-    get size() {
-      return count.get()!.rows;
-    },
+    queue: (kind) => ({
+      add: database.transaction((values) => {
+        for (const [key, value] of values) insert.run(kind, key, JSON.stringify(value));
+      }).immediate,
+      take: (limit) => select.all(kind, limit).map(({ key, value }) => [key, JSON.parse(value)]),
+      remove: database.transaction((keys: readonly string[]) => {
+        for (const key of keys) remove.run(kind, key);
+      }).immediate,
+      get size() {
+        return count.get(kind)!.size;
+      },
+    }),
     close: () => database.close(),
   };
 }

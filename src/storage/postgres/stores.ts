@@ -5,6 +5,7 @@ import type { AccountStore } from "../../accounts/account-store";
 import type { Environment } from "../../config/environment";
 import type { ConfigStore } from "../../config/store";
 import { ProxyError } from "../../errors";
+import type { Entry } from "../../history/entry";
 import { createLogger, type Logger } from "../../logger";
 import { openSeals, type Seals } from "../seal";
 import type { Stores } from "../stores";
@@ -15,10 +16,12 @@ import { type Changes, openChanges } from "./changes";
 import { openPostgresConfig } from "./config";
 import { connectPostgres, isAwayError, type Postgres } from "./connection";
 import { openPostgresHistory, type PostgresHistory } from "./history";
-import { openPostgresLedger } from "./ledger";
+import { openPostgresLedger, type PostgresLedger, type Settlement } from "./ledger";
 import { joinReplicas, type Replica } from "./replica";
 import { migrate } from "./schema";
 import { agreeOnKey } from "./seal-rotation";
+import { openSlices } from "./slices";
+import { openSpool, type Spool } from "./spool";
 
 /** What a command needs beside the stores themselves. */
 export interface PostgresStores extends Stores {
@@ -28,6 +31,8 @@ export interface PostgresStores extends Stores {
 
 /** Milliseconds that a server which starts waits for the database. */
 const patienceMs = 30_000;
+/** Milliseconds that requests are served without the database. */
+const defaultGraceMs = 10 * 60_000;
 /** Milliseconds that queued rows may take at the end. */
 const finishMs = 5_000;
 
@@ -85,12 +90,20 @@ interface Opened {
   useLogger(logger: Logger): void;
 }
 
-function storesOf({ home }: Environment, parts: Parts, opened: Opened): PostgresStores {
+function storesOf(environment: Environment, parts: Parts, opened: Opened): PostgresStores {
+  const { home, databaseGraceMs: graceMs = defaultGraceMs } = environment;
   const { postgres, seals, changes } = parts;
   const { config, accounts, replica, share } = opened;
   const id = replica?.id ?? crypto.randomUUID();
   const isLeader = () => replica?.isLeader ?? false;
+  const warn = (sentence: string) => parts.logger().warn(sentence);
+  let spool: Spool | undefined;
+  const openedSpool = () => {
+    spool ??= openSpool(join(home, "spool.sqlite"), warn);
+    return spool;
+  };
   let history: PostgresHistory | undefined;
+  let ledger: PostgresLedger | undefined;
   let affinity: PostgresAffinity | undefined;
   return {
     postgres,
@@ -103,23 +116,32 @@ function storesOf({ home }: Environment, parts: Parts, opened: Opened): Postgres
     openHistory(options) {
       // A limit that nobody has set would keep a team's history of a day.
       const maxRows = () => (config.stored.maxRows === undefined ? Number.POSITIVE_INFINITY : options.maxRows());
-      const spoolPath = join(home, "history-spool.sqlite");
-      history = openPostgresHistory({ ...options, maxRows, postgres, replica: id, spoolPath, isLeader });
+      const openSpool = () => openedSpool().queue<Entry>("request");
+      history = openPostgresHistory({ ...options, maxRows, postgres, replica: id, openSpool, isLeader });
       return history;
     },
-    openLedger: (options) => openPostgresLedger({ ...options, postgres, replica: id }),
+    openLedger(options) {
+      const openSpool = () => openedSpool().queue<Settlement[]>("settlement");
+      const openSlicesOf = (unsettled: () => boolean) => openSlices({ ...parts, replica: id, graceMs, unsettled });
+      ledger = openPostgresLedger({ ...options, postgres, replica: id, openSlices: openSlicesOf, openSpool });
+      return ledger;
+    },
     openAffinity() {
-      affinity = openPostgresAffinity(postgres, (sentence) => parts.logger().warn(sentence));
+      affinity = openPostgresAffinity(postgres, warn);
       return affinity;
     },
     openSentNotices: () => ({ claim: (ids) => claimNotices(postgres, ids) }),
     accountShare: share,
+    get isolation() {
+      return postgres.isAway && postgres.silence > graceMs ? isolated(graceMs) : undefined;
+    },
     get isLeader() {
       return isLeader();
     },
     async close() {
-      const written = Promise.all([history?.finish(), affinity?.flush(), share?.flush()]);
+      const written = Promise.all([history?.finish(), ledger?.finish(), affinity?.flush(), share?.flush()]);
       await Promise.race([written, Bun.sleep(finishMs)]);
+      spool?.close();
       affinity?.close();
       share?.close();
       changes.close();
@@ -128,6 +150,13 @@ function storesOf({ home }: Environment, parts: Parts, opened: Opened): Postgres
     },
   };
 }
+
+const isolated = (graceMs: number) =>
+  new ProxyError(
+    "unable",
+    `The database has been away for more than ${Math.round(graceMs / 60_000)} minutes, so this server does not know whether your key is still valid. Try again when the database is back.`,
+    { code: "database_away", headers: { "x-should-retry": "false" } },
+  );
 
 async function claimNotices(postgres: Postgres, ids: readonly string[]): Promise<string[]> {
   const rows = await postgres.ask(

@@ -1,0 +1,152 @@
+/**
+ * What this server has reserved ahead of each budget, to go on for a while without the database. A slice is small, and given back
+ * as soon as another server finds too little left.
+ */
+import type { LedgerEntry } from "../../budgets/entries";
+import { storedAmount } from "../../budgets/entries";
+import type { Logger } from "../../logger";
+import type { Changes } from "./changes";
+import { isAwayError, type Postgres } from "./connection";
+
+export interface Slices {
+  /** The period was used: from now on this server holds a slice of it. @param amount What a request needed, as stored. */
+  use(entry: LedgerEntry, amount: number): void;
+  /** Takes an amount off the slice, while the database is away. @returns Whether that much was left. */
+  spend(entry: LedgerEntry, amount: number): boolean;
+  /** Puts back what was not used. */
+  putBack(entry: LedgerEntry, amount: number): void;
+  /** Asks all servers to give back their slices of a period, and waits until they have. @returns Whether there were any. */
+  recall(entry: LedgerEntry): Promise<boolean>;
+  close(): void;
+}
+
+export interface SlicesOptions {
+  postgres: Postgres;
+  changes: Changes;
+  /** The id of this server. */
+  replica: string;
+  /** Milliseconds that a server goes on without the database. */
+  graceMs: number;
+  /** Whether settlements wait for the database: what is left of a budget is not known then. */
+  unsettled(): boolean;
+  logger(): Logger;
+}
+
+interface Slice {
+  entry: LedgerEntry;
+  /** The most that a request has needed, as stored. */
+  least: number;
+  usedAt: number;
+  /** What the database holds for it. */
+  taken: number;
+  /** What is left of that. */
+  left: number;
+}
+
+/** Of what a budget has left. */
+const share = 0.02;
+/** Milliseconds. */
+const refreshEvery = 10_000;
+/** A budget that was not used for so long needs no slice. */
+const keepFor = 10 * 60_000;
+/** A budget whose slices were recalled has little left: none is taken for so long. */
+const pauseAfterRecall = 60_000;
+/** The longest wait for slices of other servers. One that is cut off from the database cannot give its slice back. */
+const recallMs = 250;
+
+const topic = "slices";
+const nameOf = ({ key }: LedgerEntry) => JSON.stringify(key);
+
+export function openSlices({ postgres, changes, replica, graceMs, unsettled, logger }: SlicesOptions): Slices {
+  const slices = new Map<string, Slice>();
+  const pausedUntil = new Map<string, number>();
+  const recalls = new Map<string, Promise<boolean>>();
+  const lifetimeMs = graceMs + 60_000;
+  let timer: Timer | undefined;
+
+  const take = async (slice: Slice, wanted: number): Promise<void> => {
+    const { budget, key } = slice.entry;
+    const [row] = await postgres.ask(
+      (sql) => sql<{ taken: number }[]>`SELECT dragoman.take_slice(${replica}::uuid, ${lifetimeMs}::bigint, ${key[0]},
+        ${key[1]}, ${key[2]}::bigint, ${storedAmount(budget, budget.limit)}::bigint, ${wanted}, ${slice.least}::bigint
+      )::float8 AS taken`,
+    );
+    slice.taken = row!.taken;
+    slice.left = row!.taken;
+  };
+  const report = (thrown: unknown) => {
+    if (!isAwayError(thrown)) logger().error("The slice of a budget could not be taken.", thrown);
+  };
+  const refresh = async (): Promise<void> => {
+    timer = undefined;
+    const now = performance.now();
+    for (const [name, slice] of unsettled() ? [] : slices) {
+      const isIdle = now - slice.usedAt > keepFor;
+      if (isIdle) slices.delete(name);
+      if (now < (pausedUntil.get(name) ?? 0)) continue;
+      await take(slice, isIdle ? 0 : share).catch(report);
+    }
+    for (const [name, until] of pausedUntil) if (now >= until) pausedUntil.delete(name);
+    if (slices.size > 0) schedule(refreshEvery);
+  };
+  const schedule = (ms: number) => {
+    timer ??= setTimeout(refresh, ms).unref();
+  };
+  const giveBack = async (name: string): Promise<void> => {
+    pausedUntil.set(name, performance.now() + pauseAfterRecall);
+    const slice = slices.get(name);
+    if (slice && slice.taken > 0 && !unsettled()) await take(slice, 0).catch(report);
+  };
+  changes.on(topic, ({ name }) => {
+    if (typeof name === "string") void giveBack(name);
+  });
+
+  /** Slices of others that still hold something. */
+  const held = async ({ key: [budget, session, start] }: LedgerEntry): Promise<number> => {
+    const [row] = await postgres.ask(
+      (sql) => sql<{ held: number }[]>`SELECT count(*)::int AS held FROM dragoman.reservations WHERE is_slice
+        AND state = 'running' AND (budget, session, start_ms) = (${budget}, ${session}, ${start}::bigint)`,
+    );
+    return row!.held;
+  };
+  const recallNow = async (entry: LedgerEntry): Promise<boolean> => {
+    if ((await held(entry)) === 0) return false;
+    const name = nameOf(entry);
+    await giveBack(name);
+    await postgres.ask((sql) => sql`SELECT pg_notify('dragoman', ${JSON.stringify({ topic, name })})`);
+    for (const deadline = performance.now() + recallMs; performance.now() < deadline; await Bun.sleep(15))
+      if ((await held(entry)) === 0) break;
+    return true;
+  };
+
+  return {
+    use(entry, amount) {
+      const { budget, key } = entry;
+      // A client's session is short, and a budget that stops nothing needs no slice.
+      if (budget.then === "warn" || key[1] !== "") return;
+      const name = nameOf(entry);
+      const slice = slices.get(name) ?? { entry, least: 1, usedAt: 0, taken: 0, left: 0 };
+      if (slice.usedAt === 0) schedule(500);
+      slice.usedAt = performance.now();
+      slice.least = Math.max(slice.least, amount);
+      slices.set(name, slice);
+    },
+    spend(entry, amount) {
+      const slice = slices.get(nameOf(entry));
+      if (!slice || slice.left < Math.max(amount, 1)) return false;
+      slice.left -= amount;
+      return true;
+    },
+    putBack(entry, amount) {
+      const slice = slices.get(nameOf(entry));
+      if (slice) slice.left = Math.max(0, slice.left + amount);
+    },
+    recall(entry) {
+      const name = nameOf(entry);
+      const running = recalls.get(name) ?? recallNow(entry).finally(() => recalls.delete(name));
+      recalls.set(name, running);
+      return running;
+    },
+    close: () => clearTimeout(timer),
+  };
+}

@@ -1,0 +1,159 @@
+/** The database is away for a while: requests are served, nothing is counted twice, and every row is there afterwards. */
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { startTeam, type Team, type TeamServer } from "../support/teams";
+
+const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
+
+describeWithPostgres("while the database is away", () => {
+  let postgres: TestPostgres;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+  }, 60_000);
+  afterEach(() => postgres.start());
+  afterAll(() => postgres[Symbol.asyncDispose]());
+
+  test("requests and streams go on, nothing is sent twice, and every ended one has its row afterwards", async () => {
+    await using team = await startTeam(postgres, { pace: 30 });
+    const all = await Promise.all([team.server(), team.server()]);
+    const { key } = await all[0]!.admin("/keys", { name: "anna" });
+    const headers = { authorization: `Bearer ${key}` };
+    await until(async () => (await all[1]!.post("/v1/chat/completions", ask("Hello"), headers)).ok, 2_000);
+
+    const ids: string[] = [];
+    let stop = false;
+    const send = async (server: TeamServer, stream: boolean) => {
+      const text = stream ? "[demo: slow 40] Tell me a story." : "Hello";
+      const response = await server.post("/v1/chat/completions", ask(text, { stream }), headers);
+      const answer = await response.text();
+      expect([response.status, answer.includes(stream ? "[DONE]" : "choices")]).toEqual([200, true]);
+      ids.push(response.headers.get("x-request-id")!);
+    };
+    const loads = Array.from({ length: 8 }, async (_, at) => {
+      for (; !stop; await Bun.sleep(20)) await send(all[at % 2]!, at % 4 === 0);
+    });
+    await Bun.sleep(400);
+    await postgres.stop();
+    await Bun.sleep(500);
+    // A token that is refused now is exchanged by each server alone.
+    team.demo.expireTokens();
+    await Bun.sleep(1_500);
+    const refused = await fetch(`${all[0]!.url}/api/admin/config`, {
+      method: "POST",
+      body: JSON.stringify({ logLevel: "debug" }),
+      headers: { "content-type": "application/json" },
+    });
+    expect([refused.status, await refused.text()]).toEqual([503, expect.stringContaining("nothing was changed")]);
+    expect((await fetch(`${all[0]!.url}/api/admin/requests`)).status).toBe(503);
+    expect(await (await fetch(`${all[0]!.url}/health/ready`)).json()).toMatchObject({
+      status: "ready",
+      degraded: ["history"],
+    });
+    const during = ids.length;
+    expect(during).toBeGreaterThan(20);
+    await postgres.start();
+    await Bun.sleep(500);
+    stop = true;
+    await Promise.all(loads);
+    expect(ids.length).toBeGreaterThan(during);
+
+    const rows = await rowsOf(team, (found) => ids.every((id) => found.has(id)));
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const id of ids) expect(rows.get(id)).toMatchObject({ http_status: 200, key_name: "anna" });
+    // Each request went upstream once, or once more after a 401 that everybody got.
+    const calls = team.demo.journal.filter(({ path, status }) => path === "/chat/completions" && status === 200);
+    expect(calls).toHaveLength(rows.size);
+  }, 60_000);
+
+  test("a budget is spent from what each server had reserved ahead, and is exact afterwards", async () => {
+    await using team = await startTeam(postgres);
+    const all = await Promise.all([team.server(), team.server()]);
+    const budget = { name: "team", unit: "requests", limit: 500, per: "month" };
+    await all[0]!.admin("/budgets", budget);
+    await until(async () => (await all[1]!.admin("/budgets")).items.length === 1, 2_000);
+    for (const server of all) expect((await server.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
+    // Two per cent of what is left.
+    await until(async () => (await all[0]!.admin("/budgets")).items[0].reserved >= 18, 5_000);
+    await postgres.stop();
+    const statuses: number[] = [];
+    for (let count = 0; count < 30; count += 1)
+      statuses.push((await all[0]!.post("/v1/chat/completions", ask("Hello"))).status);
+    const served = statuses.filter((status) => status === 200).length;
+    expect(served).toBeWithin(8, 11);
+    expect(statuses.slice(0, served)).toEqual(new Array(served).fill(200));
+    const refusal = await all[0]!.post("/v1/chat/completions", ask("Hello"));
+    expect(await refusal.text()).toContain("has used up what it had reserved ahead");
+    await postgres.start();
+    await until(async () => (await all[1]!.admin("/budgets")).items[0]?.used === served + 2, 10_000);
+    // With the database, the whole rest can be used again, also by one server alone.
+    const rest = 500 - served - 2;
+    const answers = await Promise.all(
+      Array.from({ length: rest + 20 }, () => all[1]!.post("/v1/chat/completions", ask("Hello"))),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(rest);
+  }, 60_000);
+
+  test("rows of a server that is killed then follow when it starts again", async () => {
+    await using team = await startTeam(postgres);
+    const home = mkdtempSync(join(tmpdir(), "dragoman-outage-"));
+    try {
+      const server = await team.server({ home });
+      expect((await server.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
+      await rowsOf(team, (found) => found.size === 1);
+      await postgres.stop();
+      const ids: string[] = [];
+      for (let count = 0; count < 5; count += 1)
+        ids.push((await server.post("/v1/chat/completions", ask("Hello"))).headers.get("x-request-id")!);
+      // The rows are on the disk a moment later.
+      await Bun.sleep(1_500);
+      server.command.process.kill("SIGKILL");
+      await server.command.exited;
+      await postgres.start();
+      await team.server({ home });
+      await rowsOf(team, (found) => ids.every((id) => found.has(id)));
+    } finally {
+      rmSync(home, { recursive: true, force: true });
+    }
+  }, 60_000);
+
+  test("after the grace period a server refuses, because it does not know whose key is still valid", async () => {
+    await using team = await startTeam(postgres);
+    const server = await team.server({ env: { DRAGOMAN_DATABASE_GRACE: "0" } });
+    expect((await server.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
+    await postgres.stop();
+    await until(async () => (await fetch(`${server.url}/health/ready`)).status === 503, 10_000);
+    const refused = await server.post("/v1/chat/completions", ask("Hello"));
+    expect([refused.status, await refused.text()]).toEqual([
+      424,
+      expect.stringContaining("The database has been away"),
+    ]);
+    expect((await fetch(`${server.url}/health/live`)).status).toBe(200);
+    await postgres.start();
+    await until(async () => (await server.post("/v1/chat/completions", ask("Hello"))).status === 200, 10_000);
+  }, 60_000);
+
+  /** The rows in the database, once the claim holds. */
+  async function rowsOf({ env }: Team, claim: (rows: Map<string, object>) => boolean): Promise<Map<string, object>> {
+    const sql = new SQL(env.DRAGOMAN_DATABASE_URL!, { max: 1 });
+    let rows = new Map<string, object>();
+    await until(async () => {
+      const found = await sql`SELECT request_id, http_status::int AS http_status, key_name FROM dragoman.requests`;
+      rows = new Map(found.map((row: { request_id: string }) => [row.request_id, row]));
+      return claim(rows);
+    }, 10_000);
+    await sql.close();
+    return rows;
+  }
+});
+
+async function until(claim: () => Promise<boolean>, timeoutMs: number): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (!(await claim())) {
+    if (performance.now() > deadline) throw new Error(`Still not so after ${timeoutMs} ms: ${claim}`);
+    await Bun.sleep(20);
+  }
+}

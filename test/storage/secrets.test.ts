@@ -1,0 +1,132 @@
+/** What the database of a team gives away: no token, no key, no prompt; and the change of the key that seals. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { SQL } from "bun";
+import { keyIdOf } from "../../src/storage/seal";
+import { run } from "../support/command";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { individuals, startTeam } from "../support/teams";
+
+const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
+
+describeWithPostgres("the database of a team", () => {
+  let postgres: TestPostgres;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+  }, 60_000);
+  afterAll(() => postgres[Symbol.asyncDispose]());
+
+  test("holds no token, key or prompt, neither in its tables nor in its files", async () => {
+    await using team = await startTeam(postgres, { accounts: individuals("octo-demo", "anna-demo") });
+    const server = await team.server();
+    const { key } = await server.admin("/keys", { name: "anna" });
+    const secrets = {
+      prompt: "CANARY-zebra-umbrella-4711",
+      answer: "CANARY-answer-marmalade-0815",
+      providerKey: "sk-CANARYprovider0123456789",
+      apiKey: "k-CANARYplain0123456789",
+      webhook: "CANARYwebhooksecret0123456789",
+      header: "CANARYheader0123456789",
+    };
+    const config = {
+      auth: {
+        apiKeys: [secrets.apiKey, { name: "anna", sha256: new Bun.CryptoHasher("sha256").update(key).digest("hex") }],
+      },
+      providers: { deep: { type: "anthropic", baseUrl: "https://deep.example", apiKey: secrets.providerKey } },
+      notices: { webhookUrl: "https://hooks.example/x", webhookSecret: secrets.webhook },
+      upstreamHeaders: { "x-auth-token": secrets.header },
+    };
+    await server.admin("/config", config);
+    const send = (content: string, more = {}) =>
+      server.post("/v1/chat/completions", ask(content, more), {
+        authorization: `Bearer ${key}`,
+        "x-session-id": "s-1",
+      });
+    for (const directive of ["", "[demo: 400 once] ", "[demo: 500 once] ", "[demo: think] "])
+      await (await send(`${directive}${secrets.prompt} ${secrets.answer}`, { stream: true })).text();
+    expect((await server.admin("/requests")).items.length).toBeGreaterThanOrEqual(4);
+
+    const tokens = [
+      ...team.demo.accounts.map(({ githubToken }) => githubToken),
+      ...team.demo.journal.flatMap(({ headers }) => headers.authorization?.split(" ").slice(1).join(" ") ?? []),
+    ];
+    expect(tokens.length).toBeGreaterThan(4);
+    const hidden = [...new Set([...Object.values(secrets), key, ...tokens])];
+    const sql = new SQL(team.env.DRAGOMAN_DATABASE_URL!, { max: 1 });
+    const tables =
+      await sql`SELECT relname AS name FROM pg_class WHERE relnamespace = 'dragoman'::regnamespace AND relkind = 'r'`;
+    const texts: string[] = [];
+    for (const { name } of tables)
+      for (const { row } of await sql.unsafe(`SELECT t::text AS row FROM dragoman.${name} t`)) texts.push(row);
+    await sql.close();
+    const dump = texts.join("\n");
+    expect(dump).toContain("github.com/octo-demo");
+    const files = await postgres.bytesOnDisk();
+    // The files do have what is stored: otherwise nothing was looked at.
+    expect(files.some((bytes) => bytes.includes("github.com/octo-demo"))).toBe(true);
+    for (const secret of hidden)
+      for (const written of [secret, Buffer.from(secret).toString("hex"), Buffer.from(secret).toString("base64")]) {
+        expect([written, dump.includes(written)]).toEqual([written, false]);
+        expect([written, files.some((bytes) => bytes.includes(written))]).toEqual([written, false]);
+      }
+  }, 30_000);
+
+  test("without a key, or with another, a server refuses to start with a sentence", async () => {
+    await using team = await startTeam(postgres);
+    const { DRAGOMAN_SEAL_KEY: _, ...without } = team.env;
+    const another = { ...team.env, DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
+    for (const [env, sentence] of [
+      [without, "needs a key that seals the tokens"],
+      [another, "is sealed with the key"],
+      [{ ...team.env, DRAGOMAN_SEAL_KEY: "short" }, "32 bytes as base64"],
+    ] as const) {
+      await using started = run(["start", "--port", "0", "--json"], { env });
+      expect(await started.exited).toBeGreaterThan(0);
+      expect(started.stderr()).toContain(sentence);
+      expect(started.stderr()).not.toContain(team.env.DRAGOMAN_SEAL_KEY);
+    }
+  }, 30_000);
+
+  test("the key is changed while servers run: they go on before, during and after", async () => {
+    await using team = await startTeam(postgres);
+    const [before, next] = [team.env.DRAGOMAN_SEAL_KEY!, randomBytes(32).toString("base64")];
+    const rotate = async (env: Record<string, string>) => {
+      await using command = run(["seal", "rotate"], { env });
+      const code = await command.exited;
+      return { code, said: command.stderr() };
+    };
+    const old = await team.server();
+    const both = { ...team.env, DRAGOMAN_SEAL_KEY_NEXT: next };
+    // A server that has the old key only could open nothing any more.
+    expect(await rotate(both)).toEqual({ code: 1, said: expect.stringContaining("does not have the new key yet") });
+    await old.command.process.kill("SIGTERM");
+    await old.command.exited;
+
+    const [one, other] = await Promise.all([team.server({ env: both }), team.server({ env: both })]);
+    expect((await one!.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
+    const { code, said } = await rotate(both);
+    expect([code, said]).toEqual([0, expect.stringContaining("2 secrets sealed with the new key")]);
+    // What is sealed from now on has the new key, and both can read it.
+    expect(await one!.admin("/keys", { name: "anna" })).toHaveProperty("key");
+    await until(async () => (await other!.admin("/keys")).items.length === 1);
+    const sql = new SQL(team.env.DRAGOMAN_DATABASE_URL!, { max: 1 });
+    const used = await sql`SELECT seal_key_id FROM dragoman.accounts UNION SELECT seal_key_id FROM dragoman.config
+      UNION SELECT seal_key_id FROM dragoman.sessions`;
+    await sql.close();
+    expect(used.map(({ seal_key_id }: { seal_key_id: string }) => seal_key_id)).toEqual([
+      keyIdOf(Buffer.from(next, "base64")),
+    ]);
+    await using late = run(["start", "--port", "0", "--json"], { env: { ...team.env, DRAGOMAN_SEAL_KEY: before } });
+    expect(await late.exited).toBeGreaterThan(0);
+    const after = await team.server({ env: { DRAGOMAN_SEAL_KEY: next } });
+    expect((await after.admin("/accounts")).items[0].state).toBe("ready");
+  }, 30_000);
+});
+
+async function until(claim: () => Promise<boolean>, timeoutMs = 3_000): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (!(await claim())) {
+    if (performance.now() > deadline) throw new Error(`Still not so after ${timeoutMs} ms: ${claim}`);
+    await Bun.sleep(20);
+  }
+}

@@ -1,0 +1,58 @@
+/** Servers are replaced by those of a newer version, one after the other, while streams run. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { SQL } from "bun";
+import { schemaVersion } from "../../src/storage/postgres/schema";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { startTeam, type TeamServer } from "../support/teams";
+
+const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
+
+describeWithPostgres("a rolling upgrade", () => {
+  let postgres: TestPostgres;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+  }, 60_000);
+  afterAll(() => postgres[Symbol.asyncDispose]());
+
+  test("cuts no stream, although the newer version has changed the schema", async () => {
+    await using team = await startTeam(postgres, { pace: 60 });
+    const old = await Promise.all([team.server(), team.server()]);
+    let serving: TeamServer[] = [...old];
+    const ended: { status: number; isWhole: boolean }[] = [];
+    let stop = false;
+    const streams = Array.from({ length: 12 }, async (_, at) => {
+      while (!stop) {
+        const response = await serving[at % serving.length]!.post(
+          "/v1/chat/completions",
+          ask("Tell me a story.", { stream: true }),
+        );
+        ended.push({ status: response.status, isWhole: (await response.text()).trimEnd().endsWith("[DONE]") });
+      }
+    });
+    await Bun.sleep(300);
+    const sql = new SQL(team.env.DRAGOMAN_DATABASE_URL!, { max: 1 });
+    for (const server of old) {
+      if (server === old[0])
+        await sql
+          .unsafe(`ALTER TABLE dragoman.requests ADD COLUMN of_the_next_version text NOT NULL DEFAULT 'x';
+            CREATE TABLE dragoman.of_the_next_version (id int);
+            UPDATE dragoman.schema SET version = ${schemaVersion + 1}, compatible_with = ${schemaVersion}`)
+          .simple();
+      const successor = await team.server();
+      serving = [...serving.filter((each) => each !== server), successor];
+      // As an orchestrator does: no new requests, then the signal.
+      server.command.process.kill("SIGTERM");
+      expect(await server.command.exited).toBe(0);
+    }
+    stop = true;
+    await Promise.all(streams);
+    expect(ended.length).toBeGreaterThan(24);
+    expect(ended.filter(({ status, isWhole }) => status !== 200 || !isWhole)).toEqual([]);
+    const deadline = performance.now() + 5_000;
+    let rows = 0;
+    while (rows < ended.length && performance.now() < deadline)
+      [{ rows }] = await sql`SELECT count(*)::int AS rows FROM dragoman.requests`;
+    await sql.close();
+    expect(rows).toBe(ended.length);
+  }, 60_000);
+});
