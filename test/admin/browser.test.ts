@@ -15,7 +15,7 @@ const inBrowser = describe.skipIf(!browser);
 const now = Date.now();
 const minute = 60_000;
 const token = "t-admin-0123456789";
-const pages = ["", "/requests", "/accounts", "/models", "/cache", "/connect", "/config", "/health"].map(
+const pages = ["", "/requests", "/accounts", "/models", "/cache", "/connect", "/try", "/config", "/health"].map(
   (path) => `/admin${path}`,
 );
 const evil = `"><svg onload=alert(1)><img src=x onerror=alert(2)></script><script>alert(3)</script>`;

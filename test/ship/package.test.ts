@@ -76,6 +76,7 @@ describe("the package", () => {
       "package/dist/static/admin.css",
       "package/dist/static/admin.js",
       "package/dist/static/icon.svg",
+      "package/dist/static/try.js",
       "package/package.json",
     ]);
     expect(listing).toContain("package/dist/main.js");

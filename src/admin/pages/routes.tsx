@@ -28,6 +28,8 @@ import { forgetFromPage, modelsPage } from "./models/page";
 import { overviewPage } from "./overview/page";
 import { cancelFromPage, requestPage } from "./request/page";
 import { exportFromPage, requestsPage, streamRequests } from "./requests/page";
+import { curlFromPage, tryPage } from "./try/page";
+import { sendFromPage } from "./try/send";
 
 type PageResult = Markup | StreamedPage | Response;
 
@@ -63,6 +65,9 @@ const pages: PageRoute[] = [
   { method: "POST", path: "/admin/budgets/remove", show: removeBudgetFromPage },
   { method: "POST", path: "/admin/notices/test", show: testNoticeFromPage },
   { method: "GET", path: "/admin/connect", show: connectPage },
+  { method: "GET", path: "/admin/try", show: tryPage },
+  { method: "POST", path: "/admin/try", show: curlFromPage },
+  { method: "POST", path: "/admin/try/send", show: sendFromPage },
   { method: "GET", path: "/admin/config", show: configPage },
   { method: "POST", path: "/admin/config", show: confirmConfig },
   { method: "POST", path: "/admin/config/save", show: saveConfig },

@@ -33,6 +33,7 @@ const menu = [
   ["/admin/keys", "Keys"],
   ["/admin/budgets", "Budgets"],
   ["/admin/connect", "Connect"],
+  ["/admin/try", "Try"],
   ["/admin/config", "Config"],
   ["/admin/health", "Health"],
 ] as const;

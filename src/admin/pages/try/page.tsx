@@ -1,0 +1,165 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** The page Try: a prompt to any model in any dialect. Streaming needs a script; without one the page makes the command. */
+import type { App } from "../../../app";
+import { clientDialects } from "../../../dialects/hub/conversation";
+import { samples } from "../../../dialects/samples";
+import { formatUnits } from "../../../format";
+import { withTimeLimit } from "../../../net/time-limit";
+import { type ModelItem, modelItems } from "../../api/models";
+import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
+import { FormTokenInput, type Frame, Page } from "../../ui/layout";
+import type { PageContext } from "../../ui/page-context";
+import { curlOf, readPrompt } from "./prompt";
+
+export const tryPage = ({ app, frame, url }: PageContext): Promise<Markup> =>
+  tryMarkup({ app, frame, form: new URLSearchParams(url.search) });
+
+/** The form's request as a command. */
+export function curlFromPage({ app, frame, form, url }: PageContext): Promise<Markup> {
+  const key = app.clientKeys.length > 0 ? "YOUR_CLIENT_KEY" : undefined;
+  return tryMarkup({ app, frame, form, curl: curlOf(readPrompt(form), url.origin, key) });
+}
+
+interface TryProps {
+  app: App;
+  frame: Frame;
+  /** What was entered. */
+  form: URLSearchParams;
+  curl?: string;
+}
+
+async function tryMarkup({ app, frame, form, curl }: TryProps): Promise<Markup> {
+  const models = await chatModels(app);
+  const value = (name: string, usual = "") => form.get(name) ?? usual;
+  const dialect = value("dialect", "messages");
+  return (
+    <Page frame={frame} title="Try" current="/admin/try">
+      <p class="lead">
+        Send a prompt to a model, as a client would. It uses your accounts and is charged like any request. Only its row
+        in the history is kept.
+      </p>
+      <noscript>
+        <p class="note info">
+          This page needs a script to show an answer as it arrives. Without one it makes the command for your terminal.
+        </p>
+      </noscript>
+      <form method="post" action="/admin/try" class="try" id="try" data-send="/admin/try/send" autocomplete="off">
+        <FormTokenInput frame={frame} />
+        <div class="try-options">
+          <Labelled name="model" label="Model">
+            <ModelField models={models} chosen={form.get("model")} />
+          </Labelled>
+          <Labelled name="dialect" label="API">
+            <select id="f-dialect" name="dialect">
+              {clientDialects.map((each) => (
+                <option
+                  value={each}
+                  selected={each === dialect}
+                  data-texts={JSON.stringify(samples[each].texts)}
+                >{`${samples[each].name} (${each})`}</option>
+              ))}
+            </select>
+          </Labelled>
+          <Labelled name="max_tokens" label="Maximum output tokens">
+            <input
+              id="f-max_tokens"
+              name="max_tokens"
+              type="number"
+              min="1"
+              max="1000000"
+              required
+              value={value("max_tokens", "1024")}
+            />
+          </Labelled>
+        </div>
+        <Labelled name="system" label="Instructions for the model">
+          <textarea id="f-system" name="system" rows="2">
+            {value("system")}
+          </textarea>
+        </Labelled>
+        <Labelled name="prompt" label="Prompt">
+          <textarea id="f-prompt" name="prompt" rows="6" required aria-describedby="f-prompt-about">
+            {value("prompt", "Hello! Who are you?")}
+          </textarea>
+          <p id="f-prompt-about" class="about" hidden data-with-script>
+            Ctrl+Enter or ⌘+Enter sends it.
+          </p>
+        </Labelled>
+        <div class="actions">
+          <button type="submit" class="primary" data-named="Send">
+            Make the command
+          </button>
+          <button type="button" id="try-stop" hidden>
+            Stop
+          </button>
+        </div>
+      </form>
+      <p id="try-status" role="status" class="soft"></p>
+      <section id="try-answer" class="card answer" aria-labelledby="answer" hidden>
+        <h2 id="answer">Answer</h2>
+        <details id="try-thinking" hidden>
+          <summary>Thinking</summary>
+          <pre class="wrapped"></pre>
+        </details>
+        <pre id="try-text" class="wrapped"></pre>
+        <details>
+          <summary>The stream as it arrived</summary>
+          <pre id="try-raw" class="wrapped"></pre>
+        </details>
+      </section>
+      <div id="try-row"></div>
+      <section id="try-curl" class="card" aria-labelledby="curl" hidden={curl === undefined}>
+        <h2 id="curl">The same with curl</h2>
+        <div class="code">
+          <pre id="curl-text">{curl}</pre>
+          <button type="button" class="quiet" data-copy="curl-text" hidden>
+            Copy
+          </button>
+        </div>
+      </section>
+      <script type="module" src={`/admin/assets/try.js?${frame.assets}`}></script>
+    </Page>
+  );
+}
+
+const Labelled = ({ name, label, children }: { name: string; label: string; children?: Child }) => (
+  <div class="field">
+    <label for={`f-${name}`}>{label}</label>
+    {children}
+  </div>
+);
+
+function ModelField({ models, chosen }: { models: ModelItem[]; chosen: string | null }): Markup {
+  if (models.length === 0)
+    return (
+      <input id="f-model" name="model" required spellcheck="false" value={chosen ?? ""} placeholder="gpt-5-mini" />
+    );
+  const usual = models.find(isFree) ?? models[0];
+  const wanted = models.find(({ id }) => id === chosen) ?? usual;
+  return (
+    <select id="f-model" name="model">
+      {models.map((model) => (
+        <option value={model.id} selected={model === wanted}>{`${model.id} · ${costOf(model)}`}</option>
+      ))}
+    </select>
+  );
+}
+
+const isFree = ({ price }: ModelItem) => !price.premium && (price.units ?? 0) === 0;
+
+function costOf(model: ModelItem): string {
+  const { units, tokens } = model.price;
+  if (isFree(model)) return "free";
+  if (units !== null) return `${formatUnits(units)} premium ${units === 1 ? "request" : "requests"}`;
+  return tokens === null ? "price unknown" : "by tokens";
+}
+
+/** Those that answer prompts and may be used; none if the list takes longer than two seconds. */
+async function chatModels(app: App): Promise<ModelItem[]> {
+  const models = await withTimeLimit<ModelItem[], ModelItem[]>(
+    modelItems(app).catch(() => []),
+    2_000,
+    () => [],
+  );
+  return models.filter(({ kind, enabled }) => kind === "chat" && enabled);
+}

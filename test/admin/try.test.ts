@@ -1,0 +1,215 @@
+/** The page Try: every dialect answers, nothing but the row is kept, and a real browser shows it all. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { clientDialects } from "../../src/dialects/hub/conversation";
+import { samples } from "../../src/dialects/samples";
+import { openBrowser } from "../support/browser";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+const { browser, why } = await openBrowser();
+if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
+
+const token = "t-admin-0123456789";
+let proxy: RunningProxy;
+let keyed: RunningProxy;
+beforeAll(async () => {
+  proxy = await startProxy({ demo: { pace: 1 } });
+  keyed = await startProxy({ env: { ADMIN_TOKEN: token }, config: { auth: { apiKeys: ["key-of-a-client"] } } });
+});
+afterAll(async () => {
+  await browser?.close();
+  await proxy[Symbol.asyncDispose]();
+  await keyed[Symbol.asyncDispose]();
+});
+
+const secretWords = "the purple hippopotamus";
+const usual = { dialect: "messages", model: "claude-sonnet-4.6", prompt: `Who is ${secretWords}?`, max_tokens: "500" };
+
+async function formToken(of = proxy): Promise<string> {
+  const html = await (await fetch(`${of.url}/admin/try`)).text();
+  return /name="form_token" value="([\w-]+)"/.exec(html)![1]!;
+}
+
+async function send(more: Record<string, string>, { of = proxy, path = "/admin/try/send" } = {}) {
+  const form = new URLSearchParams({ form_token: await formToken(of), ...usual, ...more });
+  return fetch(of.url + path, { method: "POST", body: form });
+}
+
+/** The command that a page shows. */
+const commandIn = (page: string) =>
+  /<pre id="curl-text">([^<]*)</
+    .exec(page)![1]!
+    .replace(/&(#x27|quot|amp|lt|gt);/g, (_, name: string) => entities[name]!);
+const entities: Record<string, string> = { "#x27": "'", quot: '"', amp: "&", lt: "<", gt: ">" };
+
+/** The texts of a stream, as the page finds them. */
+function textsOf(stream: string, dialect: (typeof clientDialects)[number]): string {
+  const at = (value: unknown, path: string) =>
+    path
+      .split(".")
+      .reduce<unknown[]>(
+        (found, name) =>
+          found.flatMap((each) =>
+            name === "*" ? (Array.isArray(each) ? each : []) : [(each as Record<string, unknown> | undefined)?.[name]],
+          ),
+        [value],
+      );
+  return stream
+    .split("\n")
+    .flatMap((line) => /^data: (\{.*)/.exec(line)?.[1] ?? [])
+    .map((data) => JSON.parse(data) as unknown)
+    .flatMap((event) =>
+      samples[dialect].texts
+        .filter(({ kind, when }) => kind === "text" && (!when || at(event, when[0]).includes(when[1])))
+        .flatMap(({ path }) => at(event, path).filter((value) => typeof value === "string")),
+    )
+    .join("");
+}
+
+describe("a prompt", () => {
+  test.each([...clientDialects])("in %s is answered in its stream, and the command says the same", async (dialect) => {
+    const response = await send({ dialect, system: "Be brief." });
+    expect([response.status, response.headers.get("content-type")]).toEqual([
+      200,
+      expect.stringContaining("text/event-stream"),
+    ]);
+    expect(response.headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(textsOf(await response.text(), dialect)).toContain("DEMO");
+    const [row] = proxy.rows();
+    expect(row).toMatchObject({
+      client_dialect: dialect,
+      client_name: "dragoman-try",
+      initiator: "user",
+      request_id: response.headers.get("x-request-id")!,
+    });
+    const page = await (await send({ dialect, system: "Be 'brief'." }, { path: "/admin/try" })).text();
+    const shell = Bun.spawn(["sh", "-c", commandIn(page)], { stdout: "pipe", stderr: "ignore" });
+    expect(textsOf(await shell.stdout.text(), dialect)).toContain("DEMO");
+    const [other] = proxy.rows();
+    expect(other).toMatchObject({ client_dialect: dialect, path: row!.path, input_tokens: expect.any(Number) });
+  });
+
+  test("leaves nothing in the data folder and the log but its row", async () => {
+    await (await send({})).text();
+    proxy.rows();
+    expect(proxy.lines.join("")).not.toContain("hippopotamus");
+    for (const file of readdirSync(proxy.home, { recursive: true, withFileTypes: true }).filter((each) =>
+      each.isFile(),
+    ))
+      expect(readFileSync(join(file.parentPath, file.name)).includes("hippopotamus")).toBe(false);
+  });
+
+  test("that fails gives the error of its dialect", async () => {
+    await using limitedHere = await startProxy();
+    const unknown = await send({ model: "none-of-them", dialect: "gemini" });
+    expect([unknown.status, await unknown.json()]).toEqual([
+      404,
+      { error: expect.objectContaining({ code: 404, status: "NOT_FOUND" }) },
+    ]);
+    const limited = await send({ prompt: "[demo: 429]" }, { of: limitedHere });
+    expect([limited.status, await limited.json()]).toEqual([429, expect.objectContaining({ type: "error" })]);
+    const [row] = limitedHere.rows();
+    expect(row).toMatchObject({ http_status: 429, client_name: "dragoman-try" });
+  });
+
+  test("is refused where it is none, and by forms that are not ours", async () => {
+    const faults: Record<string, string>[] = [{ model: " " }, { prompt: "" }, { max_tokens: "0" }, { dialect: "xml" }];
+    for (const wrong of faults) expect([wrong, (await send(wrong)).status]).toEqual([wrong, 400]);
+    expect((await send({ form_token: "x" })).status).toBe(403);
+    const foreign = await fetch(`${proxy.url}/admin/try/send`, {
+      method: "POST",
+      body: new URLSearchParams(usual),
+      headers: { origin: "https://evil.test" },
+    });
+    expect(foreign.status).toBe(403);
+  });
+
+  test("needs no client key of the owner; the command has a place for one", async () => {
+    expect((await send({}, { of: keyed })).status).toBe(200);
+    expect(await (await send({}, { of: keyed, path: "/admin/try" })).text()).toContain("x-api-key: YOUR_CLIENT_KEY");
+    const stranger = await fetch(`${keyed.url}/admin/try/send`, {
+      method: "POST",
+      body: new URLSearchParams(usual),
+      headers: { "x-forwarded-for": "10.0.0.9" },
+    });
+    expect(stranger.status).toBe(401);
+  });
+});
+
+describe.skipIf(!browser)("in a browser", () => {
+  const axe = () => Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js")).text();
+  async function open(options: Parameters<NonNullable<typeof browser>["newContext"]>[0] = {}) {
+    const context = await browser!.newContext(options);
+    context.setDefaultTimeout(10_000);
+    const page = await context.newPage();
+    const faults: string[] = [];
+    page.on(
+      "console",
+      (message) => void (/Content Security|Refused/.test(message.text()) && faults.push(message.text())),
+    );
+    page.on("pageerror", (error) => faults.push(error.message));
+    await page.goto(`${proxy.url}/admin/try`);
+    return { page, faults, [Symbol.asyncDispose]: () => context.close() };
+  }
+  async function violations(page: Page): Promise<string[]> {
+    await page.evaluate(await axe());
+    return page.evaluate(
+      'axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes[0].html))',
+    );
+  }
+
+  test.each(["light", "dark"] as const)(
+    "by keyboard: sent, shown as it arrives, with cost, timeline and command, %s",
+    async (colorScheme) => {
+      await using opened = await open({
+        colorScheme,
+        viewport: { width: colorScheme === "dark" ? 360 : 1280, height: 900 },
+      });
+      const { page, faults } = opened;
+      expect(await violations(page)).toEqual([]);
+      await page.getByLabel("Model", { exact: true }).selectOption("claude-sonnet-4.6");
+      await page.getByLabel("Prompt").fill("Tell me <b>who</b> you are.");
+      await page.getByLabel("Prompt").press("Control+Enter");
+      await page.getByText(/^Done after \d+\.\d s\.$/).waitFor();
+      expect(await page.locator("#try-text").textContent()).toContain("DEMO");
+      await page.getByRole("heading", { name: "Usage and cost" }).waitFor();
+      await page.getByRole("heading", { name: "Timeline" }).waitFor();
+      expect(await page.locator("#curl-text").textContent()).toStartWith(`curl -N ${proxy.url}/v1/messages -H`);
+      expect(await page.locator("#try-raw").textContent()).toContain("event: message_stop");
+      expect(await page.getByRole("link", { name: "All about this request" }).getAttribute("href")).toBe(
+        `/admin/requests/${proxy.rows()[0]!.request_id}`,
+      );
+      expect(await violations(page)).toEqual([]);
+      expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0);
+      expect(faults).toEqual([]);
+    },
+    30_000,
+  );
+
+  test("a stop reaches the upstream; an error is shown in its words", async () => {
+    await using opened = await open();
+    const { page, faults } = opened;
+    await page.getByLabel("Prompt").fill("[demo: hang]");
+    await page.getByRole("button", { name: "Send" }).press("Enter");
+    await page.getByRole("button", { name: "Stop" }).press("Enter");
+    await page.getByText(/^Stopped after/).waitFor();
+    await page.getByLabel("Prompt").fill("[demo: 400-model]");
+    await page.getByRole("button", { name: "Send" }).press("Enter");
+    await page.getByText(/^Failed after .*: /).waitFor();
+    expect(faults).toEqual([]);
+  }, 30_000);
+
+  test("without a script it says so, and makes the command", async () => {
+    await using opened = await open({ javaScriptEnabled: false });
+    const { page } = opened;
+    expect(await page.locator("noscript").textContent()).toContain("This page needs a script");
+    await page.getByLabel("API", { exact: true }).selectOption("responses");
+    await page.getByLabel("Prompt").fill("It's me");
+    await page.getByRole("button", { name: "Make the command" }).press("Enter");
+    await page.getByRole("heading", { name: "The same with curl" }).waitFor();
+    expect(await page.locator("#curl-text").textContent()).toContain(`"input":"It'\\''s me"`);
+    expect(await page.getByLabel("API", { exact: true }).inputValue()).toBe("responses");
+  }, 20_000);
+});
