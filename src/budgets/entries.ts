@@ -33,6 +33,13 @@ export interface LedgerEntry {
   readonly key: readonly [budget: string, session: string, start: number];
 }
 
+/** What was used in one period, as stored. */
+export interface UsedPeriod {
+  key: LedgerEntry["key"];
+  amount: number;
+  unknown: number;
+}
+
 /** Amounts are stored as integers, in these parts of a unit. */
 export const partsOf = { credits: 1e9, premium: 1e6, requests: 1 } as const;
 

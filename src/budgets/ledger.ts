@@ -20,6 +20,7 @@ import {
   partsOf,
   type Reservation,
   storedAmount,
+  type UsedPeriod,
 } from "./entries";
 import { spanOf } from "./period";
 
@@ -39,6 +40,10 @@ export interface Ledger {
   states(budgets: readonly Budget[], subject: Subject): Awaitable<BudgetState[]>;
   /** The states of all budgets; those of sessions are empty. */
   overview(budgets: readonly Budget[]): Awaitable<BudgetState[]>;
+  /** What was used in all periods that are kept. */
+  periods(): Awaitable<UsedPeriod[]>;
+  /** Takes over what another ledger has counted: of each period the larger amount. */
+  takeOver(periods: readonly UsedPeriod[]): Awaitable<void>;
   close(): void;
 }
 
@@ -51,6 +56,8 @@ export interface LocalLedger extends Ledger {
   release(reservation: Reservation): void;
   states(budgets: readonly Budget[], subject: Subject): BudgetState[];
   overview(budgets: readonly Budget[]): BudgetState[];
+  periods(): UsedPeriod[];
+  takeOver(periods: readonly UsedPeriod[]): void;
 }
 
 export interface LedgerOptions {
@@ -86,6 +93,11 @@ export function openLedger(path: string, { now, warn }: LedgerOptions): LocalLed
     `INSERT INTO used (budget, session, start, amount, unknown, changed_at_ms) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET amount = amount + excluded.amount, unknown = unknown + excluded.unknown,
      changed_at_ms = excluded.changed_at_ms`,
+  );
+
+  const takeOver = database.query<null, [string, string, number, number, number, number]>(
+    `INSERT INTO used (budget, session, start, amount, unknown, changed_at_ms) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET amount = max(amount, excluded.amount), unknown = max(unknown, excluded.unknown)`,
   );
 
   const stateOf = ({ budget, key }: LedgerEntry): BudgetState => {
@@ -141,6 +153,16 @@ export function openLedger(path: string, { now, warn }: LedgerOptions): LocalLed
       dropExpired();
       return budgets.map((budget) => stateOf(entryFor(budget, null, now())));
     },
+    periods: () =>
+      database
+        .query<Omit<UsedPeriod, "key"> & { budget: string; session: string; start: number }, []>(
+          "SELECT budget, session, start, amount, unknown FROM used",
+        )
+        .all()
+        .map(({ budget, session, start, amount, unknown }) => ({ key: [budget, session, start], amount, unknown })),
+    takeOver: database.transaction((periods: readonly UsedPeriod[]) => {
+      for (const { key, amount, unknown } of periods) takeOver.run(...key, amount, unknown, now());
+    }).immediate,
     close: () => database.close(),
   };
 }

@@ -23,6 +23,7 @@ const textOptions = {
   drain: { type: "string" },
   "log-format": { type: "string" },
   "log-file": { type: "string" },
+  to: { type: "string" },
 } as const;
 
 /** The options and the environment, read when a command runs. @throws UsageError */

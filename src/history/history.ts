@@ -12,7 +12,7 @@ import { cut, type Entry, type Row } from "./entry";
 import type { Filters } from "./filters";
 import { type HistoryPage, readPage } from "./page";
 import { countRows, openPruning } from "./prune";
-import { findRow, insertEntries, lastStart, oldestStart, warnOfEntry } from "./rows";
+import { findRow, insertEntries, lastStart, oldestStart, rowsAfter, warnOfEntry } from "./rows";
 import { type Dimension, type Statistics, statisticsOf } from "./statistics";
 import { openSteadyClock } from "./steady-clock";
 import { openWriteBehind } from "./write-behind";
@@ -31,6 +31,8 @@ export interface History {
   flush(): Awaitable<boolean>;
   /** @param cursor The `next_cursor_id` of the page before; without it, the newest rows. */
   list(filters: Filters, limit: number, cursor?: number): Awaitable<HistoryPage>;
+  /** The rows with larger ids, the oldest first: to read the whole history once. */
+  after(id: number, limit: number): Awaitable<Row[]>;
   get(requestId: string): Awaitable<Row | undefined>;
   count(): Awaitable<number>;
   /** When the oldest request in the history started, Unix ms. */
@@ -57,6 +59,7 @@ export interface History {
 export interface LocalHistory extends History {
   flush(): boolean;
   list(filters: Filters, limit: number, cursor?: number): HistoryPage;
+  after(id: number, limit: number): Row[];
   get(requestId: string): Row | undefined;
   count(): number;
   oldest(): number | undefined;
@@ -122,6 +125,7 @@ export function openHistory(path: string, options: HistoryOptions): LocalHistory
     },
     flush: () => queue.flush(),
     list: (filters, limit, cursor) => ask((database) => readPage(database, filters, limit, cursor)),
+    after: (id, limit) => ask((database) => rowsAfter(database, id, limit)),
     get: (requestId) => ask((database) => findRow(database, requestId)),
     count: () => ask(countRows),
     oldest: () => ask(oldestStart),
@@ -176,6 +180,7 @@ function noHistory(error: unknown, warn: (sentence: string) => void): LocalHisto
     add() {},
     flush: () => true,
     list: () => ({ items: [], next_cursor_id: null, has_more: false }),
+    after: () => [],
     get: () => undefined,
     count: () => 0,
     oldest: () => undefined,

@@ -40,6 +40,12 @@ export function findRow(database: Database, request_id: string): Row | undefined
   return database.query<Row, [{ request_id: string }]>(sql).get({ request_id }) ?? undefined;
 }
 
+/** The oldest first. */
+export function rowsAfter(database: Database, id: number, limit: number): Row[] {
+  const sql = "SELECT * FROM requests WHERE id > $id ORDER BY id LIMIT $limit";
+  return database.query<Row, [{ id: number; limit: number }]>(sql).all({ id, limit });
+}
+
 export function oldestStart(database: Database): number | undefined {
   const sql = "SELECT min(started_at_ms) AS at FROM requests";
   return database.query<{ at: number | null }, []>(sql).get()!.at ?? undefined;

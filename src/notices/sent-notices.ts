@@ -9,6 +9,7 @@ import { lazy } from "../lazy";
 export interface SentNotices {
   /** Notes these ids. @returns Those that were not noted before, by whatever server. */
   claim(ids: readonly string[]): Awaitable<readonly string[]>;
+  all(): Awaitable<readonly string[]>;
 }
 
 /** Milliseconds that an id is remembered: longer than any period. */
@@ -22,11 +23,16 @@ export function openSentNotices(
   path: string,
   { now, warn }: { now(): number; warn(sentence: string, cause: unknown): void },
 ): SentNotices {
-  let sent: Map<string, number> | undefined;
+  let known: Map<string, number> | undefined;
+  const noted = () => {
+    known ??= readSent(path);
+    return known;
+  };
   return {
+    all: () => [...noted().keys()],
     claim(ids) {
-      sent ??= readSent(path);
-      const fresh = ids.filter((id) => !sent!.has(id));
+      const sent = noted();
+      const fresh = ids.filter((id) => !sent.has(id));
       if (fresh.length === 0) return [];
       for (const [id, at] of sent) if (Math.abs(now() - at) > rememberSentFor) sent.delete(id);
       for (const id of fresh) sent.set(id, now());

@@ -7,7 +7,7 @@ import { dayMs, hourMs } from "../../format";
 import { cut, type Entry } from "../../history/entry";
 import type { History, HistoryOptions } from "../../history/history";
 import { isAwayError, type Postgres } from "./connection";
-import { countStored, oldestStored, storedPage, storedRequest } from "./request-queries";
+import { countStored, oldestStored, storedAfter, storedPage, storedRequest } from "./request-queries";
 import { addPartitions, insertRows, removeOldDays } from "./requests";
 import type { SpoolQueue } from "./spool";
 import { statisticsIn } from "./statistics";
@@ -179,6 +179,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
       return queued.length === 0 && !hasSpooled();
     },
     list: (filters, limit, cursor) => ask((sql) => storedPage(sql, filters, limit, cursor)),
+    after: (id, limit) => ask((sql) => storedAfter(sql, id, limit)),
     get: (requestId) => ask((sql) => storedRequest(sql, requestId)),
     count: () => ask(countStored),
     oldest: () => ask(oldestStored),

@@ -11,6 +11,7 @@ import {
   partsOf,
   type Reservation,
   storedAmount,
+  type UsedPeriod,
 } from "../../budgets/entries";
 import { type Ledger, type LedgerOptions, type ReserveResult, reservationLifetime } from "../../budgets/ledger";
 import { spanOf } from "../../budgets/period";
@@ -144,6 +145,8 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
     release: (reservation) => settle(reservation, () => 0),
     states: async (budgets, subject) => readStates(entriesFor(budgets, subject, now())),
     overview: async (budgets) => readStates(budgets.map((budget) => entryFor(budget, null, now()))),
+    periods: () => readPeriods(postgres),
+    takeOver: (periods) => takeOverPeriods(postgres, periods),
     finish: () => spooling.replay(),
     close() {
       spooling.close();
@@ -206,6 +209,29 @@ function openSettlementSpool(options: PostgresLedgerOptions) {
       clearTimeout(timer);
     },
   };
+}
+
+async function readPeriods(postgres: Postgres): Promise<UsedPeriod[]> {
+  const rows = await postgres.ask(
+    (sql) => sql<Settlement[]>`SELECT budget, session, start_ms::float8 AS start_ms, used::float8 AS amount,
+      unknown::float8 AS unknown FROM dragoman.ledger`,
+  );
+  return rows.map(({ budget, session, start_ms, amount, unknown }) => ({
+    key: [budget, session, start_ms],
+    amount,
+    unknown,
+  }));
+}
+
+async function takeOverPeriods(postgres: Postgres, periods: readonly UsedPeriod[]): Promise<void> {
+  const rows = JSON.stringify(periods.map(({ key, amount, unknown }) => ({ ...periodOf(key), amount, unknown })));
+  await postgres.ask(
+    (sql) => sql`INSERT INTO dragoman.ledger (budget, session, start_ms, used, unknown)
+      SELECT budget, session, start_ms, amount, unknown FROM jsonb_to_recordset(${rows}::text::jsonb)
+        AS given(budget text, session text, start_ms bigint, amount bigint, unknown bigint)
+      ON CONFLICT (budget, session, start_ms) DO UPDATE SET used = greatest(ledger.used, excluded.used),
+        unknown = greatest(ledger.unknown, excluded.unknown)`,
+  );
 }
 
 const sliceSpent = ({ name }: Budget) =>

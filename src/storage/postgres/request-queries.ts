@@ -53,6 +53,12 @@ export async function storedPage(sql: SQL, filters: Filters, limit: number, curs
   return { items, has_more, next_cursor_id: has_more ? items.at(-1)!.id : null };
 }
 
+/** The oldest first. */
+export async function storedAfter(sql: SQL, id: number, limit: number): Promise<Row[]> {
+  const query = `SELECT ${selected} FROM dragoman.requests WHERE id > $1::bigint ORDER BY id LIMIT ${limit}`;
+  return [...((await sql.unsafe(query, [id])) as Row[])];
+}
+
 export async function storedRequest(sql: SQL, requestId: string): Promise<Row | undefined> {
   const query = `SELECT ${selected} FROM dragoman.requests WHERE request_id = $1 LIMIT 1`;
   const [row] = (await sql.unsafe(query, [requestId.replaceAll("\0", "")])) as Row[];

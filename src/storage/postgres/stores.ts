@@ -130,7 +130,11 @@ function storesOf(environment: Environment, parts: Parts, opened: Opened): Postg
       affinity = openPostgresAffinity(postgres, warn);
       return affinity;
     },
-    openSentNotices: () => ({ claim: (ids) => claimNotices(postgres, ids) }),
+    openSentNotices: () => ({
+      claim: (ids) => claimNotices(postgres, ids),
+      all: async () =>
+        (await postgres.ask((sql) => sql<{ id: string }[]>`SELECT id FROM dragoman.notices`)).map(({ id }) => id),
+    }),
     accountShare: share,
     get isolation() {
       return postgres.isAway && postgres.silence > graceMs ? isolated(graceMs) : undefined;

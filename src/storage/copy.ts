@@ -1,0 +1,106 @@
+/** Copies everything from one kind of stores to another. It may be run again: what is there already is not added twice. */
+import { ProxyError } from "../errors";
+import type { Logger } from "../logger";
+import type { Stores } from "./stores";
+
+/** How much was copied. */
+export interface CopyReport {
+  /** `kept`: the target has a config of its own, which stays. */
+  config: "copied" | "same" | "kept";
+  accounts: number;
+  /** Logins that belong to somebody else in the target. */
+  skipped: string[];
+  periods: number;
+  requests: number;
+}
+
+interface CopyOptions {
+  logger: Logger;
+  warn(sentence: string): void;
+  /** Called now and then with the number of requests that were copied so far. */
+  progress(requests: number): void;
+}
+
+const rowsAtOnce = 500;
+
+/** @throws ProxyError if one of the stores cannot be read or written. */
+export async function copyStores(from: Stores, to: Stores, options: CopyOptions): Promise<CopyReport> {
+  const config = await copyConfig(from, to);
+  const accounts = await copyAccounts(from, to, options);
+  const periods = await copyLedger(from, to, options);
+  await copySentNotices(from, to, options);
+  const requests = await copyHistory(from, to, options);
+  return { config, ...accounts, periods, requests };
+}
+
+async function copyConfig(from: Stores, to: Stores): Promise<CopyReport["config"]> {
+  const [source, target] = [from.openConfig(), to.openConfig()];
+  try {
+    await Promise.all([source.reload(), target.reload()]);
+    if (source.fault !== undefined) throw new ProxyError("conflict", source.fault);
+    if (Bun.deepEquals(source.stored, target.stored)) return "same";
+    if (Object.keys(target.stored).length > 0) return "kept";
+    await target.change(source.stored, { revision: target.revision });
+    return "copied";
+  } finally {
+    source.close();
+    target.close();
+  }
+}
+
+async function copyAccounts(
+  from: Stores,
+  to: Stores,
+  { logger }: CopyOptions,
+): Promise<Pick<CopyReport, "accounts" | "skipped">> {
+  const target = to.openAccounts(logger);
+  const skipped: string[] = [];
+  let accounts = 0;
+  for (const account of from.openAccounts(logger).load())
+    try {
+      await target.add(account);
+      accounts += 1;
+    } catch (thrown) {
+      if (!(thrown instanceof ProxyError) || thrown.details.code !== "account_taken") throw thrown;
+      skipped.push(`${account.login} at ${account.host}`);
+    }
+  return { accounts, skipped };
+}
+
+async function copyLedger(from: Stores, to: Stores, { warn }: CopyOptions): Promise<number> {
+  const [source, target] = [from, to].map((stores) => stores.openLedger({ now: Date.now, warn }));
+  try {
+    const periods = await source!.periods();
+    if (periods.length > 0) await target!.takeOver(periods);
+    return periods.length;
+  } finally {
+    source!.close();
+    target!.close();
+  }
+}
+
+async function copySentNotices(from: Stores, to: Stores, { warn }: CopyOptions): Promise<void> {
+  const [source, target] = [from, to].map((stores) => stores.openSentNotices({ now: Date.now, warn }));
+  await target!.claim(await source!.all());
+}
+
+async function copyHistory(from: Stores, to: Stores, { warn, progress }: CopyOptions): Promise<number> {
+  // Nothing is removed on the way: how much is kept is the config's decision, which the next server follows.
+  const options = { retentionDays: () => 36_500, maxRows: () => Number.MAX_SAFE_INTEGER, warn };
+  const [source, target] = [from.openHistory(options), to.openHistory(options)];
+  try {
+    let copied = 0;
+    for (let after = 0; ; ) {
+      const rows = await source.after(after, rowsAtOnce);
+      if (rows.length === 0) return copied;
+      for (const { id: _, ...entry } of rows) target.add(entry);
+      if (!(await target.flush())) throw new ProxyError("internal", "The history could not be written to its target.");
+      after = rows.at(-1)!.id;
+      copied += rows.length;
+      progress(copied);
+    }
+  } finally {
+    source.close();
+    target.close();
+  }
+}

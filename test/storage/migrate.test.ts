@@ -1,0 +1,152 @@
+/** `dragoman migrate`: from the data folder to a database and back, without losing or doubling anything. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { budgetSchema } from "../../src/config/budget-schema";
+import { readEnvironment } from "../../src/config/environment";
+import { createLogger } from "../../src/logger";
+import { openStores } from "../../src/storage/open";
+import type { Stores } from "../../src/storage/stores";
+import { run } from "../support/command";
+import { entry } from "../support/history-rows";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+
+const budget = budgetSchema().parse({ name: "team", unit: "credits", limit: 10, per: "month" });
+const subject = { account: "anna", key: null, model: "gpt-5", client: null, session: null };
+const logger = createLogger(() => "error");
+
+describeWithPostgres("dragoman migrate", () => {
+  let postgres: TestPostgres;
+  const homes: string[] = [];
+  beforeAll(async () => {
+    postgres = await startPostgres();
+  }, 60_000);
+  afterAll(async () => {
+    for (const home of homes) rmSync(home, { recursive: true, force: true });
+    await postgres[Symbol.asyncDispose]();
+  });
+
+  const freshHome = () => {
+    const home = mkdtempSync(join(tmpdir(), "dragoman-migrate-"));
+    homes.push(home);
+    return home;
+  };
+  const withStores = async <T>(env: Record<string, string>, work: (stores: Stores) => Promise<T>): Promise<T> => {
+    const stores = await openStores(readEnvironment({ HOME: "/nonexistent", ...env }), { follow: false });
+    try {
+      return await work(stores);
+    } finally {
+      await stores.close();
+    }
+  };
+  const migrate = async (env: Record<string, string>, to: string) => {
+    await using command = run(["migrate", "--to", to], { env });
+    const code = await command.exited;
+    return { code, said: command.stderr() };
+  };
+
+  const rows = Array.from({ length: 1_300 }, (_, at) => entry({ started_at_ms: Date.now() - (1_300 - at) * 60_000 }));
+
+  async function fill(env: Record<string, string>): Promise<void> {
+    await withStores(env, async (stores) => {
+      const config = stores.openConfig();
+      await config.change({
+        retentionDays: 7,
+        providers: { deep: { type: "anthropic", baseUrl: "https://deep.example", apiKey: "sk-0123456789" } },
+      });
+      config.close();
+      const accounts = stores.openAccounts(logger);
+      for (const login of ["zoe", "anna"])
+        await accounts.add({
+          login,
+          host: "github.com",
+          app: "vscode",
+          mode: "exchange",
+          githubToken: `ghu_${login}0000000000`,
+          addedAt: 1,
+        });
+      const history = stores.openHistory({ retentionDays: () => 7, maxRows: () => 10_000, warn: expect.unreachable });
+      for (const row of rows) history.add(row);
+      expect(await history.flush()).toBe(true);
+      history.close();
+      const ledger = stores.openLedger({ now: Date.now, warn: expect.unreachable });
+      const result = await ledger.reserve([budget], subject, { nanoCredits: 2e9, premiumUnits: null });
+      if ("exceeded" in result) return expect.unreachable("exceeded");
+      await ledger.settle(result.reservation, { nanoCredits: 2.5e9, premiumUnits: null });
+      ledger.close();
+      await stores.openSentNotices({ now: Date.now, warn: expect.unreachable }).claim(["notice-1"]);
+    });
+  }
+
+  const contentOf = (env: Record<string, string>) =>
+    withStores(env, async (stores) => {
+      const config = stores.openConfig();
+      const history = stores.openHistory({ retentionDays: () => 7, maxRows: () => 10_000, warn: expect.unreachable });
+      const ledger = stores.openLedger({ now: Date.now, warn: expect.unreachable });
+      const found = [];
+      for (let after = 0, page = await history.after(0, 500); page.length > 0; page = await history.after(after, 500)) {
+        found.push(...page.map(({ id: _, ...row }) => row));
+        after = page.at(-1)!.id;
+      }
+      const content = {
+        config: config.stored,
+        accounts: stores
+          .openAccounts(logger)
+          .load()
+          .map(({ login, githubToken }) => [login, githubToken]),
+        rows: found,
+        used: (await ledger.overview([budget])).map(({ used, reserved }) => [used, reserved]),
+        notices: [...(await stores.openSentNotices({ now: Date.now, warn: expect.unreachable }).all())],
+      };
+      for (const each of [config, history, ledger]) each.close();
+      return content;
+    });
+
+  test("copies config, accounts, budgets, notices and requests, in their order, there and back", async () => {
+    const [home, back] = [freshHome(), freshHome()];
+    const sealed = { DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
+    await fill({ DRAGOMAN_HOME: home });
+    const before = await contentOf({ DRAGOMAN_HOME: home });
+    expect([before.rows.length, before.used, before.notices]).toEqual([1_300, [[2.5, 0]], ["notice-1"]]);
+    const url = await postgres.database();
+
+    // Twice: nothing is doubled.
+    for (const env of [
+      { DRAGOMAN_HOME: home, ...sealed },
+      { DRAGOMAN_HOME: home, ...sealed },
+    ])
+      expect(await migrate(env, url)).toEqual({ code: 0, said: expect.stringContaining("2 accounts") });
+    const inDatabase = { DRAGOMAN_HOME: freshHome(), DRAGOMAN_DATABASE_URL: url, ...sealed };
+    expect(await contentOf(inDatabase)).toEqual(before);
+
+    expect(await migrate({ ...inDatabase, DRAGOMAN_HOME: back }, "folder")).toMatchObject({ code: 0 });
+    expect(await contentOf({ DRAGOMAN_HOME: back })).toEqual(before);
+  }, 30_000);
+
+  test("a config that is there already stays; what is missing in the command is said", async () => {
+    const home = freshHome();
+    await fill({ DRAGOMAN_HOME: home });
+    const env = {
+      DRAGOMAN_HOME: home,
+      DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
+      DRAGOMAN_DATABASE_URL: await postgres.database(),
+    };
+    await withStores(env, async (stores) => {
+      const config = stores.openConfig();
+      await config.change({ retentionDays: 30 });
+      config.close();
+    });
+    const { code, said } = await migrate(env, "database");
+    expect([code, said]).toEqual([0, expect.stringContaining("not the config, because there is another one")]);
+    expect((await contentOf(env)).config).toEqual({ retentionDays: 30 });
+    const { DRAGOMAN_DATABASE_URL: _, DRAGOMAN_SEAL_KEY: __, ...bare } = env;
+    expect(await migrate(bare, "folder")).toEqual({ code: 2, said: expect.stringContaining("DRAGOMAN_DATABASE_URL") });
+    expect(await migrate(bare, "nowhere")).toMatchObject({ code: 2 });
+    expect(await migrate(bare, env.DRAGOMAN_DATABASE_URL)).toEqual({
+      code: 1,
+      said: expect.stringContaining("DRAGOMAN_SEAL_KEY"),
+    });
+  }, 30_000);
+});
