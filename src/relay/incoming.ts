@@ -48,6 +48,7 @@ export async function readIncoming(
   const sent = bodyObject(parseWithSource(skeleton?.text ?? bodyText(bytes)));
   if (longTexts && skeleton) fillExcept(sent, skeleton, longTexts);
   const body = inAddress ? { ...sent, ...inAddress } : sent;
+  refuseOtherModel(body);
   if (typeof body.model !== "string" || body.model === "")
     throw new ProxyError("invalid_request", "`model` must be a model id; GET /v1/models lists them.", {
       param: "model",
@@ -83,6 +84,18 @@ function bodyObject(body: unknown): JsonObject {
   if (isDeeperThan(body, maxDepth))
     throw new ProxyError("invalid_request", `The request body is nested too deep: at most ${maxDepth} levels.`);
   return body;
+}
+
+/**
+ * Upstreams written in Go read `Model` as `model`: it would be another model than the one that was checked and is recorded.
+ * @throws ProxyError `invalid_request`
+ */
+function refuseOtherModel(body: JsonObject): void {
+  for (const name in body)
+    if (name.length === 5 && name !== "model" && name.toLowerCase() === "model")
+      throw new ProxyError("invalid_request", `\`${name}\` is no field of a request: write \`model\`.`, {
+        param: name,
+      });
 }
 
 /** The client's JSON with some top-level members set and some removed; every other byte is as it was sent. */

@@ -86,6 +86,28 @@ describe("access", () => {
       expect((await statusOf(proxy, anna, path, body)).status).toBe(200);
   });
 
+  test("a second model in other letters, which upstreams in Go would serve instead, is refused", async () => {
+    await using provider = startProvider({ key: "p-0123456789", auth: "x-api-key" });
+    await using proxy = await startProxy({
+      config: {
+        auth: { apiKeys: [{ name: "anna", key: anna, models: ["gpt-*", "claude-sonnet-4.5", "other/small"] }] },
+        providers: { other: { type: "anthropic", baseUrl: provider.url, apiKey: "p-0123456789" } },
+      },
+    });
+    for (const [path, body] of [
+      ["/v1/chat/completions", { model: "gpt-4.1", Model: "claude-opus-4.6", messages: hello }],
+      ["/v1/responses", { MODEL: "gpt-5.3-codex", model: "gpt-4.1", input: "Hi" }],
+      ["/v1/messages", { model: "claude-sonnet-4.5", moDel: "claude-opus-4.6", messages: hello, max_tokens: 50 }],
+      ["/v1/messages", { model: "other/small", Model: "large", messages: hello, max_tokens: 50 }],
+      ["/other/v1/messages", { model: "small", Model: "large", messages: hello, max_tokens: 50 }],
+    ] as const) {
+      const { status, text } = await statusOf(proxy, anna, path, body);
+      expect([path, status, text]).toEqual([path, 400, expect.stringMatching(/`model`/i)]);
+    }
+    expect(proxy.demo.journal.filter(({ path }) => /completions|responses|messages/.test(path))).toEqual([]);
+    expect(provider.seen).toEqual([]);
+  });
+
   test("GET /v1/models lists what the key may use", async () => {
     await using proxy = await startProxy({ config: { auth: { apiKeys: keys } } });
     const idsFor = async (key: string): Promise<string[]> => {
