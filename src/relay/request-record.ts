@@ -341,9 +341,9 @@ export class RequestRecord implements InFlightHandle {
     const turn = cachedTurn(state, durationMs);
     if (turn) state.cacheMiss = cacheWatch.judge(turn);
     const row = finishedRow(state, { status, durationMs, scrub: logger.scrub });
-    const last = state.attempts.at(-1);
-    const isCharged = last?.error === undefined && last?.status !== undefined && last.status < 400;
-    this.budget.end(isCharged ? costOfRow(row) : undefined);
+    const { error, status: lastStatus = 500 } = state.attempts.at(-1) ?? {};
+    // What had been generated before a further answer of the same reply failed was charged.
+    this.budget.end(this.#hasBegun || (error === undefined && lastStatus < 400) ? costOfRow(row) : undefined);
     history.add(row);
     inFlight.end(row);
     exchangeMetrics.count(row, state.attempts);

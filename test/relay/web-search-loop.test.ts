@@ -230,6 +230,19 @@ test("budgets count searches, and refuse them as errors of the tool", async () =
   expect(proxy.rows().find(({ parent_id }) => parent_id !== null)).toMatchObject({ error_type: "budget_exceeded" });
 });
 
+test("what was generated before the next answer failed counts for the budgets", async () => {
+  const budgets = [{ name: "All", unit: "credits", limit: 100, per: "day" }];
+  await using proxy = await startProxy({ demo: { generation: "B" }, config: { budgets } });
+  let answers = 0;
+  proxy.demo.intercept("/v1/messages", () => (++answers === 2 ? new Response("{}", { status: 429 }) : undefined), 2);
+  expect((await proxy.post("/v1/messages", ask("claude-sonnet-4.6"))).status).toBe(429);
+  const rows = proxy.rows();
+  expect(rows.map(({ nano_credits }) => nano_credits)).toEqual([expect.any(Number), expect.any(Number)]);
+  const spent = rows.reduce((sum, { nano_credits }) => sum + nano_credits! / 1e9, 0);
+  const [state] = await proxy.app.budgets.overview();
+  expect(state!.used).toBeCloseTo(spent, 9);
+});
+
 test("a provider's model searches too, and its own answers are asked of the provider", async () => {
   const seen: Json[] = [];
   const chunks = (choices: Json[]) =>
