@@ -83,6 +83,6 @@ function errorCodes(row: Entry, attempts: readonly CountedAttempt[]): string[] {
 const classOf = ({ http_status: status, error_type: error }: Entry): string =>
   status < 400 && error !== null ? "cut" : `${Math.floor(status / 100)}xx`;
 
-/** `copilot`, or the name of a provider. @param endpoint As in the history. */
+/** `copilot`, or the name of a provider or of a search engine. @param endpoint As in the history. */
 export const upstreamOf = (endpoint: string | null): string =>
-  endpoint === null ? none : (/^provider:([^/]+)\//.exec(endpoint)?.[1] ?? "copilot");
+  endpoint === null ? none : (/^(?:provider|search):([^/]+)/.exec(endpoint)?.[1] ?? "copilot");

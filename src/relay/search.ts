@@ -8,6 +8,7 @@ import {
   type LookupResult,
 } from "../dialects/responses/search-commands";
 import type { KeyedCaller } from "../keys/client-keys";
+import { searchEngineOf } from "../upstream/search-engines";
 import { readJson } from "./incoming";
 import { openRequestRecord, type RecordParts } from "./request-record";
 import type { ToolContext, ToolParts } from "./server-tools/run";
@@ -23,8 +24,8 @@ export async function search(parts: SearchParts, request: Request, caller: Keyed
     caller.connection.keepOpen();
     record.setRequest({ bytes, body, model: typeof body.model === "string" ? body.model : "", stream: false });
     const { lookups, offer, maxLength } = decodeSearchCommands(body, parts.now());
-    // Which model searches is decided by those that are known.
-    if (!parts.catalogue.presentModels()) await parts.catalogue.models();
+    // Which model searches is decided by those that are known. An engine of the config needs none.
+    if (!searchEngineOf(parts.config.current) && !parts.catalogue.presentModels()) await parts.catalogue.models();
     const found = await Promise.all(lookups.map((lookup) => lookUp({ parts, record }, lookup, offer)));
     record.markFirstByte();
     record.end(200);

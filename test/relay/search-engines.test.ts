@@ -147,3 +147,18 @@ test("an engine without what it needs is refused by the config", async () => {
     expect([response.status, error.param]).toEqual([400, param]);
   }
 });
+
+test("Codex' own search needs an engine only, no account; the metrics name the engine", async () => {
+  await using engine = startEngine(() =>
+    Response.json({ results: pages.map(({ text, ...page }) => ({ ...page, content: text })) }),
+  );
+  await using proxy = await startProxy({
+    accounts: [],
+    config: { webSearchEngine: { name: "searxng", url: engine.url } },
+  });
+  const answer = await proxy.post("/v1/alpha/search", { commands: { search_query: [{ q: "red pandas" }] } });
+  expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("Small and red.")]);
+  const metrics = await (await fetch(`${proxy.url}/metrics`)).text();
+  expect(metrics).toMatch(/upstream="searxng"/);
+  expect(metrics).not.toMatch(/upstream="copilot"/);
+});
