@@ -4,8 +4,10 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { SQL } from "bun";
 import { budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
+import type { Entry } from "../../src/history/history";
 import { createLogger } from "../../src/logger";
 import { openStores } from "../../src/storage/open";
 import type { Stores } from "../../src/storage/stores";
@@ -41,8 +43,8 @@ describeWithPostgres("dragoman migrate", () => {
       await stores.close();
     }
   };
-  const migrate = async (env: Record<string, string>, to: string) => {
-    await using command = run(["migrate", "--to", to], { env });
+  const migrate = async (env: Record<string, string>, to: string, ...more: string[]) => {
+    await using command = run(["migrate", "--to", to, ...more], { env });
     const code = await command.exited;
     return { code, said: command.stderr() };
   };
@@ -138,7 +140,15 @@ describeWithPostgres("dragoman migrate", () => {
       await config.change({ retentionDays: 30 });
       config.close();
     });
-    const { code, said } = await migrate(env, "database");
+    const refused = await migrate(env, "database");
+    expect(refused).toEqual({ code: 1, said: expect.stringContaining("is not empty") });
+    expect(refused.said).toContain("another config");
+    expect(await migrate(env, "database", "--dry-run")).toEqual({
+      code: 0,
+      said: expect.stringContaining("It would be refused"),
+    });
+    expect(await contentOf(env)).toMatchObject({ accounts: [], rows: [] });
+    const { code, said } = await migrate(env, "database", "--merge");
     expect([code, said]).toEqual([0, expect.stringContaining("not the config, because there is another one")]);
     expect((await contentOf(env)).config).toEqual({ retentionDays: 30 });
     const { DRAGOMAN_DATABASE_URL: _, DRAGOMAN_SEAL_KEY: __, ...bare } = env;
@@ -149,4 +159,48 @@ describeWithPostgres("dragoman migrate", () => {
       said: expect.stringContaining("DRAGOMAN_SEAL_KEY"),
     });
   }, 30_000);
+
+  test("a dry run counts and makes nothing; what was interrupted is completed; newer data is not mixed in", async () => {
+    const [home, other] = [freshHome(), freshHome()];
+    await fill({ DRAGOMAN_HOME: home });
+    const url = await postgres.database();
+    const seal = { DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
+    const env = { DRAGOMAN_HOME: home, ...seal };
+    const counted = await migrate(env, url, "--dry-run");
+    expect([counted.code, counted.said]).toEqual([
+      0,
+      expect.stringContaining("2 accounts, what 1 budget period used, and 1,300 requests"),
+    ]);
+    const sql = new SQL(url, { max: 1 });
+    expect([...(await sql`SELECT to_regclass('dragoman.schema') AS made`)]).toEqual([{ made: null }]);
+
+    // As far as a run came that was killed.
+    const inDatabase = { DRAGOMAN_HOME: other, DRAGOMAN_DATABASE_URL: url, ...seal };
+    const inTarget = (entries: Entry[]) =>
+      withStores(inDatabase, async (stores) => {
+        const history = stores.openHistory({ retentionDays: () => 7, maxRows: () => 10_000, warn: expect.unreachable });
+        for (const row of entries) history.add(row);
+        expect(await history.flush()).toBe(true);
+        history.close();
+      });
+    await inTarget(rows.slice(0, 700));
+    expect(await migrate(env, url)).toMatchObject({ code: 0 });
+    expect((await contentOf(inDatabase)).rows).toHaveLength(1_300);
+
+    // A team has worked with it since.
+    await inTarget([entry({ started_at_ms: Date.now() })]);
+    expect(await migrate(env, url)).toEqual({ code: 1, said: expect.stringContaining("requests of its own") });
+    await sql`INSERT INTO dragoman.replicas (id, version, seal_keys) VALUES (gen_random_uuid(), '1', '[]')`;
+    expect(await migrate(env, url)).toEqual({ code: 1, said: expect.stringContaining("1 server of the database") });
+    await sql.close();
+  }, 30_000);
+
+  test("is refused while a server runs on the data folder", async () => {
+    const home = freshHome();
+    await using server = run(["start", "--port", "0", "--json"], { env: { DRAGOMAN_HOME: home } });
+    const { url } = await server.ready();
+    const env = { DRAGOMAN_HOME: home, DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
+    const { code, said } = await migrate(env, await postgres.database());
+    expect([code, said]).toEqual([1, expect.stringContaining(`A dragoman server runs at ${url}`)]);
+  }, 20_000);
 });

@@ -1,37 +1,97 @@
 /** `dragoman migrate`: copies everything between the data folder and a database. */
 import type { Environment } from "../../config/environment";
 import { ensurePrivateFolder } from "../../config/files";
+import { ProxyError } from "../../errors";
 import { plural } from "../../format";
 import { createLogger } from "../../logger";
 import { type CopyReport, copyStores } from "../../storage/copy";
+import { type CopyPlan, planCopy } from "../../storage/copy-plan";
 import { openStores } from "../../storage/open";
+import { inspectDatabase } from "../../storage/postgres/inspect";
+import type { Stores } from "../../storage/stores";
+import { findInstance } from "../start/instance-file";
 import { say } from "../terminal";
 import { UsageError } from "../usage-error";
 
-/** @param to `folder`, `database`, or the address of a database. */
-export async function migrateTo(environment: Environment, to: string): Promise<number> {
+interface MigrateOptions {
+  environment: Environment;
+  /** `folder`, `database`, or the address of a database. */
+  to: string;
+  /** Count only. */
+  dryRun: boolean;
+  /** Also into a target that has data of its own. */
+  merge: boolean;
+}
+
+/** @throws UsageError, or ProxyError `conflict` while a server runs, or if the target has data of its own. */
+export async function migrateTo({ environment, to, dryRun, merge }: MigrateOptions): Promise<number> {
   const { source, target, name } = direction(environment, to);
+  const isNew = await requireStopped(environment.home, source, target);
   const logger = createLogger(() => "warn");
   const warn = (sentence: string) => logger.warn(sentence);
   ensurePrivateFolder(environment.home, warn);
-  const from = await openStores(source, { follow: false });
-  try {
-    const into = await openStores(target, { follow: false });
-    try {
-      let reported = 0;
-      const progress = (requests: number) => {
-        if (requests - reported < 50_000) return;
-        reported = requests;
-        say(`${plural(requests, "request")} so far.`);
-      };
-      say(...reportLines(await copyStores(from, into, { logger, warn, progress }), name));
-      return 0;
-    } finally {
-      await into.close();
-    }
-  } finally {
-    await from.close();
+  await using from = await opened(source);
+  // A dry run makes no tables in a new database.
+  if (dryRun && isNew) {
+    say(...planLines(await planCopy(from.stores, undefined, { logger, warn }), name, merge));
+    return 0;
   }
+  await using into = await opened(target);
+  const plan = await planCopy(from.stores, into.stores, { logger, warn });
+  if (dryRun) {
+    say(...planLines(plan, name, merge));
+    return 0;
+  }
+  if (plan.others.length > 0 && !merge) throw hasOthers(plan, name);
+  let reported = 0;
+  const progress = (requests: number) => {
+    if (requests - reported < 50_000) return;
+    reported = requests;
+    say(`${plural(requests, "request")} so far.`);
+  };
+  say(...reportLines(await copyStores(from.stores, into.stores, { logger, warn, progress }), name));
+  return 0;
+}
+
+async function opened(environment: Environment): Promise<AsyncDisposable & { stores: Stores }> {
+  const stores = await openStores(environment, { follow: false });
+  return { stores, [Symbol.asyncDispose]: () => stores.close() };
+}
+
+/** What a server writes meanwhile would be missing on the other side. @returns Whether the target is a new database. */
+async function requireStopped(home: string, source: Environment, target: Environment): Promise<boolean> {
+  const here = findInstance(home);
+  if (here)
+    throw new ProxyError(
+      "conflict",
+      `A dragoman server runs at ${here.url} with the data folder ${home}. Stop it first, then run this again.`,
+      { code: "server_running" },
+    );
+  const database = source.databaseUrl === undefined ? target : source;
+  const { servers, isNew } = await inspectDatabase(database);
+  if (servers > 0)
+    throw new ProxyError(
+      "conflict",
+      `${plural(servers, "server")} of the database ${servers === 1 ? "is" : "are"} running. Stop ${servers === 1 ? "it" : "them"} first, then run this again; one that was killed is forgotten after a minute.`,
+      { code: "server_running" },
+    );
+  return isNew && database === target;
+}
+
+const hasOthers = ({ others }: CopyPlan, name: string) =>
+  new ProxyError(
+    "conflict",
+    `Nothing was copied: ${name} is not empty, and has what the source does not have: ${others.join(", ")}. Copy to an empty database, or to a new folder (DRAGOMAN_HOME); or add --merge: what is there stays, except that accounts of both get the token of the source.`,
+    { code: "target_not_empty" },
+  );
+
+function planLines({ accounts, periods, requests, others }: CopyPlan, name: string, merge: boolean): string[] {
+  const refused = others.length > 0 && !merge;
+  return [
+    `To copy to ${name}: the config, ${plural(accounts, "account")}, what ${plural(periods, "budget period")} used, and ${plural(requests, "request")}.`,
+    ...(others.length > 0 ? [`It has what the source does not have: ${others.join(", ")}.`] : []),
+    refused ? "It would be refused; --merge allows it. Nothing was changed." : "Nothing was changed.",
+  ];
 }
 
 /** The environments of both sides. @throws UsageError */
@@ -61,6 +121,6 @@ function reportLines({ config, accounts, skipped, periods, requests }: CopyRepor
   return [
     `Copied to ${name}: ${parts.join(", ")}, and ${plural(requests, "request")}.`,
     ...skipped.map((login) => `Not copied: ${login}, because it belongs to somebody else there.`),
-    "Nothing was removed. Run it again to copy what has come meanwhile; then start the servers with the new setting.",
+    "Nothing was removed. Now start the servers with the new setting.",
   ];
 }

@@ -1,0 +1,66 @@
+/** Counts what a copy would move, and finds what its target has that the source does not have. Changes nothing. */
+import { accountKeyOf } from "../accounts/account-store";
+import type { History } from "../history/history";
+import type { Logger } from "../logger";
+import type { Stores } from "./stores";
+
+export interface CopyPlan {
+  /** Of the source. */
+  accounts: number;
+  periods: number;
+  requests: number;
+  /** What only the target has, in words; nothing if it is empty, or holds a part of the source from an interrupted copy. */
+  others: string[];
+}
+
+interface PlanOptions {
+  logger: Logger;
+  warn(sentence: string): void;
+}
+
+/** @param to Undefined where there is nothing yet. @throws ProxyError if one of the stores cannot be read. */
+export async function planCopy(from: Stores, to: Stores | undefined, options: PlanOptions): Promise<CopyPlan> {
+  const ledger = from.openLedger({ now: Date.now, warn: options.warn });
+  const periods = (await ledger.periods()).length;
+  ledger.close();
+  const source = openedHistory(from, options);
+  try {
+    const accounts = from.openAccounts(options.logger).load().length;
+    const requests = await source.count();
+    return { accounts, periods, requests, others: to ? await othersIn(from, source, to, options) : [] };
+  } finally {
+    source.close();
+  }
+}
+
+/** No history is removed by looking at it. */
+const openedHistory = (stores: Stores, { warn }: PlanOptions): History =>
+  stores.openHistory({ retentionDays: () => 36_500, maxRows: () => Number.MAX_SAFE_INTEGER, warn });
+
+async function othersIn(from: Stores, source: History, to: Stores, options: PlanOptions): Promise<string[]> {
+  const others: string[] = [];
+  const [ours, theirs] = [await configOf(from), await configOf(to)];
+  if (Object.keys(theirs).length > 0 && !Bun.deepEquals(ours, theirs)) others.push("another config");
+  const known = new Set(from.openAccounts(options.logger).load().map(accountKeyOf));
+  for (const account of to.openAccounts(options.logger).load())
+    if (!known.has(accountKeyOf(account))) others.push(`the account ${accountKeyOf(account)}`);
+  const target = openedHistory(to, options);
+  try {
+    // Rows are copied in their order, so the newest one of the target shows whether anything else has written there.
+    const [newest] = (await target.list({}, 1)).items;
+    if (newest && !(await source.get(newest.request_id))) others.push("requests of its own");
+  } finally {
+    target.close();
+  }
+  return others;
+}
+
+async function configOf(stores: Stores) {
+  const config = stores.openConfig();
+  try {
+    await config.reload();
+    return config.stored;
+  } finally {
+    config.close();
+  }
+}
