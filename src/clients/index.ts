@@ -3,7 +3,9 @@
  * so the documented settings are the tested ones.
  */
 import { agents } from "./agents";
+import { apps } from "./apps";
 import type { Client, ClientSetup, Connection, Snippet } from "./client";
+import { copilots } from "./copilot";
 import { editors } from "./editors";
 import { editSettings } from "./formats";
 import { sdks } from "./sdks";
@@ -14,7 +16,10 @@ export type ClientId = keyof typeof clients;
 const { aider, pi, ...others } = agents;
 
 /** In the order in which they are shown. */
-export const clients = { ...others, ...editors, aider, pi, ...sdks } satisfies Record<string, Client>;
+export const clients = { ...others, ...copilots, ...editors, aider, pi, ...apps, ...sdks } satisfies Record<
+  string,
+  Client
+>;
 
 export const clientIds = Object.keys(clients) as ClientId[];
 

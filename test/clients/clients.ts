@@ -18,8 +18,8 @@ export interface Tool {
   searching?: { env: Record<string, string>; args: string[] };
   /** What runs without a person add, so that nothing but dragoman is called. */
   quiet: { env: Record<string, string>; args: string[] };
-  /** A person's settings from before, with comments and other things that must stay. */
-  settings: string;
+  /** A person's settings from before, with comments and other things that must stay. None for a client without a file. */
+  settings?: string;
 }
 
 const example = (
@@ -127,7 +127,14 @@ const geminiCli: Tool = {
   settings: `{\n  // mine\n  "ui": { "theme": "GitHub" },\n  "security": {\n    "auth": { "selectedType": "oauth-personal" } /* before */\n  }\n}\n`,
 };
 
-export const tools = { claudeCode, codex, opencode, geminiCli, continueCli, pi };
+const copilotCli: Tool = {
+  id: "copilot-cli",
+  npm: "@github/copilot",
+  command: (task) => ["copilot", "--allow-all-tools", "-p", task],
+  quiet: { env: { ...nowhere, COPILOT_AUTO_UPDATE: "false" }, args: [] },
+};
+
+export const tools = { claudeCode, codex, opencode, geminiCli, copilotCli, continueCli, pi };
 
 /** What a person sets in the environment, because the client's file has no place for it. */
 export const variablesOf = (setup: ClientSetup): Record<string, string> =>
@@ -143,13 +150,18 @@ export function clientSettings(): string {
 
 /** Which command connects each client and which one starts it, for README.md. */
 export function clientsTable(): string {
-  const rows = clientIds.map((id) => {
-    const client = clientOf(id);
-    const { command } = client.setUp({ url: "http://127.0.0.1:4141", models: chooseModels(Object.values(models))! });
+  const place = { url: "http://127.0.0.1:4141", models: chooseModels(Object.values(models))! };
+  const all = clientIds.map((id) => ({ id, client: clientOf(id), ...clientOf(id).setUp(place) }));
+  const [started, others] = [all.filter(({ command }) => command), all.filter(({ command }) => !command)];
+  const rows = started.map(({ id, client, command }) => {
     const connect = client.file ? `dragoman connect ${id} --write` : `dragoman connect ${id}`;
-    return `| ${client.name} | \`${connect}\` | ${command ? `\`${command}\`` : "copy the printed lines"} |`;
+    const before = client.file ? "" : "copy the printed lines; ";
+    return `| ${client.name} | \`${connect}\` | ${before}\`${command}\` |`;
   });
-  return ["| tool | connect it | then run |", "| --- | --- | --- |", ...rows].join("\n");
+  const names = others.map(({ client }) => client.name).join(", ");
+  const ids = others.map(({ id }) => `\`${id}\``).join(", ");
+  const rest = `| ${names} | \`dragoman connect <name>\`: ${ids} | enter the printed settings |`;
+  return ["| tool | connect it | then run |", "| --- | --- | --- |", ...rows, rest].join("\n");
 }
 
 /** Whose file is shown; the others' would be as long again. */
@@ -162,11 +174,13 @@ function section(id: ClientId, client: Client): string {
   const title = `### ${client.name}`;
   const note = setup.note ? [setup.note] : [];
   if (!file) {
-    const lines = setVariables(setup.variables, "bash") || setup.programs[0]!.text;
+    const [program] = setup.programs;
+    const lines = setVariables(setup.variables, "bash");
     return [
       title,
       block("sh", `dragoman connect ${id}    # prints this, with your address and key:`),
-      block("sh", lines),
+      lines === "" ? block(program?.shell ? "sh" : "text", program!.text) : block("sh", lines),
+      ...note,
     ].join("\n\n");
   }
   const commands = [`dragoman connect ${id} --write    # --undo restores the file`, setup.command].join("\n");

@@ -17,7 +17,8 @@ const situations: Situation[] = [
   {
     name: "the client key is missing or wrong",
     options: { config: { auth: { apiKeys: ["k-owner-0123456789"] } } },
-    words: /[Cc]lient key is (?:needed|not one)/,
+    // Copilot CLI has a sentence of its own, which names the variable.
+    words: /[Cc]lient key is (?:needed|not one)|Check your COPILOT_PROVIDER_API_KEY/,
   },
   {
     name: "all quota is used up",
@@ -39,6 +40,8 @@ const clients: [Tool, keyof typeof models][] = [
   [tools.opencode, "gpt"],
   [tools.opencode, "gemini"],
   [tools.geminiCli, "gemini"],
+  [tools.copilotCli, "claude"],
+  [tools.copilotCli, "gpt"],
 ];
 
 /** Milliseconds. Codex repeats a 401 for seven seconds whatever it says; opencode takes three to start. */
@@ -52,9 +55,9 @@ export interface Telling {
   said: string;
 }
 
-export async function* tellings(installed: Installed): AsyncGenerator<Telling> {
+export async function* tellings(installed: Installed, isWanted: (tool: Tool) => boolean): AsyncGenerator<Telling> {
   for (const { name, options, words } of situations)
-    for (const [tool, model] of clients) {
+    for (const [tool, model] of clients.filter(([each]) => isWanted(each))) {
       await using proxy = await startProxy(options);
       const { shown, said } = await meet({ tool, model, url: proxy.url, words, timeoutMs: within }, installed);
       yield { tool, model, name, seconds: shown, said };

@@ -34,10 +34,10 @@ export async function meet({ tool, model: name, url, words, timeoutMs }: Meeting
     const work = join(home, "work");
     mkdirSync(work);
     const client = clientOf(tool.id);
-    const path = client.file!.locate({ home, env: {} });
-    mkdirSync(dirname(path), { recursive: true });
+    const path = client.file?.locate({ home, env: {} });
+    if (path) mkdirSync(dirname(path), { recursive: true });
     const setup = client.setUp({ url, models: chooseModels(Object.values(models))!, model });
-    await Bun.write(path, freshFile(client, setup));
+    if (path) await Bun.write(path, freshFile(client, setup));
     const [program = "", ...args] = tool.command("say hello", model);
     const child = Bun.spawn([installed.program(program), ...args.slice(0, -1), ...tool.quiet.args, ...args.slice(-1)], {
       cwd: work,

@@ -164,3 +164,49 @@ describe("a client's state", () => {
     expect(clientStatus("curl", { home: "/nowhere", env: {}, url })).toEqual({ state: "absent" });
   });
 });
+
+describe("an app that is set up in a dialog", () => {
+  const place = { models: chooseModels(Object.values(models))! };
+  const shown = (id: "xcode" | "cursor" | "jetbrains", url: string, key?: string) =>
+    clientOf(id).setUp({ ...place, url, key }).programs[0]!.text;
+
+  test("Xcode takes a port of this machine, and an address with a header for a key or another machine", () => {
+    expect(shown("xcode", "http://127.0.0.1:4141")).toMatch(/Locally Hosted\n {2}Port +4141\n/);
+    const withKey = shown("xcode", "http://127.0.0.1:4141", "k-1");
+    expect(withKey).toMatch(/URL +http:\/\/127\.0\.0\.1:4141\n {2}API Key +k-1\n {2}API Key Header +x-api-key\n/);
+    expect(shown("xcode", "https://proxy.example")).toMatch(/Internet Hosted\n {2}URL +https:\/\/proxy\.example\n/);
+  });
+
+  test("Cursor is not given an address that its servers cannot reach", () => {
+    for (const url of ["http://127.0.0.1:4141", "http://localhost:4141", "http://[::1]:4141"])
+      expect(shown("cursor", url)).toMatch(/Base URL +https:\/\/YOUR-PUBLIC-ADDRESS\/v1\n/);
+    expect(shown("cursor", "https://proxy.example")).toMatch(/Base URL +https:\/\/proxy\.example\/v1\n/);
+  });
+
+  test("JetBrains gets the address with /v1, and the key", () => {
+    expect(shown("jetbrains", "http://127.0.0.1:4141", "k-1")).toMatch(/URL +\S+:4141\/v1\n {2}API key +k-1\n/);
+  });
+});
+
+describe("GitHub Copilot CLI", () => {
+  const variables = (model: ClientModel) =>
+    clientOf("copilot-cli").setUp({ url: "http://127.0.0.1:4141", models: chooseModels([claude])!, model }).variables;
+
+  test.each([
+    [claude, "anthropic", undefined, ""],
+    [gpt, "openai", "responses", "/v1"],
+    [gemini, "openai", "completions", "/v1"],
+  ])("asks %p in its own dialect, with its limits", (model, type, api, path) => {
+    expect(variables(model)).toMatchObject({
+      COPILOT_PROVIDER_BASE_URL: `http://127.0.0.1:4141${path}`,
+      COPILOT_PROVIDER_TYPE: type,
+      COPILOT_PROVIDER_MAX_PROMPT_TOKENS: String(model.prompt),
+      COPILOT_PROVIDER_MAX_OUTPUT_TOKENS: String(model.output),
+    });
+    expect(variables(model).COPILOT_PROVIDER_WIRE_API).toBe(api);
+    const { COPILOT_PROVIDER_MAX_PROMPT_TOKENS: none } = variables(
+      like(model, "x", { prompt: undefined, context: undefined }),
+    );
+    expect(none).toBeUndefined();
+  });
+});

@@ -2,6 +2,7 @@
  * Real clients from npm, pointed at the demo by `dragoman connect --write`, do a small task on a Claude, a GPT and a
  * Gemini model; once each with a client key, and once where a person has settings already. `--undo` ends each run. Then what cannot
  * be served must be told at once. Needs npm and its registry; not part of the tests, because the clients are large.
+ * `bun run test:clients [client …]` tries only those.
  */
 import { clientOf } from "../../src/clients/index";
 import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
@@ -32,7 +33,7 @@ const withKey = (attempt: Attempt): Attempt => ({ ...attempt, key: "a-client-key
 const searching = (attempt: Attempt): Attempt => ({ ...attempt, searches: true });
 const settled = (attempt: Attempt): Attempt => ({ ...attempt, settled: true });
 
-const { claudeCode, codex, opencode, geminiCli, continueCli, pi } = tools;
+const { claudeCode, codex, opencode, geminiCli, copilotCli, continueCli, pi } = tools;
 
 /** opencode's provider packages. What `connect` writes is the one of the dialect that the model is served in. */
 const packages = {
@@ -62,7 +63,10 @@ const overHttp = (attempt: Attempt): Attempt => ({
   changed: (text) => text.replace(/^supports_websockets = true\n/m, ""),
 });
 
-const attempts: Attempt[] = [
+const only = process.argv.slice(2);
+const isWanted = ({ id }: Tool) => only.length === 0 || only.includes(id);
+
+const all: Attempt[] = [
   ...onEachModel(claudeCode, "messages"),
   ...onEachModel(claudeCode, "messages").map(searching),
   ...onEachModel(codex, "responses").map((attempt) => searching(overHttp(attempt))),
@@ -75,11 +79,12 @@ const attempts: Attempt[] = [
     }),
   ),
   ...onEachModel(geminiCli, "gemini"),
-  ...[continueCli, pi].flatMap((tool) => names.map((name) => on(tool, native[name], name))),
+  ...[copilotCli, continueCli, pi].flatMap((tool) => names.map((name) => on(tool, native[name], name))),
   withKey(on(claudeCode, "messages", "claude")),
   withKey(overSocket(on(codex, "responses", "gpt"))),
   withKey(on(opencode, "messages", "claude")),
   withKey(on(geminiCli, "gemini", "gemini")),
+  withKey(on(copilotCli, "messages", "claude")),
   withKey(on(pi, "chat", "gemini")),
   settled(on(claudeCode, "messages", "claude")),
   settled(overSocket(on(codex, "responses", "gpt"))),
@@ -88,16 +93,25 @@ const attempts: Attempt[] = [
   settled(on(continueCli, "responses", "gpt")),
   settled(on(pi, "responses", "gpt")),
 ];
+const attempts = all.filter(({ tool }) => isWanted(tool));
+if (attempts.length === 0)
+  throw new Error(
+    `Known clients: ${Object.values(tools)
+      .map(({ id }) => id)
+      .join(", ")}.`,
+  );
 
 process.on("SIGINT", () => {
   endAll();
   process.exit(130);
 });
 
-const wanted = Object.values(tools).map(({ npm }) => npm);
+const wanted = Object.values(tools)
+  .filter(isWanted)
+  .map(({ npm }) => npm);
 const installed = await install(wanted);
 const versions = new Map(await Promise.all(wanted.map(async (npm) => [npm, await installed.version(npm)] as const)));
-const widths = [22, 24, 22, 9, 8];
+const widths = [26, 24, 22, 9, 8];
 const line = (...cells: string[]) =>
   console.log(
     cells
@@ -148,7 +162,7 @@ await Promise.all(
   }),
 );
 let tried = attempts.length;
-for await (const { tool, model, name, seconds, said } of tellings(installed)) {
+for await (const { tool, model, name, seconds, said } of tellings(installed, isWanted)) {
   tried++;
   const outcome = seconds === undefined ? "FAILED: its person was not told" : "ok";
   const client = `${clientOf(tool.id).name} ${versions.get(tool.npm)}`;

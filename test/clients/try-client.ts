@@ -6,6 +6,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { clientOf } from "../../src/clients/index";
 import { chooseModels } from "../../src/clients/models";
+import { setVariables } from "../../src/clients/shells";
 import type { ClientDialect, Dialect } from "../../src/dialects/hub/conversation";
 import { type Command, program, run } from "../support/command";
 import { models, type Tool, task, variablesOf } from "./clients";
@@ -74,21 +75,22 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
   const home = join(proxy.home, "home");
   const work = join(proxy.home, "work");
   for (const folder of [home, work]) mkdirSync(folder);
-  const path = clientOf(tool.id).file!.locate({ home, env: {} });
-  if (settled) {
+  const path = clientOf(tool.id).file?.locate({ home, env: {} });
+  if (settled && path && tool.settings !== undefined) {
     mkdirSync(dirname(path), { recursive: true });
     await Bun.write(path, tool.settings);
   }
 
-  const connecting = await connect(proxy, home, [tool.id, "--write", "--model", model.id], key);
+  const action = path ? ["--write"] : [];
+  const connecting = await connect(proxy, home, [tool.id, ...action, "--model", model.id], key);
   if (connecting.code !== 0)
     return { requests: 0, seconds: 0, faults: [`connect ended with ${connecting.code}`], said: connecting.said };
   const { size: asked } = await rowsOf(url);
-  if (changed) await Bun.write(path, changed(await Bun.file(path).text()));
+  if (changed && path) await Bun.write(path, changed(await Bun.file(path).text()));
   // The warm-up ends, then the turn.
   await using dropping =
     socket === "dropped" ? await startDropping(url, /(?:"response\.completed"[\s\S]*){2}/) : undefined;
-  if (dropping) await Bun.write(path, (await Bun.file(path).text()).replaceAll(url, dropping.url));
+  if (dropping && path) await Bun.write(path, (await Bun.file(path).text()).replaceAll(url, dropping.url));
 
   const setup = clientOf(tool.id).setUp({ url, key, models: chooseModels(Object.values(models))!, model });
   const startedAt = performance.now();
@@ -119,10 +121,16 @@ export async function tryOut(attempt: Attempt, installed: Installed): Promise<Ou
   faults.push(...(searches ? faultsOfSearch(rows, attempt) : await faultsOfTask(work)), ...faultsOf(rows, attempt));
   if (dropping && dropping.drops !== 1) faults.push("its connection was not dropped");
 
-  const undoing = await connect(proxy, home, [tool.id, "--undo", ...(changed || dropping ? ["--force"] : [])], key);
-  const after = existsSync(path) ? await Bun.file(path).text() : undefined;
-  if (undoing.code !== 0 || after !== (settled ? tool.settings : undefined)) faults.push("it was not taken back");
-  const said = [out, err, proxy.stderr(), connecting.said, undoing.said].join("\n");
+  // A client without a file has its settings in the environment only.
+  if (!path && !connecting.said.includes(setVariables(setup.variables, "bash")))
+    faults.push("its variables were not printed");
+  const undoing = path
+    ? await connect(proxy, home, [tool.id, "--undo", ...(changed || dropping ? ["--force"] : [])], key)
+    : undefined;
+  const after = path && existsSync(path) ? await Bun.file(path).text() : undefined;
+  if ((undoing && undoing.code !== 0) || after !== (settled ? tool.settings : undefined))
+    faults.push("it was not taken back");
+  const said = [out, err, proxy.stderr(), connecting.said, undoing?.said].join("\n");
   return { requests: rows.length, seconds, faults, said };
 }
 
