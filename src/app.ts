@@ -24,6 +24,7 @@ import { createLogger, type LogFormat, type Logger } from "./logger";
 import { type ClientSockets, openClientSockets } from "./net/client-sockets";
 import type { CallLimits } from "./net/clock";
 import { type FailedTries, failedTries } from "./net/failed-tries";
+import type { TrustedProxies } from "./net/trusted-proxies";
 import { type Notices, openNotices } from "./notices/notices";
 import { type ExchangeMetrics, openExchangeMetrics } from "./observe/exchange-metrics";
 import type { Tracing } from "./observe/tracing";
@@ -48,6 +49,8 @@ export interface App {
   readonly clientKeys: readonly ClientKey[];
   /** Who must send the admin token: other machines, or this one too. */
   adminAuth: AdminAuth;
+  /** Reverse proxies whose word on the client's address is taken. */
+  trustedProxies: TrustedProxies | undefined;
   logger: Logger;
   /** Of the admin API and the metrics together. */
   tokenTries: FailedTries;
@@ -131,6 +134,7 @@ export interface AppOptions {
   demo?: { url: string; accounts: readonly { login: string; githubToken: string }[] };
   /** `remote` by default. */
   adminAuth?: AdminAuth;
+  trustedProxies?: TrustedProxies;
   /** The files of the data folder by default. */
   stores?: Stores;
   /** `text` by default. */
@@ -221,6 +225,7 @@ export function openApp(options: AppOptions): App {
       return clientKeys();
     },
     adminAuth,
+    trustedProxies: options.trustedProxies,
     logger,
     tokenTries: failedTries(now),
     get accounts() {

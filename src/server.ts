@@ -179,7 +179,8 @@ export function handler(app: App, exposed: boolean, bound?: string) {
     return response;
   };
   return async (request: Request, server: Bun.Server<SocketHandlers>): Promise<Response> => {
-    const peer = server.requestIP(request)?.address ?? null;
+    const socketPeer = server.requestIP(request)?.address ?? null;
+    const peer = app.trustedProxies ? app.trustedProxies.clientOf(socketPeer, request.headers) : socketPeer;
     return answer(request, peer, new HttpConnection(request, server, peer, answer));
   };
 }

@@ -81,6 +81,10 @@ function addStart(cli: CAC, given: Given): void {
     .option("--allow-open", "Allow other machines to connect even though no client key is configured")
     .option("--admin-auth <when>", "always: require ADMIN_TOKEN for the admin API on this machine too")
     .option(
+      "--trust-proxy <ranges>",
+      "Reverse proxies, such as 10.0.0.0/8, that name the client's address in x-forwarded-for",
+    )
+    .option(
       "--drain <seconds>",
       "How long running requests may finish after a signal, while health checks are answered",
     )
@@ -107,6 +111,10 @@ function startOptions({ version, text, environment, signInWith }: Given, flags: 
     stdinLifetime: flags.stdinLifetime === true,
     parentPid: processFrom(text("parent-pid")),
     adminAuth: adminAuthFor(text("admin-auth")),
+    trustProxy:
+      text("trust-proxy")
+        ?.split(/[\s,]+/)
+        .filter(Boolean) ?? [],
     token: text("idp-token") ?? text("github-token"),
     drainMs: drainFrom(text("drain")),
     logFormat: logFormatFrom(text("log-format")),

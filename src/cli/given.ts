@@ -11,6 +11,7 @@ const textOptions = {
   "parent-pid": { type: "string" },
   host: { type: "string" },
   "admin-auth": { type: "string" },
+  "trust-proxy": { type: "string" },
   model: { type: "string" },
   models: { type: "string" },
   expires: { type: "string" },

@@ -40,6 +40,7 @@ export interface ProxyOptions {
   /** Told that other machines can reach it, though its socket is a loopback one. */
   exposed?: boolean;
   adminAuth?: AppOptions["adminAuth"];
+  trustedProxies?: AppOptions["trustedProxies"];
   logFormat?: AppOptions["logFormat"];
   /** Other clocks than this machine's. */
   clock?: AppOptions["clock"];
@@ -65,6 +66,7 @@ export async function startProxy(options: ProxyOptions = {}): Promise<RunningPro
     write: (line) => void lines.push(line),
     clock: options.clock,
     adminAuth: options.adminAuth,
+    trustedProxies: options.trustedProxies,
     logFormat: options.logFormat,
   });
   const history = app.history as LocalHistory;

@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import type { SignInApp } from "../../accounts/hosts";
 import { type AdminAuth, type App, openApp } from "../../app";
 import { demoEnvironment, type Environment } from "../../config/environment";
+import { asProxyError } from "../../errors";
 import type { LogFormat } from "../../logger";
 import { isLoopbackAddress } from "../../net/guard";
 import type { Binding, Listening } from "../../server";
@@ -38,6 +39,8 @@ export interface StartOptions {
   drainMs?: number;
   logFormat: LogFormat;
   adminAuth: AdminAuth;
+  /** Addresses of reverse proxies, and ranges of them. */
+  trustProxy: string[];
   /** A GitHub token for this run; `-` reads it from the first line of stdin. */
   token?: string;
   enterpriseHost?: string;
@@ -76,6 +79,7 @@ export async function start(options: StartOptions): Promise<number> {
     enterpriseHost: options.enterpriseHost,
     demo,
     adminAuth: options.adminAuth,
+    trustedProxies: await trustedProxiesOf(options),
     logFormat: options.logFormat,
   });
   let leave = () => {};
@@ -101,6 +105,17 @@ export async function start(options: StartOptions): Promise<number> {
     await telemetry?.close();
     await demo?.stop();
     await stores.close();
+  }
+}
+
+/** @throws UsageError */
+async function trustedProxiesOf({ trustProxy }: StartOptions) {
+  if (trustProxy.length === 0) return undefined;
+  const { openTrustedProxies } = await import("../../net/trusted-proxies");
+  try {
+    return openTrustedProxies(trustProxy);
+  } catch (thrown) {
+    throw new UsageError(`--trust-proxy: ${asProxyError(thrown).message}`);
   }
 }
 
