@@ -161,6 +161,7 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
   const answer = await send(parts, { target, outgoing, record, accept }, request, dialect);
   return await record.budget.addTo(answer);
 }
+
 /** A provider of the client's own dialect runs its tools itself. */
 const mayOffer = (codec: ClientCodec & Partial<Codec>, body: JsonObject, target: ChatTarget): boolean =>
   codec !== codecs[target.dialect] || (!isProvided(target) && codec.offersServerTools?.(body) === true);
