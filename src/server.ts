@@ -223,7 +223,10 @@ async function describeApi({ version }: App): Promise<object> {
 function speak(app: App, thrown: unknown, request: Request, requestId: string): Response {
   const error = asProxyError(thrown);
   if (error.kind === "internal") app.logger.error(`${request.method} failed unexpectedly.`, error.details.cause);
-  const spoken = new ProxyError(error.kind, app.logger.scrub(error.message, 2048), error.details);
+  const { code } = error.details;
+  // The code may be the upstream's own too.
+  const details = code === undefined ? error.details : { ...error.details, code: app.logger.scrub(code) };
+  const spoken = new ProxyError(error.kind, app.logger.scrub(error.message, 2048), details);
   const path = pathOfUrl(request.url);
   if (isAdminPath(path))
     return Response.json(encodeAdminError(spoken), { status: error.status, headers: error.details.headers });

@@ -149,8 +149,8 @@ export function finishedRow(
     duration_ms: durationMs,
     http_status: status,
     stop_reason: state.stopReason ?? null,
-    error_type: error ? nameWithoutContent(state, error.type) : null,
-    error_message: error ? scrub(withoutContent(state, error.message)) : null,
+    error_type: error ? nameWithoutContent(state, error.type, scrub) : null,
+    error_message: error ? withoutSecrets(state, error.message, scrub) : null,
     input_tokens: usage.input ?? state.estimatedInput ?? null,
     output_tokens: usage.output ?? null,
     cached_tokens: usage.cachedInput ?? null,
@@ -162,7 +162,7 @@ export function finishedRow(
     nano_credits: cost?.nanoCredits ?? null,
     premium_units: isServed ? (cost?.premiumUnits ?? null) : null,
     fixups: state.fixups ? JSON.stringify([...state.fixups]) : "[]",
-    dropped: JSON.stringify(error ? dropped.map((name) => nameWithoutContent(state, name)) : dropped),
+    dropped: JSON.stringify(error ? dropped.map((name) => nameWithoutContent(state, name, scrub)) : dropped),
   };
 }
 
@@ -223,6 +223,10 @@ export const logFields = (row: Entry): Record<string, unknown> => ({
 export const withoutContent = ({ incoming, target }: RequestState, text: string): string =>
   incoming ? redact(text, wholeBody(incoming), [incoming.model, target?.model.id ?? ""]) : text;
 
-/** An error code or a field's name is kept as it is; anything else may repeat the request. */
-export const nameWithoutContent = (state: RequestState, name: string): string =>
-  /^[a-z]+(?:[_:-][a-z0-9]+)*$/.test(name) ? name : withoutContent(state, name);
+/** An error code or a field's name is kept as it is; anything else may repeat the request or a secret. */
+export const nameWithoutContent = (state: RequestState, name: string, scrub: (text: string) => string): string =>
+  /^[a-z]+(?:[_:-][a-z0-9]+)*$/.test(name) ? name : withoutSecrets(state, name, scrub);
+
+/** Secrets go first: without the words that the request has too, they would not be recognized. */
+const withoutSecrets = (state: RequestState, text: string, scrub: (text: string) => string): string =>
+  scrub(withoutContent(state, scrub(text)));

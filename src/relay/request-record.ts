@@ -291,7 +291,7 @@ export class RequestRecord implements InFlightHandle {
   replyFailed(code: string): void {
     const attempt = this.#state.attempts.at(-1);
     if (attempt) {
-      attempt.error = nameWithoutContent(this.#state, code);
+      attempt.error = nameWithoutContent(this.#state, code, this.#parts.logger.scrub);
       this.trace.failed(attempt.error);
     }
     this.#state.error = undefined;

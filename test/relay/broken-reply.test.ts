@@ -135,3 +135,33 @@ test("a reply that had begun is not asked for again, whatever it says then", asy
   const response = await ask(proxy, "messages", "messages", true);
   expect([response.status, (await response.text()).includes("Told."), asked]).toEqual([200, true, 1]);
 });
+
+test.each([false, true])(
+  "a provider's key in the code of an error is hidden from client and history (stream: %p)",
+  async (stream) => {
+    const key = "pandas-key-0123456789";
+    await using server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch(request) {
+        const code = `refused ${request.headers.get("authorization")?.slice("Bearer ".length)}`;
+        const text = JSON.stringify({ error: { message: `It was ${code}.`, code } });
+        return stream
+          ? new Response(`data: ${text}\n\n`, { headers: { "content-type": "text/event-stream" } })
+          : new Response(text, { headers: { "content-type": "application/json" } });
+      },
+    });
+    const models = ["small"];
+    const providers = { local: { type: "chat", baseUrl: `${server.url.origin}/v1`, apiKey: key, models } };
+    await using proxy = await startProxy({ config: { providers } });
+    const body = { model: "local/small", stream, messages: [{ role: "user", content: "Hello pandas" }] };
+    const answer = await proxy.post("/v1/chat/completions", body);
+    const metrics = await fetch(`${proxy.url}/metrics`);
+    const [row] = proxy.rows();
+    expect([answer.status, row]).toMatchObject([502, { upstream_model: "local/small" }]);
+    for (const text of [await answer.text(), JSON.stringify(row), await metrics.text(), proxy.lines.join("")]) {
+      expect(text).not.toContain("key-0123456789");
+      expect(text).toContain("refused");
+    }
+  },
+);
