@@ -1,25 +1,26 @@
 /** Builds every long-lived part once and wires them together. */
 import { type Account, type AccountOptions, openAccount, type TemporaryAccount } from "./accounts/account";
 import type { AccountStore, SavedAccount } from "./accounts/account-store";
-import { type ActiveAccounts, arranged, openActiveAccounts } from "./accounts/active-accounts";
+import { type ActiveAccounts, accountsByMember, arranged, openActiveAccounts } from "./accounts/active-accounts";
 import type { Affinity } from "./accounts/affinity";
-import { type Breaker, openBreaker } from "./accounts/breaker";
+import type { Breaker } from "./accounts/breaker";
 import { type Hosts, hostsFor } from "./accounts/hosts";
-import { openMemoryAccountStore } from "./accounts/memory-account-store";
-import { openPool, type Pool } from "./accounts/pool";
+import { openMemoryAccountStore, savedDemoAccount } from "./accounts/memory-account-store";
+import type { Pool } from "./accounts/pool";
 import type { SignInSteps } from "./accounts/sign-in";
 import { openSignIns, type SignIns } from "./accounts/sign-ins";
+import { BoundedMap } from "./bounded-map";
 import { type BudgetGuard, openBudgetGuard } from "./budgets/guard";
 import type { Environment } from "./config/environment";
 import { ensurePrivateFolder, removeLeftovers } from "./config/files";
-import type { Config } from "./config/schema";
 import { secretsIn } from "./config/secrets";
 import type { ConfigStore } from "./config/store";
 import { openTokenizer, type Tokenizer } from "./dialects/tokenizer";
 import type { ProxyError } from "./errors";
 import type { History } from "./history/history";
 import { type InFlight, openInFlight } from "./history/in-flight";
-import { type ClientKey, clientKeysOf } from "./keys/client-keys";
+import { type ClientKey, currentClientKeys } from "./keys/client-keys";
+import type { Members } from "./keys/members";
 import { createLogger, type LogFormat, type Logger } from "./logger";
 import { type ClientSockets, openClientSockets } from "./net/client-sockets";
 import type { CallLimits } from "./net/clock";
@@ -31,11 +32,12 @@ import type { Tracing } from "./observe/tracing";
 import { openLocalStores } from "./storage/local";
 import type { Stores } from "./storage/stores";
 import { type CacheWatch, openCacheWatch } from "./upstream/cache-watch";
-import { type Catalogue, openCatalogue } from "./upstream/catalogue";
+import type { Catalogue } from "./upstream/catalogue";
 import { type Copilot, openCopilot } from "./upstream/copilot";
 import { type Drift, openDrift } from "./upstream/drift";
-import { openProviders, type Providers } from "./upstream/provider";
-import { openProviderModels, type ProviderModels } from "./upstream/provider-models";
+import type { Providers } from "./upstream/provider";
+import type { ProviderModels } from "./upstream/provider-models";
+import { openMemberScope, openScope, type Scope } from "./upstream/scope";
 import { openTokenCounts, type TokenCounts } from "./upstream/token-counts";
 import { openUnsupportedParams, type UnsupportedParams } from "./upstream/unsupported-params";
 
@@ -45,8 +47,14 @@ export interface App {
   demo: boolean;
   environment: Environment;
   config: ConfigStore;
-  /** Keys of which a client must send one; empty means that none is needed. Read it at use: the config may change. */
+  /** The owner's keys. Read it at use: the config may change. */
   readonly clientKeys: readonly ClientKey[];
+  /** A client must send one of the owner's keys, or that of a member. Read it at use. */
+  readonly requiresKey: boolean;
+  /** Missing where one person has everything. */
+  members: Members | undefined;
+  /** This app with the accounts of one person only: all that a request of this person may use. @param member Null for the owner. */
+  forMember(member: string | null): App;
   /** Who must send the admin token: other machines, or this one too. */
   adminAuth: AdminAuth;
   /** Reverse proxies whose word on the client's address is taken. */
@@ -55,10 +63,12 @@ export interface App {
   /** Of the admin API and the metrics together. */
   tokenTries: FailedTries;
   /**
-   * In the order of `/usage`: a temporary one first, then those of `accountOrder` in the config, then as registered. Read it at
+   * The owner's, in the order of `/usage`: a temporary one first, then those of `accountOrder` in the config, then as registered. Read it at
    * use: it changes when somebody signs in or out.
    */
   readonly accounts: Account[];
+  /** The owner's and those of all members: for what concerns the server, never to serve a request. */
+  readonly allAccounts: Account[];
   /** The saved accounts. Call `refreshAccounts` after a change. */
   accountStore: AccountStore;
   refreshAccounts(): void;
@@ -170,21 +180,16 @@ export function openApp(options: AppOptions): App {
     stores,
     config,
     logger,
-    stopped: () => pool.stopped(),
+    stopped: (member) => scopeOf(member).pool.stopped(),
   });
-  const accounts = arranged(activeAccounts, () => config.current.accountOrder);
+  const allAccounts = arranged(activeAccounts, () => config.current.accountOrder);
+  const accountsOf = accountsByMember(allAccounts);
+  const accounts = () => accountsOf(null);
   const clientKeys = currentClientKeys(config, environment);
 
   const stopping = new AbortController();
   let draining = false;
-  const pool = openPool({
-    accounts,
-    freeInOrder: () => config.current.freeModelRouting === "in-order",
-    isShared: stores.accountShare !== undefined,
-    now,
-  });
   const copilot = openCopilot(config, version);
-  const providers = openProviders(config, version);
   const history = stores.openHistory({
     retentionDays: () => config.current.retentionDays,
     maxRows: () => config.current.maxRows,
@@ -196,6 +201,11 @@ export function openApp(options: AppOptions): App {
   const isLeader = () => stores.isLeader;
   const notices = openNotices({ accounts, budgets, config, history, logger, sent, isLeader, version, now });
   const drift = openDrift(now, clock.monotonic);
+  const isShared = stores.accountShare !== undefined;
+  const scopeParts = { config, copilot, drift, logger, version, limits: listLimits(limits), isShared, now };
+  const owner = openScope(scopeParts, accounts);
+  const memberApps = new BoundedMap<string, App>(maxMemberApps);
+  const scopeOf = (member: string | null): Scope => (member === null ? owner : app.forMember(member));
   const tokenizer = openTokenizer();
   const tokenCounts = openTokenCounts({
     config: () => config.current,
@@ -213,16 +223,31 @@ export function openApp(options: AppOptions): App {
     now,
     sleep: clock.sleep,
     saved: activeAccounts.refresh,
-    account: (key) => accounts().find((account) => account.key === key),
+    account: (key) => allAccounts().find((account) => account.key === key),
   });
   followConfig(config, logger, history);
-  return {
+  const app: App = {
     version,
     demo: demo !== undefined,
     environment,
     config,
     get clientKeys() {
       return clientKeys();
+    },
+    get requiresKey() {
+      return clientKeys().length > 0 || stores.members?.needKeys === true;
+    },
+    members: stores.members,
+    forMember(member) {
+      if (member === null) return app;
+      const known = memberApps.get(member);
+      if (known) return known;
+      const made = appOf(
+        app,
+        openMemberScope(scopeParts, () => accountsOf(member)),
+      );
+      memberApps.set(member, made);
+      return made;
     },
     adminAuth,
     trustedProxies: options.trustedProxies,
@@ -231,25 +256,20 @@ export function openApp(options: AppOptions): App {
     get accounts() {
       return accounts();
     },
+    get allAccounts() {
+      return allAccounts();
+    },
     accountStore,
     refreshAccounts: activeAccounts.refresh,
     signIns,
-    pool,
+    pool: owner.pool,
     affinity: stores.openAffinity(),
     cacheWatch: openCacheWatch(now),
-    breaker: openBreaker(accounts, now),
+    breaker: owner.breaker,
     copilot,
-    providers,
-    providerModels: openProviderModels({ providers, logger, limits: listLimits(limits), now }),
-    catalogue: openCatalogue({
-      accounts: () => unpaused(accounts()),
-      pool,
-      copilot,
-      logger,
-      limits: listLimits(limits),
-      now,
-      unknownField: (name) => drift.note("model field", name, "models"),
-    }),
+    providers: owner.providers,
+    providerModels: owner.providerModels,
+    catalogue: owner.catalogue,
     drift,
     budgets,
     notices,
@@ -286,9 +306,21 @@ export function openApp(options: AppOptions): App {
       tokenizer.close();
     },
   };
+  return app;
 }
 
-interface AccountParts extends Pick<AccountOptions, "logger" | "stopped"> {
+/** Members whose lists of models are kept. */
+const maxMemberApps = 10_000;
+
+/** The app with another person's scope. What else it has is inherited. */
+function appOf(app: App, scope: Scope): App {
+  const environment = { ...app.environment, anthropicApiKey: undefined };
+  return Object.create(app, { ...Object.getOwnPropertyDescriptors(scope), environment: { value: environment } });
+}
+
+interface AccountParts extends Pick<AccountOptions, "logger"> {
+  /** The error for every request of a person while one of the person's accounts is suspended. */
+  stopped(member: string | null): ProxyError | undefined;
   stores: Stores;
   config: ConfigStore;
 }
@@ -309,12 +341,12 @@ function openAccounts(
       version,
       logger,
       timeoutMs: environment.upstreamTimeoutMs,
-      stopped,
+      stopped: () => stopped(("member" in saved && saved.member) || null),
       neverOverage: () => config.current.neverOverage,
       share: stores.accountShare,
       paused: (key) => config.current.pausedAccounts.includes(key),
     });
-  const store = demo ? openMemoryAccountStore(demo.accounts.map(asSaved)) : stores.openAccounts(logger);
+  const store = demo ? openMemoryAccountStore(demo.accounts.map(savedDemoAccount)) : stores.openAccounts(logger);
   const active = openActiveAccounts({
     store,
     temporary: temporaryToken ? open({ temporary: true, githubToken: temporaryToken }, enterpriseHost) : undefined,
@@ -323,23 +355,6 @@ function openAccounts(
     share: stores.accountShare,
   });
   return { store, active, hosts };
-}
-
-/** Models of paused accounts are not offered, unless all accounts are paused. */
-function unpaused(accounts: Account[]): Account[] {
-  const others = accounts.filter(({ state }) => state.name !== "paused");
-  return others.length === 0 ? accounts : others;
-}
-
-/** The keys of the config and the environment. They are read again only if the config has another list. */
-function currentClientKeys(config: ConfigStore, { clientKey }: Environment): () => readonly ClientKey[] {
-  const read = (stored: Config["auth"]["apiKeys"]) => ({ stored, all: clientKeysOf(stored, clientKey) });
-  let keys = read(config.current.auth.apiKeys);
-  return () => {
-    const { apiKeys } = config.current.auth;
-    if (keys.stored !== apiKeys) keys = read(apiKeys);
-    return keys.all;
-  };
 }
 
 /** Reports each change of the config, and applies the new limits of the history. */
@@ -373,17 +388,5 @@ function limitsFor(upstreamSilence: number | undefined): Limits {
     idle: upstreamSilence ?? 300_000,
     total: 3_600_000,
     socketAge: 3_600_000,
-  };
-}
-
-function asSaved({ login, githubToken }: { login: string; githubToken: string }, index: number): SavedAccount {
-  const direct = githubToken.startsWith("gho_");
-  return {
-    login,
-    host: "github.com",
-    app: direct ? "opencode" : "vscode",
-    mode: direct ? "direct" : "exchange",
-    githubToken,
-    addedAt: index,
   };
 }

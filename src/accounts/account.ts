@@ -28,6 +28,8 @@ export interface Account extends Pick<TokenManager, "session" | "presentSession"
   /** The name of the sign-in app, or a client id; null for a temporary account. */
   readonly app: string | null;
   readonly temporary: boolean;
+  /** The id of the member who signed it in; null for the owner's. Only this person's requests may use it. */
+  readonly member: string | null;
   readonly state: ShownState;
   /** The state for one model, which may be cooling down by itself. @param premium Whether the model costs quota; true by default. */
   stateFor(model: string | undefined, premium?: boolean): ShownState;
@@ -68,7 +70,7 @@ export interface AccountOptions {
   monotonic?: () => number;
   /** 0 … 1, for jitter. */
   random?: () => number;
-  /** The error for every request while any account is suspended. */
+  /** The error for every request while an account of the same person is suspended. */
   stopped?: () => ProxyError | undefined;
   /** Whether paid overage may be used even if GitHub permits it; read at each use. */
   neverOverage?: () => boolean;
@@ -160,6 +162,7 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     host: hosts.name,
     app: temporary ? null : saved.app,
     temporary,
+    member: (temporary ? undefined : saved.member) ?? null,
     get state() {
       return asConfigured(status.state);
     },

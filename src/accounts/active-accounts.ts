@@ -98,6 +98,25 @@ export function arranged(active: Pick<ActiveAccounts, "accounts">, order: () => 
   };
 }
 
-/** A new token makes a new account: the state of the old sign-in does not apply to it. */
-const keyOf = ({ host, login, app, mode, githubToken }: SavedAccount) =>
-  [host, login.toLowerCase(), app, mode, githubToken].join("\n");
+/**
+ * The accounts of one person: of a member by the id, of the owner by null. The result is the same array until an account is added
+ * or removed.
+ */
+export function accountsByMember(accounts: () => Account[]): (member: string | null) => Account[] {
+  let given: Account[] | undefined;
+  let groups = new Map<string | null, Account[]>();
+  return (member) => {
+    const all = accounts();
+    if (given !== all) {
+      given = all;
+      groups = Map.groupBy(all, (account) => account.member);
+    }
+    return groups.get(member) ?? none;
+  };
+}
+
+const none: Account[] = [];
+
+/** A new token makes a new account: the state of the old sign-in does not apply to it. Nor does it to another member. */
+const keyOf = ({ host, login, app, mode, githubToken, member = "" }: SavedAccount) =>
+  [host, login.toLowerCase(), app, mode, githubToken, member].join("\n");

@@ -26,3 +26,19 @@ export function openMemoryAccountStore(initial: readonly SavedAccount[]): Accoun
     stamp: () => String(changes),
   };
 }
+
+/** @param index Its place among the demo's accounts. */
+export function savedDemoAccount(
+  { login, githubToken }: { login: string; githubToken: string },
+  index: number,
+): SavedAccount {
+  const direct = githubToken.startsWith("gho_");
+  return {
+    login,
+    host: "github.com",
+    app: direct ? "opencode" : "vscode",
+    mode: direct ? "direct" : "exchange",
+    githubToken,
+    addedAt: index,
+  };
+}

@@ -34,6 +34,8 @@ export interface PoolParts {
   freeInOrder?: () => boolean;
   /** Other servers have these accounts too, so that a suspension outlasts this process. */
   isShared?: boolean;
+  /** A sentence: what to do while no account is signed in. */
+  signInHint?: string;
   /** ms */
   now?: () => number;
 }
@@ -42,6 +44,7 @@ const everyone = () => true;
 
 export function openPool(parts: PoolParts): Pool {
   const { accounts, freeInOrder = () => false, isShared = false, now = Date.now } = parts;
+  const { signInHint = "Run `dragoman auth` to sign in." } = parts;
   let lastServed: Account | undefined;
 
   const usableFor = ({ premium, model, capable = everyone }: Need) => {
@@ -83,7 +86,7 @@ export function openPool(parts: PoolParts): Pool {
       const { premium, model, capable = everyone } = need;
       const all = accounts();
       if (all.length === 0)
-        return new ProxyError("no_account", "No GitHub account is signed in. Run `dragoman auth` to sign in.", {
+        return new ProxyError("no_account", `No GitHub account is signed in. ${signInHint}`, {
           code: "no_account",
         });
       const blocked = suspended();

@@ -10,7 +10,7 @@ import { refuseKeyInAddress } from "./google-paths";
 /** Sets the caller's key. @throws ProxyError `authentication`, `permission`. */
 export function requireClientKey(app: App, request: Request, caller: KeyedCaller): void {
   requireContact(app);
-  if (app.clientKeys.length > 0) requireKey(app, request, caller);
+  if (app.requiresKey) requireKey(app, request, caller);
   else refuseStrangers(caller, new Set(app.config.current.allowedOrigins));
 }
 
@@ -28,7 +28,7 @@ export function requireTokenAccess(app: App, request: Request, caller: KeyedCall
   requireContact(app);
   if (caller.foreign)
     throw new ProxyError("permission", "A web page may not read the token.", { code: "origin_not_allowed" });
-  if (app.clientKeys.length > 0) {
+  if (app.requiresKey) {
     requireKey(app, request, caller);
     if (caller.key?.limited)
       throw new ProxyError(
@@ -90,7 +90,7 @@ function requireContact({ isolation }: App): void {
 /** One header with a valid key is enough, even if the other is wrong: some clients send both. */
 function requireKey(app: App, request: Request, caller: KeyedCaller): void {
   const sent = sentSecrets(request.headers, keyHeaders);
-  caller.key = findClientKey(sent, app.clientKeys);
+  caller.key = findClientKey(sent, app.clientKeys) ?? app.members?.findKey(sent);
   if (caller.key) {
     requireUnexpired(caller.key, app.now());
     return;

@@ -222,6 +222,9 @@ const spellings = (path: string) => {
   return codexPaths.some((each) => path.startsWith(each)) ? [path, path.slice("/v1".length)] : [path];
 };
 
+/** A handler sees the accounts of the person whose key was sent, and no others. */
+const appOf = (app: App, { key }: KeyedCaller): App => app.forMember(key?.member ?? null);
+
 /** @param callerOf The caller of a request, as it was checked before routing. */
 export function clientRoutes(app: App, callerOf: (request: Request) => Visitor) {
   const plugin = new Elysia({ name: "api" });
@@ -234,7 +237,7 @@ export function clientRoutes(app: App, callerOf: (request: Request) => Visitor) 
         ({ request, params }) => {
           const caller: KeyedCaller = callerOf(request);
           authorize(app, request, caller);
-          return run({ app, request, caller, params: decodedParams(params) });
+          return run({ app: appOf(app, caller), request, caller, params: decodedParams(params) });
         },
         { parse: "none" },
       );
@@ -251,7 +254,7 @@ export function clientRoutes(app: App, callerOf: (request: Request) => Visitor) 
         const caller: KeyedCaller = callerOf(request);
         requireGoogleKey(app, request, caller);
         const { row, model } = findGoogleRow(rows, params["*"] ?? "");
-        return row.run({ app, request, caller, params: { model } });
+        return row.run({ app: appOf(app, caller), request, caller, params: { model } });
       },
       { parse: "none" },
     );

@@ -16,7 +16,7 @@ export const health = (app: App): z.infer<ReturnType<typeof healthSchema>> => ({
   status: "ok",
   version: app.version,
   demo: app.demo,
-  accounts: app.accounts.map(({ state }) => state.name),
+  accounts: app.allAccounts.map(({ state }) => state.name),
   history: app.history.degraded ? "degraded" : "ok",
 });
 
@@ -34,8 +34,8 @@ export function ready(app: App): Response {
   return Response.json(body, { status: status === "ready" ? 200 : 503, headers: { "cache-control": "no-store" } });
 }
 
-const degradedParts = ({ accounts, history }: App): z.infer<ReturnType<typeof readySchema>>["degraded"] => [
-  ...(accounts.some(({ state }) => state.name === "ready") ? [] : (["accounts"] as const)),
+const degradedParts = ({ allAccounts, history }: App): z.infer<ReturnType<typeof readySchema>>["degraded"] => [
+  ...(allAccounts.some(({ state }) => state.name === "ready") ? [] : (["accounts"] as const)),
   ...(history.degraded ? (["history"] as const) : []),
 ];
 

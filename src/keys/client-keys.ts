@@ -1,5 +1,7 @@
 /** Client keys: who may call, with which models, and until when. Keys are compared by digest, so a stored hash is enough. */
+import type { Environment } from "../config/environment";
 import type { Config } from "../config/schema";
+import type { ConfigStore } from "../config/store";
 import { ProxyError } from "../errors";
 import type { Visitor } from "../net/guard";
 
@@ -30,6 +32,20 @@ type StoredKey = Config["auth"]["apiKeys"][number];
 /** @param legacy The key of the environment, which keys of the config replace. */
 export function clientKeysOf(stored: readonly StoredKey[], legacy: string | undefined): readonly ClientKey[] {
   return (stored.length > 0 || legacy === undefined ? stored : [legacy]).map(clientKeyOf);
+}
+
+/** The keys of the config and the environment. They are read again only if the config has another list. */
+export function currentClientKeys(
+  config: Pick<ConfigStore, "current">,
+  { clientKey }: Pick<Environment, "clientKey">,
+): () => readonly ClientKey[] {
+  const read = (stored: Config["auth"]["apiKeys"]) => ({ stored, all: clientKeysOf(stored, clientKey) });
+  let keys = read(config.current.auth.apiKeys);
+  return () => {
+    const { apiKeys } = config.current.auth;
+    if (keys.stored !== apiKeys) keys = read(apiKeys);
+    return keys.all;
+  };
 }
 
 function clientKeyOf(stored: StoredKey): ClientKey {

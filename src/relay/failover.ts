@@ -166,6 +166,7 @@ async function sendWith<Answer>(
   const model = target.model.id;
   const unsupported = parts.unsupportedParams.known(model);
   const body = withoutPatterns(outgoing.body, unsupported, record);
+  requireOwnAccount(account, record);
   const session = account.presentSession() ?? (await sessionOf(account, record, timeoutMs));
   if ("remedy" in session) return session;
   const overage = await overageError(parts, account, target);
@@ -199,6 +200,14 @@ async function sendWith<Answer>(
     if (outcome !== true) return outcome;
     current.initiator = afterFirstCall(current.initiator);
   }
+}
+
+/** The accounts were chosen among the person's own. This is the last look before a token is used. @throws ProxyError `internal` */
+function requireOwnAccount({ id, member }: Account, record: RequestRecord): void {
+  if (member === record.member) return;
+  throw new ProxyError("internal", "This request was not sent: it was to use an account of another person.", {
+    cause: new Error(`The account ${id} of member ${member} was chosen for a request of member ${record.member}.`),
+  });
 }
 
 /** With `neverOverage`, an account whose quota is not known yet is asked for it before it is charged. */

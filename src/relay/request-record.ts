@@ -63,6 +63,8 @@ type RecordedRequest = Pick<Request, "method" | "headers" | "signal">;
 
 export class RequestRecord implements InFlightHandle {
   readonly requestId: string;
+  /** The member whose request it is; null for the owner's. */
+  readonly member: string | null;
   readonly budget: RequestBudget;
   readonly trace: RequestTrace;
   #controller = new AbortController();
@@ -89,6 +91,7 @@ export class RequestRecord implements InFlightHandle {
     parent?: RequestTrace,
   ) {
     this.requestId = identity.requestId;
+    this.member = identity.member;
     this.#parts = parts;
     this.#errors = errors;
     this.#request = request;
@@ -116,14 +119,8 @@ export class RequestRecord implements InFlightHandle {
   openChild(path: string): RequestRecord {
     const { requestId, keyName, member, session, clientDialect } = this.#state;
     const { method, headers } = this.#request;
-    const identity = {
-      requestId: `${requestId}.${++this.#children}`,
-      keyName,
-      member,
-      path,
-      parentId: requestId,
-      session,
-    };
+    const childId = `${requestId}.${++this.#children}`;
+    const identity = { requestId: childId, keyName, member, path, parentId: requestId, session };
     const child = new RequestRecord(
       this.#parts,
       { method, headers, signal: this.controller.signal },

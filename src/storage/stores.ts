@@ -6,6 +6,7 @@ import type { Ledger, LedgerOptions } from "../budgets/ledger";
 import type { ConfigStore } from "../config/store";
 import type { ProxyError } from "../errors";
 import type { History, HistoryOptions } from "../history/history";
+import type { Members } from "../keys/members";
 import type { Logger } from "../logger";
 import type { SentNotices } from "../notices/sent-notices";
 
@@ -20,6 +21,8 @@ export interface Stores {
   openLedger(options: LedgerOptions): Ledger;
   openAffinity(): Affinity;
   openSentNotices(options: { now(): number; warn(sentence: string, cause: unknown): void }): SentNotices;
+  /** Missing where one person has everything. */
+  members?: Members;
   /** Missing where no other server has the same accounts. */
   accountShare?: AccountShare;
   /**

@@ -53,7 +53,7 @@ function revisionFrom(member: unknown, headers: Headers): string | undefined {
 /** A server that other machines can reach must not lose its last client key. */
 export function refuseOpening(app: App, next: Config, patch: Stored, exposed: boolean): void {
   const guarded = app.clientKeys.length > 0;
-  const open = next.auth.apiKeys.length === 0 && app.environment.clientKey === undefined;
+  const open = next.auth.apiKeys.length === 0 && app.environment.clientKey === undefined && !app.members?.needKeys;
   if (exposed && guarded && open && Object.hasOwn(patch, "auth"))
     throw new ProxyError(
       "invalid_request",

@@ -18,7 +18,7 @@ export function alertsOf(app: App, accounts: AccountItem[], lastHour: Totals, ex
   const alerts: Alert[] = [];
   const add = (tone: Alert["tone"], title: string, detail: string, href?: string) =>
     void alerts.push({ tone, title, detail, href });
-  const { config, history, clientKeys, pool } = app;
+  const { config, history, requiresKey, pool } = app;
   const stopped = pool.stopped();
   if (stopped)
     add("bad", "All requests are stopped: GitHub has blocked an account.", stopped.message, "/admin/accounts");
@@ -36,7 +36,7 @@ export function alertsOf(app: App, accounts: AccountItem[], lastHour: Totals, ex
       `${config.fault} The previous config stays in effect.`,
       "/admin/config",
     );
-  if (exposed && clientKeys.length === 0)
+  if (exposed && !requiresKey)
     add(
       "bad",
       "Anyone who can reach this machine can use your accounts.",

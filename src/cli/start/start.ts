@@ -85,8 +85,7 @@ export async function start(options: StartOptions): Promise<number> {
   let leave = () => {};
   let telemetry: RunningTelemetry | undefined;
   try {
-    if (!isLoopbackAddress(binding.address) && app.clientKeys.length === 0 && !options.allowOpen)
-      throw openToOthers(binding);
+    if (!isLoopbackAddress(binding.address) && !app.requiresKey && !options.allowOpen) throw openToOthers(binding);
     telemetry = await openTelemetry(app);
     const listening = listenOrExplain(app, options, binding);
     // Requests that are already waiting come before files are written and accounts are loaded.

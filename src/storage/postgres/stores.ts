@@ -6,6 +6,7 @@ import type { Environment } from "../../config/environment";
 import type { ConfigStore } from "../../config/store";
 import { ProxyError } from "../../errors";
 import type { Entry } from "../../history/entry";
+import type { Members } from "../../keys/members";
 import { createLogger, type Logger } from "../../logger";
 import { openSeals, type Seals } from "../seal";
 import type { Stores } from "../stores";
@@ -17,6 +18,7 @@ import { openPostgresConfig } from "./config";
 import { connectPostgres, isAwayError, type Postgres } from "./connection";
 import { openPostgresHistory, type PostgresHistory } from "./history";
 import { openPostgresLedger, type PostgresLedger, type Settlement } from "./ledger";
+import { openPostgresMembers } from "./members";
 import { joinReplicas, type Replica } from "./replica";
 import { migrate } from "./schema";
 import { agreeOnKey } from "./seal-rotation";
@@ -25,6 +27,7 @@ import { openSpool, type Spool } from "./spool";
 
 /** What a command needs beside the stores themselves. */
 export interface PostgresStores extends Stores {
+  readonly members: Members;
   readonly postgres: Postgres;
   readonly seals: Seals;
 }
@@ -67,13 +70,14 @@ export async function openPostgresStores(
     const config = await openPostgresConfig(postgres, seals, changes);
     logger = createLogger(() => config.current.logLevel);
     const accounts = await openPostgresAccounts(postgres, seals, changes, parts.logger);
+    const members = await openPostgresMembers(postgres, changes);
     if (follow) replica = await joinReplicas({ ...parts, version, sealKeys: seals.keyIds });
     const share = replica && (await openPostgresAccountShare({ ...parts, replica: replica.id }));
     if (follow) await changes.start();
     const useLogger = (given: Logger) => {
       logger = given;
     };
-    return storesOf(environment, parts, { config, accounts, replica, share, useLogger });
+    return storesOf(environment, parts, { config, accounts, members, replica, share, useLogger });
   } catch (thrown) {
     changes.close();
     await replica?.close();
@@ -85,6 +89,7 @@ export async function openPostgresStores(
 interface Opened {
   config: ConfigStore;
   accounts: AccountStore;
+  members: Members;
   replica: Replica | undefined;
   share: PostgresAccountShare | undefined;
   useLogger(logger: Logger): void;
@@ -135,6 +140,7 @@ function storesOf(environment: Environment, parts: Parts, opened: Opened): Postg
       all: async () =>
         (await postgres.ask((sql) => sql<{ id: string }[]>`SELECT id FROM dragoman.notices`)).map(({ id }) => id),
     }),
+    members: opened.members,
     accountShare: share,
     get isolation() {
       return postgres.isAway && postgres.silence > graceMs ? isolated(graceMs) : undefined;

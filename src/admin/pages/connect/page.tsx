@@ -17,7 +17,7 @@ import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 
 export function connectPage({ app, frame, url }: PageContext): StreamedPage {
-  const needsKey = app.clientKeys.length > 0;
+  const needsKey = app.requiresKey;
   return {
     page: (
       <Page frame={frame} title="Connect" current="/admin/connect">

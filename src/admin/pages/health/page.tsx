@@ -194,7 +194,7 @@ interface Check {
 const toneNames = { good: "OK", warn: "Warning", bad: "Failed", idle: "Note" };
 
 function checksOf(app: App, meta: Meta, exposed: boolean): Check[] {
-  const { accounts, config, clientKeys, environment } = app;
+  const { accounts, config, clientKeys, members, environment } = app;
   const ready = accounts.filter(({ state }) => state.name === "ready").length;
   const failed = accounts.filter(({ state }) => state.name === "failed");
   const refused = app.unsupportedParams.all().length;
@@ -222,7 +222,7 @@ function checksOf(app: App, meta: Meta, exposed: boolean): Check[] {
       : config.waiting.length > 0
         ? { tone: "warn", name: "Config", message: `Restart dragoman to apply: ${config.waiting.join(", ")}.` }
         : { tone: "good", name: "Config", message: "The config file is valid." },
-    accessCheck(exposed, clientKeys.length),
+    accessCheck(exposed, clientKeys.length, members?.needKeys === true),
     environment.adminToken === undefined
       ? { tone: "idle", name: "Admin access", message: "This machine only: ADMIN_TOKEN is not set." }
       : { tone: "good", name: "Admin access", message: "This machine, and other machines with the admin token." },
@@ -236,7 +236,9 @@ function checksOf(app: App, meta: Meta, exposed: boolean): Check[] {
   ];
 }
 
-function accessCheck(exposed: boolean, keys: number): Check {
+function accessCheck(exposed: boolean, keys: number, needKeys: boolean): Check {
+  if (needKeys)
+    return { tone: "good", name: "API access", message: "With a key of a member, or with one of the owner's." };
   if (exposed && keys === 0)
     return {
       tone: "bad",

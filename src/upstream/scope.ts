@@ -1,0 +1,92 @@
+/**
+ * What one person's requests may use: the person's accounts, and everything that chooses among them. Nobody else's accounts can
+ * be reached from it. The owner has one, and so has each member of a team.
+ */
+import type { Account } from "../accounts/account";
+import { type Breaker, openBreaker } from "../accounts/breaker";
+import { openPool, type Pool } from "../accounts/pool";
+import type { Config } from "../config/schema";
+import type { ConfigStore } from "../config/store";
+import type { Logger } from "../logger";
+import type { CallLimits } from "../net/clock";
+import { type Catalogue, openCatalogue } from "./catalogue";
+import type { Copilot } from "./copilot";
+import type { Drift } from "./drift";
+import { openProviders, type Providers } from "./provider";
+import { openProviderModels, type ProviderModels } from "./provider-models";
+
+export interface Scope {
+  /** Read it at use. */
+  readonly accounts: Account[];
+  config: ConfigStore;
+  pool: Pool;
+  breaker: Breaker;
+  catalogue: Catalogue;
+  providers: Providers;
+  providerModels: ProviderModels;
+}
+
+export interface ScopeParts {
+  config: ConfigStore;
+  copilot: Copilot;
+  drift: Drift;
+  logger: Logger;
+  version: string;
+  /** Of a call for a model list. */
+  limits: CallLimits;
+  /** Other servers have these accounts too. */
+  isShared: boolean;
+  now(): number;
+}
+
+/** @param signInHint What to do while no account is signed in; by default what the owner does. */
+export function openScope(parts: ScopeParts, accounts: () => Account[], signInHint?: string): Scope {
+  const { config, copilot, drift, logger, version, limits, isShared, now } = parts;
+  const freeInOrder = () => config.current.freeModelRouting === "in-order";
+  const pool = openPool({ accounts, freeInOrder, isShared, signInHint, now });
+  const providers = openProviders(config, version);
+  return {
+    get accounts() {
+      return accounts();
+    },
+    config,
+    pool,
+    breaker: openBreaker(accounts, now),
+    providers,
+    providerModels: openProviderModels({ providers, logger, limits, now }),
+    catalogue: openCatalogue({
+      accounts: () => unpaused(accounts()),
+      pool,
+      copilot,
+      logger,
+      limits,
+      now,
+      unknownField: (name) => drift.note("model field", name, "models"),
+    }),
+  };
+}
+
+const askForInvitation = "Ask the owner of this dragoman for a new invitation link, and sign in there.";
+
+/** The same for a member: without the owner's providers and keys, which cost the owner. */
+export const openMemberScope = (parts: ScopeParts, accounts: () => Account[]): Scope =>
+  openScope({ ...parts, config: withoutOwnersKeys(parts.config) }, accounts, askForInvitation);
+
+function withoutOwnersKeys(config: ConfigStore): ConfigStore {
+  let made: { of: Config; current: Config } | undefined;
+  return Object.create(config, {
+    current: {
+      get(): Config {
+        const of = config.current;
+        if (made?.of !== of) made = { of, current: { ...of, providers: {}, anthropicApiKey: undefined } };
+        return made.current;
+      },
+    },
+  });
+}
+
+/** Models of paused accounts are not offered, unless all accounts are paused. */
+function unpaused(accounts: Account[]): Account[] {
+  const others = accounts.filter(({ state }) => state.name !== "paused");
+  return others.length === 0 ? accounts : others;
+}

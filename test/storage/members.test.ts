@@ -1,0 +1,284 @@
+/** Members of a team: each one's key spends only what this member signed in, whatever fails. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import fc from "fast-check";
+import { clientGroup } from "../../src/api/routes";
+import type { Seen } from "../../src/upstream/demo/demo";
+import { addMember, type TestMember, withTeamStores } from "../support/members";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { individuals, startTeam, type TeamServer } from "../support/teams";
+
+const say = (content: string) => [{ role: "user", content }];
+const google = (text: string) => ({ contents: [{ role: "user", parts: [{ text }] }] });
+const model = "gpt-5-mini";
+const gemini = "/v1beta/models/gpt-5-mini";
+
+/** How each client path is asked with a text; undefined for a path that uses no account. */
+const routes: Record<string, ((text: string) => { path: string; body?: object }) | undefined> = {
+  "POST /v1/chat/completions": (text) => ({ path: "/v1/chat/completions", body: { model, messages: say(text) } }),
+  "POST /v1/responses": (text) => ({ path: "/v1/responses", body: { model, input: text, stream: true } }),
+  "GET /v1/responses": () => ({ path: "/v1/responses" }),
+  "POST /v1/responses/compact": (text) => ({ path: "/v1/responses/compact", body: { model, input: say(text) } }),
+  "POST /v1/alpha/search": (text) => ({
+    path: "/v1/alpha/search",
+    body: { id: "s", model, commands: { search_query: [{ q: text }] } },
+  }),
+  "POST /v1/messages": (text) => ({
+    path: "/v1/messages",
+    body: { model: "claude-sonnet-4.6", max_tokens: 64, stream: true, messages: say(text) },
+  }),
+  "POST /v1/messages/count_tokens": (text) => ({
+    path: "/v1/messages/count_tokens",
+    body: { model: "claude-sonnet-4.6", messages: say(text) },
+  }),
+  "POST /v1/embeddings": (text) => ({
+    path: "/v1/embeddings",
+    body: { model: "text-embedding-3-small", input: text },
+  }),
+  "GET /v1/models": () => ({ path: "/v1/models" }),
+  "GET /v1/models/:id": () => ({ path: `/v1/models/${model}` }),
+  "POST /:provider/v1/messages": (text) => ({
+    path: "/deep/v1/messages",
+    body: { model: "x", max_tokens: 9, messages: say(text) },
+  }),
+  "POST /:provider/v1/messages/count_tokens": (text) => ({
+    path: "/deep/v1/messages/count_tokens",
+    body: { model: "x", messages: say(text) },
+  }),
+  "GET /:provider/v1/models": () => ({ path: "/deep/v1/models" }),
+  "POST /v1beta/models/:model:generateContent": (text) => ({ path: `${gemini}:generateContent`, body: google(text) }),
+  "POST /v1beta/models/:model:streamGenerateContent": (text) => ({
+    path: `${gemini}:streamGenerateContent?alt=sse`,
+    body: google(text),
+  }),
+  "POST /v1beta/models/:model:countTokens": (text) => ({ path: `${gemini}:countTokens`, body: google(text) }),
+  "POST /v1beta/models/:model:embedContent": (text) => ({
+    path: "/v1beta/models/text-embedding-3-small:embedContent",
+    body: { content: { parts: [{ text }] } },
+  }),
+  "POST /v1beta/models/:model:batchEmbedContents": (text) => ({
+    path: "/v1beta/models/text-embedding-3-small:batchEmbedContents",
+    body: { requests: [{ model: "models/text-embedding-3-small", content: { parts: [{ text }] } }] },
+  }),
+  "GET /v1beta/models": () => ({ path: "/v1beta/models" }),
+  "GET /v1beta/models/:model": () => ({ path: gemini }),
+  "GET /usage": () => ({ path: "/usage" }),
+  "GET /usage/line": () => ({ path: "/usage/line" }),
+  "GET /usage/:accountIndex": () => ({ path: "/usage/1" }),
+  "GET /token": () => ({ path: "/token" }),
+  "GET /": undefined,
+  "GET /health": undefined,
+  "GET /health/live": undefined,
+  "GET /health/ready": undefined,
+  "GET /metrics": undefined,
+};
+
+/** Each on the first account of the member, or on whichever is asked. */
+const failures = [
+  ...["", "[demo: 401-expired once]", "[demo: 401-expired]", "[demo: 500 once]", "[demo: 502]", "[demo: 421 once]"],
+  ...["[demo: 429 1 @FIRST]", "[demo: 429-model 1 @FIRST]", "[demo: 402 @FIRST]", "[demo: 403 @FIRST]"],
+  ...[
+    "[demo: 401-pat @FIRST]",
+    "[demo: reset once]",
+    "[demo: first-error @FIRST]",
+    "[demo: empty once]",
+    "[demo: cut]",
+  ],
+  ...["[demo: 429-overloaded @FIRST]", "[demo: 404 once]", "[demo: 400-encrypted once]", "[demo: 529 once]"],
+];
+
+interface Person extends Pick<TestMember, "name" | "key" | "logins"> {
+  /** Null for the owner. */
+  id: string | null;
+}
+
+describeWithPostgres("members of a team", () => {
+  let postgres: TestPostgres;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+  }, 60_000);
+  afterAll(() => postgres[Symbol.asyncDispose]());
+
+  const ask = (server: TeamServer, { key }: { key: string }, call: { path: string; body?: object }) =>
+    fetch(server.url + call.path, {
+      method: call.body ? "POST" : "GET",
+      body: call.body && JSON.stringify(call.body),
+      // All clients name the same session, so that affinity would lead to whoever used it last.
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json", "x-session-id": "shared" },
+    });
+
+  test("every client path is part of the property below", () => {
+    const paths = clientGroup.endpoints.map(({ method, path }) => `${method} ${path}`);
+    expect(Object.keys(routes).sort()).toEqual(paths.sort());
+  });
+
+  test("whatever is asked and whatever fails, no request leaves with the token of somebody else", async () => {
+    await using team = await startTeam(postgres, { accounts: individuals("octo-demo") });
+    const server = await team.server();
+    const { key } = await server.admin("/keys", { name: "owner" });
+    await server.admin("/config", {
+      accountAffinity: true,
+      providers: { deep: { type: "anthropic", baseUrl: `${team.demo.url}/deep`, apiKey: "sk-of-the-owner" } },
+    });
+    const owner: Person = { id: null, name: "owner", key, logins: ["octo-demo"] };
+    const served = new Map<string, number>();
+    let failedOver = 0;
+    let runs = 0;
+
+    await withTeamStores(team, async (stores) => {
+      const callArbitrary = fc.record({
+        who: fc.nat(3),
+        route: fc.constantFrom(...Object.values(routes).filter((each) => each !== undefined)),
+        failure: fc.constantFrom(...failures),
+      });
+      const property = async (batches: { who: number; route: (text: string) => object; failure: string }[][]) => {
+        runs += 1;
+        const [anna, ben, cleo] = [
+          await addMember(stores, team, `anna ${runs}`, individuals(`anna-${runs}a`, `anna-${runs}b`)),
+          await addMember(stores, team, `ben ${runs}`, individuals(`ben-${runs}x`)),
+          await addMember(stores, team, `cleo ${runs}`, []),
+        ];
+        const people: Person[] = [owner, anna, ben, cleo];
+        await untilKnown(server, ben);
+        const others = (who: Person) => people.filter((each) => each !== who).flatMap(({ logins }) => logins);
+        const since = team.demo.journal.length;
+        const marks = new Map<string, Person>();
+        const tokens: [Person, string][] = [];
+        for (const batch of batches)
+          await Promise.all(
+            batch.map(async ({ who, route, failure }) => {
+              const person = people[who]!;
+              const mark = `mark-${marks.size}-${runs}.`;
+              marks.set(mark, person);
+              const text = `${failure.replace("FIRST", person.logins[0] ?? "nobody")} ${mark}`;
+              const call = route(text) as { path: string; body?: object };
+              const answer = await ask(server, person, call);
+              const answered = await answer.text().catch(() => "");
+              for (const login of others(person)) expect(answered).not.toContain(login);
+              if (call.path === "/token" && answer.ok) tokens.push([person, JSON.parse(answered).token]);
+              if (person === cleo && call.body && !call.path.includes("ount")) expect(answer.ok).toBe(false);
+            }),
+          );
+        for (const [person, token] of tokens) {
+          await fetch(`${team.demo.url}/models`, { headers: { authorization: `Bearer ${token}` } });
+          const users = team.demo.journal.filter(({ headers }) => headers.authorization === `Bearer ${token}`);
+          expect(person.logins).toContain(users.at(-1)?.account ?? "nobody");
+        }
+        const sent = team.demo.journal.slice(since);
+        for (const [mark, { id, logins }] of marks) {
+          const own = sent.filter(({ bytes }) => Buffer.from(bytes).includes(mark));
+          for (const entry of own) {
+            if (id === null && entry.path.startsWith("/deep")) continue;
+            expect(logins).toContain(entry.account ?? `${entry.path} without an account`);
+            served.set(logins[0]!.split("-")[0]!, 1 + (served.get(logins[0]!.split("-")[0]!) ?? 0));
+          }
+          if (new Set(own.map(({ account }) => account)).size > 1) failedOver += 1;
+        }
+        expect(sent.filter(({ headers }) => isOwnersKey(headers)).every((entry) => isOwners(entry, marks))).toBe(true);
+        for (const name of [anna, ben, cleo]) await stores.members.remove(name.name);
+      };
+      const batchesArbitrary = fc.array(fc.array(callArbitrary, { minLength: 1, maxLength: 4 }), { maxLength: 8 });
+      // A premium model uses the accounts in their order, so the first one is asked first.
+      const route = routes["POST /v1/messages"]!;
+      const certain = [0, 1, 2].map((who) => ({ who, route, failure: "[demo: 429 1 @FIRST]" }));
+      await fc.assert(fc.asyncProperty(batchesArbitrary, property), {
+        numRuns: 10,
+        endOnFailure: true,
+        examples: [[[certain.map((call) => ({ ...call, failure: "" })), certain]]],
+      });
+    });
+    // The property was about something: everybody with an account was served, and accounts were replaced.
+    expect([...served.keys()].sort()).toEqual(["anna", "ben", "octo"]);
+    expect(failedOver).toBeGreaterThan(0);
+  }, 90_000);
+
+  const isOwnersKey = (headers: Record<string, string>) => JSON.stringify(headers).includes("sk-of-the-owner");
+  const isOwners = ({ bytes }: Seen, marks: Map<string, Person>) =>
+    [...marks].every(([mark, { id }]) => id === null || !Buffer.from(bytes).includes(mark));
+
+  test("rows carry the member; a removed member's key is refused everywhere within a second", async () => {
+    await using team = await startTeam(postgres);
+    const [one, other] = [await team.server(), await team.server()];
+    await withTeamStores(team, async (stores) => {
+      const anna = await addMember(stores, team, "Anna", individuals("anna-demo"));
+      const call = routes["POST /v1/chat/completions"]!("Hello");
+      for (const server of [one, other]) {
+        await untilKnown(server, anna);
+        expect((await ask(server, anna, call)).status).toBe(200);
+      }
+      // Once there is a member, everybody needs a key: here the owner has none.
+      expect((await ask(one, { key: "wrong-key" }, call)).status).toBe(401);
+      expect((await fetch(`${one.url}/v1/models`)).status).toBe(401);
+      const deadline = performance.now() + 3_000;
+      let rows: { member: string; key_name: string; account_id: string }[] = [];
+      while (rows.length < 2 && performance.now() < deadline) rows = (await one.admin("/requests")).items;
+      expect(rows.map(({ member, key_name, account_id }) => [member, key_name, account_id])).toEqual(
+        Array(2).fill([anna.id, "Anna/key-1", "anna-demo"]),
+      );
+      await stores.members.remove("anna");
+      const removedAt = performance.now();
+      for (const server of [one, other]) while ((await ask(server, anna, call)).status !== 401) await Bun.sleep(5);
+      expect(performance.now() - removedAt).toBeLessThan(1_000);
+      // And the last member's removal opens the server to nobody.
+      expect((await fetch(`${other.url}/v1/models`)).status).toBe(401);
+      const { accounts } = (await (await fetch(`${one.url}/health`)).json()) as { accounts: string[] };
+      expect(accounts).toEqual(["ready"]);
+    });
+  }, 60_000);
+
+  test("GitHub's suspension of a member's account stops this member, and nobody else", async () => {
+    await using team = await startTeam(postgres);
+    const server = await team.server();
+    await withTeamStores(team, async (stores) => {
+      const anna = await addMember(stores, team, "anna", individuals("anna-one", "anna-two"));
+      const ben = await addMember(stores, team, "ben", individuals("ben-demo"));
+      const call = routes["POST /v1/chat/completions"]!("Hello");
+      for (const each of [anna, ben]) await untilKnown(server, each);
+      const words = { message: "Sorry. Your account was suspended" };
+      team.demo.intercept("/chat/completions", () => Response.json(words, { status: 403 }));
+      expect((await ask(server, anna, call)).status).toBe(403);
+      const calls = team.demo.journal.length;
+      expect(await (await ask(server, anna, call)).text()).toContain("account_suspended");
+      expect(team.demo.journal).toHaveLength(calls);
+      expect((await ask(server, ben, call)).status).toBe(200);
+    });
+  }, 60_000);
+
+  test("an invitation is used once, and a login belongs to one member", async () => {
+    await using team = await startTeam(postgres);
+    await withTeamStores(team, async (stores) => {
+      const { members } = stores;
+      const { code, isKnown } = await members.invite("anna");
+      expect([isKnown, (await members.invitedBy(code))?.name, await members.invitedBy("other")]).toEqual([
+        false,
+        "anna",
+        undefined,
+      ]);
+      const accepted = await Promise.all(Array.from({ length: 5 }, () => members.accept(code)));
+      expect(accepted.filter((each) => each !== undefined)).toHaveLength(1);
+      expect([await members.invitedBy(code), await members.accept(code)]).toEqual([undefined, undefined]);
+      const again = await members.invite("ANNA");
+      expect([again.isKnown, members.list().map(({ name }) => name)]).toEqual([true, ["anna"]]);
+      expect((await members.accept(again.code))!.name).toBe("key-2");
+      await addMember(stores, team, "ben", individuals("ben-demo"));
+      const taken = addMember(stores, team, "cleo", individuals("ben-demo"));
+      expect(await taken.catch(({ details }) => details.code)).toBe("account_taken");
+      expect(await members.invite("a/b").catch(({ kind }) => kind)).toBe("invalid_request");
+      const { key } = (await members.accept((await members.invite("dora")).code))!;
+      expect(members.findKey(["wrong", key])?.name).toBe("dora/key-1");
+      await members.revokeKey(members.list().find(({ name }) => name === "dora")!.id, "KEY-1");
+      expect(members.findKey([key])).toBeUndefined();
+    });
+  }, 60_000);
+
+  /** The server has read the member's key and accounts. */
+  async function untilKnown(server: TeamServer, person: TestMember): Promise<void> {
+    const deadline = performance.now() + 5_000;
+    while (performance.now() < deadline) {
+      const answer = await ask(server, person, { path: "/usage" });
+      const { accounts } = (await answer.json()) as { accounts?: unknown[] };
+      if (accounts?.length === person.logins.length) return;
+      await Bun.sleep(5);
+    }
+    throw new Error(`The server does not know ${person.name}.`);
+  }
+});
