@@ -164,6 +164,7 @@ const defaults = {
   useResponsesApiWebSearch: true,
   webSearchModel: "auto",
   webSearchEngine: { name: "model" as const },
+  toolSearch: "auto" as const,
   promptCache: "auto" as const,
   responsesWebSocket: "off" as const,
   anthropicApiKey: undefined,
@@ -345,6 +346,13 @@ export const configSchema = lazy(() =>
         .meta({ title: "Model for web searches" })
         .describe("The model that searches for models that cannot: an id, `auto` for the cheapest that can, or `off`."),
       webSearchEngine: webSearchEngine(),
+      toolSearch: z
+        .enum(["auto", "off"])
+        .default(defaults.toolSearch)
+        .meta({ title: "Search of tools" })
+        .describe(
+          "Whether models without a tool search of their own search for a client's deferred tools here, and for the tools beyond the 128 that a model takes: `auto` or `off`. With `off`, deferred tools are sent with every request, and too many tools are refused.",
+        ),
       promptCache: z
         .enum(["auto", "off"])
         .default(defaults.promptCache)

@@ -77,8 +77,8 @@ export interface Codec extends ClientCodec {
   repairRequest?(body: JsonObject): JsonObject;
   /** The request with repaired tool schemas, for a retry; undefined if there is nothing to repair. */
   repairTools(body: JsonObject): FittedWire | undefined;
-  /** Whether the request wants a tool that dragoman can run in the provider's place. Missing where the upstream runs it. */
-  offersServerTools?(body: JsonObject): boolean;
+  /** Whether the request wants of this model what dragoman can do in the upstream's place: to run a tool, to search tools. */
+  offersServerTools?(body: JsonObject, model: ModelFacts): boolean;
   /** Whether the history has calls of such tools, which the upstream would refuse. */
   hasServerCalls?(body: JsonObject): boolean;
   /** What fixing a passed-through reply needs to know about the request. */

@@ -1,7 +1,7 @@
 /** One request of a client: read, sent to the upstream, answered and recorded. */
 import { type App, callLimits } from "../app";
 import { type ClientCodec, type Codec, codecs } from "../dialects/codecs";
-import type { ClientDialect, Conversation, JsonObject } from "../dialects/hub/conversation";
+import type { ClientDialect, JsonObject } from "../dialects/hub/conversation";
 import type { KeyedCaller } from "../keys/client-keys";
 import type { CallResponse, ResponseBody } from "../net/body";
 import type { Prompt } from "../upstream/token-counts";
@@ -102,7 +102,7 @@ interface AskedReply {
 async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): Promise<Response> {
   const { request, codec, dialect, incoming, body, isSummary, facts, conversation, prompt, bodySession, record } =
     asked;
-  const offered = !isSummary && mayOffer(codec, body, target) ? await offeredTools(parts, conversation()) : undefined;
+  const offered = isSummary ? undefined : await planTools(parts, asked, target);
   const isPassed = !isSummary && !offered && isPassable(codec, body, target);
   const translated = isPassed ? undefined : conversation();
   const nothing = asksNothing({ codec, incoming, conversation, translated, target });
@@ -111,8 +111,10 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
     return answerNothing(nothing, dialect, record);
   }
   record.setTarget(target, facts);
-  await checkPromptLimit(parts, { prompt, model: target.model, bytes: incoming.bytes.length });
-  record.onServed(({ input }) => void parts.tokenCounts.learn(target.model.id, prompt, input));
+  // Tools that the model does not get are no part of its prompt.
+  const sent: Prompt = offered?.waiting ? { ...prompt, conversation: () => offered.conversation } : prompt;
+  await checkPromptLimit(parts, { prompt: sent, model: target.model, bytes: incoming.bytes.length });
+  record.onServed(({ input }) => void parts.tokenCounts.learn(target.model.id, sent, input));
   const cache = cacheUseOf(parts, { headers: request.headers, bodySession, client: dialect }, target);
   record.setPrompt({ address: cache.address, head: () => codec.promptHead(incoming.body) });
   const options = { webSearch: parts.config.current.useResponsesApiWebSearch, cache: cache.hints };
@@ -121,7 +123,7 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
     askOn(parts, { target, outgoing: { ...outgoing, ...turn }, record }, request, dialect);
   const call = isPassed
     ? passthrough({ incoming, dialect: target.dialect, target, record, options, clientHeaders, conversation })
-    : translate(parts, prompt, {
+    : translate(parts, sent, {
         conversation: translated ?? codec.decodeRequest(body),
         skeleton: incoming.skeleton,
         client: dialect,
@@ -129,7 +131,8 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
         record,
         options,
         clientHeaders: dialect === target.dialect ? clientHeaders : undefined,
-        serverTools: offered && { parts, offered, send: sendTurn },
+        offered,
+        serverTools: { parts, send: sendTurn },
         reshape: isSummary ? codec.compaction?.reply : undefined,
       });
   const affine = affinityOf(parts, { headers: request.headers, bodySession, conversation });
@@ -162,12 +165,16 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
   return await record.budget.addTo(answer);
 }
 
+/** What is sent in place of the client's tools; undefined if they stay as they are. */
+async function planTools(parts: RelayParts, { codec, body, conversation, dialect }: AskedReply, target: ChatTarget) {
+  const translated = mayOffer(codec, body, target) ? conversation() : undefined;
+  return translated && (await planServerTools(parts, translated, dialect, target));
+}
+
 /** A provider of the client's own dialect runs its tools itself. */
 const mayOffer = (codec: ClientCodec & Partial<Codec>, body: JsonObject, target: ChatTarget): boolean =>
-  codec !== codecs[target.dialect] || (!isProvided(target) && codec.offersServerTools?.(body) === true);
-
-const offeredTools = async (parts: RelayParts, conversation: Conversation | undefined) =>
-  conversation && planServerTools(parts, conversation);
+  codec !== codecs[target.dialect] ||
+  (!isProvided(target) && codec.offersServerTools?.(body, target.upstreamModel) === true);
 
 /** Whether the upstream takes the client's bytes. */
 const isPassable = (codec: ClientCodec & Partial<Codec>, body: JsonObject, target: ChatTarget): boolean =>

@@ -11,7 +11,7 @@ import { readSse, type SseFrame } from "../net/sse";
 import { collectInto, pipe, run, type Sink, type Stage } from "../net/stream";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
-import { offeredFixup, openLoop } from "./server-tools/open-loop";
+import { openLoop, type ServerToolPlan } from "./server-tools/open-loop";
 import type { ToolParts } from "./server-tools/run";
 import { needsStream, type Target, whoOf } from "./target";
 import type { TurnedReply, UpstreamCall } from "./upstream-call";
@@ -26,10 +26,11 @@ export interface TranslationRequest {
   options: TranslationOptions;
   /** The client's headers, if the upstream speaks its dialect. */
   clientHeaders?: Headers;
-  /** Tools that run here while the model answers. */
+  /** What is sent instead of the client's tools. */
+  offered?: ServerToolPlan;
+  /** For the tools among them that run here while the model answers. */
   serverTools?: {
     parts: ToolParts;
-    offered: OfferedTools;
     /** Sends the request for a further answer. */
     send(turn: EncodedTurn): Promise<ResponseBody>;
   };
@@ -46,12 +47,13 @@ export interface EncodedTurn extends Pick<UpstreamCall, "body" | "headers" | "re
 
 /** @throws ProxyError `invalid_request` where leaving something out would change the meaning. */
 export function translation(request: TranslationRequest): UpstreamCall {
-  const { conversation, client, target, record, serverTools, reshape, estimate } = request;
+  const { conversation, client, target, record, offered, serverTools, reshape, estimate } = request;
   const upstream = target.dialect;
   // Collected into a full reply where the client did not ask for a stream.
-  const stream = conversation.stream || serverTools !== undefined || needsStream(conversation, target);
-  if (serverTools) record.addFixup(offeredFixup);
-  const { restore, ...first } = encodeTurn(request, serverTools?.offered.conversation ?? conversation, stream);
+  const running = offered && offered.offers.size > 0 && serverTools ? { ...serverTools, offered } : undefined;
+  const stream = conversation.stream || running !== undefined || needsStream(conversation, target);
+  for (const fixup of offered?.fixups ?? []) record.addFixup(fixup);
+  const { restore, ...first } = encodeTurn(request, offered?.conversation ?? conversation, stream);
   const encodeFull = (events: ReplyEvent[]): string => {
     const failure = events.find((event) => event.type === "error");
     if (failure) throw new BrokenReply(failure, record.earlyError === undefined);
@@ -82,14 +84,14 @@ export function translation(request: TranslationRequest): UpstreamCall {
       const sink = clientStream(out);
       return { client: sink, feed: frames(sink) };
     },
-    turns: serverTools && turnedReply(request, serverTools, restore, { encodeFull, clientStream }),
+    turns: running && turnedReply(request, running, restore, { encodeFull, clientStream }),
   };
 }
 
 /** A reply of several answers of the upstream, with what tools did in between. */
 function turnedReply(
   request: TranslationRequest,
-  { parts, offered, send }: NonNullable<TranslationRequest["serverTools"]>,
+  { parts, offered, send }: NonNullable<TranslationRequest["serverTools"]> & { offered: OfferedTools },
   restore: EncodedTurn["restore"],
   ways: { encodeFull(events: ReplyEvent[]): string; clientStream(out: Sink<SseFrame>): ClientSink<ReplyEvent> },
 ): TurnedReply {

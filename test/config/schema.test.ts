@@ -39,6 +39,7 @@ test("an empty config means these defaults", () => {
     useResponsesApiWebSearch: true,
     webSearchModel: "auto",
     webSearchEngine: { name: "model" },
+    toolSearch: "auto",
     promptCache: "auto",
     responsesWebSocket: "off",
     anthropicApiKey: undefined,

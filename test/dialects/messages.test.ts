@@ -383,6 +383,7 @@ describe("what a client asks, in the hub", () => {
             dialect: "messages",
             value: reference,
             instead: [{ kind: "text", text: "The tool `look` was found: it can be called now." }],
+            toolSearch: { found: ["look"] },
           },
         ],
       },
@@ -448,7 +449,13 @@ describe("what a client asks, in the hub", () => {
   test("takes a tool of type custom for what it is, and keeps what it does not know of tools", () => {
     const tool = { type: "custom", name: "look", description: "Looks.", defer_loading: true };
     expect(ask({ tools: [tool] }).tools).toEqual([
-      { kind: "function", name: "look", description: "Looks.", extras: { anthropic: { defer_loading: true } } },
+      {
+        kind: "function",
+        name: "look",
+        description: "Looks.",
+        isDeferred: true,
+        extras: { anthropic: { defer_loading: true } },
+      },
     ]);
     expect(
       fixed({ model: "m", max_tokens: 5, messages: [], tools: [{ type: "custom", name: "look" }] }, facts).body.tools,

@@ -22,7 +22,19 @@ export const responsesOnly = {
       "file_url",
       "id",
     ],
-    ...["instructions", "local name", "logprobs", "namespace", "phase", "role", "status", "summary", "type"],
+    ...[
+      "instructions",
+      "local name",
+      "found tool",
+      "tool search",
+      "logprobs",
+      "namespace",
+      "phase",
+      "role",
+      "status",
+      "summary",
+      "type",
+    ],
   ]),
 };
 

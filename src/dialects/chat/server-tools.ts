@@ -2,10 +2,13 @@
 import { isObject } from "../../json";
 import type { ForeignTool, JsonObject, Tool } from "../hub/conversation";
 import { omitUndefined } from "../hub/json";
+import { toolLimits } from "../hub/tools";
 
 const field = "web_search_options";
 
-export const offersServerTools = ({ [field]: options }: JsonObject): boolean => options != null;
+/** More tools than the upstream takes have to be searched for. */
+export const offersServerTools = ({ [field]: options, tools }: JsonObject): boolean =>
+  options != null || (Array.isArray(tools) && tools.length > toolLimits.chat);
 
 /** @param options The request's `web_search_options`. */
 export function decodeSearch(options: unknown): ForeignTool[] {

@@ -27,7 +27,8 @@ export function groundingFor({ tools }: Conversation): Grounding | undefined {
   };
   return {
     block(block) {
-      if (block.kind === "server-call" && typeof block.input.query === "string") queries.push(block.input.query);
+      if (block.kind === "server-call" && block.tool === "web-search" && typeof block.input.query === "string")
+        queries.push(block.input.query);
       if (block.kind === "server-result" && block.output.kind === "pages")
         for (const { url, title } of block.output.pages) indexOf(url, title);
     },

@@ -10,7 +10,7 @@ import type { Conversation, Dialect, FreeformTool, FunctionTool, Part, Tool, Tur
 import { showForeign } from "./foreign";
 import type { ReplyEvent } from "./reply";
 import { asFunctionCalls } from "./server-turns";
-import { fitTools } from "./tools";
+import { countTools, fitTools, largestGroups, toolLimits } from "./tools";
 
 export interface Adapted {
   /** The same object if nothing had to change. */
@@ -24,9 +24,6 @@ export interface Adapted {
 
 /** What the strictest upstream accepts as a tool name or a call id. */
 const word = /^[a-zA-Z0-9_-]{1,64}$/;
-
-/** The maximum number of tools in a request. */
-const toolLimits: Partial<Record<Dialect, number>> = { chat: 128 };
 
 /** @throws ProxyError `invalid_request` when there are more tools than the target accepts. */
 export function adapt(request: Conversation, target: Dialect): Adapted {
@@ -74,21 +71,11 @@ export function adapt(request: Conversation, target: Dialect): Adapted {
 }
 
 function refuseTooMany({ tools }: Conversation, target: Dialect): void {
-  const limit = toolLimits[target] ?? Number.POSITIVE_INFINITY;
+  const limit = toolLimits[target];
+  if (countTools(tools, target) <= limit) return;
   const names = tools.flatMap((tool) => (tool.kind === "foreign" ? [] : [tool.name]));
-  if (names.length <= limit) return;
-  const groups = new Map<string, number>();
-  for (const name of names) groups.set(prefixOf(name), (groups.get(prefixOf(name)) ?? 0) + 1);
-  const largest = [...groups].sort(([, one], [, other]) => other - one).slice(0, 3);
-  const listed = largest.map(([prefix, count]) => `${prefix} (${count})`).join(", ");
-  const sentence = `This request has ${names.length} tools, but this model accepts at most ${limit}. Disable some of them; the largest groups are: ${listed}.`;
+  const sentence = `This request has ${names.length} tools, but this model accepts at most ${limit}. Disable some of them; the largest groups are: ${largestGroups(names, 3)}. With \`toolSearch\` set to \`auto\` in dragoman's config, the model searches for those that it needs.`;
   throw new ProxyError("invalid_request", sentence, { param: "tools", code: "too_many_tools" });
-}
-
-/** The server part of a tool's name: `mcp__github` in `mcp__github__search`. */
-function prefixOf(name: string): string {
-  const end = name.lastIndexOf("__");
-  return end > 0 ? name.slice(0, end) : (/^[a-zA-Z0-9]+/.exec(name)?.[0] ?? name);
 }
 
 /** The names that upstreams refuse, with their replacements. A name gets the same replacement in every request. */

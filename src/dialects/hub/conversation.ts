@@ -182,6 +182,8 @@ export interface ForeignPart extends PartBase {
   value: unknown;
   /** Parts that replace it for an upstream of another dialect. */
   instead?: Part[];
+  /** It belongs to a search of tools; `found` names the tools that can be called from here on. */
+  toolSearch?: { found: string[] };
 }
 
 export type Tool = FunctionTool | FreeformTool | ForeignTool;
@@ -197,6 +199,8 @@ export interface FunctionTool extends WithExtras {
   cache?: boolean;
   /** The same tool is defined twice, identically. */
   isRepeated?: boolean;
+  /** The model is to have it only once it has searched for it. The extras hold the dialect's own field. */
+  isDeferred?: true;
 }
 
 /** A tool whose input is text of a grammar instead of JSON. */
@@ -208,6 +212,8 @@ export interface FreeformTool extends WithExtras {
   grammar?: unknown;
   /** The same tool is defined twice, identically. */
   isRepeated?: boolean;
+  /** As of a function. */
+  isDeferred?: true;
 }
 
 /** A tool that the provider runs (web search, code execution), as its dialect's JSON. */

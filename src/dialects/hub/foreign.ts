@@ -2,14 +2,21 @@
 import { isObject } from "../../json";
 import type { Dialect, ForeignPart, Part, Turn } from "./conversation";
 
+/** Replaces the parts of other dialects. */
+export const showForeign = (turns: Turn[], target: Dialect): { turns: Turn[]; dropped: string[] } =>
+  replaceForeign(turns, ({ dialect }) => dialect !== target);
+
 /**
  * Replaces each such part by its `instead`, or by a note that it was left out. Parts of the assistant stay: the encoders
  * drop them by name, because a model would imitate a note in its own turn.
  * @returns The same array if nothing changed; `dropped` names the parts that were left out.
  */
-export function showForeign(turns: Turn[], target: Dialect): { turns: Turn[]; dropped: string[] } {
+export function replaceForeign(
+  turns: Turn[],
+  isReplaced: (part: ForeignPart) => boolean,
+): { turns: Turn[]; dropped: string[] } {
   const dropped = new Set<string>();
-  const isOther = (part: Part): part is ForeignPart => part.kind === "foreign" && part.dialect !== target;
+  const isOther = (part: Part): part is ForeignPart => part.kind === "foreign" && isReplaced(part);
 
   const show = (part: Part, isHeard: boolean): Part[] => {
     if (part.kind === "tool-result") {

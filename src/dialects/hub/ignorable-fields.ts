@@ -19,7 +19,17 @@ export const ignorableFields: Record<Family, ReadonlySet<string>> = {
       "detail",
       "instructions",
     ],
-    ...["namespace", "local name", "additional_tools", "store", "include", "stream_options", "prompt_cache_key"],
+    ...[
+      "namespace",
+      "local name",
+      "found tool",
+      "tool search",
+      "additional_tools",
+      "store",
+      "include",
+      "stream_options",
+      "prompt_cache_key",
+    ],
     ...["prompt_cache_retention", "client_metadata", "safety_identifier"],
   ]),
   anthropic: new Set([

@@ -2,6 +2,7 @@
 import type { Conversation, ForeignTool, FunctionTool, Tool, Turn } from "./conversation";
 import { omit } from "./json";
 import { functionNames, type ServerToolOffer } from "./server-tools";
+import { foundIn, type WaitingTools, withFound } from "./tool-search";
 import { isMeant } from "./tools";
 
 /** A request whose tools are functions here. */
@@ -9,6 +10,8 @@ export interface OfferedTools {
   conversation: Conversation;
   /** By the names of the functions. */
   offers: ReadonlyMap<string, ServerToolOffer>;
+  /** The tools that the model has to search for. */
+  waiting?: WaitingTools;
 }
 
 type OfferingTool = ForeignTool & { server: ServerToolOffer };
@@ -67,14 +70,14 @@ function withChoice(conversation: Conversation, replaced: ReadonlySet<ForeignToo
  * @param said What the model has said, with calls and results of these tools.
  * @param mayCall Whether the model may call them again.
  */
-export function goOn({ conversation, offers }: OfferedTools, said: Turn[], mayCall: boolean): Conversation {
-  const { toolChoice, ...others } = conversation;
+export function goOn({ conversation, offers, waiting }: OfferedTools, said: Turn[], mayCall: boolean): Conversation {
+  const { toolChoice, ...others } = waiting ? withFound(conversation, waiting, foundIn(said)) : conversation;
   // What had to be called has been called.
   const isDone = toolChoice === "required" || (typeof toolChoice === "object" && offers.has(toolChoice.name));
   const next: Conversation = {
     ...others,
     ...(isDone || toolChoice === undefined ? {} : { toolChoice }),
-    turns: [...conversation.turns, ...said],
+    turns: [...others.turns, ...said],
   };
   if (mayCall) return next;
   const isKept = (name: string) => !offers.has(name);

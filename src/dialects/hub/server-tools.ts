@@ -4,7 +4,11 @@
  * and results of functions.
  */
 /** What dragoman can run, and the function that the model gets. */
-export const functionNames = { "web-search": "web_search" } as const;
+export const functionNames = {
+  "web-search": "web_search",
+  "tool-search": "tool_search",
+  "tool-search-regex": "tool_search_regex",
+} as const;
 export type ServerToolName = keyof typeof functionNames;
 
 /** A request for such a tool, with the client's limits. */
@@ -19,12 +23,26 @@ export interface ServerToolOffer {
   location?: Record<string, string>;
   /** Pages are read from the engine's copies only. */
   isCached?: true;
+  /** The tools that a search of tools is to find. */
+  among?: readonly SearchableTool[];
+  /** The client did not ask for the tool, and sees nothing of it. */
+  isHidden?: true;
+}
+
+/** What a search of tools looks at. */
+export interface SearchableTool {
+  name: string;
+  description?: string;
+  /** JSON Schema of the input object. */
+  schema?: unknown;
 }
 
 export interface ServerToolCall {
   id: string;
   tool: ServerToolName;
   input: Record<string, unknown>;
+  /** The client did not ask for the tool, and sees nothing of the call. */
+  isHidden?: true;
 }
 
 export interface ServerToolResult {
@@ -32,10 +50,14 @@ export interface ServerToolResult {
   id: string;
   tool: ServerToolName;
   output: ServerToolOutput;
+  /** As of the call. */
+  isHidden?: true;
 }
 
 export type ServerToolOutput =
   | { kind: "pages"; pages: WebPage[] }
+  /** The names of tools that can be called from now on. */
+  | { kind: "tools"; names: string[] }
   /** The client's history does not hold the result. */
   | { kind: "unknown" }
   | { kind: "error"; code: ServerToolError };

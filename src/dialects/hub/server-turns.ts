@@ -54,6 +54,10 @@ function resultOf({ id, output, cache }: ServerResultPart): ToolResultPart {
 export function outputText(output: ServerToolOutput): string {
   if (output.kind === "error") return errorSentences[output.code];
   if (output.kind === "unknown") return "The result is not kept here. The text that follows was written with it.";
+  if (output.kind === "tools")
+    return output.names.length === 0
+      ? "No tool was found. Try other words."
+      : `These tools were found and can be called now: ${output.names.join(", ")}.`;
   if (output.pages.length === 0) return "Nothing was found.";
   const pages = output.pages.map(({ url, title, text, age }, at) =>
     [`${at + 1}. ${title}`, title !== url && url, age && `(${age})`, text].filter((line) => line).join("\n"),

@@ -4,6 +4,34 @@ import { isObject, isSameJson } from "../../json";
 import type { Conversation, Dialect, ForeignTool, JsonObject, Tool } from "./conversation";
 import { fitSchema, type SchemaFixup } from "./tool-schema";
 
+/** How many tools an upstream takes at most: OpenAI's "array too long. Expected an array with maximum length 128". */
+export const toolLimits = { chat: 128, responses: 128, messages: Number.POSITIVE_INFINITY } satisfies Record<
+  Dialect,
+  number
+>;
+
+/** The tools as the upstream counts them: in the responses dialect a namespace is one. */
+export function countTools(tools: readonly Tool[], target: Dialect): number {
+  if (target !== "responses") return tools.filter(({ kind }) => kind !== "foreign").length;
+  const lists = tools.map(({ extras }) => extras?.openai?.additional_tools ?? extras?.openai?.namespace);
+  const nested = lists.filter((list) => list !== undefined);
+  return tools.length - nested.length + new Set(nested).size;
+}
+
+/** The groups of tools by the servers in their names, the largest first: `mcp__github (40), mcp__jira (12)`. */
+export function largestGroups(names: readonly string[], count: number): string {
+  const groups = new Map<string, number>();
+  for (const name of names) groups.set(prefixOf(name), (groups.get(prefixOf(name)) ?? 0) + 1);
+  const largest = [...groups].sort(([, one], [, other]) => other - one).slice(0, count);
+  return largest.map(([prefix, size]) => `${prefix} (${size})`).join(", ");
+}
+
+/** The server part of a tool's name: `mcp__github` in `mcp__github__search`. */
+function prefixOf(name: string): string {
+  const end = name.lastIndexOf("__");
+  return end > 0 ? name.slice(0, end) : (/^[a-zA-Z0-9]+/.exec(name)?.[0] ?? name);
+}
+
 /** The schema fixups of each dialect; only OpenAI's endpoints compile patterns. */
 const schemaFixups: Record<Dialect, readonly SchemaFixup[]> = {
   chat: ["schema-pattern", "schema-union", "schema-type"],

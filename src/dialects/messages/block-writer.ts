@@ -36,7 +36,7 @@ export function writeBlock(block: Block, text: string, end: BlockEnd): JsonObjec
       return [{ ...toolUse(block), input: inputObject({ input: text, freeform: block.freeform }) }];
     case "server-call":
     case "server-result":
-      return [writeServerBlock(block)];
+      return block.isHidden ? [] : [writeServerBlock(block)];
     case "foreign":
       return block.dialect === "messages" && isObject(block.value) ? [block.value] : [];
   }

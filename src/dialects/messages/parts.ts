@@ -116,7 +116,10 @@ function decodeSearchResult(block: JsonObject, path: string): ForeignPart {
 /** The tool that a tool search found. */
 function decodeToolReference(block: JsonObject, path: string): ForeignPart {
   const name = textAt(block.tool_name, `${path}.tool_name`);
-  return inWords(block, [`The tool \`${name}\` was found: it can be called now.`], []);
+  return {
+    ...inWords(block, [`The tool \`${name}\` was found: it can be called now.`], []),
+    toolSearch: { found: [name] },
+  };
 }
 
 /** A block that only this dialect has, with its content as `instead`. */

@@ -2,15 +2,19 @@
 import { isObject } from "../../json";
 import type { ForeignTool, JsonObject, Part } from "../hub/conversation";
 import { listAt, objectAt, omitUndefined, optionalCount, optionalText, textAt, textIn } from "../hub/json";
+import type { ModelFacts } from "../hub/model";
 import type { WholeBlock } from "../hub/reply";
 import {
   type Citation,
+  errorSentences,
+  type ServerToolError,
   type ServerToolName,
   type ServerToolOffer,
   type ServerToolOutput,
   serverToolError,
   type WebPage,
 } from "../hub/server-tools";
+import { hasToolSearch, isToolSearch } from "../hub/tool-search";
 import { keySet, restoreCacheMark, withCacheMark } from "./extras";
 import { objectsIn } from "./traverse";
 
@@ -22,8 +26,8 @@ interface ServerToolForm {
   tool: string;
   result: string;
   error: string;
-  /** The counter in the usage. */
-  usage: string;
+  /** The counter in the usage, if it has one. */
+  usage?: string;
 }
 
 const forms: Record<ServerToolName, ServerToolForm> = {
@@ -34,6 +38,18 @@ const forms: Record<ServerToolName, ServerToolForm> = {
     error: "web_search_tool_result_error",
     usage: "web_search_requests",
   },
+  "tool-search": {
+    name: "tool_search_tool_bm25",
+    tool: "tool_search_tool_bm25",
+    result: "tool_search_tool_result",
+    error: "tool_search_tool_result_error",
+  },
+  "tool-search-regex": {
+    name: "tool_search_tool_regex",
+    tool: "tool_search_tool_regex",
+    result: "tool_search_tool_result",
+    error: "tool_search_tool_result_error",
+  },
 };
 const names = Object.keys(forms) as ServerToolName[];
 
@@ -41,6 +57,8 @@ const knownFields = {
   call: keySet("type id name input caller cache_control"),
   result: keySet("type tool_use_id content caller cache_control"),
 };
+
+const foundType = "tool_search_tool_search_result";
 
 /** The model itself called the tool, not a program of it. */
 const caller = { type: "direct" };
@@ -73,8 +91,23 @@ function decodeLocation(value: unknown): Record<string, string> | undefined {
   return texts.length === 0 ? undefined : Object.fromEntries(texts);
 }
 
-export const offersServerTools = ({ tools }: JsonObject): boolean =>
-  objectsIn(tools).some(({ type }) => toolNamed(type) !== undefined);
+/** Tools that are to be searched for, and searches in the history, are the upstream's own matter if it has a search. */
+export const offersServerTools = ({ tools, messages }: JsonObject, model: ModelFacts): boolean =>
+  objectsIn(tools).some(({ type }) => runsHere(toolNamed(type))) ||
+  (!hasToolSearch(model, "messages") &&
+    (objectsIn(tools).some(({ type, defer_loading }) => toolNamed(type) !== undefined || defer_loading === true) ||
+      hasToolSearches(messages)));
+
+/** Tools that GitHub Copilot runs for no model. */
+const runsHere = (tool: ServerToolName | undefined): boolean => tool !== undefined && !isToolSearch(tool);
+
+const hasToolSearches = (messages: unknown): boolean =>
+  objectsIn(messages).some(({ content }) =>
+    objectsIn(content).some(
+      ({ type, content: inner }) =>
+        type === forms["tool-search"].result || objectsIn(inner).some(({ type }) => type === "tool_reference"),
+    ),
+  );
 
 const toolNamed = (type: unknown) => names.find((name) => textIn(type).startsWith(forms[name].tool));
 
@@ -86,37 +119,58 @@ export const hasServerCalls = ({ messages }: JsonObject): boolean =>
   );
 
 const isServerCall = (block: unknown): boolean =>
-  isObject(block) && block.type === "server_tool_use" && names.some((name) => forms[name].name === block.name);
+  isObject(block) &&
+  block.type === "server_tool_use" &&
+  names.some((name) => runsHere(name) && forms[name].name === block.name);
 
 /** Undefined for a call of a tool that only Anthropic runs. */
 export function decodeServerCall(block: JsonObject, path: string): Part | undefined {
   const tool = names.find((name) => forms[name].name === block.name);
   if (tool === undefined) return undefined;
-  return {
+  const call: Part = {
     kind: "server-call",
     id: textAt(block.id, `${path}.id`),
     tool,
     input: isObject(block.input) ? block.input : {},
     ...withCacheMark(block, knownFields.call),
   };
+  return isToolSearch(tool) ? searchPart(block, call, []) : call;
 }
+
+/** A search of tools is the upstream's own where it has one; a model without sees calls and results. */
+const searchPart = (value: JsonObject, instead: Part, found: string[]): Part => ({
+  kind: "foreign",
+  dialect: "messages",
+  value,
+  instead: [instead],
+  toolSearch: { found },
+});
 
 /** The decoders of the results' blocks, by their types. */
 export const serverResultDecoders = names.map(
   (tool) =>
     [
       forms[tool].result,
-      (block: JsonObject, path: string): Part => ({
-        kind: "server-result",
-        id: textAt(block.tool_use_id, `${path}.tool_use_id`),
-        tool,
-        output: decodeOutput(block.content, `${path}.content`),
-        ...withCacheMark(block, knownFields.result),
-      }),
+      (block: JsonObject, path: string): Part => {
+        const output = decodeOutput(block.content, `${path}.content`);
+        const result: Part = {
+          kind: "server-result",
+          id: textAt(block.tool_use_id, `${path}.tool_use_id`),
+          tool,
+          output,
+          ...withCacheMark(block, knownFields.result),
+        };
+        return isToolSearch(tool) ? searchPart(block, result, output.kind === "tools" ? output.names : []) : result;
+      },
     ] as const,
 );
 
 function decodeOutput(content: unknown, path: string): ServerToolOutput {
+  if (isObject(content) && content.type === foundType)
+    return {
+      kind: "tools",
+      names: objectsIn(content.tool_references).map(({ tool_name }) => textAt(tool_name, `${path}.tool_references`)),
+    };
   if (!Array.isArray(content)) {
     const code = isObject(content) ? serverToolError(content.error_code) : undefined;
     return { kind: "error", code: code ?? "unavailable" };
@@ -158,8 +212,22 @@ function resultBlock({ id, tool, output }: { id: string; tool: ServerToolName; o
   return { type: forms[tool].result, tool_use_id: id, content: encodeOutput(forms[tool], output) };
 }
 
-function encodeOutput({ error }: ServerToolForm, output: ServerToolOutput): unknown {
-  if (output.kind === "error") return { type: error, error_code: output.code };
+/** A search of tools has fewer codes. */
+function errorFields(form: ServerToolForm, code: ServerToolError): JsonObject {
+  if (form.result !== forms["tool-search"].result) return { error_code: code };
+  const known = { query_too_long: "invalid_tool_input", max_uses_exceeded: "too_many_requests" } as const;
+  const error_code = code === "query_too_long" || code === "max_uses_exceeded" ? known[code] : code;
+  return { error_code, error_message: errorSentences[code] };
+}
+
+function encodeOutput(form: ServerToolForm, output: ServerToolOutput): unknown {
+  const { error } = form;
+  if (output.kind === "error") return { type: error, ...errorFields(form, output.code) };
+  if (output.kind === "tools")
+    return {
+      type: foundType,
+      tool_references: output.names.map((tool_name) => ({ type: "tool_reference", tool_name })),
+    };
   return output.kind === "pages" ? output.pages.map(encodePage) : [];
 }
 
@@ -196,8 +264,11 @@ export function serverToolCounter() {
     },
     /** An empty object if none ran. */
     usage(): JsonObject {
-      if (counts.size === 0) return {};
-      const entries = [...counts].map(([tool, count]) => [forms[tool].usage, count] as const);
+      const entries = [...counts].flatMap(([tool, count]) => {
+        const { usage } = forms[tool];
+        return usage === undefined ? [] : [[usage, count] as const];
+      });
+      if (entries.length === 0) return {};
       return { server_tool_use: { web_search_requests: 0, web_fetch_requests: 0, ...Object.fromEntries(entries) } };
     },
   };

@@ -37,6 +37,7 @@ export function decodeTool(value: unknown, index: number): Tool {
     description: optionalText(tool.description, `${path}.description`),
     schema: tool.input_schema ?? undefined,
     ...(strict ? { strict } : {}),
+    ...(tool.defer_loading === true ? { isDeferred: true } : {}),
     ...withCacheMark(tool, knownFields.tool),
   };
 }

@@ -11,6 +11,7 @@ import { decodeReply, decodeStream } from "./reply-reader";
 import { encodeReply, encodeStream } from "./reply-writer";
 import { checkRequest, decodeRequest, encodeRequest, isWarmUp } from "./request";
 import { repairForeignItems, repairTools } from "./rules";
+import { offersServerTools } from "./tool-search";
 
 export const responses: Codec = {
   longTexts,
@@ -24,6 +25,7 @@ export const responses: Codec = {
   repairRequest: repairForeignItems,
   repairTools,
   session: sessionOf,
+  offersServerTools,
   replyContext,
   knownNames,
   fixRequest,

@@ -7,6 +7,8 @@ import type { Conversation, JsonObject } from "../hub/conversation";
 import { numberPlace, textPlace, writeDeltas } from "../hub/delta-frames";
 import { omitUndefined, textIn } from "../hub/json";
 import { type Block, isDeltaBlock, type ReplyError, type ReplyEvent, type Usage, type WholeBlock } from "../hub/reply";
+import { isToolSearch } from "../hub/tool-search";
+import { echoOf } from "./echo";
 import { ownId } from "./ids";
 import {
   callItem,
@@ -17,8 +19,8 @@ import {
   textPart,
   type Wire,
 } from "./item-writer";
-import { echoOf } from "./request";
 import { searchWriter } from "./search-writer";
+import { clientSearchItem, isClientSearchCall, toolSearchWriter } from "./tool-search";
 import { wireName } from "./tools";
 import { encodeUsage } from "./usage";
 
@@ -66,6 +68,7 @@ class ResponseWriter {
   private readonly usage: Partial<Usage> = {};
   private readonly echo: JsonObject;
   private readonly searches: ReturnType<typeof searchWriter>;
+  private readonly toolSearches: ReturnType<typeof toolSearchWriter>;
   private readonly createdAt = Math.floor(Date.now() / 1000);
   /** Empty until the response has started. */
   private id = "";
@@ -80,7 +83,9 @@ class ResponseWriter {
     this.echo = echoOf(conversation);
     const include = conversation.extras?.openai?.include;
     const withSources = Array.isArray(include) && include.includes("web_search_call.action.sources");
-    this.searches = searchWriter(wire, (prefix, item) => this.addAtOnce(prefix, item), withSources);
+    const add = (prefix: string, item: JsonObject) => this.addAtOnce(prefix, item);
+    this.searches = searchWriter(wire, add, withSources);
+    this.toolSearches = toolSearchWriter(conversation, add, wire);
   }
 
   write(event: ReplyEvent) {
@@ -149,6 +154,10 @@ class ResponseWriter {
     if (block.kind === "thinking")
       return reasoningItem(this.add("rs", { type: "reasoning", summary: [] }, extras.id), wire);
     const { freeform } = block;
+    if (isClientSearchCall(this.conversation, block.name)) {
+      const call = { type: "tool_search_call", execution: "client", call_id: block.id, status: "in_progress" };
+      return clientSearchItem(this.add("tsc", { ...call, arguments: {} }));
+    }
     const type = freeform ? "custom_tool_call" : "function_call";
     const call = { ...extras, type, status: "in_progress", call_id: block.id, ...wireName(this.conversation, block) };
     return callItem(this.add(freeform ? "ctc" : "fc", { ...call, [freeform ? "input" : "arguments"]: "" }), wire);
@@ -156,10 +165,16 @@ class ResponseWriter {
 
   private openWhole(block: WholeBlock): OpenItem | undefined {
     this.endItem("completed");
-    if (block.kind === "server-call") return void this.searches.call(block);
-    if (block.kind === "server-result") return void this.searches.result(block);
+    if (block.kind === "server-call" || block.kind === "server-result") return this.writeServerTool(block);
     if (block.dialect !== "responses" || !isObject(block.value)) return undefined;
     return foreignItem(this.add(textIn(block.value.type), block.value, block.value.id));
+  }
+
+  private writeServerTool(block: Exclude<WholeBlock, { kind: "foreign" }>): undefined {
+    if (block.isHidden) return;
+    const writer = isToolSearch(block.tool) ? this.toolSearches : this.searches;
+    if (block.kind === "server-call") writer.call(block);
+    else writer.result(block);
   }
 
   /** The open message, or a new one. */

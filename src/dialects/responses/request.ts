@@ -16,6 +16,7 @@ import {
   optionalNumber,
   optionalText,
   textAt,
+  textIn,
 } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import { effortOf } from "../hub/reasoning";
@@ -35,6 +36,7 @@ import {
 } from "./parts";
 import { applyRules, refuseStored } from "./rules";
 import { decodeSearchCall } from "./server-tools";
+import { decodeToolSearchCall, decodeToolSearchOutput, isClients } from "./tool-search";
 import { decodeChoice, decodeTools, encodeChoice, encodeTools, type ToolNames, type ToolPlace } from "./tools";
 
 // ── Wire facts ──
@@ -77,7 +79,7 @@ export function decodeRequest(body: unknown): Conversation {
   const request = objectAt(body, "body");
   refuseStored(request);
   const scope: ToolNames = { tools: [], taken: new Set(), names: new Map(), wireTools: new Map() };
-  const draft: Draft = { turns: [], scope, spoke: false, closed: false };
+  const draft: Draft = { turns: [], scope, searches: [], spoke: false, closed: false };
   const instructions = optionalText(request.instructions, "instructions");
   if (instructions !== undefined)
     draft.turns.push({
@@ -118,6 +120,8 @@ export function decodeRequest(body: unknown): Conversation {
 interface Draft {
   turns: Turn[];
   scope: ToolNames;
+  /** The ids of searches of tools whose results come later. */
+  searches: string[];
   /** The last turn holds a message: the next message begins a new turn. */
   spoke: boolean;
   /** The last turn is closed: whatever follows begins a new turn. */
@@ -151,6 +155,15 @@ const itemDecoders: Record<string, (item: JsonObject, path: string, draft: Draft
     else decodeMessage(read, path, draft);
   },
   web_search_call: (item, _path, draft) => add(draft, "assistant", decodeSearchCall(item)),
+  tool_search_call(item, path, draft) {
+    const id = textIn(item.id) || path.replaceAll(/\W+/g, "_");
+    draft.searches.push(id);
+    add(draft, "assistant", decodeToolSearchCall(item, id, draft.scope));
+  },
+  tool_search_output(item, path, draft) {
+    const role = isClients(item) ? "user" : "assistant";
+    add(draft, role, decodeToolSearchOutput(item, path, draft.searches.shift() ?? textIn(item.call_id), draft.scope));
+  },
 };
 
 function decodeMessage(item: JsonObject, path: string, draft: Draft): void {
@@ -275,7 +288,7 @@ export function encodeRequest(
 
 const isInstructions = (turn: Turn) => turn.extras?.openai?.instructions === true;
 
-function instructionsOf({ turns }: Conversation): string | undefined {
+export function instructionsOf({ turns }: Conversation): string | undefined {
   const parts = turns.find(isInstructions)?.parts;
   return parts?.map((part) => (part.kind === "text" ? part.text : "")).join("\n\n");
 }
@@ -347,7 +360,7 @@ function encodeReasoning(conversation: Conversation, model: ModelFacts): JsonObj
   return Object.keys(wire).length > 0 ? wire : undefined;
 }
 
-function encodeTextOptions({ format, extras }: Conversation): JsonObject | undefined {
+export function encodeTextOptions({ format, extras }: Conversation): JsonObject | undefined {
   const text = isObject(extras?.openai?.text) ? extras.openai.text : {};
   const verbosity = extras?.openai?.verbosity;
   const wire = omitUndefined({ ...text, format: format ? encodeFormat(format, text.format) : text.format, verbosity });
@@ -358,31 +371,4 @@ function encodeFormat({ name, description, schema, strict }: ResponseFormat, wir
   const others = isObject(wireFormat) ? wireFormat : {};
   if (schema === undefined) return { ...others, type: "json_object" };
   return omitUndefined({ ...others, type: "json_schema", name: name ?? "reply", description, schema, strict });
-}
-
-// ── The request's echo in its reply ──
-
-/** The fields of a reply that repeat the request. */
-export function echoOf(conversation: Conversation): JsonObject {
-  const extras = conversation.extras?.openai ?? {};
-  return {
-    instructions: instructionsOf(conversation) ?? null,
-    max_output_tokens: conversation.maxTokens ?? null,
-    metadata: extras.metadata ?? {},
-    model: conversation.model,
-    parallel_tool_calls: conversation.parallelTools ?? true,
-    previous_response_id: null,
-    prompt_cache_key: extras.prompt_cache_key ?? null,
-    reasoning: { effort: conversation.reasoning?.effort ?? null, summary: conversation.reasoning?.summary ?? null },
-    safety_identifier: extras.safety_identifier ?? null,
-    service_tier: "default",
-    store: false,
-    temperature: conversation.temperature ?? 1,
-    text: { format: { type: "text" }, ...encodeTextOptions(conversation) },
-    tool_choice: encodeChoice(conversation) ?? "auto",
-    tools: encodeTools(conversation, new Set()).list,
-    top_p: conversation.topP ?? 1,
-    truncation: extras.truncation ?? "disabled",
-    user: extras.user ?? null,
-  };
 }

@@ -105,7 +105,7 @@ export function encodeSearchAnswer(found: LookupResult[], maxLength: number): Js
 function sentencesOf(output: LookupResult["output"]): string {
   if (typeof output === "string") return output;
   if (output.kind === "error") return errorSentences[output.code];
-  if (output.kind === "unknown" || output.pages.length === 0) return "Nothing was found.";
+  if (output.kind !== "pages" || output.pages.length === 0) return "Nothing was found.";
   return output.pages
     .map(({ title, url, age, text }) =>
       [`[${title}](${url})${age ? ` (${age})` : ""}`, text].filter(Boolean).join("\n"),

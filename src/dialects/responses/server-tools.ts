@@ -8,11 +8,13 @@ import type { Citation, ServerToolName, ServerToolOffer, ServerToolOutput } from
 // ── Tools ──
 
 /** The beginning of a tool's types, of which some end in a date. */
-const toolTypes: Record<ServerToolName, string> = { "web-search": "web_search" };
-const names = Object.keys(toolTypes) as ServerToolName[];
+const toolTypes = { "web-search": "web_search", "tool-search": "tool_search" } satisfies Partial<
+  Record<ServerToolName, string>
+>;
+const names = Object.keys(toolTypes) as (keyof typeof toolTypes)[];
 
 /** Undefined for a tool that dragoman cannot run. */
-const serverToolNamed = (type: unknown): ServerToolName | undefined =>
+const serverToolNamed = (type: unknown): keyof typeof toolTypes | undefined =>
   names.find((name) => textIn(type).startsWith(toolTypes[name]));
 
 /** A tool that is no function; `server` is set if dragoman can run it as well. */

@@ -38,6 +38,10 @@ export interface ToolPlace {
 
 /** The key in the extras for the client's name of a tool whose hub name differs; no API has a field of this name. */
 export const localName = "local name";
+/** The key in the extras for the client's own search tool, which other upstreams have as a function. */
+const searchKey = "tool search";
+/** The key in the extras of a tool that stands only where a search has found it. */
+export const foundTool = "found tool";
 
 /** Reads a list of tools. Their extras hold the list they belong to: the namespace, the position of an item. */
 export function decodeTools(list: unknown[], path: string, scope: ToolNames, extras: JsonObject): void {
@@ -60,6 +64,7 @@ function isRepeat(tool: JsonObject, key: string, scope: ToolNames): boolean {
 const namespaceOf = ({ namespace }: JsonObject): unknown => (isObject(namespace) ? namespace.name : undefined);
 
 function decodeTool(tool: JsonObject, path: string, scope: ToolNames, list: JsonObject): Tool {
+  if (isClientSearch(tool)) return decodeClientSearch(tool, path, scope, list);
   if (tool.type !== "function" && tool.type !== "custom") return { ...decodeServerTool(tool, path), ...extrasOf(list) };
   const local = textAt(tool.name, `${path}.name`);
   const namespace = namespaceOf(list);
@@ -68,6 +73,7 @@ function decodeTool(tool: JsonObject, path: string, scope: ToolNames, list: Json
   const description = optionalText(tool.description, `${path}.description`);
   const extras = {
     ...(isRepeated ? { isRepeated } : {}),
+    ...(tool.defer_loading === true ? { isDeferred: true as const } : {}),
     ...extrasOf({
       ...omit(tool, knownFields[tool.type]),
       ...list,
@@ -79,6 +85,25 @@ function decodeTool(tool: JsonObject, path: string, scope: ToolNames, list: Json
   // A missing `strict` and false are the same: see the rule `strict-default`.
   const strict = optionalBoolean(tool.strict, `${path}.strict`) || undefined;
   return { kind: "function", name, description, schema: tool.parameters ?? undefined, strict, ...extras };
+}
+
+const isClientSearch = ({ type, execution }: JsonObject): boolean => type === "tool_search" && execution === "client";
+
+/** The client searches itself: for models without such a tool, it is a function. */
+function decodeClientSearch(tool: JsonObject, path: string, scope: ToolNames, list: JsonObject): FunctionTool {
+  return {
+    kind: "function",
+    name: takeName("tool_search", undefined, scope, false),
+    description: optionalText(tool.description, `${path}.description`),
+    schema: tool.parameters ?? undefined,
+    ...extrasOf({ ...list, [searchKey]: tool }),
+  };
+}
+
+/** The tool as the client wrote it, if it is the client's own search. */
+export function clientSearchOf(extras: JsonObject): JsonObject | undefined {
+  const tool = extras[searchKey];
+  return isObject(tool) ? tool : undefined;
 }
 
 /** A unique hub name for the tool; calls of a repeated tool use the name of the first one. */
@@ -130,10 +155,14 @@ function decodeAllowed(choice: JsonObject, scope: ToolNames): Pick<Conversation,
 
 // ── Encode ──
 
-/** The request's own tools, and those of each `additional_tools` item. */
+/**
+ * The request's own tools, and those of each `additional_tools` item.
+ * @param withFound Tools that stand in the result of a search as well.
+ */
 export function encodeTools(
   conversation: Conversation,
   dropped: Set<string>,
+  withFound = false,
 ): { list: JsonObject[]; additional: Map<ToolPlace, JsonObject[]> } {
   const list: JsonObject[] = [];
   const additional = new Map<ToolPlace, JsonObject[]>();
@@ -143,8 +172,10 @@ export function encodeTools(
       namespace,
       additional_tools: place,
       [localName]: name,
+      [foundTool]: isFound,
       ...extras
     } = ownExtras(tool, chatOnly.others, dropped);
+    if (isFound && !withFound) continue;
     if (tool.kind === "foreign" && tool.dialect !== "responses") {
       dropped.add(nameOf(tool));
       continue;
@@ -171,6 +202,8 @@ const isPlace = (value: unknown): value is ToolPlace =>
 function encodeTool(tool: FunctionTool | FreeformTool, local: unknown, extras: JsonObject): JsonObject {
   const { description } = tool;
   const name = typeof local === "string" ? local : tool.name;
+  const search = clientSearchOf(extras);
+  if (search) return search;
   if (tool.kind === "freeform")
     return omitUndefined({ ...extras, type: "custom", name, description, format: flatGrammar(tool.grammar) });
   const strict = tool.strict ?? false;

@@ -85,10 +85,10 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
   async advance(): Promise<boolean> {
     const next = this.#results.shift();
     if (next) {
-      const { id, tool } = next.call;
+      const { id, tool, isHidden } = next.call;
       const output = await next.output;
       if (output.kind === "pages") this.#pages.push(...output.pages);
-      this.#whole({ kind: "server-result", id, tool, output });
+      this.#whole({ kind: "server-result", id, tool, output, ...(isHidden ? { isHidden } : {}) });
       return false;
     }
     const held = this.#held;
@@ -166,7 +166,12 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
     this.#open = undefined;
     const offer = tools.get(name)!;
     const parsed = parseJson(input);
-    const call = { id: callId(id), tool: offer.tool, input: isObject(parsed) ? parsed : {} };
+    const call: ServerToolCall = {
+      id: callId(id),
+      tool: offer.tool,
+      input: isObject(parsed) ? parsed : {},
+      ...(offer.isHidden ? { isHidden: true } : {}),
+    };
     const uses = (this.#uses.get(offer.tool) ?? 0) + 1;
     this.#uses.set(offer.tool, uses);
     const isExceeded = uses > (offer.maxUses ?? defaultMaxUses);
@@ -194,6 +199,7 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
         kind: "server-result",
         id: call.id,
         tool: call.tool,
+        ...(call.isHidden ? { isHidden: true } : {}),
         output: { kind: "error", code: "unavailable" },
       });
     this.#options.next.push(event);

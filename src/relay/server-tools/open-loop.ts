@@ -1,28 +1,58 @@
 /** Wires the loop of tools into a translated request: how the upstream is asked again, and how its answers are read. */
 
-import type { Conversation } from "../../dialects/hub/conversation";
+import type { ClientDialect, Conversation } from "../../dialects/hub/conversation";
 import type { ReplyEvent } from "../../dialects/hub/reply";
 import { goOn, type OfferedTools, offerFunctions } from "../../dialects/hub/server-offers";
+import { deferTools, hasToolSearch } from "../../dialects/hub/tool-search";
 import type { ResponseBody } from "../../net/body";
 import type { Sink } from "../../net/stream";
 import type { RequestRecord } from "../request-record";
+import type { ChatTarget } from "../target";
 import { ServerToolLoop } from "./loop";
 import type { ToolParts } from "./run";
+import { maySearchTools } from "./tool-search";
 import { serverTools } from "./tools";
 import { turnedBody, type UpstreamTurn } from "./turned-body";
 
-/** Named in the history where functions were offered. */
-export const offeredFixup = "server-tools-here";
+export interface ServerToolPlan extends OfferedTools {
+  /** For the history. */
+  fixups: string[];
+}
 
-/** The request with functions for the tools that run here; undefined if there are none. */
-export async function planServerTools(parts: ToolParts, conversation: Conversation): Promise<OfferedTools | undefined> {
-  if (!conversation.tools.some((tool) => tool.kind === "foreign" && tool.server)) return undefined;
+/**
+ * The request with functions for the tools that run here, and without the tools that the model is to search for.
+ * @param client Where the upstream speaks it as well, its own search of tools is used.
+ * @returns Undefined if nothing changed.
+ */
+export async function planServerTools(
+  parts: ToolParts,
+  conversation: Conversation,
+  client: ClientDialect,
+  { dialect, upstreamModel }: ChatTarget,
+): Promise<ServerToolPlan | undefined> {
+  const isNative = client === dialect && hasToolSearch(upstreamModel, dialect);
+  const deferred = maySearchTools(parts) ? deferTools(conversation, dialect, isNative) : undefined;
+  const request = deferred?.conversation ?? conversation;
+  const offering = request.tools.flatMap((tool) => (tool.kind === "foreign" && tool.server ? [tool.server] : []));
   // A provider's model may be the first that is asked for. Without a list no model searches; an engine still may.
-  if (!parts.catalogue.presentModels()) await parts.catalogue.models().catch(() => []);
-  return offerFunctions(conversation, (offer) => {
+  if (offering.some(({ tool }) => tool === "web-search") && !parts.catalogue.presentModels())
+    await parts.catalogue.models().catch(() => []);
+  const offered = offerFunctions(request, (offer) => {
     const tool = serverTools[offer.tool];
     return tool.isAvailable(parts) ? tool.form(offer) : undefined;
   });
+  if (!offered && !deferred) return undefined;
+  const isShown = [...(offered?.offers.values() ?? [])].some(({ isHidden }) => !isHidden);
+  return {
+    conversation: offered?.conversation ?? request,
+    offers: offered?.offers ?? new Map(),
+    waiting: deferred?.waiting,
+    fixups: [
+      ...(isShown ? ["server-tools-here"] : []),
+      ...(deferred && deferred.waiting.tools.size > deferred.overflow ? ["tools-deferred"] : []),
+      ...(deferred && deferred.overflow > 0 ? ["tools-over-limit"] : []),
+    ],
+  };
 }
 
 export interface LoopRequest {

@@ -1,13 +1,16 @@
 /** The tools that dragoman runs: which function stands for each, and how it runs. */
 import type { FunctionTool } from "../../dialects/hub/conversation";
 import type { ServerToolName, ServerToolOffer } from "../../dialects/hub/server-tools";
+import { largestGroups } from "../../dialects/hub/tools";
 import type { ToolParts, ToolRun } from "./run";
+import { maxFound, maySearchTools, searchTools } from "./tool-search";
 import { maySearch, runWebSearch } from "./web-search";
 
 export interface ServerTool {
   /** The config permits it, and there is something to run it with. */
   isAvailable(parts: ToolParts): boolean;
-  form(offer: ServerToolOffer): Pick<FunctionTool, "description" | "schema">;
+  /** The function for the model; undefined if it would be of no use. */
+  form(offer: ServerToolOffer): Pick<FunctionTool, "description" | "schema"> | undefined;
   run: ToolRun;
 }
 
@@ -31,4 +34,41 @@ export const serverTools: Record<ServerToolName, ServerTool> = {
     }),
     run: runWebSearch,
   },
+  "tool-search": {
+    isAvailable: maySearchTools,
+    form: (offer) =>
+      searchForm(offer, {
+        how: "Searches by words",
+        query: "What the tool is to do, in a few words: verbs, things and names of services.",
+      }),
+    run: (_context, call, offer) => searchTools(call, offer, "words"),
+  },
+  "tool-search-regex": {
+    isAvailable: maySearchTools,
+    form: (offer) =>
+      searchForm(offer, {
+        how: "Searches with a regular expression",
+        query:
+          "A regular expression (RE2) for names and descriptions, at most 200 characters; upper and lower case differ: `(?i)weather`.",
+      }),
+    run: (_context, call, offer) => searchTools(call, offer, "regex"),
+  },
 };
+
+/** Undefined if there is nothing to find. */
+function searchForm({ among = [] }: ServerToolOffer, words: { how: string; query: string }) {
+  if (among.length === 0) return undefined;
+  const groups = largestGroups(
+    among.map(({ name }) => name),
+    12,
+  );
+  return {
+    description: `${words.how} in the names and descriptions of ${among.length} further tools, and makes the ${maxFound} that fit best callable at once. Use it whenever none of the tools that you have fits. Groups of further tools: ${groups}.`,
+    schema: {
+      type: "object",
+      properties: { query: { type: "string", description: words.query } },
+      required: ["query"],
+      additionalProperties: false,
+    },
+  };
+}

@@ -76,6 +76,7 @@ const readTool = (tool: Json): Tool => ({
   kind: "function",
   description: string(tool.description),
   schema: tool.input_schema,
+  isDeferred: tool.defer_loading === true,
 });
 
 function readChoice({ type, name }: Json): Ask["choice"] {

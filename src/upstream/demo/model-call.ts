@@ -3,7 +3,7 @@ import { chargeRequest, chargeTokens, quotaHeaders } from "./accounting";
 import type { DemoAccount, World } from "./accounts";
 import { type Effects, readEffects } from "./faults";
 import { type Model, modelFor } from "./models";
-import type { Ask, Plan } from "./parse-prompt";
+import { type Ask, type Plan, presentTools } from "./parse-prompt";
 import { useCache } from "./prompt-cache";
 import { answer, promptTokens } from "./scripted-replies";
 import { deliver, type Frame, type Interjections, nap } from "./stream";
@@ -116,9 +116,10 @@ export const modelRules = {
     ask.images > 0 &&
     !model.traits.has("vision") &&
     refusal(400, "invalid_request_body", "image inputs are not supported by this model"),
-  toolCount: ({ ask: { tools } }: View) =>
-    tools.length > 128 &&
-    invalid("invalid_request_body", `too many tools: ${tools.length}, the maximum is 128`, "tools"),
+  toolCount: ({ ask: { tools } }: View) => {
+    const { length } = presentTools(tools);
+    return length > 128 && invalid("invalid_request_body", `too many tools: ${length}, the maximum is 128`, "tools");
+  },
   toolNames: ({ ask: { tools } }: View) => {
     const bad = tools.find(({ name }) => !/^[a-zA-Z0-9_-]{1,64}$/.test(name));
     const words = "Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.";

@@ -7,7 +7,12 @@ export interface Tool {
   kind: "function" | "custom";
   description: string;
   schema: unknown;
+  /** The model is to search for it first. */
+  isDeferred?: boolean;
 }
+
+/** A model that searches for its tools does not have these at first. */
+export const presentTools = (tools: readonly Tool[]) => tools.filter(({ isDeferred }) => !isDeferred);
 
 /** A request as the demo's model sees it. */
 export interface Ask {

@@ -1,7 +1,7 @@
 /** POST /responses: reads and validates the request. response-events.ts writes the answer. */
 
 import { type Dialect, firstObjection, modelRules, type Rule, type View } from "./model-call";
-import type { Ask, Tool } from "./parse-prompt";
+import { type Ask, presentTools, type Tool } from "./parse-prompt";
 import { promptBlock } from "./prompt-cache";
 import { responseFrames, responseInterjections, wholeResponse } from "./response-events";
 import { newestWords, ownWords } from "./scripted-replies";
@@ -79,7 +79,8 @@ const textOf = (content: unknown): string =>
 /** The tools in a namespace; a tool that the host runs has its type as its name. */
 function readTools(tool: Json, namespace?: string): Tool[] {
   const { type, name, description, parameters } = tool;
-  const common = { description: string(description), ...(namespace && { namespace }) };
+  const isDeferred = tool.defer_loading === true;
+  const common = { description: string(description), isDeferred, ...(namespace && { namespace }) };
   if (type === "namespace") return records(tool.tools).flatMap((inner) => readTools(inner, string(name)));
   if (type === "function") return [{ ...common, name: string(name), kind: "function", schema: parameters }];
   if (type === "custom") return [{ ...common, name: string(name), kind: "custom", schema: undefined }];
@@ -131,10 +132,10 @@ const rules: Rule[] = [
   },
   modelRules.imagesSeen,
   ({ ask }) =>
-    ask.tools.length > 128 &&
+    presentTools(ask.tools).length > 128 &&
     invalid(
       "array_above_max_length",
-      `Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length ${ask.tools.length} instead.`,
+      `Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length ${presentTools(ask.tools).length} instead.`,
       "tools",
     ),
   modelRules.choiceOffered,

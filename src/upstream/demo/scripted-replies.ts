@@ -8,7 +8,7 @@ import { factorsOf } from "./tokenizer";
 import { isHostedSearch, scriptedCalls, searchWish } from "./tool-scripts";
 
 export function answer(ask: Ask, model: Model, effects: Effects): Plan {
-  const calls = ask.results.length > 0 || effects.refuse || effects.long !== undefined ? [] : scriptedCalls(ask);
+  const calls = effects.refuse || effects.long !== undefined ? [] : scriptedCalls(ask);
   const thinking = wantsThinking(ask, model) ? thoughts(ask) : "";
   const whole = effects.long === undefined ? words(ask, calls, effects) : longText(effects.long);
   const { text, finish, stopSequence } = limit(whole, ask);

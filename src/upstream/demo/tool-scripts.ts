@@ -6,11 +6,12 @@ import { type Json, list, record } from "./wire";
 /** The tool calls for a prompt; empty if it requests none. */
 export function scriptedCalls({ choice, background, parallel, ...ask }: Ask): Call[] {
   if (choice === "none") return [];
+  if (ask.results.length > 0) return callFound(ask);
   const prompt = ask.prompt.slice(-4000);
   const tools = ask.tools.filter((tool) => !isHostedSearch(tool));
   const offered = typeof choice === "object" ? tools.filter((tool) => tool.name === choice.name) : tools;
   const searches = searchScript(prompt, offered, background);
-  const [first = []] = [fileScript, weatherScript, namedToolScript]
+  const [first = []] = [toolSearchScript, fileScript, weatherScript, namedToolScript]
     .map((script) => script(prompt, offered, background))
     .filter((found) => found.length > 0);
   const calls = [...searches, ...first];
@@ -48,6 +49,22 @@ const searchScript: ToolScript = (prompt, tools) => {
 
 /** What is to be searched for. */
 export const searchWish = /\b(?:search (?:the web|online)|web search)\b(?: for)?(?: the query)?:?\s*([^.\n]*)/i;
+
+/** "find a tool that creates issues": the tool is called once it is found. */
+const toolSearchScript: ToolScript = (prompt, tools) => {
+  const wanted = /\bfind a tool (?:that|to|for)\s+([^.\n]+)/i.exec(prompt)?.[1];
+  const tool = tools.find(
+    ({ name, schema }) => /^tool_?search/i.test(name) && "query" in record(record(schema).properties),
+  );
+  return tool && wanted !== undefined ? [{ tool, input: { query: wanted.trim() } }] : [];
+};
+
+/** The first tool that a search has found. */
+function callFound({ results, tools }: Pick<Ask, "results" | "tools">): Call[] {
+  const [, found] = /found and can be called now: ([\w-]+)/.exec(results.join("\n")) ?? [];
+  const tool = tools.find(({ name, namespace }) => (namespace ? `${namespace}__${name}` : name) === found);
+  return tool ? [sampled(tool)] : [];
+}
 
 /** "what is the weather?", "… in two cities" */
 const weatherScript: ToolScript = (prompt, tools) => {

@@ -156,6 +156,7 @@ const groups: { title: string; names: string[] | "others" }[] = [
       "fallbacks",
       "accountAffinity",
       "freeModelRouting",
+      "toolSearch",
       "promptCache",
       "responsesWebSocket",
     ],

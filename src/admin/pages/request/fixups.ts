@@ -53,6 +53,10 @@ const descriptions: Record<string, string> = {
   "server-tools": "Tools that the upstream would have to run itself were removed.",
   "server-tools-here":
     "The model was given a function in place of a tool of another provider. dragoman runs it while the model answers.",
+  "tools-deferred":
+    "Tools that the client marked as deferred were left out until the model searches for them, as the client’s own provider does.",
+  "tools-over-limit":
+    "The request has more tools than the model accepts, so the last ones were left out, and the model was given a search for them.",
   "tool-choice-without-tools": "The tool choice was removed because the request has no tools.",
   "tool-choice-with-thinking":
     "Tool use cannot be forced while thinking is on, so the tool choice was set to automatic.",

@@ -1,0 +1,177 @@
+/**
+ * Tools that the model gets only when it has searched for them. Which tools it has found stands in the conversation
+ * itself: nothing is stored.
+ */
+import type {
+  Conversation,
+  Dialect,
+  ForeignTool,
+  FreeformTool,
+  FunctionTool,
+  Part,
+  Tool,
+  Turn,
+  WithExtras,
+} from "./conversation";
+import { replaceForeign } from "./foreign";
+import { omit } from "./json";
+import type { ModelFacts } from "./model";
+import { functionNames, type ServerToolName } from "./server-tools";
+import { countTools, toolLimits } from "./tools";
+
+type ClientTool = FunctionTool | FreeformTool;
+
+/** The tools that a model does not have from the beginning. */
+export interface WaitingTools {
+  tools: ReadonlyMap<string, ClientTool>;
+  /** How many of them the model may have at once. */
+  room: number;
+}
+
+export interface Deferred {
+  conversation: Conversation;
+  waiting: WaitingTools;
+  /** Tools that wait only because the upstream does not take so many. */
+  overflow: number;
+}
+
+/** How often a model may search for tools for one reply. */
+const maxUses = 10;
+/** Of the upstream's limit, the places that are kept for tools that are found. */
+const roomForFound = 32;
+
+/** Models with a tool search of their own, by the dialect it exists in; the two vendors' documents name them. */
+const searching: Partial<Record<Dialect, RegExp>> = {
+  messages: /^claude-(?!haiku|3|instant)(?!(?:opus|sonnet)-4(?:[.-][0-4])?(?:-\d{8})?$)/,
+  responses: /^gpt-(?:5\.(?:[4-9]|\d\d)|[6-9]|\d\d)/,
+};
+
+/** Whether the upstream itself searches for tools when this model is asked in this dialect. */
+export const hasToolSearch = ({ id }: Pick<ModelFacts, "id">, dialect: Dialect): boolean =>
+  searching[dialect]?.test(id) ?? false;
+
+export const isToolSearch = (tool: ServerToolName | undefined): boolean =>
+  tool === "tool-search" || tool === "tool-search-regex";
+
+/**
+ * Leaves out the tools that the model is to search for, and as many others as the upstream does not take.
+ * @param isNative Whether the upstream searches itself: then the client's deferred tools stay.
+ * @returns Undefined if nothing changed.
+ */
+export function deferTools(conversation: Conversation, target: Dialect, isNative: boolean): Deferred | undefined {
+  const { found, turns } = isNative ? { found: [], turns: conversation.turns } : shownSearches(conversation.turns);
+  const tools = isNative ? conversation.tools : conversation.tools.map(plainTool);
+  const isKept = (tool: Tool) => tool.kind === "foreign" || isNative || !tool.isDeferred;
+  const kept = tools.filter(isKept);
+  const limit = toolLimits[target];
+  const always = tools.filter((tool) => tool.kind === "foreign" || !tool.isDeferred);
+  const overflow = overflowOf(always, target, limit, isNative);
+  const first = kept.filter((tool) => !overflow.has(tool));
+  const left = tools.filter((tool): tool is ClientTool => !isKept(tool) || overflow.has(tool));
+  const isSame = left.length === 0 && turns === conversation.turns && tools.every(isSameTool(conversation.tools));
+  if (isSame) return undefined;
+
+  const waiting = new Map(left.map((tool) => [tool.name, bare(tool)]));
+  const among = [...waiting.values()];
+  const searches = first.flatMap((tool): Tool[] => {
+    if (isNative || tool.kind !== "foreign" || !isToolSearch(tool.server?.tool)) return [tool];
+    return tool.server && among.length > 0 ? [{ ...tool, server: { ...tool.server, among, maxUses } }] : [];
+  });
+  const canSearch = searches.some((tool) => tool.kind === "foreign" && tool.server?.among);
+  const own: ForeignTool = {
+    kind: "foreign",
+    dialect: "responses",
+    value: { type: functionNames["tool-search"] },
+    server: { tool: "tool-search", among, maxUses, isHidden: true },
+  };
+  const all = overflow.size > 0 && !canSearch ? [...searches, own] : searches;
+  const rest = { tools: waiting, room: Math.max(1, limit - countTools(all, target)) };
+  const { toolChoice } = conversation;
+  const forced = typeof toolChoice === "object" ? [toolChoice.name] : [];
+  const loaded = [...found, ...calledIn(turns), ...forced];
+  return {
+    conversation: withFound({ ...conversation, turns, tools: all }, rest, loaded),
+    waiting: rest,
+    overflow: overflow.size,
+  };
+}
+
+const isSameTool = (before: readonly Tool[]) => (tool: Tool, at: number) => tool === before[at];
+
+/** The last tools of a list that is longer than the upstream takes; the client's first ones are most likely its own. */
+function overflowOf(tools: readonly Tool[], target: Dialect, limit: number, isNative: boolean): Set<Tool> {
+  const canOffer = tools.every((tool) => tool.kind === "foreign" || tool.name !== functionNames["tool-search"]);
+  const canSearch = !isNative && tools.some((tool) => tool.kind === "foreign" && isToolSearch(tool.server?.tool));
+  if (countTools(tools, target) <= limit || !(canOffer || canSearch)) return new Set();
+  const clients = tools.filter(({ kind }) => kind !== "foreign");
+  return new Set(clients.slice(Math.max(1, limit - roomForFound)));
+}
+
+/**
+ * Adds the tools that were found, in that order, so that the prompt's beginning stays the same. Where there is no room
+ * for all, the latest stay.
+ */
+export function withFound(conversation: Conversation, { tools, room }: WaitingTools, found: string[]): Conversation {
+  const waiting = (tool: Tool) => tool.kind !== "foreign" && tools.has(tool.name);
+  const names = new Set([
+    ...conversation.tools.filter(waiting).map((tool) => (tool.kind === "foreign" ? "" : tool.name)),
+    ...found,
+  ]);
+  const loaded = [...names].flatMap((name) => tools.get(name) ?? []).slice(-room);
+  const all = [...conversation.tools.filter((tool) => !waiting(tool)), ...loaded];
+  const { allowedTools } = conversation;
+  if (!allowedTools) return { ...conversation, tools: all };
+  // Upstreams refuse a choice of tools that they were not given; the tools that are left out may be searched for.
+  const present = new Set(all.flatMap((tool) => (tool.kind === "foreign" ? [] : [tool.name])));
+  const kept = allowedTools.filter((tool) => typeof tool !== "string" || present.has(tool) || !tools.has(tool));
+  const searches = all.filter((tool) => tool.kind === "foreign" && isToolSearch(tool.server?.tool));
+  const isNarrowed = kept.length < allowedTools.length;
+  return {
+    ...conversation,
+    tools: all,
+    allowedTools: isNarrowed ? [...kept, ...searches.filter((tool) => tool.kind === "foreign")] : kept,
+  };
+}
+
+/** The tools that were found in these turns, in order. */
+export function foundIn(turns: readonly Turn[]): string[] {
+  const names: string[] = [];
+  const look = (part: Part): void => {
+    if (part.kind === "server-result" && part.output.kind === "tools") names.push(...part.output.names);
+    else if (part.kind === "foreign" && part.toolSearch) names.push(...part.toolSearch.found);
+    else if (part.kind === "tool-result") for (const inner of part.parts) look(inner);
+  };
+  for (const { parts } of turns) for (const part of parts) look(part);
+  return names;
+}
+
+/** Tools that the model has called, it must have found. */
+const calledIn = (turns: readonly Turn[]): string[] =>
+  turns.flatMap(({ parts }) => parts.flatMap((part) => (part.kind === "tool-call" ? [part.name] : [])));
+
+/** The searches in the conversation as this model sees them: calls and results of a function. */
+function shownSearches(turns: Turn[]): { found: string[]; turns: Turn[] } {
+  const shown = replaceForeign(turns, ({ toolSearch }) => toolSearch !== undefined);
+  return { found: foundIn(turns), turns: shown.turns };
+}
+
+/** Fields that only an upstream with a search of its own takes. */
+const ownFields = new Set(["defer_loading", "found tool", "tool search"]);
+
+function plainTool<Any extends Tool>(tool: Any): Any {
+  const { extras } = tool;
+  if (tool.kind === "foreign" || !extras) return tool;
+  const families = (["openai", "anthropic"] as const).filter((family) =>
+    Object.keys(extras[family] ?? {}).some((key) => ownFields.has(key)),
+  );
+  if (families.length === 0) return tool;
+  const plain: NonNullable<WithExtras["extras"]> = { ...extras };
+  for (const family of families) plain[family] = omit(extras[family] ?? {}, ownFields) ?? {};
+  return { ...tool, extras: plain };
+}
+
+/** A tool once it is found: one as all others. */
+function bare(tool: ClientTool): ClientTool {
+  const { isDeferred, ...others } = tool;
+  return others;
+}

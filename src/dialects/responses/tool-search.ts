@@ -1,0 +1,128 @@
+/** Searches of tools in the responses dialect: run by the upstream, or by the client itself. */
+import { isObject, parseJson } from "../../json";
+import type { Conversation, ForeignPart, JsonObject, Part } from "../hub/conversation";
+import { listAt, objectAt, omit, textIn } from "../hub/json";
+import type { ModelFacts } from "../hub/model";
+import type { ServerToolCall, ServerToolResult } from "../hub/server-tools";
+import { outputText } from "../hub/server-turns";
+import { hasToolSearch } from "../hub/tool-search";
+import { toolLimits } from "../hub/tools";
+import type { OpenItem, ShownItem, Wire } from "./item-writer";
+import { clientSearchOf, decodeTools, encodeTools, foundTool, hubName, type ToolNames } from "./tools";
+
+const isObjectList = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
+
+// ── Requests ──
+
+/** Searches of tools are the upstream's own matter if it has one; and it takes so many tools only. */
+export function offersServerTools({ tools, input }: JsonObject, model: ModelFacts): boolean {
+  const always = isObjectList(tools).filter(({ defer_loading }) => defer_loading !== true);
+  if (always.length > toolLimits.responses) return true;
+  if (hasToolSearch(model, "responses")) return false;
+  const items = isObjectList(input);
+  const lists = [tools, ...items.filter(({ type }) => type === "additional_tools").map((item) => item.tools)];
+  return lists.some(isSearched) || items.some(({ type }) => textIn(type).startsWith("tool_search_"));
+}
+
+const isSearched = (tools: unknown): boolean =>
+  isObjectList(tools).some(
+    ({ type, defer_loading, tools }) => type === "tool_search" || defer_loading === true || isSearched(tools),
+  );
+
+/** Whether a call of this name is one of the client's own search. */
+export const isClientSearchCall = ({ tools }: Conversation, name: string): boolean =>
+  tools.some(
+    (tool) => tool.kind === "function" && tool.name === name && clientSearchOf(tool.extras?.openai ?? {}) !== undefined,
+  );
+
+/** A call of a search. @param callId Of the upstream's searches, which have none. */
+export function decodeToolSearchCall(item: JsonObject, callId: string, scope: ToolNames): ForeignPart {
+  const given = typeof item.arguments === "string" ? parseJson(item.arguments) : item.arguments;
+  const input = isObject(given) ? given : {};
+  const call: Part = isClients(item)
+    ? {
+        kind: "tool-call",
+        id: textIn(item.call_id) || callId,
+        name: hubName("tool_search", undefined, scope),
+        input: JSON.stringify(input),
+      }
+    : { kind: "server-call", id: callId, tool: "tool-search", input };
+  return { kind: "foreign", dialect: "responses", value: item, instead: [call], toolSearch: { found: [] } };
+}
+
+/** What a search found: names of tools that are in the request, or tools that are only here. */
+export function decodeToolSearchOutput(item: JsonObject, path: string, callId: string, scope: ToolNames): ForeignPart {
+  const names = foundNames(listAt(item.tools, `${path}.tools`), `${path}.tools`, scope);
+  const output = { kind: "tools" as const, names };
+  const result: Part = isClients(item)
+    ? {
+        kind: "tool-result",
+        id: textIn(item.call_id) || callId,
+        parts: [{ kind: "text", text: outputText(output) }],
+      }
+    : { kind: "server-result", id: callId, tool: "tool-search", output };
+  return { kind: "foreign", dialect: "responses", value: item, instead: [result], toolSearch: { found: names } };
+}
+
+/** Whether the client has searched, or was asked to. */
+export const isClients = ({ execution }: JsonObject): boolean => execution === "client";
+
+function foundNames(tools: unknown[], path: string, scope: ToolNames, namespace?: JsonObject): string[] {
+  return tools.flatMap((value, index) => {
+    const at = `${path}[${index}]`;
+    const tool = objectAt(value, at);
+    if (tool.type === "namespace")
+      return foundNames(
+        listAt(tool.tools, `${at}.tools`),
+        `${at}.tools`,
+        scope,
+        omit(tool, new Set(["type", "tools"])),
+      );
+    if (tool.type !== "function" && tool.type !== "custom") return [];
+    const name = textIn(tool.name);
+    const known = scope.names.get(JSON.stringify([namespace?.name ?? "", name]));
+    if (known !== undefined) return [known];
+    decodeTools([tool], path, scope, { [foundTool]: true, ...(namespace ? { namespace } : {}) });
+    return [hubName(name, namespace?.name, scope)];
+  });
+}
+
+// ── Replies ──
+
+/** Writes a search that ran here as two items, as the upstream writes its own: both without a `call_id`. */
+export function toolSearchWriter(
+  conversation: Conversation,
+  add: (prefix: string, item: JsonObject) => ShownItem,
+  wire: Wire,
+) {
+  const write = (prefix: string, item: JsonObject, status: string) => {
+    const shown = add(prefix, { ...item, execution: "server", call_id: null, status: "in_progress" });
+    shown.item.status = status;
+    wire.send("response.output_item.done", { output_index: shown.index, item: shown.item });
+  };
+  return {
+    call: ({ input }: ServerToolCall) => write("tsc", { type: "tool_search_call", arguments: input }, "completed"),
+    result({ output }: ServerToolResult) {
+      const names = output.kind === "tools" ? output.names : [];
+      const found = names.flatMap(
+        (name) => conversation.tools.find((tool) => tool.kind !== "foreign" && tool.name === name) ?? [],
+      );
+      const tools = encodeTools({ ...conversation, tools: found }, new Set(), true).list;
+      write("tso", { type: "tool_search_output", tools }, output.kind === "error" ? "incomplete" : "completed");
+    },
+  };
+}
+
+/** A call that the client is to run as a search of its own. */
+export function clientSearchItem({ index, id, item }: ShownItem): OpenItem {
+  const pieces: string[] = [];
+  return {
+    index,
+    id,
+    item,
+    delta: (piece) => void pieces.push(piece),
+    endBlock() {
+      item.arguments = parseJson(pieces.join("")) ?? {};
+    },
+  };
+}
