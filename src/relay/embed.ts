@@ -46,8 +46,9 @@ export async function embed(
       const { vectors, tokens } = await embedBatch(parts, request, { target, texts: batch, dimensions, record });
       all.vectors.push(...vectors);
       all.tokens += tokens;
+      // After each batch: it is charged, also if a later one fails.
+      record.addUsage({ input: all.tokens, output: 0 });
     }
-    record.addUsage({ input: all.tokens, output: 0 });
     record.end(200);
     return await record.budget.addTo(Response.json(format.encodeReply(incoming.model, all, asked)));
   } catch (thrown) {

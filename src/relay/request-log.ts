@@ -166,6 +166,12 @@ export function finishedRow(
   };
 }
 
+/** Before the last attempt failed, an answer of the same reply or a batch of embeddings may have been served. */
+export function isCharged({ attempts, usage }: RequestState): boolean {
+  const { error, status = 500 } = attempts.at(-1) ?? {};
+  return usage.input !== undefined || (error === undefined && status < 400);
+}
+
 /** What the request of a row cost. */
 export const costOfRow = ({ nano_credits, premium_units }: Entry): Cost => ({
   nanoCredits: nano_credits,

@@ -19,6 +19,7 @@ import {
   finishedRow,
   forgetModel,
   inFlightRow,
+  isCharged,
   logFields,
   logLine,
   nameWithoutContent,
@@ -338,9 +339,7 @@ export class RequestRecord implements InFlightHandle {
     const turn = cachedTurn(state, durationMs);
     if (turn) state.cacheMiss = cacheWatch.judge(turn);
     const row = finishedRow(state, { status, durationMs, scrub: logger.scrub });
-    const { error, status: lastStatus = 500 } = state.attempts.at(-1) ?? {};
-    // What had been generated before a further answer of the same reply failed was charged.
-    this.budget.end(this.#hasBegun || (error === undefined && lastStatus < 400) ? costOfRow(row) : undefined);
+    this.budget.end(this.#hasBegun || isCharged(state) ? costOfRow(row) : undefined);
     history.add(row);
     inFlight.end(row);
     exchangeMetrics.count(row, state.attempts);

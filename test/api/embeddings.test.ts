@@ -49,6 +49,17 @@ describe("embeddings", () => {
     expect(many.usage.prompt_tokens).toBeGreaterThan(1100);
   });
 
+  test("whose second batch failed count as far as they were served, in the row and in the budgets", async () => {
+    const budgets = [{ name: "All", unit: "requests", limit: 9, per: "day" }];
+    await using limited = await startProxy({ config: { budgets } });
+    let batches = 0;
+    limited.demo.intercept("/embeddings", () => (++batches === 2 ? new Response("{}", { status: 429 }) : undefined), 2);
+    const input = Array.from({ length: 600 }, (_, index) => `text ${index}`);
+    expect((await limited.post("/v1/embeddings", { model, input })).status).toBe(429);
+    expect(limited.rows()).toMatchObject([{ http_status: 429, input_tokens: expect.any(Number) }]);
+    expect(await limited.app.budgets.overview()).toMatchObject([{ used: 1, reserved: 0 }]);
+  });
+
   test.each([
     [{ model, input: [] }, "input"],
     [{ model, input: [[1, 2]] }, "input"],
