@@ -3,7 +3,7 @@ import type { App } from "../app";
 import { codecs } from "../dialects/codecs";
 import { failureMessage, ResponseChain, socketEnded } from "../dialects/responses/socket";
 import { asProxyError, ProxyError } from "../errors";
-import { parseJson } from "../json";
+import { isObject, parseJson } from "../json";
 import type { ClientSocket, ServerSocket, SocketHandlers } from "../net/client-sockets";
 import type { AnswerRequest } from "../net/guard";
 import { readSse, type SseFrame } from "../net/sse";
@@ -26,6 +26,10 @@ type Ending = "old" | "stopping" | "binary" | "refused";
 
 /** Statuses after which no further request of the socket would be served either. */
 const refusals: ReadonlySet<number> = new Set([401, 403]);
+
+/** The key may use other models. */
+const isOfModel = (body: unknown): boolean =>
+  isObject(body) && isObject(body.error) && body.error.code === "model_not_allowed";
 
 /** @param upgrade The request that opened the socket: its headers count for each message. */
 export function responsesSocket(
@@ -139,8 +143,9 @@ class ResponsesSocket implements SocketHandlers, ClientSocket {
     );
     if (/event-stream/.test(response.headers.get("content-type") ?? "") && response.body)
       return this.#stream(response.body, signal);
-    this.#send(failureMessage(response.status, parseJson(await response.text()), response.headers));
-    if (refusals.has(response.status)) this.#ending ??= "refused";
+    const error = parseJson(await response.text());
+    this.#send(failureMessage(response.status, error, response.headers));
+    if (refusals.has(response.status) && !isOfModel(error)) this.#ending ??= "refused";
   }
 
   async #stream(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {

@@ -312,6 +312,15 @@ describe("the handshake", () => {
     expect(await client.closed).toMatchObject({ code: 1008 });
   });
 
+  test("stays open after a model that the key may not use: the next request may name another one", async () => {
+    const apiKeys = [{ name: "anna", key: "key-of-anna", models: ["gpt-*"] }];
+    await using guarded = await startProxy({ config: { auth: { apiKeys } } });
+    await using client = await openFrames(guarded.url, { headers: { authorization: "Bearer key-of-anna" } });
+    const refused = errorOf(await client.ask(turn("Hello", "claude-opus-4.6")));
+    expect(refused).toMatchObject({ status: 403, error: { code: "model_not_allowed" } });
+    expect((await client.ask(turn("Hello"))).at(-1)!.type).toBe("response.completed");
+  });
+
   test("is declined with 426 where no socket can be opened, so that clients use POST", async () => {
     await using running = await startProxy();
     running.app.sockets.drain();
