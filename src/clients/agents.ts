@@ -2,7 +2,7 @@
 import { isObject } from "../json";
 import { codexName, opencodeName } from "./agent-names";
 import { type Client, each, known, noKey, nothing, windowOf } from "./client";
-import { settingAt } from "./formats";
+import { settingAt } from "./edit";
 import { locations } from "./locate";
 import { type ClientModel, serves, withModel } from "./models";
 
@@ -242,67 +242,10 @@ const aider: Client = {
   },
 };
 
-const piProviders = [
-  { id: "dragoman", dialect: "responses", api: "openai-responses", path: "/v1" },
-  { id: "dragoman-claude", dialect: "messages", api: "anthropic-messages", path: "" },
-  { id: "dragoman-chat", dialect: "chat", api: "openai-completions", path: "/v1" },
-] as const;
-
-/** A model with several dialects is listed under the most faithful one: the messages dialect keeps Claude's signatures, then responses. */
-const piProviderOf = (model: ClientModel) =>
-  piProviders.find(
-    ({ dialect }) =>
-      dialect === (serves(model, "messages") ? "messages" : serves(model, "responses") ? "responses" : "chat"),
-  )!;
-
-const pi: Client = {
-  name: "pi",
-  speaks: "chat, responses, messages",
-  dialect: "responses",
-  known: /^pi(?:-|\/|$)/i,
-  file: {
-    format: "json",
-    locate: locations.pi,
-    addresses: ({ providers }) => each(providers).map((one) => settingAt(one, ["baseUrl"])),
-  },
-  setUp({ url, key = noKey, models, model = models.claude }) {
-    const listed = piProviders.map((provider) => ({
-      ...provider,
-      models: withModel(models.all, model).filter((one) => piProviderOf(one) === provider),
-    }));
-    return {
-      ...nothing,
-      model,
-      edits: listed
-        .filter((provider) => provider.models.length > 0)
-        .map(({ id, api, path, models: own }) => ({
-          path: ["providers", id],
-          value: {
-            baseUrl: url + path,
-            api,
-            apiKey: key,
-            models: own.map((one) =>
-              known({
-                id: one.id,
-                name: one.name,
-                reasoning: one.reasoning,
-                input: one.vision ? ["text", "image"] : ["text"],
-                contextWindow: windowOf(one),
-                maxTokens: one.output,
-              }),
-            ),
-          },
-        })),
-      command: `pi --provider ${piProviderOf(model).id} --model ${model.id}`,
-    };
-  },
-};
-
 export const agents = {
   "claude-code": claudeCode,
   codex,
   opencode,
   "gemini-cli": geminiCli,
   aider,
-  pi,
 } satisfies Record<string, Client>;

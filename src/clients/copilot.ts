@@ -1,6 +1,8 @@
 /** GitHub's own clients, with dragoman as their model provider. */
-import { type Client, noKey, windowOf } from "./client";
-import { type ClientModel, serves } from "./models";
+import { type Client, each, known, noKey, nothing, windowOf } from "./client";
+import { settingAt } from "./edit";
+import { locations } from "./locate";
+import { type ClientModel, serves, withModel } from "./models";
 
 /** `copilot help providers` (1.0.102): the dialect of each model, and the address that its SDK expects. */
 function providerOf(model: ClientModel, url: string): Record<string, string> {
@@ -36,4 +38,61 @@ const copilotCli: Client = {
   },
 };
 
-export const copilots = { "copilot-cli": copilotCli } satisfies Record<string, Client>;
+/** Tokens that VS Code is told if a limit is unknown: it requires both. */
+const vscodeLimits = { window: 128_000, output: 16_000 };
+
+/**
+ * A model of the provider “Custom Endpoint” (microsoft/vscode, `customEndpointProvider.ts`). It adds the path of `apiType`
+ * to an address that ends in /v1. With `statefulResponses`, it would send only a part of the conversation and refer to the
+ * answer before, which no upstream stores.
+ */
+function vscodeModel(model: ClientModel, url: string): object {
+  const dialect = serves(model, "messages") ? "messages" : serves(model, "responses") ? "responses" : undefined;
+  return known({
+    id: model.id,
+    name: model.name,
+    url: `${url}/v1`,
+    apiType: dialect ?? "chat-completions",
+    toolCalling: true,
+    vision: model.vision,
+    thinking: model.reasoning,
+    maxInputTokens: windowOf(model) ?? vscodeLimits.window,
+    maxOutputTokens: model.output ?? vscodeLimits.output,
+    statefulResponses: dialect === "responses" ? false : undefined,
+  });
+}
+
+const vscode: Client = {
+  name: "VS Code",
+  speaks: "messages, responses, chat",
+  dialect: "messages",
+  known: /^GitHubCopilotChat/i,
+  file: {
+    format: "json-list",
+    locate: locations.vscode,
+    addresses: ({ list }) =>
+      each(list)
+        .flatMap((group) => each(settingAt(group, ["models"])))
+        .map((one) => settingAt(one, ["url"])),
+  },
+  setUp({ url, key = noKey, models, model = models.claude }) {
+    return {
+      ...nothing,
+      model,
+      edits: [
+        {
+          path: ["list", { name: "dragoman" }],
+          value: {
+            name: "dragoman",
+            vendor: "customendpoint",
+            apiKey: key,
+            models: withModel(models.all, model).map((one) => vscodeModel(one, url)),
+          },
+        },
+      ],
+      note: `In the chat of VS Code, choose ${model.name} in the model picker; the models are listed there under “dragoman” without a GitHub sign-in. If they are missing, reload the window. “Chat: Manage Language Models” shows them, too. A profile of VS Code other than the default has a file of its own.`,
+    };
+  },
+};
+
+export const copilots = { "copilot-cli": copilotCli, vscode } satisfies Record<string, Client>;

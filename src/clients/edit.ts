@@ -1,5 +1,7 @@
 /** A change of a client's settings, as a path and a value, whatever the format. */
+import { isObject } from "../json";
 
+/** Names of members, and `{ name }` for the item of a list with that name. */
 export type Path = readonly (string | { name: string })[];
 
 export interface Edit {
@@ -20,3 +22,13 @@ export class SettingsFault extends Error {
     super(message);
   }
 }
+
+/** The value at a path; undefined if there is none. */
+export function settingAt(value: unknown, path: Path): unknown {
+  return path.reduce<unknown>((inner, step) => {
+    if (typeof step !== "string") return Array.isArray(inner) ? inner.find((item) => isNamed(item, step)) : undefined;
+    return isObject(inner) && Object.hasOwn(inner, step) ? inner[step] : undefined;
+  }, value);
+}
+
+export const isNamed = (item: unknown, { name }: { name: string }) => isObject(item) && item.name === name;

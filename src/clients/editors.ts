@@ -1,8 +1,7 @@
 /** Editors and agents in editors, with their settings files. */
 import { isObject } from "../json";
 import { type Client, type Connection, each, known, noKey, nothing, windowOf } from "./client";
-import type { Edit } from "./edit";
-import { settingAt } from "./formats";
+import { type Edit, settingAt } from "./edit";
 import { locations } from "./locate";
 import { type ClientModel, serves, withModel } from "./models";
 

@@ -2,7 +2,7 @@
 
 import { ProxyError } from "../errors";
 import { isObject } from "../json";
-import { type Edit, type Path, SettingsFault } from "./edit";
+import { type Edit, isNamed, type Path, SettingsFault, settingAt } from "./edit";
 import { editJson, parseJsonc } from "./json-text";
 import { editToml, parseToml } from "./toml-text";
 import { editYaml, parseYaml } from "./yaml-text";
@@ -16,8 +16,24 @@ interface Language {
   edit(text: string, edits: readonly Edit[], whole: object): string;
 }
 
+/** A JSON file that is a list, as settings `{ list }`. */
+const jsonList: Language = {
+  parse(text) {
+    const list = parseJsonc(text) ?? [];
+    if (!Array.isArray(list)) throw new SettingsFault("it is not a list", 1);
+    return list.length === 0 ? {} : { list };
+  },
+  edit: (text, edits, whole) =>
+    editJson(
+      text,
+      edits.map(({ path: [, ...path], ...edit }) => ({ ...edit, path })),
+      (settingAt(whole, ["list"]) ?? []) as unknown[],
+    ),
+};
+
 const formats = {
   json: { parse: parseJsonc, edit: editJson },
+  "json-list": jsonList,
   toml: { parse: parseToml, edit: editToml },
   yaml: { parse: parseYaml, edit: editYaml },
 } satisfies Record<string, Language>;
@@ -64,14 +80,6 @@ function saysSame(format: SettingsFormat, text: string, wanted: object): boolean
   }
 }
 
-/** The value at a path; undefined if there is none. */
-export function settingAt(value: unknown, path: Path): unknown {
-  return path.reduce<unknown>((inner, step) => {
-    if (typeof step !== "string") return Array.isArray(inner) ? inner.find((item) => isNamed(item, step)) : undefined;
-    return isObject(inner) && Object.hasOwn(inner, step) ? inner[step] : undefined;
-  }, value);
-}
-
 /** The settings after the edits. @throws ProxyError `conflict` if a value on a path has another type. */
 export const withEdits = (settings: Record<string, unknown>, edits: readonly Edit[]): Record<string, unknown> =>
   edits.reduce(
@@ -116,5 +124,3 @@ function listOf(value: unknown): unknown[] {
 
 const wrongShape = (name: string) =>
   new ProxyError("conflict", `a value of another type is where ${name} belongs; fix the file first`);
-
-const isNamed = (item: unknown, { name }: { name: string }) => isObject(item) && item.name === name;

@@ -8,15 +8,17 @@ import type { Client, ClientSetup, Connection, Snippet } from "./client";
 import { copilots } from "./copilot";
 import { editors } from "./editors";
 import { editSettings } from "./formats";
+import { listingAgents } from "./listing-agents";
 import { sdks } from "./sdks";
 import { setVariables, shellNames, shells } from "./shells";
 
 export type ClientId = keyof typeof clients;
 
-const { aider, pi, ...others } = agents;
+const { aider, ...others } = agents;
+const { pi, ...listing } = listingAgents;
 
 /** In the order in which they are shown. */
-export const clients = { ...others, ...copilots, ...editors, aider, pi, ...apps, ...sdks } satisfies Record<
+export const clients = { ...others, ...copilots, ...listing, ...editors, aider, pi, ...apps, ...sdks } satisfies Record<
   string,
   Client
 >;

@@ -1,19 +1,20 @@
-/** JSON with comments and trailing commas, as editors read it: finds members, and inserts or removes them. */
+/** JSON with comments and trailing commas, as editors read it: finds members and named items, and inserts or removes them. */
 import { type Node as JsoncNode, type ParseError, parseTree } from "jsonc-parser";
 import { isObject } from "../json";
-import { type Edit, SettingsFault } from "./edit";
+import { type Edit, isNamed, type Path, SettingsFault, settingAt } from "./edit";
 import { applyEdits, ended, lineAt, lineEnding, type TextEdit } from "./text-edits";
 
 interface Node {
   start: number;
   end: number;
   value: unknown;
-  /** The members of an object, in order. Of a duplicate name the last one counts. */
-  members?: Member[];
+  /** The members of an object or the items of a list, in order. Of a duplicate name the last member counts, and the first item. */
+  members: Member[];
 }
 
 interface Member {
-  name: string;
+  /** Undefined for an item of a list. */
+  name?: string;
   start: number;
   node: Node;
 }
@@ -31,7 +32,7 @@ export function editJson(text: string, edits: readonly Edit[], whole: object): s
   // One after the other, because two new members of one object would have the same position.
   return edits.reduce((now, { path }) => {
     const unit = /^(?:\t|( +))(?=\S)/m.exec(now)?.[0] ?? "  ";
-    return applyEdits(now, put(now, read(now)!, path as string[], whole, { unit, eol }));
+    return applyEdits(now, put(now, read(now)!, path, whole, { unit, eol }));
   }, text);
 }
 
@@ -40,25 +41,35 @@ interface Style {
   eol: string;
 }
 
-/** @param whole The object after the edits. A missing member is inserted with everything in it. */
-function put(text: string, node: Node, [name = "", ...rest]: string[], whole: object, style: Style): TextEdit[] {
-  const wanted = (whole as Record<string, unknown>)[name];
-  const found = node.members?.findLast((member) => member.name === name);
+/** @param whole The object or list after the edits. A missing member is inserted with everything in it. */
+function put(text: string, node: Node, [step, ...rest]: Path, whole: object, style: Style): TextEdit[] {
+  if (step === undefined) return [];
+  const wanted = settingAt(whole, [step]);
+  const found =
+    typeof step === "string"
+      ? node.members.findLast(({ name }) => name === step)
+      : node.members.find((item) => isNamed(item.node.value, step));
   if (wanted === undefined) return found ? remove(text, node, found) : [];
-  if (!found) return insert(text, node, name, wanted, style);
-  if (rest.length > 0 && found.node.members && isObject(wanted)) return put(text, found.node, rest, wanted, style);
+  if (!found) return insert(text, node, typeof step === "string" ? step : undefined, wanted, style);
+  const isInside = rest.length > 0 && sameKind(found.node.value, wanted);
+  if (isInside) return put(text, found.node, rest, wanted as object, style);
   if (Bun.deepEquals(found.node.value, wanted)) return [];
   const { start, end } = found.node;
   return [{ start, end, text: print(wanted, indentAt(text, found.start), style.unit, style.eol) }];
 }
 
+/** Both are objects, or both are lists. */
+const sameKind = (one: unknown, other: unknown): boolean =>
+  Array.isArray(one) ? Array.isArray(other) : isObject(one) && isObject(other);
+
 /** A comment at the end of a line, which belongs to the member before it. */
 const remarkBehind = /^[ \t]*(?:\/\/[^\r\n]*|\/\*(?:(?!\*\/)[^\r\n])*\*\/[ \t]*(?=[\r\n]))?/;
 
-/** Appends a member in the style of those before it. */
-function insert(text: string, node: Node, name: string, value: unknown, { unit, eol }: Style): TextEdit[] {
-  const member = (indent: string) => `${JSON.stringify(name)}: ${print(value, indent, unit, eol)}`;
-  const last = node.members?.at(-1);
+/** Appends a member, or an item without a name, in the style of those before it. */
+function insert(text: string, node: Node, name: string | undefined, value: unknown, { unit, eol }: Style): TextEdit[] {
+  const label = name === undefined ? "" : `${JSON.stringify(name)}: `;
+  const member = (indent: string) => label + print(value, indent, unit, eol);
+  const last = node.members.at(-1);
   if (!last) {
     const inside = text.slice(node.start + 1, node.end - 1);
     const base = indentAt(text, node.start);
@@ -73,14 +84,14 @@ function insert(text: string, node: Node, name: string, value: unknown, { unit, 
   const onOwnLine = /^[ \t]*$/.test(text.slice(text.lastIndexOf("\n", last.start - 1) + 1, last.start));
   const closing = hasComma ? "," : "";
   if (!onOwnLine || !text.slice(node.start, last.start).includes("\n"))
-    return [...first, { start: behind, end: behind, text: ` ${JSON.stringify(name)}: ${onOneLine(value)}${closing}` }];
+    return [...first, { start: behind, end: behind, text: ` ${label}${onOneLine(value)}${closing}` }];
   const indent = indentAt(text, last.start);
   const at = behind + remarkBehind.exec(text.slice(behind))![0].trimEnd().length;
   return [...first, { start: at, end: at, text: `${eol}${indent}${member(indent)}${closing}` }];
 }
 
 /** Removes a member with its comma, and with its lines if nothing else is on them. */
-function remove(text: string, { members = [] }: Node, member: Member): TextEdit[] {
+function remove(text: string, { members }: Node, member: Member): TextEdit[] {
   const comma = skip(text, member.node.end);
   const hasComma = text[comma] === ",";
   const [start, end] = [member.start, hasComma ? comma + 1 : member.node.end];
@@ -155,10 +166,13 @@ function treeOf(text: string, errors: ParseError[]): JsoncNode | undefined {
 function nodeOf({ type, offset: start, length, value, children = [] }: JsoncNode, depth = 0): Node {
   if (depth > maxDepth) throw tooDeep();
   const end = start + length;
-  if (type === "array") return { start, end, value: children.map((item) => nodeOf(item, depth + 1).value) };
-  if (type !== "object") return { start, end, value };
-  const members = children.map(({ offset, children: [name, inner] = [] }): Member => {
-    return { name: name!.value, start: offset, node: nodeOf(inner!, depth + 1) };
+  if (type === "array") {
+    const items = children.map((item): Member => ({ start: item.offset, node: nodeOf(item, depth + 1) }));
+    return { start, end, value: items.map(({ node }) => node.value), members: items };
+  }
+  if (type !== "object") return { start, end, value, members: [] };
+  const members = children.map(({ offset, children: [name, inner] = [] }) => {
+    return { name: name!.value as string, start: offset, node: nodeOf(inner!, depth + 1) };
   });
   return { start, end, value: Object.fromEntries(members.map(({ name, node }) => [name, node.value])), members };
 }

@@ -19,10 +19,18 @@ const folder =
   };
 
 const configHome = folder("XDG_CONFIG_HOME", ".config");
+/** Where desktop apps made with Electron keep their data. */
+function appData(around: Surroundings): string {
+  const { home, env, platform = process.platform } = around;
+  if (platform === "win32") return env.APPDATA ?? join(home, "AppData", "Roaming");
+  return platform === "darwin" ? join(home, "Library", "Application Support") : configHome(around);
+}
+
 const claude = folder("CLAUDE_CONFIG_DIR", ".claude");
 const codex = folder("CODEX_HOME", ".codex");
 const continued = folder("CONTINUE_GLOBAL_DIR", ".continue");
 const gemini = ({ home, env }: Surroundings) => join(folder("GEMINI_CLI_HOME")({ home, env }), ".gemini");
+const qwen = folder("QWEN_HOME", ".qwen");
 const pi = folder("PI_CODING_AGENT_DIR", ".pi", "agent");
 
 export const locations = {
@@ -38,6 +46,11 @@ export const locations = {
     return places.find((place) => existsSync(place)) ?? places[1]!;
   },
   "gemini-cli": (around: Surroundings) => join(gemini(around), "settings.json"),
+  /** Of the Insiders edition if only that is there. */
+  vscode: (around: Surroundings) => {
+    const places = ["Code", "Code - Insiders"].map((name) => join(appData(around), name, "User"));
+    return join(places.find((place) => existsSync(place)) ?? places[0]!, "chatLanguageModels.json");
+  },
   cline: ({ home }: Surroundings) => join(home, ".cline", "data", "settings", "providers.json"),
   continue: (around: Surroundings) => join(continued(around), "config.yaml"),
   zed: (around: Surroundings) => {
@@ -45,6 +58,15 @@ export const locations = {
     if (platform === "win32" && env.APPDATA) return join(env.APPDATA, "Zed", "settings.json");
     return join(platform === "darwin" ? join(around.home, ".config") : configHome(around), "zed", "settings.json");
   },
+  /** CRUSH_GLOBAL_CONFIG names the folder. */
+  crush: (around: Surroundings) => {
+    const { env, platform = process.platform } = around;
+    const usual =
+      platform === "win32" && env.LOCALAPPDATA ? join(env.LOCALAPPDATA, "crush") : join(configHome(around), "crush");
+    const named = env.CRUSH_GLOBAL_CONFIG?.trim();
+    return join(named && isAbsolute(named) ? named : usual, "crush.json");
+  },
+  "qwen-code": (around: Surroundings) => join(qwen(around), "settings.json"),
   aider: ({ home }: Surroundings) => join(home, ".aider.conf.yml"),
   pi: (around: Surroundings) => join(pi(around), "models.json"),
 } satisfies Record<string, (around: Surroundings) => string>;

@@ -93,6 +93,9 @@ const settings: Partial<Record<ClientId, string>> = {
   zed: `// Zed settings\n{\n  "theme": "One Dark",\n  "agent": {\n    "default_model": { "provider": "zed.dev", "model": "x" }, // before\n    "play_sound": true,\n  },\n}\n`,
   aider: `## mine\n#model: xxx\ndark-mode: true\nmodel: sonnet # before\n`,
   pi: `{ "providers": {} }\n`,
+  vscode: `[\n\t// mine\n\t{\n\t\t"name": "OpenRouter",\n\t\t"vendor": "openrouter",\n\t\t"apiKey": "\${input:chat.lm.secret.1}" /* secret */\n\t},\n]`,
+  crush: `{"$schema":"https://charm.land/crush.json","providers":{"ollama":{"base_url":"http://127.0.0.1:1/v1","models":[]}},"options":{"debug":false}}`,
+  "qwen-code": `{\r\n  "$version": 4,\r\n  "modelProviders": {\r\n    // mine\r\n    "openai": [\r\n      { "id": "own", "name": "own", "baseUrl": "http://127.0.0.1:1/v1" }, // theirs\r\n    ]\r\n  },\r\n  "model": { "name": "own" }\r\n}\r\n`,
 };
 
 describe.each(withFile)("%s", (id) => {
@@ -485,7 +488,17 @@ describe("the way back", () => {
     ],
     toml: [(now) => now.replace(/^model_provider = .*\n/m, '$&theirs = { own = ["stays"] }\n')],
     yaml: [(now) => `${now}theirs: { own: [stays] }\n`, (now) => `theirs: { own: [stays] }\n${now}`],
+    "json-list": [
+      (now) => JSON.stringify([...listIn(now), theirItem], null, "\t"),
+      (now) => now.replace(/,?\s*\]\s*$/, `, ${JSON.stringify(theirItem)}]`),
+    ],
   };
+  const theirItem = { name: "theirs", vendor: "own" };
+  const listIn = (text: string) => (readSettings("json-list", text).list ?? []) as object[];
+  const withTheirs = (format: SettingsFormat, text: string) =>
+    format === "json-list"
+      ? { list: [...listIn(text), theirItem] }
+      : { ...readSettings(format, text), theirs: { own: ["stays"] } };
 
   test.concurrent.each(
     withFile.flatMap(
@@ -507,10 +520,7 @@ describe("the way back", () => {
         writeFileSync(path, put(text(path)));
         const { code, stderr } = await own.connect(id, "--undo");
         expect([code, stderr]).toEqual([0, expect.stringContaining("other changes made there since then are kept")]);
-        expect(readSettings(format, text(path))).toEqual({
-          ...readSettings(format, before),
-          theirs: { own: ["stays"] },
-        });
+        expect(readSettings(format, text(path))).toEqual(withTheirs(format, before));
         expect(own.backups(id)).toEqual([]);
       }
     },

@@ -134,7 +134,15 @@ const copilotCli: Tool = {
   quiet: { env: { ...nowhere, COPILOT_AUTO_UPDATE: "false" }, args: [] },
 };
 
-export const tools = { claudeCode, codex, opencode, geminiCli, copilotCli, continueCli, pi };
+const qwenCode: Tool = {
+  id: "qwen-code",
+  npm: "@qwen-code/qwen-code",
+  command: (task) => ["qwen", "--yolo", "-p", task],
+  quiet: { env: { ...nowhere, QWEN_CODE_SUPPRESS_YOLO_WARNING: "1" }, args: [] },
+  settings: `{\n  // mine\n  "$version": 4,\n  "ui": { "theme": "GitHub" },\n  "modelProviders": {\n    "openai": [\n      { "id": "own", "baseUrl": "http://127.0.0.1:1/v1" } // theirs\n    ]\n  },\n  "model": { "name": "own" }\n}\n`,
+};
+
+export const tools = { claudeCode, codex, opencode, geminiCli, copilotCli, qwenCode, continueCli, pi };
 
 /** What a person sets in the environment, because the client's file has no place for it. */
 export const variablesOf = (setup: ClientSetup): Record<string, string> =>

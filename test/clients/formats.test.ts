@@ -163,6 +163,81 @@ describe("JSON with comments", () => {
   });
 });
 
+describe("JSON lists", () => {
+  const edits = clientOf("vscode").setUp(place).edits;
+  const paths = edits.map(({ path }) => path);
+  const listOf = (text: string) => (readSettings("json-list", text).list ?? []) as { name?: string }[];
+
+  /** Ours is there once, theirs are as they were, and taken out again all is as it was. */
+  function checkList(text: string): void {
+    const after = editSettings("json-list", text, edits);
+    const isOurs = ({ name }: { name?: string }) => name === "dragoman";
+    const [before, now] = [listOf(text), listOf(after)];
+    expect(now.filter(isOurs)).toEqual([edits[0]!.value as { name: string }]);
+    expect(now.filter((item) => !isOurs(item))).toEqual(before.filter((item) => !isOurs(item)));
+    expect(after.match(/remark \d+/g)).toEqual(text.match(/remark \d+/g));
+    expect(after.includes("\r\n") || !/\r\n/.test(text)).toBe(true);
+    expect(editSettings("json-list", after, edits)).toBe(after);
+    for (const written of [after, `${after}\n`, after.replaceAll("\t", " ")]) {
+      const left = revertValues({ format: "json-list", paths }, { before: text, written: after, now: written }, false);
+      if (!left || "changed" in left) throw new Error(`not taken back: ${JSON.stringify({ left, text, written })}`);
+      expect(listOf(left.text)).toEqual(before);
+      expect(left.text.match(/remark \d+/g)).toEqual(text.match(/remark \d+/g));
+    }
+  }
+
+  const space = fc.constantFrom("", " ", "\n", "\n\t", " // REMARK\n", "/* REMARK */", "\n\t/* REMARK */\n\t");
+  const item = fc.constantFrom(
+    '{"name":"a","vendor":"x"}',
+    '{\n\t\t"name": "b", // REMARK\n\t\t"models": [{ "name": "dragoman" }]\n\t}',
+    "{}",
+    "1",
+    '"dragoman"',
+    "[{}]",
+  );
+  const own = fc.constantFrom([], ['{ "name": "dragoman", "vendor": "by hand" }']);
+  const list = fc
+    .tuple(fc.array(fc.tuple(space, item, space), { maxLength: 4 }), own, fc.boolean(), space, mark, ending)
+    .map(([items, ours, comma, last, bom, eol]) => {
+      const pieces = [...items.map((parts) => parts.join("")), ...ours];
+      const inside = pieces.join(",") + (comma && pieces.length > 0 ? "," : "");
+      return bom + numbered(`[${inside}${last}]`).replaceAll("\n", eol);
+    });
+
+  test("whatever a person wrote", () => {
+    fc.assert(fc.property(list, checkList), { numRuns: 300 });
+  });
+
+  test.each(["", "[]", "[ ]\n", "// remark 1\n[\n]"])("no items yet: %j", checkList);
+
+  test("an item is put in with the indentation of those before it", () => {
+    const text = '[\n\t{\n\t\t"name": "a"\n\t} // mine\n]\n';
+    expect(editSettings("json-list", text, edits)).toStartWith('[\n\t{\n\t\t"name": "a"\n\t}, // mine\n\t{');
+  });
+
+  test("something else than a list is refused", () => {
+    expect(() => readSettings("json-list", "{}")).toThrow(/not a list/);
+  });
+
+  test("items inside an object: Qwen Code's lists keep a person's own", () => {
+    const { edits: ours } = clientOf("qwen-code").setUp(place);
+    const text = '{\n  "modelProviders": {\n    "openai": [\n      { "id": "own" } // remark 1\n    ]\n  }\n}\n';
+    const after = editSettings("json", text, ours);
+    const { modelProviders } = readSettings("json", after) as { modelProviders: Record<string, { id: string }[]> };
+    expect(modelProviders.openai!.map(({ id }) => id)).toEqual([
+      "own",
+      "gpt-5.4",
+      "gemini-3.1-pro-preview",
+      "gpt-5-mini",
+    ]);
+    expect(modelProviders.anthropic!.map(({ id }) => id)).toContain("claude-sonnet-4.6");
+    const taken = ours.map(({ path }) => path);
+    const left = revertValues({ format: "json", paths: taken }, { before: text, written: after, now: after }, false);
+    expect(left).toEqual({ text });
+    expect(() => editSettings("json", '{ "modelProviders": { "openai": {} } }', ours)).toThrow(/of another type/);
+  });
+});
+
 describe("TOML", () => {
   const value = fc.constantFrom(
     "1",

@@ -33,7 +33,7 @@ const withKey = (attempt: Attempt): Attempt => ({ ...attempt, key: "a-client-key
 const searching = (attempt: Attempt): Attempt => ({ ...attempt, searches: true });
 const settled = (attempt: Attempt): Attempt => ({ ...attempt, settled: true });
 
-const { claudeCode, codex, opencode, geminiCli, copilotCli, continueCli, pi } = tools;
+const { claudeCode, codex, opencode, geminiCli, copilotCli, qwenCode, continueCli, pi } = tools;
 
 /** opencode's provider packages. What `connect` writes is the one of the dialect that the model is served in. */
 const packages = {
@@ -80,16 +80,21 @@ const all: Attempt[] = [
   ),
   ...onEachModel(geminiCli, "gemini"),
   ...[copilotCli, continueCli, pi].flatMap((tool) => names.map((name) => on(tool, native[name], name))),
+  on(qwenCode, "messages", "claude"),
+  on(qwenCode, "chat", "gpt"),
+  on(qwenCode, "chat", "gemini"),
   withKey(on(claudeCode, "messages", "claude")),
   withKey(overSocket(on(codex, "responses", "gpt"))),
   withKey(on(opencode, "messages", "claude")),
   withKey(on(geminiCli, "gemini", "gemini")),
   withKey(on(copilotCli, "messages", "claude")),
+  withKey(on(qwenCode, "chat", "gpt")),
   withKey(on(pi, "chat", "gemini")),
   settled(on(claudeCode, "messages", "claude")),
   settled(overSocket(on(codex, "responses", "gpt"))),
   settled(on(opencode, "messages", "claude")),
   settled(on(geminiCli, "gemini", "claude")),
+  settled(on(qwenCode, "messages", "claude")),
   settled(on(continueCli, "responses", "gpt")),
   settled(on(pi, "responses", "gpt")),
 ];

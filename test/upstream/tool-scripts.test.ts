@@ -37,6 +37,12 @@ const prompt = "write a file hello.txt with the text Hi there";
 const written = { path: "/home/me/project/hello.txt", content: "Hi there" };
 const write = tool("write", { path: text, content: text });
 
+test("Qwen Code names its folder in a sentence", () => {
+  const background = ["My operating system is: linux\nI'm currently working in the directory: /home/me/project\n"];
+  const [call] = scriptedCalls({ ...ask(prompt, [write]), background });
+  expect(call?.input).toEqual(written);
+});
+
 test("opencode puts its prompt in quotes", () => {
   expect(scriptedCalls(ask(`"${prompt}"`, [write]))).toEqual([{ tool: write, input: written }]);
   expect(scriptedCalls(ask(`"${prompt}"\n`, [write]))).toEqual([{ tool: write, input: written }]);

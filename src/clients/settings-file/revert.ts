@@ -4,8 +4,8 @@
  */
 import { ProxyError } from "../../errors";
 import { isObject } from "../../json";
-import { type Edit, type Path, SettingsFault } from "../edit";
-import { editSettings, readSettings, type SettingsFormat, settingAt, withEdits } from "../formats";
+import { type Edit, type Path, SettingsFault, settingAt } from "../edit";
+import { editSettings, readSettings, type SettingsFormat, withEdits } from "../formats";
 import { mergeTexts } from "./merge";
 
 export interface Versions {
@@ -80,7 +80,7 @@ function emptied(left: Settings, was: Settings, paths: readonly Path[]): Edit[] 
 const isEmpty = (value: unknown): boolean =>
   Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0;
 
-const isNothing = (text: string) => /^\s*(?:\{\s*\})?\s*$/.test(text);
+const isNothing = (text: string) => /^\s*(?:\{\s*\}|\[\s*\])?\s*$/.test(text);
 
 const serialized = (path: Path): string => path.map((step) => (typeof step === "string" ? step : step.name)).join(".");
 

@@ -180,7 +180,7 @@ function absolute(path: string, background: string[]): string {
 
 const folderPatterns = [
   /<cwd>\s*([^<\n]+?)\s*<\/cwd>/,
-  /working directory(?: is)?:?\s+[`"'(]?((?:\/|[A-Za-z]:\\)[^\n`"'<)]*)/i,
+  /working (?:in the )?directory(?: is)?:?\s+[`"'(]?((?:\/|[A-Za-z]:\\)[^\n`"'<)]*)/i,
   /"?\b(?:cwd|working_directory)"?\s*[:=]\s*"?((?:\/|[A-Za-z]:\\)[^\s"<]+)/i,
 ];
 

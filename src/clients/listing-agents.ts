@@ -1,0 +1,185 @@
+/** Agents for the terminal whose files list models, each with the API dialect in which it is asked. */
+import { type Client, each, known, noKey, nothing, windowOf } from "./client";
+import { type Edit, settingAt } from "./edit";
+import { locations } from "./locate";
+import { type ClientModel, serves, withModel } from "./models";
+
+/** The most faithful dialect of a model: messages keeps Claude's signatures, then responses. */
+const dialectOf = (model: ClientModel) =>
+  serves(model, "messages") ? "messages" : serves(model, "responses") ? "responses" : "chat";
+
+const piProviders = [
+  { id: "dragoman", dialect: "responses", api: "openai-responses", path: "/v1" },
+  { id: "dragoman-claude", dialect: "messages", api: "anthropic-messages", path: "" },
+  { id: "dragoman-chat", dialect: "chat", api: "openai-completions", path: "/v1" },
+] as const;
+
+const piProviderOf = (model: ClientModel) => piProviders.find(({ dialect }) => dialect === dialectOf(model))!;
+
+const pi: Client = {
+  name: "pi",
+  speaks: "chat, responses, messages",
+  dialect: "responses",
+  known: /^pi(?:-|\/|$)/i,
+  file: {
+    format: "json",
+    locate: locations.pi,
+    addresses: ({ providers }) => each(providers).map((one) => settingAt(one, ["baseUrl"])),
+  },
+  setUp({ url, key = noKey, models, model = models.claude }) {
+    const listed = piProviders.map((provider) => ({
+      ...provider,
+      models: withModel(models.all, model).filter((one) => piProviderOf(one) === provider),
+    }));
+    return {
+      ...nothing,
+      model,
+      edits: listed
+        .filter((provider) => provider.models.length > 0)
+        .map(({ id, api, path, models: own }) => ({
+          path: ["providers", id],
+          value: {
+            baseUrl: url + path,
+            api,
+            apiKey: key,
+            models: own.map((one) =>
+              known({
+                id: one.id,
+                name: one.name,
+                reasoning: one.reasoning,
+                input: one.vision ? ["text", "image"] : ["text"],
+                contextWindow: windowOf(one),
+                maxTokens: one.output,
+              }),
+            ),
+          },
+        })),
+      command: `pi --provider ${piProviderOf(model).id} --model ${model.id}`,
+    };
+  },
+};
+
+/** Tokens that crush is told if a limit is unknown: it requires both. */
+const crushLimits = { window: 128_000, output: 16_000 };
+
+/** Provider types of crush.json (schema.json of charmbracelet/crush); the SDK for `anthropic` adds /v1 itself. */
+const crushProviders = [
+  { id: "dragoman", dialect: "responses", type: "openai", path: "/v1" },
+  { id: "dragoman-claude", dialect: "messages", type: "anthropic", path: "" },
+  { id: "dragoman-chat", dialect: "chat", type: "openai-compat", path: "/v1" },
+] as const;
+
+const crushProviderOf = (model: ClientModel) => crushProviders.find(({ dialect }) => dialect === dialectOf(model))!;
+
+const crushModel = (model: ClientModel) => ({
+  id: model.id,
+  name: model.name,
+  cost_per_1m_in: 0,
+  cost_per_1m_out: 0,
+  cost_per_1m_in_cached: 0,
+  cost_per_1m_out_cached: 0,
+  context_window: windowOf(model) ?? crushLimits.window,
+  default_max_tokens: model.output ?? crushLimits.output,
+  can_reason: model.reasoning,
+  supports_attachments: model.vision,
+});
+
+const crush: Client = {
+  name: "Crush",
+  speaks: "messages, responses, chat",
+  dialect: "messages",
+  known: /^(?:charm-)?crush/i,
+  file: {
+    format: "json",
+    locate: locations.crush,
+    addresses: ({ providers }) => each(providers).map((one) => settingAt(one, ["base_url"])),
+    caveats: ({ models, providers }, isHere) => {
+      const named = settingAt(models, ["large", "provider"]);
+      if (typeof named !== "string" || isHere(settingAt(providers, [named, "base_url"]))) return [];
+      return [{ says: `its large model belongs to another provider, ${named}`, overrides: true }];
+    },
+  },
+  setUp({ url, key = noKey, models, model = models.claude }) {
+    const listed = crushProviders.map(({ id, dialect, type, path }): Edit => {
+      const own = withModel(withModel(models.all, models.small), model).filter((one) => dialectOf(one) === dialect);
+      const value = {
+        name: id,
+        type,
+        base_url: url + path,
+        api_key: key,
+        discover_models: false,
+        models: own.map(crushModel),
+      };
+      return { path: ["providers", id], value: own.length > 0 ? value : undefined };
+    });
+    const chosen = (one: ClientModel) => ({ provider: crushProviderOf(one).id, model: one.id });
+    return {
+      ...nothing,
+      model,
+      edits: [
+        { path: ["$schema"], value: "https://charm.land/crush.json", unlessSet: true },
+        { path: ["models", "large"], value: chosen(model) },
+        { path: ["models", "small"], value: chosen(models.small) },
+        ...listed,
+      ],
+      command: "crush",
+      note: "A model that was chosen inside Crush is kept in ~/.local/share/crush/crush.json and takes precedence, as do crush.json and crushrc in the project. A crushrc beside this file is read too. A key that contains $ is expanded as in a shell.",
+    };
+  },
+};
+
+/** Provider types of Qwen Code (its documentation, “Model Providers”). It knows no responses dialect. */
+const qwenTypeOf = (model: ClientModel) => (serves(model, "messages") ? "anthropic" : "openai");
+
+const qwen: Client = {
+  name: "Qwen Code",
+  speaks: "messages, chat",
+  dialect: "chat",
+  known: /^qwen-?code/i,
+  file: {
+    format: "json",
+    locate: locations["qwen-code"],
+    addresses: ({ modelProviders }) =>
+      each(modelProviders)
+        .flatMap(each)
+        .map((one) => settingAt(one, ["baseUrl"])),
+    caveats: ({ model, modelProviders, security }, isHere) => {
+      const [type, name] = [settingAt(security, ["auth", "selectedType"]), settingAt(model, ["name"])];
+      const chosen = each(settingAt(modelProviders, [String(type)])).find((one) => settingAt(one, ["id"]) === name);
+      if (isHere(settingAt(chosen, ["baseUrl"]))) return [];
+      return [{ says: `its \`model.name\` is ${String(name)} of another provider, ${String(type)}`, overrides: true }];
+    },
+    // It notes the version of its format at the first run.
+    bookkeeping: ({ $version: _, ...settings }) => settings,
+  },
+  setUp({ url, key = noKey, models, model = models.claude }) {
+    const listed = withModel(models.all, model).map((one): Edit => {
+      const type = qwenTypeOf(one);
+      const name = `${one.id} (dragoman)`;
+      const generationConfig = known({
+        contextWindowSize: windowOf(one),
+        samplingParams: type === "anthropic" && one.output !== undefined ? { max_tokens: one.output } : undefined,
+      });
+      const baseUrl = type === "anthropic" ? url : `${url}/v1`;
+      return {
+        path: ["modelProviders", type, { name }],
+        value: { name, id: one.id, baseUrl, envKey: "DRAGOMAN_API_KEY", generationConfig },
+      };
+    });
+    return {
+      ...nothing,
+      model,
+      edits: [
+        { path: ["env", "DRAGOMAN_API_KEY"], value: key },
+        { path: ["security", "auth", "selectedType"], value: qwenTypeOf(model) },
+        { path: ["model", "name"], value: model.id },
+        ...listed,
+        { path: ["privacy", "usageStatisticsEnabled"], value: false },
+      ],
+      command: "qwen",
+      note: "/model lists the other models. Variables of the shell take precedence over `env` in the file: another DRAGOMAN_API_KEY there would be used instead. If another provider of the same type lists the same model before these, Qwen Code uses that one.",
+    };
+  },
+};
+
+export const listingAgents = { crush, "qwen-code": qwen, pi } satisfies Record<string, Client>;
