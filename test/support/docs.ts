@@ -12,6 +12,7 @@ import { variables } from "../../src/config/environment";
 import { configSchema } from "../../src/config/schema";
 import { metricRows } from "../../src/observe/metrics";
 import { attacks, faults, type LedgerRow, notHere, reports, reportsNotHere } from "../attacks/cases";
+import { teamSizesHead, teamSizesRows } from "../bench/team-sizes";
 import { clientSettings, clientsTable } from "../clients/clients";
 import { fidelityTable } from "./fidelity";
 
@@ -62,6 +63,7 @@ export const passages: Record<string, () => string> = {
       ["metric", "kind", "meaning"],
       metricRows.map(({ name, kind, help }) => [code(name), kind, help]),
     ),
+  "team-sizes": () => table(teamSizesHead, teamSizesRows()),
   attacks: () => caseTable(attacks, notHere),
   faults: () => caseTable(faults, notHere),
   reports: () => caseTable(reports, reportsNotHere),

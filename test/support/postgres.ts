@@ -62,7 +62,8 @@ export function describeWithPostgres(name: string, body: () => void): void {
   else test.skip(`${name} (this machine lacks ${lack})`, () => {});
 }
 
-export async function startPostgres(): Promise<TestPostgres> {
+/** @param options.durable Waits for the disk with each transaction, as outside of tests. */
+export async function startPostgres({ durable = false } = {}): Promise<TestPostgres> {
   const home = mkdtempSync(join(tmpdir(), "dragoman-postgres-"));
   chmodSync(home, 0o755);
   const identity = otherUser();
@@ -86,7 +87,10 @@ export async function startPostgres(): Promise<TestPostgres> {
       join(bin, "postgres"),
       [
         ...["-D", data, "-p", String(port)],
-        ...Object.entries(settings).flatMap(([key, value]) => ["-c", `${key}=${value}`]),
+        ...Object.entries({ ...settings, ...(durable && durably) }).flatMap(([key, value]) => [
+          "-c",
+          `${key}=${value}`,
+        ]),
       ],
       { ...identity, cwd: home, stdio: "ignore", env: { PATH: process.env.PATH } },
     );
@@ -142,6 +146,8 @@ const settings = {
   max_connections: "200",
   shared_buffers: "32MB",
 };
+
+const durably = { fsync: "on", full_page_writes: "on" };
 
 /** The package leaves out symbolic links, and another user may not be allowed to read its folder. */
 function copyOf(native: string, home: string): string {

@@ -1,0 +1,187 @@
+/** What a team's server costs its Postgres, measured on a real one that waits for its disk: `bun test/bench/team-sizes.ts --measure`. */
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { budgetSchema } from "../../src/config/budget-schema";
+import { readEnvironment } from "../../src/config/environment";
+import { columnNames } from "../../src/history/entry";
+import { insertRows } from "../../src/storage/postgres/requests";
+import { openPostgresStores, type PostgresStores } from "../../src/storage/postgres/stores";
+import { entry } from "../support/history-rows";
+import { startPostgres } from "../support/postgres";
+import { cpuOf } from "./statistics";
+import type { Costs } from "./team-sizes";
+
+const subject = { account: "anna", key: null, model: "gpt-5", client: null, session: null };
+const amounts = { nanoCredits: 1e9, premiumUnits: null };
+
+/** In about a minute. */
+export async function measureCosts(): Promise<Costs> {
+  await using postgres = await startPostgres({ durable: true });
+  const home = mkdtempSync(join(tmpdir(), "dragoman-scale-"));
+  const environment = readEnvironment({
+    HOME: home,
+    DRAGOMAN_HOME: home,
+    DRAGOMAN_DATABASE_URL: await postgres.database(),
+    DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
+  });
+  const stores = await openPostgresStores(environment, { follow: false });
+  try {
+    const rows = await measureRows(stores);
+    const budgets = await measureBudgets(stores);
+    const states = await measureStates(stores);
+    const accounts = await measureAccounts(stores, () => openPostgresStores(environment, { follow: false }));
+    return { ...rows, ...budgets, ...states, ...accounts };
+  } finally {
+    await stores.close();
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+/** Seconds of CPU of all processes of Postgres that run now. */
+async function databaseCpu({ postgres: { sql } }: PostgresStores): Promise<number> {
+  const [row] = await sql<{ data_directory: string }[]>`SHOW data_directory`;
+  const postmaster = Number(readFileSync(join(row!.data_directory, "postmaster.pid"), "utf8").split("\n")[0]);
+  const processes = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && parentOf(name) === postmaster);
+  return [postmaster, ...processes.map(Number)].reduce((sum, pid) => sum + cpuOf(pid), 0);
+}
+
+function parentOf(pid: string): number | undefined {
+  try {
+    return Number(
+      readFileSync(`/proc/${pid}/stat`, "utf8")
+        .replace(/^.*\) /s, "")
+        .split(" ")[1],
+    );
+  } catch {
+    return undefined; // it has ended
+  }
+}
+
+/** Does the work, and says how long it took and how much CPU Postgres had of it, in seconds. */
+async function timed(stores: PostgresStores, work: () => Promise<unknown>): Promise<{ seconds: number; cpu: number }> {
+  const [cpu, start] = [await databaseCpu(stores), performance.now()];
+  await work();
+  const seconds = (performance.now() - start) / 1_000;
+  return { seconds, cpu: (await databaseCpu(stores)) - cpu };
+}
+
+/** Works on numbers from 0 in so many lanes at once. */
+async function inLanes(lanes: number, count: number, work: (at: number) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const lane = async () => {
+    while (next < count) await work(next++);
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+}
+
+async function measureRows(stores: PostgresStores) {
+  const { postgres } = stores;
+  const replica = crypto.randomUUID();
+  const [batches, batch] = [150, 100];
+  const rowAt = (at: number) => entry({ request_id: Bun.randomUUIDv7(), started_at_ms: Date.now() - at });
+  await insertRows(postgres, replica, [rowAt(0)]);
+  const insert = await timed(stores, () =>
+    inLanes(4, batches, () =>
+      insertRows(
+        postgres,
+        replica,
+        Array.from({ length: batch }, (_, at) => rowAt(at)),
+      ),
+    ),
+  );
+  const count = batches * batch;
+  const [size] = await postgres.sql<{ bytes: number }[]>`
+    SELECT sum(pg_total_relation_size(inhrelid))::float8 AS bytes FROM pg_inherits
+    WHERE inhparent = 'dragoman.requests'::regclass`;
+  const history = stores.openHistory({
+    retentionDays: () => 36_500,
+    maxRows: () => Number.POSITIVE_INFINITY,
+    warn: console.warn,
+  });
+  const copies = 9;
+  for (let copy = 0; copy < copies; copy += 1) await copyRows(stores, count);
+  const statistics = await timed(stores, () => history.statistics({}, ["account_id"]));
+  history.close();
+  return {
+    rowCpu: micros(insert.cpu / count),
+    rowsPerSecond: Math.round(count / insert.seconds),
+    rowBytes: Math.round(size!.bytes / count),
+    statisticsRowsPerSecond: Math.round((count * (copies + 1)) / statistics.seconds),
+  };
+}
+
+/** Adds as many rows again, in the database itself. */
+async function copyRows({ postgres: { sql } }: PostgresStores, count: number): Promise<void> {
+  const columns = columnNames.filter((name) => name !== "request_id").join(", ");
+  await sql.unsafe(`INSERT INTO dragoman.requests (request_id, ${columns})
+    SELECT gen_random_uuid()::text, ${columns} FROM dragoman.requests LIMIT ${count}`);
+}
+
+async function measureBudgets(stores: PostgresStores) {
+  const ledger = stores.openLedger({ now: Date.now, warn: console.warn });
+  const budgetAt = (at: number) =>
+    budgetSchema().parse({ name: `b${at}`, unit: "credits", limit: 1e6, per: "month", then: "warn" });
+  const request = async (at: number) => {
+    const result = await ledger.reserve([budgetAt(at)], subject, amounts);
+    if ("exceeded" in result) throw new Error("The budget was to be large enough.");
+    await ledger.settle(result.reservation, amounts);
+  };
+  await request(0);
+  const count = 2_000;
+  const one = await timed(stores, () => inLanes(32, count, () => request(0)));
+  const many = await timed(stores, () => inLanes(32, count, (at) => request(at % 500)));
+  ledger.close();
+  return {
+    budgetCpu: micros(many.cpu / count),
+    /** Requests a second that share one budget: its row is locked twice for each. */
+    oneBudgetPerSecond: Math.round(count / one.seconds),
+  };
+}
+
+async function measureStates(stores: PostgresStores) {
+  const { postgres } = stores;
+  const count = 1_500;
+  const announce = await timed(stores, () =>
+    inLanes(8, count, () => postgres.ask((sql) => sql`SELECT dragoman.announce_change('account_states')`)),
+  );
+  return { announceCpu: micros(announce.cpu / count), announcesPerSecond: Math.round(count / announce.seconds) };
+}
+
+async function measureAccounts(stores: PostgresStores, open: () => Promise<PostgresStores>) {
+  const { postgres, seals } = stores;
+  const count = 10_000;
+  const sealed = Array.from({ length: count }, (_, at) => {
+    const key = `github.com/user-${at}`;
+    return {
+      key,
+      login: `user-${at}`,
+      token: seals.seal(`ghu_${"0".repeat(36)}`, `github token of ${key}`).toString("hex"),
+    };
+  });
+  await postgres.sql`INSERT INTO dragoman.accounts (key, host, login, app, mode, sealed_token, seal_key_id, added_at_ms, revision)
+    SELECT key, 'github.com', login, 'vscode', 'exchange', decode(token, 'hex'), ${seals.keyId}, 1, 1
+    FROM json_to_recordset(${JSON.stringify(sealed)}::text::json) AS given(key text, login text, token text)`;
+  const quota = JSON.stringify({ plan: "business", premium: { entitlement: 300, remaining: 200, percent: 66 }, at: 0 });
+  await postgres.sql`INSERT INTO dragoman.account_states (account, quota, revision)
+    SELECT key, ${quota}::text::jsonb, row_number() OVER () FROM dragoman.accounts`;
+  const readStates = (since: number) =>
+    postgres.ask(
+      (sql) => sql`SELECT account, state, quota, replica, revision::float8 AS revision
+      FROM dragoman.account_states WHERE revision > ${since} ORDER BY revision`,
+    );
+  const states = await timed(stores, () => inLanes(2, 60, () => readStates(count - 250)));
+  const nothing = await timed(stores, () => inLanes(2, 2_000, () => readStates(count)));
+  const start = performance.now();
+  const other = await open();
+  const seconds = (performance.now() - start) / 1_000;
+  await other.close();
+  return {
+    queryCpu: micros(nothing.cpu / 2_000),
+    stateReadCpu: micros(states.cpu / 60 / 250),
+    accountsPerSecond: Math.round(count / seconds),
+  };
+}
+
+const micros = (seconds: number) => Math.round(seconds * 1e6);

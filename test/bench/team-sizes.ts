@@ -1,0 +1,238 @@
+/**
+ * What a team of a size asks of its servers and its Postgres, by the measured costs: `bun test/bench/team-sizes.ts` prints the table of
+ * src/deploy/TEAMS.md, `--measure` measures the costs on this machine first, in about a minute.
+ */
+import { quantile } from "./statistics";
+
+/** CPU is that of Postgres, in microseconds. Made by `team-costs.ts`. */
+export interface Costs {
+  /** A row of the history, inserted with a hundred others. */
+  rowCpu: number;
+  rowsPerSecond: number;
+  /** On the disk, with indexes. */
+  rowBytes: number;
+  /** Rows that a page with statistics reads in a second. */
+  statisticsRowsPerSecond: number;
+  /** Reserving and settling in a budget that is not busy. */
+  budgetCpu: number;
+  /** Requests a second that share one budget: its row is locked twice for each, until the disk has it. */
+  oneBudgetPerSecond: number;
+  /** Numbering and announcing a change, one after the other: each locks the table's revision. */
+  announceCpu: number;
+  announcesPerSecond: number;
+  /** A query that finds nothing new. */
+  queryCpu: number;
+  /** A changed state of an account, read by one server. */
+  stateReadCpu: number;
+  /** Accounts that a starting server reads and opens in a second. */
+  accountsPerSecond: number;
+}
+
+/** On two cores of a busy AMD EPYC, Postgres 18.4 with fsync, Bun 1.4.5, 22 November 2026. */
+export const measured: Costs = {
+  rowCpu: 27,
+  rowsPerSecond: 17_978,
+  rowBytes: 635,
+  statisticsRowsPerSecond: 446_617,
+  budgetCpu: 550,
+  oneBudgetPerSecond: 515,
+  announceCpu: 353,
+  announcesPerSecond: 674,
+  queryCpu: 35,
+  stateReadCpu: 1,
+  accountsPerSecond: 53_400,
+};
+
+/** What is assumed of the members. */
+export const assumed = {
+  /** Members whose client is being answered, in the busiest minute. */
+  streaming: 1 / 3,
+  /** Seconds that an answer takes. */
+  answerSeconds: 12,
+  /** Seconds of a day at the busiest minute's rate, if the day's requests were all made at it. */
+  busySeconds: 4 * 3_600,
+  /** Streams of 60 events a second that one server carries with some room. */
+  streamsPerServer: 250,
+  /** `retentionDays` of the config. */
+  days: 14,
+  /** Seconds until a Copilot token is exchanged anew. */
+  tokenSeconds: 1_500,
+} as const;
+
+/** How the servers work; `src/storage/postgres/` has these numbers. Seconds. */
+const servers = { connections: 10, direct: 2, publishEvery: 10, sliceEvery: 10, sliceKept: 600 } as const;
+
+/** What one Postgres is taken to bear: its default connections, 16 cores, 1 TB; and the limits of the code. */
+const limits = { connections: 97, cores: 16, terabytes: 1, statisticsSeconds: 30, startSeconds: 5 } as const;
+
+export interface Needs {
+  members: number;
+  replicas: number;
+  streams: number;
+  requestsPerSecond: number;
+  connections: number;
+  /** With PgBouncer: only `LISTEN` and locks need connections of their own. */
+  connectionsPooled: number;
+  rowsPerDay: number;
+  partitions: number;
+  terabytes: number;
+  announcesPerSecond: number;
+  /** Notifications that all servers together receive in a second. */
+  heardPerSecond: number;
+  /** States of accounts that all servers together read in a second. */
+  statesReadPerSecond: number;
+  /** Updates a second for slices of the members' own budgets: each request at any server, or each member at one. */
+  sliceUpdatesPerSecond: { anyServer: number; oneServer: number };
+  /** Cores of Postgres that are busy: in the same two ways. */
+  cores: { anyServer: number; oneServer: number };
+  statisticsSeconds: number;
+  startSeconds: number;
+  /** Milliseconds that 99 % of requests wait at most for a budget that all share; Infinity if the queue only grows. */
+  sharedBudgetWait: number;
+  /** Parts of what can be borne, the worst first; above 1 it breaks. */
+  loads: { name: string; share: number }[];
+}
+
+export function needsOf(members: number, costs: Costs = measured): Needs {
+  const streams = members * assumed.streaming;
+  const requestsPerSecond = streams / assumed.answerSeconds;
+  const replicas = Math.max(2, Math.ceil(streams / assumed.streamsPerServer));
+  const perServer = requestsPerSecond / replicas;
+  const rowsPerDay = requestsPerSecond * assumed.busySeconds;
+  const rowsKept = rowsPerDay * assumed.days;
+  // Each server publishes the quotas that it saw every few seconds, if it saw any; each token that was exchanged is announced.
+  const published = replicas * Math.min(1 / servers.publishEvery, perServer);
+  const exchanged = streams / assumed.tokenSeconds;
+  const statesReadPerSecond = replicas * requestsPerSecond;
+  const slicesOf = (held: number) => (replicas * held) / servers.sliceEvery;
+  const sliceUpdatesPerSecond = {
+    anyServer: slicesOf(Math.min(streams, perServer * servers.sliceKept)),
+    oneServer: slicesOf(streams / replicas),
+  };
+  const base =
+    requestsPerSecond * (costs.rowCpu + costs.budgetCpu) +
+    (published + exchanged) * costs.announceCpu +
+    published * replicas * costs.queryCpu +
+    statesReadPerSecond * costs.stateReadCpu;
+  // A slice is taken as an amount is reserved: half of the two.
+  const coresWith = (slices: number) => (base + (slices * costs.budgetCpu) / 2) / 1e6;
+  const scale = {
+    members,
+    replicas,
+    streams,
+    requestsPerSecond,
+    connections: replicas * servers.connections,
+    connectionsPooled: replicas * servers.direct,
+    rowsPerDay,
+    // Today's, tomorrow's, and those that are kept.
+    partitions: assumed.days + 2,
+    terabytes: (rowsKept * costs.rowBytes) / 1e12,
+    announcesPerSecond: published + exchanged,
+    heardPerSecond: (published + exchanged) * replicas,
+    statesReadPerSecond,
+    sliceUpdatesPerSecond,
+    cores: {
+      anyServer: coresWith(sliceUpdatesPerSecond.anyServer),
+      oneServer: coresWith(sliceUpdatesPerSecond.oneServer),
+    },
+    statisticsSeconds: rowsKept / costs.statisticsRowsPerSecond,
+    startSeconds: members / costs.accountsPerSecond,
+    sharedBudgetWait: waitFor(requestsPerSecond, 1 / costs.oneBudgetPerSecond),
+  };
+  return { ...scale, loads: loadsOf(scale, costs) };
+}
+
+function loadsOf(scale: Omit<Needs, "loads">, costs: Costs): Needs["loads"] {
+  const shares = {
+    "connections without PgBouncer": scale.connections / limits.connections,
+    "a budget that all share": scale.requestsPerSecond / costs.oneBudgetPerSecond,
+    "statistics of all days": scale.statisticsSeconds / limits.statisticsSeconds,
+    "CPU of Postgres": scale.cores.anyServer / limits.cores,
+    "announced changes": scale.announcesPerSecond / costs.announcesPerSecond,
+    "reading all accounts at the start": scale.startSeconds / limits.startSeconds,
+    "disk for the history": scale.terabytes / limits.terabytes,
+    "history rows": scale.requestsPerSecond / costs.rowsPerSecond,
+  };
+  return Object.entries(shares)
+    .map(([name, share]) => ({ name, share }))
+    .sort((one, other) => other.share - one.share);
+}
+
+/**
+ * Simulates requests that come at random and hold one row, one after the other.
+ * @param rate Requests a second. @param seconds How long each holds the row.
+ * @returns Milliseconds that 99 % wait at most.
+ */
+export function waitFor(rate: number, seconds: number): number {
+  if (rate * seconds >= 1) return Number.POSITIVE_INFINITY;
+  const random = randomNumbers();
+  const waits: number[] = [];
+  let [now, free] = [0, 0];
+  for (let request = 0; request < 50_000; request += 1) {
+    now -= Math.log(1 - random()) / rate;
+    free = Math.max(free, now) + seconds;
+    waits.push((free - seconds - now) * 1_000);
+  }
+  return quantile(waits, 0.99);
+}
+
+/** The same ones each time (mulberry32), so that the document can be compared. */
+function randomNumbers(): () => number {
+  let state = 1;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+const sizes = [10, 1_000, 10_000, 100_000];
+
+/** The table of src/deploy/TEAMS.md. */
+export function teamSizesRows(costs: Costs = measured): string[][] {
+  const scales = sizes.map((members) => needsOf(members, costs));
+  const row = (name: string, cell: (scale: Needs) => string) => [name, ...scales.map(cell)];
+  return [
+    row("streams at once", ({ streams }) => number(streams)),
+    row("servers", ({ replicas }) => number(replicas)),
+    row("requests a second", ({ requestsPerSecond }) => number(requestsPerSecond)),
+    row("connections; with PgBouncer", (scale) => `${number(scale.connections)}; ${number(scale.connectionsPooled)}`),
+    row("history: rows a day", ({ rowsPerDay }) => number(rowsPerDay)),
+    row("… partitions; on the disk", (scale) => `${scale.partitions}; ${number(scale.terabytes * 1_000)} GB`),
+    row("… statistics of all days", ({ statisticsSeconds }) => `${number(statisticsSeconds)} s`),
+    row(
+      "changes announced a second; heard",
+      (scale) => `${number(scale.announcesPerSecond)}; ${number(scale.heardPerSecond)}`,
+    ),
+    row("states of accounts read a second", ({ statesReadPerSecond }) => number(statesReadPerSecond)),
+    row("a server's start, to read all accounts", ({ startSeconds }) => `${number(startSeconds)} s`),
+    row("a budget that all share: 99 % wait", ({ sharedBudgetWait }) =>
+      Number.isFinite(sharedBudgetWait) ? `${number(sharedBudgetWait)} ms` : "ever longer",
+    ),
+    row("a budget for each member: updates a second", ({ sliceUpdatesPerSecond: { anyServer } }) => number(anyServer)),
+    row("… if each member stays at one server", ({ sliceUpdatesPerSecond: { oneServer } }) => number(oneServer)),
+    row("busy cores of Postgres", ({ cores }) => number(cores.anyServer)),
+    row("… if each member stays at one server", ({ cores }) => number(cores.oneServer)),
+    row("nearest to its limit", ({ loads: [worst] }) => `${worst!.name}: ${number(worst!.share * 100)} %`),
+    row("beyond their limits", ({ loads }) => {
+      const broken = loads.filter(({ share }) => share > 1);
+      return broken.length === 0 ? "nothing" : broken.map(({ name }) => name).join(", ");
+    }),
+  ];
+}
+
+export const teamSizesHead = ["members", ...sizes.map((members) => members.toLocaleString("en"))];
+
+const number = (value: number) =>
+  value.toLocaleString("en", value < 100 ? { maximumSignificantDigits: 2 } : { maximumFractionDigits: 0 });
+
+if (import.meta.main) {
+  let costs = measured;
+  if (process.argv.includes("--measure")) {
+    const { measureCosts } = await import("./team-costs");
+    costs = await measureCosts();
+    console.log(costs);
+  }
+  for (const cells of [teamSizesHead, ...teamSizesRows(costs)]) console.log(cells.join(" | "));
+}
