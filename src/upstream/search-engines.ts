@@ -26,8 +26,8 @@ export interface SearchEngine {
 const timeoutMs = 20_000;
 const maxAnswerBytes = 4 * 1024 * 1024;
 const pagesWanted = 8;
-/** Characters of a page's text. */
-const longestText = 2000;
+/** Characters of what is known of a page: all of it is paid for as a part of the prompt. */
+const [longestText, longestTitle, longestAge, longestUrl] = [2000, 300, 60, 2000];
 
 interface EngineForm {
   /** For sentences. */
@@ -143,9 +143,19 @@ function readPages({ results, fields }: EngineForm, answer: Record<string, unkno
   const textIn = (value: unknown) => (typeof value === "string" ? value.trim() : "");
   return (Array.isArray(list) ? list.filter(isObject) : []).slice(0, pagesWanted).flatMap((result) => {
     const url = textIn(result.url);
-    if (!/^https?:\/\//i.test(url)) return [];
-    const [text, age] = [textIn(result[fields.text]).slice(0, longestText), textIn(result[fields.age])];
-    return [{ url, title: textIn(result.title) || url, ...(text ? { text } : {}), ...(age ? { age } : {}) }];
+    if (!/^https?:\/\//i.test(url) || url.length > longestUrl) return [];
+    const [text, age] = [
+      textIn(result[fields.text]).slice(0, longestText),
+      textIn(result[fields.age]).slice(0, longestAge),
+    ];
+    return [
+      {
+        url,
+        title: textIn(result.title).slice(0, longestTitle) || url,
+        ...(text ? { text } : {}),
+        ...(age ? { age } : {}),
+      },
+    ];
   });
 }
 

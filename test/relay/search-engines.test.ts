@@ -162,3 +162,18 @@ test("Codex' own search needs an engine only, no account; the metrics name the e
   expect(metrics).toMatch(/upstream="searxng"/);
   expect(metrics).not.toMatch(/upstream="copilot"/);
 });
+
+test("an engine's long titles and addresses are cut or left out: they are paid for as a part of the prompt", async () => {
+  const long = "x".repeat(100_000);
+  const results = [
+    { url: "https://a.example.com/", title: `Title ${long}`, content: long, publishedDate: long },
+    { url: `https://b.example.com/${long}`, title: "B" },
+  ];
+  await using engine = startEngine(() => Response.json({ results }));
+  await using proxy = await startProxy({ config: { webSearchEngine: { name: "searxng", url: engine.url } } });
+  expect((await proxy.post("/v1/messages", ask())).status).toBe(200);
+  const last = JSON.stringify(proxy.demo.journal.at(-1)!.body);
+  expect(last).toContain("https://a.example.com/");
+  expect(last).not.toContain("b.example.com");
+  expect(last.length).toBeLessThan(8_000);
+});
