@@ -65,14 +65,14 @@ export async function withFallbacks(
     const calls = record.attemptCount;
     try {
       const answer = await serve(target);
-      answer.headers.set(modelHeader, target.model.id);
+      answer.headers.set(modelHeader, inHeader(target.model.id));
       return answer;
     } catch (thrown) {
       if (record.isStopped) throw thrown;
       const error = asProxyError(thrown);
       const isRefusedHere = failure !== undefined && record.attemptCount === calls && error.kind === "invalid_request";
       if (!isRefusedHere && !leadsOn(parts, error, record)) {
-        if (failure === undefined || isBlocked(parts, error)) throw thrown;
+        if (failure === undefined || error.kind === "internal" || isBlocked(parts, error)) throw thrown;
         chain.names = [];
       }
       failure ??= error;
@@ -86,6 +86,10 @@ export async function withFallbacks(
   if (first) record.setTarget(first, request.facts);
   throw unserved(failure!, chain);
 }
+
+/** A provider's model may have any name; a header holds ASCII. */
+const inHeader = (id: string): string =>
+  id.replace(/[^ -~]+/g, (letters) => encodeURIComponent(letters.toWellFormed()));
 
 /** The model that the client asked for; or why it is not known now, if its chain may be used for that. */
 async function firstTarget(

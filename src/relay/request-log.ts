@@ -222,7 +222,9 @@ export function logLine(method: string, row: Entry): string {
 /** The row as the fields of a log line: its lists are lists, and `time` is the line's own. */
 export const logFields = (row: Entry): Record<string, unknown> => ({
   ...row,
-  ...Object.fromEntries((["attempts", "fixups", "dropped"] as const).map((name) => [name, JSON.parse(row[name])])),
+  ...Object.fromEntries(
+    (["attempts", "fixups", "dropped", "fallbacks"] as const).map((name) => [name, JSON.parse(row[name] ?? "null")]),
+  ),
 });
 
 /** A text that may repeat parts of the request, without them. */

@@ -340,3 +340,28 @@ describe("names", () => {
     expect((await fetch(`${near.url}/mock/v1/models`, { headers: withKey })).status).toBe(404);
   });
 });
+
+test("a model whose name is not ASCII serves as a fallback; the header and the log line in JSON name it", async () => {
+  await using server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () =>
+      Response.json({
+        id: "c",
+        object: "chat.completion",
+        choices: [{ index: 0, message: { role: "assistant", content: "Hello" }, finish_reason: "stop" }],
+      }),
+  });
+  const providers = { local: { type: "chat", baseUrl: `${server.url.origin}/v1`, models: ["模型"] } };
+  const fallbacks = { "claude-sonnet-4.6": ["local/模型"] };
+  await using proxy = await startProxy({ logFormat: "json", config: { providers, fallbacks } });
+  proxy.demo.intercept("/v1/messages", () => new Response("{}", { status: 529 }), 1);
+  const messages = [{ role: "user", content: "Hi" }];
+  const answer = await proxy.post("/v1/messages", { model: "claude-sonnet-4.6", max_tokens: 50, messages });
+  expect(answer.status).toBe(200);
+  expect(decodeURIComponent(answer.headers.get("x-dragoman-model")!)).toBe("local/模型");
+  expect(JSON.parse(proxy.lines.at(-1)!)).toMatchObject({
+    upstream_model: "local/模型",
+    fallbacks: [{ model: "claude-sonnet-4.6", status: 529 }],
+  });
+});
