@@ -46,6 +46,13 @@ export interface Choice {
   all: readonly ClientModel[];
 }
 
+/** The same choice with a short list: only the models that it names. */
+export const withoutOthers = (choice: Choice): Choice => {
+  const { claude, opus, haiku, gpt, gemini, small } = choice;
+  const named = new Set([claude, opus, haiku, gpt, gemini, small]);
+  return { ...choice, all: choice.all.filter((model) => named.has(model)) };
+};
+
 /** Whether the id needs no quoting in any file or shell. */
 export const isPlain = ({ id }: { id: string }): boolean => /^[\w.:/-]+$/.test(id);
 

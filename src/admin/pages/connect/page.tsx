@@ -3,7 +3,7 @@
 import type { App } from "../../../app";
 import type { Client, Connection, Snippet } from "../../../clients/client";
 import { type ClientId, clientIds, clientOf, snippetsOf } from "../../../clients/index";
-import { type Choice, chooseModels, unknownModels } from "../../../clients/models";
+import { type Choice, chooseModels, unknownModels, withoutOthers } from "../../../clients/models";
 import type { Group } from "../../../history/history";
 import { withTimeLimit } from "../../../net/time-limit";
 import { allModels } from "../../../upstream/all-models";
@@ -31,7 +31,8 @@ export function connectPage({ app, frame, url }: PageContext): StreamedPage {
             </>
           ) : (
             <>. No API key is required. If your client asks for one, enter any text.</>
-          )}
+          )}{" "}
+          Files that list models are shown with a few of them; <code>dragoman connect</code> lists all.
         </p>
         {slot}
       </Page>
@@ -57,7 +58,7 @@ async function cards(app: App, url: string, key: string | undefined): Promise<Ma
           <Guide
             id={id}
             client={clientOf(id)}
-            place={{ url, key, models: choice ?? unknownModels }}
+            place={{ url, key, models: choice ? withoutOthers(choice) : unknownModels }}
             seen={groups.filter(({ key: { client_name } }) => clientOf(id).known.test(client_name ?? ""))}
             now={now}
           />
