@@ -11,16 +11,21 @@ export interface CompletedSignIn {
   outcome: "added" | "replaced";
 }
 
-/** @throws ProxyError as `signIn` and the store do; or the signal's reason */
+/**
+ * @param member Whose account it will be; missing for the owner's.
+ * @throws ProxyError as `signIn` and the store do; or the signal's reason
+ */
 export async function completeSignIn(
   steps: SignInSteps,
   store: Pick<AccountStore, "prepare" | "add">,
+  member?: string,
 ): Promise<CompletedSignIn> {
   const { app, hosts, signal } = steps;
   await store.prepare(hosts.name);
   const githubToken = await signIn(steps);
   const login = await withRetries(() => fetchLogin(steps, githubToken, app.mode), signal);
-  const saved = { login, host: hosts.name, app: app.name, mode: app.mode, githubToken, addedAt: Date.now() };
+  const account = { login, host: hosts.name, app: app.name, mode: app.mode, githubToken, addedAt: Date.now() };
+  const saved = member === undefined ? account : { ...account, member };
   return { saved, outcome: await store.add(saved) };
 }
 

@@ -12,6 +12,8 @@ export interface BegunSignIn {
   readonly id: string;
   readonly host: string;
   readonly app: string;
+  /** The id of the member whose account it will be; null for the owner's. */
+  readonly member: string | null;
   readonly code: ShownCode;
   /** Wall clock, ms. */
   readonly expiresAt: number;
@@ -27,10 +29,10 @@ export type SignInState =
 
 export interface SignIns {
   /** Settles when there is a code to show. @throws ProxyError if GitHub gives none, or too many wait already */
-  begin(wanted: { host: string | undefined; app: SignInApp }): Promise<BegunSignIn>;
+  begin(wanted: { host: string | undefined; app: SignInApp; member?: string }): Promise<BegunSignIn>;
   find(id: string): BegunSignIn | undefined;
-  /** The ones that wait for a person. */
-  waiting(): BegunSignIn[];
+  /** Those of one member, or of the owner (null), that wait for a person. */
+  waiting(member: string | null): BegunSignIn[];
   /** @returns False if there is no such sign-in. */
   cancel(id: string): boolean;
   close(): void;
@@ -50,7 +52,7 @@ export interface SignInsOptions {
   account(key: string): Account | undefined;
 }
 
-/** Each waiting sign-in polls GitHub. */
+/** Each waiting sign-in of a person polls GitHub. */
 const maxWaiting = 4;
 const maxKept = 32;
 
@@ -62,13 +64,16 @@ interface Running extends BegunSignIn {
 export function openSignIns(options: SignInsOptions): SignIns {
   const { hosts, version, store, logger, now, sleep } = options;
   const all = new BoundedMap<string, Running>(maxKept, ({ controller }) => controller.abort());
-  const starting = new Set<AbortController>();
-  const waiting = () => [...all.values()].filter(({ state }) => state.name === "waiting");
+  const starting = new Map<AbortController, string | null>();
+  const waiting = (member: string | null) =>
+    [...all.values()].filter((each) => each.state.name === "waiting" && each.member === member);
+  const startingOf = (wanted: string | null) => [...starting.values()].filter((member) => member === wanted);
 
   /** Runs the whole sign-in; resolves `shown` when there is a code. */
   async function run(wanted: Parameters<SignIns["begin"]>[0], shown: (begun: Running) => void): Promise<void> {
     const controller = new AbortController();
-    starting.add(controller);
+    const { member } = wanted;
+    starting.set(controller, member ?? null);
     const place = hosts(wanted.host);
     let begun: Running | undefined;
     const show = (code: ShownCode) => {
@@ -77,6 +82,7 @@ export function openSignIns(options: SignInsOptions): SignIns {
         id: crypto.getRandomValues(Buffer.alloc(16)).toString("base64url"),
         host: place.name,
         app: wanted.app.name,
+        member: member ?? null,
         code,
         expiresAt: now() + code.expiresIn * 1000,
         state: { name: "waiting" },
@@ -90,7 +96,7 @@ export function openSignIns(options: SignInsOptions): SignIns {
       // Most servers never need it.
       const { completeSignIn } = await import("./complete-sign-in");
       const steps = { hosts: place, version, app: wanted.app, show, signal, sleep };
-      const { saved, outcome } = await completeSignIn(steps, store);
+      const { saved, outcome } = await completeSignIn(steps, store, member);
       options.saved();
       logger.info(`${saved.login} at ${saved.host} was signed in on a page or by the admin API.`);
       const accountKey = accountKeyOf(saved);
@@ -105,7 +111,8 @@ export function openSignIns(options: SignInsOptions): SignIns {
 
   return {
     begin(wanted) {
-      if (waiting().length + starting.size >= maxWaiting)
+      const person = wanted.member ?? null;
+      if (waiting(person).length + startingOf(person).length >= maxWaiting)
         return Promise.reject(
           new ProxyError("conflict", `${maxWaiting} sign-ins wait for a person. Finish or cancel one of them first.`, {
             code: "too_many_sign_ins",
@@ -124,7 +131,7 @@ export function openSignIns(options: SignInsOptions): SignIns {
       return found !== undefined;
     },
     close() {
-      for (const controller of starting) controller.abort();
+      for (const controller of starting.keys()) controller.abort();
       for (const { controller } of all.values()) controller.abort();
     },
   };

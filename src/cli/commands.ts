@@ -6,6 +6,7 @@ import { type LogFormat, logFormats, printable } from "../logger";
 import type { ConnectFlags } from "./connect/connect";
 import { addDatabase } from "./database/commands";
 import { type Given, givenIn } from "./given";
+import { addMembers } from "./members/commands";
 import { addService } from "./service/commands";
 import type { StartOptions } from "./start/start";
 import { print, say } from "./terminal";
@@ -53,7 +54,17 @@ export function commandLine(argv: string[], version: string): CAC {
   const given = givenIn(argv, version);
   addStart(cli, given);
   addService(cli, given, argv, (flags) => startOptions(given, flags));
-  for (const add of [addAuth, addUsageAndModels, addKeys, addConnect, addDatabase, addDoctor, addHealth, addCompletion])
+  for (const add of [
+    addAuth,
+    addUsageAndModels,
+    addKeys,
+    addConnect,
+    addDatabase,
+    addMembers,
+    addDoctor,
+    addHealth,
+    addCompletion,
+  ])
     add(cli, given);
   return cli;
 }

@@ -25,6 +25,7 @@ const textOptions = {
   "log-format": { type: "string" },
   "log-file": { type: "string" },
   to: { type: "string" },
+  url: { type: "string" },
 } as const;
 
 /** The options and the environment, read when a command runs. @throws UsageError */

@@ -63,22 +63,30 @@ export function signInItem({ id, host, app, code, expiresAt, state }: BegunSignI
   };
 }
 
-/** @throws ProxyError `invalid_request`, `conflict`; or what GitHub answered */
-export async function beginSignIn(app: App, wanted: z.output<typeof newSignInSchema>): Promise<SignInItem> {
+/**
+ * @param member The id of the member whose account it will be; missing for the owner's.
+ * @throws ProxyError `invalid_request`, `conflict`; or what GitHub answered
+ */
+export async function beginSignIn(
+  app: App,
+  wanted: z.output<typeof newSignInSchema>,
+  member?: string,
+): Promise<SignInItem> {
   const { enterpriseHost, oauthApp } = app.environment;
   const host = wanted.host === undefined ? enterpriseHost : checkEnterpriseHost("host", wanted.host);
-  return signInItem(await app.signIns.begin({ host, app: signInApp(wanted.app ?? oauthApp) }));
+  return signInItem(await app.signIns.begin({ host, app: signInApp(wanted.app ?? oauthApp), member }));
 }
 
-/** @throws ProxyError `not_found`. */
-export function showSignIn(app: App, id: string): SignInItem {
+/** @param member Whose sign-in it is; null for the owner's. @throws ProxyError `not_found`. */
+export function showSignIn(app: App, id: string, member: string | null = null): SignInItem {
   const found = app.signIns.find(id);
-  if (found) return signInItem(found);
+  if (found?.member === member) return signInItem(found);
   throw new ProxyError("not_found", "There is no such sign-in. It may be older than the last start of dragoman.");
 }
 
 /** @throws ProxyError `not_found`. */
 export function cancelSignIn(app: App, id: string): SignInItem {
+  showSignIn(app, id);
   app.signIns.cancel(id);
   return showSignIn(app, id);
 }

@@ -24,6 +24,7 @@ import { openPendingChanges } from "./config/pending-changes";
 import { connectPage } from "./connect/page";
 import { healthPage } from "./health/page";
 import { createFromPage, keysPage, revokeFromPage } from "./keys/page";
+import { joinRoutes } from "./members/join";
 import { forgetFromPage, modelsPage } from "./models/page";
 import { overviewPage } from "./overview/page";
 import { cancelFromPage, requestPage } from "./request/page";
@@ -76,11 +77,15 @@ const pages: PageRoute[] = [
 
 /** @param guard Authorizes a caller without a session, or throws. */
 export function adminPages(app: App, guard: Guard, callerOf: (request: Request) => Visitor, exposed: boolean) {
-  const { serve, signIn, signOut } = openPageServer(app, guard, callerOf, exposed);
+  const { serve, signIn, signOut, frameFor } = openPageServer(app, guard, callerOf, exposed);
   const plugin = new Elysia({ name: "pages", handler: { standardHostname: false }, strictPath: true });
   // Elysia reads the source of a handler to find the fields it needs, so they are destructured in the parameter.
   for (const { method, path, show } of pages)
     plugin.route(method, path, ({ request, params }) => serve(show, request, params ?? {}), { parse: "none" });
+  for (const { method, path, answer } of joinRoutes({ app, callerOf, frameFor, urlOf: browserUrl }))
+    plugin.route(method, path, ({ request, params }) => answer(request, decodedParams(params ?? {})), {
+      parse: "none",
+    });
   plugin.post("/admin/sign-in", ({ request }) => signIn(request), { parse: "none" });
   for (const path of ["/admin/", "/admin/sign-in"]) plugin.get(path, () => redirect("/admin"));
   plugin.post("/admin/sign-out", ({ request, params }) => serve(signOut, request, params ?? {}), { parse: "none" });
@@ -180,7 +185,7 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
 
   const signOut = ({ request }: PageContext) => redirect("/admin", { "set-cookie": sessions.end(request) });
 
-  return { serve, signIn, signOut };
+  return { serve, signIn, signOut, frameFor };
 }
 
 /** The sign-in page if a token would help, or else an error page. */

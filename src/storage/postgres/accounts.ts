@@ -9,6 +9,7 @@ import {
   inRegistrationOrder,
   type SavedAccount,
 } from "../../accounts/account-store";
+import { ProxyError } from "../../errors";
 import type { Logger } from "../../logger";
 import type { Seals } from "../seal";
 import type { Changes } from "./changes";
@@ -108,6 +109,15 @@ async function announce(sql: TransactionSQL): Promise<number> {
   return row!.revision;
 }
 
+/** The member may have been removed while the person was at GitHub. @throws ProxyError `not_found` */
+async function requireMember(sql: TransactionSQL, member: string): Promise<void> {
+  const [found] = await sql`SELECT 1 FROM dragoman.members WHERE id = ${member} AND removed_at_ms IS NULL`;
+  if (!found)
+    throw new ProxyError("not_found", "The account was not saved: its member was removed meanwhile.", {
+      code: "member_not_found",
+    });
+}
+
 async function save(sql: TransactionSQL, seals: Seals, account: SavedAccount): Promise<"added" | "replaced"> {
   const key = accountKeyOf(account);
   // Locks the table's revision, so that no other server adds an account meanwhile.
@@ -116,6 +126,7 @@ async function save(sql: TransactionSQL, seals: Seals, account: SavedAccount): P
     removed_at_ms IS NOT NULL AS removed FROM dragoman.accounts WHERE key = ${key}`;
   const member = account.member ?? null;
   if (before && !before.removed && before.member !== member) throw belongsToAnother(account);
+  if (member !== null) await requireMember(sql, member);
   const [newest] = await sql<
     { at: number }[]
   >`SELECT coalesce(max(added_at_ms), 0)::float8 AS at FROM dragoman.accounts`;

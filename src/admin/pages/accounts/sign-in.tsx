@@ -37,7 +37,7 @@ export function signInPage({ app, frame, params }: PageContext): Markup {
       )}
       {isWaiting && <DeviceCode signIn={signIn} frame={frame} />}
       <div id="live" data-poll={isWaiting ? "2000" : undefined} role="status">
-        <State signIn={signIn} now={app.now()} />
+        <SignInProgress signIn={signIn} now={app.now()} />
       </div>
       <p>
         <a href="/admin/accounts">All accounts</a>
@@ -46,7 +46,8 @@ export function signInPage({ app, frame, params }: PageContext): Markup {
   );
 }
 
-export const DeviceCode = ({ signIn, frame }: { signIn: SignInItem; frame: Frame }) => (
+/** @param frame Missing on a page whose sign-in cannot be cancelled. */
+export const DeviceCode = ({ signIn, frame }: { signIn: SignInItem; frame?: Frame }) => (
   <section class="card device" aria-labelledby="code" data-while-waiting>
     <h2 id="code">Enter this code at GitHub</h2>
     <p class="device-code">
@@ -70,16 +71,19 @@ export const DeviceCode = ({ signIn, frame }: { signIn: SignInItem; frame: Frame
       )}
     </p>
     <p class="soft">{signIn.notice}</p>
-    <form method="post" action={`${pathOf(signIn.id)}/cancel`}>
-      <FormTokenInput frame={frame} />
-      <button type="submit" class="quiet">
-        Cancel
-      </button>
-    </form>
+    {frame && (
+      <form method="post" action={`${pathOf(signIn.id)}/cancel`}>
+        <FormTokenInput frame={frame} />
+        <button type="submit" class="quiet">
+          Cancel
+        </button>
+      </form>
+    )}
   </section>
 );
 
-function State({ signIn, now }: { signIn: SignInItem; now: number }): Markup {
+/** What has become of a sign-in. */
+export function SignInProgress({ signIn, now }: { signIn: SignInItem; now: number }): Markup {
   switch (signIn.state) {
     case "waiting":
       return (
@@ -120,7 +124,7 @@ const Done = ({ signIn: { account_id, renewed, reason } }: { signIn: SignInItem 
 export const AddAccount = ({ app, frame }: { app: App; frame: Frame }) => (
   <section aria-labelledby="add">
     <h2 id="add">Add an account</h2>
-    {app.signIns.waiting().map((begun) => (
+    {app.signIns.waiting(null).map((begun) => (
       <p class="note info">
         A sign-in at {begun.host} waits for you: <a href={pathOf(begun.id)}>show its code</a>. It began{" "}
         {span(Math.max(0, app.now() - begun.expiresAt + begun.code.expiresIn * 1000))} ago.

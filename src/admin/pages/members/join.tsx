@@ -1,0 +1,174 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/**
+ * The pages of an invitation link: accept, sign in to GitHub, get a key. Whoever has the link may use them, once; they need no
+ * session, no script and no form token, because nobody else can guess the address.
+ */
+import { ownAccountsOnly } from "../../../accounts/hosts";
+import type { App } from "../../../app";
+import { asProxyError, ProxyError } from "../../../errors";
+import type { Member } from "../../../keys/members";
+import { networkOf } from "../../../net/failed-tries";
+import type { Visitor } from "../../../net/guard";
+import { beginSignIn, showSignIn } from "../../api/account-actions";
+import { Sentence } from "../../ui/format";
+import type { Markup } from "../../ui/jsx/jsx-runtime";
+import { BarePage, type Frame } from "../../ui/layout";
+import { html, redirect } from "../../ui/page-context";
+import { DeviceCode, SignInProgress } from "../accounts/sign-in";
+
+interface JoinParts {
+  app: App;
+  callerOf(request: Request): Visitor;
+  frameFor(request: Request): Frame;
+  /** The address as the browser sees it. */
+  urlOf(request: Request): URL;
+}
+
+interface Guest {
+  app: App;
+  frame: Frame;
+  url: URL;
+  member: Member;
+  params: Record<string, string>;
+}
+
+interface JoinRoute {
+  method: "GET" | "POST";
+  path: string;
+  answer(request: Request, params: Record<string, string>): Promise<Response>;
+}
+
+/** Codes that were never made are not looked up. */
+const codeForm = /^[\w-]{32}$/;
+
+const pathOf = (code: string) => `/admin/join/${encodeURIComponent(code)}`;
+
+export function joinRoutes(parts: JoinParts): JoinRoute[] {
+  const route = (method: JoinRoute["method"], path: string, show: (guest: Guest) => Response | Promise<Response>) => ({
+    method,
+    path,
+    answer: (request: Request, params: Record<string, string>) => serve(parts, request, params, show),
+  });
+  return [
+    route("GET", "/admin/join/:code", welcome),
+    route("POST", "/admin/join/:code/sign-in", begin),
+    route("GET", "/admin/join/:code/sign-in/:id", follow),
+    route("POST", "/admin/join/:code/key", finish),
+  ];
+}
+
+async function serve(
+  { app, callerOf, frameFor, urlOf }: JoinParts,
+  request: Request,
+  params: Record<string, string>,
+  show: (guest: Guest) => Response | Promise<Response>,
+): Promise<Response> {
+  const frame = frameFor(request);
+  const caller = callerOf(request);
+  try {
+    const network = caller.local ? undefined : networkOf(caller.peer ?? "unknown");
+    if (network !== undefined) app.tokenTries.refuse(network);
+    if (caller.foreign && request.method === "POST")
+      throw new ProxyError("permission", "Forms on other sites cannot change anything here.");
+    const member = codeForm.test(params.code!) ? await app.members?.invitedBy(params.code!) : undefined;
+    if (!member) {
+      if (network !== undefined) app.tokenTries.count(network);
+      throw new ProxyError(
+        "not_found",
+        "This invitation is not valid: it was used, has expired, or never existed. Ask the owner of this dragoman for a new one.",
+      );
+    }
+    return await show({ app, frame, url: urlOf(request), member, params });
+  } catch (thrown) {
+    const error = asProxyError(thrown);
+    if (error.kind === "internal") app.logger.error("An invitation could not be shown.", error.details.cause);
+    const page = (
+      <BarePage frame={frame} title="The invitation cannot be used">
+        <p class="fault" role="alert">
+          <Sentence of={error.message} />
+        </p>
+      </BarePage>
+    );
+    return html(page, error.status, error.details.headers);
+  }
+}
+
+const hasAccount = ({ app, member }: Guest) => app.allAccounts.some((account) => account.member === member.id);
+
+function welcome(guest: Guest): Response {
+  const { frame, member, params } = guest;
+  return html(
+    <BarePage frame={frame} title={`Welcome, ${member.name}`}>
+      <p>
+        You are invited to use this dragoman. Your requests use your own GitHub Copilot account, and nobody else's
+        requests do. {ownAccountsOnly}
+      </p>
+      <form method="post" action={`${pathOf(params.code!)}/sign-in`}>
+        <button type="submit" class="primary">
+          Accept and sign in to GitHub
+        </button>
+      </form>
+      {hasAccount(guest) && <KeyForm code={params.code!} />}
+    </BarePage>,
+  );
+}
+
+async function begin({ app, member, params }: Guest): Promise<Response> {
+  const { id } = await beginSignIn(app, {}, member.id);
+  return redirect(`${pathOf(params.code!)}/sign-in/${encodeURIComponent(id)}`);
+}
+
+/** With a script the state is refreshed in place; without, the page loads itself anew every five seconds. */
+function follow(guest: Guest): Response {
+  const { app, frame, member, params } = guest;
+  const signIn = showSignIn(app, params.id!, member.id);
+  const isWaiting = signIn.state === "waiting";
+  return html(
+    <BarePage frame={frame} title="Sign in to GitHub">
+      {isWaiting && (
+        <noscript>
+          <meta http-equiv="refresh" content="5" />
+        </noscript>
+      )}
+      {isWaiting && <DeviceCode signIn={signIn} />}
+      <div id="live" data-poll={isWaiting ? "2000" : undefined} role="status">
+        <SignInProgress signIn={signIn} now={app.now()} />
+        {!isWaiting && hasAccount(guest) && <KeyForm code={params.code!} />}
+      </div>
+      <p>
+        <a href={pathOf(params.code!)}>Back to the invitation</a>
+      </p>
+    </BarePage>,
+  );
+}
+
+const KeyForm = ({ code }: { code: string }): Markup => (
+  <form method="post" action={`${pathOf(code)}/key`}>
+    <p>Your account is signed in. The key is shown once, and then this link is used up.</p>
+    <button type="submit" class="primary">
+      Show my key
+    </button>
+  </form>
+);
+
+async function finish(guest: Guest): Promise<Response> {
+  const { app, frame, url, params } = guest;
+  if (!hasAccount(guest))
+    throw new ProxyError("conflict", "Sign in to GitHub first: a key without an account can do nothing.");
+  const accepted = await app.members!.accept(params.code!);
+  if (!accepted) throw new ProxyError("not_found", "This invitation was used a moment ago.");
+  app.logger.info(`${accepted.member.name} accepted an invitation and got the key ${accepted.name}.`);
+  return html(
+    <BarePage frame={frame} title="Your key">
+      <p>Copy it now. Only its hash is stored, so it cannot be shown again.</p>
+      <pre id="new-key">{accepted.key}</pre>
+      <button type="button" data-copy="new-key" hidden>
+        Copy
+      </button>
+      <p>
+        Give it to your tools as their API key, with the address <code>{`${url.origin}/v1`}</code>, or{" "}
+        <code>{url.origin}</code> for Claude Code.
+      </p>
+    </BarePage>,
+  );
+}

@@ -1,0 +1,78 @@
+/** `dragoman member add`, `ls` and `rm`: directly in the database, which all servers of the team follow. */
+import { accountKeyOf } from "../../accounts/account-store";
+import type { Environment } from "../../config/environment";
+import { ago, plural } from "../../format";
+import { createLogger } from "../../logger";
+import { openPostgresStores, type PostgresStores } from "../../storage/postgres/stores";
+import { serverOf } from "../running-server";
+import { table } from "../table";
+import { print, printJson, say } from "../terminal";
+import { UsageError } from "../usage-error";
+
+interface MemberOptions {
+  environment: Environment;
+}
+
+/** Prints the link, and nothing else, on stdout. */
+export async function memberAdd(options: MemberOptions & { name: string; url?: string }): Promise<number> {
+  const { environment, name } = options;
+  const origin = originOf(environment, options.url);
+  const { member, code, expiresAt, isKnown } = await withTeam(environment, ({ members }) => members.invite(name));
+  say(
+    isKnown
+      ? `${member.name} is a member already. This link gives them another key.`
+      : `${member.name} is invited. From now on, every client must send a key.`,
+    `The link works once, until ${new Date(expiresAt).toISOString().slice(0, 10)}. Give it to this person only.`,
+  );
+  print(`${origin}/admin/join/${code}`);
+  return 0;
+}
+
+export async function memberLs({ environment, json }: MemberOptions & { json: boolean }): Promise<number> {
+  const items = await withTeam(environment, ({ members, openAccounts }) => {
+    const accounts = openAccounts(createLogger(() => "error")).load();
+    return members.list().map(({ id, name, createdAt }) => ({
+      name,
+      created_at_ms: createdAt,
+      keys: members.keysOf(id).map((key) => key.name),
+      accounts: accounts.filter(({ member }) => member === id).map(accountKeyOf),
+    }));
+  });
+  if (json) printJson({ items });
+  else if (items.length === 0) say("There are no members. `dragoman member add NAME` invites one.");
+  else {
+    const rows = items.map(({ name, created_at_ms, keys, accounts }) => [
+      name,
+      ago(created_at_ms, Date.now()),
+      plural(keys.length, "key"),
+      accounts.join(" ") || "none: the invitation was not accepted yet",
+    ]);
+    print(...table([["name", "added", "keys", "accounts"], ...rows]));
+  }
+  return 0;
+}
+
+export async function memberRm({ environment, name }: MemberOptions & { name: string }): Promise<number> {
+  const removed = await withTeam(environment, ({ members }) => members.remove(name));
+  say(`${removed.name} was removed. Their keys are refused from now on, and their accounts are signed out here.`);
+  return 0;
+}
+
+async function withTeam<T>(environment: Environment, work: (stores: PostgresStores) => T | Promise<T>): Promise<T> {
+  if (environment.databaseUrl === undefined)
+    throw new UsageError("Members need a database: set DRAGOMAN_DATABASE_URL, and DRAGOMAN_SEAL_KEY.");
+  const stores = await openPostgresStores(environment, { follow: false });
+  try {
+    return await work(stores);
+  } finally {
+    await stores.close();
+  }
+}
+
+/** The address of the link: as given, or that of the server on this machine. */
+function originOf(environment: Environment, given: string | undefined): string {
+  const url = given ?? serverOf(environment)?.url ?? "http://127.0.0.1:4141";
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw new UsageError("--url must be an address such as https://dragoman.example.");
+  return new URL(url).origin;
+}

@@ -1,0 +1,140 @@
+/** An invitation from the command to the key, as a browser without script goes through it. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openApp } from "../../src/app";
+import { readEnvironment } from "../../src/config/environment";
+import { handler } from "../../src/server";
+import { openStores } from "../../src/storage/open";
+import { startDemo } from "../../src/upstream/demo/demo";
+import { run } from "../support/command";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { individuals } from "../support/teams";
+
+describeWithPostgres("an invitation", () => {
+  let postgres: TestPostgres;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+  }, 60_000);
+  afterAll(() => postgres[Symbol.asyncDispose]());
+
+  /** A server whose other pages are closed to everybody: guests have no token. */
+  async function world() {
+    const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+    const demo = startDemo({ pace: 0, accounts: individuals("anna-demo", "ben-demo"), device: { interval: 0 } });
+    const env = {
+      DRAGOMAN_DATABASE_URL: await postgres.database(),
+      DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
+      DRAGOMAN_GITHUB_URL: demo.url,
+      DRAGOMAN_GITHUB_API_URL: demo.url,
+      DRAGOMAN_COPILOT_API_URL: demo.url,
+    };
+    const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...env });
+    const stores = await openStores(environment, { follow: true });
+    const lines: string[] = [];
+    const app = openApp({
+      environment,
+      stores,
+      version: "1",
+      adminAuth: "always",
+      clock: { sleep: async () => {} },
+      write: (line) => void lines.push(line),
+    });
+    const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handler(app, false) });
+    const url = server.url.origin;
+    return {
+      ...{ demo, app, url, lines },
+      /** The link that the command prints, on this server. */
+      async invite(name: string): Promise<string> {
+        await using command = run(["member", "add", name, "--url", "https://dragoman.example/x"], { env });
+        expect([await command.exited, command.stderr()]).toEqual([0, expect.stringContaining("works once")]);
+        expect(command.stdout()).toMatch(/^https:\/\/dragoman\.example\/admin\/join\/[\w-]{32}\n$/);
+        return url + new URL(command.stdout().trim()).pathname;
+      },
+      async command(...words: string[]) {
+        await using command = run(words, { env });
+        const code = await command.exited;
+        return { code, stdout: command.stdout(), stderr: command.stderr() };
+      },
+      /** Follows the forms and redirects up to the key. */
+      async accept(link: string): Promise<string> {
+        const page = await (await fetch(link)).text();
+        const [, action] = /<form method="post" action="([^"]+\/sign-in)"/.exec(page)!;
+        const begun = await post(url + action!);
+        expect(begun.status).toBe(303);
+        const place = url + begun.headers.get("location")!;
+        let shown = "";
+        do shown = await (await fetch(place)).text();
+        while (shown.includes("data-waiting"));
+        const [, key] = /<form method="post" action="([^"]+\/key)"/.exec(shown) ?? [];
+        if (!key) return shown;
+        const last = await (await post(url + key)).text();
+        return /<pre id="new-key">(drg_[\w-]{43})<\/pre>/.exec(last)![1]!;
+      },
+      async [Symbol.asyncDispose]() {
+        await server.stop(true);
+        app.close();
+        await stores.close();
+        await demo.stop();
+        rmSync(home, { recursive: true, force: true });
+      },
+    };
+  }
+
+  const post = (address: string, headers: Record<string, string> = {}) =>
+    fetch(address, { method: "POST", redirect: "manual", headers });
+  const chat = (url: string, key: string) =>
+    fetch(`${url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] }),
+    });
+
+  test("leads from the command to a key that spends the member's account, once", async () => {
+    await using team = await world();
+    const link = await team.invite("anna");
+    // The pages behind the guard stay closed.
+    expect((await fetch(`${team.url}/admin`)).status).toBe(403);
+    // Without an account there is no key, and the link stays good.
+    expect((await post(`${link}/key`)).status).toBe(409);
+    const key = await team.accept(link);
+    expect((await chat(team.url, key)).status).toBe(200);
+    expect(team.demo.journal.at(-1)!.account).toBe("anna-demo");
+    for (const again of [await fetch(link), await post(`${link}/sign-in`), await post(`${link}/key`)])
+      expect([again.status, await again.text()]).toEqual([404, expect.stringContaining("not valid")]);
+    expect(team.lines.join("")).not.toContain(key);
+
+    const { stdout } = await team.command("member", "ls", "--json");
+    expect(JSON.parse(stdout).items).toMatchObject([
+      { name: "anna", keys: ["key-1"], accounts: ["github.com/anna-demo"] },
+    ]);
+    expect((await team.command("member", "rm", "ANNA")).code).toBe(0);
+    const removedAt = performance.now();
+    while ((await chat(team.url, key)).status !== 401) expect(performance.now() - removedAt).toBeLessThan(1_000);
+    expect((await team.command("member", "rm", "anna")).stderr).toContain("There is no member anna");
+  }, 60_000);
+
+  test("gives nobody else's account: not that of another member, nor a sign-in of another invitation", async () => {
+    await using team = await world();
+    const [anna, ben] = [await team.invite("anna"), await team.invite("ben")];
+    const begun = await post(`${anna}/sign-in`);
+    const sign = begun.headers.get("location")!.split("/").at(-1);
+    expect((await fetch(`${ben}/sign-in/${sign}`)).status).toBe(404);
+    expect((await post(`${anna}/sign-in`, { origin: "https://evil.example" })).status).toBe(403);
+    expect((await fetch(`${team.url}/admin/join/${"x".repeat(32)}`)).status).toBe(404);
+    expect((await fetch(`${team.url}/admin/join/short`)).status).toBe(404);
+    while (team.app.signIns.find(sign!)!.state.name === "waiting") await Bun.sleep(5);
+    // The only account that is left is anna's.
+    team.demo.accounts.splice(1);
+    expect(await team.accept(ben)).toContain("belongs to somebody else");
+    expect(team.app.allAccounts.map(({ id }) => id)).toEqual(["anna-demo"]);
+    expect(team.app.accounts).toEqual([]);
+  }, 60_000);
+
+  test("is not for one person's own server", async () => {
+    await using command = run(["member", "add", "anna"]);
+    expect([await command.exited, command.stderr()]).toEqual([2, expect.stringContaining("DRAGOMAN_DATABASE_URL")]);
+  });
+});
