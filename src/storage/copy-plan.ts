@@ -9,6 +9,8 @@ export interface CopyPlan {
   accounts: number;
   periods: number;
   requests: number;
+  /** Names of members who are left out, with their keys, accounts and requests. */
+  leftOut: string[];
   /** What only the target has, in words; nothing if it is empty, or holds a part of the source from an interrupted copy. */
   others: string[];
 }
@@ -25,13 +27,29 @@ export async function planCopy(from: Stores, to: Stores | undefined, options: Pl
   ledger.close();
   const source = openedHistory(from, options);
   try {
-    const accounts = from.openAccounts(options.logger).load().length;
-    const requests = await source.count();
-    return { accounts, periods, requests, others: to ? await othersIn(from, source, to, options) : [] };
+    const isCopied = copiedMembers(from, to);
+    const accounts = from.openAccounts(options.logger).load().filter(isCopied).length;
+    const leftOut = leftOutMembers(from, to);
+    // With members left out, only the owner's requests count.
+    const requests =
+      to && isOnePersons(from, to) ? (await source.totals({ member: null })).request_count : await source.count();
+    return { accounts, periods, requests, leftOut, others: to ? await othersIn(from, source, to, options) : [] };
   } finally {
     source.close();
   }
 }
+
+/** A data folder is one person's, so it takes what is the owner's of a database with members. */
+const isOnePersons = (from: Stores, to: Stores) => from.members !== undefined && to.members === undefined;
+
+/** @returns Whether an account or a row of the history is copied. */
+export const copiedMembers =
+  (from: Stores, to: Stores | undefined) =>
+  ({ member }: { member?: string | null }): boolean =>
+    to === undefined || !isOnePersons(from, to) || (member ?? null) === null;
+
+export const leftOutMembers = (from: Stores, to: Stores | undefined): string[] =>
+  to && isOnePersons(from, to) ? from.members!.list().map(({ name }) => name) : [];
 
 /** No history is removed by looking at it. */
 const openedHistory = (stores: Stores, { warn }: PlanOptions): History =>

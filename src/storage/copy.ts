@@ -1,6 +1,7 @@
 /** Copies everything from one kind of stores to another. It may be run again: what is there already is not added twice. */
 import { ProxyError } from "../errors";
 import type { Logger } from "../logger";
+import { copiedMembers, leftOutMembers } from "./copy-plan";
 import type { Stores } from "./stores";
 
 /** How much was copied. */
@@ -10,6 +11,8 @@ export interface CopyReport {
   accounts: number;
   /** Logins that belong to somebody else in the target. */
   skipped: string[];
+  /** Names of members who are left out, with their keys, accounts and requests. */
+  leftOut: string[];
   periods: number;
   requests: number;
 }
@@ -30,7 +33,7 @@ export async function copyStores(from: Stores, to: Stores, options: CopyOptions)
   const periods = await copyLedger(from, to, options);
   await copySentNotices(from, to, options);
   const requests = await copyHistory(from, to, options);
-  return { config, ...accounts, periods, requests };
+  return { config, ...accounts, periods, requests, leftOut: leftOutMembers(from, to) };
 }
 
 async function copyConfig(from: Stores, to: Stores): Promise<CopyReport["config"]> {
@@ -56,7 +59,7 @@ async function copyAccounts(
   const target = to.openAccounts(logger);
   const skipped: string[] = [];
   let accounts = 0;
-  for (const account of from.openAccounts(logger).load())
+  for (const account of from.openAccounts(logger).load().filter(copiedMembers(from, to)))
     try {
       await target.add(account);
       accounts += 1;
@@ -89,14 +92,16 @@ async function copyHistory(from: Stores, to: Stores, { warn, progress }: CopyOpt
   const options = { retentionDays: () => 36_500, maxRows: () => Number.MAX_SAFE_INTEGER, warn };
   const [source, target] = [from.openHistory(options), to.openHistory(options)];
   try {
+    const isCopied = copiedMembers(from, to);
     let copied = 0;
     for (let after = 0; ; ) {
       const rows = await source.after(after, rowsAtOnce);
       if (rows.length === 0) return copied;
-      for (const { id: _, ...entry } of rows) target.add(entry);
+      const kept = rows.filter(isCopied);
+      for (const { id: _, ...entry } of kept) target.add(entry);
       if (!(await target.flush())) throw new ProxyError("internal", "The history could not be written to its target.");
       after = rows.at(-1)!.id;
-      copied += rows.length;
+      copied += kept.length;
       progress(copied);
     }
   } finally {

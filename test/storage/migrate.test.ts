@@ -203,4 +203,37 @@ describeWithPostgres("dragoman migrate", () => {
     const { code, said } = await migrate(env, await postgres.database());
     expect([code, said]).toEqual([1, expect.stringContaining(`A dragoman server runs at ${url}`)]);
   }, 20_000);
+
+  test("to a folder, which is one person's, members are left out with their accounts and requests", async () => {
+    const seal = { DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
+    const team = { DRAGOMAN_HOME: freshHome(), DRAGOMAN_DATABASE_URL: await postgres.database(), ...seal };
+    await fill(team);
+    await withStores(team, async (stores) => {
+      const { member } = await stores.members!.invite("bea");
+      await stores.openAccounts(logger).add({
+        login: "bea",
+        host: "github.com",
+        app: "vscode",
+        mode: "exchange",
+        githubToken: "ghu_bea0000000000",
+        addedAt: 2,
+        member: member.id,
+      });
+      const history = stores.openHistory({ retentionDays: () => 7, maxRows: () => 10_000, warn: expect.unreachable });
+      history.add(entry({ started_at_ms: Date.now(), member: member.id }));
+      expect(await history.flush()).toBe(true);
+      history.close();
+    });
+    const folder = { DRAGOMAN_HOME: freshHome() };
+    const sentence = "Not copied: 1 member (bea) with their keys, accounts and requests";
+    for (const more of [["--dry-run"], []]) {
+      const { code, said } = await migrate({ ...team, ...folder }, "folder", ...more);
+      expect([code, said]).toEqual([0, expect.stringContaining(sentence)]);
+      expect(said).toContain("2 accounts");
+      expect(said).toContain("1,300 requests");
+    }
+    const moved = await contentOf(folder);
+    expect(moved.accounts.map(([login]) => login)).toEqual(["zoe", "anna"]);
+    expect(moved.rows.map(({ request_id }) => request_id)).toEqual(rows.map(({ request_id }) => request_id));
+  }, 30_000);
 });

@@ -85,10 +85,18 @@ const hasOthers = ({ others }: CopyPlan, name: string) =>
     { code: "target_not_empty" },
   );
 
-function planLines({ accounts, periods, requests, others }: CopyPlan, name: string, merge: boolean): string[] {
+const leftOutLines = (names: readonly string[]): string[] =>
+  names.length === 0
+    ? []
+    : [
+        `Not copied: ${plural(names.length, "member")} (${names.join(", ")}) with their keys, accounts and requests, because a data folder is one person's.`,
+      ];
+
+function planLines({ accounts, periods, requests, leftOut, others }: CopyPlan, name: string, merge: boolean): string[] {
   const refused = others.length > 0 && !merge;
   return [
     `To copy to ${name}: the config, ${plural(accounts, "account")}, what ${plural(periods, "budget period")} used, and ${plural(requests, "request")}.`,
+    ...leftOutLines(leftOut),
     ...(others.length > 0 ? [`It has what the source does not have: ${others.join(", ")}.`] : []),
     refused ? "It would be refused; --merge allows it. Nothing was changed." : "Nothing was changed.",
   ];
@@ -111,7 +119,7 @@ function direction(environment: Environment, to: string): { source: Environment;
   return { source: folder, target: { ...environment, databaseUrl: url }, name: "the database" };
 }
 
-function reportLines({ config, accounts, skipped, periods, requests }: CopyReport, name: string): string[] {
+function reportLines({ config, accounts, skipped, leftOut, periods, requests }: CopyReport, name: string): string[] {
   const configs = {
     copied: "the config",
     same: "the config (it was there already)",
@@ -121,6 +129,7 @@ function reportLines({ config, accounts, skipped, periods, requests }: CopyRepor
   return [
     `Copied to ${name}: ${parts.join(", ")}, and ${plural(requests, "request")}.`,
     ...skipped.map((login) => `Not copied: ${login}, because it belongs to somebody else there.`),
+    ...leftOutLines(leftOut),
     "Nothing was removed. Now start the servers with the new setting.",
   ];
 }
