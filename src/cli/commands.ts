@@ -25,7 +25,7 @@ export async function runCommand(argv: string[], version: string): Promise<numbe
     }
     if (!cli.matchedCommand) {
       if (argv.length === 0) cli.outputHelp();
-      else throw new UsageError(`There is no command \`${argv[0]}\`. \`dragoman --help\` lists all commands.`);
+      else throw new UsageError(noCommand(argv[0]!, cli));
       return 0;
     }
     return (await cli.runMatchedCommand()) ?? 0;
@@ -38,6 +38,13 @@ export async function runCommand(argv: string[], version: string): Promise<numbe
     if ("syscall" in thrown && "path" in thrown) return complain(`The system refused this: ${thrown.message}.`, 1);
     throw thrown;
   }
+}
+
+/** The first word may be that of several commands: `key` of `key add`. */
+function noCommand(word: string, { commands }: CAC): string {
+  const meant = commands.filter(({ name }) => name.startsWith(`${word} `)).map(({ name }) => `\`dragoman ${name}\``);
+  const hint = meant.length > 0 ? `; there are ${meant.join(", ")}` : "";
+  return `There is no command \`${word}\`${hint}. \`dragoman --help\` lists all commands.`;
 }
 
 function helpFor(words: string[]): string {

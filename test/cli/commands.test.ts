@@ -46,6 +46,12 @@ test("without a command: the version alone, or the help", async () => {
   expect(await ended("nonsense")).toMatchObject({ code: 2, stdout: "" });
 }, 20_000);
 
+test("the first word of several commands is answered with them", async () => {
+  const { code, stderr } = await ended("key", "list");
+  expect([code, stderr]).toEqual([2, expect.stringContaining("`dragoman key add`, `dragoman key ls`")]);
+  expect((await ended("nonsense")).stderr).not.toContain("there are");
+});
+
 test("what a sentence tells a person to run is a command", async () => {
   const root = join(import.meta.dir, "../..");
   const files = [...new Bun.Glob("src/**/*.{ts,tsx,md}").scanSync(root), "README.md"];
