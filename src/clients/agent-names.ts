@@ -2,12 +2,13 @@
 
 export const codexName = /^codex/i;
 export const opencodeName = /^opencode/i;
+export const qwenCodeName = /^qwen-?code/i;
 
 /**
  * Clients that silently wait for any `retry-after` of a 429, whatever `x-should-retry` says:
- * Codex 0.169 and opencode 1.18.33, by test/clients/refused.ts.
+ * Codex 0.169, opencode 1.18.33 and Qwen Code 0.24.4, by test/clients/refused.ts and error-cases.ts.
  */
-const sleepers = [codexName, opencodeName];
+const sleepers = [codexName, opencodeName, qwenCodeName];
 
 export const sleepsThroughRests = (userAgent: string | null): boolean =>
   userAgent !== null && sleepers.some((name) => name.test(userAgent));

@@ -1,4 +1,5 @@
 /** Agents for the terminal whose files list models, each with the API dialect in which it is asked. */
+import { qwenCodeName } from "./agent-names";
 import { type Client, each, known, noKey, nothing, windowOf } from "./client";
 import { type Edit, settingAt } from "./edit";
 import { locations } from "./locate";
@@ -135,7 +136,7 @@ const qwen: Client = {
   name: "Qwen Code",
   speaks: "messages, chat",
   dialect: "chat",
-  known: /^qwen-?code/i,
+  known: qwenCodeName,
   file: {
     format: "json",
     locate: locations["qwen-code"],
@@ -159,6 +160,8 @@ const qwen: Client = {
       const generationConfig = known({
         contextWindowSize: windowOf(one),
         samplingParams: type === "anthropic" && one.output !== undefined ? { max_tokens: one.output } : undefined,
+        // It would call itself claude-cli, and would be answered like that.
+        customHeaders: type === "anthropic" ? { "User-Agent": "QwenCode" } : undefined,
       });
       const baseUrl = type === "anthropic" ? url : `${url}/v1`;
       return {

@@ -42,6 +42,8 @@ const clients: [Tool, keyof typeof models][] = [
   [tools.geminiCli, "gemini"],
   [tools.copilotCli, "claude"],
   [tools.copilotCli, "gpt"],
+  [tools.qwenCode, "claude"],
+  [tools.qwenCode, "gpt"],
 ];
 
 /** Milliseconds. Codex repeats a 401 for seven seconds whatever it says; opencode takes three to start. */

@@ -141,6 +141,7 @@ test.each(paths)("%s: a model that is not enabled is told so by its own sentence
 describe("a rest", () => {
   const codex = { "user-agent": "codex_exec/0.169.0 (Linux; x86_64)" };
   const opencode = { "user-agent": "opencode/1.18.33 ai-sdk/provider-utils/4 runtime/bun/1.3" };
+  const qwenCode = { "user-agent": "QwenCode/0.24.4 (linux; x64)" };
   const limited = (status: number, code: string, message: string, seconds: string) => () =>
     Response.json({ error: { code, message } }, { status, headers: { "retry-after": seconds } });
 
@@ -152,7 +153,7 @@ describe("a rest", () => {
       const patient = await ask(proxy, path);
       expect([patient.status, patient.retry]).toEqual([429, "false"]);
       expect(Number(patient.after)).toBeWithin(3590, 3601);
-      for (const sleeper of [codex, opencode]) {
+      for (const sleeper of [codex, opencode, qwenCode]) {
         const told = await ask(proxy, path, claude, sleeper);
         expect(told).toMatchObject({ status: atOnce[path], retry: "false", after: null });
         expect(told.message).toContain("Used up.");
@@ -167,7 +168,7 @@ describe("a rest", () => {
     await using proxy = await startProxy();
     for (const upstream of ["/v1/messages", "/responses", "/chat/completions"])
       proxy.demo.intercept(upstream, limited(429, "rate_limited", "Slow.", "9"), Number.POSITIVE_INFINITY);
-    for (const client of [{}, codex, opencode])
+    for (const client of [{}, codex, opencode, qwenCode])
       expect(await ask(proxy, path, claude, client)).toMatchObject({
         status: 429,
         retry: null,
