@@ -70,6 +70,7 @@ export function commandLine(argv: string[], version: string): CAC {
     addMembers,
     addDoctor,
     addHealth,
+    addUpdate,
     addCompletion,
   ])
     add(cli, given);
@@ -81,6 +82,7 @@ interface StartFlags {
   demo?: boolean;
   allowOpen?: boolean;
   stdinLifetime?: boolean;
+  updateNotice?: boolean;
 }
 
 function addStart(cli: CAC, given: Given): void {
@@ -108,6 +110,7 @@ function addStart(cli: CAC, given: Given): void {
     )
     .option("--log-format <format>", "text or json: one JSON object per line, with every field of a request's row")
     .option("--log-file <path>", "Write the log to this file instead of stderr; at 10 MB it begins again")
+    .option("--no-update-notice", "Do not look once a day for a newer version")
     .example("  dragoman start --demo")
     .action(async (flags: StartFlags) => {
       const options = startOptions(given, flags);
@@ -137,6 +140,7 @@ function startOptions({ version, text, environment, signInWith }: Given, flags: 
     drainMs: drainFrom(text("drain")),
     logFormat: logFormatFrom(text("log-format")),
     logFile: text("log-file"),
+    noUpdateNotice: flags.updateNotice === false,
     ...signInWith(from),
   };
 }
@@ -277,6 +281,22 @@ function addDoctor(cli: CAC, { version, text, environment, enterprise }: Given):
         deep: options.deep === true,
         yes: options.yes === true,
         report: options.report === true ? true : options.report === undefined ? undefined : String(options.report),
+      });
+    });
+}
+
+function addUpdate(cli: CAC, { version, environment }: Given): void {
+  cli
+    .command("update", "Replace this executable by the newest release, or say how to update otherwise")
+    .option("--check", "Only say whether there is a newer version")
+    .option("-y, --yes", "Do not ask")
+    .action(async (options: { check?: boolean; yes?: boolean }) => {
+      const { update } = await import("./update/update");
+      return update({
+        version,
+        environment: environment(),
+        check: options.check === true,
+        yes: options.yes === true,
       });
     });
 }

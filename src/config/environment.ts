@@ -96,6 +96,11 @@ export const variables = {
     kind: "sealKey",
     description: "The key to change to with `dragoman seal rotate`.",
   },
+  releasesUrl: {
+    names: ["DRAGOMAN_RELEASES_URL"],
+    kind: "url",
+    description: "Where releases are looked up, in the form of GitHub's API; that of the project when unset.",
+  },
   upstreamTimeoutMs: {
     names: ["DRAGOMAN_UPSTREAM_TIMEOUT_MS"],
     kind: "milliseconds",

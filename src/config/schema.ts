@@ -5,17 +5,11 @@ import { hostNameSource, isOrigin, maxHostName, maxOrigin } from "../host-name";
 import { isObject } from "../json";
 import { lazy } from "../lazy";
 import { baseUrl, webhookUrl } from "./addresses";
-import { budgetSchema, keyBudgetSchema } from "./budget-schema";
+import { budgetSchema } from "./budget-schema";
+import { clientKeys, modelAliases } from "./key-schema";
 import { key, modelId, providersSchema } from "./provider-schema";
 import { explain, faultsOf, refuseInherited } from "./schema-errors";
 
-/** The name of a client key. It is shown in tables and in URLs. */
-export const keyName = z
-  .string()
-  .regex(
-    /^[\p{L}\p{N}][\p{L}\p{N} ._@+-]{0,62}$/u,
-    "must be at most 63 letters, digits, spaces and ._@+-, and begin with a letter or digit",
-  );
 const origin = z.string().max(maxOrigin).refine(isOrigin, "must be an exact origin, such as http://localhost:3000");
 const hostName = z
   .string()
@@ -35,67 +29,6 @@ const headerValue = z
 /** Headers that frame the request, carry an account's token, or state the initiator. */
 const ownHeaders =
   /^(x-initiator|host|connection|keep-alive|content-length|transfer-encoding|te|trailer|upgrade|expect|proxy-.*|authorization|cookie)$/i;
-
-/** A date (until its beginning in UTC) or a time with its zone. */
-export const keyExpiry = z.union(
-  [z.iso.date(), z.iso.datetime({ offset: true })],
-  "must be a date or a time with its zone, such as 2027-01-31 or 2027-01-31T18:00:00Z",
-);
-
-/** Ids of models, or patterns of them. */
-export const keyModels = z.array(modelId).min(1, "expected at least one model").max(1_000);
-
-const modelAliases = lazy(() =>
-  z.record(modelId, modelId).refine((all) => Object.keys(all).length <= 1_000, "expected at most 1000 aliases"),
-);
-
-const namedKey = lazy(() =>
-  z
-    .strictObject({
-      name: keyName.meta({ title: "Name" }).describe("The name in the history, in statistics and in budgets."),
-      key: key
-        .optional()
-        .meta({ title: "Key" })
-        .describe("The key. Use either this or its hash.")
-        .meta({ secret: true }),
-      sha256: z
-        .string()
-        .toLowerCase()
-        .regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits")
-        .optional()
-        .meta({ title: "Hash" })
-        .describe("The SHA-256 hash of the key.")
-        .meta({ secret: true }),
-      models: keyModels
-        .optional()
-        .meta({ title: "Models" })
-        .describe("The models that the key may use; `*` stands for any text. All models by default."),
-      modelAliases: modelAliases()
-        .optional()
-        .meta({ title: "Model aliases" })
-        .describe(
-          "Other names for models, with this key only; they take precedence over `modelAliases` of the config.",
-        ),
-      expiresAt: keyExpiry.optional().meta({ title: "Expires" }).describe("When the key expires. Never by default."),
-      budgets: z
-        .array(keyBudgetSchema())
-        .max(20)
-        .optional()
-        .meta({ title: "Budgets" })
-        .describe("Budgets of this key alone."),
-    })
-    .refine(({ key, sha256 }) => (key === undefined) !== (sha256 === undefined), "expected either key or sha256"),
-);
-
-const clientKeys = lazy(() =>
-  z
-    .array(z.union([key, namedKey()]))
-    .max(1_000)
-    .refine((all) => {
-      const names = all.flatMap((each) => (typeof each === "string" ? [] : each.name.toLowerCase()));
-      return new Set(names).size === names.length;
-    }, "two keys have the same name"),
-);
 
 const webSearchEngine = lazy(() =>
   z
@@ -167,6 +100,7 @@ const defaults = {
   toolSearch: "auto" as const,
   promptCache: "auto" as const,
   responsesWebSocket: "off" as const,
+  updateNotice: true,
   anthropicApiKey: undefined,
 };
 
@@ -367,6 +301,11 @@ export const configSchema = lazy(() =>
         .describe(
           "Whether streamed requests are sent over a WebSocket where a model offers it: `auto` or `off`. With `auto`, a request that finds no socket is sent over HTTP. It saves a little time. It is off because the upstream may accept an item of its own only on the socket that made it, and then the model loses its earlier reasoning when a socket ends.",
         ),
+      updateNotice: z
+        .boolean()
+        .default(defaults.updateNotice)
+        .meta({ title: "Notice of new versions" })
+        .describe("Look once a day for a newer version, and log one line if there is one."),
       anthropicApiKey: key
         .optional()
         .meta({ title: "Anthropic API key" })

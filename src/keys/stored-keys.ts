@@ -1,9 +1,10 @@
 /** Creates and revokes client keys in the config. The config keeps the hash of a key that is created here, never the key. */
 import { createHash, randomBytes } from "node:crypto";
 import { z } from "zod";
+import { keyExpiry, keyModels, keyName } from "../config/key-schema";
 import type { Stored } from "../config/patch";
 import { repeatChange } from "../config/repeat-change";
-import { type Config, keyExpiry, keyModels, keyName } from "../config/schema";
+import type { Config } from "../config/schema";
 import type { ConfigStore } from "../config/store";
 import { ProxyError } from "../errors";
 import { isObject } from "../json";

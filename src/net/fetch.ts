@@ -18,6 +18,8 @@ export interface OutgoingCall {
   limits: CallLimits;
   /** Who is called, for messages: `GitHub Copilot`. */
   who: string;
+  /** A redirect is an answer like others, and no error. */
+  returnsRedirects?: boolean;
   /** Called with the error code before the call is repeated, because nothing was sent or because it is a GET. */
   retried?: (why: string) => void;
   /**
@@ -42,7 +44,7 @@ export async function callOut(url: string, call: OutgoingCall): Promise<CallResp
   try {
     const response = await fetch(url, requestTo(url, call, clock.signal, true));
     if (countLookups() > lookups) noteLookup(url);
-    return responseOf(response, clock, url, call.who);
+    return responseOf(response, clock, url, call);
   } catch (thrown) {
     throwFinal(thrown, clock);
     const brokeAtOnce = codeOf(thrown) === "ECONNRESET" && performance.now() - sentAt < 250;
@@ -64,7 +66,7 @@ async function callAgain(url: string, call: OutgoingCall): Promise<CallResponse>
   await Bun.sleep(50 + Math.random() * 200);
   const clock = startClock(call.limits, call.who, url, call.controller ?? call.signal);
   try {
-    return responseOf(await fetch(url, requestTo(url, call, clock.signal, false)), clock, url, call.who);
+    return responseOf(await fetch(url, requestTo(url, call, clock.signal, false)), clock, url, call);
   } catch (thrown) {
     throwFinal(thrown, clock);
     throw networkError(thrown, url, call.who);
@@ -108,17 +110,20 @@ function isOnThisMachine(url: string): boolean {
   return isLoopback;
 }
 
-function responseOf({ status, ok, headers, body: stream }: Response, clock: CallClock, url: string, who: string) {
+function responseOf(response: Response, clock: CallClock, url: string, { who, returnsRedirects }: OutgoingCall) {
+  const { status, ok, headers, body: stream } = response;
   clock.answered();
   const body = openBody(stream, clock, who, url);
-  const fault = faultIn(status);
+  const fault = returnsRedirects && isRedirect(status) ? undefined : faultIn(status);
   if (fault === undefined) return { status, ok, headers, body };
   body.cancel();
   throw new ProxyError("upstream", `${who} ${fault}`);
 }
 
+const isRedirect = (status: number) => status >= 300 && status < 400;
+
 function faultIn(status: number): string | undefined {
-  if (status >= 300 && status < 400) return "answered with a redirect, which is not followed.";
+  if (isRedirect(status)) return "answered with a redirect, which is not followed.";
   // A status that HTTP does not define cannot be passed on.
   return status > 599 ? `answered with status ${status}, which is not a valid HTTP status.` : undefined;
 }

@@ -42,6 +42,7 @@ test("an empty config means these defaults", () => {
     toolSearch: "auto",
     promptCache: "auto",
     responsesWebSocket: "off",
+    updateNotice: true,
     anthropicApiKey: undefined,
   });
   // It is answered without the schema, which has the same defaults.

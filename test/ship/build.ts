@@ -8,6 +8,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { anatomyOf } from "./binary-layout";
 import { signAdHoc, signatureOf } from "./mach-o";
+import { stampOptions } from "./stamp";
 import { embedded, fileName, type Target, targets } from "./targets";
 
 const root = join(import.meta.dir, "../..");
@@ -30,7 +31,15 @@ async function build(file: string, target?: Target): Promise<void> {
   try {
     const made = join(folder, target?.format === "pe" ? "dragoman.exe" : "dragoman");
     const bun = Bun.spawn(
-      [process.execPath, "build", ...options, ...(target ? [`--target=${target.bun}`] : []), "--outfile", made],
+      [
+        process.execPath,
+        "build",
+        ...options,
+        ...stampOptions(target),
+        ...(target ? [`--target=${target.bun}`] : []),
+        "--outfile",
+        made,
+      ],
       { cwd: root, stdin: "ignore", stdout: "ignore", stderr: "pipe", timeout: 300_000 },
     );
     const said = await bun.stderr.text();

@@ -5,6 +5,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { licencesIn } from "./licences";
+import { repositoryOfBuild, stampOptions } from "./stamp";
 
 const root = join(import.meta.dir, "../..");
 const dist = join(root, "dist");
@@ -28,6 +29,7 @@ async function prepack(): Promise<void> {
       ...[process.execPath, "build", "--target=bun", "--production", "--splitting", "--entry-naming", "[name].[ext]"],
       ...["src/main.ts", "src/dialects/tokenizer-worker.ts", "--outdir", dist],
       `--metafile=${metafile}`,
+      ...stampOptions(),
     ],
     { cwd: root, stdin: "ignore", stdout: "ignore", stderr: "inherit", timeout: 300_000 },
   );
@@ -43,8 +45,8 @@ async function prepack(): Promise<void> {
 
 /** Known to the release workflow alone; npm compares it with where the package was really built. */
 function repository(): { repository?: { type: string; url: string } } {
-  const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: name } = process.env;
-  return server && name ? { repository: { type: "git", url: `git+${server}/${name}.git` } } : {};
+  const url = repositoryOfBuild();
+  return url ? { repository: { type: "git", url: `git+${url}.git` } } : {};
 }
 
 if (process.argv[2] === "postpack") renameSync(kept, ours);

@@ -66,7 +66,11 @@ const systemd: ServiceManager = {
   ],
   uninstall: () => [may("systemctl", "--user", "--quiet", "disable", "--now", systemdUnit)],
   afterwards: [must("systemctl", "--user", "daemon-reload"), may("systemctl", "--user", "reset-failed", systemdUnit)],
-  restart: [must("systemctl", "--user", "restart", systemdUnit)],
+  // A program that failed too often is not started again otherwise.
+  restart: [
+    may("systemctl", "--user", "reset-failed", systemdUnit),
+    must("systemctl", "--user", "restart", systemdUnit),
+  ],
   running: ["systemctl", "--user", "--quiet", "is-active", systemdUnit],
   logs: (lines, follow) => [
     ...["journalctl", "--user-unit", systemdUnit, "--lines", String(lines), "--output=cat"],

@@ -103,8 +103,8 @@ function unitText(service: ServiceDefinition, variables: string, namespaces: boo
   return `# Written by \`dragoman service install\`; \`dragoman service uninstall\` removes it.
 [Unit]
 Description=dragoman, a local proxy for GitHub Copilot
-StartLimitIntervalSec=60
-StartLimitBurst=30
+# A port that is taken for minutes is no reason to give up.
+StartLimitIntervalSec=0
 
 [Service]
 Type=exec

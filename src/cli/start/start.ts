@@ -10,6 +10,8 @@ import { isLoopbackAddress } from "../../net/guard";
 import type { Binding, Listening } from "../../server";
 import { openStores } from "../../storage/open";
 import type { Stores } from "../../storage/stores";
+import { buildStamp } from "../build-stamp";
+import { installationOf } from "../installation";
 import { atTerminal, say } from "../terminal";
 import { UsageError } from "../usage-error";
 import { awaken } from "./awaken";
@@ -46,6 +48,8 @@ export interface StartOptions {
   enterpriseHost?: string;
   /** Write what would go to stderr to this file. */
   logFile?: string;
+  /** Do not look for a newer version. */
+  noUpdateNotice: boolean;
   /** The app for the sign-in, if there is no account yet. */
   app: SignInApp;
 }
@@ -95,6 +99,7 @@ export async function start(options: StartOptions): Promise<number> {
     announce({ app, listening, telemetry: telemetry?.summary }, options);
     if (neighbour) void nameNeighbour(app, neighbour);
     void awaken(app);
+    void followUpdates(app, options);
     const mayAsk = !options.json && options.logFormat === "text" && logFile === undefined && !options.stdinLifetime;
     if (mayAsk && !demo && app.accounts.length === 0 && atTerminal()) void signInBeside(app, stores, options);
     return await untilStopped(app, listening, endings);
@@ -122,6 +127,18 @@ async function trustedProxiesOf({ trustProxy }: StartOptions) {
 async function openDemo() {
   const { startDemo } = await import("../../upstream/demo/demo");
   return startDemo({ keep: 200 });
+}
+
+/** Only for a server that a person has started, of a build that knows where its releases are. */
+async function followUpdates(app: App, options: StartOptions): Promise<void> {
+  const { json, stdinLifetime, parentPid, noUpdateNotice, demo } = options;
+  if (buildStamp.repository === undefined) return;
+  const { followReleases, mayLook } = await import("../update/notice");
+  const { releaseSource } = await import("../update/releases");
+  const isChild = json || stdinLifetime || parentPid !== undefined;
+  const source = releaseSource(app.environment);
+  if (source && mayLook(process.env, { isChild, noNotice: noUpdateNotice, demo }))
+    followReleases(app, source, installationOf().kind);
 }
 
 async function signInBeside({ logger }: App, stores: Stores, options: StartOptions): Promise<void> {

@@ -1,7 +1,7 @@
 /** Members, their keys and invitations in Postgres. Each server holds members and hashes of keys in memory, and follows their changes. */
 import { createHash, randomBytes } from "node:crypto";
 import type { TransactionSQL } from "bun";
-import { keyName } from "../../config/schema";
+import { keyName } from "../../config/key-schema";
 import { ProxyError } from "../../errors";
 import { dayMs } from "../../format";
 import type { ClientKey } from "../../keys/client-keys";

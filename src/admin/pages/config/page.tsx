@@ -183,7 +183,7 @@ const groups: { title: string; names: string[] | "others" }[] = [
       "notices.accounts",
     ],
   },
-  { title: "History and logs", names: ["retentionDays", "maxRows", "logLevel"] },
+  { title: "History and logs", names: ["retentionDays", "maxRows", "logLevel", "updateNotice"] },
   { title: "Other", names: "others" },
 ];
 

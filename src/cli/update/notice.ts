@@ -1,0 +1,59 @@
+/** One line a day that says that a newer version exists. */
+import { join } from "node:path";
+import { z } from "zod";
+import type { App } from "../../app";
+import { readPrivate, writePrivate } from "../../config/files";
+import { dayMs } from "../../format";
+import { lazy } from "../../lazy";
+import type { InstallationKind } from "../installation";
+import { latestRelease, type ReleaseSource } from "./releases";
+
+const fileSchema = lazy(() => z.object({ checked_at_ms: z.number() }));
+
+/** When releases were looked up last, for all servers of the data folder. */
+const fileIn = (home: string) => join(home, "update-check.json");
+
+/** Variables by which automatic systems make themselves known. */
+const automatic = ["CI", "BUILD_NUMBER", "RUN_ID", "KUBERNETES_SERVICE_HOST"] as const;
+
+/** Whether a person may read the line, and wants to. */
+export function mayLook(
+  env: Readonly<Record<string, string | undefined>>,
+  flags: { isChild: boolean; noNotice: boolean; demo: boolean },
+): boolean {
+  return !flags.isChild && !flags.noNotice && !flags.demo && !automatic.some((name) => env[name]);
+}
+
+type Parts = Pick<App, "config" | "environment" | "logger" | "now" | "stopping" | "version">;
+
+/** Looks now and then every hour, and asks once a day. Never throws; without network it asks again a day later. */
+export function followReleases(app: Parts, source: ReleaseSource, kind: InstallationKind): void {
+  void lookOnce(app, source, kind);
+  const timer = setInterval(() => void lookOnce(app, source, kind), dayMs / 24);
+  timer.unref();
+  app.stopping.addEventListener("abort", () => clearInterval(timer), { once: true });
+}
+
+export async function lookOnce(app: Parts, source: ReleaseSource, kind: InstallationKind): Promise<void> {
+  const { config, environment, logger, now, version } = app;
+  const path = fileIn(environment.home);
+  if (!config.current.updateNotice || Math.abs(now() - lastCheck(path)) < dayMs) return;
+  try {
+    // Before the call: several servers of a data folder ask once.
+    writePrivate(path, `${JSON.stringify({ checked_at_ms: now() })}\n`);
+    const release = await latestRelease(source, version);
+    if (Bun.semver.order(release.version, version) <= 0) return;
+    const how = kind === "container" ? "Get the new image." : "Run `dragoman update`.";
+    logger.info(`dragoman ${release.version} is available; this is ${version}. ${how}`);
+  } catch (thrown) {
+    logger.debug("Whether there is a newer version is not known.", thrown);
+  }
+}
+
+function lastCheck(path: string): number {
+  try {
+    return fileSchema().parse(JSON.parse(readPrivate(path, 4096) ?? "")).checked_at_ms;
+  } catch {
+    return Number.NEGATIVE_INFINITY; // never, or the file is not valid
+  }
+}

@@ -1,0 +1,74 @@
+/** The client keys of the config. */
+import { z } from "zod";
+import { lazy } from "../lazy";
+import { keyBudgetSchema } from "./budget-schema";
+import { key, modelId } from "./provider-schema";
+
+/** The name of a client key. It is shown in tables and in URLs. */
+export const keyName = z
+  .string()
+  .regex(
+    /^[\p{L}\p{N}][\p{L}\p{N} ._@+-]{0,62}$/u,
+    "must be at most 63 letters, digits, spaces and ._@+-, and begin with a letter or digit",
+  );
+
+/** A date (until its beginning in UTC) or a time with its zone. */
+export const keyExpiry = z.union(
+  [z.iso.date(), z.iso.datetime({ offset: true })],
+  "must be a date or a time with its zone, such as 2027-01-31 or 2027-01-31T18:00:00Z",
+);
+
+/** Ids of models, or patterns of them. */
+export const keyModels = z.array(modelId).min(1, "expected at least one model").max(1_000);
+
+export const modelAliases = lazy(() =>
+  z.record(modelId, modelId).refine((all) => Object.keys(all).length <= 1_000, "expected at most 1000 aliases"),
+);
+
+const namedKey = lazy(() =>
+  z
+    .strictObject({
+      name: keyName.meta({ title: "Name" }).describe("The name in the history, in statistics and in budgets."),
+      key: key
+        .optional()
+        .meta({ title: "Key" })
+        .describe("The key. Use either this or its hash.")
+        .meta({ secret: true }),
+      sha256: z
+        .string()
+        .toLowerCase()
+        .regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits")
+        .optional()
+        .meta({ title: "Hash" })
+        .describe("The SHA-256 hash of the key.")
+        .meta({ secret: true }),
+      models: keyModels
+        .optional()
+        .meta({ title: "Models" })
+        .describe("The models that the key may use; `*` stands for any text. All models by default."),
+      modelAliases: modelAliases()
+        .optional()
+        .meta({ title: "Model aliases" })
+        .describe(
+          "Other names for models, with this key only; they take precedence over `modelAliases` of the config.",
+        ),
+      expiresAt: keyExpiry.optional().meta({ title: "Expires" }).describe("When the key expires. Never by default."),
+      budgets: z
+        .array(keyBudgetSchema())
+        .max(20)
+        .optional()
+        .meta({ title: "Budgets" })
+        .describe("Budgets of this key alone."),
+    })
+    .refine(({ key, sha256 }) => (key === undefined) !== (sha256 === undefined), "expected either key or sha256"),
+);
+
+export const clientKeys = lazy(() =>
+  z
+    .array(z.union([key, namedKey()]))
+    .max(1_000)
+    .refine((all) => {
+      const names = all.flatMap((each) => (typeof each === "string" ? [] : each.name.toLowerCase()));
+      return new Set(names).size === names.length;
+    }, "two keys have the same name"),
+);
