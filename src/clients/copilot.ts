@@ -1,6 +1,6 @@
 /** GitHub's own clients, with dragoman as their model provider. */
-import { type Client, each, known, noKey, nothing, windowOf } from "./client";
-import { settingAt } from "./edit";
+import { type Client, each, noKey, nothing, windowOf } from "./client";
+import { isNamed, settingAt } from "./edit";
 import { locations } from "./locate";
 import { type ClientModel, serves, withModel } from "./models";
 
@@ -41,25 +41,36 @@ const copilotCli: Client = {
 /** Tokens that VS Code is told if a limit is unknown: it requires both. */
 const vscodeLimits = { window: 128_000, output: 16_000 };
 
+/** The paths of VS Code's `apiType`s. Versions that know the type only for all models together infer it from the path. */
+const vscodePaths = { messages: "/messages", responses: "/responses", "chat-completions": "/chat/completions" };
+
 /**
- * A model of the provider “Custom Endpoint” (microsoft/vscode, `customEndpointProvider.ts`). It adds the path of `apiType`
- * to an address that ends in /v1. With `statefulResponses`, it would send only a part of the conversation and refer to the
- * answer before, which no upstream stores.
+ * A model of the provider “Custom Endpoint” (microsoft/vscode, `customEndpointProvider.ts`). In the responses dialect, it
+ * would send only a part of the conversation and refer to the answer before, which no upstream stores; older versions
+ * refrain from that with `zeroDataRetentionEnabled`.
  */
 function vscodeModel(model: ClientModel, url: string): object {
-  const dialect = serves(model, "messages") ? "messages" : serves(model, "responses") ? "responses" : undefined;
-  return known({
+  const isResponses = !serves(model, "messages") && serves(model, "responses");
+  const apiType = serves(model, "messages") ? "messages" : isResponses ? "responses" : "chat-completions";
+  return {
     id: model.id,
     name: model.name,
-    url: `${url}/v1`,
-    apiType: dialect ?? "chat-completions",
+    url: `${url}/v1${vscodePaths[apiType]}`,
+    apiType,
     toolCalling: true,
     vision: model.vision,
     thinking: model.reasoning,
     maxInputTokens: windowOf(model) ?? vscodeLimits.window,
     maxOutputTokens: model.output ?? vscodeLimits.output,
-    statefulResponses: dialect === "responses" ? false : undefined,
-  });
+    ...(isResponses && { statefulResponses: false, zeroDataRetentionEnabled: true }),
+  };
+}
+
+const groupName = "dragoman";
+
+function withoutState(group: unknown): unknown {
+  const { settings: _, apiKey: __, ...others } = group as Record<string, unknown>;
+  return others;
 }
 
 const vscode: Client = {
@@ -73,7 +84,12 @@ const vscode: Client = {
     addresses: ({ list }) =>
       each(list)
         .flatMap((group) => each(settingAt(group, ["models"])))
-        .map((one) => settingAt(one, ["url"])),
+        .map((one) => String(settingAt(one, ["url"])).replace(/\/(?:messages|responses|chat\/completions)$/, "")),
+    // It notes what was chosen for a model in `settings`, and may move the key to its own store.
+    bookkeeping: ({ list, ...settings }) => ({
+      ...settings,
+      list: each(list).map((group) => (isNamed(group, { name: groupName }) ? withoutState(group) : group)),
+    }),
   },
   setUp({ url, key = noKey, models, model = models.claude }) {
     return {
@@ -81,9 +97,9 @@ const vscode: Client = {
       model,
       edits: [
         {
-          path: ["list", { name: "dragoman" }],
+          path: ["list", { name: groupName }],
           value: {
-            name: "dragoman",
+            name: groupName,
             vendor: "customendpoint",
             apiKey: key,
             models: withModel(models.all, model).map((one) => vscodeModel(one, url)),

@@ -527,6 +527,33 @@ describe("the way back", () => {
     60_000,
   );
 
+  test("knows what VS Code notes in our group, and prints anew", async () => {
+    for (const before of ["", "[]", settings.vscode!]) {
+      using own = person();
+      if (before !== "") own.settle("vscode", before);
+      await own.connect("vscode", "--write");
+      const path = own.path("vscode");
+      const [ours, ...theirs] = listIn(text(path)).toReversed();
+      const noted = {
+        ...ours,
+        apiKey: `\${input:chat.lm.secret.2}`,
+        settings: { "gpt-5.4": { reasoningEffort: "low" } },
+      };
+      writeFileSync(path, JSON.stringify([...theirs.toReversed(), noted], null, "\t"));
+      expect((await own.connect("vscode", "--undo")).code).toBe(0);
+      expect(existsSync(path) ? text(path) : "").toBe(before);
+    }
+  }, 60_000);
+
+  test("knows what Qwen Code notes at its first run", async () => {
+    using own = person();
+    await own.connect("qwen-code", "--write");
+    const path = own.path("qwen-code");
+    writeFileSync(path, JSON.stringify({ ...readSettings("json", text(path)), $version: 4 }, null, 2));
+    expect((await own.connect("qwen-code", "--undo")).code).toBe(0);
+    expect(existsSync(path)).toBe(false);
+  });
+
   test("knows what Cline notes for itself each time it runs", async () => {
     using own = person();
     const path = own.path("cline");

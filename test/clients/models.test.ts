@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
+import { editSettings } from "../../src/clients/formats";
 import { clientOf } from "../../src/clients/index";
 import { type ClientModel, chooseModels } from "../../src/clients/models";
 import { setVariables, usualShell } from "../../src/clients/shells";
@@ -208,5 +209,62 @@ describe("GitHub Copilot CLI", () => {
       like(model, "x", { prompt: undefined, context: undefined }),
     );
     expect(none).toBeUndefined();
+  });
+});
+
+test("VS Code asks each model in its own dialect, and does not refer to answers that nobody stores", () => {
+  const { edits } = clientOf("vscode").setUp({
+    url: "http://127.0.0.1:4141",
+    models: chooseModels([claude, gpt, gemini])!,
+  });
+  const { models: listed } = edits[0]!.value as { models: Record<string, unknown>[] };
+  expect(listed.map(({ url, apiType, statefulResponses }) => [url, apiType, statefulResponses])).toEqual([
+    ["http://127.0.0.1:4141/v1/messages", "messages", undefined],
+    ["http://127.0.0.1:4141/v1/responses", "responses", false],
+    ["http://127.0.0.1:4141/v1/chat/completions", "chat-completions", undefined],
+  ]);
+  expect(listed[0]).toMatchObject({ maxInputTokens: claude.prompt, maxOutputTokens: claude.output, toolCalling: true });
+});
+
+describe("crush", () => {
+  const settings = (all: ClientModel[]) => {
+    const { edits } = clientOf("crush").setUp({ url: "http://127.0.0.1:4141", models: chooseModels(all)! });
+    return JSON.parse(editSettings("json", "", edits));
+  };
+
+  test("lists each model under the provider of its dialect, with all that its schema requires", () => {
+    const { providers, models: chosen } = settings([claude, gpt, gemini, small]);
+    expect(chosen).toEqual({
+      large: { provider: "dragoman-claude", model: claude.id },
+      small: { provider: "dragoman", model: small.id },
+    });
+    const listed = Object.entries<{ base_url: string; type: string; models: Record<string, unknown>[] }>(providers);
+    expect(
+      listed.map(([name, { type, base_url, models: own }]) => [name, type, base_url, own.map(({ id }) => id)]),
+    ).toEqual([
+      ["dragoman", "openai", "http://127.0.0.1:4141/v1", [gpt.id, small.id]],
+      ["dragoman-claude", "anthropic", "http://127.0.0.1:4141", [claude.id]],
+      ["dragoman-chat", "openai-compat", "http://127.0.0.1:4141/v1", [gemini.id]],
+    ]);
+    for (const model of listed.flatMap(([, provider]) => provider.models))
+      for (const name of requiredByCrush) expect([name, model[name]]).not.toEqual([name, undefined]);
+  });
+
+  /** “required” of “Model” in schema.json of charmbracelet/crush. */
+  const requiredByCrush = [
+    "id",
+    "name",
+    "cost_per_1m_in",
+    "cost_per_1m_out",
+    "cost_per_1m_in_cached",
+    "cost_per_1m_out_cached",
+    "context_window",
+    "default_max_tokens",
+    "can_reason",
+    "supports_attachments",
+  ];
+
+  test("has no provider without models", () => {
+    expect(Object.keys(settings([gpt]).providers)).toEqual(["dragoman"]);
   });
 });
