@@ -243,6 +243,31 @@ test("what was generated before the next answer failed counts for the budgets", 
   expect(state!.used).toBeCloseTo(spent, 9);
 });
 
+test("a model that searches without end is stopped, however often the client allows it", async () => {
+  await using proxy = await startProxy({ config: { webSearchEngine: { name: "searxng", url: "http://127.0.0.1:9" } } });
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  const calls = Array.from({ length: 20 }, (_, index) => [
+    {
+      type: "content_block_start",
+      index,
+      content_block: { type: "tool_use", id: `toolu_${index}`, name: "web_search", input: {} },
+    },
+    { type: "content_block_delta", index, delta: { type: "input_json_delta", partial_json: '{"query":"pandas"}' } },
+    { type: "content_block_stop", index },
+  ]);
+  const events = [
+    { type: "message_start", message: { id: "m", type: "message", role: "assistant", model: "m", content: [], usage } },
+    ...calls.flat(),
+    { type: "message_delta", delta: { stop_reason: "tool_use" }, usage },
+    { type: "message_stop" },
+  ];
+  const text = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+  const headers = { "content-type": "text/event-stream" };
+  proxy.demo.intercept("/v1/messages", () => new Response(text, { headers }), 50);
+  await proxy.post("/v1/messages", ask("claude-sonnet-4.6", { tools: [{ ...search, max_uses: 1_000_000 }] }));
+  expect(proxy.rows().filter(({ parent_id }) => parent_id !== null)).toHaveLength(50);
+});
+
 test("a provider's model searches too, and its own answers are asked of the provider", async () => {
   const seen: Json[] = [];
   const chunks = (choices: Json[]) =>

@@ -18,6 +18,8 @@ import type { Sink } from "../../net/stream";
 
 /** How often a tool may run for one reply where the client sets no limit. */
 const defaultMaxUses = 5;
+/** Whatever the client allows: each search is charged, and a model that repeats itself would not stop. */
+const mostUses = 50;
 /** How often the upstream is asked for one reply. */
 const maxTurns = 12;
 
@@ -174,7 +176,7 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
     };
     const uses = (this.#uses.get(offer.tool) ?? 0) + 1;
     this.#uses.set(offer.tool, uses);
-    const isExceeded = uses > (offer.maxUses ?? defaultMaxUses);
+    const isExceeded = uses > Math.min(offer.maxUses ?? defaultMaxUses, mostUses);
     this.#isExceeded ||= isExceeded;
     this.#running.push({ call, begin: () => (isExceeded ? exceeded : run(call, offer)) });
   }
