@@ -136,7 +136,7 @@ describe("compose.yaml", () => {
 
 // The machine's own processor is the one that Docker calls amd64.
 const describeHere = process.arch === "x64" ? describeWith : () => {};
-describeHere("users", "as a container, without Docker", () => {
+describeHere("containers", "as a container, without Docker", () => {
   const env = { DRAGOMAN_API_KEY: "client-key-of-the-test", ADMIN_TOKEN: "admin-token-of-the-test" };
   const key = ["-H", `x-api-key: ${env.DRAGOMAN_API_KEY}`];
   let image: Assembled;

@@ -23,11 +23,19 @@ const needs = {
     using group = limitedGroup();
     return group ? undefined : "control groups that may be made";
   },
+  /** Everything a container has of its own: mounts, processes, a network, and a user without rights. */
+  containers: () =>
+    process.getuid?.() === 0 &&
+    ["setpriv", "nsenter", "chroot", "curl"].every((program) => Bun.which(program)) &&
+    works("unshare", "-mpfn", "--propagation", "private", "sh", "-c", "ip link set lo up && mount -t tmpfs tmpfs /mnt")
+      ? undefined
+      : "root and namespaces, as a container has them",
   /** A user's service manager, started by `support/systemd.ts`. */
   systemd: () =>
     process.getuid?.() === 0 &&
     existsSync("/lib/systemd/systemd") &&
     existsSync("/lib/systemd/systemd-journald") &&
+    Bun.which("dbus-daemon") !== null &&
     works("unshare", "-m", "sh", "-c", "umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup")
       ? undefined
       : "systemd and root, to start it for somebody else",
