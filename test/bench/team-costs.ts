@@ -1,4 +1,4 @@
-/** What a team's server costs its Postgres, measured on a real one that waits for its disk: `bun test/bench/team-sizes.ts --measure`. */
+/** What a team's server costs its Postgres, measured on a real one that waits for its disk: `bun test/bench/scale.ts`. */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ const subject = { account: "anna", key: null, model: "gpt-5", client: null, sess
 const amounts = { nanoCredits: 1e9, premiumUnits: null };
 
 /** In about a minute. */
-export async function measureCosts(): Promise<Costs> {
+export async function measureCosts(): Promise<Omit<Costs, "requestCpu" | "accountBytes">> {
   await using postgres = await startPostgres({ durable: true });
   const home = mkdtempSync(join(tmpdir(), "dragoman-scale-"));
   const environment = readEnvironment({

@@ -1,11 +1,16 @@
 /**
- * What a team of a size asks of its servers and its Postgres, by the measured costs: `bun test/bench/team-sizes.ts` prints the table of
- * src/deploy/TEAMS.md, `--measure` measures the costs on this machine first, in about a minute.
+ * What a team of a size asks of its servers and its Postgres, by the measured costs: the table of src/deploy/TEAMS.md.
+ * `bun test/bench/scale.ts` measures the costs on this machine and prints the table that follows from them.
  */
+import { randomFrom, smallestTeam } from "./simulation";
 import { quantile } from "./statistics";
 
-/** CPU is that of Postgres, in microseconds. Made by `team-costs.ts`. */
+/** CPU is that of Postgres unless it is said otherwise, in microseconds. Made by `scale.ts` and `team-costs.ts`. */
 export interface Costs {
+  /** CPU of a server for a small request, without its stream. */
+  requestCpu: number;
+  /** In the memory of each server. */
+  accountBytes: number;
   /** A row of the history, inserted with a hundred others. */
   rowCpu: number;
   rowsPerSecond: number;
@@ -30,6 +35,8 @@ export interface Costs {
 
 /** On two cores of a busy AMD EPYC, Postgres 18.4 with fsync, Bun 1.4.5, 22 November 2026. */
 export const measured: Costs = {
+  requestCpu: 177,
+  accountBytes: 7_370,
   rowCpu: 27,
   rowsPerSecond: 17_978,
   rowBytes: 635,
@@ -51,8 +58,8 @@ export const assumed = {
   answerSeconds: 12,
   /** Seconds of a day at the busiest minute's rate, if the day's requests were all made at it. */
   busySeconds: 4 * 3_600,
-  /** Streams of 60 events a second that one server carries with some room. */
-  streamsPerServer: 250,
+  /** Of each stream, each in its own packet. */
+  eventsPerSecond: 60,
   /** `retentionDays` of the config. */
   days: 14,
   /** Seconds until a Copilot token is exchanged anew. */
@@ -63,11 +70,22 @@ export const assumed = {
 const servers = { connections: 10, direct: 2, publishEvery: 10, sliceEvery: 10, sliceKept: 600 } as const;
 
 /** What one Postgres is taken to bear: its default connections, 16 cores, 1 TB; and the limits of the code. */
-const limits = { connections: 97, cores: 16, terabytes: 1, statisticsSeconds: 30, startSeconds: 5 } as const;
+const limits = {
+  connections: 97,
+  cores: 16,
+  terabytes: 1,
+  statisticsSeconds: 30,
+  startSeconds: 5,
+  accountGigabytes: 1,
+} as const;
 
 export interface Needs {
   members: number;
   replicas: number;
+  /** Of a server's core. */
+  load: number;
+  /** Milliseconds that 99 % of requests wait at most for their server. */
+  waitMs: number;
   streams: number;
   requestsPerSecond: number;
   connections: number;
@@ -87,6 +105,8 @@ export interface Needs {
   cores: { anyServer: number; oneServer: number };
   statisticsSeconds: number;
   startSeconds: number;
+  /** In the memory of each server. */
+  accountGigabytes: number;
   /** Milliseconds that 99 % of requests wait at most for a budget that all share; Infinity if the queue only grows. */
   sharedBudgetWait: number;
   /** Parts of what can be borne, the worst first; above 1 it breaks. */
@@ -96,7 +116,11 @@ export interface Needs {
 export function needsOf(members: number, costs: Costs = measured): Needs {
   const streams = members * assumed.streaming;
   const requestsPerSecond = streams / assumed.answerSeconds;
-  const replicas = Math.max(2, Math.ceil(streams / assumed.streamsPerServer));
+  const {
+    servers: replicas,
+    load,
+    waitMs,
+  } = smallestTeam({ ...assumed, requestsPerSecond, requestCpu: costs.requestCpu });
   const perServer = requestsPerSecond / replicas;
   const rowsPerDay = requestsPerSecond * assumed.busySeconds;
   const rowsKept = rowsPerDay * assumed.days;
@@ -119,6 +143,8 @@ export function needsOf(members: number, costs: Costs = measured): Needs {
   const scale = {
     members,
     replicas,
+    load,
+    waitMs,
     streams,
     requestsPerSecond,
     connections: replicas * servers.connections,
@@ -137,6 +163,7 @@ export function needsOf(members: number, costs: Costs = measured): Needs {
     },
     statisticsSeconds: rowsKept / costs.statisticsRowsPerSecond,
     startSeconds: members / costs.accountsPerSecond,
+    accountGigabytes: (members * costs.accountBytes) / 1e9,
     sharedBudgetWait: waitFor(requestsPerSecond, 1 / costs.oneBudgetPerSecond),
   };
   return { ...scale, loads: loadsOf(scale, costs) };
@@ -150,6 +177,7 @@ function loadsOf(scale: Omit<Needs, "loads">, costs: Costs): Needs["loads"] {
     "CPU of Postgres": scale.cores.anyServer / limits.cores,
     "announced changes": scale.announcesPerSecond / costs.announcesPerSecond,
     "reading all accounts at the start": scale.startSeconds / limits.startSeconds,
+    "accounts in each server's memory": scale.accountGigabytes / limits.accountGigabytes,
     "disk for the history": scale.terabytes / limits.terabytes,
     "history rows": scale.requestsPerSecond / costs.rowsPerSecond,
   };
@@ -165,7 +193,7 @@ function loadsOf(scale: Omit<Needs, "loads">, costs: Costs): Needs["loads"] {
  */
 export function waitFor(rate: number, seconds: number): number {
   if (rate * seconds >= 1) return Number.POSITIVE_INFINITY;
-  const random = randomNumbers();
+  const random = randomFrom(1);
   const waits: number[] = [];
   let [now, free] = [0, 0];
   for (let request = 0; request < 50_000; request += 1) {
@@ -176,17 +204,6 @@ export function waitFor(rate: number, seconds: number): number {
   return quantile(waits, 0.99);
 }
 
-/** The same ones each time (mulberry32), so that the document can be compared. */
-function randomNumbers(): () => number {
-  let state = 1;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 const sizes = [10, 1_000, 10_000, 100_000];
 
 /** The table of src/deploy/TEAMS.md. */
@@ -195,7 +212,8 @@ export function teamSizesRows(costs: Costs = measured): string[][] {
   const row = (name: string, cell: (scale: Needs) => string) => [name, ...scales.map(cell)];
   return [
     row("streams at once", ({ streams }) => number(streams)),
-    row("servers", ({ replicas }) => number(replicas)),
+    row("servers; busy", ({ replicas, load }) => `${number(replicas)}; ${number(load * 100)} % of a core each`),
+    row("… 99 % of requests wait for theirs", ({ waitMs }) => `${number(waitMs)} ms`),
     row("requests a second", ({ requestsPerSecond }) => number(requestsPerSecond)),
     row("connections; with PgBouncer", (scale) => `${number(scale.connections)}; ${number(scale.connectionsPooled)}`),
     row("history: rows a day", ({ rowsPerDay }) => number(rowsPerDay)),
@@ -206,7 +224,10 @@ export function teamSizesRows(costs: Costs = measured): string[][] {
       (scale) => `${number(scale.announcesPerSecond)}; ${number(scale.heardPerSecond)}`,
     ),
     row("states of accounts read a second", ({ statesReadPerSecond }) => number(statesReadPerSecond)),
-    row("a server's start, to read all accounts", ({ startSeconds }) => `${number(startSeconds)} s`),
+    row(
+      "all accounts, in each server: to read; memory",
+      ({ startSeconds, accountGigabytes }) => `${number(startSeconds)} s; ${number(accountGigabytes * 1_000)} MB`,
+    ),
     row("a budget that all share: 99 % wait", ({ sharedBudgetWait }) =>
       Number.isFinite(sharedBudgetWait) ? `${number(sharedBudgetWait)} ms` : "ever longer",
     ),
@@ -226,13 +247,3 @@ export const teamSizesHead = ["members", ...sizes.map((members) => members.toLoc
 
 const number = (value: number) =>
   value.toLocaleString("en", value < 100 ? { maximumSignificantDigits: 2 } : { maximumFractionDigits: 0 });
-
-if (import.meta.main) {
-  let costs = measured;
-  if (process.argv.includes("--measure")) {
-    const { measureCosts } = await import("./team-costs");
-    costs = await measureCosts();
-    console.log(costs);
-  }
-  for (const cells of [teamSizesHead, ...teamSizesRows(costs)]) console.log(cells.join(" | "));
-}
