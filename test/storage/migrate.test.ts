@@ -10,6 +10,7 @@ import { readEnvironment } from "../../src/config/environment";
 import type { Entry } from "../../src/history/history";
 import { createLogger } from "../../src/logger";
 import { openStores } from "../../src/storage/open";
+import { openSpool } from "../../src/storage/postgres/spool";
 import type { Stores } from "../../src/storage/stores";
 import { run } from "../support/command";
 import { entry } from "../support/history-rows";
@@ -235,5 +236,29 @@ describeWithPostgres("dragoman migrate", () => {
     const moved = await contentOf(folder);
     expect(moved.accounts.map(([login]) => login)).toEqual(["zoe", "anna"]);
     expect(moved.rows.map(({ request_id }) => request_id)).toEqual(rows.map(({ request_id }) => request_id));
+  }, 30_000);
+
+  test("what this machine could not write while the database was away is moved too", async () => {
+    const seal = { DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
+    const home = freshHome();
+    const team = { DRAGOMAN_HOME: home, DRAGOMAN_DATABASE_URL: await postgres.database(), ...seal };
+    await fill(team);
+    const { key } = await withStores(team, async (stores) => {
+      const ledger = stores.openLedger({ now: Date.now, warn: expect.unreachable });
+      const [period] = await ledger.periods();
+      ledger.close();
+      return period!;
+    });
+    const waiting = entry({ started_at_ms: Date.now() });
+    const spool = openSpool(join(home, "spool.sqlite"), expect.unreachable);
+    spool.queue<Entry>("request").add([[waiting.request_id, waiting]]);
+    const [name, session, start_ms] = key;
+    const settlement = { budget: name, session, start_ms, amount: 1e9, unknown: 0 };
+    spool.queue("settlement").add([[crypto.randomUUID(), [settlement]]]);
+    spool.close();
+    expect(await migrate(team, "folder")).toMatchObject({ code: 0 });
+    const moved = await contentOf({ DRAGOMAN_HOME: home });
+    expect(moved.rows.at(-1)?.request_id).toBe(waiting.request_id);
+    expect(moved.used).toEqual([[3.5, 0]]);
   }, 30_000);
 });

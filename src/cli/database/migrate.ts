@@ -30,6 +30,7 @@ export async function migrateTo({ environment, to, dryRun, merge }: MigrateOptio
   const logger = createLogger(() => "warn");
   const warn = (sentence: string) => logger.warn(sentence);
   ensurePrivateFolder(environment.home, warn);
+  if (source.databaseUrl !== undefined && !dryRun) await writeSpooled(source, warn);
   await using from = await opened(source);
   // A dry run makes no tables in a new database.
   if (dryRun && isNew) {
@@ -51,6 +52,15 @@ export async function migrateTo({ environment, to, dryRun, merge }: MigrateOptio
   };
   say(...reportLines(await copyStores(from.stores, into.stores, { logger, warn, progress }), name));
   return 0;
+}
+
+/** What this machine could not write while the database was away has to be there before it is copied. */
+async function writeSpooled(source: Environment, warn: (sentence: string) => void): Promise<void> {
+  await using from = await opened(source);
+  const { stores } = from;
+  // Closing the stores writes what their spool has.
+  stores.openHistory({ retentionDays: () => 36_500, maxRows: () => Number.MAX_SAFE_INTEGER, warn }).close();
+  stores.openLedger({ now: Date.now, warn }).close();
 }
 
 async function opened(environment: Environment): Promise<AsyncDisposable & { stores: Stores }> {
