@@ -13,7 +13,7 @@ import { providerPassthrough } from "./provider-passthrough";
 import { callProvider, errorOfBroken, readProviderError, withHeaders } from "./provider-send";
 import { openRequestRecord, type RecordParts, type RequestRecord } from "./request-record";
 import { BrokenReply, type RespondParts, respondFull, respondStream } from "./respond";
-import { providerTarget } from "./target";
+import { providerTarget, requireFurtherModels } from "./target";
 
 type ProviderParts = Pick<App, "providers" | "providerModels"> & RecordParts & RespondParts;
 
@@ -31,6 +31,7 @@ export async function relayToProvider(
     caller.connection.keepOpen();
     record.setRequest(incoming);
     requireModel(caller.key, `${name}/${incoming.model}`);
+    requireFurtherModels(caller.key, provider, incoming.body);
     record.setTarget(
       providerTarget(parts, provider, incoming.model),
       readFacts(codecs.messages, incoming, request.headers),

@@ -25,7 +25,7 @@ import { sendToProvider, withHeaders } from "./provider-send";
 import { openRequestRecord, type RecordParts, type RequestRecord } from "./request-record";
 import { type RespondParts, requireEvents, respondFull, respondStream } from "./respond";
 import { planServerTools } from "./server-tools/open-loop";
-import { type ChatTarget, isProvided, type TargetParts, whoOf } from "./target";
+import { type ChatTarget, isProvided, requireFurtherModels, type TargetParts, whoOf } from "./target";
 import { type EncodedTurn, type TranslationRequest, translation } from "./translation";
 import { watched } from "./watched";
 
@@ -72,7 +72,10 @@ export async function relay(
     const { prompt } = asked;
     const { model: name, bytes } = incoming;
     const chained = { name, client: dialect, key: caller.key, facts, prompt, bytes: bytes.length, record };
-    return await withFallbacks(parts, chained, (target) => serve(parts, asked, target));
+    return await withFallbacks(parts, chained, async (target) => {
+      requireFurtherModels(caller.key, target.provider, incoming.body);
+      return serve(parts, asked, target);
+    });
   } catch (thrown) {
     throw record.fail(thrown);
   }

@@ -1,7 +1,7 @@
 /** Where a request goes: which model, and in which dialect of the upstream. */
 import { embeddingsPaths, upstreamPaths } from "../api-paths";
 import type { App } from "../app";
-import type { ClientDialect, Conversation, Dialect } from "../dialects/hub/conversation";
+import type { ClientDialect, Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
 import { type ClientKey, requireModel } from "../keys/client-keys";
 import type { Model } from "../upstream/model";
@@ -25,6 +25,19 @@ export const isProvided = <T extends Target>(target: T): target is T & { provide
 
 /** Who is called, for sentences. */
 export const whoOf = ({ provider }: Pick<Target, "provider">): string => provider?.who ?? "GitHub Copilot";
+
+/**
+ * OpenRouter serves with one of the body's `models` where the model itself fails.
+ * @throws ProxyError `permission` if the key may not use one of them.
+ */
+export function requireFurtherModels(
+  key: ClientKey | undefined,
+  provider: Pick<Provider, "name"> | undefined,
+  { models }: JsonObject,
+): void {
+  if (!key?.models || !provider || !Array.isArray(models)) return;
+  for (const model of models) requireModel(key, `${provider.name}/${model}`);
+}
 
 /** What the record keeps of a target. */
 export type KnownTarget = Pick<Target, "dialect" | "endpoint" | "provider"> & { model: Pick<Model, "id" | "price"> };

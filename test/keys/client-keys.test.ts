@@ -108,6 +108,21 @@ describe("access", () => {
     expect(provider.seen).toEqual([]);
   });
 
+  test("further models in `models`, which a provider would use when the first one fails, are held to it too", async () => {
+    await using provider = startProvider({ key: "p-0123456789", auth: "x-api-key" });
+    const other = { type: "anthropic", baseUrl: provider.url, apiKey: "p-0123456789" };
+    const apiKeys = [{ name: "anna", key: anna, models: ["other/small*"] }];
+    await using proxy = await startProxy({ config: { auth: { apiKeys }, providers: { other } } });
+    const statuses = async (models: unknown) => {
+      const body = { models, messages: hello, max_tokens: 50 };
+      const own = await statusOf(proxy, anna, "/other/v1/messages", { model: "small", ...body });
+      return [own.status, (await statusOf(proxy, anna, "/v1/messages", { model: "other/small", ...body })).status];
+    };
+    expect(await statuses(["small-2", "large"])).toEqual([403, 403]);
+    expect(provider.seen.filter(({ method }) => method === "POST")).toEqual([]);
+    expect(await statuses(["small-2"])).toEqual([200, 200]);
+  });
+
   test("GET /v1/models lists what the key may use", async () => {
     await using proxy = await startProxy({ config: { auth: { apiKeys: keys } } });
     const idsFor = async (key: string): Promise<string[]> => {
