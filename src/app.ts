@@ -19,6 +19,7 @@ import { openTokenizer, type Tokenizer } from "./dialects/tokenizer";
 import type { ProxyError } from "./errors";
 import type { History } from "./history/history";
 import { type InFlight, openInFlight } from "./history/in-flight";
+import { historyOf, inFlightOf } from "./history/member-history";
 import { type ClientKey, currentClientKeys } from "./keys/client-keys";
 import type { Members } from "./keys/members";
 import { createLogger, type LogFormat, type Logger } from "./logger";
@@ -244,6 +245,7 @@ export function openApp(options: AppOptions): App {
       if (known) return known;
       const made = appOf(
         app,
+        member,
         openMemberScope(scopeParts, () => accountsOf(member)),
       );
       memberApps.set(member, made);
@@ -313,9 +315,14 @@ export function openApp(options: AppOptions): App {
 const maxMemberApps = 10_000;
 
 /** The app with another person's scope. What else it has is inherited. */
-function appOf(app: App, scope: Scope): App {
+function appOf(app: App, member: string, scope: Scope): App {
   const environment = { ...app.environment, anthropicApiKey: undefined };
-  return Object.create(app, { ...Object.getOwnPropertyDescriptors(scope), environment: { value: environment } });
+  return Object.create(app, {
+    ...Object.getOwnPropertyDescriptors(scope),
+    environment: { value: environment },
+    history: { value: historyOf(app.history, member) },
+    inFlight: { value: inFlightOf(app.inFlight, member) },
+  });
 }
 
 interface AccountParts extends Pick<AccountOptions, "logger"> {

@@ -30,6 +30,8 @@ export interface Members {
   list(): Member[];
   find(id: string): Member | undefined;
   keysOf(id: string): MemberKey[];
+  /** The same keys, as requests have them. */
+  clientKeysOf(id: string): ClientKey[];
   /** The key that one of the sent values is. Its name begins with the member's: `anna/laptop`. */
   findKey(sent: readonly string[]): ClientKey | undefined;
   /** Once somebody was a member, every client needs a key: removing the last member must not open the server to everyone. */

@@ -1,12 +1,19 @@
-/** Authorizes callers of the admin API and pages: this machine, and anyone with the admin token. Client keys do not count. */
+/**
+ * Authorizes callers of the admin API and pages: this machine, and anyone with the admin token, as the owner; a member of a team
+ * with one of the member's keys. The owner's client keys do not count.
+ */
 import type { App } from "../../app";
 import { ProxyError } from "../../errors";
-import { includesSecret, sentSecrets } from "../../net/credentials";
+import { requireUnexpired } from "../../keys/client-keys";
+import { includesSecret, keyHeaders, sentSecrets } from "../../net/credentials";
 import { networkOf } from "../../net/failed-tries";
 import { type Caller, isLoopbackAddress, namesThisMachine } from "../../net/guard";
 
-/** Returns if the caller is authorized, or throws ProxyError `permission`, `authentication`, `rate_limit`. */
-export type Guard = (request: Request, caller: Caller) => void;
+/**
+ * Returns whom the caller is: a member's id, or null for the owner. Throws ProxyError `permission`, `authentication`, `rate_limit`
+ * for everybody else.
+ */
+export type Guard = (request: Request, caller: Caller) => string | null;
 
 export function adminGuard(app: App): Guard {
   const { tokenTries: tries } = app;
@@ -17,8 +24,10 @@ export function adminGuard(app: App): Guard {
     if (network !== undefined) tries.refuse(network);
 
     const sent = sentSecrets(request.headers, ["x-admin-token"]);
-    if (adminToken !== undefined && includesSecret(sent, [adminToken])) return;
-    if (caller.local && app.adminAuth === "remote") return;
+    if (adminToken !== undefined && includesSecret(sent, [adminToken])) return null;
+    const member = memberOf(app, request, caller);
+    if (member !== undefined) return member;
+    if (caller.local && app.adminAuth === "remote") return null;
     if (caller.foreign) throw new ProxyError("permission", "Web pages of other origins cannot use the admin API.");
     if (adminToken === undefined)
       throw new ProxyError(
@@ -34,6 +43,16 @@ export function adminGuard(app: App): Guard {
       { headers: { "www-authenticate": "Bearer" } },
     );
   };
+}
+
+/** A key is worth no more on this machine than elsewhere. Pages of other origins have none. @throws ProxyError `authentication`, `unable` */
+function memberOf(app: App, request: Request, caller: Caller): string | undefined {
+  if (!app.members || caller.foreign) return undefined;
+  const key = app.members.findKey(sentSecrets(request.headers, ["x-admin-token", ...keyHeaders]));
+  if (!key) return undefined;
+  if (app.isolation) throw app.isolation;
+  requireUnexpired(key, app.now());
+  return key.member ?? undefined;
 }
 
 /** Why the caller counts as remote: the first sentence of the error message. */

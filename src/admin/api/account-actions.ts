@@ -85,10 +85,10 @@ export function showSignIn(app: App, id: string, member: string | null = null): 
 }
 
 /** @throws ProxyError `not_found`. */
-export function cancelSignIn(app: App, id: string): SignInItem {
-  showSignIn(app, id);
+export function cancelSignIn(app: App, id: string, member: string | null = null): SignInItem {
+  showSignIn(app, id, member);
   app.signIns.cancel(id);
-  return showSignIn(app, id);
+  return showSignIn(app, id, member);
 }
 
 /** A paused account gets no requests; those in progress finish. @throws ProxyError `not_found`, `conflict` */

@@ -9,8 +9,14 @@ import { ProxyError } from "../../errors";
 /** A budget as the config has it. */
 export const newBudgetSchema = budgetSchema();
 
-export const listBudgets = async ({ budgets, now }: App): Promise<BudgetItem[]> =>
-  (await budgets.overview()).map((state) => budgetItem(state, now()));
+/** @param member A member sees the budgets of keys that begin with the member's name: what is used of others, others have used too. */
+export async function listBudgets({ budgets, members, now }: App, member: string | null = null): Promise<BudgetItem[]> {
+  const states = await budgets.overview();
+  if (member === null) return states.map((state) => budgetItem(state, now()));
+  const prefix = `${members?.find(member)?.name}/`.toLowerCase();
+  const own = states.filter(({ budget }) => budget.scope.key?.toLowerCase().startsWith(prefix));
+  return own.map((state) => budgetItem(state, now()));
+}
 
 /** @throws ProxyError `conflict` if there is a budget of this name. */
 export async function addBudget({ config, logger }: App, budget: Budget): Promise<{ added: true }> {

@@ -14,6 +14,7 @@ import { decodedParams } from "../../net/params";
 import type { EndpointGroup } from "../../openapi";
 import { driftList, driftListSchema } from "../../upstream/drift-list";
 import { adminGuard } from "../access/authorize";
+import { type Role, roleOf } from "../access/roles";
 import { lazyPages } from "../pages/lazy-pages";
 import {
   accountKeySchema,
@@ -31,7 +32,7 @@ import { addBudget, listBudgets, newBudgetSchema, removeBudget } from "./budgets
 import { cacheReport, cacheReportSchema } from "./cache";
 import { changeConfig, showConfig } from "./config";
 import { answerExport, answerLive, cancelRequest, getRequest } from "./handlers";
-import { createClientKey, createdKeySchema, listKeys, revokeClientKey } from "./keys";
+import { createClientKey, createdKeySchema, listKeys, listMemberKeys, revokeClientKey, revokeMemberKey } from "./keys";
 import { describeInstance } from "./meta";
 import { forgetField, modelItems } from "./models";
 import { queries } from "./query";
@@ -53,7 +54,10 @@ import {
 
 /** What a handler of the admin API gets. */
 interface AdminContext {
+  /** With what the caller may see: a member sees their own accounts and requests. */
   app: App;
+  /** The caller's id as a member; null for the owner. */
+  member: string | null;
   request: Request;
   caller: Visitor;
   /** Other machines can reach this server. */
@@ -77,13 +81,13 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
     handle: async ({ app, query: { include_stats, since_ms = app.now() - dayMs } }) => ({ items: await listAccounts(app, include_stats ? since_ms : undefined) }) }),
   endpoint({ method: "POST", path: "/api/admin/accounts/sign-ins", about: "Begins a sign-in at GitHub. A person types `user_code` at `address`; meanwhile ask for the sign-in's state.",
     body: newSignInSchema, response: signInSchema, errors: ["conflict", "upstream", "timeout"],
-    handle: ({ app, body }) => beginSignIn(app, body) }),
+    handle: ({ app, body, member }) => beginSignIn(app, body, member ?? undefined) }),
   endpoint({ method: "GET", path: "/api/admin/accounts/sign-ins/:id", about: "The state of a sign-in: waiting, done, failed or cancelled.",
     response: signInSchema, errors: ["not_found"],
-    handle: ({ app, params }) => showSignIn(app, params.id) }),
+    handle: ({ app, params, member }) => showSignIn(app, params.id, member) }),
   endpoint({ method: "POST", path: "/api/admin/accounts/sign-ins/:id/cancel", about: "Stops waiting for a sign-in.",
     reads: emptyBody, response: signInSchema, errors: ["not_found"],
-    handle: ({ app, request, params }) => { requireJson(request); return cancelSignIn(app, params.id); } }),
+    handle: ({ app, request, params, member }) => { requireJson(request); return cancelSignIn(app, params.id, member); } }),
   endpoint({ method: "POST", path: "/api/admin/accounts/pause", about: "Pauses an account, which then gets no requests, or resumes it: `{\"account_key\", \"paused\"}`.",
     body: z.strictObject({ account_key: accountKeySchema, paused: z.boolean() }), response: z.object({ paused: z.boolean() }), errors: ["not_found", "conflict"],
     handle: ({ app, body: { account_key, paused } }) => pauseAccount(app, account_key, paused) }),
@@ -132,19 +136,19 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
     handle: ({ app, request, exposed }) => changeConfig(app, request, exposed) }),
   endpoint({ method: "GET", path: "/api/admin/keys", about: "The client keys: names, models, expiry and last use, never the keys.",
     response: keyListSchema,
-    handle: ({ app }) => listKeys(app) }),
+    handle: ({ app, member }) => member === null ? listKeys(app) : listMemberKeys(app, member) }),
   endpoint({ method: "POST", path: "/api/admin/keys", about: "Creates a client key. The response has the key, which is not stored and cannot be shown again.",
     body: newKeySchema, response: createdKeySchema, errors: ["conflict"],
     handle: ({ app, body }) => createClientKey(app, body) }),
   endpoint({ method: "POST", path: "/api/admin/keys/:name/revoke", about: "Revokes a client key: its next request is refused.",
     reads: emptyBody, response: z.object({ revoked: z.literal(true) }), errors: ["not_found"],
-    handle: ({ app, request, params, exposed }) => { requireJson(request); return revokeClientKey(app, params.name, exposed); } }),
+    handle: ({ app, request, params, exposed, member }) => { requireJson(request); return member === null ? revokeClientKey(app, params.name, exposed) : revokeMemberKey(app, member, params.name); } }),
   endpoint({ method: "GET", path: "/api/admin/drift", about: "Names that Copilot sends and dragoman does not know: events, members, values, headers, error codes and model fields.",
     response: driftListSchema(),
     handle: ({ app }) => driftList(app.drift) }),
   endpoint({ method: "GET", path: "/api/admin/budgets", about: "The budgets: limits, what is used and reserved in this period, and when it ends.",
     response: budgetListSchema,
-    handle: async ({ app }) => ({ items: await listBudgets(app) }) }),
+    handle: async ({ app, member }) => ({ items: await listBudgets(app, member) }) }),
   endpoint({ method: "POST", path: "/api/admin/budgets", about: "Adds a budget to the config.",
     body: newBudgetSchema, response: z.object({ added: z.literal(true) }), errors: ["conflict"],
     handle: ({ app, body }) => addBudget(app, body) }),
@@ -179,8 +183,10 @@ export function adminPlugin(
       // Elysia reads a handler's source to find the fields it needs, so the parameter names them.
       ({ request, params }) => {
         const caller = callerOf(request);
-        admit(request, caller);
-        return run({ app, request, caller, params: decodedParams(params), exposed, describeApi });
+        const member = admit(request, caller);
+        requireRole(member, roleOf(method, path));
+        const own = app.forMember(member);
+        return run({ app: own, member, request, caller, params: decodedParams(params), exposed, describeApi });
       },
       { parse: "none" },
     );
@@ -196,6 +202,12 @@ export function adminPlugin(
       throw new ProxyError("not_found", "There is nothing here in the admin API.");
     });
   return plugin.use(lazyPages(app, admit, callerOf, exposed));
+}
+
+/** @throws ProxyError `permission` */
+function requireRole(member: string | null, role: Role): void {
+  if (member === null || role === "member") return;
+  throw new ProxyError("permission", "Only the owner of this dragoman may do this.", { code: "owner_only" });
 }
 
 export const adminGroup: EndpointGroup = {

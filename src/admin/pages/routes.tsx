@@ -153,7 +153,7 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
   const enter = (request: Request, caller: Caller) => {
     if (caller.foreign) throw new ProxyError("permission", "Forms on other sites cannot change anything here.");
     const session = sessions.of(request);
-    if (!session) guard(request, caller);
+    if (!session && guard(request, caller) !== null) throw ownersPages();
     return session;
   };
 
@@ -174,7 +174,11 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
       if (caller.foreign) throw new ProxyError("permission", "Forms on other sites cannot sign in here.");
       const form = await readForm(request);
       next = pathHere(form.get("next"));
-      guard(new Request(request.url, { headers: { "x-admin-token": asHeader(form.get("token")) } }), caller);
+      const member = guard(
+        new Request(request.url, { headers: { "x-admin-token": asHeader(form.get("token")) } }),
+        caller,
+      );
+      if (member !== null) throw ownersPages();
       return redirect(next, { "set-cookie": sessions.begin(request) });
     } catch (thrown) {
       const error = asProxyError(thrown);
@@ -187,6 +191,11 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
 
   return { serve, signIn, signOut, frameFor };
 }
+
+const ownersPages = () =>
+  new ProxyError("permission", "These pages are the owner's. A member asks the admin API with the key.", {
+    code: "owner_only",
+  });
 
 /** The sign-in page if a token would help, or else an error page. */
 function deniedPage(error: ProxyError, frame: Frame, path: string): Response {

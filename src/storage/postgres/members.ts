@@ -70,6 +70,10 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
     list: () => [...members.values()].sort((one, other) => one.name.localeCompare(other.name)),
     find: (id) => members.get(id),
     keysOf: (id) => keysOf(id).map(({ name, created_at_ms: createdAt }) => ({ name, createdAt })),
+    clientKeysOf(id) {
+      const member = members.get(id);
+      return member ? keysOf(id).map((key) => clientKeyOf(key, member, Buffer.from(key.sha256))) : [];
+    },
     findKey(sent) {
       // Found by its hash, so that timing reveals nothing of a key.
       for (const text of sent) {

@@ -1,0 +1,129 @@
+/** The admin API as a member of a team: every endpoint has a role, and a member sees nothing of anybody else. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { endpointRoles } from "../../src/admin/access/roles";
+import { adminRoutes } from "../../src/admin/api/routes";
+import { addMember, type TestMember, withTeamStores } from "../support/members";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+
+test("every endpoint of the admin API has a role", () => {
+  expect(Object.keys(endpointRoles).sort()).toEqual(adminRoutes.map(({ method, path }) => `${method} ${path}`).sort());
+});
+
+describeWithPostgres("a member at the admin API", () => {
+  let postgres: TestPostgres;
+  let team: Team;
+  let server: TeamServer;
+  let anna: TestMember;
+  let ben: TestMember;
+  /** The ids of the rows, by who asked. */
+  let rows: { request_id: string; key_name: string }[];
+
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    team = await startTeam(postgres, { accounts: individuals("octo-demo") });
+    server = await team.server();
+    const { key } = await server.admin("/keys", { name: "owner-key" });
+    const limit = { unit: "premium", limit: 100, per: "day" };
+    await server.admin("/budgets", { name: "annas-own", scope: { key: "anna/*" }, ...limit });
+    await server.admin("/budgets", { name: "of-everybody", scope: {}, ...limit });
+    await server.admin("/budgets", { name: "of-ben", scope: { key: "ben/*" }, ...limit });
+    await withTeamStores(team, async (stores) => {
+      anna = await addMember(stores, team, "anna", individuals("anna-one", "anna-two"));
+      ben = await addMember(stores, team, "ben", individuals("ben-demo"));
+    });
+    for (const each of [key, anna.key, ben.key]) {
+      const deadline = performance.now() + 5_000;
+      while ((await chat(each)).status !== 200 && performance.now() < deadline) await Bun.sleep(20);
+    }
+    const deadline = performance.now() + 5_000;
+    do rows = (await server.admin("/requests")).items;
+    while (new Set(rows.map(({ key_name }) => key_name)).size < 3 && performance.now() < deadline);
+  }, 60_000);
+  afterAll(async () => {
+    await team[Symbol.asyncDispose]();
+    await postgres[Symbol.asyncDispose]();
+  });
+
+  const chat = (key: string) =>
+    server.post(
+      "/v1/chat/completions",
+      { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] },
+      { "x-api-key": key },
+    );
+  const as = async ({ key }: TestMember, method: string, path: string, body: object = {}) => {
+    const answer = await fetch(`${server.url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, ...(method === "POST" && { "content-type": "application/json" }) },
+      ...(method === "POST" && { body: JSON.stringify(body) }),
+    });
+    return { status: answer.status, text: await answer.text() };
+  };
+  const rowOf = (name: string) => rows.find(({ key_name }) => key_name === name)!.request_id;
+
+  test("is refused what is the owner's, and is shown nothing of others elsewhere", async () => {
+    const foreign = ["octo-demo", "ben-demo", "ben/key-1", ben.id, "owner-key", "of-everybody", "of-ben"];
+    const hidden = [
+      ...foreign,
+      ...rows.filter(({ key_name }) => key_name !== "anna/key-1").map((row) => row.request_id),
+    ];
+    const filters = "?account_id=ben-demo&limit=200";
+    for (const { method, path } of adminRoutes) {
+      const role = endpointRoles[`${method} ${path}`];
+      const concrete = path
+        .replace(":requestId", rowOf("ben/key-1"))
+        .replace(":name", encodeURIComponent("ben/key-1"))
+        .replace(":id", "unknown");
+      if (role === "owner") {
+        const { status, text } = await as(anna, method, concrete);
+        expect([path, status, JSON.parse(text).error.type]).toEqual([path, 403, "owner_only"]);
+        continue;
+      }
+      const queries = method === "POST" ? [""] : ["", path.endsWith("statistics") ? "?by=account" : filters];
+      for (const query of path.endsWith("export") ? ["?format=json", "?format=csv"] : queries) {
+        if (method === "POST" && path.endsWith("/sign-ins")) continue; // below
+        const { status, text } = await as(anna, method, concrete + query, { account_key: "github.com/ben-demo" });
+        if (/:\w+/.test(path) || method === "POST") expect([path, status]).toEqual([path, 404]);
+        // An error names what was asked for.
+        if (status === 200 && !path.endsWith("openapi.json"))
+          for (const secret of hidden) expect([path, text]).toEqual([path, expect.not.stringContaining(secret)]);
+      }
+    }
+    for (const name of ["owner-key", "ben/key-1"])
+      expect((await as(anna, "POST", `/api/admin/keys/${encodeURIComponent(name)}/revoke`)).status).toBe(404);
+    expect((await chat(ben.key)).status).toBe(200);
+  }, 60_000);
+
+  test("sees their own accounts, requests, budgets and keys; the owner sees the sums of all", async () => {
+    const read = async (path: string) => JSON.parse((await as(anna, "GET", `/api/admin${path}`)).text);
+    const own = rows.filter(({ key_name }) => key_name === "anna/key-1").length;
+    expect((await read("/accounts")).items.map((each: { account_id: string }) => each.account_id)).toEqual(anna.logins);
+    expect((await read("/requests")).items).toHaveLength(own);
+    expect((await read("/totals")).request_count).toBe(own);
+    expect((await read("/statistics?by=account_key")).groups).toHaveLength(1);
+    expect((await read(`/requests/${rowOf("anna/key-1")}`)).item.member).toBe(anna.id);
+    expect((await read("/keys")).items.map((each: { name: string }) => each.name)).toEqual(["anna/key-1"]);
+    expect((await read("/budgets")).items.map((each: { name: string }) => each.name)).toEqual(["annas-own"]);
+    expect((await read("/models")).items[0].accounts).not.toContain("octo-demo");
+    expect((await server.admin("/totals")).request_count).toBeGreaterThanOrEqual(rows.length);
+    expect((await server.admin("/accounts")).items).toHaveLength(1);
+    const begun = await as(anna, "POST", "/api/admin/accounts/sign-ins");
+    const { id } = JSON.parse(begun.text);
+    expect((await as(ben, "GET", `/api/admin/accounts/sign-ins/${id}`)).status).toBe(404);
+    expect((await as(ben, "POST", `/api/admin/accounts/sign-ins/${id}/cancel`)).status).toBe(404);
+    expect(JSON.parse((await as(anna, "POST", `/api/admin/accounts/sign-ins/${id}/cancel`)).text).state).toBe(
+      "cancelled",
+    );
+  }, 60_000);
+
+  test("cannot open the owner's pages with the key", async () => {
+    expect((await as(anna, "GET", "/admin")).status).toBe(403);
+    expect((await as(anna, "GET", "/admin/requests")).status).toBe(403);
+  });
+
+  test("may revoke their own key, which is refused from then on", async () => {
+    expect((await as(ben, "POST", `/api/admin/keys/${encodeURIComponent("ben/key-1")}/revoke`)).status).toBe(200);
+    expect((await chat(ben.key)).status).toBe(401);
+    expect((await chat(anna.key)).status).toBe(200);
+  });
+});
