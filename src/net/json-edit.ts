@@ -16,12 +16,10 @@ export function editMembers(text: string, set: Record<string, unknown>, remove: 
 
   const pieces: string[] = [];
   for (const member of kept) {
-    const replaced = Object.hasOwn(set, member.key) && last.get(member.key) === member;
-    pieces.push(
-      replaced
-        ? text.slice(member.start, member.valueStart) + JSON.stringify(set[member.key])
-        : text.slice(member.start, member.end),
-    );
+    if (!Object.hasOwn(set, member.key)) pieces.push(text.slice(member.start, member.end));
+    // An earlier one of the same name goes: there are parsers that take the first.
+    else if (last.get(member.key) === member)
+      pieces.push(text.slice(member.start, member.valueStart) + JSON.stringify(set[member.key]));
   }
   for (const [key, value] of Object.entries(set))
     if (!last.has(key)) pieces.push(`${JSON.stringify(key)}:${JSON.stringify(value)}`);

@@ -16,6 +16,8 @@ test("a new member comes last, and an empty object takes one", () => {
 
 test("of a member that is written twice the one that counts is set, and both can be removed", () => {
   expect(JSON.parse(editMembers(`{"a":1,"b":2,"a":3}`, { a: 4 }, []))).toEqual({ a: 4, b: 2 });
+  // The first one goes: some parsers would take it.
+  expect(editMembers(`{"a":1,"b":2,"a":3}`, { a: 4 }, [])).toBe(`{"b":2,"a":4}`);
   expect(editMembers(`{"a":1,"b":2,"a":3}`, {}, ["a"])).toBe(`{"b":2}`);
 });
 
