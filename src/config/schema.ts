@@ -97,6 +97,7 @@ const defaults = {
   useResponsesApiWebSearch: true,
   webSearchModel: "auto",
   webSearchEngine: { name: "model" as const },
+  webFetch: false,
   toolSearch: "auto" as const,
   promptCache: "auto" as const,
   responsesWebSocket: "off" as const,
@@ -280,6 +281,13 @@ export const configSchema = lazy(() =>
         .meta({ title: "Model for web searches" })
         .describe("The model that searches for models that cannot: an id, `auto` for the cheapest that can, or `off`."),
       webSearchEngine: webSearchEngine(),
+      webFetch: z
+        .boolean()
+        .default(defaults.webFetch)
+        .meta({ title: "Reading of web pages" })
+        .describe(
+          "Whether dragoman reads web pages for clients' `web_fetch` tools: text and HTML up to 1 MB, at public addresses that stand in the conversation. If off, the tools are removed.",
+        ),
       toolSearch: z
         .enum(["auto", "off"])
         .default(defaults.toolSearch)

@@ -104,6 +104,7 @@ function turnedReply(
         parts,
         offered,
         record,
+        whole: request.skeleton?.whole,
         async ask(conversation, events) {
           const turn = encodeTurn(request, conversation, true);
           return { body: await send(turn), bytes: bytesInto(events, turn.restore) };

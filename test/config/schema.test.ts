@@ -39,6 +39,7 @@ test("an empty config means these defaults", () => {
     useResponsesApiWebSearch: true,
     webSearchModel: "auto",
     webSearchEngine: { name: "model" },
+    webFetch: false,
     toolSearch: "auto",
     promptCache: "auto",
     responsesWebSocket: "off",

@@ -12,6 +12,7 @@ import {
   type ServerToolOffer,
   type ServerToolOutput,
   serverToolError,
+  type WebDocument,
   type WebPage,
 } from "../hub/server-tools";
 import { hasToolSearch, isToolSearch } from "../hub/tool-search";
@@ -38,6 +39,13 @@ const forms: Record<ServerToolName, ServerToolForm> = {
     error: "web_search_tool_result_error",
     usage: "web_search_requests",
   },
+  "web-fetch": {
+    name: "web_fetch",
+    tool: "web_fetch_",
+    result: "web_fetch_tool_result",
+    error: "web_fetch_tool_result_error",
+    usage: "web_fetch_requests",
+  },
   "tool-search": {
     name: "tool_search_tool_bm25",
     tool: "tool_search_tool_bm25",
@@ -58,6 +66,7 @@ const knownFields = {
   result: keySet("type tool_use_id content caller cache_control"),
 };
 
+const fetchedType = "web_fetch_result";
 const foundType = "tool_search_tool_search_result";
 
 /** The model itself called the tool, not a program of it. */
@@ -78,6 +87,7 @@ function decodeOffer(tool: ServerToolName, value: JsonObject, path: string): Ser
   return omitUndefined({
     tool,
     maxUses: optionalCount(value.max_uses, `${path}.max_uses`),
+    maxContentTokens: optionalCount(value.max_content_tokens, `${path}.max_content_tokens`),
     allowedDomains: texts(value.allowed_domains, "allowed_domains"),
     blockedDomains: texts(value.blocked_domains, "blocked_domains"),
     location: decodeLocation(value.user_location),
@@ -166,6 +176,7 @@ export const serverResultDecoders = names.map(
 );
 
 function decodeOutput(content: unknown, path: string): ServerToolOutput {
+  if (isObject(content) && content.type === fetchedType) return decodeDocument(content, path);
   if (isObject(content) && content.type === foundType)
     return {
       kind: "tools",
@@ -177,6 +188,32 @@ function decodeOutput(content: unknown, path: string): ServerToolOutput {
   }
   return { kind: "pages", pages: content.map((page, at) => decodePage(objectAt(page, `${path}[${at}]`), path)) };
 }
+
+function decodeDocument(result: JsonObject, path: string): ServerToolOutput {
+  const document = isObject(result.content) ? result.content : {};
+  const source = isObject(document.source) ? document.source : {};
+  return {
+    kind: "document",
+    document: omitUndefined({
+      url: textAt(result.url, `${path}.url`),
+      title: optionalText(document.title, `${path}.content.title`) ?? "",
+      text: source.type === "text" ? textIn(source.data) : "",
+      readAt: optionalText(result.retrieved_at, `${path}.retrieved_at`),
+    }),
+  };
+}
+
+const encodeDocument = ({ url, title, text, readAt }: WebDocument): JsonObject => ({
+  type: fetchedType,
+  url,
+  content: {
+    type: "document",
+    source: { type: "text", media_type: "text/plain", data: text },
+    title: title === "" ? null : title,
+    citations: null,
+  },
+  retrieved_at: readAt ?? null,
+});
 
 function decodePage(page: JsonObject, path: string): WebPage {
   return omitUndefined({
@@ -223,6 +260,7 @@ function errorFields(form: ServerToolForm, code: ServerToolError): JsonObject {
 function encodeOutput(form: ServerToolForm, output: ServerToolOutput): unknown {
   const { error } = form;
   if (output.kind === "error") return { type: error, ...errorFields(form, output.code) };
+  if (output.kind === "document") return encodeDocument(output.document);
   if (output.kind === "tools")
     return {
       type: foundType,

@@ -59,6 +59,8 @@ export interface LoopRequest {
   parts: ToolParts;
   offered: OfferedTools;
   record: RequestRecord;
+  /** The whole of a text that is only marked in the conversation. */
+  whole?(text: string): string;
   /** Asks the upstream to go on. @param events Where the events of its answer go. */
   ask(conversation: Conversation, events: Sink<ReplyEvent>): Promise<UpstreamTurn>;
 }
@@ -69,14 +71,15 @@ export interface LoopRequest {
  * @param next Gets the events of the whole reply.
  */
 export function openLoop(
-  { parts, offered, record, ask }: LoopRequest,
+  { parts, offered, record, whole, ask }: LoopRequest,
   first: ResponseBody,
   read: (events: Sink<ReplyEvent>) => Sink<Uint8Array>,
   next: Sink<ReplyEvent>,
 ): UpstreamTurn {
-  const loop = new ServerToolLoop({
+  const turns = () => [...offered.conversation.turns, ...loop.said];
+  const loop: ServerToolLoop = new ServerToolLoop({
     tools: offered.offers,
-    run: (call, offer) => serverTools[call.tool].run({ parts, record }, call, offer),
+    run: (call, offer) => serverTools[call.tool].run({ parts, record, turns, whole }, call, offer),
     next,
   });
   return turnedBody({

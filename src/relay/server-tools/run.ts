@@ -1,5 +1,6 @@
 /** What a tool that runs here gets, and what it gives. */
 import type { App } from "../../app";
+import type { Turn } from "../../dialects/hub/conversation";
 import type { ServerToolCall, ServerToolOffer, ServerToolOutput } from "../../dialects/hub/server-tools";
 import type { FailoverParts } from "../failover";
 import type { Facts } from "../incoming";
@@ -14,6 +15,10 @@ export interface ToolContext {
   parts: ToolParts;
   /** Of the request that the tool runs for. It is stopped when the client hangs up. */
   record: RequestRecord;
+  /** What the conversation holds by now; missing where there is none. */
+  turns?(): readonly Turn[];
+  /** The whole of a text that is only marked in the turns. */
+  whole?(text: string): string;
 }
 
 /** Runs one call. Never throws: a failure is an output as well. */

@@ -4,6 +4,7 @@ import type { ServerToolName, ServerToolOffer } from "../../dialects/hub/server-
 import { largestGroups } from "../../dialects/hub/tools";
 import type { ToolParts, ToolRun } from "./run";
 import { maxFound, maySearchTools, searchTools } from "./tool-search";
+import { runWebFetch } from "./web-fetch";
 import { maySearch, runWebSearch } from "./web-search";
 
 export interface ServerTool {
@@ -33,6 +34,20 @@ export const serverTools: Record<ServerToolName, ServerTool> = {
       },
     }),
     run: runWebSearch,
+  },
+  "web-fetch": {
+    isAvailable: ({ config }) => config.current.webFetch,
+    form: () => ({
+      description:
+        "Reads one web page: text or HTML, as text. Only addresses that stand in the conversation can be read: the person's, or those that a tool or a search has given.",
+      schema: {
+        type: "object",
+        properties: { url: { type: "string", description: "The whole address." } },
+        required: ["url"],
+        additionalProperties: false,
+      },
+    }),
+    run: runWebFetch,
   },
   "tool-search": {
     isAvailable: maySearchTools,

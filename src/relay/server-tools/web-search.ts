@@ -41,13 +41,15 @@ const codes = new Map<ErrorKind, ServerToolError>([
 const queryOf = ({ input }: ServerToolCall): string => (typeof input.query === "string" ? input.query.trim() : "");
 
 /** An engine may ignore the limits. */
-function allowedPages(pages: WebPage[], { allowedDomains, blockedDomains = [] }: ServerToolOffer): WebPage[] {
-  return pages.filter(
-    ({ url }) =>
-      (allowedDomains?.some((domain) => isBelow(url, domain)) ?? true) &&
-      !blockedDomains.some((domain) => isBelow(url, domain)),
-  );
-}
+const allowedPages = (pages: WebPage[], offer: ServerToolOffer): WebPage[] =>
+  pages.filter(({ url }) => isAllowedPage(url, offer));
+/** Whether the client's limits permit a page. */
+export const isAllowedPage = (
+  url: string,
+  { allowedDomains, blockedDomains = [] }: Pick<ServerToolOffer, "allowedDomains" | "blockedDomains">,
+): boolean =>
+  (allowedDomains?.some((domain) => isBelow(url, domain)) ?? true) &&
+  !blockedDomains.some((domain) => isBelow(url, domain));
 
 /** @param domain A host name, perhaps with a path: `example.com/blog`. */
 function isBelow(url: string, domain: string): boolean {

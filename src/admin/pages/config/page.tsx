@@ -166,6 +166,7 @@ const groups: { title: string; names: string[] | "others" }[] = [
     names: [
       "useResponsesApiWebSearch",
       "webSearchModel",
+      "webFetch",
       "webSearchEngine.name",
       "webSearchEngine.apiKey",
       "webSearchEngine.url",
