@@ -116,14 +116,73 @@ describeWithPostgres("a member at the admin API", () => {
     );
   }, 60_000);
 
+  test("signs in to the pages with the key, for as long as it is good", async () => {
+    const signIn = await fetch(`${server.url}/admin/sign-in`, {
+      method: "POST",
+      redirect: "manual",
+      body: new URLSearchParams({ token: ben.key, next: "/admin" }),
+    });
+    expect(signIn.status).toBe(303);
+    const cookie = signIn.headers.get("set-cookie")!.split(";")[0]!;
+    const open = async (path: string, method = "GET") => {
+      const headers = { cookie, ...(method === "POST" && { "content-type": "application/x-www-form-urlencoded" }) };
+      const answer = await fetch(`${server.url}${path}`, { method, redirect: "manual", headers });
+      return { status: answer.status, text: await answer.text() };
+    };
+    const hidden = ["octo-demo", "anna-one", "anna-two", "anna/key-1", anna.id, "owner-key"];
+    const others = rows.filter(({ key_name }) => key_name !== "ben/key-1").map((row) => row.request_id);
+    const ownPages = ["/admin/requests", "/admin/requests/export?format=csv", "/admin/models"];
+    for (const path of [...ownPages, `/admin/requests/${rowOf("ben/key-1")}`]) {
+      const { status, text } = await open(path);
+      expect([path, status]).toEqual([path, 200]);
+      for (const secret of [...hidden, ...others])
+        expect([path, text]).toEqual([path, expect.not.stringContaining(secret)]);
+    }
+    expect((await open("/admin/requests")).text).toContain(rowOf("ben/key-1"));
+    for (const row of others) expect((await open(`/admin/requests/${row}`)).text).toContain("No request with this ID");
+    expect((await open("/admin")).status).toBe(303);
+    const closed = [
+      "accounts",
+      "requests/live",
+      "cache",
+      "keys",
+      "budgets",
+      "connect",
+      "try",
+      "config",
+      "health",
+      "nothing",
+    ];
+    for (const path of closed) expect([path, (await open(`/admin/${path}`)).status]).toEqual([path, 403]);
+    for (const path of ["keys", "config/save", "accounts/remove", "models/forget", "accounts/sign-in"])
+      expect([path, (await open(`/admin/${path}`, "POST")).status]).toEqual([path, 403]);
+  }, 30_000);
+
   test("cannot open the owner's pages with the key", async () => {
     expect((await as(anna, "GET", "/admin")).status).toBe(403);
     expect((await as(anna, "GET", "/admin/requests")).status).toBe(403);
   });
 
-  test("may revoke their own key, which is refused from then on", async () => {
+  test("may revoke their own key, which is refused from then on, and so is a session that it began", async () => {
+    // From behind a proxy, where nobody is the owner without a token.
+    const remote = { "x-forwarded-for": "192.0.2.7" };
+    const closed = await fetch(`${server.url}/admin/requests`, { headers: remote });
+    expect([closed.status, await closed.text()]).toEqual([
+      401,
+      expect.stringContaining("A member enters their own key"),
+    ]);
+    const signIn = await fetch(`${server.url}/admin/sign-in`, {
+      method: "POST",
+      redirect: "manual",
+      headers: remote,
+      body: new URLSearchParams({ token: ben.key }),
+    });
+    const cookie = signIn.headers.get("set-cookie")!.split(";")[0]!;
+    const visit = () => fetch(`${server.url}/admin/requests`, { headers: { ...remote, cookie } });
+    expect((await visit()).status).toBe(200);
     expect((await as(ben, "POST", `/api/admin/keys/${encodeURIComponent("ben/key-1")}/revoke`)).status).toBe(200);
     expect((await chat(ben.key)).status).toBe(401);
+    expect((await visit()).status).toBe(401);
     expect((await chat(anna.key)).status).toBe(200);
   });
 });

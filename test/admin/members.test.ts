@@ -96,7 +96,7 @@ describeWithPostgres("an invitation", () => {
     await using team = await world();
     const link = await team.invite("anna");
     // The pages behind the guard stay closed.
-    expect((await fetch(`${team.url}/admin`)).status).toBe(403);
+    expect((await fetch(`${team.url}/admin`)).status).toBe(401);
     // Without an account there is no key, and the link stays good.
     expect((await post(`${link}/key`)).status).toBe(409);
     const key = await team.accept(link);

@@ -29,7 +29,7 @@ export function adminGuard(app: App): Guard {
     if (member !== undefined) return member;
     if (caller.local && app.adminAuth === "remote") return null;
     if (caller.foreign) throw new ProxyError("permission", "Web pages of other origins cannot use the admin API.");
-    if (adminToken === undefined)
+    if (adminToken === undefined && !app.members?.needKeys)
       throw new ProxyError(
         "permission",
         `${whyRemote(caller)} To allow access from other machines, set ADMIN_TOKEN where dragoman runs.`,

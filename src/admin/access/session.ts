@@ -10,18 +10,33 @@ export interface Sessions {
   holds(request: Request): boolean;
   /** The session of the request, if any. */
   of(request: Request): AdminSession | undefined;
-  /** @returns The `set-cookie` header that starts the session. */
-  begin(request: Request): string;
+  /** @param member Of a member; missing for the owner. @returns The `set-cookie` header that starts the session. */
+  begin(request: Request, member?: SessionMember): string;
   /** @returns The `set-cookie` header that deletes the cookie. */
   end(request: Request): string;
+}
+
+/** Who signed in with a key. */
+export interface SessionMember {
+  id: string;
+  /** Whether the key is still good. Asked at each use. */
+  holds(): boolean;
 }
 
 /** A session, for responses that must end with it. */
 export interface AdminSession {
   /** False after it has expired or ended. */
   readonly holds: boolean;
+  /** The member's id; null for the owner. */
+  readonly member: string | null;
   /** Aborts when the session ends: signed out, replaced by a new session, or found expired. */
   readonly ended: AbortSignal;
+}
+
+interface StoredSession {
+  until: number;
+  ending: AbortController;
+  member: SessionMember | undefined;
 }
 
 const lifetimeMs = 12 * hourMs;
@@ -31,9 +46,7 @@ const idBytes = 32;
 
 export function openSessions(now: () => number): Sessions {
   /** By digest, so that a lookup takes the same time for a wrong id as for a right one. */
-  const sessions = new BoundedMap<string, { until: number; ending: AbortController }>(maxSessions, ({ ending }) =>
-    ending.abort(),
-  );
+  const sessions = new BoundedMap<string, StoredSession>(maxSessions, ({ ending }) => ending.abort());
 
   const drop = (key: string) => {
     sessions.get(key)?.ending.abort();
@@ -42,7 +55,7 @@ export function openSessions(now: () => number): Sessions {
 
   const isGood = (key: string) => {
     const session = sessions.get(key);
-    if (session !== undefined && session.until > now()) return true;
+    if (session !== undefined && session.until > now() && session.member?.holds() !== false) return true;
     drop(key);
     return false;
   };
@@ -63,12 +76,13 @@ export function openSessions(now: () => number): Sessions {
         get holds() {
           return isGood(key);
         },
+        member: sessions.get(key)!.member?.id ?? null,
         ended: sessions.get(key)!.ending.signal,
       };
     },
-    begin(request) {
+    begin(request, member) {
       const id = randomBytes(idBytes).toString("base64url");
-      sessions.set(digest(id), { until: now() + lifetimeMs, ending: new AbortController() });
+      sessions.set(digest(id), { until: now() + lifetimeMs, ending: new AbortController(), member });
       return cookie(request, id, lifetimeMs / 1_000);
     },
     end(request) {

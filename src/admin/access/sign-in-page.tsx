@@ -26,6 +26,7 @@ export const SignInPage = ({ frame, path, wrong }: { frame: Frame; path: string;
     <p>
       You are connecting from another machine or through another host name. Enter the admin token, which is the value of{" "}
       <code>ADMIN_TOKEN</code> on the machine where dragoman runs.
+      {frame.hasMembers && " A member enters their own key."}
     </p>
     <form method="post" action="/admin/sign-in" class="sign-in">
       <input type="hidden" name="next" value={path} />

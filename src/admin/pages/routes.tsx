@@ -8,7 +8,7 @@ import type { Caller, Visitor } from "../../net/guard";
 import { decodedParams } from "../../net/params";
 import type { Guard } from "../access/authorize";
 import { readForm } from "../access/form";
-import { type AdminSession, openFormToken, openSessions } from "../access/session";
+import { type AdminSession, openFormToken, openSessions, type SessionMember } from "../access/session";
 import { ClosedPage, FailurePage, NotFoundPage, SignedInPage, SignInPage } from "../access/sign-in-page";
 import { Markup } from "../ui/jsx/jsx-runtime";
 import type { Frame } from "../ui/layout";
@@ -34,10 +34,15 @@ import { sendFromPage } from "./try/send";
 
 type PageResult = Markup | StreamedPage | Response;
 
+/** The menu of a member. */
+const memberPages: readonly string[] = ["/admin/requests", "/admin/models"];
+
 interface PageRoute {
   method: "GET" | "POST";
   path: string;
   show: (context: PageContext) => PageResult | Promise<PageResult>;
+  /** Members may open it too, and see what is their own. */
+  forMembers?: true;
 }
 
 // biome-ignore format: a table
@@ -50,12 +55,12 @@ const pages: PageRoute[] = [
   { method: "POST", path: "/admin/accounts/pause", show: pauseFromPage },
   { method: "POST", path: "/admin/accounts/move", show: moveFromPage },
   { method: "POST", path: "/admin/accounts/remove", show: removeFromPage },
-  { method: "GET", path: "/admin/requests", show: requestsPage },
-  { method: "GET", path: "/admin/requests/export", show: exportFromPage },
+  { method: "GET", path: "/admin/requests", show: requestsPage, forMembers: true },
+  { method: "GET", path: "/admin/requests/export", show: exportFromPage, forMembers: true },
   { method: "GET", path: "/admin/requests/live", show: streamRequests },
-  { method: "GET", path: "/admin/requests/:id", show: requestPage },
+  { method: "GET", path: "/admin/requests/:id", show: requestPage, forMembers: true },
   { method: "POST", path: "/admin/requests/:id/cancel", show: cancelFromPage },
-  { method: "GET", path: "/admin/models", show: modelsPage },
+  { method: "GET", path: "/admin/models", show: modelsPage, forMembers: true },
   { method: "POST", path: "/admin/models/forget", show: forgetFromPage },
   { method: "GET", path: "/admin/cache", show: cachePage },
   { method: "GET", path: "/admin/keys", show: keysPage },
@@ -80,15 +85,19 @@ export function adminPages(app: App, guard: Guard, callerOf: (request: Request) 
   const { serve, signIn, signOut, frameFor } = openPageServer(app, guard, callerOf, exposed);
   const plugin = new Elysia({ name: "pages", handler: { standardHostname: false }, strictPath: true });
   // Elysia reads the source of a handler to find the fields it needs, so they are destructured in the parameter.
-  for (const { method, path, show } of pages)
-    plugin.route(method, path, ({ request, params }) => serve(show, request, params ?? {}), { parse: "none" });
+  for (const { method, path, show, forMembers } of pages)
+    plugin.route(method, path, ({ request, params }) => serve(show, request, params ?? {}, forMembers), {
+      parse: "none",
+    });
   for (const { method, path, answer } of joinRoutes({ app, callerOf, frameFor, urlOf: browserUrl }))
     plugin.route(method, path, ({ request, params }) => answer(request, decodedParams(params ?? {})), {
       parse: "none",
     });
   plugin.post("/admin/sign-in", ({ request }) => signIn(request), { parse: "none" });
   for (const path of ["/admin/", "/admin/sign-in"]) plugin.get(path, () => redirect("/admin"));
-  plugin.post("/admin/sign-out", ({ request, params }) => serve(signOut, request, params ?? {}), { parse: "none" });
+  plugin.post("/admin/sign-out", ({ request, params }) => serve(signOut, request, params ?? {}, true), {
+    parse: "none",
+  });
   plugin.get("/admin/assets/*", ({ request }) => asset(request));
   const notFound = () => {
     throw new ProxyError("not_found", "This page does not exist.");
@@ -107,12 +116,14 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
     version: app.version,
     demo: app.demo,
     signedIn: sessions.holds(request),
+    hasMembers: app.members?.needKeys,
+    pages: sessions.of(request)?.member ? memberPages : undefined,
     assets: started,
     formToken: formToken.value,
   });
 
   /** Authorizes the request and renders the page, the sign-in page or an error page. */
-  const serve = async (show: PageRoute["show"], request: Request, given: Record<string, string>) => {
+  const serve = async (show: PageRoute["show"], request: Request, given: Record<string, string>, forMembers?: true) => {
     const caller = callerOf(request);
     const frame = frameFor(request);
     const url = browserUrl(request);
@@ -122,6 +133,8 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
     let session: AdminSession | undefined;
     try {
       session = enter(request, caller);
+      if (session && session.member !== null && !forMembers)
+        return url.pathname === "/admin" ? redirect("/admin/requests") : deniedPage(ownersPages(), frame, "/admin");
     } catch (thrown) {
       return deniedPage(asProxyError(thrown), frame, isRead ? url.pathname + url.search : "/admin");
     }
@@ -130,7 +143,7 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
       if (!isRead) refuseForged(form);
       const params = decodedParams(given);
       const page = await show({
-        app,
+        app: app.forMember(session?.member ?? null),
         frame,
         request,
         caller,
@@ -178,13 +191,19 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
         new Request(request.url, { headers: { "x-admin-token": asHeader(form.get("token")) } }),
         caller,
       );
-      if (member !== null) throw ownersPages();
-      return redirect(next, { "set-cookie": sessions.begin(request) });
+      const holder = member === null ? undefined : memberWith(form.get("token"), member);
+      return redirect(next, { "set-cookie": sessions.begin(request, holder) });
     } catch (thrown) {
       const error = asProxyError(thrown);
       if (error.kind !== "authentication") return deniedPage(error, frame, next);
       return html(<SignInPage frame={frame} path={next} wrong={error.message} />, 401);
     }
+  };
+
+  /** The session lasts as long as the key that began it. */
+  const memberWith = (key: string | null, id: string): SessionMember => {
+    const digest = app.members!.findKey([asHeader(key)])!.digest;
+    return { id, holds: () => app.members!.clientKeysOf(id).some((each) => each.digest.equals(digest)) };
   };
 
   const signOut = ({ request }: PageContext) => redirect("/admin", { "set-cookie": sessions.end(request) });
@@ -193,7 +212,7 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
 }
 
 const ownersPages = () =>
-  new ProxyError("permission", "These pages are the owner's. A member asks the admin API with the key.", {
+  new ProxyError("permission", "This page is the owner's.", {
     code: "owner_only",
   });
 

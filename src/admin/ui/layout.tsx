@@ -8,6 +8,10 @@ export interface Frame {
   demo: boolean;
   /** Whether to show "Sign out". */
   signedIn: boolean;
+  /** The pages in the menu; all of them for the owner. */
+  pages?: readonly string[];
+  /** Members of a team sign in with their keys. */
+  hasMembers?: boolean;
   /** Changes with every start, so that browsers do not reuse assets of another version. */
   assets: string;
   /** The CSRF token of forms. */
@@ -38,6 +42,8 @@ const menu = [
   ["/admin/health", "Health"],
 ] as const;
 
+const menuOf = ({ pages }: Frame) => menu.filter(([path]) => pages?.includes(path) ?? true);
+
 export function Page({ frame, title, current, aside, children }: PageProps): Markup {
   return (
     <Document frame={frame} title={title}>
@@ -48,7 +54,7 @@ export function Page({ frame, title, current, aside, children }: PageProps): Mar
         <Brand frame={frame} />
         <nav aria-label="Pages">
           <ul>
-            {menu.map(([path, name]) => (
+            {menuOf(frame).map(([path, name]) => (
               <li>
                 <a href={path} aria-current={path === current ? "page" : undefined}>
                   {name}
