@@ -162,20 +162,21 @@ function addRow(row: RolledRow, counts: number[], count: number, sums: number[],
   sums[sum + sumPlaces.last] = Math.max(sums[sum + sumPlaces.last]!, start);
 }
 
-/** Buckets of durations: 0 for an unknown one, one for each ms below `exact`, then each 7 % wider than the one before. */
+/** Buckets of durations: 0 for an unknown one, one for each ms below `bucketExact`, then each 7 % wider than the one before. */
 export const bucketCount = 256;
-const exact = 32;
-const growth = Math.log(1.07);
+export const bucketExact = 32;
+/** Each further bucket is so much wider, as a logarithm. */
+export const bucketGrowth = Math.log(1.07);
 
 export function bucketOf(ms: number | null): number {
   if (ms === null) return 0;
-  if (ms < exact) return 1 + Math.max(0, Math.floor(ms));
-  return Math.min(bucketCount - 1, 1 + exact + Math.floor(Math.log(ms / exact) / growth));
+  if (ms < bucketExact) return 1 + Math.max(0, Math.floor(ms));
+  return Math.min(bucketCount - 1, 1 + bucketExact + Math.floor(Math.log(ms / bucketExact) / bucketGrowth));
 }
 
 /** The middle of a bucket, ms: at most 5 % from each of its values. */
 export function bucketValue(bucket: number): number {
-  if (bucket <= exact) return bucket - 1;
-  const start = (at: number) => exact * Math.exp((at - 1 - exact) * growth);
+  if (bucket <= bucketExact) return bucket - 1;
+  const start = (at: number) => bucketExact * Math.exp((at - 1 - bucketExact) * bucketGrowth);
   return Math.round((Math.ceil(start(bucket)) + Math.ceil(start(bucket + 1)) - 1) / 2);
 }

@@ -81,13 +81,14 @@ async function measureRows(stores: PostgresStores) {
   const replica = crypto.randomUUID();
   const [batches, batch] = [150, 100];
   const rowAt = (at: number) => entry({ request_id: Bun.randomUUIDv7(), started_at_ms: Date.now() - at });
-  await insertRows(postgres, replica, [rowAt(0)]);
+  await insertRows(postgres, replica, [rowAt(0)], Date.now());
   const insert = await timed(stores, () =>
     inLanes(4, batches, () =>
       insertRows(
         postgres,
         replica,
         Array.from({ length: batch }, (_, at) => rowAt(at)),
+        Date.now(),
       ),
     ),
   );

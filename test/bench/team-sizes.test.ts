@@ -16,7 +16,7 @@ function breaksAt(name: string): number {
 }
 
 test.each([
-  ["statistics of all days", "statistics of all days"],
+  ["statistics of the last hours", "statistics of the last two hours"],
   ["connections without PgBouncer", "Postgres' default of 100 connections"],
   ["a budget that all share", "one budget that everybody shares"],
   ["CPU of Postgres", "Postgres' CPU"],

@@ -301,9 +301,10 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       history.close();
     });
 
-    test("totals and groups are those of the rows, under any filters", async () => {
+    test("totals and groups are those of the rows, under any filters, whether asked first or again", async () => {
       const { stores } = await world();
-      const history = stores.openHistory(options);
+      // The days are over.
+      const history = stores.openHistory({ ...options, now: () => noon + 5 * 24 * hourMs });
       const all = await filled(history, 400);
       const bys: Dimension[][] = [[], ["day"], ["hour"], ["status_class"], ["client_name"], ["day", "upstream_model"]];
       for (const [at, filters] of fc.sample(filtersArbitrary(), { numRuns: 30, seed: 8 }).entries()) {
@@ -318,7 +319,24 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
           all.filter((row) => passes(row, filters)),
         );
         expectGroups(statistics, all);
+        expect(await history.statistics(filters, by)).toEqual(statistics);
       }
+      history.close();
+    });
+
+    test("a row that comes late is counted in what was asked before", async () => {
+      const { stores } = await world();
+      const history = stores.openHistory({ ...options, now: () => noon + 5 * 24 * hourMs });
+      const ask = async () => (await history.statistics({}, ["day"])).groups.map((group) => group.request_count);
+      const count = async () => (await ask()).reduce((sum, each) => sum + each, 0);
+      for (let hours = 0; hours < 48; hours += 1) history.add(entry({ started_at_ms: noon - hours * hourMs }));
+      await history.flush();
+      const before = await ask();
+      expect(await count()).toBe(48);
+      expect(await ask()).toEqual(before);
+      history.add(entry({ started_at_ms: noon - 30 * hourMs }));
+      await history.flush();
+      expect(await count()).toBe(49);
       history.close();
     });
 

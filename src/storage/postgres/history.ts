@@ -109,7 +109,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
   /** A row that the database rejects would hold up all others, so it is reported and left out. */
   const store = async (entries: Entry[]): Promise<void> => {
     try {
-      await insertRows(postgres, replica, entries);
+      await insertRows(postgres, replica, entries, now());
     } catch (thrown) {
       if (isAwayError(thrown)) throw thrown;
       if (entries.length === 1) return warn(`A request could not be added to the history (${reasonOf(thrown)}).`);
@@ -127,11 +127,13 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     }
   };
 
-  const ask = async <T>(question: Parameters<typeof postgres.ask<T>>[0]): Promise<T> => {
+  const ask = <T>(question: Parameters<typeof postgres.ask<T>>[0]): Promise<T> =>
+    answered(() => postgres.ask(question, queryTimeoutMs));
+  const answered = async <T>(read: () => Promise<T>): Promise<T> => {
     // The answer includes entries that are still queued.
     if (queued.length > 0) await write();
     try {
-      return await postgres.ask(question, queryTimeoutMs);
+      return await read();
     } catch (thrown) {
       if (thrown instanceof ProxyError) throw thrown;
       throw new ProxyError("internal", "The request history cannot be read now; see dragoman's log for the reason.", {
@@ -153,7 +155,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
       if (!isAwayError(thrown)) warn(`The request history could not be pruned (${reasonOf(thrown)}).`);
     }
   };
-  const statistics: History["statistics"] = (filters, by) => ask((sql) => statisticsIn(sql, filters, by));
+  const statistics: History["statistics"] = (filters, by) => answered(() => statisticsIn(postgres, filters, by, now()));
 
   try {
     // Rows of an earlier run may wait.

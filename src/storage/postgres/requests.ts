@@ -15,19 +15,33 @@ const insertSql = `INSERT INTO dragoman.requests (replica, ${columnList})
  * @param replica The id of this server.
  * @throws Postgres' own error, also when the database is away.
  */
-export async function insertRows(postgres: Postgres, replica: string, entries: readonly Entry[]): Promise<void> {
+export async function insertRows(
+  postgres: Postgres,
+  replica: string,
+  entries: readonly Entry[],
+  now: number,
+): Promise<void> {
   const rows = JSON.stringify(entries.map(storable));
+  const starts = entries.map(({ started_at_ms }) => started_at_ms);
+  const late = starts.filter((start) => start < settledBefore(now));
+  const insert = () =>
+    late.length === 0
+      ? postgres.ask((sql) => sql.unsafe(insertSql, [replica, rows]))
+      : postgres.transact(async (sql) => {
+          await sql.unsafe(insertSql, [replica, rows]);
+          await sql`SELECT dragoman.forget_statistics(${Math.min(...late)}::bigint, ${Math.max(...late)}::bigint)`;
+        });
   try {
-    await postgres.ask((sql) => sql.unsafe(insertSql, [replica, rows]));
+    await insert();
   } catch (thrown) {
     if (sqlState(thrown) !== noPartition) throw thrown;
-    await addPartitions(
-      postgres,
-      entries.map(({ started_at_ms }) => started_at_ms),
-    );
-    await postgres.ask((sql) => sql.unsafe(insertSql, [replica, rows]));
+    await addPartitions(postgres, starts);
+    await insert();
   }
 }
+
+/** A request is written when it ends, which is within 65 minutes of its start. What started before this time is there. */
+export const settledBefore = (now: number): number => now - 75 * 60_000;
 
 /** A check fails, among them that a row fits into a partition. */
 const noPartition = "23514";

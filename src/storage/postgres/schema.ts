@@ -94,9 +94,18 @@ const steps: readonly Step[] = [
         ${requestColumns.join(", ")}) PARTITION BY RANGE (started_at_ms)`,
       "CREATE UNIQUE INDEX requests_request_id ON dragoman.requests (request_id, started_at_ms)",
       "CREATE INDEX requests_id ON dragoman.requests (id)",
+      "CREATE INDEX requests_started_at_ms ON dragoman.requests (started_at_ms)",
       "CREATE INDEX requests_member ON dragoman.requests (member, id)",
       "CREATE INDEX requests_account_key ON dragoman.requests (account_key, id)",
       "CREATE INDEX requests_key_name ON dragoman.requests (key_name, id)",
+      // What requests of a span of time add up to, for each question that was asked. A row that comes late removes what it changes.
+      `CREATE TABLE dragoman.statistics (query bytea NOT NULL, from_ms bigint NOT NULL, to_ms bigint NOT NULL,
+        groups jsonb NOT NULL, PRIMARY KEY (query, from_ms, to_ms))`,
+      "CREATE INDEX statistics_span ON dragoman.statistics (to_ms, from_ms)",
+      "INSERT INTO dragoman.revisions (name) VALUES ('late_requests')",
+      `CREATE FUNCTION dragoman.forget_statistics(first_ms bigint, last_ms bigint) RETURNS void LANGUAGE sql AS $$
+        UPDATE dragoman.revisions SET revision = revision + 1 WHERE name = 'late_requests';
+        DELETE FROM dragoman.statistics WHERE from_ms <= last_ms AND to_ms >= first_ms $$`,
       // Amounts in the smallest parts of a unit. `reserved` is the sum of the budget's reservations.
       `CREATE TABLE dragoman.ledger (budget text NOT NULL, session text NOT NULL, start_ms bigint NOT NULL,
         used bigint NOT NULL DEFAULT 0, reserved bigint NOT NULL DEFAULT 0, unknown bigint NOT NULL DEFAULT 0,
