@@ -11,7 +11,7 @@ import type { SignInSteps } from "./accounts/sign-in";
 import { openSignIns, type SignIns } from "./accounts/sign-ins";
 import { BoundedMap } from "./bounded-map";
 import { type BudgetGuard, openBudgetGuard } from "./budgets/guard";
-import type { Environment } from "./config/environment";
+import { type Environment, secretsOfEnvironment } from "./config/environment";
 import { ensurePrivateFolder, removeLeftovers } from "./config/files";
 import { secretsIn } from "./config/secrets";
 import type { ConfigStore } from "./config/store";
@@ -168,8 +168,7 @@ export function openApp(options: AppOptions): App {
   const logger = createLogger(() => config.current.logLevel, write, logFormat);
   for (const note of notes) logger.warn(note);
 
-  const { clientKey, adminToken, metricsToken, anthropicApiKey } = environment;
-  for (const secret of [clientKey, adminToken, metricsToken, anthropicApiKey]) if (secret) logger.conceal(secret);
+  for (const secret of secretsOfEnvironment(environment)) logger.conceal(secret);
   for (const secret of secretsIn(config.stored)) logger.conceal(secret);
 
   const limits = limitsFor(environment.upstreamTimeoutMs);

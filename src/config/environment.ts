@@ -137,6 +137,24 @@ export function readEnvironment(
   return { ...values, ...pathsIn(dataFolder(env, platform, values.home), inside) };
 }
 
+/** What must not be logged. */
+export function secretsOfEnvironment(environment: Environment): string[] {
+  const { clientKey, adminToken, metricsToken, anthropicApiKey, databaseUrl, databaseDirectUrl } = environment;
+  const passwords = [databaseUrl, databaseDirectUrl].map((url) => URL.parse(url ?? "")?.password);
+  // In an address it may be percent-encoded.
+  const decoded = passwords.map((password) => password?.replace(/(?:%[\da-f]{2})+/gi, (bytes) => unescaped(bytes)));
+  const all = [clientKey, adminToken, metricsToken, anthropicApiKey, ...passwords, ...decoded];
+  return [...new Set(all.filter((secret) => secret !== undefined))].filter((secret) => secret !== "");
+}
+
+const unescaped = (bytes: string) => Buffer.from(bytes.replaceAll("%", ""), "hex").toString();
+
+/** The database without credentials: `postgres://host:5432/name`. */
+export function databaseName(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `postgres://${host}${pathname}`;
+}
+
 /** The demo has a data folder of its own, so that its data does not mix with the real one. */
 export const demoEnvironment = (environment: Environment): Environment => ({
   ...environment,

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { checkEnterpriseHost, readEnvironment, variables } from "../../src/config/environment";
+import {
+  checkEnterpriseHost,
+  databaseName,
+  readEnvironment,
+  secretsOfEnvironment,
+  variables,
+} from "../../src/config/environment";
 import { ProxyError } from "../../src/errors";
 
 const own = { HOME: "/home/ada" };
@@ -201,4 +207,13 @@ describe("an enterprise's host", () => {
   ])("%j is refused by the name it was given under", (host) => {
     expect(refusal(() => checkEnterpriseHost("--enterprise-url", host))).toStartWith("--enterprise-url ");
   });
+});
+
+test("the secrets of the environment include a database's password, as it is and as the address has it", () => {
+  const environment = read({
+    DRAGOMAN_DATABASE_URL: "postgres://anna:p%40ss%20w%C3%B6rd@db.example:5432/dragoman",
+    ADMIN_TOKEN: "admin-0123456789",
+  });
+  expect(secretsOfEnvironment(environment)).toEqual(["admin-0123456789", "p%40ss%20w%C3%B6rd", "p@ss wörd"]);
+  expect(databaseName(environment.databaseUrl!)).toBe("postgres://db.example:5432/dragoman");
 });

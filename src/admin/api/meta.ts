@@ -2,12 +2,14 @@
 import type { z } from "zod";
 import type { App } from "../../app";
 import type { Awaitable } from "../../awaitable";
+import { databaseName } from "../../config/environment";
 import type { metaSchema } from "./schemas";
 
 export type Meta = z.infer<typeof metaSchema>;
 
 export async function describeInstance(app: App): Promise<Meta> {
   const { retentionDays, maxRows } = app.config.current;
+  const { databaseUrl, historyFile } = app.environment;
   const orNull = async <T>(question: () => Awaitable<T | undefined>): Promise<T | null> => {
     try {
       return (await question()) ?? null;
@@ -16,7 +18,7 @@ export async function describeInstance(app: App): Promise<Meta> {
     }
   };
   return {
-    dbPath: app.environment.historyFile,
+    dbPath: databaseUrl === undefined ? historyFile : databaseName(databaseUrl),
     retentionDays,
     maxRows,
     version: app.version,

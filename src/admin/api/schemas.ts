@@ -16,7 +16,7 @@ const text = z.string().nullable();
 const time = count.describe("Unix time, ms.");
 
 export const metaSchema = z.object({
-  dbPath: z.string(),
+  dbPath: z.string().describe("The history's file, or the address of the team's database."),
   retentionDays: count,
   maxRows: count,
   version: z.string(),

@@ -88,17 +88,17 @@ const HistoryFacts = ({ app, meta }: { app: App; meta: Meta }) => (
   <section class="card" aria-labelledby="history">
     <h2 id="history">History</h2>
     <dl class="pairs">
-      <Pair name="File">
+      <Pair name={app.environment.databaseUrl === undefined ? "File" : "Database"}>
         <code class="path">{meta.dbPath}</code>
       </Pair>
-      <Pair name="Size">{sizeOf(meta.dbPath)}</Pair>
+      {app.environment.databaseUrl === undefined && <Pair name="Size">{sizeOf(meta.dbPath)}</Pair>}
       <Pair name="Rows">
         {meta.row_count === null ? (
           <span class="unknown">unknown</span>
         ) : (
           <>
             <a href={requestsPath()}>{formatCount(meta.row_count)}</a>{" "}
-            <span class="soft">of at most {formatCount(meta.maxRows)}</span>
+            {isLimited(app) && <span class="soft">of at most {formatCount(meta.maxRows)}</span>}
           </>
         )}
       </Pair>
@@ -266,6 +266,10 @@ function accessCheck(exposed: boolean, keys: number, needKeys: boolean): Check {
 }
 
 /** Includes the write-ahead log. */
+/** In a database only a limit that somebody has set counts. */
+const isLimited = ({ environment, config }: App) =>
+  environment.databaseUrl === undefined || config.stored.maxRows !== undefined;
+
 function sizeOf(path: string): string {
   const bytes = [path, `${path}-wal`].map((file) => statSync(file, { throwIfNoEntry: false })?.size ?? 0);
   const [file = 0, log = 0] = bytes;
