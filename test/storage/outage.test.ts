@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { testWith } from "../support/sandbox";
 import { startTeam, type Team, type TeamServer } from "../support/teams";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
@@ -96,6 +97,36 @@ describeWithPostgres("while the database is away", () => {
     );
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(rest);
   }, 60_000);
+
+  testWith(
+    "linux",
+    "a database that hangs delays one request, and no other",
+    async () => {
+      await using team = await startTeam(postgres);
+      const server = await team.server();
+      await server.admin("/budgets", { name: "team", unit: "requests", limit: 5_000, per: "month" });
+      const send = async () => {
+        const begun = performance.now();
+        const { status } = await server.post("/v1/chat/completions", ask("Hello"));
+        return { status, ms: performance.now() - begun };
+      };
+      expect((await send()).status).toBe(200);
+      await until(async () => (await server.admin("/budgets")).items[0].reserved >= 90, 5_000);
+      postgres.pause();
+      try {
+        expect((await send()).status).toBe(200);
+        const later = await Promise.all(Array.from({ length: 20 }, send));
+        expect(later.map(({ status }) => status)).toEqual(new Array(20).fill(200));
+        // One of them may have been the next to ask whether it is back.
+        expect(later.filter(({ ms }) => ms > 1_000).length).toBeLessThanOrEqual(1);
+      } finally {
+        postgres.resume();
+      }
+      await until(async () => (await server.admin("/budgets")).items?.[0]?.used === 22, 15_000);
+      await rowsOf(team, (found) => found.size === 22);
+    },
+    60_000,
+  );
 
   test("rows of a server that is killed then follow when it starts again", async () => {
     await using team = await startTeam(postgres);

@@ -25,6 +25,9 @@ export interface TestPostgres extends AsyncDisposable {
   database(): Promise<string>;
   /** Stops the server at once, as a crash would. */
   stop(): Promise<void>;
+  /** On Linux: it keeps its connections and answers nothing, like a machine that hangs, until it is resumed. */
+  pause(): void;
+  resume(): void;
   /** Starts it again, at the same port. */
   start(): Promise<void>;
 }
@@ -112,9 +115,14 @@ export async function startPostgres({ durable = false } = {}): Promise<TestPostg
     server = undefined;
   };
   await start();
+  const signal = (name: NodeJS.Signals) => {
+    for (const pid of [server!.pid!, ...childrenOf(server!.pid!)]) process.kill(pid, name);
+  };
   return {
     start,
     stop,
+    pause: () => signal("SIGSTOP"),
+    resume: () => signal("SIGCONT"),
     async bytesOnDisk() {
       const sql = new SQL(address("postgres"), { max: 1 });
       await sql.unsafe("CHECKPOINT");
@@ -158,6 +166,21 @@ function copyOf(native: string, home: string): string {
     for (const { source, target } of JSON.parse(readFileSync(links, "utf8")))
       if (!existsSync(join(home, target))) symlinkSync(basename(source), join(home, target));
   return copy;
+}
+
+/** Each connection has a process in a session of its own. */
+function childrenOf(parent: number): number[] {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.map(Number).filter((pid) => parentOf(pid) === parent);
+}
+
+function parentOf(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return Number(stat.replace(/^.*\) /s, "").split(" ")[1]);
+  } catch {
+    return undefined; // it has ended
+  }
 }
 
 function freePort(): number {

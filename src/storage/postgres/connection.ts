@@ -36,6 +36,8 @@ export interface PostgresOptions {
 const maxConnections = 8;
 /** Seconds until an attempt to connect is given up. */
 const connectionTimeout = 5;
+/** Milliseconds between two questions to a database that does not answer. */
+const probeEvery = 1_000;
 /** Milliseconds that a question may take. */
 const defaultTimeoutMs = 5_000;
 
@@ -51,15 +53,22 @@ export function connectPostgres({ url, directUrl, lostDirect = () => {} }: Postg
   const direct = new SQL(directUrl ?? url, { max: 1, connectionTimeout, onclose: () => lostDirect() });
   let isAway = false;
   let answeredAt = performance.now();
+  /** Until then nobody else waits for a database that does not answer. */
+  let silentUntil = Number.NEGATIVE_INFINITY;
 
-  const observed = async <T>(work: Promise<T>, timeoutMs: number): Promise<T> => {
+  const observed = async <T>(work: () => Promise<T>, timeoutMs: number): Promise<T> => {
+    if (performance.now() < silentUntil) throw databaseAway(new SlowDatabase("it has not answered for a while"));
+    // While it is silent, one question at a time finds out whether it is back.
+    if (isAway && silentUntil > Number.NEGATIVE_INFINITY) silentUntil = performance.now() + timeoutMs;
     try {
-      const answer = await withinTime(work, timeoutMs);
+      const answer = await withinTime(work(), timeoutMs);
       isAway = false;
       answeredAt = performance.now();
+      silentUntil = Number.NEGATIVE_INFINITY;
       return answer;
     } catch (thrown) {
       if (!isAwayError(thrown)) throw thrown;
+      silentUntil = thrown instanceof SlowDatabase ? performance.now() + probeEvery : Number.NEGATIVE_INFINITY;
       isAway = true;
       throw databaseAway(thrown);
     }
@@ -74,10 +83,10 @@ export function connectPostgres({ url, directUrl, lostDirect = () => {} }: Postg
     get silence() {
       return performance.now() - answeredAt;
     },
-    ask: (question, timeoutMs = defaultTimeoutMs) => observed(question(sql), timeoutMs),
-    askDirect: (question, timeoutMs = defaultTimeoutMs) => observed(question(direct), timeoutMs),
+    ask: (question, timeoutMs = defaultTimeoutMs) => observed(() => question(sql), timeoutMs),
+    askDirect: (question, timeoutMs = defaultTimeoutMs) => observed(() => question(direct), timeoutMs),
     transact: (work, timeoutMs = defaultTimeoutMs) =>
-      observed(sql.begin((transaction) => work(transaction)) as Promise<never>, timeoutMs),
+      observed(() => sql.begin((transaction) => work(transaction)) as Promise<never>, timeoutMs),
     async close() {
       await Promise.allSettled([sql.close({ timeout: 1 }), direct.close({ timeout: 0 })]);
     },

@@ -51,6 +51,8 @@ interface PeriodRow {
   unknown: number;
 }
 
+/** Milliseconds that a request waits for the database, before it spends what was reserved ahead. */
+const reserveTimeoutMs = 2_000;
 /** Milliseconds between two tries while the database is away. */
 const retryMs = 1_000;
 
@@ -70,6 +72,7 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
       >`SELECT place, used::float8 AS used, reserved::float8 AS reserved, unknown::float8 AS unknown
         FROM jsonb_to_recordset(${places}::text::jsonb) AS given(place int, budget text, session text, start_ms bigint)
         JOIN dragoman.ledger USING (budget, session, start_ms)`,
+      reserveTimeoutMs,
     );
     const byPlace = new Map(rows.map((row) => [row.place, row]));
     return entries.map((entry, place) => stateOf(entry, byPlace.get(place), now()));
@@ -81,6 +84,7 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
     const [row] = await postgres.ask(
       (sql) => sql<{ place: number | null }[]>`SELECT dragoman.reserve(${id}::uuid, ${replica}::uuid,
         ${reservationLifetime}::bigint, ${wanted}::text::jsonb) AS place`,
+      reserveTimeoutMs,
     );
     return row!.place;
   };
