@@ -52,6 +52,9 @@ afterAll(async () => {
 async function compare(stream: boolean): Promise<void> {
   const [row] = proxy.rows();
   if (row?.http_status !== 200 || row.error_type !== null) return;
+  const fixups: string[] = JSON.parse(row.fixups);
+  // Tools that run here make a translation of it, whose request and reply are written anew: `tool-search.test.ts`.
+  if (fixups.includes("tools-over-limit")) return;
   const sent = new TextDecoder().decode(upstream.seen().bytes);
   const [told, got] = [await upstream.bytes(), await reply];
   const found = differences(readWithSource(request), readWithSource(sent), "request");
@@ -59,7 +62,7 @@ async function compare(stream: boolean): Promise<void> {
   const isGathered = !stream && !told.startsWith("{");
   if (stream) found.push(...streamDifferences(readEvents(told), readEvents(got)));
   else if (!isGathered) found.push(...differences(readWithSource(told), readWithSource(got), "reply"));
-  const { unnamed, idle } = unexplained(found, JSON.parse(row.fixups));
+  const { unnamed, idle } = unexplained(found, fixups);
   expect({ unnamed, idle: isGathered ? [] : idle }).toEqual({ unnamed: [], idle: [] });
 }
 
