@@ -89,7 +89,9 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
       while (queued.length > 0) {
         const entries = queued.slice(0, maxRowsAtOnce);
         await store(entries);
-        queued.splice(0, entries.length);
+        // Some may have gone to the disk meanwhile, and others may have come: only what was stored leaves.
+        const stored = new Set(entries);
+        queued.splice(0, queued.length, ...queued.filter((entry) => !stored.has(entry)));
       }
       while (hasSpooled()) {
         const rows = spool!.take(maxRowsAtOnce);
