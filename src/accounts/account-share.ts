@@ -15,7 +15,18 @@ export interface FoundOut {
   quota?: Quota;
 }
 
-/** Accounts are named by their keys. */
+/** What was found out with one sign-in says nothing about a later one of the same account. */
+export interface SharedSignIn {
+  /** The account's key. */
+  key: string;
+  /** Distinguishes the sign-ins of an account. */
+  signIn: string;
+}
+
+/** @param githubToken Of the sign-in. It cannot be found out from the result. */
+export const signInOf = (githubToken: string): string =>
+  new Bun.CryptoHasher("sha256").update(`a sign-in\0${githubToken}`).digest("hex").slice(0, 16);
+
 export interface AccountShare {
   /**
    * The session that another server has stored, unless it is due; else the result of an exchange, which only one server makes
@@ -23,16 +34,16 @@ export interface AccountShare {
    * @param refused The token that the model host has refused: a stored session with it is not used.
    */
   session(
-    account: string,
+    account: SharedSignIn,
     refused: string | undefined,
     exchange: () => Promise<FreshSession | Unavailable>,
   ): Promise<FreshSession | Unavailable>;
   /** Tells the others what this server has found out. Never throws, never waits. */
-  publish(account: string, found: FoundOut): void;
-  /** What is known of an account. */
-  known(account: string): FoundOut;
+  publish(account: SharedSignIn, found: FoundOut): void;
+  /** What is known of an account with this sign-in. */
+  known(account: SharedSignIn): FoundOut;
   /** Calls back with what another server has found out. */
-  follow(listener: (account: string, found: FoundOut) => void): void;
+  follow(listener: (account: SharedSignIn, found: FoundOut) => void): void;
 }
 
 /** Milliseconds before its end at which a session is renewed. */

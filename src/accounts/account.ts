@@ -1,7 +1,7 @@
 /** One active account: its sessions, its quota, and whether it can serve. GitHub is asked only when something is needed. */
 import { asProxyError, type ProxyError } from "../errors";
 import type { Logger } from "../logger";
-import type { AccountShare, FoundOut } from "./account-share";
+import { type AccountShare, type FoundOut, type SharedSignIn, signInOf } from "./account-share";
 import type { ShownState } from "./account-state";
 import { accountKeyOf, type SavedAccount } from "./account-store";
 import { fetchLogin, type GithubCaller } from "./github";
@@ -50,8 +50,10 @@ export interface Account extends Pick<TokenManager, "session" | "presentSession"
    * @param model With `cooling`: only this model cools down.
    */
   mark(state: AccountState, model?: string): void;
-  /** Takes what another server has found out. */
-  adopt(found: FoundOut): void;
+  /** Takes what another server has found out with the same sign-in. */
+  adopt(account: SharedSignIn, found: FoundOut): void;
+  /** As other servers know it. */
+  readonly identity: SharedSignIn;
 }
 
 /** A token given at start. Its login is not known yet, and nothing is saved. */
@@ -93,6 +95,7 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
   logger.conceal(githubToken);
   const key = temporary ? `${hosts.name}/(temporary)` : accountKeyOf({ host: hosts.name, login: saved.login });
   const share = temporary ? undefined : options.share;
+  const identity = { key, signIn: share ? signInOf(githubToken) : "" };
 
   const login = openLogin({
     known: temporary ? undefined : saved.login,
@@ -102,11 +105,11 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     monotonic,
   });
   const id = () => login.known ?? "temporary";
-  const changed = () => share?.publish(key, { state: status.shared });
+  const changed = () => share?.publish(identity, { state: status.shared });
   const status = openAccountStatus({ id, logger, now, afterCooldown: () => quota.state(), changed });
   const stopped = options.stopped ?? (() => undefined);
   const tokenManager = openTokenManager({
-    key,
+    identity,
     share,
     githubToken,
     mode,
@@ -128,7 +131,7 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     id,
     now,
     fetched: (user) => login.learn(user.login),
-    learned: (found) => share?.publish(key, { quota: found }),
+    learned: (found) => share?.publish(identity, { quota: found }),
   });
 
   const asConfigured = (state: AccountState): ShownState => {
@@ -178,7 +181,9 @@ export function openAccount(saved: SavedAccount | TemporaryAccount, options: Acc
     learnQuota: quota.learnHeaders,
     learnQuotaSnapshots: quota.learnSnapshots,
     mark,
-    adopt({ state, quota: numbers }) {
+    identity,
+    adopt({ signIn }, { state, quota: numbers }) {
+      if (signIn !== identity.signIn) return;
       if (numbers) quota.adopt(numbers);
       if (state) status.adopt(state);
     },

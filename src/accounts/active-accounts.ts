@@ -43,7 +43,7 @@ export function openActiveAccounts(options: ActiveAccountsOptions): ActiveAccoun
 
   function open(saved: SavedAccount): Account {
     const account = options.open(saved);
-    if (share) account.adopt(share.known(account.key));
+    if (share) account.adopt(account.identity, share.known(account.identity));
     return account;
   }
 
@@ -64,7 +64,7 @@ export function openActiveAccounts(options: ActiveAccountsOptions): ActiveAccoun
 
   refresh();
   store.follow?.(tryRefresh);
-  share?.follow((key, found) => byKey.get(key)?.adopt(found));
+  share?.follow((account, found) => byKey.get(account.key)?.adopt(account, found));
   // Watching the folder would be quicker, but not every system and disk reports every change.
   const timer = setInterval(tryRefresh, 1000);
   timer.unref();

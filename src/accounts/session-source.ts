@@ -1,6 +1,6 @@
 /** Sessions from GitHub: an exchanged Copilot token, or in direct mode the GitHub token itself. */
 import type { Logger } from "../logger";
-import type { AccountShare } from "./account-share";
+import type { AccountShare, SharedSignIn } from "./account-share";
 import { fetchCopilotUser, type GithubCaller } from "./github";
 import type { Mode } from "./hosts";
 import type { FreshSession, Unavailable } from "./session";
@@ -30,12 +30,12 @@ export interface SessionSourceOptions {
   now(): number;
   /** Where the session is shared with other servers. */
   share?: Pick<AccountShare, "session">;
-  /** The account's key. */
-  key: string;
+  /** As other servers know the account. */
+  identity: SharedSignIn;
 }
 
 export function openSessionSource(options: SessionSourceOptions): SessionSource {
-  const { githubToken, mode, caller, status, id, logger, now, share, key } = options;
+  const { githubToken, mode, caller, status, id, logger, now, share, identity } = options;
   const { hosts } = caller;
   const warnOfDrift = driftWarning(logger);
   /** The model host that GitHub named after a 421 in direct mode. */
@@ -79,7 +79,7 @@ export function openSessionSource(options: SessionSourceOptions): SessionSource 
     async fetch(refused) {
       if (mode === "direct") return direct();
       if (!share) return exchange();
-      const fresh = await share.session(key, refused, exchange);
+      const fresh = await share.session(identity, refused, exchange);
       if ("session" in fresh) logger.conceal(fresh.session.token);
       return fresh;
     },

@@ -19,7 +19,7 @@ describeWithPostgres("while the database is away", () => {
   afterAll(() => postgres[Symbol.asyncDispose]());
 
   test("requests and streams go on, nothing is sent twice, and every ended one has its row afterwards", async () => {
-    await using team = await startTeam(postgres, { pace: 30 });
+    await using team = await startTeam(postgres, { pace: 10 });
     const all = await Promise.all([team.server(), team.server()]);
     const { key } = await all[0]!.admin("/keys", { name: "anna" });
     const headers = { authorization: `Bearer ${key}` };

@@ -1,6 +1,9 @@
 /** What the database of a team gives away: no token, no key, no prompt; and the change of the key that seals. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { SQL } from "bun";
 import { keyIdOf } from "../../src/storage/seal";
 import { run } from "../support/command";
@@ -84,6 +87,19 @@ describeWithPostgres("the database of a team", () => {
       expect(await started.exited).toBeGreaterThan(0);
       expect(started.stderr()).toContain(sentence);
       expect(started.stderr()).not.toContain(team.env.DRAGOMAN_SEAL_KEY);
+    }
+  }, 30_000);
+
+  test("who has a config or accounts in the data folder is told that they are not used", async () => {
+    await using team = await startTeam(postgres, { accounts: [] });
+    const home = mkdtempSync(join(tmpdir(), "dragoman-folder-"));
+    try {
+      mkdirSync(join(home, "accounts"), { mode: 0o700 });
+      writeFileSync(join(home, "config.json"), "{}");
+      const { command } = await team.server({ home });
+      expect(command.stderr()).toContain("config.json and the accounts of the data folder are not used");
+    } finally {
+      rmSync(home, { recursive: true, force: true });
     }
   }, 30_000);
 

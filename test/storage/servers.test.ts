@@ -112,6 +112,14 @@ describeWithPostgres("servers of a team", () => {
         expect(error.message).not.toContain("restart");
       }
       expect(modelCalls(team)).toHaveLength(calls + 1);
+
+      // A new sign-in is a new start, also for servers that know of the suspension.
+      Object.assign(team.demo.accounts[0]!, { githubToken: "ghu_DEMOoctoanew000000000000000000000000" });
+      await team.signIn(team.demo.accounts);
+      await until(async () => {
+        const answers = await Promise.all(all.map((server) => server.post("/v1/chat/completions", ask("Hello"))));
+        return answers.every(({ status }) => status === 200);
+      }, 1_500);
     }, 30_000);
 
     test("an account that cools down is left alone by all", async () => {

@@ -7,6 +7,8 @@ import type { TestPostgres } from "./postgres";
 
 export interface Team extends AsyncDisposable {
   demo: Demo;
+  /** Signs the accounts in, or signs them in again. */
+  signIn(accounts: readonly DemoAccount[]): Promise<void>;
   /** The environment of every server. */
   env: Record<string, string>;
   /** Starts another server. @param options.home The data folder, if it is to outlive the server. */
@@ -48,6 +50,7 @@ export async function startTeam(
   return {
     demo,
     env,
+    signIn: (each) => signIn(env, each),
     async server({ env: more = {}, home } = {}) {
       const folder: Record<string, string> = home === undefined ? {} : { DRAGOMAN_HOME: home };
       const command = run(["start", "--port", "0", "--json"], { env: { ...env, ...more, ...folder } });

@@ -1,12 +1,17 @@
 /** What servers share of their accounts through Postgres: sessions, states and quotas. */
-import type { AccountShare, FoundOut, SharedState } from "../../accounts/account-share";
-import { renewBefore } from "../../accounts/account-share";
+import {
+  type AccountShare,
+  type FoundOut,
+  renewBefore,
+  type SharedSignIn,
+  type SharedState,
+} from "../../accounts/account-share";
 import type { Quota } from "../../accounts/quota";
 import type { FreshSession, Unavailable } from "../../accounts/session-source";
 import type { Logger } from "../../logger";
 import type { Seals } from "../seal";
 import type { Changes } from "./changes";
-import { isAwayError, type Postgres, sqlState } from "./connection";
+import { isAwayError, type Postgres } from "./connection";
 import { holdSealKey } from "./seal-rotation";
 import { aboutSession } from "./sealed-columns";
 
@@ -35,21 +40,21 @@ const maxPauseMs = 500;
 /** Reads all states, and follows them from now on. @throws ProxyError */
 export async function openPostgresAccountShare(parts: ShareParts): Promise<PostgresAccountShare> {
   const { postgres, changes, replica, logger } = parts;
-  const states = new Map<string, FoundOut>();
-  const listeners: ((account: string, found: FoundOut) => void)[] = [];
-  const pending = new Map<string, FoundOut>();
+  const states = new Map<string, FoundOut & { signIn: string }>();
+  const listeners: ((account: SharedSignIn, found: FoundOut) => void)[] = [];
+  const pending = new Map<string, Pending>();
   let soon: Timer | undefined;
   let later: Timer | undefined;
 
   const read = async (since: number): Promise<number> => {
     const rows = await postgres.ask(
-      (sql) => sql<StateRow[]>`SELECT account, state, quota, replica, revision::float8 AS revision
+      (sql) => sql<StateRow[]>`SELECT account, sign_in, state, quota, replica, revision::float8 AS revision
         FROM dragoman.account_states WHERE revision > ${since} ORDER BY revision`,
     );
-    for (const { account, state, quota, replica: author } of rows) {
+    for (const { account: key, sign_in: signIn, state, quota, replica: author } of rows) {
       const found = { ...(state && { state }), ...(quota && { quota }) };
-      states.set(account, found);
-      if (author !== replica) for (const listener of listeners) listener(account, found);
+      states.set(key, { ...found, signIn });
+      if (author !== replica) for (const listener of listeners) listener({ key, signIn }, found);
     }
     return rows.at(-1)?.revision ?? since;
   };
@@ -59,26 +64,32 @@ export async function openPostgresAccountShare(parts: ShareParts): Promise<Postg
     for (const timer of [soon, later]) clearTimeout(timer);
     [soon, later] = [undefined, undefined];
     if (pending.size === 0) return;
-    const found = [...pending];
+    const found = [...pending.values()];
     pending.clear();
     try {
       await store(postgres, replica, found);
     } catch (thrown) {
       if (!isAwayError(thrown)) logger().error("The states of accounts could not be shared.", thrown);
       // Tried again with what is found out next, and at the latest with the next quota.
-      for (const [account, each] of found) pending.set(account, { ...each, ...pending.get(account) });
+      for (const each of found) pending.set(nameOf(each), { ...each, ...pending.get(nameOf(each)) });
       later ??= setTimeout(flush, quotaGatherMs).unref();
     }
   };
 
   return {
     session: (account, refused, exchange) => sharedSession(parts, account, refused, exchange),
-    publish(account, found) {
-      pending.set(account, { ...pending.get(account), ...found });
+    publish({ key, signIn }, found) {
+      const name = nameOf({ key, signIn });
+      pending.set(name, { key, signIn, ...pending.get(name), ...found });
       if (found.state) soon ??= setTimeout(flush, 0).unref();
       else later ??= setTimeout(flush, quotaGatherMs).unref();
     },
-    known: (account) => states.get(account) ?? {},
+    known({ key, signIn }) {
+      const found = states.get(key);
+      if (found?.signIn !== signIn) return {};
+      const { signIn: _, ...rest } = found;
+      return rest;
+    },
     follow: (listener) => void listeners.push(listener),
     flush,
     close() {
@@ -87,8 +98,13 @@ export async function openPostgresAccountShare(parts: ShareParts): Promise<Postg
   };
 }
 
+/** What this server has found out and not yet written. */
+type Pending = FoundOut & SharedSignIn;
+const nameOf = ({ key, signIn }: SharedSignIn) => `${key} ${signIn}`;
+
 interface StateRow {
   account: string;
+  sign_in: string;
   state: SharedState | null;
   quota: Quota | null;
   replica: string;
@@ -96,9 +112,10 @@ interface StateRow {
 }
 
 /** All accounts in one transaction and with one announcement. What is not given stays as it was. */
-async function store(postgres: Postgres, replica: string, found: [string, FoundOut][]): Promise<void> {
-  const rows = found.map(([account, { state, quota }]) => ({
-    account,
+async function store(postgres: Postgres, replica: string, found: Pending[]): Promise<void> {
+  const rows = found.map(({ key, signIn, state, quota }) => ({
+    account: key,
+    given_sign_in: signIn,
     state,
     quota,
     suspended: state?.account.suspended,
@@ -106,15 +123,16 @@ async function store(postgres: Postgres, replica: string, found: [string, FoundO
   await postgres.transact(async (sql) => {
     const [row] = await sql<{ revision: number }[]>`
       SELECT dragoman.announce_change('account_states')::float8 AS revision`;
-    await sql`INSERT INTO dragoman.account_states AS old (account, state, epoch, quota, replica, revision)
-      SELECT account, state, CASE WHEN suspended THEN 1 ELSE 0 END, given.quota, ${replica}::uuid, ${row!.revision}
+    await sql`INSERT INTO dragoman.account_states AS old (account, sign_in, state, epoch, quota, replica, revision)
+      SELECT account, sign_in, state, CASE WHEN suspended THEN 1 ELSE 0 END, quota, ${replica}::uuid, ${row!.revision}
         FROM jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
-          AS given(account text, state jsonb, quota jsonb, suspended boolean)
-        -- An account that was removed meanwhile has no state.
-        JOIN dragoman.accounts ON key = account AND removed_at_ms IS NULL
-      ON CONFLICT (account) DO UPDATE SET state = coalesce(excluded.state, old.state),
-        epoch = old.epoch + excluded.epoch, quota = coalesce(excluded.quota, old.quota), replica = excluded.replica,
-        revision = excluded.revision`;
+          AS given(account text, given_sign_in text, state jsonb, quota jsonb, suspended boolean)
+        -- An account that was removed or signed in anew meanwhile has another state.
+        JOIN dragoman.accounts ON key = account AND sign_in = given_sign_in AND removed_at_ms IS NULL
+      ON CONFLICT (account) DO UPDATE SET sign_in = excluded.sign_in, epoch = old.epoch + excluded.epoch,
+        state = CASE WHEN old.sign_in = excluded.sign_in THEN coalesce(excluded.state, old.state) ELSE excluded.state END,
+        quota = CASE WHEN old.sign_in = excluded.sign_in THEN coalesce(excluded.quota, old.quota) ELSE excluded.quota END,
+        replica = excluded.replica, revision = excluded.revision`;
   });
 }
 
@@ -124,7 +142,7 @@ async function store(postgres: Postgres, replica: string, found: [string, FoundO
  */
 async function sharedSession(
   parts: ShareParts,
-  account: string,
+  account: SharedSignIn,
   refused: string | undefined,
   exchange: () => Promise<FreshSession | Unavailable>,
 ): Promise<FreshSession | Unavailable> {
@@ -137,7 +155,7 @@ async function sharedSession(
     } catch (thrown) {
       if (!(thrown instanceof ShareFailure)) throw thrown;
       if (!isAwayError(thrown.cause))
-        parts.logger().error(`The session of ${account} could not be shared.`, thrown.cause);
+        parts.logger().error(`The session of ${account.key} could not be shared.`, thrown.cause);
       return exchange();
     }
     await parts.changes.hear(topicOf(account), pause);
@@ -158,7 +176,7 @@ const sharing = async <T>(work: Promise<T>): Promise<T> => {
 
 async function exchangeLocked(
   parts: ShareParts,
-  account: string,
+  account: SharedSignIn,
   refused: string | undefined,
   exchange: () => Promise<FreshSession | Unavailable>,
 ): Promise<FreshSession | Unavailable> {
@@ -174,9 +192,9 @@ async function exchangeLocked(
   }
 }
 
-const topicOf = (account: string) => `session ${account}`;
+const topicOf = ({ key, signIn }: SharedSignIn) => `session ${key} ${signIn}`;
 
-async function tryLock({ postgres }: ShareParts, account: string): Promise<boolean> {
+async function tryLock({ postgres }: ShareParts, account: SharedSignIn): Promise<boolean> {
   const [row] = await sharing(
     postgres.askDirect(
       (sql) => sql<{ held: boolean }[]>`SELECT pg_try_advisory_lock(hashtextextended(${topicOf(account)}, 1)) AS held`,
@@ -185,12 +203,12 @@ async function tryLock({ postgres }: ShareParts, account: string): Promise<boole
   return row!.held;
 }
 
-async function unlock({ postgres, logger }: ShareParts, account: string): Promise<void> {
+async function unlock({ postgres, logger }: ShareParts, account: SharedSignIn): Promise<void> {
   try {
     await postgres.askDirect((sql) => sql`SELECT pg_advisory_unlock(hashtextextended(${topicOf(account)}, 1))`);
   } catch (thrown) {
     // With the connection the lock is gone.
-    if (!isAwayError(thrown)) logger().error(`The lock of ${account} could not be released.`, thrown);
+    if (!isAwayError(thrown)) logger().error(`The lock of ${account.key} could not be released.`, thrown);
   }
 }
 
@@ -204,20 +222,21 @@ interface SessionRow {
 
 async function readSession(
   { postgres, seals }: ShareParts,
-  account: string,
+  { key, signIn }: SharedSignIn,
   refused: string | undefined,
 ): Promise<FreshSession | undefined> {
   // Times are by the clock of the database, as those of servers may differ.
   const [row] = await sharing(
     postgres.ask(
-      (sql) => sql<SessionRow[]>`SELECT sealed_token, base_url,
+      (sql) => sql<SessionRow[]>`SELECT sessions.sealed_token, base_url,
         (extract(epoch FROM fresh_until - now()) * 1000)::float8 AS fresh_for,
         (extract(epoch FROM expires_at - now()) * 1000)::float8 AS lifetime,
-        stated_expires_at_ms::float8 AS stated_expires_at_ms FROM dragoman.sessions WHERE account = ${account}`,
+        stated_expires_at_ms::float8 AS stated_expires_at_ms FROM dragoman.sessions
+        JOIN dragoman.accounts ON key = account AND sign_in = ${signIn} WHERE account = ${key}`,
     ),
   );
   if (!row || row.fresh_for <= renewBefore) return undefined;
-  const token = seals.open(row.sealed_token, aboutSession(account));
+  const token = seals.open(row.sealed_token, aboutSession(key));
   if (token === refused) return undefined;
   const expiresAt = row.stated_expires_at_ms ?? undefined;
   return {
@@ -228,25 +247,26 @@ async function readSession(
 }
 
 /** A session that cannot be stored serves this server alone. */
-async function storeSession(parts: ShareParts, account: string, fresh: FreshSession): Promise<void> {
+async function storeSession(parts: ShareParts, account: SharedSignIn, fresh: FreshSession): Promise<void> {
   const { postgres, seals, logger } = parts;
   const { session, freshFor, lifetime } = fresh;
   try {
     await postgres.transact(async (sql) => {
       const { keyId } = await holdSealKey(sql, seals);
-      const sealed = seals.seal(session.token, aboutSession(account));
+      const sealed = seals.seal(session.token, aboutSession(account.key));
       await sql`INSERT INTO dragoman.sessions
           (account, sealed_token, seal_key_id, base_url, fresh_until, expires_at, stated_expires_at_ms)
-        VALUES (${account}, ${sealed}, ${keyId}, ${session.baseUrl}, now() + make_interval(secs => ${freshFor / 1_000}),
-          now() + make_interval(secs => ${lifetime / 1_000}), ${session.expiresAt ?? null})
+        SELECT key, ${sealed}::bytea, ${keyId}::text, ${session.baseUrl}::text,
+          now() + make_interval(secs => ${freshFor / 1_000}), now() + make_interval(secs => ${lifetime / 1_000}),
+          ${session.expiresAt ?? null}::bigint
+          -- Unless the account was removed or signed in anew meanwhile.
+          FROM dragoman.accounts WHERE key = ${account.key} AND sign_in = ${account.signIn} AND removed_at_ms IS NULL
         ON CONFLICT (account) DO UPDATE SET sealed_token = excluded.sealed_token, seal_key_id = excluded.seal_key_id,
           base_url = excluded.base_url, fresh_until = excluded.fresh_until, expires_at = excluded.expires_at,
           stated_expires_at_ms = excluded.stated_expires_at_ms`;
       await sql`SELECT pg_notify('dragoman', ${JSON.stringify({ topic: topicOf(account) })})`;
     });
   } catch (thrown) {
-    // The account was removed meanwhile.
-    if (sqlState(thrown) === "23503" || isAwayError(thrown)) return;
-    logger().error(`The session of ${account} could not be stored.`, thrown);
+    if (!isAwayError(thrown)) logger().error(`The session of ${account.key} could not be stored.`, thrown);
   }
 }

@@ -1,5 +1,6 @@
 /** The accounts in Postgres. Each server holds all of them in memory, and follows their changes. */
 import type { TransactionSQL } from "bun";
+import { signInOf } from "../../accounts/account-share";
 import {
   type AccountStore,
   accountKeyOf,
@@ -135,11 +136,11 @@ async function save(sql: TransactionSQL, seals: Seals, account: SavedAccount): P
   await holdSealKey(sql, seals);
   const sealed = seals.seal(account.githubToken, aboutToken(key));
   const renewed = before !== undefined && !before.removed;
-  await sql`INSERT INTO dragoman.accounts (key, host, login, member, app, mode, sealed_token, seal_key_id, added_at_ms, revision)
-    VALUES (${key}, ${account.host}, ${account.login}, ${member}, ${account.app}, ${account.mode}, ${sealed}, ${seals.keyId},
+  await sql`INSERT INTO dragoman.accounts (key, host, login, member, app, mode, sign_in, sealed_token, seal_key_id, added_at_ms, revision)
+    VALUES (${key}, ${account.host}, ${account.login}, ${member}, ${account.app}, ${account.mode}, ${signInOf(account.githubToken)}, ${sealed}, ${seals.keyId},
       ${addedAt}, ${revision})
     ON CONFLICT (key) DO UPDATE SET login = excluded.login, member = excluded.member, app = excluded.app,
-      mode = excluded.mode, sealed_token = excluded.sealed_token, seal_key_id = excluded.seal_key_id, removed_at_ms = NULL,
+      mode = excluded.mode, sign_in = excluded.sign_in, sealed_token = excluded.sealed_token, seal_key_id = excluded.seal_key_id, removed_at_ms = NULL,
       added_at_ms = CASE WHEN ${renewed} THEN accounts.added_at_ms ELSE excluded.added_at_ms END,
       revision = excluded.revision`;
   // The state and the session of the old sign-in do not apply to the new one.

@@ -76,7 +76,7 @@ const steps: readonly Step[] = [
       "CREATE INDEX keys_revision ON dragoman.keys (revision)",
       // One row for each login on a host, so it belongs to one member at most; to the owner where `member` is null.
       `CREATE TABLE dragoman.accounts (key text PRIMARY KEY, host text NOT NULL, login text NOT NULL,
-        member uuid REFERENCES dragoman.members, app text NOT NULL, mode text NOT NULL, sealed_token bytea,
+        member uuid REFERENCES dragoman.members, app text NOT NULL, mode text NOT NULL, sign_in text, sealed_token bytea,
         seal_key_id text, added_at_ms bigint NOT NULL, removed_at_ms bigint, revision bigint NOT NULL,
         CHECK (key = host || '/' || lower(login)), CHECK ((sealed_token IS NULL) = (removed_at_ms IS NOT NULL)),
         CHECK ((sealed_token IS NULL) = (seal_key_id IS NULL)))`,
@@ -84,7 +84,7 @@ const steps: readonly Step[] = [
       "CREATE INDEX accounts_member ON dragoman.accounts (member)",
       // `epoch` grows with each suspension.
       `CREATE TABLE dragoman.account_states (account text PRIMARY KEY REFERENCES dragoman.accounts ON DELETE CASCADE,
-        state jsonb, epoch bigint NOT NULL DEFAULT 0, quota jsonb, replica uuid, revision bigint NOT NULL)`,
+        sign_in text NOT NULL, state jsonb, epoch bigint NOT NULL DEFAULT 0, quota jsonb, replica uuid, revision bigint NOT NULL)`,
       "CREATE INDEX account_states_revision ON dragoman.account_states (revision)",
       `CREATE TABLE dragoman.sessions (account text PRIMARY KEY REFERENCES dragoman.accounts ON DELETE CASCADE,
         sealed_token bytea NOT NULL, seal_key_id text NOT NULL, base_url text NOT NULL, fresh_until timestamptz NOT NULL,

@@ -1,4 +1,5 @@
 /** The stores in Postgres, for any number of servers. */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../../package.json";
 import type { AccountStore } from "../../accounts/account-store";
@@ -74,6 +75,7 @@ export async function openPostgresStores(
     if (follow) replica = await joinReplicas({ ...parts, version, sealKeys: seals.keyIds });
     const share = replica && (await openPostgresAccountShare({ ...parts, replica: replica.id }));
     if (follow) await changes.start();
+    if (follow) warnOfFolder(environment, { config, accounts, logger });
     const useLogger = (given: Logger) => {
       logger = given;
     };
@@ -183,6 +185,21 @@ function sealsOf({ sealKey, sealKeyNext }: Environment): Seals {
     "DRAGOMAN_DATABASE_URL needs a key that seals the tokens in the database: set DRAGOMAN_SEAL_KEY to 32 random bytes as base64, such as `openssl rand -base64 32` prints, and keep it apart from the database.",
     { code: "seal_key_missing" },
   );
+}
+
+/** Somebody who sets DRAGOMAN_DATABASE_URL may expect what is in the data folder. */
+function warnOfFolder(
+  { configFile, accountsFolder }: Environment,
+  { config, accounts, logger }: { config: ConfigStore; accounts: AccountStore; logger: Logger },
+): void {
+  const unused = [
+    ...(existsSync(configFile) && Object.keys(config.stored).length === 0 ? ["config.json"] : []),
+    ...(existsSync(accountsFolder) && accounts.load().length === 0 ? ["the accounts"] : []),
+  ];
+  if (unused.length > 0)
+    logger.warn(
+      `With a database, ${unused.join(" and ")} of the data folder ${unused.length > 1 ? "are" : "is"} not used. \`dragoman migrate --to database\` copies what is there.`,
+    );
 }
 
 /** The database and the server may be started together. */
