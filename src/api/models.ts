@@ -25,20 +25,26 @@ export async function listModels(
   key: ClientKey | undefined,
   { limit, after_id }: z.infer<ReturnType<typeof modelsQuery>>,
 ): Promise<Response> {
-  const current = await allModels(app, "current");
-  const all = current.models.filter((model) => model.enabled && model.kind !== "completion" && mayUse(key, model.id));
-  const start = all.findIndex(({ id }) => id === after_id) + 1;
-  const page = all.slice(start, limit && start + limit);
+  const { current, page, hasMore } = await usablePage(app, key, limit, after_id);
   return Response.json(
     {
       object: "list",
       data: page.map((model) => listedModel(model, app.config.current)),
-      has_more: start + page.length < all.length,
+      has_more: hasMore,
       first_id: page[0]?.id ?? null,
       last_id: page.at(-1)?.id ?? null,
     },
     { headers: freshness(current) },
   );
+}
+
+/** A page of the models that the key may use. @param after The id of the model before the page. */
+async function usablePage(app: App, key: ClientKey | undefined, size: number | undefined, after: string | undefined) {
+  const current = await allModels(app, "current");
+  const all = current.models.filter((model) => model.enabled && model.kind !== "completion" && mayUse(key, model.id));
+  const start = all.findIndex(({ id }) => id === after) + 1;
+  const page = all.slice(start, size && start + size);
+  return { current, page, hasMore: start + page.length < all.length };
 }
 
 /** `GET /v1/models/:id`. The id may have any form that a request may use. */
@@ -61,11 +67,8 @@ export async function listGoogleModels(
   key: ClientKey | undefined,
   { pageSize, pageToken }: z.infer<ReturnType<typeof googleModelsQuery>>,
 ): Promise<Response> {
-  const current = await allModels(app, "current");
-  const all = current.models.filter((model) => model.enabled && model.kind !== "completion" && mayUse(key, model.id));
-  const start = all.findIndex(({ id }) => id === pageToken) + 1;
-  const page = all.slice(start, pageSize && start + pageSize);
-  const last = start + page.length < all.length ? { nextPageToken: page.at(-1)?.id } : {};
+  const { current, page, hasMore } = await usablePage(app, key, pageSize, pageToken);
+  const last = hasMore ? { nextPageToken: page.at(-1)?.id } : {};
   return Response.json(
     { models: page.map((model) => googleModel(app, model)), ...last },
     { headers: freshness(current) },

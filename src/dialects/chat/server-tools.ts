@@ -1,7 +1,7 @@
 /** Web search in the chat dialect: no tool, but a field of the request. The hub has it among the tools. */
 import { isObject } from "../../json";
 import type { ForeignTool, JsonObject, Tool } from "../hub/conversation";
-import { omitUndefined } from "../hub/json";
+import { omitUndefined, textMembers } from "../hub/json";
 import { toolLimits } from "../hub/tools";
 
 const field = "web_search_options";
@@ -15,13 +15,7 @@ export function decodeSearch(options: unknown): ForeignTool[] {
   if (options == null) return [];
   const { user_location: place } = isObject(options) ? options : {};
   const { approximate } = isObject(place) ? place : {};
-  const texts = Object.entries(isObject(approximate) ? approximate : {}).filter(
-    (entry): entry is [string, string] => typeof entry[1] === "string",
-  );
-  const server = omitUndefined({
-    tool: "web-search" as const,
-    location: texts.length === 0 ? undefined : Object.fromEntries(texts),
-  });
+  const server = omitUndefined({ tool: "web-search" as const, location: textMembers(approximate) });
   return [{ kind: "foreign", dialect: "chat", value: { type: field, options }, server }];
 }
 

@@ -57,6 +57,14 @@ export function textIn(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
+/** The texts among the fields of an object, but for `except`; undefined if there are none, or if it is no object. */
+export function textMembers(value: unknown, except?: string): Record<string, string> | undefined {
+  const texts = Object.entries(isObject(value) ? value : {}).filter(
+    (entry): entry is [string, string] => entry[0] !== except && typeof entry[1] === "string",
+  );
+  return texts.length === 0 ? undefined : Object.fromEntries(texts);
+}
+
 /** A count from an upstream's reply; undefined if it is not a number of at least 0. */
 export function countIn(value: unknown): number | undefined {
   const count = numberIn(value);

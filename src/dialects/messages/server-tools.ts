@@ -1,7 +1,7 @@
 /** Tools that run while the model answers, in the messages dialect: their definitions, blocks, citations and usage. */
 import { isObject } from "../../json";
 import type { ForeignTool, JsonObject, Part } from "../hub/conversation";
-import { listAt, objectAt, omitUndefined, optionalCount, optionalText, textAt, textIn } from "../hub/json";
+import { listAt, objectAt, omitUndefined, optionalCount, optionalText, textAt, textIn, textMembers } from "../hub/json";
 import type { ModelFacts } from "../hub/model";
 import type { WholeBlock } from "../hub/reply";
 import {
@@ -90,15 +90,8 @@ function decodeOffer(tool: ServerToolName, value: JsonObject, path: string): Ser
     maxContentTokens: optionalCount(value.max_content_tokens, `${path}.max_content_tokens`),
     allowedDomains: texts(value.allowed_domains, "allowed_domains"),
     blockedDomains: texts(value.blocked_domains, "blocked_domains"),
-    location: decodeLocation(value.user_location),
+    location: textMembers(value.user_location, "type"),
   });
-}
-
-function decodeLocation(value: unknown): Record<string, string> | undefined {
-  if (!isObject(value)) return undefined;
-  const { type, ...fields } = value;
-  const texts = Object.entries(fields).filter((entry): entry is [string, string] => typeof entry[1] === "string");
-  return texts.length === 0 ? undefined : Object.fromEntries(texts);
 }
 
 /** Tools that are to be searched for, and searches in the history, are the upstream's own matter if it has a search. */

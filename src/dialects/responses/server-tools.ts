@@ -1,7 +1,7 @@
 /** Tools that run while the model answers, in the responses dialect: their definitions, items and citations. */
 import { isObject } from "../../json";
 import type { ForeignPart, ForeignTool, JsonObject, Part } from "../hub/conversation";
-import { listAt, objectAt, omitUndefined, textAt, textIn } from "../hub/json";
+import { listAt, objectAt, omitUndefined, textAt, textIn, textMembers } from "../hub/json";
 import type { BlockEnd } from "../hub/reply";
 import type { Citation, ServerToolName, ServerToolOffer, ServerToolOutput } from "../hub/server-tools";
 
@@ -35,16 +35,9 @@ export function decodeOffer(tool: ServerToolName, value: JsonObject, path: strin
     tool,
     allowedDomains: texts("allowed_domains"),
     blockedDomains: texts("blocked_domains"),
-    location: decodeLocation(value.user_location),
+    location: textMembers(value.user_location, "type"),
     isCached: value.external_web_access === false ? true : undefined,
   });
-}
-
-function decodeLocation(value: unknown): Record<string, string> | undefined {
-  if (!isObject(value)) return undefined;
-  const { type, ...fields } = value;
-  const texts = Object.entries(fields).filter((entry): entry is [string, string] => typeof entry[1] === "string");
-  return texts.length === 0 ? undefined : Object.fromEntries(texts);
 }
 
 /** The search as the upstream's own tool. */
