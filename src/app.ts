@@ -1,47 +1,35 @@
-/** Builds every long-lived part once and wires them together. */
-import { type Account, type AccountOptions, openAccount, type TemporaryAccount } from "./accounts/account";
-import type { AccountStore, SavedAccount } from "./accounts/account-store";
-import { type ActiveAccounts, accountsByMember, arranged, openActiveAccounts } from "./accounts/active-accounts";
+/** What the rest of the program works with: every long-lived part of one running proxy. */
+import type { Account } from "./accounts/account";
+import type { AccountStore } from "./accounts/account-store";
 import type { Affinity } from "./accounts/affinity";
 import type { Breaker } from "./accounts/breaker";
-import { type Hosts, hostsFor } from "./accounts/hosts";
-import { openMemoryAccountStore, savedDemoAccount } from "./accounts/memory-account-store";
 import type { Pool } from "./accounts/pool";
-import type { SignInSteps } from "./accounts/sign-in";
-import { openSignIns, type SignIns } from "./accounts/sign-ins";
-import { BoundedMap } from "./bounded-map";
-import { type BudgetGuard, openBudgetGuard } from "./budgets/guard";
-import { type Environment, secretsOfEnvironment } from "./config/environment";
-import { ensurePrivateFolder, removeLeftovers } from "./config/files";
-import { secretsIn } from "./config/secrets";
+import type { SignIns } from "./accounts/sign-ins";
+import type { BudgetGuard } from "./budgets/guard";
+import type { Environment } from "./config/environment";
 import type { ConfigStore } from "./config/store";
-import { openTokenizer, type Tokenizer } from "./dialects/tokenizer";
+import type { Tokenizer } from "./dialects/tokenizer";
 import type { ProxyError } from "./errors";
 import type { History } from "./history/history";
-import { type InFlight, openInFlight } from "./history/in-flight";
-import { historyOf, inFlightOf } from "./history/member-history";
-import { type ClientKey, currentClientKeys } from "./keys/client-keys";
+import type { InFlight } from "./history/in-flight";
+import type { ClientKey } from "./keys/client-keys";
 import type { Members } from "./keys/members";
-import { createLogger, type LogFormat, type Logger } from "./logger";
-import { type ClientSockets, openClientSockets } from "./net/client-sockets";
+import type { Logger } from "./logger";
+import type { ClientSockets } from "./net/client-sockets";
 import type { CallLimits } from "./net/clock";
-import { type FailedTries, failedTries } from "./net/failed-tries";
+import type { FailedTries } from "./net/failed-tries";
 import type { TrustedProxies } from "./net/trusted-proxies";
-import { type Notices, openNotices } from "./notices/notices";
-import { type ExchangeMetrics, openExchangeMetrics } from "./observe/exchange-metrics";
+import type { Notices } from "./notices/notices";
+import type { ExchangeMetrics } from "./observe/exchange-metrics";
 import type { Tracing } from "./observe/tracing";
-import { openLocalStores } from "./storage/local";
-import type { Stores } from "./storage/stores";
-import { type CacheWatch, openCacheWatch } from "./upstream/cache-watch";
+import type { CacheWatch } from "./upstream/cache-watch";
 import type { Catalogue } from "./upstream/catalogue";
-import { type Copilot, openCopilot } from "./upstream/copilot";
-import { type Drift, openDrift } from "./upstream/drift";
+import type { Copilot } from "./upstream/copilot";
+import type { Drift } from "./upstream/drift";
 import type { Providers } from "./upstream/provider";
 import type { ProviderModels } from "./upstream/provider-models";
-import { openMemberScope, openScope, type Scope } from "./upstream/scope";
-import { openTokenCounts, type TokenCounts } from "./upstream/token-counts";
-import { openUnsupportedParams, type UnsupportedParams } from "./upstream/unsupported-params";
-
+import type { TokenCounts } from "./upstream/token-counts";
+import type { UnsupportedParams } from "./upstream/unsupported-params";
 export interface App {
   version: string;
   /** The upstream is the embedded demo. */
@@ -133,266 +121,3 @@ export const callLimits = ({ streamHeaders, fullHeaders, idle, total }: Limits, 
   idle,
   total,
 });
-
-export interface AppOptions {
-  environment: Environment;
-  version: string;
-  /** A GitHub token that serves as the first account and is never saved. */
-  temporaryToken?: string;
-  /** An enterprise's own GitHub, for the temporary account. */
-  enterpriseHost?: string;
-  /** The embedded upstream that stands in for GitHub and Copilot, and its accounts. */
-  demo?: { url: string; accounts: readonly { login: string; githubToken: string }[] };
-  /** `remote` by default. */
-  adminAuth?: AdminAuth;
-  trustedProxies?: TrustedProxies;
-  /** The files of the data folder by default. */
-  stores?: Stores;
-  /** `text` by default. */
-  logFormat?: LogFormat;
-  /** Where log lines go, instead of stderr. */
-  write?: (line: string) => void;
-  /** Clocks, a random source and a pause for tests. */
-  clock?: Pick<AccountOptions, "now" | "monotonic" | "random"> & { sleep?: SignInSteps["sleep"] };
-}
-
-/** @throws ProxyError if the data folder or the config cannot be used. */
-export function openApp(options: AppOptions): App {
-  const { environment, version, demo, adminAuth = "remote", logFormat, write, clock = {} } = options;
-  const { now = Date.now } = clock;
-  const notes: string[] = [];
-  ensurePrivateFolder(environment.home, (sentence) => notes.push(sentence));
-  removeLeftovers(environment.home);
-  const stores = options.stores ?? openLocalStores(environment);
-  const config = stores.openConfig();
-  const logger = createLogger(() => config.current.logLevel, write, logFormat);
-  for (const note of notes) logger.warn(note);
-
-  for (const secret of secretsOfEnvironment(environment)) logger.conceal(secret);
-  for (const secret of secretsIn(config.stored)) logger.conceal(secret);
-
-  const limits = limitsFor(environment.upstreamTimeoutMs);
-  const {
-    store: accountStore,
-    active: activeAccounts,
-    hosts,
-  } = openAccounts(options, {
-    stores,
-    config,
-    logger,
-    stopped: (member) => scopeOf(member).pool.stopped(),
-  });
-  const allAccounts = arranged(activeAccounts, () => config.current.accountOrder);
-  const accountsOf = accountsByMember(allAccounts);
-  const accounts = () => accountsOf(null);
-  const clientKeys = currentClientKeys(config, environment);
-
-  const stopping = new AbortController();
-  let draining = false;
-  const copilot = openCopilot(config, version);
-  const history = stores.openHistory({
-    retentionDays: () => config.current.retentionDays,
-    maxRows: () => config.current.maxRows,
-    warn: (sentence) => logger.warn(sentence),
-  });
-  const warn = (sentence: string) => logger.warn(sentence);
-  const budgets = openBudgetGuard({ config, openLedger: () => stores.openLedger({ now, warn }), now, warn });
-  const sent = stores.openSentNotices({ now, warn: logger.warn });
-  const isLeader = () => stores.isLeader;
-  const notices = openNotices({ accounts, budgets, config, history, logger, sent, isLeader, version, now });
-  const drift = openDrift(now, clock.monotonic);
-  const isShared = stores.accountShare !== undefined;
-  const scopeParts = { config, copilot, drift, logger, version, limits: listLimits(limits), isShared, now };
-  const owner = openScope(scopeParts, accounts);
-  const memberApps = new BoundedMap<string, App>(maxMemberApps);
-  const scopeOf = (member: string | null): Scope => (member === null ? owner : app.forMember(member));
-  const tokenizer = openTokenizer();
-  const tokenCounts = openTokenCounts({
-    config: () => config.current,
-    tokenizer,
-    path: environment.tokenFactorsFile,
-    logger,
-    now,
-    monotonic: clock.monotonic ?? (() => performance.now()),
-  });
-  const signIns = openSignIns({
-    hosts,
-    version,
-    store: accountStore,
-    logger,
-    now,
-    sleep: clock.sleep,
-    saved: activeAccounts.refresh,
-    account: (key) => allAccounts().find((account) => account.key === key),
-  });
-  followConfig(config, logger, history);
-  const app: App = {
-    version,
-    demo: demo !== undefined,
-    environment,
-    config,
-    get clientKeys() {
-      return clientKeys();
-    },
-    get requiresKey() {
-      return clientKeys().length > 0 || stores.members?.needKeys === true;
-    },
-    members: stores.members,
-    forMember(member) {
-      if (member === null) return app;
-      const known = memberApps.get(member);
-      if (known) return known;
-      const made = appOf(
-        app,
-        member,
-        openMemberScope(scopeParts, () => accountsOf(member)),
-      );
-      memberApps.set(member, made);
-      return made;
-    },
-    adminAuth,
-    trustedProxies: options.trustedProxies,
-    logger,
-    tokenTries: failedTries(now),
-    get accounts() {
-      return accounts();
-    },
-    get allAccounts() {
-      return allAccounts();
-    },
-    accountStore,
-    refreshAccounts: activeAccounts.refresh,
-    signIns,
-    pool: owner.pool,
-    affinity: stores.openAffinity(),
-    cacheWatch: openCacheWatch(now),
-    breaker: owner.breaker,
-    copilot,
-    providers: owner.providers,
-    providerModels: owner.providerModels,
-    catalogue: owner.catalogue,
-    drift,
-    budgets,
-    notices,
-    history,
-    inFlight: openInFlight(),
-    exchangeMetrics: openExchangeMetrics(),
-    tracing: {},
-    sockets: openClientSockets(),
-    tokenizer,
-    tokenCounts,
-    unsupportedParams: openUnsupportedParams(now),
-    limits,
-    get isolation() {
-      return stores.isolation;
-    },
-    now,
-    get draining() {
-      return draining;
-    },
-    drain() {
-      draining = true;
-    },
-    stopping: stopping.signal,
-    close() {
-      stopping.abort();
-      copilot.close();
-      config.close();
-      activeAccounts.close();
-      signIns.close();
-      history.close();
-      notices.close();
-      budgets.close();
-      tokenCounts.close();
-      tokenizer.close();
-    },
-  };
-  return app;
-}
-
-/** Members whose lists of models are kept. */
-const maxMemberApps = 10_000;
-
-/** The app with another person's scope. What else it has is inherited. */
-function appOf(app: App, member: string, scope: Scope): App {
-  const environment = { ...app.environment, anthropicApiKey: undefined };
-  return Object.create(app, {
-    ...Object.getOwnPropertyDescriptors(scope),
-    environment: { value: environment },
-    history: { value: historyOf(app.history, member) },
-    inFlight: { value: inFlightOf(app.inFlight, member) },
-  });
-}
-
-interface AccountParts extends Pick<AccountOptions, "logger"> {
-  /** The error for every request of a person while one of the person's accounts is suspended. */
-  stopped(member: string | null): ProxyError | undefined;
-  stores: Stores;
-  config: ConfigStore;
-}
-
-/** The temporary account, if there is one, and the saved ones; in the demo, its own. */
-function openAccounts(
-  { environment, version, temporaryToken, enterpriseHost, demo, clock }: AppOptions,
-  { stores, config, logger, stopped }: AccountParts,
-): { store: AccountStore; active: ActiveAccounts; hosts(name?: string): Hosts } {
-  const hosts = (name?: string): Hosts =>
-    demo
-      ? { ...hostsFor(name, { githubUrl: demo.url, githubApiUrl: demo.url }), copilot: demo.url }
-      : hostsFor(name, environment);
-  const open = (saved: SavedAccount | TemporaryAccount, host?: string) =>
-    openAccount(saved, {
-      ...clock,
-      hosts: hosts(host),
-      version,
-      logger,
-      timeoutMs: environment.upstreamTimeoutMs,
-      stopped: () => stopped(("member" in saved && saved.member) || null),
-      neverOverage: () => config.current.neverOverage,
-      share: stores.accountShare,
-      paused: (key) => config.current.pausedAccounts.includes(key),
-    });
-  const store = demo ? openMemoryAccountStore(demo.accounts.map(savedDemoAccount)) : stores.openAccounts(logger);
-  const active = openActiveAccounts({
-    store,
-    temporary: temporaryToken ? open({ temporary: true, githubToken: temporaryToken }, enterpriseHost) : undefined,
-    open: (saved) => open(saved, saved.host),
-    logger,
-    share: stores.accountShare,
-  });
-  return { store, active, hosts };
-}
-
-/** Reports each change of the config, and applies the new limits of the history. */
-function followConfig(config: ConfigStore, logger: Logger, history: History): void {
-  config.follow({
-    changed(members, edited) {
-      for (const secret of secretsIn(config.stored)) logger.conceal(secret);
-      if (members.length > 0)
-        logger.info(`The config ${edited ? "file was edited" : "was changed"}: ${members.join(", ")}.`);
-      if (edited && config.waiting.length > 0)
-        logger.warn(`${config.waiting.join(", ")} in the config file takes effect at the next start.`);
-      if (members.includes("retentionDays") || members.includes("maxRows")) void history.prune();
-    },
-    refused: (sentence) => logger.error(`${sentence} The previous config stays in effect.`),
-  });
-}
-
-/** Limits of a call for a model list, which never takes long. */
-const listLimits = ({ streamHeaders, idle }: Limits): CallLimits => ({
-  headers: Math.min(streamHeaders, 30_000),
-  idle: Math.min(idle, 30_000),
-  total: 60_000,
-});
-
-/** @param upstreamSilence The owner's limit for a silent upstream; undefined if none is set. */
-function limitsFor(upstreamSilence: number | undefined): Limits {
-  return {
-    streamHeaders: upstreamSilence ?? 120_000,
-    fullHeaders: upstreamSilence ?? 600_000,
-    keepAlive: 15_000,
-    idle: upstreamSilence ?? 300_000,
-    total: 3_600_000,
-    socketAge: 3_600_000,
-  };
-}

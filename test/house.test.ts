@@ -17,6 +17,7 @@ const floors: string[][] = [
   ["notices/", "observe/"],
   ["storage/"],
   ["app.ts"],
+  ["open-app.ts"],
   ["relay/"],
   ["endpoint.ts"],
   ["openapi.ts"],

@@ -2,9 +2,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type App, type AppOptions, openApp } from "../../src/app";
+import type { App } from "../../src/app";
 import { readEnvironment } from "../../src/config/environment";
 import type { LocalHistory, Row } from "../../src/history/history";
+import { type AppOptions, openApp } from "../../src/open-app";
 import { type Binding, handler, listen } from "../../src/server";
 import { type DemoAccount, demoAccounts } from "../../src/upstream/demo/accounts";
 import { type Demo, type DemoOptions, startDemo } from "../../src/upstream/demo/demo";

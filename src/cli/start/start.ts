@@ -2,11 +2,12 @@
 
 import { resolve } from "node:path";
 import type { SignInApp } from "../../accounts/hosts";
-import { type AdminAuth, type App, openApp } from "../../app";
+import type { AdminAuth, App } from "../../app";
 import { demoEnvironment, type Environment } from "../../config/environment";
 import { asProxyError } from "../../errors";
 import type { LogFormat } from "../../logger";
 import { isLoopbackAddress } from "../../net/guard";
+import { openApp } from "../../open-app";
 import type { Binding, Listening } from "../../server";
 import { openStores } from "../../storage/open";
 import type { Stores } from "../../storage/stores";
