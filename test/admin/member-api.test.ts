@@ -1,13 +1,15 @@
 /** The admin API as a member of a team: every endpoint has a role, and a member sees nothing of anybody else. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { endpointRoles } from "../../src/admin/access/roles";
+import { routeRoles } from "../../src/admin/access/roles";
 import { adminRoutes } from "../../src/admin/api/routes";
+import { pageRoutes } from "../../src/admin/pages/routes";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
-test("every endpoint of the admin API has a role", () => {
-  expect(Object.keys(endpointRoles).sort()).toEqual(adminRoutes.map(({ method, path }) => `${method} ${path}`).sort());
+test("every page and every endpoint of the admin API has a role", () => {
+  const known = [...pageRoutes, ...adminRoutes].map(({ method, path }) => `${method} ${path}`);
+  expect(Object.keys(routeRoles).sort()).toEqual([...known, "POST /admin/sign-out"].sort());
 });
 
 describeWithPostgres("a member at the admin API", () => {
@@ -69,7 +71,7 @@ describeWithPostgres("a member at the admin API", () => {
     ];
     const filters = "?account_id=ben-demo&limit=200";
     for (const { method, path } of adminRoutes) {
-      const role = endpointRoles[`${method} ${path}`];
+      const role = routeRoles[`${method} ${path}`];
       const concrete = path
         .replace(":requestId", rowOf("ben/key-1"))
         .replace(":name", encodeURIComponent("ben/key-1"))

@@ -1,11 +1,44 @@
-/** Who may use an endpoint of the admin API. */
+/** Who may open a page, and who may use an endpoint of the admin API. */
 
 /** `member`: members too, who see only what is their own. `owner`: nobody else. */
 export type Role = "member" | "owner";
 
-/** Every endpoint by method and path. One that is missing here is the owner's. */
+/** Every page and endpoint by method and path. One that is missing here is the owner's. */
 // biome-ignore format: a table
-export const endpointRoles: Readonly<Record<string, Role>> = {
+export const routeRoles: Readonly<Record<string, Role>> = {
+  "GET /admin": "owner",
+  "POST /admin/sign-out": "member",
+  "GET /admin/accounts": "owner",
+  "POST /admin/accounts/sign-in": "owner",
+  "GET /admin/accounts/sign-in/:id": "owner",
+  "POST /admin/accounts/sign-in/:id/cancel": "owner",
+  // Both are kept in the config.
+  "POST /admin/accounts/pause": "owner",
+  "POST /admin/accounts/move": "owner",
+  "POST /admin/accounts/remove": "owner",
+  "GET /admin/requests": "member",
+  "GET /admin/requests/export": "member",
+  "GET /admin/requests/live": "owner",
+  "GET /admin/requests/:id": "member",
+  "POST /admin/requests/:id/cancel": "owner",
+  "GET /admin/models": "member",
+  "POST /admin/models/forget": "owner",
+  "GET /admin/cache": "owner",
+  "GET /admin/keys": "owner",
+  "POST /admin/keys": "owner",
+  "POST /admin/keys/revoke": "owner",
+  "GET /admin/budgets": "owner",
+  "POST /admin/budgets": "owner",
+  "POST /admin/budgets/remove": "owner",
+  "POST /admin/notices/test": "owner",
+  "GET /admin/connect": "owner",
+  "GET /admin/try": "owner",
+  "POST /admin/try": "owner",
+  "POST /admin/try/send": "owner",
+  "GET /admin/config": "owner",
+  "POST /admin/config": "owner",
+  "POST /admin/config/save": "owner",
+  "GET /admin/health": "owner",
   "GET /api/admin/meta": "owner",
   "GET /api/admin/accounts": "member",
   "POST /api/admin/accounts/sign-ins": "member",
@@ -39,4 +72,4 @@ export const endpointRoles: Readonly<Record<string, Role>> = {
   "GET /api/admin/openapi.json": "member",
 };
 
-export const roleOf = (method: string, path: string): Role => endpointRoles[`${method} ${path}`] ?? "owner";
+export const roleOf = (method: string, path: string): Role => routeRoles[`${method} ${path}`] ?? "owner";

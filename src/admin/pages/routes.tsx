@@ -8,6 +8,7 @@ import type { Caller, Visitor } from "../../net/guard";
 import { decodedParams } from "../../net/params";
 import type { Guard } from "../access/authorize";
 import { readForm } from "../access/form";
+import { type Role, roleOf } from "../access/roles";
 import { type AdminSession, openFormToken, openSessions, type SessionMember } from "../access/session";
 import { ClosedPage, FailurePage, NotFoundPage, SignedInPage, SignInPage } from "../access/sign-in-page";
 import { Markup } from "../ui/jsx/jsx-runtime";
@@ -34,19 +35,15 @@ import { sendFromPage } from "./try/send";
 
 type PageResult = Markup | StreamedPage | Response;
 
-/** The menu of a member. */
-const memberPages: readonly string[] = ["/admin/requests", "/admin/models"];
-
 interface PageRoute {
   method: "GET" | "POST";
   path: string;
   show: (context: PageContext) => PageResult | Promise<PageResult>;
-  /** Members may open it too, and see what is their own. */
-  forMembers?: true;
 }
 
+/** Who may open each is in `routeRoles`. */
 // biome-ignore format: a table
-const pages: PageRoute[] = [
+export const pageRoutes: PageRoute[] = [
   { method: "GET", path: "/admin", show: overviewPage },
   { method: "GET", path: "/admin/accounts", show: accountsPage },
   { method: "POST", path: "/admin/accounts/sign-in", show: beginFromPage },
@@ -55,12 +52,12 @@ const pages: PageRoute[] = [
   { method: "POST", path: "/admin/accounts/pause", show: pauseFromPage },
   { method: "POST", path: "/admin/accounts/move", show: moveFromPage },
   { method: "POST", path: "/admin/accounts/remove", show: removeFromPage },
-  { method: "GET", path: "/admin/requests", show: requestsPage, forMembers: true },
-  { method: "GET", path: "/admin/requests/export", show: exportFromPage, forMembers: true },
+  { method: "GET", path: "/admin/requests", show: requestsPage },
+  { method: "GET", path: "/admin/requests/export", show: exportFromPage },
   { method: "GET", path: "/admin/requests/live", show: streamRequests },
-  { method: "GET", path: "/admin/requests/:id", show: requestPage, forMembers: true },
+  { method: "GET", path: "/admin/requests/:id", show: requestPage },
   { method: "POST", path: "/admin/requests/:id/cancel", show: cancelFromPage },
-  { method: "GET", path: "/admin/models", show: modelsPage, forMembers: true },
+  { method: "GET", path: "/admin/models", show: modelsPage },
   { method: "POST", path: "/admin/models/forget", show: forgetFromPage },
   { method: "GET", path: "/admin/cache", show: cachePage },
   { method: "GET", path: "/admin/keys", show: keysPage },
@@ -85,8 +82,8 @@ export function adminPages(app: App, guard: Guard, callerOf: (request: Request) 
   const { serve, signIn, signOut, frameFor } = openPageServer(app, guard, callerOf, exposed);
   const plugin = new Elysia({ name: "pages", handler: { standardHostname: false }, strictPath: true });
   // Elysia reads the source of a handler to find the fields it needs, so they are destructured in the parameter.
-  for (const { method, path, show, forMembers } of pages)
-    plugin.route(method, path, ({ request, params }) => serve(show, request, params ?? {}, forMembers), {
+  for (const { method, path, show } of pageRoutes)
+    plugin.route(method, path, ({ request, params }) => serve(show, request, params ?? {}, roleOf(method, path)), {
       parse: "none",
     });
   for (const { method, path, answer } of joinRoutes({ app, callerOf, frameFor, urlOf: browserUrl }))
@@ -95,7 +92,8 @@ export function adminPages(app: App, guard: Guard, callerOf: (request: Request) 
     });
   plugin.post("/admin/sign-in", ({ request }) => signIn(request), { parse: "none" });
   for (const path of ["/admin/", "/admin/sign-in"]) plugin.get(path, () => redirect("/admin"));
-  plugin.post("/admin/sign-out", ({ request, params }) => serve(signOut, request, params ?? {}, true), {
+  const leaving = roleOf("POST", "/admin/sign-out");
+  plugin.post("/admin/sign-out", ({ request, params }) => serve(signOut, request, params ?? {}, leaving), {
     parse: "none",
   });
   plugin.get("/admin/assets/*", ({ request }) => asset(request));
@@ -103,7 +101,7 @@ export function adminPages(app: App, guard: Guard, callerOf: (request: Request) 
     throw new ProxyError("not_found", "This page does not exist.");
   };
   for (const path of ["/admin", "/admin/*"])
-    plugin.all(path, ({ request, params }) => serve(notFound, request, params ?? {}), { parse: "none" });
+    plugin.all(path, ({ request, params }) => serve(notFound, request, params ?? {}, "owner"), { parse: "none" });
   return plugin;
 }
 
@@ -112,18 +110,22 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
   const formToken = openFormToken();
   const changes = openPendingChanges(app.now);
   const started = Date.now().toString(36);
-  const frameFor = (request: Request): Frame => ({
-    version: app.version,
-    demo: app.demo,
-    signedIn: sessions.holds(request),
-    hasMembers: app.members?.needKeys,
-    pages: sessions.of(request)?.member ? memberPages : undefined,
-    assets: started,
-    formToken: formToken.value,
-  });
+  const frameFor = (request: Request): Frame => {
+    const session = sessions.of(request);
+    const member = session?.member ?? null;
+    return {
+      version: app.version,
+      demo: app.demo,
+      signedIn: session !== undefined,
+      hasMembers: app.members?.needKeys,
+      member: member === null ? undefined : app.members?.find(member)?.name,
+      assets: started,
+      formToken: formToken.value,
+    };
+  };
 
   /** Authorizes the request and renders the page, the sign-in page or an error page. */
-  const serve = async (show: PageRoute["show"], request: Request, given: Record<string, string>, forMembers?: true) => {
+  const serve = async (show: PageRoute["show"], request: Request, given: Record<string, string>, role: Role) => {
     const caller = callerOf(request);
     const frame = frameFor(request);
     const url = browserUrl(request);
@@ -133,7 +135,7 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
     let session: AdminSession | undefined;
     try {
       session = enter(request, caller);
-      if (session && session.member !== null && !forMembers)
+      if (session && session.member !== null && role === "owner")
         return url.pathname === "/admin" ? redirect("/admin/requests") : deniedPage(ownersPages(), frame, "/admin");
     } catch (thrown) {
       return deniedPage(asProxyError(thrown), frame, isRead ? url.pathname + url.search : "/admin");
@@ -144,6 +146,7 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
       const params = decodedParams(given);
       const page = await show({
         app: app.forMember(session?.member ?? null),
+        member: session?.member ?? null,
         frame,
         request,
         caller,

@@ -1,5 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The layout of every page: title, navigation, demo badge and footer. */
+import { roleOf } from "../access/roles";
 import type { Child, Markup } from "./jsx/jsx-runtime";
 
 /** What the layout of every page needs. */
@@ -8,8 +9,8 @@ export interface Frame {
   demo: boolean;
   /** Whether to show "Sign out". */
   signedIn: boolean;
-  /** The pages in the menu; all of them for the owner. */
-  pages?: readonly string[];
+  /** The name of the member who is signed in; missing for the owner. Members have the pages that `routeRoles` gives them. */
+  member?: string;
   /** Members of a team sign in with their keys. */
   hasMembers?: boolean;
   /** Changes with every start, so that browsers do not reuse assets of another version. */
@@ -42,7 +43,7 @@ const menu = [
   ["/admin/health", "Health"],
 ] as const;
 
-const menuOf = ({ pages }: Frame) => menu.filter(([path]) => pages?.includes(path) ?? true);
+const menuOf = ({ member }: Frame) => menu.filter(([path]) => member === undefined || roleOf("GET", path) === "member");
 
 export function Page({ frame, title, current, aside, children }: PageProps): Markup {
   return (
@@ -65,6 +66,7 @@ export function Page({ frame, title, current, aside, children }: PageProps): Mar
         </nav>
         {frame.signedIn && (
           <form method="post" action="/admin/sign-out" class="leave">
+            {frame.member !== undefined && <span class="who">{frame.member}</span>}
             <FormTokenInput frame={frame} />
             <button type="submit" class="quiet">
               Sign out

@@ -8,7 +8,10 @@ import type { Frame } from "./layout";
 import { type StreamedPage, streamPage } from "./streamed-page";
 
 export interface PageContext {
+  /** With what the visitor may see: a member sees their own accounts and requests. */
   app: App;
+  /** The visitor's id as a member; null for the owner. */
+  member: string | null;
   frame: Frame;
   request: Request;
   caller: Visitor;
