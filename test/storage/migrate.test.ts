@@ -164,7 +164,7 @@ describeWithPostgres("dragoman migrate", () => {
   test("a dry run counts and makes nothing; what was interrupted is completed; newer data is not mixed in", async () => {
     const [home, other] = [freshHome(), freshHome()];
     await fill({ DRAGOMAN_HOME: home });
-    const url = await postgres.database();
+    const url = await postgres.database({ empty: true });
     const seal = { DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
     const env = { DRAGOMAN_HOME: home, ...seal };
     const counted = await migrate(env, url, "--dry-run");

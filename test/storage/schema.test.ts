@@ -23,7 +23,7 @@ describeWithPostgres("the schema", () => {
   };
 
   test("eight servers that start at the same moment make it once", async () => {
-    const url = await server.database();
+    const url = await server.database({ empty: true });
     await Promise.all(Array.from({ length: 8 }, () => migrate(connected(url))));
     const { sql } = opened[0]!;
     expect([...(await sql`SELECT version, compatible_with FROM dragoman.schema`)]).toEqual([
@@ -38,7 +38,7 @@ describeWithPostgres("the schema", () => {
   });
 
   test("a newer one is used as long as it is compatible with this version", async () => {
-    const url = await server.database();
+    const url = await server.database({ empty: true });
     const postgres = connected(url);
     await migrate(postgres);
     await postgres.sql`UPDATE dragoman.schema SET version = 99, compatible_with = ${schemaVersion}`;
@@ -49,7 +49,7 @@ describeWithPostgres("the schema", () => {
   });
 
   test("the history gets the columns that a later version has", async () => {
-    const postgres = connected(await server.database());
+    const postgres = connected(await server.database({ empty: true }));
     await migrate(postgres);
     await postgres.sql`ALTER TABLE dragoman.requests DROP COLUMN cache_miss`;
     await migrate(postgres);
@@ -57,7 +57,7 @@ describeWithPostgres("the schema", () => {
   });
 
   test("a change is numbered and announced when it is committed, not before and not if it fails", async () => {
-    const url = await server.database();
+    const url = await server.database({ empty: true });
     const postgres = connected(url);
     await migrate(postgres);
     const heard: string[] = [];
@@ -74,7 +74,7 @@ describeWithPostgres("the schema", () => {
   });
 
   test("a server that is not there is reported as such, and found again", async () => {
-    const postgres = connected(await server.database());
+    const postgres = connected(await server.database({ empty: true }));
     await postgres.ask((sql) => sql`SELECT 1`);
     await server.stop();
     expect(await postgres.ask((sql) => sql`SELECT 1`).catch((thrown) => thrown)).toMatchObject({
