@@ -13,36 +13,14 @@ export interface Alert {
   href?: string;
 }
 
-/** All current alerts, the most severe first. */
-export function alertsOf(app: App, accounts: AccountItem[], lastHour: Totals, exposed: boolean, now: number): Alert[] {
+/** What concerns the accounts and requests that the app shows: a member's own, or the owner's. */
+export function ownAlerts({ pool }: App, accounts: AccountItem[], lastHour: Totals, now: number): Alert[] {
   const alerts: Alert[] = [];
   const add = (tone: Alert["tone"], title: string, detail: string, href?: string) =>
     void alerts.push({ tone, title, detail, href });
-  const { config, history, requiresKey, pool } = app;
   const stopped = pool.stopped();
   if (stopped)
     add("bad", "All requests are stopped: GitHub has blocked an account.", stopped.message, "/admin/accounts");
-  if (history.degraded)
-    add(
-      "bad",
-      "The history cannot be written.",
-      "Requests are still served but not recorded. Check that the disk is not full.",
-      "/admin/health",
-    );
-  if (config.fault !== undefined)
-    add(
-      "bad",
-      "The config file is not valid.",
-      `${config.fault} The previous config stays in effect.`,
-      "/admin/config",
-    );
-  if (exposed && !requiresKey)
-    add(
-      "bad",
-      "Anyone who can reach this machine can use your accounts.",
-      "The server accepts connections from other machines, and no client key is set. Add one under Access.",
-      "/admin/config",
-    );
   if (accounts.length === 0)
     add("bad", "No account is signed in.", "Requests are rejected until you sign in.", "/admin/accounts");
   for (const account of accounts) {
@@ -68,6 +46,35 @@ export function alertsOf(app: App, accounts: AccountItem[], lastHour: Totals, ex
       "",
       requestsPath({ has_error: true, from_ms: now - hourMs }),
     );
+  return alerts;
+}
+
+/** What concerns the server: the owner's alone. */
+export function serverAlerts({ config, history, requiresKey }: App, exposed: boolean): Alert[] {
+  const alerts: Alert[] = [];
+  const add = (tone: Alert["tone"], title: string, detail: string, href: string) =>
+    void alerts.push({ tone, title, detail, href });
+  if (history.degraded)
+    add(
+      "bad",
+      "The history cannot be written.",
+      "Requests are still served but not recorded. Check that the disk is not full.",
+      "/admin/health",
+    );
+  if (config.fault !== undefined)
+    add(
+      "bad",
+      "The config file is not valid.",
+      `${config.fault} The previous config stays in effect.`,
+      "/admin/config",
+    );
+  if (exposed && !requiresKey)
+    add(
+      "bad",
+      "Anyone who can reach this machine can use your accounts.",
+      "The server accepts connections from other machines, and no client key is set. Add one under Access.",
+      "/admin/config",
+    );
   if (config.waiting.length > 0)
     add(
       "info",
@@ -75,6 +82,10 @@ export function alertsOf(app: App, accounts: AccountItem[], lastHour: Totals, ex
       "",
       "/admin/config",
     );
-  const order = ["bad", "warn", "info"];
-  return alerts.sort((a, b) => order.indexOf(a.tone) - order.indexOf(b.tone));
+  return alerts;
 }
+
+const tones = ["bad", "warn", "info"];
+
+export const bySeverity = (alerts: Alert[]): Alert[] =>
+  alerts.toSorted((one, other) => tones.indexOf(one.tone) - tones.indexOf(other.tone));

@@ -135,8 +135,7 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
     let session: AdminSession | undefined;
     try {
       session = enter(request, caller);
-      if (session && session.member !== null && role === "owner")
-        return url.pathname === "/admin" ? redirect("/admin/requests") : deniedPage(ownersPages(), frame, "/admin");
+      if (session && session.member !== null && role === "owner") return deniedPage(ownersPages(), frame, "/admin");
     } catch (thrown) {
       return deniedPage(asProxyError(thrown), frame, isRead ? url.pathname + url.search : "/admin");
     }

@@ -158,9 +158,14 @@ function Forecast({ account, now }: { account: AccountItem; now: number }): Mark
 }
 
 /** How to add the first account. */
-export const SignInHint = () => (
+export const SignInHint = ({ isOwner }: { isOwner: boolean }) => (
   <p>
-    <a href="/admin/accounts#add">Sign in here</a>, or run <code>dragoman auth</code> in a terminal. The account is
-    available immediately, without a restart.
+    <a href="/admin/accounts#add">Sign in here</a>
+    {isOwner && (
+      <>
+        , or run <code>dragoman auth</code> in a terminal
+      </>
+    )}
+    . The account is available immediately{isOwner && ", without a restart"}.
   </p>
 );

@@ -17,7 +17,7 @@ import { AddAccount } from "./sign-in";
 const weekMs = 7 * dayMs;
 
 /** @param note What came of the last action. */
-export function accountsPage({ app, frame }: PageContext, note?: Child): StreamedPage {
+export function accountsPage({ app, frame, member }: PageContext, note?: Child): StreamedPage {
   const now = app.now();
   return {
     page: (
@@ -31,7 +31,7 @@ export function accountsPage({ app, frame }: PageContext, note?: Child): Streame
         </p>
         {note}
         {slot}
-        <AddAccount frame={frame} app={app} />
+        <AddAccount frame={frame} app={app} member={member} />
       </Page>
     ),
     parts: [
@@ -40,7 +40,7 @@ export function accountsPage({ app, frame }: PageContext, note?: Child): Streame
         return (
           <>
             <Stopped why={app.pool.stopped()} />
-            <Accounts accounts={accounts} snapshots={snapshotsOf(app)} frame={frame} now={now} />
+            <Accounts {...{ accounts, frame, now }} snapshots={snapshotsOf(app)} isOwner={member === null} />
           </>
         );
       },
@@ -66,10 +66,11 @@ interface AccountsProps {
   accounts: AccountItem[];
   snapshots: Map<string, Record<string, unknown> | undefined>;
   frame: Frame;
+  isOwner: boolean;
   now: number;
 }
 
-function Accounts({ accounts, snapshots, frame, now }: AccountsProps): Markup {
+function Accounts({ accounts, snapshots, frame, isOwner, now }: AccountsProps): Markup {
   if (accounts.length === 0)
     return (
       <section class="empty">
@@ -86,7 +87,7 @@ function Accounts({ accounts, snapshots, frame, now }: AccountsProps): Markup {
         {accounts.map((account) => (
           <li>
             <AccountCard account={account} now={now}>
-              <AccountActions account={account} accounts={accounts} frame={frame} />
+              <AccountActions account={account} accounts={accounts} frame={frame} isOwner={isOwner} />
             </AccountCard>
             <Usage account={account} now={now} />
             <Snapshots snapshots={snapshots.get(account.account_key)} account={account} now={now} />

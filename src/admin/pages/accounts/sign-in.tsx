@@ -12,21 +12,21 @@ import { type PageContext, redirect } from "../../ui/page-context";
 
 const pathOf = (id: string) => `/admin/accounts/sign-in/${encodeURIComponent(id)}`;
 
-export async function beginFromPage({ app, form }: PageContext): Promise<Response> {
+export async function beginFromPage({ app, form, member }: PageContext): Promise<Response> {
   const given = (name: string) => form.get(name)?.trim().toLowerCase() || undefined;
   const wanted = newSignInSchema.parse({ host: given("host"), app: form.get("app")?.trim() || undefined });
-  const { id } = await beginSignIn(app, wanted);
+  const { id } = await beginSignIn(app, wanted, member ?? undefined);
   return redirect(pathOf(id));
 }
 
-export function cancelSignInFromPage({ app, params }: PageContext): Response {
-  cancelSignIn(app, params.id!);
+export function cancelSignInFromPage({ app, params, member }: PageContext): Response {
+  cancelSignIn(app, params.id!, member);
   return redirect("/admin/accounts");
 }
 
 /** With a script the state is refreshed in place; without, the page loads itself anew every five seconds. */
-export function signInPage({ app, frame, params }: PageContext): Markup {
-  const signIn = showSignIn(app, params.id!);
+export function signInPage({ app, frame, params, member }: PageContext): Markup {
+  const signIn = showSignIn(app, params.id!, member);
   const isWaiting = signIn.state === "waiting";
   return (
     <Page frame={frame} title="Sign in to GitHub" current="/admin/accounts">
@@ -120,11 +120,11 @@ const Done = ({ signIn: { account_id, renewed, reason } }: { signIn: SignInItem 
   </section>
 );
 
-/** The form for another account, and the sign-ins that wait for a person. */
-export const AddAccount = ({ app, frame }: { app: App; frame: Frame }) => (
+/** The form for another account, and the sign-ins that wait for the person. */
+export const AddAccount = ({ app, frame, member }: { app: App; frame: Frame; member: string | null }) => (
   <section aria-labelledby="add">
     <h2 id="add">Add an account</h2>
-    {app.signIns.waiting(null).map((begun) => (
+    {app.signIns.waiting(member).map((begun) => (
       <p class="note info">
         A sign-in at {begun.host} waits for you: <a href={pathOf(begun.id)}>show its code</a>. It began{" "}
         {span(Math.max(0, app.now() - begun.expiresAt + begun.code.expiresIn * 1000))} ago.
@@ -174,9 +174,11 @@ export const AddAccount = ({ app, frame }: { app: App; frame: Frame }) => (
         </div>
       </div>
     </form>
-    <p class="soft">
-      In a terminal, <code>dragoman auth add</code> does the same; no restart is needed.
-    </p>
+    {member === null && (
+      <p class="soft">
+        In a terminal, <code>dragoman auth add</code> does the same; no restart is needed.
+      </p>
+    )}
   </section>
 );
 

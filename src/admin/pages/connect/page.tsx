@@ -16,8 +16,10 @@ import { requestsPath } from "../../ui/links";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 
-export function connectPage({ app, frame, url }: PageContext): StreamedPage {
+export function connectPage({ app, frame, url, member }: PageContext): StreamedPage {
   const needsKey = app.requiresKey;
+  const isOwner = member === null;
+  const keyCount = isOwner ? app.clientKeys.length : app.members!.keysOf(member).length;
   return {
     page: (
       <Page frame={frame} title="Connect" current="/admin/connect">
@@ -27,23 +29,33 @@ export function connectPage({ app, frame, url }: PageContext): StreamedPage {
             <>
               {" "}
               and replace <code>{keyPlaceholder}</code> with{" "}
-              {app.clientKeys.length === 1 ? "your client key" : "one of your client keys"}.
+              {keyCount === 1 ? "your client key" : "one of your client keys"}.
             </>
           ) : (
             <>. No API key is required. If your client asks for one, enter any text.</>
           )}{" "}
-          Files that list models are shown with a few of them; <code>dragoman connect</code> lists all.
+          Files that list models are shown with a few of them
+          {isOwner ? (
+            <>
+              ; <code>dragoman connect</code> lists all.
+            </>
+          ) : (
+            <>
+              ; the page <a href="/admin/models">Models</a> lists all.
+            </>
+          )}
         </p>
         {slot}
       </Page>
     ),
-    parts: [() => cards(app, url.origin, needsKey ? keyPlaceholder : undefined)],
+    parts: [() => cards(app, url.origin, needsKey ? keyPlaceholder : undefined, isOwner)],
   };
 }
 
 const keyPlaceholder = "YOUR_CLIENT_KEY";
 
-async function cards(app: App, url: string, key: string | undefined): Promise<Markup> {
+/** @param isOwner The owner may run the command on the machine where dragoman runs; it knows no other address. */
+async function cards(app: App, url: string, key: string | undefined, isOwner: boolean): Promise<Markup> {
   const now = app.now();
   const [choice, { groups }] = await Promise.all([choiceSoon(app), app.history.statistics({}, ["client_name"])]);
   return (
@@ -59,6 +71,7 @@ async function cards(app: App, url: string, key: string | undefined): Promise<Ma
             id={id}
             client={clientOf(id)}
             place={{ url, key, models: choice ? withoutOthers(choice) : unknownModels }}
+            hasCommand={isOwner}
             seen={groups.filter(({ key: { client_name } }) => clientOf(id).known.test(client_name ?? ""))}
             now={now}
           />
@@ -82,11 +95,13 @@ interface GuideProps {
   id: ClientId;
   client: Client;
   place: Connection;
+  /** Whether `dragoman connect` can do it for the visitor. */
+  hasCommand: boolean;
   seen: Group[];
   now: number;
 }
 
-function Guide({ id, client, place, seen, now }: GuideProps): Markup {
+function Guide({ id, client, place, hasCommand, seen, now }: GuideProps): Markup {
   const { name, speaks } = client;
   const { note } = client.setUp(place);
   const last = Math.max(...seen.map(({ last_at_ms }) => last_at_ms ?? 0), 0);
@@ -112,7 +127,7 @@ function Guide({ id, client, place, seen, now }: GuideProps): Markup {
           </>
         )}
       </p>
-      {client.file && (
+      {hasCommand && client.file && (
         <p class="soft">
           <code>dragoman connect {id} --write</code> writes this to the client’s settings file and tests it;{" "}
           <code>--undo</code> reverts it.

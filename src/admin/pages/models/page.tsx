@@ -11,15 +11,16 @@ import { Head } from "../../ui/lists";
 import { type PageContext, redirect } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 
-export function modelsPage({ app, frame }: PageContext): StreamedPage {
+export function modelsPage({ app, frame, member }: PageContext): StreamedPage {
   const now = app.now();
   const accounts = app.accounts.length;
+  const isOwner = member === null;
   return {
     page: (
       <Page frame={frame} title="Models" current="/admin/models">
         <p class="lead">
-          The models of your accounts and of other providers. Prices are in AI credits per million tokens; one credit is
-          one US cent.
+          The models of your accounts{isOwner && " and of other providers"}. Prices are in AI credits per million
+          tokens; one credit is one US cent.
         </p>
         {slot}
       </Page>
@@ -30,7 +31,7 @@ export function modelsPage({ app, frame }: PageContext): StreamedPage {
           (models) => (
             <>
               <Unlisted of={Object.keys(app.config.current.providers)} models={models} />
-              <Catalogue frame={frame} models={models} accounts={accounts} now={now} />
+              <Catalogue {...{ frame, models, accounts, isOwner, now }} />
             </>
           ),
           (thrown) => <NoList error={thrown} />,
@@ -79,10 +80,11 @@ interface CatalogueProps {
   models: ModelItem[];
   /** Number of accounts. */
   accounts: number;
+  isOwner: boolean;
   now: number;
 }
 
-function Catalogue({ frame, models, accounts, now }: CatalogueProps): Markup {
+function Catalogue({ frame, models, accounts, isOwner, now }: CatalogueProps): Markup {
   if (models.length === 0)
     return (
       <section class="empty">
@@ -103,7 +105,7 @@ function Catalogue({ frame, models, accounts, now }: CatalogueProps): Markup {
           <h2 id={`of-${vendor.replace(/\W+/g, "-")}`}>
             <Value of={vendor} /> {ofVendor[0]?.provider != null && <span class="badge idle">provider</span>}
           </h2>
-          <ModelTable frame={frame} vendor={vendor} models={ofVendor} all={accounts} now={now} />
+          <ModelTable {...{ frame, vendor, isOwner, now }} models={ofVendor} all={accounts} />
         </section>
       ))}
     </>
@@ -116,10 +118,12 @@ interface TableProps {
   models: ModelItem[];
   /** Number of accounts. */
   all: number;
+  /** What is known of all accounts together is the owner's to change. */
+  isOwner: boolean;
   now: number;
 }
 
-const ModelTable = ({ frame, vendor, models, all, now }: TableProps) => (
+const ModelTable = ({ vendor, models, ...rest }: TableProps) => (
   <table class="rows labelled models">
     <caption class="hidden">Models of {vendor}</caption>
     <Head
@@ -130,18 +134,22 @@ const ModelTable = ({ frame, vendor, models, all, now }: TableProps) => (
         "Capabilities",
         "Price",
         "Token count",
-        ...(all > 1 ? ["Accounts"] : []),
+        ...(rest.all > 1 ? ["Accounts"] : []),
       ]}
     />
     <tbody>
       {models.map((model) => (
-        <ModelRow frame={frame} model={model} all={all} now={now} />
+        <ModelRow model={model} {...rest} />
       ))}
     </tbody>
   </table>
 );
 
-function ModelRow({ frame, model, all, now }: Omit<TableProps, "vendor" | "models"> & { model: ModelItem }): Markup {
+interface RowProps extends Omit<TableProps, "vendor" | "models"> {
+  model: ModelItem;
+}
+
+function ModelRow({ frame, model, all, isOwner, now }: RowProps): Markup {
   const { limits, accounts, endpoints, supports } = model;
   return (
     <tr class={[!model.enabled && "off"]}>
@@ -159,7 +167,7 @@ function ModelRow({ frame, model, all, now }: Omit<TableProps, "vendor" | "model
           <small>aliases: {model.aliases.map((alias) => shorten(alias, 40)).join(", ")}</small>
         )}
         {!model.enabled && <NotEnabled />}
-        <UnsupportedFields frame={frame} model={model} now={now} />
+        <UnsupportedFields {...{ frame, model, isOwner, now }} />
       </th>
       <td data-label="Context, output">
         {model.kind === "embeddings" ? (
@@ -229,22 +237,28 @@ const NotEnabled = () => (
   </small>
 );
 
-/** Fields the model rejected, each with a button that sends it again. */
-const UnsupportedFields = ({ frame, model, now }: { frame: Frame; model: ModelItem; now: number }) => (
+/** Fields the model rejected; for the owner, each with a button that sends it again. */
+const UnsupportedFields = ({ frame, model, isOwner, now }: Omit<RowProps, "all">) => (
   <>
-    {model.refused_fields.map(({ field, until_ms }) => (
-      <form method="post" action="/admin/models/forget" class="refused">
-        <FormTokenInput frame={frame} />
-        <input type="hidden" name="model" value={model.id} />
-        <input type="hidden" name="field" value={field} />
+    {model.refused_fields.map(({ field, until_ms }) => {
+      const text = (
         <small>
           does not support <code>{shorten(field, 80)}</code>; removed from requests until {moment(until_ms, now)}
         </small>
-        <button type="submit" class="quiet" aria-label={`Send ${field.slice(0, 80)} again`}>
-          Send again
-        </button>
-      </form>
-    ))}
+      );
+      if (!isOwner) return text;
+      return (
+        <form method="post" action="/admin/models/forget" class="refused">
+          <FormTokenInput frame={frame} />
+          <input type="hidden" name="model" value={model.id} />
+          <input type="hidden" name="field" value={field} />
+          {text}
+          <button type="submit" class="quiet" aria-label={`Send ${field.slice(0, 80)} again`}>
+            Send again
+          </button>
+        </form>
+      );
+    })}
   </>
 );
 
@@ -301,18 +315,20 @@ const abilityNames: Record<string, string> = {
 function PriceOf({ model: { price } }: { model: ModelItem }): Markup {
   const { tokens, long, units } = price;
   const perMillion = (credits: number) => significant((credits * 1_000_000) / (tokens?.per ?? 1_000_000));
+  // Lines break between the prices, never inside one.
+  const prices = ({ input, cached_input, output }: NonNullable<typeof long | typeof tokens>) => (
+    <>
+      <span class="num">{perMillion(input)} in</span> · <span class="num">{perMillion(cached_input)} cached</span> ·{" "}
+      <span class="num">{perMillion(output)} out</span>
+    </>
+  );
   if (!tokens && units === null) return <Unknown />;
   return (
     <>
-      {tokens && (
-        <span class="num">
-          {perMillion(tokens.input)} in · {perMillion(tokens.cached_input)} cached · {perMillion(tokens.output)} out
-        </span>
-      )}
+      {tokens && <span>{prices(tokens)}</span>}
       {long && (
         <small>
-          above {compact(long.above)}: {perMillion(long.input)} in · {perMillion(long.cached_input)} cached ·{" "}
-          {perMillion(long.output)} out
+          above {compact(long.above)}: {prices(long)}
         </small>
       )}
       {units !== null &&

@@ -1,6 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The first page: alerts, remaining quota and usage. */
-import type { App } from "../../../app";
 import { hourMs, plural } from "../../../format";
 import { type AccountItem, listAccounts } from "../../api/accounts";
 import { Sentence } from "../../ui/format";
@@ -9,14 +8,19 @@ import { Page } from "../../ui/layout";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { AccountCard, SignInHint } from "../accounts/card";
-import { type Alert, alertsOf } from "../alerts";
+import { type Alert, bySeverity, ownAlerts, serverAlerts } from "../alerts";
 import { usageSection } from "./usage";
 
-export function overviewPage({ app, frame, url, exposed }: PageContext): StreamedPage {
-  const now = app.now();
+export function overviewPage(context: PageContext): StreamedPage {
+  const { app, frame } = context;
   return {
     page: (
-      <Page frame={frame} title="Overview" current="/admin" aside={<RunningNow count={app.inFlight.count} />}>
+      <Page
+        frame={frame}
+        title="Overview"
+        current="/admin"
+        aside={<RunningNow count={app.inFlight.running().length} />}
+      >
         {app.demo && <DemoNote />}
         <section aria-labelledby="attention" class="attention">
           <h2 id="attention">Needs attention</h2>
@@ -32,11 +36,13 @@ export function overviewPage({ app, frame, url, exposed }: PageContext): Streame
         </section>
       </Page>
     ),
-    parts: partsOf(app, url, exposed, now),
+    parts: partsOf(context),
   };
 }
 
-function partsOf(app: App, url: URL, exposed: boolean, now: number): StreamedPage["parts"] {
+function partsOf({ app, member, url, exposed }: PageContext): StreamedPage["parts"] {
+  const now = app.now();
+  const isOwner = member === null;
   let pending: Promise<AccountItem[]> | undefined;
   const accounts = () => {
     pending ??= listAccounts(app);
@@ -45,9 +51,11 @@ function partsOf(app: App, url: URL, exposed: boolean, now: number): StreamedPag
   return [
     async () => {
       const recent = await app.history.totals({ from_ms: now - hourMs });
-      return <Alerts alerts={alertsOf(app, await accounts(), recent, exposed, now)} />;
+      const own = ownAlerts(app, await accounts(), recent, now);
+      const all = isOwner ? [...own, ...serverAlerts(app, exposed)] : own;
+      return <Alerts alerts={bySeverity(all)} isOwner={isOwner} />;
     },
-    async () => <Quotas accounts={await accounts()} now={now} />,
+    async () => <Quotas accounts={await accounts()} isOwner={isOwner} now={now} />,
     () => usageSection(app, url, now),
   ];
 }
@@ -68,8 +76,9 @@ const DemoNote = () => (
   </p>
 );
 
-function Alerts({ alerts }: { alerts: Alert[] }): Markup {
-  if (alerts.length === 0) return <p class="calm">Nothing. Accounts, history and config are OK.</p>;
+function Alerts({ alerts, isOwner }: { alerts: Alert[]; isOwner: boolean }): Markup {
+  if (alerts.length === 0)
+    return <p class="calm">Nothing. {isOwner ? "Accounts, history and config are OK." : "Your accounts are OK."}</p>;
   return (
     <ul class="alerts">
       {alerts.map(({ tone, title, detail, href }) => (
@@ -81,12 +90,18 @@ function Alerts({ alerts }: { alerts: Alert[] }): Markup {
   );
 }
 
-function Quotas({ accounts, now }: { accounts: AccountItem[]; now: number }): Markup {
+interface QuotasProps {
+  accounts: AccountItem[];
+  isOwner: boolean;
+  now: number;
+}
+
+function Quotas({ accounts, isOwner, now }: QuotasProps): Markup {
   if (accounts.length === 0)
     return (
       <div class="empty">
         <h3>No account is signed in</h3>
-        <SignInHint />
+        <SignInHint isOwner={isOwner} />
       </div>
     );
   return (
