@@ -7,7 +7,7 @@
 import type { Database } from "bun:sqlite";
 import type { Awaitable } from "../awaitable";
 import { dayMs } from "../format";
-import { type Migration, openDatabase } from "../history/database";
+import { type FileContent, type Migration, openDatabase } from "../history/database";
 import type { Budget, Subject } from "./budgets";
 import {
   type Amounts,
@@ -72,9 +72,11 @@ export const reservationLifetime = 65 * 60_000;
 /** Milliseconds. Ended periods and unused sessions are deleted after this time. */
 const keptFor = 400 * dayMs;
 
+const content: FileContent = { name: "ledger of the budgets", consequence: "every budget starts again from 0" };
+
 /** @throws ProxyError, or SQLite's error, if the file cannot be opened. */
 export function openLedger(path: string, { now, warn }: LedgerOptions): LocalLedger {
-  const database = openDatabase(path, { migrations, warn });
+  const database = openDatabase(path, { migrations, content, warn });
   database.run("DELETE FROM used WHERE changed_at_ms < ?", [now() - keptFor]);
   const selectUsed = database.query<{ amount: number; unknown: number }, [string, string, number]>(
     "SELECT amount, unknown FROM used WHERE budget = ? AND session = ? AND start = ?",

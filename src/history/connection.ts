@@ -1,6 +1,6 @@
 /** Holds the history's file open. It may be locked, removed or damaged at any time. */
 import type { Database } from "bun:sqlite";
-import { fileIdentity, isDamage, mayPass, moveAside, openDatabase } from "./database";
+import { type FileContent, fileIdentity, isDamage, mayPass, moveAside, openDatabase } from "./database";
 import { migrations, prepareHistory } from "./migrations";
 import { adoptLayout } from "./rollup-store";
 
@@ -19,6 +19,8 @@ export interface ConnectionOptions {
   opened(newestStart: number | undefined): void;
 }
 
+const content: FileContent = { name: "request history", consequence: "a new history was started" };
+
 /** After a passing error (a lock, a full disk) the next use tries again. @throws Other errors. */
 export function openConnection(path: string, { warn, opened }: ConnectionOptions): HistoryConnection {
   let database: Database | undefined;
@@ -27,7 +29,7 @@ export function openConnection(path: string, { warn, opened }: ConnectionOptions
   let closed = false;
 
   const open = (tries?: number): Database => {
-    const connected = openDatabase(path, { migrations, prepare: prepareHistory, warn, tries });
+    const connected = openDatabase(path, { migrations, content, prepare: prepareHistory, warn, tries });
     identity = fileIdentity(path);
     isAdopted = false;
     opened(newestStart(connected));
@@ -57,7 +59,7 @@ export function openConnection(path: string, { warn, opened }: ConnectionOptions
       } catch (error) {
         if (isDamage(error)) {
           release();
-          moveAside(path, identity, warn);
+          moveAside(path, identity, { content, warn });
         }
         throw error;
       }

@@ -7,9 +7,17 @@ import { ProxyError } from "../errors";
 /** One step of the schema; the database's `user_version` is the number of steps done. */
 export type Migration = (database: Database) => void;
 
+/** What is lost with a file: `The ${name} was damaged. It was moved to …, and ${consequence}.` */
+export interface FileContent {
+  name: string;
+  consequence: string;
+}
+
 export interface OpenOptions {
   /** Released migrations never change; new ones are added at the end. */
   migrations: Migration[];
+  /** For the warning when the file was damaged. */
+  content: FileContent;
   /** Called after the migrations, each time the file is opened. */
   prepare?(database: Database): void;
   warn(sentence: string): void;
@@ -29,7 +37,7 @@ export function openDatabase(path: string, options: OpenOptions): Database {
     return openSound(path, options);
   } catch (error) {
     if (!isDamage(error)) throw error;
-    moveAside(path, identity, options.warn);
+    moveAside(path, identity, options);
     makePrivate(path);
     return openSound(path, options);
   }
@@ -108,7 +116,11 @@ function retryBusy<T>(tries: number, work: () => T): T {
  * Renames the file, its -wal and its -shm to `<name>.corrupt-<ms>`, unless another process has already done so: then the
  * file at the path is not `identity` any more. All our connections to it must be closed.
  */
-export function moveAside(path: string, identity: string | undefined, warn: (sentence: string) => void): void {
+export function moveAside(
+  path: string,
+  identity: string | undefined,
+  { content, warn }: Pick<OpenOptions, "content" | "warn">,
+): void {
   if (fileIdentity(path) !== identity) return;
   const aside = `${path}.corrupt-${Date.now()}`;
   // The -wal and -shm first: SQLite would replay an old log into a new file.
@@ -118,7 +130,7 @@ export function moveAside(path: string, identity: string | undefined, warn: (sen
         file,
         file.replace(path, () => aside),
       );
-  warn(`The request history was damaged. It was moved to ${aside}, and a new history was started.`);
+  warn(`The ${content.name} was damaged. It was moved to ${aside}, and ${content.consequence}.`);
 }
 
 function companions(path: string): string[] {

@@ -1,6 +1,6 @@
 /** The ledger of budgets: parallel requests, killed processes, clocks and periods. */
 import { afterEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -195,6 +195,18 @@ describe("periods", () => {
     ledger.settle(lost, nothing);
     ledger.settle(ahead, nothing);
     expect(usedOf(ledger, budget)).toEqual([2, 0]);
+  });
+
+  test("a damaged file is moved aside, and the warning says what is lost", () => {
+    const path = freshPath();
+    writeFileSync(path, "damaged ".repeat(1_000));
+    const warnings: string[] = [];
+    const ledger = openLedger(path, { now: Date.now, warn: (sentence) => warnings.push(sentence) });
+    open.push(ledger);
+    expect(usedOf(ledger, budgetOf({}))).toEqual([0, 0]);
+    expect(warnings).toEqual([
+      expect.stringMatching(/^The ledger of the budgets was damaged\..* and every budget starts again from 0\.$/),
+    ]);
   });
 
   test("another unit or period of the same name starts from nothing", () => {

@@ -13,6 +13,8 @@ const second: Migration = (database) => {
   database.run("ALTER TABLE notes ADD COLUMN loud INTEGER; UPDATE notes SET loud = 1");
 };
 
+const content = { name: "file of notes", consequence: "a new one was started" };
+
 let folder: string;
 let path: string;
 
@@ -23,7 +25,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function look<T>(migrations: Migration[], look: (database: Database) => T): T {
-  const database = openDatabase(path, { migrations, warn() {} });
+  const database = openDatabase(path, { migrations, content, warn() {} });
   try {
     return look(database);
   } finally {
@@ -58,7 +60,7 @@ test("a step that fails leaves the old schema, whole", () => {
 test("S06: a process killed in the middle of a step leaves the old schema, and the next start completes it", async () => {
   look([first], state);
   const code = `import { openDatabase } from ${JSON.stringify(source)};
-    openDatabase(${JSON.stringify(path)}, { warn() {}, migrations: [() => {}, (database) => {
+    openDatabase(${JSON.stringify(path)}, { warn() {}, content: {}, migrations: [() => {}, (database) => {
       database.run("ALTER TABLE notes ADD COLUMN loud INTEGER");
       process.kill(process.pid, "SIGKILL");
     }] });`;
@@ -72,7 +74,7 @@ test("S06: a process killed in the middle of a step leaves the old schema, and t
 test("several processes that migrate at the same instant do each step once", async () => {
   look([first], state);
   const code = `import { openDatabase } from ${JSON.stringify(source)};
-    openDatabase(${JSON.stringify(path)}, { warn() {}, migrations: [() => {}, (database) => {
+    openDatabase(${JSON.stringify(path)}, { warn() {}, content: {}, migrations: [() => {}, (database) => {
       database.run("INSERT INTO notes (said) VALUES ('once')");
       Bun.sleepSync(60);
     }] }).close();`;
@@ -92,7 +94,7 @@ test("every connection waits briefly for a lock, writes ahead, and trusts no sch
 test("processes that make the file at the same instant all get it", async () => {
   const code = `import { openDatabase } from ${JSON.stringify(source)};
     while (Date.now() < Number(process.argv[1])) {}
-    openDatabase(process.argv[2], { warn() {}, migrations: [(database) => database.run("CREATE TABLE notes (id)")] }).close();`;
+    openDatabase(process.argv[2], { warn() {}, content: {}, migrations: [(database) => database.run("CREATE TABLE notes (id)")] }).close();`;
   for (let round = 0; round < 3; round += 1) {
     const together = String(Date.now() + 250);
     const children = Array.from({ length: 4 }, () =>
@@ -107,9 +109,13 @@ test("a damaged file that another process has replaced already is left alone", (
   const identity = fileIdentity(path);
   writeFileSync(`${path}.new`, "sound");
   const warnings: string[] = [];
-  moveAside(path, fileIdentity(`${path}.new`), (sentence) => warnings.push(sentence));
+  moveAside(path, fileIdentity(`${path}.new`), { content, warn: (sentence) => warnings.push(sentence) });
   expect([readdirSync(folder).length, warnings]).toEqual([2, []]);
-  moveAside(path, identity, (sentence) => warnings.push(sentence));
+  moveAside(path, identity, { content, warn: (sentence) => warnings.push(sentence) });
   expect(readdirSync(folder).some((name) => name.startsWith("admin.sqlite.corrupt-"))).toBe(true);
-  expect(warnings).toHaveLength(1);
+  expect(warnings).toEqual([
+    expect.stringMatching(
+      /^The file of notes was damaged\. It was moved to .*corrupt-\d+, and a new one was started\.$/,
+    ),
+  ]);
 });

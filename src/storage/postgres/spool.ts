@@ -1,6 +1,6 @@
 /** Keeps on this machine's disk what Postgres could not take, until it can. */
 import type { Database } from "bun:sqlite";
-import { type Migration, openDatabase } from "../../history/database";
+import { type FileContent, type Migration, openDatabase } from "../../history/database";
 
 /** Values of one kind, each under a key of its own. */
 export interface SpoolQueue<T> {
@@ -24,9 +24,14 @@ const migrations: Migration[] = [
   },
 ];
 
+const content: FileContent = {
+  name: "file of what waits for the database",
+  consequence: "requests in it are missing in the history and in the budgets",
+};
+
 /** @throws ProxyError, or SQLite's error, if the file cannot be opened. */
 export function openSpool(path: string, warn: (sentence: string) => void): Spool {
-  const database = openDatabase(path, { migrations, warn });
+  const database = openDatabase(path, { migrations, content, warn });
   const insert = database.query<null, [string, string, string]>(
     "INSERT INTO waiting (kind, key, value) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
   );
