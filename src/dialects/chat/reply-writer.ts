@@ -3,7 +3,6 @@ import { isObject } from "../../json";
 import { commentFrame, jsonFrame, type SseFrame } from "../../net/sse";
 import type { Sink } from "../../net/stream";
 import type { ClientSink, ToClient } from "../codec";
-import { cutReply } from "../hub/block-lifecycle";
 import type { Conversation, JsonObject } from "../hub/conversation";
 import { textPlace, writeDeltas } from "../hub/delta-frames";
 import { omitUndefined } from "../hub/json";
@@ -15,8 +14,8 @@ import {
   type ReplyError,
   type ReplyEvent,
   type StopReason,
-  type Usage,
 } from "../hub/reply";
+import { EventWriter, type Finish, wholeReply } from "../hub/reply-writing";
 import { packSignature } from "../hub/signature";
 import { annotationsOf } from "./citations";
 import { errorFrame } from "./errors";
@@ -38,10 +37,9 @@ export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
   return (next) => new StreamWriter(conversation, next);
 }
 
-class StreamWriter implements ClientSink<ReplyEvent> {
+class StreamWriter extends EventWriter implements ClientSink<ReplyEvent> {
   private readonly created = now();
   private id = "";
-  private usage: Partial<Usage> = {};
   private block: Block | undefined;
   /** Writes the deltas of the open block. */
   private frameOf: ((text: string) => SseFrame) | undefined;
@@ -51,26 +49,16 @@ class StreamWriter implements ClientSink<ReplyEvent> {
   /** Length of the content: so far, and before the open block. */
   private length = 0;
   private before = 0;
-  private ended = false;
 
   constructor(
     private readonly conversation: Conversation,
     private readonly next: Sink<SseFrame>,
-  ) {}
-
-  push(event: ReplyEvent) {
-    if (this.ended) return;
-    if (event.type === "block-delta") this.addText(event.text);
-    else if (event.type === "block-start") this.openBlock(event.block);
-    else if (event.type === "block-end") this.closeBlock(event);
-    else if (event.type === "start") this.start(event.id);
-    else if (event.type === "usage") this.usage = { ...this.usage, ...event.usage };
-    else if (event.type === "finish") this.finish(event);
-    else this.fail(event);
+  ) {
+    super();
   }
 
-  end() {
-    this.fail(cutReply);
+  override end() {
+    super.end();
     this.next.end();
   }
 
@@ -78,18 +66,16 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     if (!this.ended) this.next.push(commentFrame("keep-alive"));
   }
 
-  fail(error: Pick<ReplyError, "code" | "message">) {
-    if (this.ended) return;
-    this.ended = true;
+  protected writeError(error: ReplyError) {
     this.next.push(errorFrame(error));
   }
 
-  private start(id: string) {
+  protected start(id: string) {
     this.id = id || `chatcmpl-${crypto.randomUUID()}`;
     this.write({ role: "assistant", content: "" });
   }
 
-  private openBlock(block: Block) {
+  protected openBlock(block: Block) {
     this.block = block;
     this.hasText = false;
     if (block.kind === "text" && block.refusal) this.refused = true;
@@ -97,14 +83,14 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     this.frameOf = isDeltaBlock(block) ? writeDeltas(undefined, this.withDelta(deltaOf(block, this.calls))) : undefined;
   }
 
-  private addText(text: string) {
+  protected addText(text: string) {
     const { block, frameOf } = this;
     this.hasText = true;
     if (block?.kind === "text" && !block.refusal) this.length += text.length;
     if (frameOf) this.next.push(frameOf(text));
   }
 
-  private closeBlock(end: BlockEnd) {
+  protected closeBlock(end: BlockEnd) {
     const { block } = this;
     const annotations = block?.kind === "text" ? annotationsOf(end, this.before) : [];
     if (annotations.length > 0) this.write({ annotations });
@@ -116,8 +102,7 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     this.frameOf = undefined;
   }
 
-  private finish({ reason, explanation }: Finish) {
-    this.ended = true;
+  protected finish({ reason, explanation }: Finish) {
     // The explanation is not the model's text; the finish reason still says that the reply was stopped.
     if (explanation && !this.refused) this.write({ refusal: explanation });
     const finish_reason = finishReasonOf(reason, this.refused);
@@ -156,39 +141,24 @@ function deltaOf(block: DeltaBlock, call: number): JsonObject {
 
 /** Writes the events as one chat completion. */
 export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
+  const { id, usage, blocks, finish } = wholeReply(events);
   const texts = { content: "", refusal: "", reasoning_text: "" };
   const calls: JsonObject[] = [];
   const annotations: JsonObject[] = [];
-  let id = "";
-  let usage: Partial<Usage> = {};
-  let block: Block | undefined;
-  let text = "";
   let opaque: string | undefined;
-  let finish_reason: string | null = null;
-  let explanation: string | undefined;
-
-  for (const event of events) {
-    if (event.type === "start") id = event.id;
-    else if (event.type === "usage") usage = { ...usage, ...event.usage };
-    else if (event.type === "block-delta") text += event.text;
-    else if (event.type === "finish") {
-      finish_reason = finishReasonOf(event.reason, texts.refusal !== "");
-      explanation = event.explanation;
-    } else if (event.type === "block-start") {
-      block = event.block;
-      text = "";
-    } else if (event.type === "block-end") {
-      if (block?.kind === "text") annotations.push(...annotationsOf(event, texts.content.length));
-      if (block?.kind === "text") texts[block.refusal ? "refusal" : "content"] += text;
-      if (block?.kind === "thinking") texts.reasoning_text += text;
-      if (block?.kind === "tool-call") calls.push(callOf(block, text === "" && !block.freeform ? "{}" : text));
-      if (event.signature) opaque = packSignature(event.signature, "chat");
-    }
+  for (const { block, text, end } of blocks) {
+    if (block.kind === "text") {
+      annotations.push(...annotationsOf(end, texts.content.length));
+      texts[block.refusal ? "refusal" : "content"] += text;
+    } else if (block.kind === "thinking") texts.reasoning_text += text;
+    else if (block.kind === "tool-call") calls.push(callOf(block, text === "" && !block.freeform ? "{}" : text));
+    if (end.signature) opaque = packSignature(end.signature, "chat");
   }
+  const finish_reason = finish ? finishReasonOf(finish.reason, texts.refusal !== "") : null;
   const message = omitUndefined({
     role: "assistant",
     content: texts.content || (calls.length === 0 && texts.refusal === "" ? "" : null),
-    refusal: texts.refusal || explanation || null,
+    refusal: texts.refusal || finish?.explanation || null,
     annotations: annotations.length > 0 ? annotations : undefined,
     reasoning_text: texts.reasoning_text || undefined,
     reasoning_opaque: opaque,
@@ -203,8 +173,6 @@ export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversa
     usage: encodeUsage(usage),
   });
 }
-
-type Finish = Extract<ReplyEvent, { type: "finish" }>;
 
 /** A refusal with text finishes with `stop`; without text the finish reason must say it. */
 function finishReasonOf(reason: StopReason, refusedInWords: boolean): string {

@@ -2,11 +2,11 @@
 import { jsonFrame, type SseFrame } from "../../net/sse";
 import type { Sink } from "../../net/stream";
 import type { ClientSink, ToClient } from "../codec";
-import { cutReply } from "../hub/block-lifecycle";
 import type { Conversation, JsonObject, Signature } from "../hub/conversation";
 import { textPlace, writeDeltas } from "../hub/delta-frames";
 import { omitUndefined } from "../hub/json";
 import type { Block, BlockEnd, ReplyError, ReplyEvent, StopReason, Usage } from "../hub/reply";
+import { EventWriter, type Finish, wholeReply } from "../hub/reply-writing";
 import { inputObject } from "../hub/tool-input";
 import { streamError } from "./errors";
 import { type Grounding, groundingFor } from "./grounding";
@@ -24,8 +24,6 @@ const finishReasons: Record<StopReason, string> = {
   pause: "STOP",
 };
 
-type Finish = Extract<ReplyEvent, { type: "finish" }>;
-
 // ── Full reply ──
 
 /** Writes a full reply. */
@@ -33,21 +31,11 @@ export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversa
   const parts: JsonObject[] = [];
   const writer = partWriter(conversation);
   const grounding = groundingFor(conversation);
-  const usage: Partial<Usage> = {};
-  let id = "";
-  let block: Block | undefined;
-  let text = "";
-  let finish: Finish | undefined;
-  for (const event of events) {
-    if (event.type === "start") id = event.id;
-    else if (event.type === "usage") Object.assign(usage, event.usage);
-    else if (event.type === "block-start") [block, text] = [event.block, ""];
-    else if (event.type === "block-delta") text += event.text;
-    else if (event.type === "block-end" && block) {
-      parts.push(...writer.whole(block, text, event.signature));
-      grounding?.block(block);
-      if (block.kind === "text") grounding?.text(text, event.citations ?? []);
-    } else if (event.type === "finish") finish = event;
+  const { id, usage, blocks, finish } = wholeReply(events);
+  for (const { block, text, end } of blocks) {
+    parts.push(...writer.whole(block, text, end.signature));
+    grounding?.block(block);
+    if (block.kind === "text") grounding?.text(text, end.citations ?? []);
   }
   const last = writer.last();
   if (last || parts.length === 0) parts.push(last ?? { text: "" });
@@ -124,8 +112,7 @@ export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
   return (next) => new StreamWriter(conversation, next, streamForm(conversation));
 }
 
-class StreamWriter implements ClientSink<ReplyEvent> {
-  private readonly usage: Partial<Usage> = {};
+class StreamWriter extends EventWriter implements ClientSink<ReplyEvent> {
   private readonly parts: ReturnType<typeof partWriter>;
   private readonly grounding: Grounding | undefined;
   private id = "";
@@ -136,31 +123,24 @@ class StreamWriter implements ClientSink<ReplyEvent> {
   private heldCall: JsonObject | undefined;
   /** Writes the deltas of the open block; undefined until its first one, which may carry a signature. */
   private frameOf: ((text: string) => SseFrame) | undefined;
-  private ended = false;
 
   constructor(
     private readonly conversation: Conversation,
     private readonly next: Sink<SseFrame>,
     private readonly form: StreamForm,
   ) {
+    super();
     this.parts = partWriter(conversation);
     this.grounding = groundingFor(conversation);
   }
 
-  push(event: ReplyEvent) {
-    if (this.ended) return;
-    if (this.heldCall && event.type !== "error") this.writeCall();
-    if (event.type === "block-delta") this.addText(event.text);
-    else if (event.type === "block-start") this.openBlock(event.block);
-    else if (event.type === "block-end") this.closeBlock(event);
-    else if (event.type === "start") this.id = event.id || randomId();
-    else if (event.type === "usage") Object.assign(this.usage, event.usage);
-    else if (event.type === "finish") this.finish(event);
-    else this.fail(event);
+  override push(event: ReplyEvent) {
+    if (this.heldCall && !this.ended && event.type !== "error") this.writeCall();
+    super.push(event);
   }
 
-  end() {
-    this.fail(cutReply);
+  override end() {
+    super.end();
     this.next.end();
   }
 
@@ -170,13 +150,15 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     this.next.push(this.form.keepAlive());
   }
 
-  fail(error: Pick<ReplyError, "code" | "message">) {
-    if (this.ended) return;
-    this.ended = true;
+  protected writeError(error: ReplyError) {
     this.next.push(this.form.last(streamError(error)));
   }
 
-  private openBlock(block: Block) {
+  protected start(id: string) {
+    this.id = id || randomId();
+  }
+
+  protected openBlock(block: Block) {
     this.block = block;
     this.text = "";
     this.grounding?.block(block);
@@ -185,7 +167,7 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     this.frameOf = undefined;
   }
 
-  private addText(text: string) {
+  protected addText(text: string) {
     const { block } = this;
     if (block?.kind === "tool-call" || this.grounding) this.text += text;
     if (block?.kind === "tool-call") return;
@@ -199,7 +181,7 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     }
   }
 
-  private closeBlock({ signature, citations = [] }: BlockEnd) {
+  protected closeBlock({ signature, citations = [] }: BlockEnd) {
     const { block } = this;
     if (block?.kind === "text") this.grounding?.text(this.text, citations);
     if (block?.kind === "tool-call") this.heldCall = this.parts.call(block, this.text);
@@ -212,8 +194,7 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     this.heldCall = undefined;
   }
 
-  private finish(event: Finish) {
-    this.ended = true;
+  protected finish(event: Finish) {
     const last = this.parts.last() ?? { text: "" };
     this.next.push(
       this.form.last(responseOf(this.conversation, this.id, [last], endingOf(event, this.usage, this.grounding))),

@@ -3,9 +3,9 @@ import { isObject } from "../../json";
 import { jsonFrame, type SseFrame } from "../../net/sse";
 import type { Sink } from "../../net/stream";
 import type { ClientSink, ToClient } from "../codec";
-import { cutReply } from "../hub/block-lifecycle";
 import type { Conversation, JsonObject } from "../hub/conversation";
-import { type Block, type BlockEnd, isDeltaBlock, type ReplyError, type ReplyEvent, type Usage } from "../hub/reply";
+import { type Block, type BlockEnd, isDeltaBlock, type ReplyError, type ReplyEvent } from "../hub/reply";
+import { EventWriter, type Finish, wholeReply } from "../hub/reply-writing";
 import { packSignature } from "../hub/signature";
 import { blockWriter, citationsOf, emptyBlock, randomId, startOf, toolUse, writeBlock } from "./block-writer";
 import { errorFrame } from "./errors";
@@ -16,29 +16,20 @@ import { encodeUsage } from "./usage";
 /** Writes a full reply. */
 export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversation): JsonObject {
   const content: JsonObject[] = [];
-  const usage: Partial<Usage> = {};
+  const { id, usage, blocks, finish } = wholeReply(events);
   const ran = serverToolCounter();
-  let id = "";
-  let block: Block | undefined;
-  let text = "";
-  let ending: JsonObject = { stop_reason: null, stop_sequence: null };
-  for (const event of events) {
-    if (event.type === "start") id = event.id;
-    else if (event.type === "block-start") [block, text] = [event.block, ""];
-    else if (event.type === "block-delta") text += event.text;
-    else if (event.type === "usage") Object.assign(usage, event.usage);
-    else if (event.type === "block-end" && block) {
-      content.push(...writeBlock(block, text, event));
-      if (!isDeltaBlock(block)) ran.add(block);
-    } else if (event.type === "finish") ending = writeEnding(event, content.some(isToolUse));
+  for (const { block, text, end } of blocks) {
+    content.push(...writeBlock(block, text, end));
+    if (!isDeltaBlock(block)) ran.add(block);
   }
+  const ending = finish ? writeEnding(finish, content.some(isToolUse)) : { stop_reason: null, stop_sequence: null };
   const message = { id: messageId(id), type: "message", role: "assistant", model: conversation.model, content };
   return { ...message, ...ending, usage: { ...encodeUsage(usage), ...ran.usage() } };
 }
 
 const isToolUse = (block: JsonObject): boolean => block.type === "tool_use";
 
-function writeEnding(event: ReplyEvent & { type: "finish" }, called: boolean): JsonObject {
+function writeEnding(event: Finish, called: boolean): JsonObject {
   const { reason, raw, stopSequence, explanation } = event;
   // Clients run tools only if the stop reason is `tool_use`.
   const stopped = reason === "stop" && called ? "tool-call" : reason;
@@ -55,47 +46,31 @@ export const encodeStream =
   (next) =>
     new StreamWriter(conversation, next, estimate);
 
-class StreamWriter implements ClientSink<ReplyEvent> {
-  private readonly usage: Partial<Usage> = {};
+class StreamWriter extends EventWriter implements ClientSink<ReplyEvent> {
   private readonly ran = serverToolCounter();
   private readonly blocks: ReturnType<typeof blockWriter>;
   private block: Block | undefined;
   private called = false;
   /** The stop of a call waits for the next event: before an error it would make an incomplete call look complete. */
   private heldStop = false;
-  private ended = false;
 
   constructor(
     private readonly conversation: Conversation,
     private readonly next: Sink<SseFrame>,
     private readonly estimate?: () => number | undefined,
   ) {
+    super();
     this.blocks = blockWriter(next);
   }
 
-  push(event: ReplyEvent) {
-    if (this.ended) return;
-    if (this.heldStop && event.type !== "error") this.stop();
-    switch (event.type) {
-      case "start":
-        return this.start(event.id);
-      case "block-start":
-        return this.startBlock(event.block);
-      case "block-delta":
-        return this.addText(event.text);
-      case "block-end":
-        return this.endBlock(event);
-      case "usage":
-        return void Object.assign(this.usage, event.usage);
-      case "finish":
-        return this.finish(event);
-      case "error":
-        return this.fail(event);
-    }
+  override push(event: ReplyEvent) {
+    if (this.heldStop && !this.ended && event.type !== "error") this.stop();
+    super.push(event);
   }
 
-  end() {
-    this.fail({ type: "error", ...cutReply });
+  override end() {
+    super.end();
+    this.next.end();
   }
 
   keepAlive() {
@@ -104,10 +79,8 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     this.next.push(pingFrame());
   }
 
-  fail(error: ReplyError) {
-    if (this.ended) return;
+  protected writeError(error: ReplyError) {
     if (this.blocks.isOpen && this.block?.kind !== "tool-call") this.stop();
-    this.ended = true;
     this.next.push(errorFrame(error));
   }
 
@@ -115,7 +88,7 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     this.next.push(jsonFrame(event, event.type));
   }
 
-  private start(id: string) {
+  protected start(id: string) {
     const { model } = this.conversation;
     const message = { id: messageId(id), type: "message", role: "assistant", model, content: [] };
     // An estimate moves the client's meter; the upstream's numbers follow in `message_delta`. What is unknown is 0.
@@ -124,7 +97,7 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     this.write({ type: "message_start", message: { ...message, ...unknown } });
   }
 
-  private startBlock(block: Block) {
+  protected openBlock(block: Block) {
     this.block = block;
     if (block.kind !== "tool-call") return;
     this.called = true;
@@ -132,14 +105,14 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     if (block.freeform) this.blocks.text('{"input":"');
   }
 
-  private addText(text: string) {
+  protected addText(text: string) {
     const { block, blocks } = this;
     if (!block || !isDeltaBlock(block)) return;
     if (!blocks.isOpen) blocks.start(emptyBlock(block), block.kind);
     blocks.text(block.kind === "tool-call" && block.freeform ? JSON.stringify(text).slice(1, -1) : text);
   }
 
-  private endBlock(end: BlockEnd) {
+  protected closeBlock(end: BlockEnd) {
     const { block, blocks } = this;
     if (!block) return;
     if (block.kind === "tool-call") {
@@ -163,11 +136,10 @@ class StreamWriter implements ClientSink<ReplyEvent> {
     this.heldStop = false;
   }
 
-  private finish(event: ReplyEvent & { type: "finish" }) {
+  protected finish(event: Finish) {
     const usage = { ...encodeUsage(this.usage), ...this.ran.usage() };
     this.write({ type: "message_delta", delta: writeEnding(event, this.called), usage });
     this.write({ type: "message_stop" });
-    this.ended = true;
   }
 }
 

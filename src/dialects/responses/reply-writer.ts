@@ -2,11 +2,18 @@
 import { isObject } from "../../json";
 import { commentFrame, jsonFrame } from "../../net/sse";
 import type { ToClient } from "../codec";
-import { cutReply } from "../hub/block-lifecycle";
 import type { Conversation, JsonObject } from "../hub/conversation";
 import { numberPlace, textPlace, writeDeltas } from "../hub/delta-frames";
 import { omitUndefined, textIn } from "../hub/json";
-import { type Block, isDeltaBlock, type ReplyError, type ReplyEvent, type Usage, type WholeBlock } from "../hub/reply";
+import {
+  type Block,
+  type BlockEnd,
+  isDeltaBlock,
+  type ReplyError,
+  type ReplyEvent,
+  type WholeBlock,
+} from "../hub/reply";
+import { EventWriter, type Finish } from "../hub/reply-writing";
 import { isToolSearch } from "../hub/tool-search";
 import { echoOf } from "./echo";
 import { ownId } from "./ids";
@@ -33,7 +40,7 @@ export function encodeReply(events: Iterable<ReplyEvent>, conversation: Conversa
     },
     deltas: () => () => {},
   });
-  for (const event of events) writer.write(event);
+  for (const event of events) writer.push(event);
   return response;
 }
 
@@ -49,23 +56,22 @@ export function encodeStream(conversation: Conversation): ToClient<ReplyEvent> {
       },
     });
     return {
-      push: (event) => writer.write(event),
+      push: (event) => writer.push(event),
       end() {
-        writer.write({ type: "error", ...cutReply });
+        writer.end();
         next.end();
       },
       keepAlive() {
         if (!writer.keepAlive()) next.push(commentFrame("waiting"));
       },
-      fail: (error) => writer.write(error),
+      fail: (error) => writer.fail(error),
     };
   };
 }
 
 /** Writes the wire's events in the complete order that the strictest client needs. */
-class ResponseWriter {
+class ResponseWriter extends EventWriter {
   private readonly output: JsonObject[] = [];
-  private readonly usage: Partial<Usage> = {};
   private readonly echo: JsonObject;
   private readonly searches: ReturnType<typeof searchWriter>;
   private readonly toolSearches: ReturnType<typeof toolSearchWriter>;
@@ -74,39 +80,18 @@ class ResponseWriter {
   private id = "";
   private open: OpenItem | undefined;
   private refused = false;
-  private ended = false;
 
   constructor(
     private readonly conversation: Conversation,
     private readonly wire: Wire,
   ) {
+    super();
     this.echo = echoOf(conversation);
     const include = conversation.extras?.openai?.include;
     const withSources = Array.isArray(include) && include.includes("web_search_call.action.sources");
     const add = (prefix: string, item: JsonObject) => this.addAtOnce(prefix, item);
     this.searches = searchWriter(wire, add, withSources);
     this.toolSearches = toolSearchWriter(conversation, add, wire);
-  }
-
-  write(event: ReplyEvent) {
-    if (this.ended) return;
-    switch (event.type) {
-      case "start":
-        return this.start(event.id);
-      case "block-start":
-        this.open = this.openBlock(event.block);
-        return;
-      case "block-delta":
-        return this.open?.delta(event.text);
-      case "block-end":
-        return this.open?.endBlock(event);
-      case "usage":
-        return void Object.assign(this.usage, event.usage);
-      case "finish":
-        return this.finish(event);
-      case "error":
-        return this.fail(event);
-    }
   }
 
   /**
@@ -119,7 +104,19 @@ class ResponseWriter {
     return true;
   }
 
-  private start(from: string) {
+  protected openBlock(block: Block) {
+    this.open = this.openItem(block);
+  }
+
+  protected addText(text: string) {
+    this.open?.delta(text);
+  }
+
+  protected closeBlock(end: BlockEnd) {
+    this.open?.endBlock(end);
+  }
+
+  protected start(from: string) {
     if (this.id !== "") return;
     this.id = /^resp_[\w-]{1,59}$/.test(from) ? from : ownId("resp");
     this.wire.send("response.created", { response: this.response("in_progress") });
@@ -142,7 +139,7 @@ class ResponseWriter {
     };
   }
 
-  private openBlock(block: Block): OpenItem | undefined {
+  private openItem(block: Block): OpenItem | undefined {
     const { wire } = this;
     if (!isDeltaBlock(block)) return this.openWhole(block);
     const extras = block.extras?.openai ?? {};
@@ -208,25 +205,23 @@ class ResponseWriter {
     this.wire.send("response.output_item.done", { output_index: index, item });
   }
 
-  private finish({ reason, explanation }: Extract<ReplyEvent, { type: "finish" }>) {
+  protected finish({ reason, explanation }: Finish) {
     this.start("");
     // A refusal with text finishes as completed; without text the status must say it.
     const filtered = reason === "refusal" && !this.refused;
     const incomplete = reason === "length" ? "max_output_tokens" : filtered ? "content_filter" : undefined;
     const status = incomplete === undefined ? "completed" : "incomplete";
     if (filtered && explanation) {
-      this.open = this.openBlock({ kind: "text", refusal: true });
-      this.open?.delta(explanation);
-      this.open?.endBlock({});
+      this.openBlock({ kind: "text", refusal: true });
+      this.addText(explanation);
+      this.closeBlock({});
     }
     this.endItem(status);
-    this.ended = true;
     const details = incomplete === undefined ? {} : { incomplete_details: { reason: incomplete } };
     this.wire.send(`response.${status}`, { response: this.response(status, details) });
   }
 
-  private fail({ code, message }: ReplyError) {
-    this.ended = true;
+  protected writeError({ code, message }: ReplyError) {
     this.searches.fail();
     const error = { code: code || "server_error", message };
     if (this.id === "") return this.wire.send("error", { ...error, param: null });
