@@ -22,6 +22,7 @@ import type { TrustedProxies } from "./net/trusted-proxies";
 import type { Notices } from "./notices/notices";
 import type { ExchangeMetrics } from "./observe/exchange-metrics";
 import type { Tracing } from "./observe/tracing";
+import type { PageState } from "./storage/stores";
 import type { CacheWatch } from "./upstream/cache-watch";
 import type { Catalogue } from "./upstream/catalogue";
 import type { Copilot } from "./upstream/copilot";
@@ -63,6 +64,7 @@ export interface App {
   refreshAccounts(): void;
   /** Sign-ins that were begun on a page or by the admin API. */
   signIns: SignIns;
+  pageState: PageState;
   pool: Pool;
   affinity: Affinity;
   cacheWatch: CacheWatch;

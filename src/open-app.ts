@@ -163,6 +163,7 @@ export function openApp(options: AppOptions): App {
     accountStore,
     refreshAccounts: activeAccounts.refresh,
     signIns,
+    pageState: stores.openPageState(now),
     pool: owner.pool,
     affinity: stores.openAffinity(),
     cacheWatch: openCacheWatch(now),

@@ -34,6 +34,10 @@ export interface Members {
   clientKeysOf(id: string): ClientKey[];
   /** The key that one of the sent values is. Its name begins with the member's: `anna/laptop`. */
   findKey(sent: readonly string[]): ClientKey | undefined;
+  /** The key with this SHA-256. */
+  keyWith(digest: Uint8Array): ClientKey | undefined;
+  /** Calls back after members or keys were changed, by whichever server. */
+  follow(changed: () => void): void;
   /** Once somebody was a member, every client needs a key: removing the last member must not open the server to everyone. */
   readonly needKeys: boolean;
   /** Invites a new member, or gives a member another link. @throws ProxyError if the name cannot be used */

@@ -4,10 +4,12 @@ import { openAccountStore } from "../accounts/account-store";
 import { openAffinity } from "../accounts/affinity";
 import { openLedger } from "../budgets/ledger";
 import type { Environment } from "../config/environment";
+import { openMemoryPendingChanges } from "../config/pending-changes";
 import { openConfig } from "../config/store";
 import { openHistory } from "../history/history";
+import { openMemorySessions } from "../keys/page-sessions";
 import { openSentNotices } from "../notices/sent-notices";
-import type { Stores } from "./stores";
+import type { PageState, Stores } from "./stores";
 
 export function openLocalStores({ home, configFile, accountsFolder, historyFile }: Environment): Stores {
   return {
@@ -17,9 +19,20 @@ export function openLocalStores({ home, configFile, accountsFolder, historyFile 
     openLedger: (options) => openLedger(join(home, "budgets.sqlite"), options),
     openAffinity: () => openAffinity(),
     openSentNotices: (options) => openSentNotices(join(home, "notices.json"), options),
+    openPageState: openMemoryPageState,
     isLeader: true,
     isolation: undefined,
     // Each store writes what is queued when it is closed.
     close: async () => {},
+  };
+}
+
+/** What the pages of one process keep in memory: it is gone at the next start. */
+export function openMemoryPageState(now: () => number): PageState {
+  const secrets = [crypto.getRandomValues(new Uint8Array(32))];
+  return {
+    sessions: openMemorySessions(now),
+    changes: openMemoryPendingChanges(now),
+    formSecrets: { current: () => secrets, lifetimeMs: Number.POSITIVE_INFINITY },
   };
 }

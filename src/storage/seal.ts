@@ -2,7 +2,7 @@
  * Seals secrets for a database that others can read: AES-256-GCM, with what a secret belongs to as associated data, so that
  * a sealed text opens nowhere else. The key is never stored; each sealed text names the key that made it.
  */
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
 import { ProxyError } from "../errors";
 
 export interface Seals {
@@ -12,6 +12,11 @@ export interface Seals {
   readonly keyIds: readonly string[];
   /** Seals with this key from now on. @throws ProxyError if this process does not have it. */
   use(keyId: string): void;
+  /**
+   * Secrets that every process with the same keys has: of the key that seals first, then of the others.
+   * @param purpose Each has secrets of its own.
+   */
+  derived(purpose: string): Buffer[];
   /** @param about What the text belongs to, such as `account github.com/octo`. */
   seal(text: string, about: string): Buffer;
   /** @throws ProxyError if the key is missing, or the text was changed or belongs to something else. */
@@ -21,6 +26,7 @@ export interface Seals {
 /** Bytes of a sealed text: version, key id, nonce, ciphertext, tag. */
 const [idBytes, nonceBytes, tagBytes] = [8, 12, 16];
 const version = 1;
+const derivedBytes = 32;
 const headBytes = 1 + idBytes + nonceBytes;
 
 /** @param keys 32 bytes each; the first one seals. */
@@ -46,6 +52,12 @@ export function openSeals(keys: readonly Uint8Array[]): Seals {
     use(id) {
       keyOf(id);
       current = id;
+    },
+    derived(purpose) {
+      const others = [...byId.keys()].filter((id) => id !== current);
+      return [current, ...others].map((id) =>
+        Buffer.from(hkdfSync("sha256", keyOf(id), "", `dragoman ${purpose}`, derivedBytes)),
+      );
     },
     seal(text, about) {
       const nonce = randomBytes(nonceBytes);

@@ -3,12 +3,30 @@ import type { AccountShare } from "../accounts/account-share";
 import type { AccountStore } from "../accounts/account-store";
 import type { Affinity } from "../accounts/affinity";
 import type { Ledger, LedgerOptions } from "../budgets/ledger";
+import type { PendingChanges } from "../config/pending-changes";
 import type { ConfigStore } from "../config/store";
 import type { ProxyError } from "../errors";
 import type { History, HistoryOptions } from "../history/history";
 import type { Members } from "../keys/members";
+import type { PageSessions } from "../keys/page-sessions";
 import type { Logger } from "../logger";
 import type { SentNotices } from "../notices/sent-notices";
+
+/** What the admin pages keep between two requests of a browser. */
+export interface PageState {
+  sessions: PageSessions;
+  /** Config changes that wait for confirmation. */
+  changes: PendingChanges;
+  formSecrets: FormSecrets;
+}
+
+/** What the tokens of forms are made with. */
+export interface FormSecrets {
+  /** The first one signs; each of them is accepted. Read at each use. */
+  current(): readonly Uint8Array[];
+  /** Milliseconds for which a token is accepted. */
+  lifetimeMs: number;
+}
 
 /** Opens the stores of one process, each of them once. Who opened a store closes it. */
 export interface Stores {
@@ -21,6 +39,8 @@ export interface Stores {
   openLedger(options: LedgerOptions): Ledger;
   openAffinity(): Affinity;
   openSentNotices(options: { now(): number; warn(sentence: string, cause: unknown): void }): SentNotices;
+  /** @param now Wall clock, ms. */
+  openPageState(now: () => number): PageState;
   /** Missing where one person has everything. */
   members?: Members;
   /** Missing where no other server has the same accounts. */

@@ -54,12 +54,14 @@ export const SignInPage = ({ frame, path, wrong }: { frame: Frame; path: string;
 
 /** For a caller who has no access, with or without a token. */
 export const ClosedPage = ({ frame, error }: { frame: Frame; error: ProxyError }): Markup => (
-  <BarePage frame={frame} title={error.kind === "rate_limit" ? "Too many attempts" : "Access denied"}>
+  <BarePage frame={frame} title={closedTitles[error.kind] ?? "Access denied"}>
     <p>
       <Sentence of={error.message} />
     </p>
   </BarePage>
 );
+
+const closedTitles: Record<string, string> = { rate_limit: "Too many attempts", unable: "Not available now" };
 
 /** An error, for a caller who has access. */
 export function FailurePage({ frame, error }: { frame: Frame; error: ProxyError }): Markup {

@@ -2,8 +2,8 @@
 import type { z } from "zod";
 import type { App } from "../../app";
 import { ProxyError } from "../../errors";
+import type { AdminSession } from "../../keys/page-sessions";
 import type { Visitor } from "../../net/guard";
-import type { AdminSession } from "../access/session";
 import { liveEvents } from "./live-events";
 import type { queries } from "./query";
 import { type ExportFormat, exportRequests, findRequest } from "./requests";

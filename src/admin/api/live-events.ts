@@ -4,7 +4,7 @@
  */
 import type { App } from "../../app";
 import type { InFlightEvent } from "../../history/in-flight";
-import type { AdminSession } from "../access/session";
+import type { AdminSession } from "../../keys/page-sessions";
 import { type ShownEntry, type ShownRunning, showEntry, showRunning } from "./requests";
 
 /** The data of `event: snapshot`. */

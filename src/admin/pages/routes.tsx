@@ -4,12 +4,14 @@ import { join } from "node:path";
 import { Elysia } from "elysia";
 import type { App } from "../../app";
 import { asProxyError, ProxyError } from "../../errors";
+import type { AdminSession } from "../../keys/page-sessions";
 import type { Caller, Visitor } from "../../net/guard";
 import { decodedParams } from "../../net/params";
 import type { Guard } from "../access/authorize";
 import { readForm } from "../access/form";
+import { openFormTokens } from "../access/form-token";
 import { type Role, roleOf } from "../access/roles";
-import { type AdminSession, openFormToken, openSessions, type SessionMember } from "../access/session";
+import { openSessions } from "../access/session";
 import { ClosedPage, FailurePage, NotFoundPage, SignedInPage, SignInPage } from "../access/sign-in-page";
 import { Markup } from "../ui/jsx/jsx-runtime";
 import type { Frame } from "../ui/layout";
@@ -21,7 +23,6 @@ import { beginFromPage, cancelSignInFromPage, signInPage } from "./accounts/sign
 import { addBudgetFromPage, budgetsPage, removeBudgetFromPage, testNoticeFromPage } from "./budgets/page";
 import { cachePage } from "./cache/page";
 import { configPage, confirmConfig, saveConfig } from "./config/page";
-import { openPendingChanges } from "./config/pending-changes";
 import { connectPage } from "./connect/page";
 import { healthPage } from "./health/page";
 import { createFromPage, keysPage, revokeFromPage } from "./keys/page";
@@ -106,12 +107,11 @@ export function adminPages(app: App, guard: Guard, callerOf: (request: Request) 
 }
 
 function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => Visitor, exposed: boolean) {
-  const sessions = openSessions(app.now);
-  const formToken = openFormToken();
-  const changes = openPendingChanges(app.now);
+  const { changes, formSecrets } = app.pageState;
+  const sessions = openSessions(app.pageState.sessions);
+  const formTokens = openFormTokens(formSecrets, app.now);
   const started = Date.now().toString(36);
-  const frameFor = (request: Request): Frame => {
-    const session = sessions.of(request);
+  const frameFor = (session?: AdminSession): Frame => {
     const member = session?.member ?? null;
     return {
       version: app.version,
@@ -120,28 +120,28 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
       hasMembers: app.members?.needKeys,
       member: member === null ? undefined : app.members?.find(member)?.name,
       assets: started,
-      formToken: formToken.value,
+      formToken: formTokens.make(member),
     };
   };
 
   /** Authorizes the request and renders the page, the sign-in page or an error page. */
   const serve = async (show: PageRoute["show"], request: Request, given: Record<string, string>, role: Role) => {
     const caller = callerOf(request);
-    const frame = frameFor(request);
     const url = browserUrl(request);
     const isRead = request.method !== "POST";
     // A request that another site made, even by a link, never gets a page with data.
-    if (caller.foreign && isRead) return html(<SignedInPage frame={frame} path={url.pathname + url.search} />);
+    if (caller.foreign && isRead) return html(<SignedInPage frame={frameFor()} path={url.pathname + url.search} />);
     let session: AdminSession | undefined;
     try {
-      session = enter(request, caller);
-      if (session && session.member !== null && role === "owner") return deniedPage(ownersPages(), frame, "/admin");
+      session = await enter(request, caller);
+      if (session && session.member !== null && role === "owner") throw ownersPages();
     } catch (thrown) {
-      return deniedPage(asProxyError(thrown), frame, isRead ? url.pathname + url.search : "/admin");
+      return deniedPage(asProxyError(thrown), frameFor(session), isRead ? url.pathname + url.search : "/admin");
     }
+    const frame = frameFor(session);
     try {
       const form = isRead ? new URLSearchParams() : await readForm(request);
-      if (!isRead) refuseForged(form);
+      if (!isRead) refuseForged(form, session);
       const params = decodedParams(given);
       const page = await show({
         app: app.forMember(session?.member ?? null),
@@ -165,36 +165,42 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
     }
   };
 
-  const enter = (request: Request, caller: Caller) => {
+  const enter = async (request: Request, caller: Caller): Promise<AdminSession | undefined> => {
     if (caller.foreign) throw new ProxyError("permission", "Forms on other sites cannot change anything here.");
-    const session = sessions.of(request);
-    if (!session && guard(request, caller) !== null) throw ownersPages();
-    return session;
+    let unknown: unknown;
+    try {
+      const session = await sessions.of(request);
+      if (session && app.isolation) throw app.isolation;
+      if (session) return session;
+    } catch (thrown) {
+      unknown = thrown;
+    }
+    try {
+      if (guard(request, caller) !== null) throw ownersPages();
+    } catch (thrown) {
+      // Who needs no session goes on without; all others learn why theirs does not help now.
+      throw unknown ?? thrown;
+    }
+    return undefined;
   };
 
-  const refuseForged = (form: URLSearchParams) => {
-    if (!formToken.isRight(form.get("form_token")))
-      throw new ProxyError(
-        "permission",
-        "This form was loaded before dragoman restarted. Go back, reload the page and submit it again.",
-      );
+  const refuseForged = (form: URLSearchParams, session: AdminSession | undefined) => {
+    if (!formTokens.isRight(form.get("form_token"), session?.member ?? null))
+      throw new ProxyError("permission", `${oldForm} Go back, reload the page and submit it again.`);
   };
 
   /** Checks the token with the guard of the admin API, which also counts failed attempts. */
   const signIn = async (request: Request) => {
-    const frame = frameFor(request);
+    const frame = frameFor();
     let next = "/admin";
     try {
       const caller = callerOf(request);
       if (caller.foreign) throw new ProxyError("permission", "Forms on other sites cannot sign in here.");
       const form = await readForm(request);
       next = pathHere(form.get("next"));
-      const member = guard(
-        new Request(request.url, { headers: { "x-admin-token": asHeader(form.get("token")) } }),
-        caller,
-      );
-      const holder = member === null ? undefined : memberWith(form.get("token"), member);
-      return redirect(next, { "set-cookie": sessions.begin(request, holder) });
+      const secret = asHeader(form.get("token"));
+      const member = guard(new Request(request.url, { headers: { "x-admin-token": secret } }), caller);
+      return redirect(next, { "set-cookie": await sessions.begin(request, { member, secret }) });
     } catch (thrown) {
       const error = asProxyError(thrown);
       if (error.kind !== "authentication") return deniedPage(error, frame, next);
@@ -202,16 +208,12 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
     }
   };
 
-  /** The session lasts as long as the key that began it. */
-  const memberWith = (key: string | null, id: string): SessionMember => {
-    const digest = app.members!.findKey([asHeader(key)])!.digest;
-    return { id, holds: () => app.members!.clientKeysOf(id).some((each) => each.digest.equals(digest)) };
-  };
-
-  const signOut = ({ request }: PageContext) => redirect("/admin", { "set-cookie": sessions.end(request) });
+  const signOut = async ({ request }: PageContext) => redirect("/admin", { "set-cookie": await sessions.end(request) });
 
   return { serve, signIn, signOut, frameFor };
 }
+
+const oldForm = "This form was loaded too long ago, before dragoman restarted, or by another person than you.";
 
 const ownersPages = () =>
   new ProxyError("permission", "This page is the owner's.", {

@@ -130,8 +130,9 @@ export function sqlState(thrown: unknown): string | undefined {
 
 const awayCode = "database_away";
 
-export const databaseAway = (cause: unknown) =>
-  new ProxyError("unable", "The database cannot be reached now, so nothing was changed. Try again when it is back.", {
+/** @param so What follows from it. */
+export const databaseAway = (cause: unknown, so = "nothing was changed") =>
+  new ProxyError("unable", `The database cannot be reached now, so ${so}. Try again when it is back.`, {
     code: awayCode,
     status: 503,
     headers: { "retry-after": "5" },

@@ -36,6 +36,7 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
   const members = new Map<string, Member>();
   /** By the hash in hexadecimal. */
   const keys = new Map<string, KeyRow>();
+  const listeners: (() => void)[] = [];
   let needKeys = false;
 
   const readMembers = async (since: number): Promise<number> => {
@@ -48,6 +49,7 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
     for (const row of rows)
       if (row.removed) members.delete(row.id);
       else members.set(row.id, memberOf(row));
+    if (rows.length > 0) for (const changed of listeners) changed();
     return rows.at(-1)?.revision ?? since;
   };
   const readKeys = async (since: number): Promise<number> => {
@@ -59,11 +61,17 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
     for (const row of rows)
       if (row.revoked) keys.delete(hex(row.sha256));
       else keys.set(hex(row.sha256), row);
+    if (rows.length > 0) for (const changed of listeners) changed();
     return rows.at(-1)?.revision ?? since;
   };
   changes.follow("members", await readMembers(0), readMembers);
   changes.follow("keys", await readKeys(0), readKeys);
 
+  const keyWith = (digest: Uint8Array) => {
+    const key = keys.get(hex(digest));
+    const member = key && members.get(key.member);
+    return key && member && clientKeyOf(key, member, Buffer.from(digest));
+  };
   const keysOf = (id: string) => [...keys.values()].filter(({ member }) => member === id);
 
   return {
@@ -77,13 +85,13 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
     findKey(sent) {
       // Found by its hash, so that timing reveals nothing of a key.
       for (const text of sent) {
-        const digest = sha256(text);
-        const key = keys.get(digest.toString("hex"));
-        const member = key && members.get(key.member);
-        if (key && member) return clientKeyOf(key, member, digest);
+        const key = keyWith(sha256(text));
+        if (key) return key;
       }
       return undefined;
     },
+    keyWith,
+    follow: (changed) => void listeners.push(changed),
     get needKeys() {
       return needKeys;
     },

@@ -94,6 +94,7 @@ async function doChores(postgres: Postgres): Promise<void> {
     "DELETE FROM dragoman.affinity WHERE seen_at < now() - interval '30 days'",
     "DELETE FROM dragoman.invitations WHERE expires_at < now() - interval '30 days'",
     "DELETE FROM dragoman.page_sessions WHERE expires_at < now()",
+    "DELETE FROM dragoman.pending_changes WHERE expires_at < now()",
     "DELETE FROM dragoman.replicas WHERE beat_at < now() - interval '1 day'",
     `DELETE FROM dragoman.notices WHERE sent_at < now() - make_interval(secs => ${rememberSentSeconds})`,
   ];

@@ -10,7 +10,7 @@ import type { Postgres } from "./connection";
 import { ledgerFunctions } from "./ledger-functions";
 
 /** Tables whose changes all servers follow. A row's `revision` is that of its table when it was last changed. */
-export const followedTables = ["config", "members", "keys", "accounts", "account_states"] as const;
+export const followedTables = ["config", "members", "keys", "accounts", "account_states", "page_sessions"] as const;
 export type FollowedTable = (typeof followedTables)[number];
 
 interface Step {
@@ -44,7 +44,7 @@ const steps: readonly Step[] = [
       // What changes together is numbered together: the row of a table is locked until its change is committed, so revisions
       // are committed in their order.
       "CREATE TABLE dragoman.revisions (name text PRIMARY KEY, revision bigint NOT NULL DEFAULT 0)",
-      `INSERT INTO dragoman.revisions (name) VALUES ${followedTables.map((name) => `('${name}')`).join(", ")}`,
+      "INSERT INTO dragoman.revisions (name) VALUES ('config'), ('members'), ('keys'), ('accounts'), ('account_states')",
       // Numbers a change and announces it when it is committed. To be called once in each transaction that changes the table.
       `CREATE FUNCTION dragoman.announce_change(changed text) RETURNS bigint LANGUAGE plpgsql AS $$
         DECLARE number bigint;
@@ -125,6 +125,19 @@ const steps: readonly Step[] = [
       "CREATE TABLE dragoman.notices (id text PRIMARY KEY, sent_at timestamptz NOT NULL DEFAULT now())",
       `CREATE TABLE dragoman.replicas (id uuid PRIMARY KEY, version text NOT NULL, seal_keys jsonb NOT NULL,
         started_at timestamptz NOT NULL DEFAULT now(), beat_at timestamptz NOT NULL DEFAULT now())`,
+    ],
+  },
+  {
+    compatibleWith: 1,
+    statements: [
+      "INSERT INTO dragoman.revisions (name) VALUES ('page_sessions')",
+      // The SHA-256 of a member's key, or the admin token's signature; null for somebody who needed no token. A session that was
+      // ended keeps its row until it would have expired, so that every server learns of the end by its revision.
+      `ALTER TABLE dragoman.page_sessions ADD COLUMN credential bytea, ADD COLUMN ended_at timestamptz,
+        ADD COLUMN revision bigint NOT NULL DEFAULT 0`,
+      "CREATE INDEX page_sessions_revision ON dragoman.page_sessions (revision)",
+      `CREATE TABLE dragoman.pending_changes (sha256 bytea PRIMARY KEY, sealed_body bytea NOT NULL,
+        seal_key_id text NOT NULL, expires_at timestamptz NOT NULL)`,
     ],
   },
 ];

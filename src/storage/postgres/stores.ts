@@ -6,9 +6,12 @@ import type { AccountStore } from "../../accounts/account-store";
 import type { Environment } from "../../config/environment";
 import type { ConfigStore } from "../../config/store";
 import { ProxyError } from "../../errors";
+import { dayMs } from "../../format";
 import type { Entry } from "../../history/entry";
 import type { Members } from "../../keys/members";
+import type { PageSessions } from "../../keys/page-sessions";
 import { createLogger, type Logger } from "../../logger";
+import { openMemoryPageState } from "../local";
 import { openSeals, type Seals } from "../seal";
 import type { Stores } from "../stores";
 import { openPostgresAccountShare, type PostgresAccountShare } from "./account-share";
@@ -20,6 +23,8 @@ import { connectPostgres, isAwayError, type Postgres } from "./connection";
 import { openPostgresHistory, type PostgresHistory } from "./history";
 import { openPostgresLedger, type PostgresLedger, type Settlement } from "./ledger";
 import { openPostgresMembers } from "./members";
+import { openPostgresPageSessions } from "./page-sessions";
+import { openPostgresPendingChanges } from "./pending-changes";
 import { joinReplicas, type Replica } from "./replica";
 import { migrate } from "./schema";
 import { agreeOnKey } from "./seal-rotation";
@@ -39,6 +44,8 @@ const patienceMs = 30_000;
 const defaultGraceMs = 10 * 60_000;
 /** Milliseconds that queued rows may take at the end. */
 const finishMs = 5_000;
+/** Milliseconds for which a form can be submitted, whichever server is asked. */
+const formTokenMs = dayMs;
 
 /** What all stores share. */
 interface Parts {
@@ -74,12 +81,14 @@ export async function openPostgresStores(
     const members = await openPostgresMembers(postgres, changes);
     if (follow) replica = await joinReplicas({ ...parts, version, sealKeys: seals.keyIds });
     const share = replica && (await openPostgresAccountShare({ ...parts, replica: replica.id }));
+    const { adminToken } = environment;
+    const sessions = follow ? await openPostgresPageSessions({ ...parts, members, adminToken }) : undefined;
     if (follow) await changes.start();
     if (follow) warnOfFolder(environment, { config, accounts, logger });
     const useLogger = (given: Logger) => {
       logger = given;
     };
-    return storesOf(environment, parts, { config, accounts, members, replica, share, useLogger });
+    return storesOf(environment, parts, { config, accounts, members, replica, share, sessions, useLogger });
   } catch (thrown) {
     changes.close();
     await replica?.close();
@@ -94,6 +103,7 @@ interface Opened {
   members: Members;
   replica: Replica | undefined;
   share: PostgresAccountShare | undefined;
+  sessions: PageSessions | undefined;
   useLogger(logger: Logger): void;
 }
 
@@ -142,6 +152,12 @@ function storesOf(environment: Environment, parts: Parts, opened: Opened): Postg
       all: async () =>
         (await postgres.ask((sql) => sql<{ id: string }[]>`SELECT id FROM dragoman.notices`)).map(({ id }) => id),
     }),
+    openPageState(now) {
+      const { sessions } = opened;
+      if (!sessions) return openMemoryPageState(now);
+      const formSecrets = { current: () => seals.derived("form tokens"), lifetimeMs: formTokenMs };
+      return { sessions, changes: openPostgresPendingChanges(postgres, seals), formSecrets };
+    },
     members: opened.members,
     accountShare: share,
     get isolation() {

@@ -16,7 +16,7 @@ import { entriesIn, type Field, fields, formOf, membersOf, patchFrom, shownConfi
 export async function configPage({ app, frame, url, changes }: PageContext): Promise<Markup> {
   const { config } = app;
   await config.reload();
-  const before = changes.get(url.searchParams.get("change"));
+  const before = await changes.get(url.searchParams.get("change"));
   const saved = (url.searchParams.get("saved") ?? "")
     .split(",")
     .filter((name) => fields.some((field) => field.path[0] === name));
@@ -38,7 +38,7 @@ export async function confirmConfig({ app, frame, form, changes }: PageContext):
     const patch = patchFrom(form, shownConfig(config.stored));
     if (Object.keys(patch).length === 0) return redirect("/admin/config?unchanged=1");
     const next = patched(config.stored, patch);
-    const id = changes.put({ patch, revision: config.revision, form });
+    const id = await changes.put({ patch, revision: config.revision, form });
     return html(<Confirm frame={frame} id={id} lines={difference(config.stored, next)} />);
   } catch (thrown) {
     return again(asProxyError(thrown), { app, frame }, form);
@@ -47,7 +47,7 @@ export async function confirmConfig({ app, frame, form, changes }: PageContext):
 
 export async function saveConfig({ app, frame, request, form, exposed, changes }: PageContext): Promise<Response> {
   const id = form.get("change") ?? "";
-  const change = changes.get(id);
+  const change = await changes.get(id);
   if (!change) return redirect("/admin/config?unchanged=1");
   const body = JSON.stringify({ ...change.patch, revision: change.revision });
   const headers = { "content-type": "application/json" };
@@ -56,7 +56,7 @@ export async function saveConfig({ app, frame, request, form, exposed, changes }
   } catch (thrown) {
     return again(asProxyError(thrown), { app, frame }, withoutSecrets(change.form));
   }
-  changes.drop(id);
+  await changes.drop(id);
   return redirect(`/admin/config?saved=${Object.keys(change.patch).join(",")}`);
 }
 

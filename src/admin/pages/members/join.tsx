@@ -19,7 +19,7 @@ import { DeviceCode, SignInProgress } from "../accounts/sign-in";
 interface JoinParts {
   app: App;
   callerOf(request: Request): Visitor;
-  frameFor(request: Request): Frame;
+  frameFor(): Frame;
   /** The address as the browser sees it. */
   urlOf(request: Request): URL;
 }
@@ -63,7 +63,7 @@ async function serve(
   params: Record<string, string>,
   show: (guest: Guest) => Response | Promise<Response>,
 ): Promise<Response> {
-  const frame = frameFor(request);
+  const frame = frameFor();
   const caller = callerOf(request);
   try {
     const network = caller.local ? undefined : networkOf(caller.peer ?? "unknown");

@@ -1,0 +1,35 @@
+/**
+ * The token in every form of the admin pages, which a page of another site cannot know. It belongs to a person and has the time
+ * when the page was made, so that every server of a team accepts it that has the same secret.
+ */
+import { createHmac } from "node:crypto";
+import { includesSecret } from "../../net/credentials";
+import type { FormSecrets } from "../../storage/stores";
+
+export interface FormTokens {
+  /** @param member Whose page it is; null for the owner's. */
+  make(member: string | null): string;
+  isRight(sent: string | null, member: string | null): boolean;
+}
+
+/** @param now Wall clock, ms. */
+export function openFormTokens({ current, lifetimeMs }: FormSecrets, now: () => number): FormTokens {
+  const sign = (secret: Uint8Array, time: string, member: string | null) =>
+    createHmac("sha256", secret)
+      .update(`${time} ${member ?? "owner"}`)
+      .digest("base64url");
+  return {
+    make(member) {
+      const time = now().toString(36);
+      return `${time}-${sign(current()[0]!, time, member)}`;
+    },
+    isRight(sent, member) {
+      const [, time, signature] = /^([0-9a-z]{1,11})-([\w-]{43})$/.exec(sent ?? "") ?? [];
+      if (time === undefined || now() - Number.parseInt(time, 36) > lifetimeMs) return false;
+      return includesSecret(
+        [signature!],
+        current().map((secret) => sign(secret, time, member)),
+      );
+    },
+  };
+}

@@ -1,0 +1,177 @@
+/**
+ * Page sessions in Postgres. Each server holds all of them in memory, so that a page asks the database for a session only if it
+ * is not known yet, and follows those that others begin and end.
+ */
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { Members } from "../../keys/members";
+import {
+  type AdminSession,
+  maxSessions,
+  newSessionId,
+  type PageSessions,
+  type SessionHolder,
+  sessionDigest,
+  sessionLifetimeMs,
+} from "../../keys/page-sessions";
+import type { Seals } from "../seal";
+import type { Changes } from "./changes";
+import { databaseAway, isAwayError, type Postgres } from "./connection";
+
+interface SessionParts {
+  postgres: Postgres;
+  seals: Seals;
+  changes: Changes;
+  members: Members;
+  /** This server's. A session that began with another one does not hold here. */
+  adminToken: string | undefined;
+}
+
+interface HeldSession {
+  member: string | null;
+  credential: Buffer | null;
+  /** By the monotonic clock of this process, ms. */
+  until: number;
+  ending: AbortController;
+}
+
+interface SessionRow {
+  sha256: Uint8Array;
+  member: string | null;
+  credential: Uint8Array | null;
+  ended: boolean;
+  remaining: number;
+  revision: number;
+}
+
+/** Reads all sessions, and follows them from now on. @throws ProxyError */
+export async function openPostgresPageSessions(parts: SessionParts): Promise<PageSessions> {
+  const { postgres, changes, members } = parts;
+  /** By the digest of the id, in hexadecimal. */
+  const sessions = new Map<string, HeldSession>();
+
+  const drop = (key: string) => {
+    sessions.get(key)?.ending.abort();
+    sessions.delete(key);
+  };
+  const isGood = (key: string): boolean => {
+    const session = sessions.get(key);
+    if (session === undefined) return false;
+    if (session.until <= performance.now()) {
+      drop(key);
+      return false;
+    }
+    if (session.member === null ? ownerHolds(parts, session.credential) : memberHolds(members, session)) return true;
+    // It is not forgotten: its key may be so new that it is not known here yet.
+    session.ending.abort();
+    session.ending = new AbortController();
+    return false;
+  };
+  const read = async (since: number): Promise<number> => {
+    const rows = await postgres.ask(
+      (sql) => sql<SessionRow[]>`SELECT sha256, member, credential, ended_at IS NOT NULL AS ended,
+        (extract(epoch FROM expires_at - now()) * 1000)::float8 AS remaining, revision::float8 AS revision
+        FROM dragoman.page_sessions WHERE revision > ${since} ORDER BY revision`,
+    );
+    for (const row of rows) {
+      const key = hex(row.sha256);
+      if (row.ended) drop(key);
+      else if (!sessions.has(key)) sessions.set(key, heldOf(row));
+    }
+    for (const [key, { until }] of sessions) if (until <= performance.now()) drop(key);
+    return rows.at(-1)?.revision ?? since;
+  };
+  changes.follow("page_sessions", await read(0), read);
+  members.follow(() => {
+    for (const key of sessions.keys()) isGood(key);
+  });
+
+  const sessionOf = (key: string): AdminSession | undefined => {
+    if (!isGood(key)) return undefined;
+    const { member, ending } = sessions.get(key)!;
+    return {
+      get holds() {
+        return isGood(key);
+      },
+      member,
+      ended: ending.signal,
+    };
+  };
+
+  return {
+    find(id) {
+      const key = hex(sessionDigest(id));
+      if (sessions.has(key)) return sessionOf(key);
+      // Another server may have begun it a moment ago.
+      return orAway(
+        changes.catchUp("page_sessions").then(() => sessionOf(key)),
+        "this server cannot tell whether you are signed in",
+      );
+    },
+    async begin(holder) {
+      const id = newSessionId();
+      await orAway(insert(parts, sessionDigest(id), holder), "nobody can sign in");
+      await changes.catchUp("page_sessions");
+      return id;
+    },
+    async end(id) {
+      await orAway(finish(postgres, sessionDigest(id)), "you could not be signed out everywhere");
+      await changes.catchUp("page_sessions");
+    },
+  };
+}
+
+/** @param so What it means for the person if the database is away. */
+async function orAway<T>(work: Promise<T>, so: string): Promise<T> {
+  try {
+    return await work;
+  } catch (thrown) {
+    throw isAwayError(thrown) ? databaseAway(thrown, so) : thrown;
+  }
+}
+
+async function insert(parts: SessionParts, digest: Buffer, { member, secret }: SessionHolder): Promise<void> {
+  const credential = member === null ? ownerMarks(parts, secret)[0] : sessionDigest(secret);
+  await parts.postgres.transact(async (sql) => {
+    const [row] = await sql<{ revision: number }[]>`
+      SELECT dragoman.announce_change('page_sessions')::float8 AS revision`;
+    const { revision } = row!;
+    await sql`INSERT INTO dragoman.page_sessions (sha256, member, credential, expires_at, revision)
+      VALUES (${digest}, ${member}, ${credential ?? null}, now() + make_interval(secs => ${sessionLifetimeMs / 1_000}),
+        ${revision})`;
+    await sql`UPDATE dragoman.page_sessions SET ended_at = now(), revision = ${revision} WHERE sha256 IN
+      (SELECT sha256 FROM dragoman.page_sessions WHERE member IS NOT DISTINCT FROM ${member}::uuid AND ended_at IS NULL
+        ORDER BY expires_at DESC, revision DESC OFFSET ${maxSessions})`;
+  });
+}
+
+async function finish(postgres: Postgres, digest: Buffer): Promise<void> {
+  await postgres.transact(async (sql) => {
+    await sql`UPDATE dragoman.page_sessions SET ended_at = now(),
+      revision = dragoman.announce_change('page_sessions') WHERE sha256 = ${digest} AND ended_at IS NULL`;
+  });
+}
+
+const heldOf = ({ member, credential, remaining }: SessionRow): HeldSession => ({
+  member,
+  credential: credential && Buffer.from(credential),
+  until: performance.now() + remaining,
+  ending: new AbortController(),
+});
+
+/** The key may have been revoked, or the member removed. */
+function memberHolds(members: Members, { member, credential }: HeldSession): boolean {
+  const key = credential === null ? undefined : members.keyWith(credential);
+  return key?.member === member && (key?.expiresAt ?? Number.POSITIVE_INFINITY) > Date.now();
+}
+
+/** A database that others can read does not help to guess the admin token, which a person may have chosen. */
+function ownerMarks({ seals, adminToken }: SessionParts, secret = adminToken): Buffer[] {
+  if (adminToken === undefined || secret !== adminToken) return [];
+  return seals.derived("admin token").map((key) => createHmac("sha256", key).update(adminToken).digest());
+}
+
+/** Without a mark, the owner needed no token. */
+const ownerHolds = (parts: SessionParts, mark: Buffer | null) =>
+  mark === null || ownerMarks(parts).some((each) => timingSafeEqual(each, mark));
+
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
