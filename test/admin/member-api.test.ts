@@ -1,16 +1,10 @@
-/** The admin API as a member of a team: every endpoint has a role, and a member sees nothing of anybody else. */
+/** The admin API and the pages as a member of a team; see also member-isolation.test.ts. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { routeRoles } from "../../src/admin/access/roles";
 import { adminRoutes } from "../../src/admin/api/routes";
-import { pageRoutes } from "../../src/admin/pages/routes";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
-
-test("every page and every endpoint of the admin API has a role", () => {
-  const known = [...pageRoutes, ...adminRoutes].map(({ method, path }) => `${method} ${path}`);
-  expect(Object.keys(routeRoles).sort()).toEqual([...known, "POST /admin/sign-out"].sort());
-});
 
 describeWithPostgres("a member at the admin API", () => {
   let postgres: TestPostgres;
