@@ -51,17 +51,32 @@ const bucketSql = (name: string) => `CASE WHEN ${name} IS NULL THEN 0
 
 type Row = Record<string, number | string | null>;
 
+/** Rows by the transaction that stored them, as in the column `arrived`. */
+export interface Arrived {
+  from?: number;
+  before?: number;
+}
+
 /**
  * @param filters With both times.
  * @param by Two dimensions at most.
+ * @param arrived Of these transactions only.
  */
 export async function addUp(
   sql: SQL,
   filters: Filters & { from_ms: number; to_ms: number },
   by: readonly Dimension[],
+  arrived: Arrived = {},
 ): Promise<ChunkGroup[]> {
-  const { sql: condition, values } = conditionsOf(filters);
+  const { sql: passes, values } = conditionsOf(filters);
   const parameters = [...values];
+  const { from, before } = arrived;
+  // Rows of before the column existed have none: they came before all others.
+  const condition = [
+    passes,
+    ...(from === undefined ? [] : [`arrived >= $${parameters.push(from)}::bigint`]),
+    ...(before === undefined ? [] : [`(arrived < $${parameters.push(before)}::bigint) IS NOT FALSE`]),
+  ].join(" AND ");
   const coders = by.map((dimension) => coderOf(dimension, filters));
   const keys = coders.map(({ expression, parameter }, at) => {
     const place = parameter === undefined ? "" : `$${parameters.push(parameter)}`;

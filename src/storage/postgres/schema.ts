@@ -140,6 +140,18 @@ const steps: readonly Step[] = [
         seal_key_id text NOT NULL, expires_at timestamptz NOT NULL)`,
     ],
   },
+  {
+    compatibleWith: 1,
+    statements: [
+      // The transaction that stored a row, so that statistics add only what came since they were asked last. Rows of before have
+      // none. The index is made with each new day: making those of all days would hold up the servers for long.
+      "ALTER TABLE dragoman.requests ADD COLUMN arrived bigint",
+      "ALTER TABLE dragoman.requests ALTER COLUMN arrived SET DEFAULT pg_current_xact_id()::text::bigint",
+      "CREATE INDEX requests_arrived ON ONLY dragoman.requests (arrived)",
+      // Of a span that is not over: what arrived from this transaction on is missing. Null where nothing is.
+      "ALTER TABLE dragoman.statistics ADD COLUMN arrived_before bigint",
+    ],
+  },
 ];
 
 /** The number of steps that this version knows. */

@@ -1,54 +1,57 @@
 /**
- * Totals and groups of requests, added up by Postgres. Hours and days that are over are added up once for each question, for all
- * servers, so that only the last hours are read again. The meaning is that of `history/statistics.ts`.
+ * Totals and groups of requests, added up by Postgres. What was added up once is kept for each question, for all servers, so
+ * that only the rows that came since are read again. The meaning is that of `history/statistics.ts`.
  */
 
 import { dayMs, hourMs } from "../../format";
 import { type Aggregate, addAggregate, openAggregate, totalsOf } from "../../history/aggregate";
-import { type Dimension, type GroupValue, groupKey, maxGroups, narrowTo } from "../../history/dimensions";
+import { type Dimension, groupKey, maxGroups, narrowTo } from "../../history/dimensions";
 import type { Filters } from "../../history/filters";
 import type { Statistics } from "../../history/statistics";
-import { addUp, type ChunkGroup } from "./chunk";
+import type { ChunkGroup } from "./chunk";
 import type { Postgres } from "./connection";
+import { mergeGroups, openKeptStatistics, type Span } from "./kept-statistics";
 import { settledBefore } from "./requests";
 
-/** Times are Unix ms, both ends included. */
-interface Span {
-  from: number;
-  to: number;
-  /** It is a whole hour or day that does not change any more. */
-  isOver: boolean;
-}
-
-/** Milliseconds that one span may take. */
-const spanTimeoutMs = 60_000;
 /** Spans that are added up at the same time: the others' questions need connections too. */
 const atOnce = 3;
 /** By the estimate of the database. */
 const maxRowsAtOnce = 2_000_000;
-/** A span with more groups, such as one for each session, is not kept. */
-const maxKeptGroups = 2_000;
 
-/** @param by Two dimensions at most. */
+/** From when on it is worth keeping what was read. */
+export interface Worth {
+  /** The last hours of a smaller day, by the estimate of the database, are read anew each time. */
+  dayRows: number;
+  /** So is what takes less long to read. */
+  ms: number;
+}
+
+/**
+ * @param by Two dimensions at most.
+ * @param now Unix ms.
+ */
 export async function statisticsIn(
   postgres: Postgres,
   filters: Filters,
   by: Dimension[],
   now: number,
+  worth: Worth = { dayRows: 50_000, ms: 10 },
 ): Promise<Statistics> {
   const groups = new Map<string, ChunkGroup>();
-  const spans = await spansOf(postgres, filters, now);
-  const read = await openMemo(postgres, filters, by, spans);
+  const spans = await spansOf(postgres, filters, now, worth);
+  const kept = await openKeptStatistics(postgres, { filters, by, worthMs: worth.ms }, spans);
   const left = [...spans];
   const worker = async () => {
-    for (let span = left.shift(); span; span = left.shift()) merge(groups, await read(span));
+    for (let span = left.shift(); span; span = left.shift()) mergeGroups(groups, await kept.read(span));
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
+  mergeGroups(groups, await kept.newest());
   return listed([...groups.values()], filters, by);
 }
 
 /** The whole time that the filters leave, in spans that can be kept and others. */
-async function spansOf(postgres: Postgres, { from_ms, to_ms }: Filters, now: number): Promise<Span[]> {
+async function spansOf(postgres: Postgres, filters: Filters, now: number, { dayRows }: Worth): Promise<Span[]> {
+  const { from_ms, to_ms, member } = filters;
   const [bounds] = await postgres.ask(
     (sql) => sql<{ first: number | null; last: number | null; most: number | null }[]>`
       SELECT min(started_at_ms)::float8 AS first, max(started_at_ms)::float8 AS last,
@@ -58,106 +61,46 @@ async function spansOf(postgres: Postgres, { from_ms, to_ms }: Filters, now: num
   );
   if (bounds?.first == null || bounds.last == null) return [];
   const from = Math.max(Math.ceil(from_ms ?? bounds.first), bounds.first);
-  const to = Math.min(Math.floor(to_ms ?? bounds.last), bounds.last);
-  // A kept span is a whole one, whatever the first and the last row are.
+  // A span that can be kept is a whole one, whatever the first and the last row are.
   const start = from_ms === undefined || from_ms < bounds.first ? Math.floor(from / dayMs) * dayMs : from;
+  const end = to_ms === undefined ? Number.POSITIVE_INFINITY : Math.floor(to_ms);
+  // One member's rows are few, and found by an index.
+  const rows = typeof member === "string" ? 0 : (bounds.most ?? 0);
   // A day of many rows is added up by its hours, so that nothing takes long.
-  const lengths = (bounds.most ?? 0) > maxRowsAtOnce ? [hourMs] : [dayMs, hourMs];
-  return cut(start, to, settledBefore(now), lengths);
+  const longest = rows > maxRowsAtOnce ? hourMs : dayMs;
+  const shortest = rows < dayRows ? hourMs : blockMs;
+  const settled = settledBefore(now);
+  return cut({ start, last: Math.min(end, bounds.last), end, settled, longest, shortest });
 }
 
-/** @param lengths Of the spans that can be kept, the longest first. */
-function cut(from: number, to: number, settled: number, lengths: readonly number[]): Span[] {
+/** Of an hour that is not asked for as a whole. */
+const blockMs = hourMs / 12;
+
+interface Cut {
+  start: number;
+  /** When the last row started. */
+  last: number;
+  end: number;
+  settled: number;
+  longest: number;
+  shortest: number;
+}
+
+function cut({ start, last, end, settled, longest, shortest }: Cut): Span[] {
   const spans: Span[] = [];
-  for (let at = from; at <= to; at = spans.at(-1)!.to + 1) {
-    const whole = lengths.find((length) => at % length === 0 && at + length - 1 <= Math.min(to, settled));
-    if (whole) spans.push({ from: at, to: at + whole - 1, isOver: true });
-    else if (at >= settled - hourMs) spans.push({ from: at, to, isOver: false });
-    else spans.push({ from: at, to: Math.min(to, (Math.floor(at / hourMs) + 1) * hourMs - 1), isOver: false });
+  const lengths = [dayMs, hourMs, blockMs].filter((length) => length <= longest && length >= shortest);
+  for (let at = start; at <= last; at = spans.at(-1)!.to + 1) {
+    const isWhole = (length: number, until: number) => at % length === 0 && at + length - 1 <= until;
+    const over = lengths.find((length) => isWhole(length, Math.min(end, settled)));
+    const open = lengths.find((length) => length < dayMs && isWhole(length, end));
+    if (over) spans.push({ from: at, to: at + over - 1, kind: "over" });
+    else if (shortest < hourMs && open) spans.push({ from: at, to: at + open - 1, kind: "open" });
+    // All that is left of the last hours, or up to the next span that can be kept.
+    else if (shortest === hourMs && at >= settled - hourMs)
+      spans.push({ from: at, to: Math.min(end, last), kind: "part" });
+    else spans.push({ from: at, to: Math.min(end, (Math.floor(at / shortest) + 1) * shortest - 1), kind: "part" });
   }
   return spans;
-}
-
-/** Reads spans: those that were asked before from what is kept, the others from their rows. */
-async function openMemo(postgres: Postgres, filters: Filters, by: Dimension[], spans: readonly Span[]) {
-  const { from_ms: _, to_ms: __, ...others } = filters;
-  const zone = by.some((dimension) => dimension === "hour" || dimension === "day")
-    ? Intl.DateTimeFormat().resolvedOptions().timeZone
-    : undefined;
-  const named = Object.entries(others).filter(([, value]) => value !== undefined);
-  const text = JSON.stringify([1, named.toSorted(([one], [other]) => (one < other ? -1 : 1)), by, zone]);
-  const query = new Bun.CryptoHasher("sha256").update(text).digest();
-  const over = spans.filter(({ isOver }) => isOver);
-  const [first, last] = [over[0]?.from ?? 0, over.at(-1)?.to ?? 0];
-  const kept =
-    over.length === 0
-      ? []
-      : await postgres.ask(
-          (sql) => sql<
-            KeptRow[]
-          >`SELECT from_ms::float8 AS from_ms, to_ms::float8 AS to_ms, groups FROM dragoman.statistics
-            WHERE query = ${query} AND from_ms >= ${first} AND to_ms <= ${last}`,
-        );
-  const known = new Map(kept.map(({ from_ms, to_ms, groups }) => [`${from_ms} ${to_ms}`, groups]));
-
-  return async ({ from, to, isOver }: Span): Promise<ChunkGroup[]> => {
-    const found = known.get(`${from} ${to}`);
-    if (found) return found.map(unpacked);
-    const [revision] = await postgres.ask(
-      (sql) => sql<{ revision: string }[]>`SELECT revision FROM dragoman.revisions WHERE name = 'late_requests'`,
-    );
-    const groups = await postgres.ask((sql) => addUp(sql, { ...filters, from_ms: from, to_ms: to }, by), spanTimeoutMs);
-    if (isOver && groups.length <= maxKeptGroups)
-      // Unless a late row came meanwhile.
-      await postgres.ask(
-        (sql) => sql`INSERT INTO dragoman.statistics (query, from_ms, to_ms, groups)
-          SELECT ${query}, ${from}::bigint, ${to}::bigint, ${JSON.stringify(groups.map(packed))}::text::jsonb
-            FROM dragoman.revisions WHERE name = 'late_requests' AND revision = ${revision!.revision}::bigint
-          ON CONFLICT DO NOTHING`,
-      );
-    return groups;
-  };
-}
-
-interface KeptRow {
-  from_ms: number;
-  to_ms: number;
-  groups: PackedGroup[];
-}
-
-interface PackedGroup {
-  values: GroupValue[];
-  errors: number;
-  counts: number[];
-  sums: number[];
-  /** Place and number of those that are not 0. */
-  buckets: [place: number, count: number][];
-}
-
-const packed = ({ values, aggregate: { errors, counts, sums, buckets } }: ChunkGroup): PackedGroup => ({
-  values,
-  errors,
-  counts: [...counts],
-  sums: [...sums],
-  buckets: [...buckets.entries()].filter(([, count]) => count > 0),
-});
-
-function unpacked({ values, errors, counts, sums, buckets }: PackedGroup): ChunkGroup {
-  const aggregate = openAggregate();
-  for (const [place, count] of buckets) aggregate.buckets[place] = count;
-  return {
-    values,
-    aggregate: { ...aggregate, errors, counts: Float64Array.from(counts), sums: Float64Array.from(sums) },
-  };
-}
-
-function merge(groups: Map<string, ChunkGroup>, more: readonly ChunkGroup[]): void {
-  for (const { values, aggregate } of more) {
-    const id = JSON.stringify(values.map(({ label, from }) => [label, from]));
-    const group = groups.get(id) ?? { values, aggregate: openAggregate() };
-    addAggregate(group.aggregate, aggregate);
-    groups.set(id, group);
-  }
 }
 
 function listed(groups: ChunkGroup[], filters: Filters, by: Dimension[]): Statistics {

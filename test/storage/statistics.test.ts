@@ -1,0 +1,194 @@
+/** What statistics have kept and completed is what the plain rows add up to, whatever came when, and by which server. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import fc from "fast-check";
+import { dayMs, hourMs } from "../../src/format";
+import { addAggregate, openAggregate, totalsOf } from "../../src/history/aggregate";
+import { type Dimension, groupKey } from "../../src/history/dimensions";
+import type { Filters } from "../../src/history/filters";
+import { addUp } from "../../src/storage/postgres/chunk";
+import { connectPostgres, type Postgres } from "../../src/storage/postgres/connection";
+import { insertRows, removeOldDays } from "../../src/storage/postgres/requests";
+import { migrate } from "../../src/storage/postgres/schema";
+import { statisticsIn } from "../../src/storage/postgres/statistics";
+import { entry, noon } from "../support/history-rows";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+
+const minuteMs = 60_000;
+
+describeWithPostgres("statistics in Postgres", () => {
+  let server: TestPostgres;
+  const servers: Postgres[] = [];
+  beforeAll(async () => {
+    server = await startPostgres();
+    const url = await server.database();
+    for (let at = 0; at < 2; at += 1) servers.push(connectPostgres({ url }));
+    await migrate(servers[0]!);
+  }, 60_000);
+  afterAll(async () => {
+    for (const postgres of servers) await postgres.close();
+    await server[Symbol.asyncDispose]();
+  });
+
+  const replica = crypto.randomUUID();
+  const rowAt = (started_at_ms: number, seed = 0) =>
+    entry({
+      request_id: Bun.randomUUIDv7(),
+      started_at_ms,
+      member: ["anna", "ben", null][seed % 3]!,
+      upstream_model: ["gpt-5", "claude-sonnet-4.5"][seed % 2]!,
+      duration_ms: (seed * 37) % 9_000,
+      input_tokens: seed % 5 === 0 ? null : seed,
+    });
+  const empty = async () => {
+    await servers[0]!.sql.unsafe("DELETE FROM dragoman.requests");
+    await servers[0]!.sql.unsafe("TRUNCATE dragoman.statistics");
+  };
+
+  /** Of the plain rows. */
+  async function expected({ sql }: Postgres, filters: Filters, by: Dimension[], now: number) {
+    const bounded = { ...filters, from_ms: filters.from_ms ?? now - 10 * dayMs, to_ms: filters.to_ms ?? now + dayMs };
+    const total = openAggregate();
+    const groups = (await addUp(sql, bounded, by)).map(({ values, aggregate }) => {
+      addAggregate(total, aggregate);
+      return [JSON.stringify(groupKey(values)), totalsOf(aggregate)] as const;
+    });
+    return { totals: totalsOf(total), groups: by.length === 0 ? {} : Object.fromEntries(groups) };
+  }
+
+  async function asked(postgres: Postgres, filters: Filters, by: Dimension[], now: number, dayRows = -1) {
+    const { totals, groups } = await statisticsIn(postgres, filters, by, now, { dayRows, ms: 0 });
+    const named = groups.map(({ key, filters: _, ...each }) => [JSON.stringify(key), each]);
+    return { totals, groups: Object.fromEntries(named) };
+  }
+
+  type Rows = { server: number; rows: [minutesAgo: number, seed: number][] };
+  type Step =
+    | ({ do: "store" } & Rows)
+    | ({ do: "hold" } & Rows)
+    | ({ do: "late" } & Rows)
+    | { do: "ask" | "race"; server: number; isSmall: boolean; member: boolean; window: number; by: Dimension[] }
+    | { do: "wait"; minutes: number }
+    | { do: "prune" };
+  const rows = (from: number, to: number) =>
+    fc.array(fc.tuple(fc.integer({ min: from, max: to }), fc.nat(999)), { minLength: 1, maxLength: 6 });
+  const which = fc.nat(1);
+  const bys: Dimension[][] = [[], ["hour"], ["day"], ["upstream_model"], ["day", "member"]];
+  const ask = fc.record({
+    do: fc.constantFrom<("ask" | "race")[]>("ask", "ask", "race"),
+    server: which,
+    isSmall: fc.boolean(),
+    member: fc.boolean(),
+    window: fc.nat(5),
+    by: fc.constantFrom(...bys),
+  });
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ do: fc.constant("store" as const), server: which, rows: rows(0, 64) }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant("hold" as const), server: which, rows: rows(0, 64) }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant("late" as const), server: which, rows: rows(76, 3_000) }) },
+    { weight: 6, arbitrary: ask },
+    { weight: 4, arbitrary: fc.record({ do: fc.constant("wait" as const), minutes: fc.integer({ min: 1, max: 90 }) }) },
+    { weight: 1, arbitrary: fc.constant({ do: "prune" as const }) },
+  );
+  const windows: ((now: number) => Filters)[] = [
+    () => ({}),
+    (now) => ({ from_ms: now - hourMs }),
+    (now) => ({ from_ms: Math.floor(now / hourMs) * hourMs - 23 * hourMs }),
+    (now) => ({ from_ms: now - 7 * dayMs, to_ms: now - 20 * minuteMs }),
+    (now) => ({ from_ms: now - 95 * minuteMs, to_ms: Math.floor(now / hourMs) * hourMs - 1 }),
+    (now) => ({ from_ms: Math.floor(now / dayMs) * dayMs }),
+  ];
+
+  async function play(steps: readonly Step[]): Promise<void> {
+    await empty();
+    let now = noon + 17 * minuteMs;
+    let commit: (() => Promise<void>)[] = [];
+    const commitAll = async () => {
+      for (const each of commit) await each();
+      commit = [];
+    };
+    const store = (postgres: Postgres, of: [number, number][]) =>
+      insertRows(
+        postgres,
+        replica,
+        of.map(([minutes, seed]) => rowAt(now - minutes * minuteMs - seed, seed)),
+        now,
+      );
+    await store(servers[0]!, [[0, 1], [200, 2], [2_000, 3]]); // biome-ignore format: so that the days have partitions
+    for (const each of steps) {
+      if (each.do === "wait") {
+        // A transaction takes no minute.
+        await commitAll();
+        now += each.minutes * minuteMs;
+      } else if (each.do === "store" || each.do === "late") await store(servers[each.server]!, each.rows);
+      else if (each.do === "hold")
+        commit.push(await held(servers[each.server]!, (postgres) => store(postgres, each.rows)));
+      else if (each.do === "prune") {
+        await commitAll();
+        await removeOldDays(servers[0]!, now - 1.5 * dayMs, Number.POSITIVE_INFINITY);
+      } else {
+        const postgres = servers[each.server]!;
+        const filters = { ...windows[each.window]!(now), ...(each.member && { member: "anna" }) };
+        const question = asked(postgres, filters, each.by, now, each.isSmall ? 50_000 : -1);
+        if (each.do === "race") {
+          await store(servers[1 - each.server]!, [[30, 1], [90, 4], [1_500, 5]]); // biome-ignore format: three times
+          await question;
+          continue;
+        }
+        const given = await question;
+        expect([each, given]).toEqual([each, await expected(postgres, filters, each.by, now)]);
+      }
+    }
+    await commitAll();
+    for (const postgres of servers)
+      for (const by of bys) expect(await asked(postgres, {}, by, now)).toEqual(await expected(postgres, {}, by, now));
+  }
+
+  /** Stores rows in a transaction that is not committed yet. @returns What commits it. */
+  async function held(postgres: Postgres, work: (inside: Postgres) => Promise<void>): Promise<() => Promise<void>> {
+    const connection = await postgres.sql.reserve();
+    await connection.unsafe("BEGIN");
+    const inside = { ...postgres, ask: (question: never) => (question as (sql: unknown) => never)(connection) };
+    try {
+      await work(inside as Postgres);
+    } catch {
+      // The day has no partition yet: such a row is tried again, elsewhere.
+      await connection.unsafe("ROLLBACK");
+      connection.release();
+      return async () => {};
+    }
+    return async () => {
+      await connection.unsafe("COMMIT");
+      connection.release();
+    };
+  }
+
+  test("are those of the rows, while two servers store, ask and prune", async () => {
+    await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 50 }), play), {
+      numRuns: 12,
+      seed: 21,
+      endOnFailure: true,
+    });
+  }, 60_000);
+
+  test("read the rows of the last hours once, and then those that came since", async () => {
+    await empty();
+    const [postgres, now] = [servers[0]!, noon + 17 * minuteMs];
+    const ask = async () => (await asked(servers[1]!, {}, ["hour"], now)).totals.request_count;
+    await insertRows(
+      postgres,
+      replica,
+      Array.from({ length: 70 }, (_, minutes) => rowAt(now - minutes * minuteMs)),
+      now,
+    );
+    expect(await ask()).toBe(70);
+    // Who read them again would miss them.
+    await postgres.sql.unsafe("DELETE FROM dragoman.requests");
+    await insertRows(postgres, replica, [rowAt(now), rowAt(now - 40 * minuteMs)], now);
+    expect(await ask()).toBe(72);
+    const [index] = await postgres.sql`SELECT count(*)::int AS count FROM pg_indexes
+      WHERE tablename LIKE 'requests_20%' AND indexdef LIKE '%(arrived)'`;
+    const [days] = await postgres.sql`SELECT count(*)::int AS count FROM pg_inherits
+      WHERE inhparent = 'dragoman.requests'::regclass`;
+    expect(index).toEqual(days);
+  });
+});
