@@ -14,6 +14,7 @@ import type { History } from "./history/history";
 import type { InFlight } from "./history/in-flight";
 import type { ClientKey } from "./keys/client-keys";
 import type { Members } from "./keys/members";
+import type { Team } from "./keys/team";
 import type { Logger } from "./logger";
 import type { ClientSockets } from "./net/client-sockets";
 import type { CallLimits } from "./net/clock";
@@ -43,6 +44,10 @@ export interface App {
   readonly requiresKey: boolean;
   /** Missing where one person has everything. */
   members: Members | undefined;
+  /** Missing where this is the only server. */
+  team: Team | undefined;
+  /** Whether this server does what only one of a team has to do. Read at each use. */
+  readonly isLeader: boolean;
   /** This app with the accounts of one person only: all that a request of this person may use. @param member Null for the owner. */
   forMember(member: string | null): App;
   /** Who must send the admin token: other machines, or this one too. */

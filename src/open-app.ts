@@ -138,6 +138,10 @@ export function openApp(options: AppOptions): App {
       return clientKeys().length > 0 || stores.members?.needKeys === true;
     },
     members: stores.members,
+    team: stores.team,
+    get isLeader() {
+      return stores.isLeader;
+    },
     forMember(member) {
       if (member === null) return app;
       const known = memberApps.get(member);

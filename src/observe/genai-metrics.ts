@@ -1,8 +1,8 @@
 /** The metrics of exchanges once more, under the names of OpenTelemetry's conventions for models: dashboards look for these. */
 import type { ExchangeMetrics } from "./exchange-metrics";
-import { type Metric, type Point, pointsOf } from "./metrics";
+import { type Metric, pointsOf } from "./metrics";
 import { attributes as at, operationName, providerName } from "./names";
-import type { Distribution } from "./series";
+import type { Distribution, Point } from "./series";
 
 interface Named {
   name: string;

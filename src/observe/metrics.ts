@@ -1,22 +1,26 @@
 /** Every metric, by one table: its names, its meaning, and how it is read. Nothing here is done before somebody asks. */
 import { readdirSync } from "node:fs";
-import type { Account } from "../accounts/account";
-import { accountStates } from "../accounts/account-state";
-import { isCounted } from "../accounts/quota";
 import type { Awaitable } from "../awaitable";
 import type { BudgetGuard } from "../budgets/guard";
 import type { ConfigStore } from "../config/store";
 import type { History } from "../history/history";
 import type { InFlight } from "../history/in-flight";
+import type { Members } from "../keys/members";
+import type { Team } from "../keys/team";
 import type { Drift } from "../upstream/drift";
+import { type AccountSources, budgetPoints, countPoints, quotaPoints, statePoints } from "./account-points";
 import type { ExchangeMetrics } from "./exchange-metrics";
-import type { CounterFamily, Distribution, HistogramFamily, SeriesFamily } from "./series";
+import type { CounterFamily, Distribution, HistogramFamily, Point, SeriesFamily } from "./series";
 
 /** What the metrics are read from. */
-export interface MetricSources {
+export interface MetricSources extends AccountSources {
   readonly version: string;
   readonly draining: boolean;
-  readonly accounts: readonly Account[];
+  readonly members?: Pick<Members, "find" | "list">;
+  readonly team?: Team;
+  readonly isLeader: boolean;
+  /** Present while this server has been cut off from its team for too long. */
+  readonly isolation?: object;
   readonly config: Pick<ConfigStore, "fault">;
   readonly history: Pick<History, "degraded" | "queued">;
   readonly inFlight: Pick<InFlight, "running">;
@@ -33,11 +37,6 @@ interface MetricNames {
   /** A unit of https://ucum.org, for OpenTelemetry. */
   unit: string;
   help: string;
-}
-
-export interface Point<Value> {
-  labels: Readonly<Record<string, string>>;
-  value: Value;
 }
 
 interface NumberMetric extends MetricNames {
@@ -85,11 +84,13 @@ export const metricRows: readonly MetricRow[] = [
   { name: "dragoman_streams_open", unit: "{request}", kind: "gauge", help: "Requests in flight that asked for a stream.",
     read: ({ inFlight }) => one(inFlight.running().filter(({ stream }) => stream === 1).length) },
   { name: "dragoman_account_state", unit: "1", kind: "gauge", help: "1 for the state that an account is in, 0 for the others.",
-    read: ({ accounts }) => accounts.flatMap(({ key: account, state: { name } }) => accountStates.map((state) => ({ labels: { account, state }, value: name === state ? 1 : 0 }))) },
+    read: statePoints },
+  { name: "dragoman_accounts", unit: "{account}", kind: "gauge", help: "Accounts in each state, those of all members too.",
+    read: countPoints },
   { name: "dragoman_quota_remaining_ratio", unit: "1", kind: "gauge", help: "Share of an account's quota that is left, as last known; negative for overage.",
-    read: ({ accounts }) => accounts.flatMap(quotaPoints) },
+    read: quotaPoints },
   { name: "dragoman_budget_spent_ratio", unit: "1", kind: "gauge", help: "Share of a budget that is used in its present period.",
-    read: async ({ budgets }) => (await budgets.overview()).filter(({ budget }) => budget.per !== "session").map(({ budget, used }) => ({ labels: { budget: budget.name, per: budget.per }, value: used / budget.limit })) },
+    read: async ({ budgets }) => budgetPoints(await budgets.overview()) },
   { name: "dragoman_upstream_new_total", unit: "{sighting}", kind: "counter", help: "What Copilot sent and dragoman does not know, by name. One reply a minute of each model is looked at.",
     read: ({ drift }) => drift.sightings.map(({ kind, name, where, count }) => ({ labels: { kind, name, where }, value: count })) },
   { name: "dragoman_history_queue", unit: "{row}", kind: "gauge", help: "Rows of the history that are not written yet.",
@@ -100,6 +101,20 @@ export const metricRows: readonly MetricRow[] = [
     read: ({ config }) => flag(config.fault === undefined) },
   { name: "dragoman_draining", unit: "1", kind: "gauge", help: "1 after a signal to stop.",
     read: ({ draining }) => flag(draining) },
+  { name: "dragoman_members", unit: "{member}", kind: "gauge", help: "Members of the team. This one and those below are there with a database only.",
+    read: ({ members }) => (members ? one(members.list().length) : []) },
+  { name: "dragoman_servers", unit: "{server}", kind: "gauge", help: "Servers of the team that were alive within the last minute, by version.",
+    read: ({ team }) => serverPoints(team) },
+  { name: "dragoman_leader", unit: "1", kind: "gauge", help: "1 at the server that does what only one has to do.",
+    read: ({ team, isLeader }) => (team ? flag(isLeader) : []) },
+  { name: "dragoman_database_up", unit: "1", kind: "gauge", help: "0 while this server cannot reach the database.",
+    read: ({ team }) => (team ? flag(!team.isDatabaseAway) : []) },
+  { name: "dragoman_database_answered_timestamp_seconds", otelName: "dragoman.database.answered", unit: "s", kind: "gauge", help: "When the database answered last, Unix time.",
+    read: ({ team }) => (team ? one((Date.now() - team.silence) / 1000) : []) },
+  { name: "dragoman_isolated", unit: "1", kind: "gauge", help: "1 while requests are refused because the database has been away for too long.",
+    read: ({ team, isolation }) => (team ? flag(isolation !== undefined) : []) },
+  { name: "dragoman_spool_rows", unit: "{row}", kind: "gauge", help: "Rows on this server's disk that wait for the database.",
+    read: ({ team }) => Object.entries(team?.waiting() ?? {}).map(([kind, value]) => ({ labels: { kind }, value })) },
   { name: "dragoman_build_info", unit: "1", kind: "gauge", help: "The version.",
     read: ({ version }) => [{ labels: { version, bun: Bun.version }, value: 1 }] },
   { name: "process_cpu_seconds_total", otelName: "process.cpu.time", unit: "s", kind: "counter", help: "CPU time of the process.",
@@ -150,9 +165,9 @@ export const pointsOf = <Value>({ labels, all }: SeriesFamily<Value>): Point<Val
     value,
   }));
 
-function quotaPoints({ key: account, knownQuota: quota }: Account): Point<number>[] {
-  if (!quota || !isCounted(quota) || !quota.entitlement || quota.remaining === null) return [];
-  return [{ labels: { account, unit: quota.unit }, value: quota.remaining / quota.entitlement }];
+function serverPoints(team: Team | undefined): Point<number>[] {
+  const byVersion = Map.groupBy(team?.servers ?? [], ({ version }) => version);
+  return Array.from(byVersion, ([version, servers]) => ({ labels: { version }, value: servers.length }));
 }
 
 function cpuSeconds(): number {

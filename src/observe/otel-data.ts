@@ -1,7 +1,8 @@
 /** The metrics in OpenTelemetry's own types, for its serializers. */
 import type { HrTime } from "@opentelemetry/api";
 import { AggregationTemporality, DataPointType, type MetricData } from "@opentelemetry/sdk-metrics";
-import { type Metric, type Point, startedAtMs } from "./metrics";
+import { type Metric, startedAtMs } from "./metrics";
+import type { Point } from "./series";
 
 /** `InstrumentationScope` of everything that dragoman emits. */
 export const scopeOf = (version: string) => ({ name: "dragoman", version });

@@ -3,6 +3,12 @@
 /** One set of label values, in the order of the family's label names. */
 export type LabelValues = readonly string[];
 
+/** A value as it is reported, with the names of its labels. */
+export interface Point<Value> {
+  labels: Readonly<Record<string, string>>;
+  value: Value;
+}
+
 export interface SeriesFamily<Value> {
   readonly labels: readonly string[];
   /** All series, each with its label values. */
@@ -26,10 +32,16 @@ export interface HistogramFamily extends SeriesFamily<Distribution> {
   observe(values: LabelValues, value: number): void;
 }
 
-/** Beyond this number, all further sets of a family share one series: clients choose some of the values. */
-const maxSeries = 1_000;
+/**
+ * Beyond this number, further sets of a family share series: clients choose some of the values. At first those that differ by the
+ * person only, and beyond twice this number all of them.
+ */
+export const maxSeries = 1_000;
 
-/** Stands for the label values of the series that is shared. */
+/** Labels that have a value for each person of a team, or several. */
+const personal = new Set(["account", "key"]);
+
+/** Stands for the values of labels that were given up. */
 const overflow = "other";
 
 export function openCounter(labels: readonly string[]): CounterFamily {
@@ -68,15 +80,19 @@ export function openHistogram(labels: readonly string[], bounds: readonly number
 function openSeries<Value>(labels: readonly string[], make: () => Value) {
   const known = new Map<string, readonly [LabelValues, Value]>();
   const shared = labels.map(() => overflow);
+  const isPersonal = labels.map((label) => personal.has(label));
+  const limit = isPersonal.includes(true) ? 2 * maxSeries : maxSeries;
   const find = (values: LabelValues): Value => {
     const key = values.join("\0");
-    let found = known.get(key);
-    if (!found) {
-      if (known.size >= maxSeries && values !== shared) return find(shared);
-      found = [values, make()];
-      known.set(key, found);
-    }
-    return found[1];
+    const found = known.get(key);
+    if (found) return found[1];
+    const isGeneral = values.every((value, at) => !isPersonal[at] || value === overflow);
+    if (known.size >= limit && values !== shared) return find(shared);
+    if (known.size >= maxSeries && !isGeneral)
+      return find(values.map((value, at) => (isPersonal[at] ? overflow : value)));
+    const added = [values, make()] as const;
+    known.set(key, added);
+    return added[1];
   };
   return { all: () => known.values(), find };
 }

@@ -9,6 +9,7 @@ import type { ProxyError } from "../errors";
 import type { History, HistoryOptions } from "../history/history";
 import type { Members } from "../keys/members";
 import type { PageSessions } from "../keys/page-sessions";
+import type { Team } from "../keys/team";
 import type { Logger } from "../logger";
 import type { SentNotices } from "../notices/sent-notices";
 
@@ -43,6 +44,8 @@ export interface Stores {
   openPageState(now: () => number): PageState;
   /** Missing where one person has everything. */
   members?: Members;
+  /** Missing where this is the only server. */
+  team?: Team;
   /** Missing where no other server has the same accounts. */
   accountShare?: AccountShare;
   /**

@@ -25,7 +25,7 @@ export async function withTeamStores<T>(team: Team, work: (stores: PostgresStore
 /** @param accounts What the member signs in; GitHub knows them from now on. */
 export async function addMember(
   { members, openAccounts }: PostgresStores,
-  team: Team,
+  team: Pick<Team, "demo">,
   name: string,
   accounts: readonly DemoAccount[],
 ): Promise<TestMember> {

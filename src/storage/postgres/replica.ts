@@ -1,4 +1,7 @@
 /** This server among those of the team: it reports that it is alive, and one of them is the leader, which does the chores. */
+import { hostname } from "node:os";
+import type { SQL } from "bun";
+import type { TeamMate } from "../../keys/team";
 import type { Logger } from "../../logger";
 import { rememberSentFor } from "../../notices/sent-notices";
 import { isAwayError, type Postgres } from "./connection";
@@ -6,6 +9,8 @@ import { isAwayError, type Postgres } from "./connection";
 export interface Replica {
   readonly id: string;
   readonly isLeader: boolean;
+  /** Those alive at the last beat, a few seconds ago; undefined if the database did not answer then. */
+  readonly servers: readonly TeamMate[] | undefined;
   /** The connection that held the leader's lock is lost. */
   lostLock(): void;
   close(): Promise<void>;
@@ -27,21 +32,25 @@ const choresEvery = 60_000;
 export async function joinReplicas({ postgres, version, sealKeys, logger }: ReplicaParts): Promise<Replica> {
   const id = crypto.randomUUID();
   let isLeader = false;
+  let servers: readonly TeamMate[] | undefined;
   let choresAt = Number.NEGATIVE_INFINITY;
   let beating: Promise<void> | undefined;
 
   const beat = async (): Promise<void> => {
     await postgres.ask(
-      (sql) => sql`INSERT INTO dragoman.replicas (id, version, seal_keys)
-        VALUES (${id}, ${version}, ${JSON.stringify(sealKeys)}::text::jsonb)
-        ON CONFLICT (id) DO UPDATE SET beat_at = now()`,
+      (sql) => sql`INSERT INTO dragoman.replicas (id, host, version, seal_keys, leads)
+        VALUES (${id}, ${hostname()}, ${version}, ${JSON.stringify(sealKeys)}::text::jsonb, ${isLeader})
+        ON CONFLICT (id) DO UPDATE SET beat_at = now(), leads = excluded.leads`,
     );
     // The lock belongs to the connection. Without an election, the next server takes it when this one is gone.
     const [row] = await postgres.askDirect(
       (sql) => sql<{ held: boolean }[]>`SELECT CASE WHEN ${isLeader} THEN true
         ELSE pg_try_advisory_lock(hashtextextended('dragoman leader', 0)) END AS held`,
     );
+    if (row!.held !== isLeader)
+      await postgres.ask((sql) => sql`UPDATE dragoman.replicas SET leads = ${row!.held} WHERE id = ${id}`);
     isLeader = row!.held;
+    servers = await postgres.ask(aliveServers);
     if (!isLeader || performance.now() - choresAt < choresEvery) return;
     choresAt = performance.now();
     await doChores(postgres);
@@ -49,6 +58,7 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
   const tryBeat = () => {
     beating ??= beat()
       .catch((thrown) => {
+        servers = undefined;
         if (!isAwayError(thrown)) logger().error("The upkeep of the database failed.", thrown);
       })
       .finally(() => {
@@ -63,6 +73,9 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
     id,
     get isLeader() {
       return isLeader;
+    },
+    get servers() {
+      return servers;
     },
     lostLock() {
       isLeader = false;
@@ -79,6 +92,11 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
     },
   };
 }
+
+/** Those of the last minute: one that was killed is not removed by itself. */
+export const aliveServers = (sql: SQL): Promise<TeamMate[]> =>
+  sql<TeamMate[]>`SELECT id, host, version, seal_keys AS "sealKeys", leads AS "isLeader" FROM dragoman.replicas
+    WHERE beat_at > now() - interval '1 minute' ORDER BY started_at, id`;
 
 const rememberSentSeconds = rememberSentFor / 1_000;
 

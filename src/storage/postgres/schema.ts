@@ -152,6 +152,10 @@ const steps: readonly Step[] = [
       "ALTER TABLE dragoman.statistics ADD COLUMN arrived_before bigint",
     ],
   },
+  {
+    compatibleWith: 1,
+    statements: ["ALTER TABLE dragoman.replicas ADD COLUMN host text, ADD COLUMN leads boolean NOT NULL DEFAULT false"],
+  },
 ];
 
 /** The number of steps that this version knows. */

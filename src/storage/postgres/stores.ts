@@ -10,6 +10,7 @@ import { dayMs } from "../../format";
 import type { Entry } from "../../history/entry";
 import type { Members } from "../../keys/members";
 import type { PageSessions } from "../../keys/page-sessions";
+import type { Team } from "../../keys/team";
 import { createLogger, type Logger } from "../../logger";
 import { openMemoryPageState } from "../local";
 import { openSeals, type Seals } from "../seal";
@@ -119,6 +120,21 @@ function storesOf(environment: Environment, parts: Parts, opened: Opened): Postg
     spool ??= openSpool(join(home, "spool.sqlite"), warn);
     return spool;
   };
+  const team: Team = {
+    get servers() {
+      return postgres.isAway ? undefined : replica?.servers;
+    },
+    get isDatabaseAway() {
+      return postgres.isAway;
+    },
+    get silence() {
+      return postgres.silence;
+    },
+    waiting: () => ({
+      requests: spool?.queue("request").size ?? 0,
+      settlements: spool?.queue("settlement").size ?? 0,
+    }),
+  };
   let history: PostgresHistory | undefined;
   let ledger: PostgresLedger | undefined;
   let affinity: PostgresAffinity | undefined;
@@ -159,6 +175,7 @@ function storesOf(environment: Environment, parts: Parts, opened: Opened): Postg
       return { sessions, changes: openPostgresPendingChanges(postgres, seals), formSecrets };
     },
     members: opened.members,
+    team,
     accountShare: share,
     get isolation() {
       return postgres.isAway && postgres.silence > graceMs ? isolated(graceMs) : undefined;

@@ -1,0 +1,64 @@
+/** A server of a team within this process, so that its parts can be looked at, in front of the demo as GitHub and Copilot. */
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { App } from "../../src/app";
+import { readEnvironment } from "../../src/config/environment";
+import { openApp } from "../../src/open-app";
+import { handler } from "../../src/server";
+import { openPostgresStores, type PostgresStores } from "../../src/storage/postgres/stores";
+import { type Demo, startDemo } from "../../src/upstream/demo/demo";
+import { addMember, type TestMember } from "./members";
+import type { TestPostgres } from "./postgres";
+import { until } from "./proxy";
+import { individuals } from "./teams";
+
+export interface TeamApp extends AsyncDisposable {
+  url: string;
+  app: App;
+  demo: Demo;
+  stores: PostgresStores;
+  /** The environment of every server of this team. */
+  env: Record<string, string>;
+  lines: string[];
+  /** Resolves when the server knows the accounts. */
+  addMember(name: string, ...logins: string[]): Promise<TestMember>;
+}
+
+/** @param options.env More of the environment; that of another server makes one more of its team. */
+export async function startTeamApp(
+  postgres: TestPostgres,
+  { env: more = {}, demo: given }: { env?: Record<string, string>; demo?: Demo } = {},
+): Promise<TeamApp> {
+  const home = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const demo = given ?? startDemo({ pace: 0, accounts: [] });
+  const env: Record<string, string> = {
+    DRAGOMAN_DATABASE_URL: more.DRAGOMAN_DATABASE_URL ?? (await postgres.database()),
+    DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
+    DRAGOMAN_GITHUB_URL: demo.url,
+    DRAGOMAN_GITHUB_API_URL: demo.url,
+    DRAGOMAN_COPILOT_API_URL: demo.url,
+    ...more,
+  };
+  const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...env });
+  const stores = await openPostgresStores(environment, { follow: true });
+  const lines: string[] = [];
+  const app = openApp({ environment, stores, version: "1", write: (line) => void lines.push(line) });
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: handler(app, false) });
+  return {
+    ...{ url: server.url.origin, app, demo, stores, env, lines },
+    async addMember(name, ...logins) {
+      const member = await addMember(stores, { demo }, name, individuals(...logins));
+      await until(() => app.forMember(member.id).accounts.length === logins.length);
+      return member;
+    },
+    async [Symbol.asyncDispose]() {
+      await server.stop(true);
+      app.close();
+      await stores.close();
+      if (!given) await demo.stop();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
