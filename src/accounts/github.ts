@@ -48,7 +48,7 @@ export async function fetchCopilotUser(caller: GithubCaller, githubToken: string
 export const copilotVersion = "2025-04-01";
 
 export const revoked =
-  "GitHub no longer accepts its sign-in: it expired or was revoked. Run `dragoman auth` to sign in again.";
+  "GitHub no longer accepts its sign-in: it expired or was revoked. Sign in again, on the page Accounts or with `dragoman auth`.";
 
 function unexpectedAnswer({ status, json }: GithubAnswer, what: string): ProxyError {
   const { message, code } = messageSchema().parse(json);

@@ -116,7 +116,7 @@ type Candidate = Pick<Account, "id" | "state">;
 
 /** No other account replaces a suspended one: that would evade the suspension, and could cost the other accounts too. */
 function stoppedBy({ id, state }: Account, isShared: boolean): ProxyError {
-  const others = `sign in again${isShared ? " or" : ","} remove the account with \`dragoman auth rm ${id}\``;
+  const others = `sign in again${isShared ? " or" : ","} remove the account, on the page Accounts or with \`dragoman auth rm ${id}\``;
   const remedies = `To continue, ${others}${isShared ? "" : ", or restart dragoman"}.`;
   return suspensionError(`dragoman has stopped sending requests. ${id}: ${state.reason} ${remedies}`);
 }

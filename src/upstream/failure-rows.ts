@@ -137,7 +137,7 @@ export const rows: readonly FailureRow[] = [
     remedy: "next-account",
     kind: "no_account",
     clientStatus: 503,
-    sentence: "Sign in again with `dragoman auth`.",
+    sentence: "Sign in again, on the page Accounts or with `dragoman auth`.",
   },
   { status: [401], remedy: "refresh-session", kind: "no_account", clientStatus: 503 },
   {

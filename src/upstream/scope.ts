@@ -66,11 +66,11 @@ export function openScope(parts: ScopeParts, accounts: () => Account[], signInHi
   };
 }
 
-const askForInvitation = "Ask the owner of this dragoman for a new invitation link, and sign in there.";
+const whereToSignIn = "Sign in on the page Accounts of this dragoman: open /admin in a browser and enter your key.";
 
 /** The same for a member: without the owner's providers and keys, which cost the owner. */
 export const openMemberScope = (parts: ScopeParts, accounts: () => Account[]): Scope =>
-  openScope({ ...parts, config: withoutOwnersKeys(parts.config) }, accounts, askForInvitation);
+  openScope({ ...parts, config: withoutOwnersKeys(parts.config) }, accounts, whereToSignIn);
 
 function withoutOwnersKeys(config: ConfigStore): ConfigStore {
   let made: { of: Config; current: Config } | undefined;

@@ -123,7 +123,9 @@ describe("what the quota endpoint says", () => {
   test("A7: a revoked sign-in is found when the quota is asked for, and said in words", async () => {
     const { account } = openDemoAccount(demo);
     demo.accounts[0]!.githubToken = "ghu_another";
-    expect((await failureOf(account.quota())).message).toContain("Run `dragoman auth` to sign in again.");
+    expect((await failureOf(account.quota())).message).toContain(
+      "Sign in again, on the page Accounts or with `dragoman auth`.",
+    );
     expect(account.state).toMatchObject({ name: "failed", reason: expect.stringContaining("revoked") });
   });
 });

@@ -359,7 +359,7 @@ describe("while GitHub is down", () => {
 
 describe("a person must act", () => {
   test.each([
-    ["revoked", "Run `dragoman auth` to sign in again."],
+    ["revoked", "Sign in again, on the page Accounts or with `dragoman auth`."],
     [
       "no_copilot_access",
       "Signup for GitHub Copilot. No access to GitHub Copilot found. You are currently logged in as octo-demo. See https://github.com/github-copilot/signup?editor=dragoman",

@@ -144,7 +144,7 @@ describe("what is left", () => {
       id: "octo-demo",
       failed: true,
       state: "failed",
-      reason: expect.stringContaining("Run `dragoman auth` to sign in again."),
+      reason: expect.stringContaining("Sign in again, on the page Accounts or with `dragoman auth`."),
     });
     expect(work).toMatchObject({ id: "work-demo", failed: false });
   });

@@ -58,6 +58,11 @@ export const ClosedPage = ({ frame, error }: { frame: Frame; error: ProxyError }
     <p>
       <Sentence of={error.message} />
     </p>
+    {frame.member !== undefined && (
+      <p>
+        <a href="/admin">Go to your overview</a>
+      </p>
+    )}
   </BarePage>
 );
 

@@ -46,16 +46,26 @@ export function AccountCard({ account, now, children }: AccountCardProps): Marku
           <Sentence of={account.reason} />
         </p>
       )}
-      {account.stale && (
-        <p class="soft">
-          Last updated <Ago at={account.updated_at_ms} now={now} never="at an unknown time" />:{" "}
-          <Sentence of={account.quota_error ?? "GitHub could not be reached."} />
-        </p>
-      )}
+      {account.stale && <Stale account={account} now={now} />}
       {children}
     </article>
   );
 }
+
+/** A failed account has said already why GitHub was not asked. */
+const Stale = ({ account: { state, updated_at_ms, quota_error }, now }: { account: AccountItem; now: number }) =>
+  state === "failed" ? (
+    updated_at_ms !== null && (
+      <p class="soft">
+        Last updated <Ago at={updated_at_ms} now={now} />.
+      </p>
+    )
+  ) : (
+    <p class="soft">
+      Last updated <Ago at={updated_at_ms} now={now} never="at an unknown time" />:{" "}
+      <Sentence of={quota_error ?? "GitHub could not be reached."} />
+    </p>
+  );
 
 const planNames: Record<string, string> = {
   free: "Copilot Free",
