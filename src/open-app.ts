@@ -99,7 +99,11 @@ export function openApp(options: AppOptions): App {
   const budgets = openBudgetGuard({ config, openLedger: () => stores.openLedger({ now, warn }), now, warn });
   const sent = stores.openSentNotices({ now, warn: logger.warn });
   const isLeader = () => stores.isLeader;
-  const notices = openNotices({ accounts, budgets, config, history, logger, sent, isLeader, version, now });
+  const notices = openNotices({
+    accounts: allAccounts,
+    members: stores.members,
+    ...{ budgets, config, history, logger, sent, isLeader, version, now },
+  });
   const drift = openDrift(now, clock.monotonic);
   const isShared = stores.accountShare !== undefined;
   const scopeParts = { config, copilot, drift, logger, version, limits: listLimits(limits), isShared, now };

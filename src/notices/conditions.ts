@@ -15,6 +15,8 @@ export interface Notice {
   title: string;
   /** A sentence: what happened, and what to do. */
   message: string;
+  /** The name of the member whom it is about; missing where it is about the owner or the server. */
+  member?: string;
 }
 
 /** One notice for the highest threshold that a budget has reached, and one for its forecast. */
@@ -65,12 +67,29 @@ const consequence = {
   fallback: " Further requests are refused.",
 };
 
-/** @param thresholds Shares of the quota. */
-export function accountNotices(accounts: readonly Account[], thresholds: readonly number[], now: number): Notice[] {
-  return accounts.flatMap((account) => [...stateNotices(account), ...quotaNotices(account, thresholds, now)]);
+export interface NoticedAccounts {
+  /** Those of the whole team. */
+  accounts: readonly Account[];
+  /** Shares of a quota; of the owner's accounts only. */
+  thresholds: readonly number[];
+  /** The name of a member; undefined if there is none of this id. */
+  nameOf(member: string): string | undefined;
 }
 
-function stateNotices({ key, id, state }: Account): Notice[] {
+/** Of members' accounts: what keeps them from serving. What is left of their quotas concerns the members. */
+export function accountNotices({ accounts, thresholds, nameOf }: NoticedAccounts, now: number): Notice[] {
+  return accounts.flatMap((account) => {
+    const { id, member } = account;
+    if (member === null) return [...stateNotices(account, id), ...quotaNotices(account, id, thresholds, now)];
+    const name = nameOf(member);
+    if (name === undefined) return [];
+    const called = `${id} of ${name}`;
+    const all = [...stateNotices(account, called, name), ...quotaNotices(account, called, [], now)];
+    return all.map((each) => ({ ...each, member: name }));
+  });
+}
+
+function stateNotices({ key, state }: Account, called: string, member?: string): Notice[] {
   if (state.name !== "failed") return [];
   const reason = state.reason ?? "GitHub refuses it.";
   return state.suspended
@@ -78,13 +97,18 @@ function stateNotices({ key, id, state }: Account): Notice[] {
         `account ${key} suspended`,
         "account",
         "error",
-        `Account ${id} is suspended`,
-        `${reason} No account is used until a person has acted.`,
+        `Account ${called} is suspended`,
+        `${reason} No account${member === undefined ? "" : ` of ${member}`} is used until a person has acted.`,
       )
-    : notice(`account ${key} failed ${reason}`, "account", "error", `Account ${id} failed`, reason);
+    : notice(`account ${key} failed ${reason}`, "account", "error", `Account ${called} failed`, reason);
 }
 
-function quotaNotices({ key, id, knownQuota: quota }: Account, thresholds: readonly number[], now: number): Notice[] {
+function quotaNotices(
+  { key, knownQuota: quota }: Account,
+  called: string,
+  thresholds: readonly number[],
+  now: number,
+): Notice[] {
   if (!quota || !isCounted(quota) || quota.entitlement === null || quota.remaining === null) return [];
   const { entitlement, remaining, resetAt, overage, unit } = quota;
   const share = entitlement > 0 ? (entitlement - remaining) / entitlement : 1;
@@ -96,7 +120,7 @@ function quotaNotices({ key, id, knownQuota: quota }: Account, thresholds: reado
       `${period} 1`,
       "account",
       overage ? "error" : "warning",
-      `Quota of ${id} is used up`,
+      `Quota of ${called} is used up`,
       `${overage ? `Further requests are billed as overage, because GitHub permits it. Set neverOverage to stop that.` : `No ${name} are left.`}${until}`,
     );
   const reached = highest(thresholds, share);
@@ -105,9 +129,33 @@ function quotaNotices({ key, id, knownQuota: quota }: Account, thresholds: reado
     `${period} ${reached}`,
     "account",
     "warning",
-    `Quota of ${id}: ${percent(reached)} used`,
+    `Quota of ${called}: ${percent(reached)} used`,
     `${Math.max(0, remaining)} of ${entitlement} ${name} are left.${until}`,
   );
+}
+
+/** Notices about members that are sent one by one; more of them at once become one. */
+const maxOfMembers = 5;
+/** Members' notices that are named in one. */
+const maxListed = 20;
+
+/** Many members may have the same trouble at once, for example at the end of a month. */
+export function gathered(notices: readonly Notice[]): Notice[] {
+  const ofMembers = notices.filter(({ member }) => member !== undefined);
+  if (ofMembers.length <= maxOfMembers) return [...notices];
+  const [{ id, type }] = ofMembers as [Notice];
+  const listed = ofMembers.slice(0, maxListed).map(({ title }) => title);
+  const more = ofMembers.length - listed.length;
+  return [
+    ...notices.filter(({ member }) => member === undefined),
+    {
+      id: `members ${id}`,
+      type,
+      severity: ofMembers.some(({ severity }) => severity === "error") ? "error" : "warning",
+      title: `${ofMembers.length} notices about members`,
+      message: `${listed.join("; ")}${more > 0 ? `; and ${more} more` : ""}. Each has a line of its own in the log.`,
+    },
+  ];
 }
 
 /** The requests of the last {@link watchedMs}. */

@@ -5,9 +5,18 @@ import type { BudgetGuard } from "../budgets/guard";
 import type { ConfigStore } from "../config/store";
 import { asProxyError } from "../errors";
 import type { History } from "../history/history";
+import type { Members } from "../keys/members";
 import type { Logger } from "../logger";
 import { postNotice, showOnDesktop } from "./channels";
-import { accountNotices, budgetNotices, isFailing, type Notice, upstreamNotices, watchedMs } from "./conditions";
+import {
+  accountNotices,
+  budgetNotices,
+  gathered,
+  isFailing,
+  type Notice,
+  upstreamNotices,
+  watchedMs,
+} from "./conditions";
 import type { SentNotices } from "./sent-notices";
 
 export interface Notices {
@@ -19,7 +28,9 @@ export interface Notices {
 }
 
 export interface NoticesOptions {
+  /** Those of the whole team. */
   accounts(): readonly Account[];
+  members?: Pick<Members, "find">;
   budgets: Pick<BudgetGuard, "overview">;
   config: Pick<ConfigStore, "current">;
   history: Pick<History, "totals">;
@@ -40,6 +51,7 @@ export function openNotices({
   config,
   history,
   logger,
+  members,
   sent,
   isLeader,
   version,
@@ -47,6 +59,8 @@ export function openNotices({
 }: NoticesOptions): Notices {
   /** Timestamp of the first failure, while the upstream fails. */
   let failingSince: number | undefined;
+
+  const nameOf = (member: string) => members?.find(member)?.name;
 
   /** Each channel that is on, with what it does. */
   const channels = (): [name: string, send: (notice: Notice) => Promise<void>][] => {
@@ -86,7 +100,7 @@ export function openNotices({
     failingSince = isFailing(recent, at) ? (failingSince ?? recent.firstAt ?? at) : undefined;
     return [
       ...budgetNotices(await budgets.overview(), at),
-      ...accountNotices(accounts(), config.current.notices.accounts, at),
+      ...accountNotices({ accounts: accounts(), thresholds: config.current.notices.accounts, nameOf }, at),
       ...(failingSince === undefined ? [] : upstreamNotices(failingSince, at)),
     ];
   }
@@ -98,7 +112,7 @@ export function openNotices({
     const due = all.filter(({ id }) => fresh.includes(id));
     for (const { title, message, severity } of due)
       logger[severity === "error" ? "error" : "warn"](`${title}. ${message}`);
-    const faults = (await Promise.all(due.map(deliver))).flat();
+    const faults = (await Promise.all(gathered(due).map(deliver))).flat();
     for (const fault of faults) logger.warn(fault);
   }
 

@@ -1,0 +1,80 @@
+/** Notices of a team: what keeps a member's account from serving reaches the owner once, whichever server found it out. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { gathered, type Notice } from "../../src/notices/conditions";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
+import { startTeamApp } from "../support/team-app";
+
+describeWithPostgres("a team's notices", () => {
+  let postgres: TestPostgres;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+  }, 60_000);
+  afterAll(() => postgres[Symbol.asyncDispose]());
+
+  test("a member's account that failed, is suspended or used up: once, by the leader, with the member's name", async () => {
+    const received: string[] = [];
+    using receiver = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      async fetch(request) {
+        received.push(await request.text());
+        return new Response(null, { status: 204 });
+      },
+    });
+    await using leader = await startTeamApp(postgres);
+    await using other = await startTeamApp(postgres, { env: leader.env, demo: leader.demo });
+    await leader.app.config.change({ notices: { webhookUrl: `${receiver.url}hook` } });
+    const anna = await leader.addMember("anna", "anna-demo");
+    const ben = await leader.addMember("ben", "ben-demo", "ben-work");
+    const accountsOf = (team: typeof leader, id: string) => team.app.forMember(id).accounts;
+    await until(() => accountsOf(other, anna.id).length + accountsOf(other, ben.id).length === 3);
+
+    // What the server that is not the leader finds out.
+    const [annas] = accountsOf(other, anna.id);
+    other.demo.accounts.find(({ login }) => login === "anna-demo")!.githubToken = "ghu_another";
+    await annas!.session().catch(() => {});
+    accountsOf(other, ben.id)[0]!.mark({ name: "failed", reason: "Account suspended.", suspended: true });
+    const quota = leader.demo.accounts.find(({ login }) => login === "ben-work")!.quota.premium;
+    Object.assign(quota, { entitlement: 300, remaining: 0 });
+    await accountsOf(other, ben.id)[1]!.quota();
+    await until(
+      () =>
+        accountsOf(leader, anna.id)[0]!.state.name === "failed" &&
+        accountsOf(leader, ben.id)[0]!.state.suspended === true &&
+        accountsOf(leader, ben.id)[1]!.knownQuota !== undefined,
+    );
+    for (const { app } of [other, leader, other, leader]) await app.notices.check();
+    const titles = received.map((body) => (JSON.parse(body) as { title: string }).title);
+    expect(titles.sort()).toEqual([
+      "Account anna-demo of anna failed",
+      "Account ben-demo of ben is suspended",
+      "Quota of ben-work of ben is used up",
+    ]);
+    expect(received.join()).toContain("No account of ben is used until a person has acted.");
+    for (const secret of [anna.key, ben.key, "ghu_"]) expect(received.join()).not.toContain(secret);
+  }, 30_000);
+});
+
+test("of many notices about members one is sent, and those about the owner stay", () => {
+  const notices = Array.from({ length: 30 }, (_, at): Notice => {
+    const title = `Quota of a${at} is used up`;
+    return {
+      id: `${at}`,
+      type: "account",
+      severity: "warning",
+      title,
+      message: "",
+      ...(at > 1 && { member: `m${at}` }),
+    };
+  });
+  const sent = gathered(notices);
+  expect(sent.map(({ title }) => title)).toEqual([
+    "Quota of a0 is used up",
+    "Quota of a1 is used up",
+    "28 notices about members",
+  ]);
+  expect(sent[2]!.message).toStartWith("Quota of a2 is used up; Quota of a3 is used up; ");
+  expect(sent[2]!.message).toContain("; and 8 more.");
+  expect(gathered(notices.slice(0, 7))).toEqual(notices.slice(0, 7));
+});
