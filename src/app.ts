@@ -12,6 +12,7 @@ import type { Tokenizer } from "./dialects/tokenizer";
 import type { ProxyError } from "./errors";
 import type { History } from "./history/history";
 import type { InFlight } from "./history/in-flight";
+import type { RunningRequests } from "./history/running-requests";
 import type { ClientKey } from "./keys/client-keys";
 import type { Members } from "./keys/members";
 import type { Team } from "./keys/team";
@@ -82,7 +83,10 @@ export interface App {
   budgets: BudgetGuard;
   notices: Notices;
   history: History;
+  /** Of everybody, on this server. */
   inFlight: InFlight;
+  /** What pages and the admin API show: in a team of all servers, for a member only the member's own. */
+  running: RunningRequests;
   exchangeMetrics: ExchangeMetrics;
   tracing: Tracing;
   sockets: ClientSockets;

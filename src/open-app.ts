@@ -17,7 +17,8 @@ import { openTokenizer } from "./dialects/tokenizer";
 import type { ProxyError } from "./errors";
 import type { History } from "./history/history";
 import { openInFlight } from "./history/in-flight";
-import { historyOf, inFlightOf } from "./history/member-history";
+import { historyOf } from "./history/member-history";
+import { runningOf } from "./history/running-requests";
 import { currentClientKeys } from "./keys/client-keys";
 import { createLogger, type LogFormat, type Logger } from "./logger";
 import { openClientSockets } from "./net/client-sockets";
@@ -130,6 +131,7 @@ export function openApp(options: AppOptions): App {
     account: (key) => allAccounts().find((account) => account.key === key),
   });
   followConfig(config, logger, history);
+  const inFlight = openInFlight();
   const app: App = {
     version,
     demo: demo !== undefined,
@@ -184,7 +186,8 @@ export function openApp(options: AppOptions): App {
     budgets,
     notices,
     history,
-    inFlight: openInFlight(),
+    inFlight,
+    running: stores.openRunning(inFlight),
     exchangeMetrics: openExchangeMetrics(),
     tracing: {},
     sockets: openClientSockets(),
@@ -229,7 +232,7 @@ function appOf(app: App, member: string, scope: Scope): App {
     ...Object.getOwnPropertyDescriptors(scope),
     environment: { value: environment },
     history: { value: historyOf(app.history, member) },
-    inFlight: { value: inFlightOf(app.inFlight, member) },
+    running: { value: runningOf(app.running, member) },
   });
 }
 

@@ -56,15 +56,13 @@ export interface InFlight {
   /** The requests in flight, the oldest first. */
   running(): InFlightRequest[];
   find(requestId: string): InFlightRequest | undefined;
-  /** Cancels the request for the owner; false when no such request is in flight. */
-  cancel(requestId: string): boolean;
-  /** @returns A function that ends the watch. @throws ProxyError `rate_limit` when there are too many watchers. */
+  /** Cancels the request for the owner, or for the member whose key it uses; false when no such request is in flight. */
+  cancel(requestId: string, by?: "owner" | "member"): boolean;
+  /** @returns A function that ends the watch. */
   watch(watcher: Watcher): () => void;
   /** Ends all watches. */
   close(): void;
 }
-
-const maxWatchers = 50;
 
 export function openInFlight(): InFlight {
   const exchanges = new Map<string, InFlightHandle>();
@@ -105,17 +103,12 @@ export function openInFlight(): InFlight {
       const exchange = exchanges.get(requestId);
       return exchange && cut(exchange.tell());
     },
-    cancel(requestId) {
+    cancel(requestId, by = "owner") {
       const exchange = exchanges.get(requestId);
-      exchange?.stop(cancelled());
+      exchange?.stop(cancelled(by));
       return exchange !== undefined;
     },
     watch(watcher) {
-      if (watchers.size >= maxWatchers)
-        throw new ProxyError(
-          "rate_limit",
-          `${maxWatchers} pages already watch the requests in flight. Close one of them.`,
-        );
       if (closed) watcher({ type: "closed" });
       else watchers.add(watcher);
       return () => void watchers.delete(watcher);
@@ -129,8 +122,10 @@ export function openInFlight(): InFlight {
 }
 
 /** `x-should-retry` keeps clients from sending the request again. */
-const cancelled = () =>
-  new ProxyError("no_account", "The owner of this proxy cancelled the request.", {
+const cancelled = (by: "owner" | "member") =>
+  new ProxyError("no_account", `${cancellers[by]} cancelled the request.`, {
     code: "cancelled",
     headers: { "x-should-retry": "false" },
   });
+
+const cancellers = { owner: "The owner of this proxy", member: "The member whose key it uses" };

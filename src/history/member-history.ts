@@ -1,7 +1,6 @@
 /** The history as one member sees it: rows of this member only. */
 import { ProxyError } from "../errors";
 import type { Filters, History, Row } from "./history";
-import type { InFlight, InFlightRequest } from "./in-flight";
 
 /** What it writes is written as in the whole history. What only the owner's pages ask for is refused. */
 export function historyOf(history: History, member: string): History {
@@ -28,32 +27,6 @@ export function historyOf(history: History, member: string): History {
     get queued() {
       return history.queued;
     },
-    close() {},
-  };
-}
-
-/** The requests in flight as one member sees them. */
-export function inFlightOf(inFlight: InFlight, member: string): InFlight {
-  const isOwn = (request: Pick<InFlightRequest, "member"> | undefined) => request?.member === member;
-  return {
-    begin: (requestId, exchange) => inFlight.begin(requestId, exchange),
-    notify: (requestId) => inFlight.notify(requestId),
-    end: (entry) => inFlight.end(entry),
-    /** Of everybody: it says how busy the server is. */
-    get count() {
-      return inFlight.count;
-    },
-    idle: () => inFlight.idle(),
-    running: () => inFlight.running().filter(isOwn),
-    find(requestId) {
-      const found = inFlight.find(requestId);
-      return isOwn(found) ? found : undefined;
-    },
-    cancel: (requestId) => isOwn(inFlight.find(requestId)) && inFlight.cancel(requestId),
-    watch: (watcher) =>
-      inFlight.watch((event) => {
-        if (event.type === "closed" || isOwn(event.type === "running" ? event.running : event.entry)) watcher(event);
-      }),
     close() {},
   };
 }

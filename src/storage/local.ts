@@ -7,6 +7,7 @@ import type { Environment } from "../config/environment";
 import { openMemoryPendingChanges } from "../config/pending-changes";
 import { openConfig } from "../config/store";
 import { openHistory } from "../history/history";
+import { runningHere } from "../history/running-requests";
 import { openMemorySessions } from "../keys/page-sessions";
 import { openSentNotices } from "../notices/sent-notices";
 import type { PageState, Stores } from "./stores";
@@ -18,6 +19,7 @@ export function openLocalStores({ home, configFile, accountsFolder, historyFile 
     openHistory: (options) => openHistory(historyFile, options),
     openLedger: (options) => openLedger(join(home, "budgets.sqlite"), options),
     openAffinity: () => openAffinity(),
+    openRunning: runningHere,
     openSentNotices: (options) => openSentNotices(join(home, "notices.json"), options),
     openPageState: openMemoryPageState,
     isLeader: true,

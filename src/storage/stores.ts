@@ -7,6 +7,8 @@ import type { PendingChanges } from "../config/pending-changes";
 import type { ConfigStore } from "../config/store";
 import type { ProxyError } from "../errors";
 import type { History, HistoryOptions } from "../history/history";
+import type { InFlight } from "../history/in-flight";
+import type { RunningRequests } from "../history/running-requests";
 import type { Members } from "../keys/members";
 import type { PageSessions } from "../keys/page-sessions";
 import type { Team } from "../keys/team";
@@ -39,6 +41,8 @@ export interface Stores {
   /** @throws ProxyError, or the system's error, if the ledger cannot be used. */
   openLedger(options: LedgerOptions): Ledger;
   openAffinity(): Affinity;
+  /** @param inFlight What runs on this server. */
+  openRunning(inFlight: InFlight): RunningRequests;
   openSentNotices(options: { now(): number; warn(sentence: string, cause: unknown): void }): SentNotices;
   /** @param now Wall clock, ms. */
   openPageState(now: () => number): PageState;

@@ -1,9 +1,8 @@
 /** What runs now: seen as it happens, found by its id, and cancelled so that its client hears the truth. */
 import { describe, expect, test } from "bun:test";
 import { openInFlight } from "../../src/history/in-flight";
-import { readSse } from "../../src/net/sse";
-import { run } from "../../src/net/stream";
 import { entry } from "../support/history-rows";
+import { watchFeed } from "../support/live-feed";
 import { type RunningProxy, startProxy, until } from "../support/proxy";
 
 const sample = entry();
@@ -17,45 +16,8 @@ const ask = (content: string, more: object = {}) => ({
 });
 const agent = { headers: { "user-agent": "tester/1.0 (x)" } };
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever the feed says
-type Said = { event: string; data: any };
-
-/** A reader of the feed and all it has heard. */
-async function watch(proxy: RunningProxy, path = "/api/admin/live", headers: Record<string, string> = {}) {
-  const controller = new AbortController();
-  const response = await fetch(proxy.url + path, { signal: controller.signal, headers });
-  const heard: Said[] = [];
-  let text = "";
-  let ended = false;
-  const reading = (async () => {
-    for await (const chunk of response.body!) {
-      text += Buffer.from(chunk).toString();
-      heard.splice(
-        0,
-        heard.length,
-        ...run(readSse, [Buffer.from(text.slice(0, text.lastIndexOf("\n\n") + 2))]).flatMap(({ event, data }) =>
-          event && data ? [{ event, data: JSON.parse(data) }] : [],
-        ),
-      );
-    }
-    ended = true;
-  })().catch(() => {});
-  return {
-    response,
-    heard,
-    about: (id: string) => heard.filter(({ data }) => data.request_id === id),
-    get ended() {
-      return ended;
-    },
-    get text() {
-      return text;
-    },
-    leave: () => {
-      controller.abort();
-      return reading;
-    },
-  };
-}
+const watch = (proxy: RunningProxy, path?: string, headers?: Record<string, string>) =>
+  watchFeed(proxy.url, path, headers);
 
 const cancel = (proxy: RunningProxy, id: string, init: RequestInit = {}) =>
   proxy.post(`/api/admin/live/${id}/cancel`, "{}", init);

@@ -9,6 +9,14 @@ import { includesSecret, keyHeaders, sentSecrets } from "../../net/credentials";
 import { networkOf } from "../../net/failed-tries";
 import { type Caller, isLoopbackAddress, namesThisMachine } from "../../net/guard";
 
+/** What authorizes an answer that goes on. */
+export interface Permit {
+  /** Asked again and again. */
+  readonly holds: boolean;
+  /** Aborts when it ends, if that is known at once. */
+  readonly ended?: AbortSignal;
+}
+
 /**
  * Returns whom the caller is: a member's id, or null for the owner. Throws ProxyError `permission`, `authentication`, `rate_limit`
  * for everybody else.
@@ -45,10 +53,23 @@ export function adminGuard(app: App): Guard {
   };
 }
 
+/** Authorizes an answer that goes on, by the member's key that the request sent: it ends when the key is no longer good. */
+export function keyPermit(app: App, { headers }: Request): Permit {
+  const sent = sentByMember(headers);
+  return {
+    get holds() {
+      const key = app.members?.findKey(sent);
+      return key !== undefined && !app.isolation && (key.expiresAt === null || app.now() < key.expiresAt);
+    },
+  };
+}
+
+const sentByMember = (headers: Headers) => sentSecrets(headers, ["x-admin-token", ...keyHeaders]);
+
 /** A key is worth no more on this machine than elsewhere. Pages of other origins have none. @throws ProxyError `authentication`, `unable` */
 function memberOf(app: App, request: Request, caller: Caller): string | undefined {
   if (!app.members || caller.foreign) return undefined;
-  const key = app.members.findKey(sentSecrets(request.headers, ["x-admin-token", ...keyHeaders]));
+  const key = app.members.findKey(sentByMember(request.headers));
   if (!key) return undefined;
   if (app.isolation) throw app.isolation;
   requireUnexpired(key, app.now());

@@ -2,8 +2,8 @@
 import type { z } from "zod";
 import type { App } from "../../app";
 import { ProxyError } from "../../errors";
-import type { AdminSession } from "../../keys/page-sessions";
 import type { Visitor } from "../../net/guard";
+import type { Permit } from "../access/authorize";
 import { liveEvents } from "./live-events";
 import type { queries } from "./query";
 import { type ExportFormat, exportRequests, findRequest } from "./requests";
@@ -26,16 +26,16 @@ export function answerExport(app: App, { format, ...filters }: z.output<typeof q
   });
 }
 
-/** @param session The session that authorizes the reader, if there is one. */
-export function answerLive(app: App, request: Request, caller: Visitor, session?: AdminSession): Response {
+/** @param permit What authorizes the reader; missing for one who needs nothing. */
+export function answerLive(app: App, request: Request, caller: Visitor, permit?: Permit): Response {
   caller.connection.keepOpen();
   const headers = { ...noStore, "content-type": "text/event-stream; charset=utf-8" };
-  return new Response(request.method === "HEAD" ? null : liveEvents(app, session), { headers });
+  return new Response(request.method === "HEAD" ? null : liveEvents(app, permit), { headers });
 }
 
 /** @throws ProxyError 404 if no such request is running. */
-export function cancelRequest(app: App, requestId: string): { cancelled: true } {
-  if (!app.inFlight.cancel(requestId)) throw new ProxyError("not_found", "No request with this id is running.");
+export async function cancelRequest(app: App, requestId: string): Promise<{ cancelled: true }> {
+  if (!(await app.running.cancel(requestId))) throw new ProxyError("not_found", "No request with this id is running.");
   return { cancelled: true };
 }
 

@@ -3,8 +3,8 @@
  * request. A reader that is too slow misses events and gets another snapshot with `missed` set.
  */
 import type { App } from "../../app";
-import type { InFlightEvent } from "../../history/in-flight";
-import type { AdminSession } from "../../keys/page-sessions";
+import type { RunningEvent } from "../../history/running-requests";
+import type { Permit } from "../access/authorize";
 import { type ShownEntry, type ShownRunning, showEntry, showRunning } from "./requests";
 
 /** The data of `event: snapshot`. */
@@ -13,34 +13,47 @@ export interface Snapshot {
   running: ShownRunning[];
   /** Events may have been lost since the last one. */
   missed: boolean;
+  /** How many more run than are listed. */
+  left_out?: number;
+  /** Why requests of other servers may be missing, as a sentence. */
+  gap?: string;
 }
 
 /** Milliseconds. */
 const batchMs = 200;
 const heartbeatMs = 15_000;
+/** Between two looks whether the reader may still read. */
+const permitMs = 500;
 /** Requests queued at most for a slow reader. */
 const maxQueued = 500;
 
 /**
- * Ends when the reader leaves, when the session that authorized it ends, or when the process stops.
+ * Ends when the reader leaves, when the permit does not hold any more, or when the process stops.
  * @throws ProxyError `rate_limit` when there are too many readers.
  */
-export function liveEvents({ inFlight: live, stopping }: App, session?: AdminSession): ReadableStream<Uint8Array> {
+export function liveEvents({ running: live, stopping }: App, permit?: Permit): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   const waiting = new Map<string, { event: "running" | "finished"; data: ShownRunning | ShownEntry }>();
   let controller: ReadableStreamDefaultController<Uint8Array>;
   let missed = false;
+  let renewed = false;
   let gathering: Timer | undefined;
   let beating: Timer | undefined;
+  let checking: Timer | undefined;
   let unwatch = () => {};
   let ended = false;
 
   const write = (text: string) => controller.enqueue(encoder.encode(text));
   const say = (event: string, data: unknown) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
-  const snapshot = (): Snapshot => ({ now_ms: Date.now(), running: live.running().map(showRunning), missed });
+  const snapshot = (): Snapshot => {
+    const { running, count, gap } = live.known();
+    const left = count - running.length;
+    return { now_ms: Date.now(), running: running.map(showRunning), missed, ...(left > 0 && { left_out: left }), gap };
+  };
 
-  const onEvent = (event: InFlightEvent) => {
+  const onEvent = (event: RunningEvent) => {
     if (event.type === "closed") end();
+    else if (event.type === "renewed") renew();
     else if (event.type === "running")
       wait(event.running.request_id, { event: "running", data: showRunning(event.running) });
     else wait(event.entry.request_id, { event: "finished", data: showEntry(event.entry) });
@@ -52,15 +65,21 @@ export function liveEvents({ inFlight: live, stopping }: App, session?: AdminSes
     gathering ??= setTimeout(flush, batchMs);
   };
 
+  const renew = () => {
+    renewed = true;
+    gathering ??= setTimeout(flush, batchMs);
+  };
+
   const flush = () => {
     gathering = undefined;
-    if (session && !session.holds) return end();
+    if (permit && !permit.holds) return end();
     // The reader has not taken the previous batch; `pull` runs when it has.
     if ((controller.desiredSize ?? 0) <= 0) return;
     const lines = [...waiting.values()].map(({ event, data }) => say(event, data));
-    if (missed) lines.push(say("snapshot", snapshot()));
+    if (missed || renewed) lines.push(say("snapshot", snapshot()));
     if (lines.length > 0) write(lines.join(""));
     missed = false;
+    renewed = false;
     waiting.clear();
   };
 
@@ -69,8 +88,9 @@ export function liveEvents({ inFlight: live, stopping }: App, session?: AdminSes
     unwatch();
     clearTimeout(gathering);
     clearInterval(beating);
+    clearInterval(checking);
     stopping.removeEventListener("abort", end);
-    session?.ended.removeEventListener("abort", end);
+    permit?.ended?.removeEventListener("abort", end);
   };
   const end = () => {
     if (ended) return;
@@ -84,16 +104,19 @@ export function liveEvents({ inFlight: live, stopping }: App, session?: AdminSes
       write(say("snapshot", snapshot()));
     },
     pull() {
-      if (waiting.size > 0 || missed) gathering ??= setTimeout(flush, batchMs);
+      if (waiting.size > 0 || missed || renewed) gathering ??= setTimeout(flush, batchMs);
     },
     cancel: leave,
   });
   unwatch = live.watch(onEvent);
-  if (ended) return body;
+  if (ended) {
+    unwatch();
+    return body;
+  }
   stopping.addEventListener("abort", end, { once: true });
-  session?.ended.addEventListener("abort", end, { once: true });
+  permit?.ended?.addEventListener("abort", end, { once: true });
+  if (permit) checking = setInterval(() => !permit.holds && end(), permitMs);
   beating = setInterval(() => {
-    if (session && !session.holds) return end();
     if ((controller.desiredSize ?? 0) > 0) write(":\n\n");
   }, heartbeatMs);
   return body;

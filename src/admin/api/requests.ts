@@ -60,10 +60,10 @@ export async function listRequests(
 
 /** Finds a request by its id, in progress or ended. */
 export async function findRequest(
-  { history, inFlight: live }: App,
+  { history, running: live }: App,
   requestId: string,
 ): Promise<{ item: ShownEntry; running: false } | { item: ShownRunning; running: true } | undefined> {
-  const running = live.find(requestId);
+  const running = await live.find(requestId);
   if (running) return { item: showRunning(running), running: true };
   let row = await history.get(requestId);
   // The row of a request that has just ended may not be on disk yet.

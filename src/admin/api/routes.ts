@@ -13,7 +13,7 @@ import type { Visitor } from "../../net/guard";
 import { decodedParams } from "../../net/params";
 import type { EndpointGroup } from "../../openapi";
 import { driftList, driftListSchema } from "../../upstream/drift-list";
-import { adminGuard } from "../access/authorize";
+import { adminGuard, keyPermit } from "../access/authorize";
 import { type Role, roleOf } from "../access/roles";
 import { lazyPages } from "../pages/lazy-pages";
 import {
@@ -123,7 +123,7 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
     handle: ({ app, query: { from_ms = app.now() - 7 * dayMs, to_ms } }) => cacheReport(app, { from_ms, ...(to_ms === undefined ? {} : { to_ms }) }) }),
   endpoint({ method: "GET", path: "/api/admin/live", about: "Running and finished requests as server-sent events: snapshot, running, finished.",
     response: { "text/event-stream": liveEventSchema },
-    handle: ({ app, request, caller }) => answerLive(app, request, caller) }),
+    handle: ({ app, request, caller, member }) => answerLive(app, request, caller, member === null ? undefined : keyPermit(app, request)) }),
   endpoint({ method: "POST", path: "/api/admin/live/:requestId/cancel", about: "Ends a running request with an error for its client.",
     reads: emptyBody,
     response: z.object({ cancelled: z.literal(true) }), errors: ["not_found"],

@@ -180,6 +180,8 @@ const snapshotSchema = z.object({
   now_ms: time,
   running: z.array(runningSchema),
   missed: z.boolean().describe("Events may have been lost since the last one."),
+  left_out: count.optional().describe("How many more run than are listed."),
+  gap: z.string().optional().describe("Why requests of other servers may be missing."),
 });
 
 export const liveEventSchema = z

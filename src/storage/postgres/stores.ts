@@ -8,6 +8,7 @@ import type { ConfigStore } from "../../config/store";
 import { ProxyError } from "../../errors";
 import { dayMs } from "../../format";
 import type { Entry } from "../../history/entry";
+import { runningHere } from "../../history/running-requests";
 import type { Members } from "../../keys/members";
 import type { PageSessions } from "../../keys/page-sessions";
 import type { Team } from "../../keys/team";
@@ -163,6 +164,7 @@ function storesOf(environment: Environment, parts: Parts, opened: Opened): Postg
       affinity = openPostgresAffinity(postgres, warn);
       return affinity;
     },
+    openRunning: runningHere,
     openSentNotices: () => ({
       claim: (ids) => claimNotices(postgres, ids),
       all: async () =>

@@ -15,12 +15,7 @@ export function overviewPage(context: PageContext): StreamedPage {
   const { app, frame } = context;
   return {
     page: (
-      <Page
-        frame={frame}
-        title="Overview"
-        current="/admin"
-        aside={<RunningNow count={app.inFlight.running().length} />}
-      >
+      <Page frame={frame} title="Overview" current="/admin" aside={slot}>
         {app.demo && <DemoNote />}
         <section aria-labelledby="attention" class="attention">
           <h2 id="attention">Needs attention</h2>
@@ -49,6 +44,7 @@ function partsOf({ app, member, url, exposed }: PageContext): StreamedPage["part
     return pending;
   };
   return [
+    async () => <RunningNow {...(await app.running.list())} />,
     async () => {
       const recent = await app.history.totals({ from_ms: now - hourMs });
       const own = ownAlerts(app, await accounts(), recent, now);

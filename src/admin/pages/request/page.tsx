@@ -72,9 +72,9 @@ export async function requestPage({ app, frame, params }: PageContext): Promise<
   };
 }
 
-export function cancelFromPage({ app, params }: PageContext): Response {
+export async function cancelFromPage({ app, params }: PageContext): Promise<Response> {
   const id = params.id ?? "";
-  if (!app.inFlight.cancel(id))
+  if (!(await app.running.cancel(id)))
     throw new ProxyError("not_found", "No running request has this ID. It may have just finished.");
   return redirect(requestPath(id));
 }

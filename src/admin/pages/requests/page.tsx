@@ -26,7 +26,8 @@ export async function requestsPage({ app, frame, url }: PageContext): Promise<St
   const query = withTimes(url, now);
   const { limit, cursor_id, ...filters } = readQuery(query.toString(), queries.requests);
   const list = await listRequests(app, filters, limit, cursor_id);
-  const running = cursor_id === undefined ? app.inFlight.running().map(showRunning).filter(passes(filters)) : [];
+  const live = cursor_id === undefined ? await app.running.list() : { running: [], count: 0 };
+  const running = live.running.map(showRunning).filter(passes(filters));
   const nothingYet = list.items.length === 0 && (await app.history.count()) === 0;
   const follows = url.searchParams.get("follow") === "1" && cursor_id === undefined;
   const view: RequestsView = { filters, limit, follows, paged: cursor_id !== undefined, now, url };

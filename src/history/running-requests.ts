@@ -1,0 +1,121 @@
+/** The running requests that pages and the admin API show: of this server, or of all servers that share a database. */
+import { ProxyError } from "../errors";
+import type { InFlight, InFlightEvent, InFlightRequest } from "./in-flight";
+
+export interface RunningList {
+  /** The oldest first. */
+  running: InFlightRequest[];
+  /** How many run, also those that are not listed. */
+  count: number;
+  /** A sentence that says of which servers it is unknown what they run; missing if it is known of all. */
+  gap?: string;
+}
+
+/** Requests in flight, and `renewed`: the list is to be read again. */
+export type RunningEvent = InFlightEvent | { type: "renewed" };
+
+/** Must not throw or block. */
+export type RunningWatcher = (event: RunningEvent) => void;
+
+/** Wherever a member's id is given, only the member's own requests exist. Without one, those of everybody do. */
+export interface RunningRequests {
+  /** Asks the other servers, which takes a second at most. Never throws. */
+  list(member?: string): Promise<RunningList>;
+  /** What is known without asking; it is current while somebody watches. */
+  known(member?: string): RunningList;
+  /** Never throws. */
+  find(requestId: string, member?: string): Promise<InFlightRequest | undefined>;
+  /**
+   * Ends the request at once; its client gets an error.
+   * @returns False when no such request runs.
+   * @throws ProxyError `unable` if a server that may run it cannot be asked.
+   */
+  cancel(requestId: string, member?: string): Promise<boolean>;
+  /** @returns A function that ends the watch. @throws ProxyError `rate_limit` when there are too many watchers. */
+  watch(watcher: RunningWatcher, member?: string): () => void;
+}
+
+/** Those of this server. */
+export function runningHere(inFlight: InFlight): RunningRequests {
+  const watchers = openWatchers();
+  let unwatch: (() => void) | undefined;
+  const known = (member?: string): RunningList => {
+    const running = inFlight.running().filter(isOf(member));
+    return { running, count: running.length };
+  };
+  return {
+    list: async (member) => known(member),
+    known,
+    find: async (requestId, member) => findHere(inFlight, requestId, member),
+    cancel: async (requestId, member) => cancelHere(inFlight, requestId, member),
+    watch(watcher, member) {
+      const leave = watchers.add(watcher, member);
+      unwatch ??= inFlight.watch(watchers.emit);
+      return () => {
+        leave();
+        if (watchers.size > 0) return;
+        unwatch?.();
+        unwatch = undefined;
+      };
+    },
+  };
+}
+
+/** What one member sees of them. */
+export const runningOf = (running: RunningRequests, member: string): RunningRequests => ({
+  list: () => running.list(member),
+  known: () => running.known(member),
+  find: (requestId) => running.find(requestId, member),
+  cancel: (requestId) => running.cancel(requestId, member),
+  watch: (watcher) => running.watch(watcher, member),
+});
+
+export const isOf =
+  (member: string | undefined) =>
+  (request: Pick<InFlightRequest, "member">): boolean =>
+    member === undefined || request.member === member;
+
+export function findHere(inFlight: InFlight, requestId: string, member?: string): InFlightRequest | undefined {
+  const found = inFlight.find(requestId);
+  return found && isOf(member)(found) ? found : undefined;
+}
+
+export const cancelHere = (inFlight: InFlight, requestId: string, member?: string): boolean =>
+  findHere(inFlight, requestId, member) !== undefined &&
+  inFlight.cancel(requestId, member === undefined ? "owner" : "member");
+
+/** Of the owner, of one member, and of all members together. */
+const maxWatchers = { owner: 50, member: 10, members: 500 };
+
+export interface Watchers {
+  readonly size: number;
+  /** @returns A function that removes it. @throws ProxyError `rate_limit` */
+  add(watcher: RunningWatcher, member?: string): () => void;
+  /** Calls those whom the event concerns. */
+  emit(event: RunningEvent): void;
+}
+
+export function openWatchers(): Watchers {
+  const watchers = new Map<RunningWatcher, string | undefined>();
+  const watching = (isMeant: (member: string | undefined) => boolean) => [...watchers.values()].filter(isMeant).length;
+  return {
+    get size() {
+      return watchers.size;
+    },
+    add(watcher, member) {
+      const limit = member === undefined ? maxWatchers.owner : maxWatchers.member;
+      if (watching((other) => other === member) >= limit) throw tooMany(limit);
+      if (member !== undefined && watching((other) => other !== undefined) >= maxWatchers.members)
+        throw tooMany(maxWatchers.members);
+      watchers.set(watcher, member);
+      return () => void watchers.delete(watcher);
+    },
+    emit(event) {
+      const request = event.type === "running" ? event.running : event.type === "finished" ? event.entry : undefined;
+      for (const [watcher, member] of [...watchers]) if (!request || isOf(member)(request)) watcher(event);
+    },
+  };
+}
+
+const tooMany = (limit: number) =>
+  new ProxyError("rate_limit", `${limit} pages already watch the requests in flight. Close one of them.`);

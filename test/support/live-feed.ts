@@ -1,0 +1,45 @@
+/** Reads the events of running requests, as the admin API and the pages send them. */
+import { readSse } from "../../src/net/sse";
+import { run } from "../../src/net/stream";
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever the feed says
+type Said = { event: string; data: any };
+
+/** A reader of the feed and all it has heard. @param url The server's. */
+export async function watchFeed(url: string, path = "/api/admin/live", headers: Record<string, string> = {}) {
+  const controller = new AbortController();
+  const response = await fetch(url + path, { signal: controller.signal, headers });
+  const heard: Said[] = [];
+  let text = "";
+  let ended = false;
+  const reading = (async () => {
+    for await (const chunk of response.body!) {
+      text += Buffer.from(chunk).toString();
+      heard.splice(
+        0,
+        heard.length,
+        ...run(readSse, [Buffer.from(text.slice(0, text.lastIndexOf("\n\n") + 2))]).flatMap(({ event, data }) =>
+          event && data ? [{ event, data: JSON.parse(data) }] : [],
+        ),
+      );
+    }
+    ended = true;
+  })().catch(() => {});
+  return {
+    response,
+    heard,
+    about: (id: string) => heard.filter(({ data }) => data.request_id === id),
+    get ended() {
+      return ended;
+    },
+    get text() {
+      return text;
+    },
+    leave: () => {
+      controller.abort();
+      return reading;
+    },
+  };
+}
+
+export type LiveFeed = Awaited<ReturnType<typeof watchFeed>>;
