@@ -16,7 +16,8 @@ function breaksAt(name: string): number {
 }
 
 test.each([
-  ["statistics of the last hours", "statistics of the last two hours"],
+  ["statistics that nobody asked for since yesterday", "statistics that nobody has asked for"],
+  ["statistics asked again", "statistics that were asked for ten minutes ago"],
   ["connections without PgBouncer", "Postgres' default of 100 connections"],
   ["a budget that all share", "one budget that everybody shares"],
   ["CPU of Postgres", "Postgres' CPU"],

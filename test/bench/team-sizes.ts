@@ -62,6 +62,8 @@ export const assumed = {
   eventsPerSecond: 60,
   /** `retentionDays` of the config. */
   days: 14,
+  /** Seconds until a question about statistics is asked again. */
+  askedAgainSeconds: 600,
   /** Seconds until a Copilot token is exchanged anew. */
   tokenSeconds: 1_500,
 } as const;
@@ -71,9 +73,9 @@ const servers = {
   connections: 10,
   direct: 2,
   publishEvery: 10,
-  sliceEvery: 10,
+  statisticsBlock: 300,
+  sliceRenewed: 300,
   sliceKept: 600,
-  unsettled: 8_100,
 } as const;
 
 /** What one Postgres is taken to bear: its default connections, 16 cores, 1 TB; and the limits of the code. */
@@ -110,8 +112,8 @@ export interface Needs {
   sliceUpdatesPerSecond: { anyServer: number; oneServer: number };
   /** Cores of Postgres that are busy: in the same two ways. */
   cores: { anyServer: number; oneServer: number };
-  /** Of all days: asked for the first time, and again, when only the last hours are read. */
-  statisticsSeconds: { first: number; again: number };
+  /** Of all days: asked for the first time, a day later, and soon again. */
+  statisticsSeconds: { first: number; nextDay: number; again: number };
   startSeconds: number;
   /** In the memory of each server. */
   accountGigabytes: number;
@@ -136,10 +138,9 @@ export function needsOf(members: number, costs: Costs = measured): Needs {
   const published = replicas * Math.min(1 / servers.publishEvery, perServer);
   const exchanged = streams / assumed.tokenSeconds;
   const statesReadPerSecond = replicas * requestsPerSecond;
-  const slicesOf = (held: number) => (replicas * held) / servers.sliceEvery;
   const sliceUpdatesPerSecond = {
-    anyServer: slicesOf(Math.min(streams, perServer * servers.sliceKept)),
-    oneServer: slicesOf(streams / replicas),
+    anyServer: sliceUpdates(requestsPerSecond, streams * replicas),
+    oneServer: sliceUpdates(requestsPerSecond, streams),
   };
   const base =
     requestsPerSecond * (costs.rowCpu + costs.budgetCpu) +
@@ -171,7 +172,10 @@ export function needsOf(members: number, costs: Costs = measured): Needs {
     },
     statisticsSeconds: {
       first: rowsKept / costs.statisticsRowsPerSecond,
-      again: (requestsPerSecond * servers.unsettled) / costs.statisticsRowsPerSecond,
+      nextDay: rowsPerDay / costs.statisticsRowsPerSecond,
+      // What came since, and at the beginning of the span a part of a block.
+      again:
+        (requestsPerSecond * (assumed.askedAgainSeconds + servers.statisticsBlock)) / costs.statisticsRowsPerSecond,
     },
     startSeconds: members / costs.accountsPerSecond,
     accountGigabytes: (members * costs.accountBytes) / 1e9,
@@ -180,11 +184,24 @@ export function needsOf(members: number, costs: Costs = measured): Needs {
   return { ...scale, loads: loadsOf(scale, costs) };
 }
 
+/**
+ * Updates a second for slices of which each is used at random: taken at the first use, renewed by a use after some minutes, and
+ * given back when it was not used for longer.
+ * @param requests A second. @param pairs Of a server and a budget that it may serve.
+ */
+function sliceUpdates(requests: number, pairs: number): number {
+  const uses = requests / pairs;
+  const isUnused = Math.exp(-uses * servers.sliceKept);
+  const renewed = (pairs * (1 - isUnused)) / (servers.sliceRenewed + 1 / uses);
+  return 2 * requests * isUnused + renewed;
+}
+
 function loadsOf(scale: Omit<Needs, "loads">, costs: Costs): Needs["loads"] {
   const shares = {
     "connections without PgBouncer": scale.connections / limits.connections,
     "a budget that all share": scale.requestsPerSecond / costs.oneBudgetPerSecond,
-    "statistics of the last hours": scale.statisticsSeconds.again / limits.statisticsSeconds,
+    "statistics that nobody asked for since yesterday": scale.statisticsSeconds.nextDay / limits.statisticsSeconds,
+    "statistics asked again": scale.statisticsSeconds.again / limits.statisticsSeconds,
     "CPU of Postgres": scale.cores.anyServer / limits.cores,
     "announced changes": scale.announcesPerSecond / costs.announcesPerSecond,
     "reading all accounts at the start": scale.startSeconds / limits.startSeconds,
@@ -230,8 +247,8 @@ export function teamSizesRows(costs: Costs = measured): string[][] {
     row("history: rows a day", ({ rowsPerDay }) => number(rowsPerDay)),
     row("… partitions; on the disk", (scale) => `${scale.partitions}; ${number(scale.terabytes * 1_000)} GB`),
     row(
-      "… statistics of all days, at first; again",
-      ({ statisticsSeconds: { first, again } }) => `${number(first)}; ${number(again)} s`,
+      "… statistics of all days, at first; a day later; ten minutes later",
+      ({ statisticsSeconds: { first, nextDay, again } }) => `${number(first)}; ${number(nextDay)}; ${number(again)} s`,
     ),
     row(
       "changes announced a second; heard",

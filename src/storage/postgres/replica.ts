@@ -85,7 +85,11 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
       await beating;
       isLeader = false;
       await postgres
-        .ask((sql) => sql`DELETE FROM dragoman.replicas WHERE id = ${id}`)
+        .ask(
+          // Others may use at once what this server had reserved ahead.
+          (sql) => sql`WITH gone AS (DELETE FROM dragoman.replicas WHERE id = ${id})
+            UPDATE dragoman.reservations SET expires_at = now() WHERE replica = ${id} AND is_slice AND state = 'running'`,
+        )
         .catch(() => {
           // forgotten after a minute
         });

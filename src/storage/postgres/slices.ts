@@ -17,6 +17,8 @@ export interface Slices {
   putBack(entry: LedgerEntry, amount: number): void;
   /** Asks all servers to give back their slices of a period, and waits until they have. @returns Whether there were any. */
   recall(entry: LedgerEntry): Promise<boolean>;
+  /** Takes and gives back what is due; otherwise that is done every ten seconds. */
+  refresh(): Promise<void>;
   close(): void;
 }
 
@@ -30,6 +32,8 @@ export interface SlicesOptions {
   /** Whether settlements wait for the database: what is left of a budget is not known then. */
   unsettled(): boolean;
   logger(): Logger;
+  /** ms */
+  monotonic?: () => number;
 }
 
 interface Slice {
@@ -37,6 +41,8 @@ interface Slice {
   /** The most that a request has needed, as stored. */
   least: number;
   usedAt: number;
+  /** When the database was asked for it last. */
+  askedAt: number;
   /** What the database holds for it. */
   taken: number;
   /** What is left of that. */
@@ -45,9 +51,11 @@ interface Slice {
 
 /** Of what a budget has left. */
 const share = 0.02;
-/** Milliseconds. */
+/** Milliseconds between two looks at all slices. */
 const refreshEvery = 10_000;
-/** A budget that was not used for so long needs no slice. */
+/** A slice that is used is taken anew so often: the more is left of the budget, the larger it is. */
+const renewEvery = 5 * 60_000;
+/** A budget that was not used for so long needs no slice. Shorter than a slice lasts. */
 const keepFor = 10 * 60_000;
 /** A budget whose slices were recalled has little left: none is taken for so long. */
 const pauseAfterRecall = 60_000;
@@ -56,16 +64,25 @@ const recallMs = 250;
 
 const topic = "slices";
 const nameOf = ({ key }: LedgerEntry) => JSON.stringify(key);
+/** The name without the period: for each server the database has one slice, that of the period which it took from last. */
+const slotOf = (name: string) => name.slice(0, name.lastIndexOf(","));
 
-export function openSlices({ postgres, changes, replica, graceMs, unsettled, logger }: SlicesOptions): Slices {
+export function openSlices(options: SlicesOptions): Slices {
+  const { postgres, changes, replica, graceMs, unsettled, logger, monotonic = () => performance.now() } = options;
   const slices = new Map<string, Slice>();
   const pausedUntil = new Map<string, number>();
   const recalls = new Map<string, Promise<boolean>>();
-  const lifetimeMs = graceMs + 60_000;
+  // The database may go away when a slice is about to be given back.
+  const lifetimeMs = renewEvery + keepFor + graceMs + 60_000;
   let timer: Timer | undefined;
 
+  const find = (name: string): Slice | undefined => {
+    const slice = slices.get(slotOf(name));
+    return slice && nameOf(slice.entry) === name ? slice : undefined;
+  };
   const take = async (slice: Slice, wanted: number): Promise<void> => {
     const { budget, key } = slice.entry;
+    slice.askedAt = monotonic();
     const [row] = await postgres.ask(
       (sql) => sql<{ taken: number }[]>`SELECT dragoman.take_slice(${replica}::uuid, ${lifetimeMs}::bigint, ${key[0]},
         ${key[1]}, ${key[2]}::bigint, ${storedAmount(budget, budget.limit)}::bigint, ${wanted}, ${slice.least}::bigint
@@ -74,17 +91,21 @@ export function openSlices({ postgres, changes, replica, graceMs, unsettled, log
     slice.taken = row!.taken;
     slice.left = row!.taken;
   };
+  /** One that is used and is not what it could be, or was taken long ago. Others cost the database nothing. */
+  const isDue = ({ usedAt, askedAt, taken, left, least }: Slice, now: number) =>
+    usedAt > askedAt && (left < Math.max(taken, least) || now - askedAt > renewEvery);
   const report = (thrown: unknown) => {
     if (!isAwayError(thrown)) logger().error("The slice of a budget could not be taken.", thrown);
   };
   const refresh = async (): Promise<void> => {
+    clearTimeout(timer);
     timer = undefined;
-    const now = performance.now();
-    for (const [name, slice] of unsettled() ? [] : slices) {
+    const now = monotonic();
+    for (const [slot, slice] of unsettled() ? [] : slices) {
       const isIdle = now - slice.usedAt > keepFor;
-      if (isIdle) slices.delete(name);
-      if (now < (pausedUntil.get(name) ?? 0)) continue;
-      await take(slice, isIdle ? 0 : share).catch(report);
+      if (isIdle) slices.delete(slot);
+      if (now < (pausedUntil.get(nameOf(slice.entry)) ?? 0)) continue;
+      if (isIdle ? slice.taken > 0 : isDue(slice, now)) await take(slice, isIdle ? 0 : share).catch(report);
     }
     for (const [name, until] of pausedUntil) if (now >= until) pausedUntil.delete(name);
     if (slices.size > 0) schedule(refreshEvery);
@@ -93,8 +114,8 @@ export function openSlices({ postgres, changes, replica, graceMs, unsettled, log
     timer ??= setTimeout(refresh, ms).unref();
   };
   const giveBack = async (name: string): Promise<void> => {
-    pausedUntil.set(name, performance.now() + pauseAfterRecall);
-    const slice = slices.get(name);
+    pausedUntil.set(name, monotonic() + pauseAfterRecall);
+    const slice = find(name);
     if (slice && slice.taken > 0 && !unsettled()) await take(slice, 0).catch(report);
   };
   changes.on(topic, ({ name }) => {
@@ -125,20 +146,20 @@ export function openSlices({ postgres, changes, replica, graceMs, unsettled, log
       // A client's session is short, and a budget that stops nothing needs no slice.
       if (budget.then === "warn" || key[1] !== "") return;
       const name = nameOf(entry);
-      const slice = slices.get(name) ?? { entry, least: 1, usedAt: 0, taken: 0, left: 0 };
+      const slice = find(name) ?? { entry, least: 1, usedAt: 0, askedAt: Number.NEGATIVE_INFINITY, taken: 0, left: 0 };
       if (slice.usedAt === 0) schedule(500);
-      slice.usedAt = performance.now();
+      slice.usedAt = monotonic();
       slice.least = Math.max(slice.least, amount);
-      slices.set(name, slice);
+      slices.set(slotOf(name), slice);
     },
     spend(entry, amount) {
-      const slice = slices.get(nameOf(entry));
+      const slice = find(nameOf(entry));
       if (!slice || slice.left < Math.max(amount, 1)) return false;
       slice.left -= amount;
       return true;
     },
     putBack(entry, amount) {
-      const slice = slices.get(nameOf(entry));
+      const slice = find(nameOf(entry));
       if (slice) slice.left = Math.max(0, slice.left + amount);
     },
     recall(entry) {
@@ -147,6 +168,7 @@ export function openSlices({ postgres, changes, replica, graceMs, unsettled, log
       recalls.set(name, running);
       return running;
     },
+    refresh,
     close: () => clearTimeout(timer),
   };
 }
