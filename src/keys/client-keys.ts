@@ -14,6 +14,8 @@ export interface ClientKey {
   digest: Buffer;
   /** Patterns of the models that the key may use; null for all models. */
   models: readonly string[] | null;
+  /** The same for all keys of the member; a model has to pass both. */
+  memberModels: readonly string[] | null;
   /** Other names for models, with this key only. */
   modelAliases: Readonly<Record<string, string>>;
   /** Timestamp in milliseconds; null if the key does not expire. */
@@ -55,6 +57,7 @@ function clientKeyOf(stored: StoredKey): ClientKey {
       member: null,
       digest: sha256(stored),
       models: null,
+      memberModels: null,
       modelAliases: {},
       expiresAt: null,
       limited: false,
@@ -65,6 +68,7 @@ function clientKeyOf(stored: StoredKey): ClientKey {
     member: null,
     digest: key === undefined ? Buffer.from(hash!, "hex") : sha256(key),
     models: models ?? null,
+    memberModels: null,
     modelAliases,
     expiresAt: expiresAt === undefined ? null : Date.parse(expiresAt),
     limited: models !== undefined || budgets.length > 0,
@@ -80,19 +84,30 @@ export function findClientKey(sent: readonly string[], keys: readonly ClientKey[
 }
 
 /** @throws ProxyError `authentication` if the key has expired. */
-export function requireUnexpired({ name, expiresAt }: ClientKey, now: number): void {
+export function requireUnexpired({ name, member, expiresAt }: ClientKey, now: number): void {
   if (expiresAt === null || now < expiresAt) return;
+  const hint =
+    member === null
+      ? "Ask the owner of this dragoman for a new one."
+      : "Make a new one on the page Keys, with another key of yours, or ask the owner of this dragoman for an invitation link.";
   throw new ProxyError(
     "authentication",
-    `The client key \`${name}\` expired on ${new Date(expiresAt).toISOString().slice(0, 10)}. Ask the owner of this dragoman for a new one.`,
+    `The client key \`${name}\` expired on ${new Date(expiresAt).toISOString().slice(0, 10)}. ${hint}`,
     { code: "expired_api_key", headers: { "www-authenticate": "Bearer" } },
   );
 }
 
 /** @param model A model's id, or `<provider>/<model>`. */
 export function mayUse(key: ClientKey | undefined, model: string): boolean {
-  return key === undefined || key.models === null || key.models.some((pattern) => matchesPattern(pattern, model));
+  if (key === undefined) return true;
+  const passes = (patterns: readonly string[] | null) =>
+    patterns === null || patterns.some((pattern) => matchesPattern(pattern, model));
+  return passes(key.models) && passes(key.memberModels);
 }
+
+/** There are models that the key may not use. */
+export const restrictsModels = (key: ClientKey | undefined): key is ClientKey =>
+  key !== undefined && (key.models !== null || key.memberModels !== null);
 
 /** @throws ProxyError `permission` if the key may not use the model. */
 export function requireModel(key: ClientKey | undefined, model: string): void {

@@ -1,27 +1,43 @@
 /** The client keys as the admin API, the page and the command line show them: never the keys themselves. */
 import { z } from "zod";
 import type { ClientKey } from "./client-keys";
+import { type MemberLimits, maxMemberKeys } from "./members";
 
 const keyItemSchema = z.object({
   name: z.string().nullable().describe("Null for a key that the config has without a name."),
-  models: z.array(z.string()).nullable().describe("The models that the key may use; null for all models."),
+  models: z
+    .array(z.string())
+    .nullable()
+    .describe("The models that the key may use; null for all models, or for all those of its member."),
   expires_at_ms: z.number().nullable().describe("Null if the key does not expire."),
   expired: z.boolean(),
   last_used_at_ms: z.number().nullable().describe("The newest request on record; null if there is none."),
 });
 export type KeyItem = z.output<typeof keyItemSchema>;
 
+/** What binds all keys of a member. */
+const keyLimitsSchema = z.object({
+  models: z.array(z.string()).nullable().describe("The models that all keys may use; null for all models."),
+  key_days: z.number().nullable().describe("A key expires so many days after it was made; null for never."),
+  max_keys: z.number(),
+});
+
 export const keyListSchema = z.object({
   items: z.array(keyItemSchema),
   required: z.boolean().describe("Clients must send a key."),
+  limits: keyLimitsSchema.nullable().describe("What the owner allows a member; null for the owner."),
 });
 export type KeyList = z.output<typeof keyListSchema>;
 
-/** @param lastUsed Timestamp in milliseconds of the newest request with the key of this name. */
+/**
+ * @param lastUsed Timestamp in milliseconds of the newest request with the key of this name.
+ * @param member Whose keys they are; missing for the owner.
+ */
 export function keyList(
   keys: readonly ClientKey[],
   now: number,
   lastUsed: (name: string) => number | null = () => null,
+  member?: MemberLimits,
 ): KeyList {
   const items = keys.map(({ name, models, expiresAt }) => ({
     name,
@@ -30,5 +46,10 @@ export function keyList(
     expired: expiresAt !== null && expiresAt <= now,
     last_used_at_ms: name === null ? null : lastUsed(name),
   }));
-  return { items, required: items.length > 0 };
+  const limits = member && {
+    models: member.models && [...member.models],
+    key_days: member.keyDays,
+    max_keys: maxMemberKeys,
+  };
+  return { items, required: items.length > 0 || member !== undefined, limits: limits ?? null };
 }

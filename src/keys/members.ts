@@ -1,7 +1,15 @@
 /** The members of a team and their keys. A member's key spends only the accounts that this member signed in. */
 import type { ClientKey } from "./client-keys";
 
-export interface Member {
+/** What the owner allows a member. It binds all keys of the member, those that exist too. */
+export interface MemberLimits {
+  /** Patterns of models; null for all models. */
+  models: readonly string[] | null;
+  /** A key expires so many days after it was made; null for never. */
+  keyDays: number | null;
+}
+
+export interface Member extends MemberLimits {
   id: string;
   name: string;
   /** Timestamp in milliseconds. */
@@ -15,6 +23,15 @@ export interface MemberKey {
   createdAt: number;
 }
 
+/** What a member makes a key from. */
+export interface WantedKey {
+  name: string;
+  /** Patterns of models, within those of the member; null for all of these. */
+  models: readonly string[] | null;
+  /** Timestamp in milliseconds; null for as late as the member's limits allow. */
+  expiresAt: number | null;
+}
+
 export interface Invitation {
   member: Member;
   /** What the link ends with. Only its hash is kept. */
@@ -25,10 +42,27 @@ export interface Invitation {
   isKnown: boolean;
 }
 
+/** What became of an invitation. Times are timestamps in milliseconds. */
+export interface InvitationState {
+  member: Member;
+  name: "open" | "used" | "expired" | "withdrawn";
+  /** When it was used or withdrawn; until when it can be used, or could be. */
+  at: number;
+}
+
+/** Keys that a member may have at a time, expired ones included. */
+export const maxMemberKeys = 20;
+/** Keys that may be made for a member within a day: a revoked one keeps its row. */
+export const maxDailyKeys = 100;
+/** Names that keys of invitations get. */
+export const invitedKeyName = /^key-\d+$/i;
+
 export interface Members {
   /** By name. */
   list(): Member[];
   find(id: string): Member | undefined;
+  /** In any case. */
+  named(name: string): Member | undefined;
   keysOf(id: string): MemberKey[];
   /** The same keys, as requests have them. */
   clientKeysOf(id: string): ClientKey[];
@@ -40,15 +74,32 @@ export interface Members {
   follow(changed: () => void): void;
   /** Once somebody was a member, every client needs a key: removing the last member must not open the server to everyone. */
   readonly needKeys: boolean;
-  /** Invites a new member, or gives a member another link. @throws ProxyError if the name cannot be used */
-  invite(name: string): Promise<Invitation>;
-  /** Who is invited by the code; undefined if it is unknown, used or expired. */
-  invitedBy(code: string): Promise<Member | undefined>;
+  /**
+   * Invites a new member, or gives a member another link. An earlier link that was not used is withdrawn.
+   * @param limits Those that are missing stay as they are; a new member has none.
+   * @throws ProxyError if the name cannot be used
+   */
+  invite(name: string, limits?: Partial<MemberLimits>): Promise<Invitation>;
+  /** The invitation with this code; undefined if there never was one, or if its member was removed. */
+  invitationWith(code: string): Promise<InvitationState | undefined>;
+  /** Invitations that can be used now: the member's id, and until when. */
+  openInvitations(): Promise<{ member: string; expiresAt: number }[]>;
+  /** Takes back the member's open invitations. @returns How many. @throws ProxyError `not_found` */
+  withdrawInvitations(name: string): Promise<number>;
   /**
    * Uses the invitation up and creates a key.
-   * @returns The key, which cannot be shown again; undefined if the code is unknown, used or expired.
+   * @returns The key, which cannot be shown again; undefined if the invitation is not open.
+   * @throws ProxyError `conflict` if the member has too many keys
    */
   accept(code: string): Promise<{ member: Member; name: string; key: string } | undefined>;
+  /** Changes the limits of a member; those that are missing stay as they are. @throws ProxyError `not_found` */
+  setLimits(name: string, limits: Partial<MemberLimits>): Promise<Member>;
+  /**
+   * Creates a key of the member.
+   * @returns The key, which cannot be shown again.
+   * @throws ProxyError `conflict` if the name is taken or the member has too many keys; `invalid_request` if the limits do not allow it
+   */
+  createKey(id: string, wanted: WantedKey): Promise<string>;
   /** Revokes a key of the member. @throws ProxyError `not_found` */
   revokeKey(id: string, name: string): Promise<void>;
   /** Removes the member, and with them their keys, accounts and invitations. @throws ProxyError `not_found` */

@@ -17,7 +17,10 @@ import { describeWithPostgres, startPostgres, type TestPostgres } from "../suppo
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
 /** What a member may begin without naming anything of anybody else; each is the member's own. */
-const ownBeginnings = ["POST /admin/sign-out", "POST /admin/accounts/sign-in", "POST /api/admin/accounts/sign-ins"];
+const ownBeginnings = [
+  ...["POST /admin/sign-out", "POST /admin/accounts/sign-in", "POST /api/admin/accounts/sign-ins"],
+  ...["POST /admin/keys", "POST /api/admin/keys"],
+];
 
 interface Route {
   name: string;

@@ -248,14 +248,12 @@ describeWithPostgres("members of a team", () => {
     await withTeamStores(team, async (stores) => {
       const { members } = stores;
       const { code, isKnown } = await members.invite("anna");
-      expect([isKnown, (await members.invitedBy(code))?.name, await members.invitedBy("other")]).toEqual([
-        false,
-        "anna",
-        undefined,
-      ]);
+      expect(isKnown).toBe(false);
+      expect(await members.invitationWith(code)).toMatchObject({ name: "open", member: { name: "anna" } });
+      expect(await members.invitationWith("other")).toBeUndefined();
       const accepted = await Promise.all(Array.from({ length: 5 }, () => members.accept(code)));
       expect(accepted.filter((each) => each !== undefined)).toHaveLength(1);
-      expect([await members.invitedBy(code), await members.accept(code)]).toEqual([undefined, undefined]);
+      expect([(await members.invitationWith(code))!.name, await members.accept(code)]).toEqual(["used", undefined]);
       const again = await members.invite("ANNA");
       expect([again.isKnown, members.list().map(({ name }) => name)]).toEqual([true, ["anna"]]);
       expect((await members.accept(again.code))!.name).toBe("key-2");

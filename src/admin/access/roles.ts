@@ -61,7 +61,7 @@ export const routeRoles: Readonly<Record<string, Role>> = {
   "GET /api/admin/config": "owner",
   "POST /api/admin/config": "owner",
   "GET /api/admin/keys": "member",
-  "POST /api/admin/keys": "owner",
+  "POST /api/admin/keys": "member",
   "POST /api/admin/keys/:name/revoke": "member",
   "GET /api/admin/drift": "owner",
   "GET /api/admin/budgets": "member",

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { App } from "../../app";
 import { ProxyError } from "../../errors";
+import type { ClientKey } from "../../keys/client-keys";
 import { type KeyList, keyList } from "../../keys/key-list";
 import { createKey, type NewKey, revokeKey } from "../../keys/stored-keys";
 import { refuseOpening } from "./config";
@@ -12,27 +13,49 @@ export const createdKeySchema = z.object({
 });
 
 export async function listKeys({ clientKeys, history, now }: App): Promise<KeyList> {
-  const lastUsed = new Map<string, number | null>();
-  for (const { name } of clientKeys)
-    if (name !== null) lastUsed.set(name, (await history.lastOf({ key_name: name })) ?? null);
-  return keyList(clientKeys, now(), (name) => lastUsed.get(name) ?? null);
+  return keyList(clientKeys, now(), await lastUses(history, clientKeys));
 }
 
 /** A member's own keys, by the names that they have in the history. */
 export async function listMemberKeys({ members, history, now }: App, member: string): Promise<KeyList> {
   const own = members!.clientKeysOf(member);
-  const lastUsed = new Map<string, number | null>();
-  for (const { name } of own) lastUsed.set(name!, (await history.lastOf({ key_name: name! })) ?? null);
-  return keyList(own, now(), (name) => lastUsed.get(name) ?? null);
+  return keyList(own, now(), await lastUses(history, own), members!.find(member));
 }
 
-/** @param name As `listMemberKeys` has it: `anna/key-1`. @throws ProxyError `not_found`. */
+async function lastUses(history: App["history"], keys: readonly ClientKey[]): Promise<(name: string) => number | null> {
+  const names = keys.map(({ name }) => name).filter((name) => name !== null);
+  const last = await Promise.all(
+    names.map(async (name) => [name, (await history.lastOf({ key_name: name })) ?? null] as const),
+  );
+  const byName = new Map(last);
+  return (name) => byName.get(name) ?? null;
+}
+
+/** Creates a key of a member. @throws ProxyError `invalid_request`, `conflict`. */
+export async function createMemberKey(
+  { members, logger }: App,
+  member: string,
+  { name, models, expires_at }: NewKey,
+): Promise<z.output<typeof createdKeySchema>> {
+  const expiresAt = expires_at === undefined ? null : Date.parse(expires_at);
+  const key = await members!.createKey(member, { name, models: models ?? null, expiresAt });
+  logger.conceal(key);
+  const created = `${members!.find(member)!.name}/${name}`;
+  logger.info(`The client key ${created} was created.`);
+  return { name: created, key };
+}
+
+/** @param name As `listMemberKeys` has it, `anna/laptop`, or without the member's name. @throws ProxyError `not_found`. */
 export async function revokeMemberKey({ members, logger }: App, member: string, name: string) {
-  const own = members!.clientKeysOf(member).find((key) => key.name!.toLowerCase() === name.toLowerCase());
+  const wanted = name.slice(name.indexOf("/") + 1);
+  const own = members!.clientKeysOf(member).find((key) => {
+    const full = key.name!.toLowerCase();
+    return full === name.toLowerCase() || full === `${members!.find(member)!.name}/${name}`.toLowerCase();
+  });
   if (!own)
     throw new ProxyError("not_found", `You have no client key \`${name.slice(0, 127)}\`.`, { code: "key_not_found" });
-  await members!.revokeKey(member, own.name!.slice(own.name!.indexOf("/") + 1));
-  logger.info(`The client key ${name} was revoked.`);
+  await members!.revokeKey(member, wanted);
+  logger.info(`The client key ${own.name} was revoked.`);
   return { revoked: true as const };
 }
 
@@ -45,10 +68,13 @@ export async function createClientKey(app: App, wanted: NewKey): Promise<z.outpu
 }
 
 /**
+ * Revokes a key of the config, or one of a member: `anna/laptop`.
  * @param exposed Other machines can reach this server.
  * @throws ProxyError `not_found`; `invalid_request` for the last key of a server that other machines can reach.
  */
 export async function revokeClientKey(app: App, name: string, exposed: boolean): Promise<{ revoked: true }> {
+  const member = name.includes("/") ? app.members?.named(name.slice(0, name.indexOf("/"))) : undefined;
+  if (member) return revokeMemberKey(app, member.id, name);
   await revokeKey(app.config, name, (next, patch) => refuseOpening(app, next, patch, exposed));
   app.logger.info(`The client key ${name} was revoked.`);
   return { revoked: true };

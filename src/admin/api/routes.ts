@@ -32,7 +32,15 @@ import { addBudget, listBudgets, newBudgetSchema, removeBudget } from "./budgets
 import { cacheReport, cacheReportSchema } from "./cache";
 import { changeConfig, showConfig } from "./config";
 import { answerExport, answerLive, cancelRequest, getRequest } from "./handlers";
-import { createClientKey, createdKeySchema, listKeys, listMemberKeys, revokeClientKey, revokeMemberKey } from "./keys";
+import {
+  createClientKey,
+  createdKeySchema,
+  createMemberKey,
+  listKeys,
+  listMemberKeys,
+  revokeClientKey,
+  revokeMemberKey,
+} from "./keys";
 import { describeInstance } from "./meta";
 import { forgetField, modelItems } from "./models";
 import { queries } from "./query";
@@ -137,10 +145,10 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
   endpoint({ method: "GET", path: "/api/admin/keys", about: "The client keys: names, models, expiry and last use, never the keys.",
     response: keyListSchema,
     handle: ({ app, member }) => member === null ? listKeys(app) : listMemberKeys(app, member) }),
-  endpoint({ method: "POST", path: "/api/admin/keys", about: "Creates a client key. The response has the key, which is not stored and cannot be shown again.",
+  endpoint({ method: "POST", path: "/api/admin/keys", about: "Creates a client key, for a member one of their own. The response has the key, which is not stored and cannot be shown again.",
     body: newKeySchema, response: createdKeySchema, errors: ["conflict"],
-    handle: ({ app, body }) => createClientKey(app, body) }),
-  endpoint({ method: "POST", path: "/api/admin/keys/:name/revoke", about: "Revokes a client key: its next request is refused.",
+    handle: ({ app, body, member }) => member === null ? createClientKey(app, body) : createMemberKey(app, member, body) }),
+  endpoint({ method: "POST", path: "/api/admin/keys/:name/revoke", about: "Revokes a client key, such as `laptop` or a member's `anna/laptop`: its next request is refused.",
     reads: emptyBody, response: z.object({ revoked: z.literal(true) }), errors: ["not_found"],
     handle: ({ app, request, params, exposed, member }) => { requireJson(request); return member === null ? revokeClientKey(app, params.name, exposed) : revokeMemberKey(app, member, params.name); } }),
   endpoint({ method: "GET", path: "/api/admin/drift", about: "Names that Copilot sends and dragoman does not know: events, members, values, headers, error codes and model fields.",

@@ -6,9 +6,25 @@ export function addMembers(cli: CAC, { environment, text }: Given): void {
   cli
     .command("member add <name>", "Invite a member of a team, and print the invitation link; again for another key")
     .option("--url <address>", "The address at which members reach the servers, such as https://dragoman.example")
+    .option("--models <ids>", "The models that the member's keys may use, separated by commas; * stands for any text")
+    .option("--expires <days>", "How long each key of the member lasts, such as 90d")
     .action(async (name: string) => {
       const { memberAdd } = await import("./members");
-      return memberAdd({ environment: environment(), name, url: text("url") });
+      return memberAdd({
+        environment: environment(),
+        name,
+        url: text("url"),
+        models: text("models"),
+        expires: text("expires"),
+      });
+    });
+  cli
+    .command("member set <name>", "Change a member's limits, for all their keys and within a second")
+    .option("--models <ids>", "The models that the member's keys may use, separated by commas; `*` for all")
+    .option("--expires <days>", "How long each key lasts since it was made, such as 90d; `never` for no end")
+    .action(async (name: string) => {
+      const { memberSet } = await import("./members");
+      return memberSet({ environment: environment(), name, models: text("models"), expires: text("expires") });
     });
   cli
     .command("member ls", "List the members, with their keys and accounts")

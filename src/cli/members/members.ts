@@ -1,7 +1,9 @@
-/** `dragoman member add`, `ls` and `rm`: directly in the database, which all servers of the team follow. */
+/** `dragoman member add`, `set`, `ls` and `rm`: directly in the database, which all servers of the team follow. */
 import { accountKeyOf } from "../../accounts/account-store";
 import type { Environment } from "../../config/environment";
 import { ago, plural } from "../../format";
+import { limitsOf, memberLimitsSchema } from "../../keys/member-schemas";
+import type { MemberLimits } from "../../keys/members";
 import { createLogger } from "../../logger";
 import { openPostgresStores, type PostgresStores } from "../../storage/postgres/stores";
 import { serverOf } from "../running-server";
@@ -13,19 +15,56 @@ interface MemberOptions {
   environment: Environment;
 }
 
+interface LimitOptions extends MemberOptions {
+  name: string;
+  /** Ids or patterns, separated by commas. */
+  models?: string;
+  /** `90d`, or `never`. */
+  expires?: string;
+}
+
 /** Prints the link, and nothing else, on stdout. */
-export async function memberAdd(options: MemberOptions & { name: string; url?: string }): Promise<number> {
+export async function memberAdd(options: LimitOptions & { url?: string }): Promise<number> {
   const { environment, name } = options;
   const origin = originOf(environment, options.url);
-  const { member, code, expiresAt, isKnown } = await withTeam(environment, ({ members }) => members.invite(name));
+  const limits = readLimits(options);
+  const invited = await withTeam(environment, ({ members }) => members.invite(name, limits));
+  const { member, code, expiresAt, isKnown } = invited;
   say(
     isKnown
-      ? `${member.name} is a member already. This link gives them another key.`
+      ? `${member.name} is a member already. This link gives them another key, and an earlier link that was not used works no more.`
       : `${member.name} is invited. From now on, every client must send a key.`,
     `The link works once, until ${new Date(expiresAt).toISOString().slice(0, 10)}. Give it to this person only.`,
   );
   print(`${origin}/admin/join/${code}`);
   return 0;
+}
+
+export async function memberSet(options: LimitOptions): Promise<number> {
+  const limits = readLimits(options);
+  if (Object.keys(limits).length === 0)
+    throw new UsageError("Say what to change: --models 'claude-*,gpt-5*', --expires 90d, or both.");
+  const { name, models, keyDays } = await withTeam(options.environment, ({ members }) =>
+    members.setLimits(options.name, limits),
+  );
+  say(
+    `${name} may use ${models?.join(", ") ?? "all models"}. ${keyDays === null ? "Their keys do not expire by themselves." : `Their keys expire ${plural(keyDays, "day")} after they were made.`}`,
+  );
+  return 0;
+}
+
+/** @throws UsageError */
+function readLimits({ models, expires }: LimitOptions): Partial<MemberLimits> {
+  const days = /^(\d{1,6})d?$/.exec(expires ?? "")?.[1];
+  if (expires !== undefined && expires !== "never" && days === undefined)
+    throw new UsageError("--expires: expected a number of days such as 90d, or `never`.");
+  const result = memberLimitsSchema().safeParse({
+    ...(models !== undefined && { models: models.split(",").map((model) => model.trim()) }),
+    ...(expires !== undefined && { key_days: days === undefined ? null : Number(days) }),
+  });
+  if (result.success) return limitsOf(result.data);
+  const [issue] = result.error.issues;
+  throw new UsageError(`${issue?.path[0] === "models" ? "--models" : "--expires"}: ${issue?.message}.`);
 }
 
 export async function memberLs({ environment, json }: MemberOptions & { json: boolean }): Promise<number> {

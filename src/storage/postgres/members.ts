@@ -1,6 +1,5 @@
 /** Members, their keys and invitations in Postgres. Each server holds members and hashes of keys in memory, and follows their changes. */
-import { createHash, randomBytes } from "node:crypto";
-import type { TransactionSQL } from "bun";
+import { randomBytes } from "node:crypto";
 import { keyName } from "../../config/key-schema";
 import { ProxyError } from "../../errors";
 import { dayMs } from "../../format";
@@ -8,15 +7,23 @@ import type { ClientKey } from "../../keys/client-keys";
 import type { Member, Members } from "../../keys/members";
 import type { Changes } from "./changes";
 import type { Postgres } from "./connection";
-import type { FollowedTable } from "./schema";
-
-interface MemberRow {
-  id: string;
-  name: string;
-  created_at_ms: number;
-  removed: boolean;
-  revision: number;
-}
+import {
+  acceptInvitation,
+  addInvitation,
+  addKey,
+  announce,
+  changeLimits,
+  findInvitation,
+  invitationMs,
+  type MemberRow,
+  memberColumns,
+  memberOf,
+  nowMs,
+  removeMember,
+  requireMember,
+  sha256,
+  withdrawOpen,
+} from "./member-changes";
 
 interface KeyRow {
   sha256: Uint8Array;
@@ -29,19 +36,19 @@ interface KeyRow {
   revision: number;
 }
 
-const invitationMs = 7 * dayMs;
-
 /** Reads all members and keys, and follows them from now on. @throws ProxyError */
 export async function openPostgresMembers(postgres: Postgres, changes: Changes): Promise<Members> {
   const members = new Map<string, Member>();
   /** By the hash in hexadecimal. */
   const keys = new Map<string, KeyRow>();
   const listeners: (() => void)[] = [];
+  /** The same of each member. */
+  const byMember = new Map<string, Map<string, KeyRow>>();
   let needKeys = false;
 
   const readMembers = async (since: number): Promise<number> => {
     const rows = await postgres.ask(
-      (sql) => sql<MemberRow[]>`SELECT id, name, created_at_ms::float8 AS created_at_ms,
+      (sql) => sql<(MemberRow & { removed: boolean; revision: number })[]>`SELECT ${memberColumns(sql)},
         removed_at_ms IS NOT NULL AS removed, revision::float8 AS revision
         FROM dragoman.members WHERE revision > ${since} ORDER BY revision`,
     );
@@ -58,9 +65,15 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
         expires_at_ms::float8 AS expires_at_ms, revoked_at_ms IS NOT NULL AS revoked, revision::float8 AS revision
         FROM dragoman.keys WHERE revision > ${since} ORDER BY revision`,
     );
-    for (const row of rows)
-      if (row.revoked) keys.delete(hex(row.sha256));
-      else keys.set(hex(row.sha256), row);
+    for (const row of rows) {
+      const digest = hex(row.sha256);
+      const ofMember = byMember.get(row.member) ?? new Map<string, KeyRow>();
+      byMember.set(row.member, ofMember);
+      for (const map of [keys, ofMember])
+        if (row.revoked) map.delete(digest);
+        else map.set(digest, row);
+      if (ofMember.size === 0) byMember.delete(row.member);
+    }
     if (rows.length > 0) for (const changed of listeners) changed();
     return rows.at(-1)?.revision ?? since;
   };
@@ -72,11 +85,12 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
     const member = key && members.get(key.member);
     return key && member && clientKeyOf(key, member, Buffer.from(digest));
   };
-  const keysOf = (id: string) => [...keys.values()].filter(({ member }) => member === id);
+  const keysOf = (id: string) => [...(byMember.get(id)?.values() ?? [])];
 
   return {
     list: () => [...members.values()].sort((one, other) => one.name.localeCompare(other.name)),
     find: (id) => members.get(id),
+    named: (name) => [...members.values()].find((member) => member.name.toLowerCase() === name.toLowerCase()),
     keysOf: (id) => keysOf(id).map(({ name, created_at_ms: createdAt }) => ({ name, createdAt })),
     clientKeysOf(id) {
       const member = members.get(id);
@@ -95,40 +109,39 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
     get needKeys() {
       return needKeys;
     },
-    async invite(given) {
+    async invite(given, limits = {}) {
       const name = checkedName(given);
       const code = randomBytes(24).toString("base64url");
       const expiresAt = Date.now() + invitationMs;
-      const invited = await postgres.transact(async (sql) => {
-        const known = await findByName(sql, name);
-        const member = known ?? (await addMember(sql, name));
-        await sql`INSERT INTO dragoman.invitations (sha256, member, expires_at)
-          VALUES (${sha256(code)}, ${member.id}, now() + make_interval(secs => ${invitationMs / 1_000}))`;
-        return { member, isKnown: known !== undefined };
-      });
+      const invited = await postgres.transact((sql) => addInvitation(sql, { name, limits, digest: sha256(code) }));
       await changes.catchUp("members");
       return { ...invited, code, expiresAt };
     },
-    async invitedBy(code) {
-      const [row] = await postgres.ask(
-        (sql) => sql<MemberRow[]>`SELECT id, name, created_at_ms::float8 AS created_at_ms
-          FROM dragoman.invitations JOIN dragoman.members ON id = member
-          WHERE sha256 = ${sha256(code)} AND used_at IS NULL AND expires_at > now() AND removed_at_ms IS NULL`,
-      );
-      return row && memberOf(row);
-    },
+    invitationWith: (code) => postgres.ask((sql) => findInvitation(sql, sha256(code))),
+    openInvitations: () =>
+      postgres.ask(async (sql) => [
+        ...(await sql<{ member: string; expiresAt: number }[]>`SELECT member,
+          extract(epoch FROM expires_at)::float8 * 1000 AS "expiresAt"
+          FROM dragoman.invitations WHERE used_at IS NULL AND expires_at > now() ORDER BY expires_at`),
+      ]),
+    withdrawInvitations: (name) =>
+      postgres.transact(async (sql) => withdrawOpen(sql, (await requireMember(sql, name)).id)),
     async accept(code) {
-      const key = `drg_${randomBytes(32).toString("base64url")}`;
-      const accepted = await postgres.transact(async (sql) => {
-        // Of two that accept at once, the second waits for this row and then finds it used.
-        const [row] = await sql<MemberRow[]>`UPDATE dragoman.invitations SET used_at = now() FROM dragoman.members
-          WHERE sha256 = ${sha256(code)} AND used_at IS NULL AND expires_at > now() AND id = member
-            AND removed_at_ms IS NULL
-          RETURNING id, members.name, created_at_ms::float8 AS created_at_ms`;
-        return row && { member: memberOf(row), name: await addKey(sql, row.id, sha256(key)) };
-      });
+      const key = newKey();
+      const accepted = await postgres.transact((sql) => acceptInvitation(sql, sha256(code), sha256(key)));
       await changes.catchUp("keys");
       return accepted && { ...accepted, key };
+    },
+    async setLimits(name, limits) {
+      const member = await postgres.transact((sql) => changeLimits(sql, name, limits));
+      await changes.catchUp("members");
+      return member;
+    },
+    async createKey(id, wanted) {
+      const key = newKey();
+      await postgres.transact((sql) => addKey(sql, id, { ...wanted, digest: sha256(key) }));
+      await changes.catchUp("keys");
+      return key;
     },
     async revokeKey(id, name) {
       await postgres.transact(async (sql) => {
@@ -150,7 +163,7 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
   };
 }
 
-const memberOf = ({ id, name, created_at_ms: createdAt }: MemberRow): Member => ({ id, name, createdAt });
+const newKey = () => `drg_${randomBytes(32).toString("base64url")}`;
 
 const clientKeyOf = (key: KeyRow, member: Member, digest: Buffer): ClientKey => ({
   // The name of a key in the config has no slash.
@@ -158,70 +171,15 @@ const clientKeyOf = (key: KeyRow, member: Member, digest: Buffer): ClientKey => 
   member: member.id,
   digest,
   models: key.models,
+  memberModels: member.models,
   modelAliases: {},
-  expiresAt: key.expires_at_ms,
-  limited: key.models !== null,
+  expiresAt: expiryOf(key, member),
+  limited: key.models !== null || member.models !== null,
 });
 
-async function announce(sql: TransactionSQL, table: FollowedTable): Promise<number> {
-  const [row] = await sql<{ revision: number }[]>`SELECT dragoman.announce_change(${table})::float8 AS revision`;
-  return row!.revision;
-}
-
-/** By the clock of the database. */
-const nowMs = (sql: TransactionSQL) => sql`(extract(epoch FROM now()) * 1000)::bigint`;
-
-async function findByName(sql: TransactionSQL, name: string): Promise<Member | undefined> {
-  const [row] = await sql<MemberRow[]>`SELECT id, name, created_at_ms::float8 AS created_at_ms FROM dragoman.members
-    WHERE lower(name) = lower(${name}) AND removed_at_ms IS NULL`;
-  return row && memberOf(row);
-}
-
-async function addMember(sql: TransactionSQL, name: string): Promise<Member> {
-  const revision = await announce(sql, "members");
-  // The table's revision is locked now; another server may have added the name before.
-  const known = await findByName(sql, name);
-  if (known) return known;
-  const [row] = await sql<MemberRow[]>`INSERT INTO dragoman.members (name, role, created_at_ms, revision)
-    VALUES (${name}, 'member', ${nowMs(sql)}, ${revision}) RETURNING id, name, created_at_ms::float8 AS created_at_ms`;
-  return memberOf(row!);
-}
-
-/** @returns The name of the key: `key-2` for the second. */
-async function addKey(sql: TransactionSQL, member: string, digest: Buffer): Promise<string> {
-  const revision = await announce(sql, "keys");
-  const [row] = await sql<{ name: string }[]>`INSERT INTO dragoman.keys (sha256, member, name, created_at_ms, revision)
-    SELECT ${digest}, ${member}, 'key-' || count(*) + 1, ${nowMs(sql)}, ${revision}
-      FROM dragoman.keys WHERE member = ${member}
-    RETURNING name`;
-  return row!.name;
-}
-
-/** All in one transaction: from then on no key of the member is accepted, and no token of theirs is kept. */
-async function removeMember(sql: TransactionSQL, name: string): Promise<Member> {
-  // Always in this order, so that two transactions do not wait for each other.
-  const [accounts, keys, members] = [
-    await announce(sql, "accounts"),
-    await announce(sql, "keys"),
-    await announce(sql, "members"),
-  ];
-  const member = await findByName(sql, name);
-  if (!member)
-    throw new ProxyError("not_found", `There is no member ${name.slice(0, 63)}; \`dragoman member ls\` shows them.`, {
-      code: "member_not_found",
-    });
-  const { id } = member;
-  await sql`UPDATE dragoman.members SET removed_at_ms = ${nowMs(sql)}, revision = ${members} WHERE id = ${id}`;
-  await sql`UPDATE dragoman.keys SET revoked_at_ms = ${nowMs(sql)}, revision = ${keys}
-    WHERE member = ${id} AND revoked_at_ms IS NULL`;
-  const ofMember = sql`(SELECT key FROM dragoman.accounts WHERE member = ${id})`;
-  await sql`DELETE FROM dragoman.sessions WHERE account IN ${ofMember}`;
-  await sql`DELETE FROM dragoman.account_states WHERE account IN ${ofMember}`;
-  await sql`UPDATE dragoman.accounts SET sealed_token = NULL, seal_key_id = NULL, revision = ${accounts},
-    removed_at_ms = ${nowMs(sql)} WHERE member = ${id} AND removed_at_ms IS NULL`;
-  await sql`DELETE FROM dragoman.invitations WHERE member = ${id}`;
-  await sql`DELETE FROM dragoman.page_sessions WHERE member = ${id}`;
-  return member;
+function expiryOf({ created_at_ms, expires_at_ms }: KeyRow, { keyDays }: Member): number | null {
+  if (keyDays === null) return expires_at_ms;
+  return Math.min(expires_at_ms ?? Number.POSITIVE_INFINITY, created_at_ms + keyDays * dayMs);
 }
 
 /** The rule for names of keys, of which a member's name is a part. @throws ProxyError `invalid_request` */
@@ -231,5 +189,4 @@ function checkedName(name: string): string {
   throw new ProxyError("invalid_request", `The member's name ${read.error.issues[0]?.message}.`, { param: "name" });
 }
 
-const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");

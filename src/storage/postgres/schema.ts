@@ -156,6 +156,15 @@ const steps: readonly Step[] = [
     compatibleWith: 1,
     statements: ["ALTER TABLE dragoman.replicas ADD COLUMN host text, ADD COLUMN leads boolean NOT NULL DEFAULT false"],
   },
+  {
+    compatibleWith: 1,
+    statements: [
+      "ALTER TABLE dragoman.members ADD COLUMN models jsonb, ADD COLUMN key_days int CHECK (key_days > 0)",
+      // One that was withdrawn has expired too, so that an older server does not accept it.
+      "ALTER TABLE dragoman.invitations ADD COLUMN withdrawn_at timestamptz",
+      "CREATE INDEX invitations_member ON dragoman.invitations (member)",
+    ],
+  },
 ];
 
 /** The number of steps that this version knows. */

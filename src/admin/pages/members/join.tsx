@@ -6,11 +6,11 @@
 import { ownAccountsOnly } from "../../../accounts/hosts";
 import type { App } from "../../../app";
 import { asProxyError, ProxyError } from "../../../errors";
-import type { Member } from "../../../keys/members";
+import type { InvitationState, Member } from "../../../keys/members";
 import { networkOf } from "../../../net/failed-tries";
 import type { Visitor } from "../../../net/guard";
 import { beginSignIn, showSignIn } from "../../api/account-actions";
-import { Sentence } from "../../ui/format";
+import { Sentence, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { BarePage, type Frame } from "../../ui/layout";
 import { html, redirect } from "../../ui/page-context";
@@ -70,15 +70,10 @@ async function serve(
     if (network !== undefined) app.tokenTries.refuse(network);
     if (caller.foreign && request.method === "POST")
       throw new ProxyError("permission", "Forms on other sites cannot change anything here.");
-    const member = codeForm.test(params.code!) ? await app.members?.invitedBy(params.code!) : undefined;
-    if (!member) {
-      if (network !== undefined) app.tokenTries.count(network);
-      throw new ProxyError(
-        "not_found",
-        "This invitation is not valid: it was used, has expired, or never existed. Ask the owner of this dragoman for a new one.",
-      );
-    }
-    return await show({ app, frame, url: urlOf(request), member, params });
+    const invitation = codeForm.test(params.code!) ? await app.members?.invitationWith(params.code!) : undefined;
+    if (!invitation && network !== undefined) app.tokenTries.count(network);
+    if (invitation?.name !== "open") throw new ProxyError("not_found", whyNot(invitation));
+    return await show({ app, frame, url: urlOf(request), member: invitation.member, params });
   } catch (thrown) {
     const error = asProxyError(thrown);
     if (error.kind === "internal") app.logger.error("An invitation could not be shown.", error.details.cause);
@@ -93,7 +88,20 @@ async function serve(
   }
 }
 
-const hasAccount = ({ app, member }: Guest) => app.allAccounts.some((account) => account.member === member.id);
+/** What happened to the invitation, and what to do. */
+function whyNot(invitation: InvitationState | undefined): string {
+  if (!invitation)
+    return "There is no such invitation, or its member was removed. Check that the whole link was copied, or ask the owner of this dragoman for a new one.";
+  const { name, at } = invitation;
+  const when = `on ${new Date(at).toISOString().slice(0, 10)}`;
+  if (name === "expired") return `This invitation expired ${when}. Ask the owner of this dragoman for a new one.`;
+  if (name === "withdrawn")
+    return `The owner of this dragoman took this invitation back ${when}, or replaced it by a newer one. Use the newest link, or ask the owner.`;
+  return `This invitation was used ${when}, and a link works once. If that was you, sign in at \`/admin\` with the key that was shown. If it was not, tell the owner of this dragoman at once: somebody else has this key.`;
+}
+
+const accountsOf = ({ app, member }: Guest) => app.allAccounts.filter((account) => account.member === member.id);
+const hasAccount = (guest: Guest) => accountsOf(guest).length > 0;
 
 function welcome(guest: Guest): Response {
   const { frame, member, params } = guest;
@@ -108,7 +116,7 @@ function welcome(guest: Guest): Response {
           Accept and sign in to GitHub
         </button>
       </form>
-      {hasAccount(guest) && <KeyForm code={params.code!} />}
+      {hasAccount(guest) && <KeyForm code={params.code!} logins={accountsOf(guest).map(({ id }) => id)} />}
     </BarePage>,
   );
 }
@@ -133,7 +141,9 @@ function follow(guest: Guest): Response {
       {isWaiting && <DeviceCode signIn={signIn} />}
       <div id="live" data-poll={isWaiting ? "2000" : undefined} role="status">
         <SignInProgress signIn={signIn} now={app.now()} />
-        {!isWaiting && hasAccount(guest) && <KeyForm code={params.code!} />}
+        {!isWaiting && hasAccount(guest) && (
+          <KeyForm code={params.code!} logins={accountsOf(guest).map(({ id }) => id)} />
+        )}
       </div>
       <p>
         <a href={pathOf(params.code!)}>Back to the invitation</a>
@@ -142,9 +152,13 @@ function follow(guest: Guest): Response {
   );
 }
 
-const KeyForm = ({ code }: { code: string }): Markup => (
+/** Two people may have opened the link: the second learns whose account it is by now. */
+const KeyForm = ({ code, logins }: { code: string; logins: string[] }): Markup => (
   <form method="post" action={`${pathOf(code)}/key`}>
-    <p>Your account is signed in. The key is shown once, and then this link is used up.</p>
+    <p>
+      Signed in: <Value of={logins.join(", ")} max={200} />. If this is not you, stop here and tell the owner: somebody
+      else has opened this link. Otherwise your key is shown once, and then this link is used up.
+    </p>
     <button type="submit" class="primary">
       Show my key
     </button>
@@ -156,7 +170,7 @@ async function finish(guest: Guest): Promise<Response> {
   if (!hasAccount(guest))
     throw new ProxyError("conflict", "Sign in to GitHub first: a key without an account can do nothing.");
   const accepted = await app.members!.accept(params.code!);
-  if (!accepted) throw new ProxyError("not_found", "This invitation was used a moment ago.");
+  if (!accepted) throw new ProxyError("not_found", whyNot(await app.members!.invitationWith(params.code!)));
   app.logger.info(`${accepted.member.name} accepted an invitation and got the key ${accepted.name}.`);
   return html(
     <BarePage frame={frame} title="Your key">
@@ -167,7 +181,8 @@ async function finish(guest: Guest): Promise<Response> {
       </button>
       <p>
         Give it to your tools as their API key, with the address <code>{`${url.origin}/v1`}</code>, or{" "}
-        <code>{url.origin}</code> for Claude Code.
+        <code>{url.origin}</code> for Claude Code. You <a href="/admin">sign in here</a> with it too, and can make more
+        keys there.
       </p>
     </BarePage>,
   );

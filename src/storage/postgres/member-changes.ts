@@ -1,0 +1,235 @@
+/**
+ * What changes members, their keys and invitations in Postgres, each in one transaction. Revisions are announced before other rows
+ * are locked, and always in the order accounts, keys, members, so that two transactions do not wait for each other.
+ */
+import { createHash } from "node:crypto";
+import type { SQL, TransactionSQL } from "bun";
+import { ProxyError } from "../../errors";
+import { dayMs } from "../../format";
+import { matchesPattern } from "../../keys/client-keys";
+import {
+  type InvitationState,
+  invitedKeyName,
+  type Member,
+  type MemberLimits,
+  maxDailyKeys,
+  maxMemberKeys,
+  type WantedKey,
+} from "../../keys/members";
+import type { FollowedTable } from "./schema";
+
+export interface MemberRow {
+  id: string;
+  name: string;
+  created_at_ms: number;
+  models: string[] | null;
+  key_days: number | null;
+}
+
+export const memberOf = ({ id, name, created_at_ms, models, key_days }: MemberRow): Member => ({
+  ...{ id, name, createdAt: created_at_ms },
+  ...{ models, keyDays: key_days },
+});
+
+/** Of `dragoman.members`, as `MemberRow`. */
+export const memberColumns = (sql: SQL) =>
+  sql`members.id, members.name, members.created_at_ms::float8 AS created_at_ms, members.models, members.key_days`;
+
+/** Milliseconds for which an invitation can be used. */
+export const invitationMs = 7 * dayMs;
+/** Days for which an old invitation is kept, so that its page can say what became of it. */
+const keptDays = 30;
+
+/** Adds an invitation, and the member if there is none of this name. */
+export async function addInvitation(
+  sql: TransactionSQL,
+  { name, limits, digest }: { name: string; limits: Partial<MemberLimits>; digest: Buffer },
+): Promise<{ member: Member; isKnown: boolean }> {
+  const known = await findByName(sql, name);
+  let member = known ?? (await addMember(sql, name));
+  if (Object.keys(limits).length > 0) member = await changeLimits(sql, member.name, limits);
+  await withdrawOpen(sql, member.id);
+  await sql`DELETE FROM dragoman.invitations
+    WHERE greatest(expires_at, used_at) < now() - make_interval(days => ${keptDays})`;
+  await sql`INSERT INTO dragoman.invitations (sha256, member, expires_at)
+    VALUES (${digest}, ${member.id}, now() + make_interval(secs => ${invitationMs / 1_000}))`;
+  return { member, isKnown: known !== undefined };
+}
+
+/** @returns How many were open. */
+export async function withdrawOpen(sql: TransactionSQL, member: string): Promise<number> {
+  const withdrawn = await sql`UPDATE dragoman.invitations SET withdrawn_at = now(), expires_at = now()
+    WHERE member = ${member} AND used_at IS NULL AND expires_at > now() RETURNING 1`;
+  return withdrawn.length;
+}
+
+export async function findInvitation(sql: SQL, digest: Buffer): Promise<InvitationState | undefined> {
+  const [row] = await sql<
+    (MemberRow & { state: InvitationState["name"]; at: number })[]
+  >`SELECT ${memberColumns(sql)}, extract(epoch FROM coalesce(used_at, withdrawn_at, expires_at))::float8 * 1000 AS at,
+      CASE WHEN used_at IS NOT NULL THEN 'used' WHEN withdrawn_at IS NOT NULL THEN 'withdrawn'
+        WHEN expires_at <= now() THEN 'expired' ELSE 'open' END AS state
+    FROM dragoman.invitations JOIN dragoman.members ON id = member
+    WHERE sha256 = ${digest} AND removed_at_ms IS NULL`;
+  return row && { member: memberOf(row), name: row.state, at: row.at };
+}
+
+/** Of two that accept at once, the second waits for the first and then finds the invitation used. */
+export async function acceptInvitation(
+  sql: TransactionSQL,
+  digest: Buffer,
+  keyDigest: Buffer,
+): Promise<{ member: Member; name: string } | undefined> {
+  const revision = await announce(sql, "keys");
+  const [row] = await sql<MemberRow[]>`UPDATE dragoman.invitations SET used_at = now() FROM dragoman.members
+    WHERE sha256 = ${digest} AND used_at IS NULL AND expires_at > now() AND id = member AND removed_at_ms IS NULL
+    RETURNING ${memberColumns(sql)}`;
+  if (!row) return undefined;
+  const { ever } = await requireRoom(sql, row.id);
+  const name = `key-${ever + 1}`;
+  await sql`INSERT INTO dragoman.keys (sha256, member, name, created_at_ms, revision)
+    VALUES (${keyDigest}, ${row.id}, ${name}, ${nowMs(sql)}, ${revision})`;
+  return { member: memberOf(row), name };
+}
+
+/** @throws ProxyError `not_found` */
+export async function changeLimits(
+  sql: TransactionSQL,
+  name: string,
+  { models, keyDays }: Partial<MemberLimits>,
+): Promise<Member> {
+  const revision = await announce(sql, "members");
+  const member = await requireMember(sql, name);
+  const next = {
+    models: models === undefined ? member.models : models,
+    keyDays: keyDays === undefined ? member.keyDays : keyDays,
+  };
+  const [row] = await sql<MemberRow[]>`UPDATE dragoman.members SET revision = ${revision}, key_days = ${next.keyDays},
+      models = ${next.models && JSON.stringify(next.models)}::text::jsonb
+    WHERE id = ${member.id} RETURNING ${memberColumns(sql)}`;
+  return memberOf(row!);
+}
+
+/** @throws ProxyError `not_found`, `conflict`, `invalid_request` */
+export async function addKey(
+  sql: TransactionSQL,
+  id: string,
+  { name, models, expiresAt, digest }: WantedKey & { digest: Buffer },
+): Promise<void> {
+  // Other changes of keys wait from here on, so that what is counted does not change.
+  const revision = await announce(sql, "keys");
+  const [row] = await sql<(MemberRow & { now: number })[]>`SELECT ${memberColumns(sql)}, ${nowMs(sql)}::float8 AS now
+    FROM dragoman.members WHERE id = ${id} AND removed_at_ms IS NULL`;
+  if (!row) throw new ProxyError("not_found", "You are no member any more.", { code: "member_not_found" });
+  requireWithin(memberOf(row), { name, models, expiresAt }, row.now);
+  await requireRoom(sql, id);
+  const added =
+    await sql`INSERT INTO dragoman.keys (sha256, member, name, models, created_at_ms, expires_at_ms, revision)
+    VALUES (${digest}, ${id}, ${name}, ${models && JSON.stringify(models)}::text::jsonb, ${row.now}, ${expiresAt}, ${revision})
+    ON CONFLICT DO NOTHING RETURNING name`;
+  if (added.length === 0)
+    throw new ProxyError(
+      "conflict",
+      `There is a client key \`${name}\` already. Choose another name, or revoke that key first.`,
+      { code: "key_exists", param: "name" },
+    );
+}
+
+/** @throws ProxyError `invalid_request` if the member's limits do not allow the key. */
+function requireWithin(member: Member, { name, models, expiresAt }: WantedKey, now: number): void {
+  const refuse = (param: string, message: string): never => {
+    throw new ProxyError("invalid_request", message, { param });
+  };
+  if (invitedKeyName.test(name))
+    refuse("name", `Names such as \`${name}\` are given to keys of invitations. Choose another name.`);
+  // A `*` of the key's pattern is matched by a `*` of the member's only.
+  const outside = models?.find((each) => member.models?.every((pattern) => !matchesPattern(pattern, each)));
+  if (outside !== undefined)
+    refuse("models", `You may not use \`${outside}\`. Your models are ${member.models!.join(", ")}.`);
+  if (expiresAt !== null && expiresAt <= now) refuse("expires_at", "The key would have expired already.");
+  const latest = now + (member.keyDays ?? Number.POSITIVE_INFINITY) * dayMs;
+  if (expiresAt !== null && expiresAt > latest)
+    refuse("expires_at", `Your keys last ${member.keyDays} days at most, so this one until ${dayOf(latest)}.`);
+}
+
+/** @returns How many keys the member has ever had. @throws ProxyError `conflict` */
+async function requireRoom(sql: TransactionSQL, member: string): Promise<{ ever: number }> {
+  const [row] = await sql<{ ever: number; present: number; today: number }[]>`SELECT count(*)::int AS ever,
+      (count(*) FILTER (WHERE revoked_at_ms IS NULL))::int AS present,
+      (count(*) FILTER (WHERE created_at_ms > ${nowMs(sql)} - ${dayMs}))::int AS today
+    FROM dragoman.keys WHERE member = ${member}`;
+  const { ever, present, today } = row!;
+  if (present >= maxMemberKeys)
+    throw new ProxyError(
+      "conflict",
+      `There are ${maxMemberKeys} keys already, which is the most that a member may have. Revoke one that is not used any more on the page Keys, or let the owner do it; expired ones count too.`,
+      { code: "too_many_keys" },
+    );
+  if (today >= maxDailyKeys)
+    throw new ProxyError(
+      "conflict",
+      `${maxDailyKeys} keys were made within a day, which is the most. Try again tomorrow.`,
+      {
+        code: "too_many_keys",
+      },
+    );
+  return { ever };
+}
+
+/** All in one transaction: from then on no key of the member is accepted, and no token of theirs is kept. */
+export async function removeMember(sql: TransactionSQL, name: string): Promise<Member> {
+  const [accounts, keys, members] = [
+    await announce(sql, "accounts"),
+    await announce(sql, "keys"),
+    await announce(sql, "members"),
+  ];
+  const member = await requireMember(sql, name);
+  const { id } = member;
+  await sql`UPDATE dragoman.members SET removed_at_ms = ${nowMs(sql)}, revision = ${members} WHERE id = ${id}`;
+  await sql`UPDATE dragoman.keys SET revoked_at_ms = ${nowMs(sql)}, revision = ${keys}
+    WHERE member = ${id} AND revoked_at_ms IS NULL`;
+  const ofMember = sql`(SELECT key FROM dragoman.accounts WHERE member = ${id})`;
+  await sql`DELETE FROM dragoman.sessions WHERE account IN ${ofMember}`;
+  await sql`DELETE FROM dragoman.account_states WHERE account IN ${ofMember}`;
+  await sql`UPDATE dragoman.accounts SET sealed_token = NULL, seal_key_id = NULL, revision = ${accounts},
+    removed_at_ms = ${nowMs(sql)} WHERE member = ${id} AND removed_at_ms IS NULL`;
+  await sql`DELETE FROM dragoman.invitations WHERE member = ${id}`;
+  await sql`DELETE FROM dragoman.page_sessions WHERE member = ${id}`;
+  return member;
+}
+
+export async function announce(sql: TransactionSQL, table: FollowedTable): Promise<number> {
+  const [row] = await sql<{ revision: number }[]>`SELECT dragoman.announce_change(${table})::float8 AS revision`;
+  return row!.revision;
+}
+
+/** By the clock of the database. */
+export const nowMs = (sql: SQL) => sql`(extract(epoch FROM now()) * 1000)::bigint`;
+
+/** @throws ProxyError `not_found` */
+export async function requireMember(sql: SQL, name: string): Promise<Member> {
+  const member = await findByName(sql, name);
+  if (member) return member;
+  throw new ProxyError("not_found", `There is no member ${name.slice(0, 63)}; \`dragoman member ls\` shows them.`, {
+    code: "member_not_found",
+  });
+}
+
+async function findByName(sql: SQL, name: string): Promise<Member | undefined> {
+  const [row] = await sql<MemberRow[]>`SELECT ${memberColumns(sql)} FROM dragoman.members
+    WHERE lower(name) = lower(${name}) AND removed_at_ms IS NULL`;
+  return row && memberOf(row);
+}
+
+async function addMember(sql: TransactionSQL, name: string): Promise<Member> {
+  const revision = await announce(sql, "members");
+  // The table's revision is locked now; another server may have added the name before.
+  const known = await findByName(sql, name);
+  if (known) return known;
+  const [row] = await sql<MemberRow[]>`INSERT INTO dragoman.members (name, role, created_at_ms, revision)
+    VALUES (${name}, 'member', ${nowMs(sql)}, ${revision}) RETURNING ${memberColumns(sql)}`;
+  return memberOf(row!);
+}
+
+export const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
+const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);

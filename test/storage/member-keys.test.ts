@@ -1,0 +1,185 @@
+/** Limits of members' keys, and keys that members make for themselves, on two servers of a team. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { maxMemberKeys } from "../../src/keys/members";
+import { addMember, type TestMember, withTeamStores } from "../support/members";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+
+const dayMs = 86_400_000;
+
+describeWithPostgres("keys of members", () => {
+  let postgres: TestPostgres;
+  let team: Team;
+  let servers: [TeamServer, TeamServer];
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    team = await startTeam(postgres);
+    servers = [await team.server(), await team.server()];
+  }, 60_000);
+  afterAll(async () => {
+    await team[Symbol.asyncDispose]();
+    await postgres[Symbol.asyncDispose]();
+  });
+
+  const ask = async (server: TeamServer, key: string, path: string, body?: object) => {
+    const answer = await fetch(server.url + path, {
+      method: body ? "POST" : "GET",
+      body: body && JSON.stringify(body),
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    });
+    return { status: answer.status, json: (await answer.json()) as Any };
+  };
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the API answers
+  type Any = any;
+  const chat = (server: TeamServer, key: string, model: string, more = {}) =>
+    ask(server, key, "/v1/chat/completions", { model, messages: [{ role: "user", content: "Hello" }], ...more });
+  const listed = async (server: TeamServer, key: string): Promise<string[]> =>
+    (await ask(server, key, "/v1/models")).json.data.map(({ id }: Any) => id);
+  /** Milliseconds until it holds on each server. */
+  async function untilOnBoth(holds: (server: TeamServer) => Promise<boolean>): Promise<number> {
+    const began = performance.now();
+    for (const server of servers)
+      while (!(await holds(server))) if (performance.now() - began > 5_000) throw new Error("It never held.");
+    return performance.now() - began;
+  }
+  async function join(name: string): Promise<TestMember> {
+    const member = await withTeamStores(team, (stores) => addMember(stores, team, name, individuals(`${name}-demo`)));
+    await untilOnBoth(async (server) => (await chat(server, member.key, "gpt-5-mini")).status === 200);
+    return member;
+  }
+
+  test("a member's models bind each key on every server within a second, wherever a model is named", async () => {
+    const { key } = await join("anna");
+    const [one, other] = servers;
+    await one.admin("/config", {
+      fallbacks: { "claude-sonnet-4.6": ["gpt-5-mini"] },
+      modelAliases: { quick: "gpt-5-mini" },
+    });
+    const made = await ask(one, key, "/api/admin/keys", { name: "laptop", models: ["gpt-5*"] });
+    expect([made.status, made.json.name]).toEqual([200, "anna/laptop"]);
+    const laptop: string = made.json.key;
+    await untilOnBoth(async (server) => (await chat(server, laptop, "gpt-5-mini")).status === 200);
+    expect((await chat(other, laptop, "claude-sonnet-4.6")).json.error.code).toBe("model_not_allowed");
+
+    await withTeamStores(team, ({ members }) => members.setLimits("ANNA", { models: ["claude-*"] }));
+    expect(await untilOnBoth(async (server) => (await chat(server, key, "gpt-5-mini")).status === 403)).toBeLessThan(
+      1_000,
+    );
+    for (const server of servers) {
+      expect((await listed(server, key)).filter((model) => !model.startsWith("claude-"))).toEqual([]);
+      // The key's own models and the member's have nothing in common any more.
+      expect(await listed(server, laptop)).toEqual([]);
+      for (const model of ["gpt-5-mini", "quick", "claude-sonnet-4.6"])
+        expect((await chat(server, laptop, model)).status).toBe(403);
+      expect((await chat(server, key, "quick")).status).toBe(403);
+      expect((await ask(server, key, "/v1/models/gpt-5-mini")).status).toBe(403);
+      expect(
+        (
+          await ask(server, key, "/v1beta/models/gpt-5-mini:generateContent", {
+            contents: [{ role: "user", parts: [{ text: "Hi" }] }],
+          })
+        ).status,
+      ).toBe(403);
+      const count = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };
+      expect((await ask(server, key, "/v1/messages/count_tokens", count)).status).toBe(403);
+      // Who is limited does not get the token, which knows no limits.
+      expect((await ask(server, key, "/token")).status).toBe(403);
+      // A fallback does not lead out of the limits.
+      const fallen = await chat(server, key, "claude-sonnet-4.6", {
+        messages: [{ role: "user", content: "[demo: 500]" }],
+      });
+      expect(fallen.status).toBeGreaterThanOrEqual(400);
+    }
+    const refused = await ask(one, key, "/api/admin/keys", { name: "wide", models: ["claude-*", "*"] });
+    expect([refused.status, refused.json.error.message]).toEqual([400, expect.stringContaining("may not use `*`")]);
+    expect((await ask(one, key, "/api/admin/keys", { name: "haiku", models: ["claude-haiku-*"] })).status).toBe(200);
+    const { limits, items } = (await ask(one, key, "/api/admin/keys")).json;
+    expect(limits).toEqual({ models: ["claude-*"], key_days: null, max_keys: maxMemberKeys });
+    expect(items.map(({ name, models }: Any) => [name, models])).toContainEqual(["anna/haiku", ["claude-haiku-*"]]);
+
+    await withTeamStores(team, ({ members }) => members.setLimits("anna", { models: null }));
+    expect(await untilOnBoth(async (server) => (await chat(server, key, "gpt-5-mini")).status === 200)).toBeLessThan(
+      1_000,
+    );
+  }, 60_000);
+
+  test("a member's longest life ends keys that exist, and bounds new ones", async () => {
+    const { id, key } = await join("ben");
+    const set = (keyDays: number | null) =>
+      withTeamStores(team, ({ members }) => members.setLimits("ben", { keyDays }));
+    await set(30);
+    await untilOnBoth(async (server) => (await ask(server, key, "/api/admin/keys")).json.limits.key_days === 30);
+    const [item] = (await ask(servers[1], key, "/api/admin/keys")).json.items;
+    expect(item.expires_at_ms - Date.now()).toBeWithin(30 * dayMs - 60_000, 30 * dayMs);
+    const day = (days: number) => new Date(Date.now() + days * dayMs).toISOString();
+    const make = (name: string, expires_at?: string) => ask(servers[0], key, "/api/admin/keys", { name, expires_at });
+    expect((await make("late", day(31))).json.error.message).toContain("Your keys last 30 days at most");
+    expect((await make("gone", day(-1))).json.error.message).toContain("would have expired already");
+    expect((await make("short", day(2))).status).toBe(200);
+    // As if the key had been made two months ago.
+    await withTeamStores(team, ({ postgres: { transact } }) =>
+      transact(async (sql) => {
+        await sql`UPDATE dragoman.keys SET created_at_ms = created_at_ms - ${60 * dayMs}::bigint,
+          revision = dragoman.announce_change('keys') WHERE member = ${id} AND name = 'key-1'`;
+      }),
+    );
+    expect(await untilOnBoth(async (server) => (await chat(server, key, "gpt-5-mini")).status === 401)).toBeLessThan(
+      1_000,
+    );
+    const { json } = await chat(servers[0], key, "gpt-5-mini");
+    expect([json.error.code, json.error.message]).toEqual(["expired_api_key", expect.stringContaining("page Keys")]);
+    await set(null);
+    expect(await untilOnBoth(async (server) => (await chat(server, key, "gpt-5-mini")).status === 200)).toBeLessThan(
+      1_000,
+    );
+  }, 60_000);
+
+  test("two servers make a key of one name at once: one does, and the other says why not", async () => {
+    const { key } = await join("cleo");
+    for (let round = 0; round < 5; round += 1) {
+      const answers = await Promise.all(
+        [`laptop ${round}`, `LAPTOP ${round}`].map((name, at) => ask(servers[at]!, key, "/api/admin/keys", { name })),
+      );
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
+      const { error } = answers.find(({ status }) => status === 409)!.json;
+      expect([error.type, error.message]).toEqual([
+        "key_exists",
+        expect.stringContaining("already. Choose another name"),
+      ]);
+    }
+    expect((await ask(servers[0], key, "/api/admin/keys", { name: "key-7" })).json.error.message).toContain(
+      "invitations",
+    );
+    // A revoked name is free again, and the key is refused everywhere.
+    const { json } = await ask(servers[0], key, "/api/admin/keys", { name: "phone" });
+    await untilOnBoth(async (server) => (await chat(server, json.key, "gpt-5-mini")).status === 200);
+    expect((await ask(servers[1], key, "/api/admin/keys/phone/revoke", {})).status).toBe(200);
+    expect(
+      await untilOnBoth(async (server) => (await chat(server, json.key, "gpt-5-mini")).status === 401),
+    ).toBeLessThan(1_000);
+    expect((await ask(servers[0], key, "/api/admin/keys", { name: "phone" })).status).toBe(200);
+  }, 60_000);
+
+  test("a member has so many keys at most, from all servers together; the owner revokes one by its whole name", async () => {
+    const { key } = await join("dora");
+    const wanted = Array.from({ length: maxMemberKeys + 4 }, (_, at) => `box-${at}`);
+    const answers = await Promise.all(
+      wanted.map((name, at) => ask(servers[at % 2]!, key, "/api/admin/keys", { name })),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(maxMemberKeys - 1);
+    expect(answers.find(({ status }) => status !== 200)!.json.error.message).toContain("Revoke one");
+    const link = await withTeamStores(team, ({ members }) => members.invite("dora"));
+    const full = await fetch(`${servers[0].url}/admin/join/${link.code}/key`, { method: "POST" });
+    expect([full.status, await full.text()]).toEqual([409, expect.stringContaining("20 keys already")]);
+    const { name, key: made } = answers.find(({ status }) => status === 200)!.json;
+    expect(await servers[1].admin(`/keys/${encodeURIComponent(name.toUpperCase())}/revoke`, {})).toEqual({
+      revoked: true,
+    });
+    expect(await untilOnBoth(async (server) => (await chat(server, made, "gpt-5-mini")).status === 401)).toBeLessThan(
+      1_000,
+    );
+    // The invitation was not used up by the failure.
+    const accepted = await fetch(`${servers[0].url}/admin/join/${link.code}/key`, { method: "POST" });
+    expect([accepted.status, await accepted.text()]).toEqual([200, expect.stringContaining("drg_")]);
+  }, 60_000);
+});
