@@ -19,7 +19,6 @@ import { individuals, startTeam, type Team, type TeamServer } from "../support/t
 /** What a member may begin without naming anything of anybody else; each is the member's own. */
 const ownBeginnings = [
   ...["POST /admin/sign-out", "POST /admin/accounts/sign-in", "POST /api/admin/accounts/sign-ins"],
-  ...["POST /admin/keys", "POST /api/admin/keys"],
 ];
 
 interface Route {
@@ -342,7 +341,8 @@ describeWithPostgres("a member of a team", () => {
     for (const other of [ben, owner])
       for (const route of own("member", "POST"))
         for (const id of idsOf(route, other)) {
-          if (route.path.endsWith("sign-out")) continue;
+          // A new key of anna's may have the name that somebody else's has: what names it would then be her own.
+          if (/sign-out$|\/keys$/.test(route.path)) continue;
           const names = namesOf(other);
           const body = route.body
             ? Object.fromEntries(Object.keys(route.body.shape).map((name) => [name, names[name]]))
