@@ -6,7 +6,8 @@ import type { App } from "../../app";
 const steps: { what: string; ask: (app: App, account: Account) => Promise<unknown> }[] = [
   { what: "token", ask: (_, account) => account.session() },
   { what: "model list", ask: ({ catalogue }, account) => catalogue.load(account) },
-  { what: "quota", ask: (_, account) => account.quota() },
+  // Of a team one server asks, and the others know its numbers.
+  { what: "quota", ask: async ({ isLeader }, account) => isLeader && account.quota() },
 ];
 
 /**

@@ -100,6 +100,7 @@ export async function start(options: StartOptions): Promise<number> {
     announce({ app, listening, telemetry: telemetry?.summary }, options);
     if (neighbour) void nameNeighbour(app, neighbour);
     void awaken(app);
+    if (app.team) void import("./upkeep").then(({ keepAccountsKnown }) => keepAccountsKnown(app));
     void followUpdates(app, options);
     const mayAsk = !options.json && options.logFormat === "text" && logFile === undefined && !options.stdinLifetime;
     if (mayAsk && !demo && app.accounts.length === 0 && atTerminal()) void signInBeside(app, stores, options);
