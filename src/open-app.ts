@@ -124,6 +124,7 @@ export function openApp(options: AppOptions): App {
     hosts,
     version,
     store: accountStore,
+    kept: stores.openSignIns(),
     logger,
     now,
     sleep: clock.sleep,

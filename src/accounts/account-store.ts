@@ -52,6 +52,8 @@ export interface AccountStore {
   find(indexOrUsername: string): { found: SavedAccount; namesake?: SavedAccount };
   /** Removes what {@link find} finds. @throws as it does */
   remove(indexOrUsername: string): Awaitable<{ removed: SavedAccount; namesake?: SavedAccount }>;
+  /** Reads what other servers have changed, now. @throws ProxyError `unable` */
+  reload?(): Promise<void>;
   /** Changes when a saved account may have changed; cheap, and reads no file. */
   stamp(): string;
   /** Calls back at each change that `stamp` shows. Missing where nobody reports changes, so that `stamp` has to be asked. */

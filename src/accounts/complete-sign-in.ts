@@ -26,16 +26,16 @@ export async function completeSignIn(
   const login = await withRetries(() => fetchLogin(steps, githubToken, app.mode), signal);
   const account = { login, host: hosts.name, app: app.name, mode: app.mode, githubToken, addedAt: Date.now() };
   const saved = member === undefined ? account : { ...account, member };
-  return { saved, outcome: await store.add(saved) };
+  return { saved, outcome: await withRetries(async () => store.add(saved), signal) };
 }
 
-/** Retries, so that an approval is not lost if the network fails for a moment. */
+/** Retries, so that an approval is not lost if the network or the database fails for a moment. */
 async function withRetries<T>(ask: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   for (const pause of [1000, 3000, 9000])
     try {
       return await ask();
     } catch (thrown) {
-      if (!(thrown instanceof ProxyError) || !["upstream", "timeout"].includes(thrown.kind)) throw thrown;
+      if (!(thrown instanceof ProxyError) || !["upstream", "timeout", "unable"].includes(thrown.kind)) throw thrown;
       await wait(pause, undefined, { signal });
     }
   return ask();

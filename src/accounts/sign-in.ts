@@ -2,6 +2,7 @@
 
 import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
+import type { Awaitable } from "../awaitable";
 import { ProxyError } from "../errors";
 import { entryOf } from "../json";
 import { type GithubCaller, postToGithub } from "./github";
@@ -22,7 +23,10 @@ export interface ShownCode {
 
 export interface SignInSteps extends GithubCaller {
   app: SignInApp;
-  show(code: ShownCode): void;
+  /** The first poll waits for it. */
+  show(code: ShownCode, device: DeviceGrant): Awaitable<void>;
+  /** The code of a sign-in to go on with. It has been shown. */
+  device?: DeviceGrant;
   /** Milliseconds; rejects when the signal aborts. */
   sleep?: (milliseconds: number, signal?: AbortSignal) => Promise<unknown>;
 }
@@ -33,9 +37,9 @@ export interface SignInSteps extends GithubCaller {
  * @throws ProxyError `authentication` with what ended it (declined, expired …), or the signal's reason.
  */
 export async function signIn(signing: SignInSteps): Promise<string> {
-  const { app, show, signal, sleep = (milliseconds) => wait(milliseconds, undefined, { signal }) } = signing;
-  const code = await requestDeviceCode(signing, app);
-  show(toShownCode(code, signing.hosts));
+  const { app, show, device, signal, sleep = (milliseconds) => wait(milliseconds, undefined, { signal }) } = signing;
+  const code = device ?? (await requestDeviceCode(signing, app));
+  if (!device) await show(toShownCode(code, signing.hosts), code);
   let interval = code.interval;
   for (let passed = 0; passed < code.expiresIn; ) {
     // One second more than required: clocks drift, and each early poll makes the interval longer.
@@ -53,7 +57,8 @@ export async function signIn(signing: SignInSteps): Promise<string> {
   throw new ProxyError("authentication", failures.expired_token!, { code: "expired_token" });
 }
 
-interface DeviceCode {
+/** What GitHub is asked with. */
+export interface DeviceGrant {
   deviceCode: string;
   userCode: string;
   verificationUri: string;
@@ -64,7 +69,7 @@ interface DeviceCode {
 }
 
 /** @throws ProxyError `authentication` when GitHub declines, `upstream` or `timeout` when it cannot be reached. */
-async function requestDeviceCode(caller: GithubCaller, app: SignInApp): Promise<DeviceCode> {
+async function requestDeviceCode(caller: GithubCaller, app: SignInApp): Promise<DeviceGrant> {
   const answer = await postToGithub(caller, "/login/device/code", { client_id: app.clientId, scope: "read:user" });
   const read = deviceCodeSchema.safeParse(answer.json);
   if (read.success)
@@ -91,7 +96,7 @@ type Poll = { token: string } | "pending" | { slower: number | undefined };
  * One poll. The body decides, never the status: pending polls arrive with 200, and reportedly with 400 too.
  * @throws ProxyError `authentication` with what ended the sign-in; `upstream` or `timeout` when GitHub could not be asked.
  */
-async function pollSignIn(caller: GithubCaller, app: SignInApp, code: DeviceCode): Promise<Poll> {
+async function pollSignIn(caller: GithubCaller, app: SignInApp, code: DeviceGrant): Promise<Poll> {
   const answer = await postToGithub(caller, "/login/oauth/access_token", {
     client_id: app.clientId,
     device_code: code.deviceCode,
@@ -117,7 +122,7 @@ const failures: Record<string, string> = {
 };
 
 /** Only GitHub's own page is opened: another page that asks for the code could belong to an attacker. */
-function toShownCode({ userCode, verificationUri, expiresIn }: DeviceCode, { web }: Hosts): ShownCode {
+function toShownCode({ userCode, verificationUri, expiresIn }: DeviceGrant, { web }: Hosts): ShownCode {
   const mayOpen = URL.canParse(verificationUri) && new URL(verificationUri).origin === new URL(web).origin;
   const warning = `This address is not at ${web}. Do not open it unless you know why it differs.`;
   return { userCode, address: verificationUri, mayOpen, expiresIn, ...(mayOpen ? {} : { warning }) };

@@ -1,40 +1,22 @@
-/** Sign-ins that a page or the admin API has begun. Each runs here until it ends; its state can be asked for. */
-import { BoundedMap } from "../bounded-map";
+/** Sign-ins that a page or the admin API has begun. Each runs on one server until it ends; its state can be asked for. */
+import type { Awaitable } from "../awaitable";
 import { asProxyError, ProxyError } from "../errors";
 import type { Logger } from "../logger";
 import type { Account } from "./account";
 import { type AccountStore, accountKeyOf } from "./account-store";
-import type { Hosts, SignInApp } from "./hosts";
-import type { ShownCode, SignInSteps } from "./sign-in";
-
-export interface BegunSignIn {
-  /** Random; whoever knows it may see the code. */
-  readonly id: string;
-  readonly host: string;
-  readonly app: string;
-  /** The id of the member whose account it will be; null for the owner's. */
-  readonly member: string | null;
-  readonly code: ShownCode;
-  /** Wall clock, ms. */
-  readonly expiresAt: number;
-  readonly state: SignInState;
-}
-
-export type SignInState =
-  | { name: "waiting" }
-  /** `fault`: why the account, though saved, cannot be used yet, as a sentence. */
-  | { name: "done"; login: string; accountKey: string; outcome: "added" | "replaced"; fault: string | undefined }
-  | { name: "failed"; reason: string }
-  | { name: "cancelled" };
+import { type Hosts, type SignInApp, signInApp } from "./hosts";
+import type { DeviceGrant, SignInSteps } from "./sign-in";
+import { type BegunSignIn, maxWaiting, type SignInStore, tooManySignIns, type WaitingSignIn } from "./sign-in-store";
 
 export interface SignIns {
   /** Settles when there is a code to show. @throws ProxyError if GitHub gives none, or too many wait already */
   begin(wanted: { host: string | undefined; app: SignInApp; member?: string }): Promise<BegunSignIn>;
-  find(id: string): BegunSignIn | undefined;
+  /** @throws ProxyError as `SignInStore.find` */
+  find(id: string): Awaitable<BegunSignIn | undefined>;
   /** Those of one member, or of the owner (null), that wait for a person. */
   waiting(member: string | null): BegunSignIn[];
-  /** @returns False if there is no such sign-in. */
-  cancel(id: string): boolean;
+  /** @returns False if there is no such sign-in. @throws ProxyError as `SignInStore.cancel` */
+  cancel(id: string): Awaitable<boolean>;
   close(): void;
 }
 
@@ -42,6 +24,7 @@ export interface SignInsOptions {
   hosts(name?: string): Hosts;
   version: string;
   store: AccountStore;
+  kept: SignInStore;
   logger: Logger;
   /** Wall clock, ms. */
   now(): number;
@@ -52,87 +35,94 @@ export interface SignInsOptions {
   account(key: string): Account | undefined;
 }
 
-/** Each waiting sign-in of a person polls GitHub. */
-const maxWaiting = 4;
-const maxKept = 32;
-
-interface Running extends BegunSignIn {
-  state: SignInState;
-  controller: AbortController;
+/** One sign-in from its first call on, or from where another server left it. */
+interface Course {
+  id: string;
+  place: Hosts;
+  app: SignInApp;
+  member: string | null;
+  device?: DeviceGrant;
+  show: SignInSteps["show"];
 }
 
 export function openSignIns(options: SignInsOptions): SignIns {
-  const { hosts, version, store, logger, now, sleep } = options;
-  const all = new BoundedMap<string, Running>(maxKept, ({ controller }) => controller.abort());
-  const starting = new Map<AbortController, string | null>();
-  const waiting = (member: string | null) =>
-    [...all.values()].filter((each) => each.state.name === "waiting" && each.member === member);
+  const { hosts, version, store, kept, logger, now, sleep } = options;
+  const running = new Map<string, AbortController>();
+  /** Those that have no code yet, by their id: whose they are. */
+  const starting = new Map<string, string | null>();
   const startingOf = (wanted: string | null) => [...starting.values()].filter((member) => member === wanted);
 
-  /** Runs the whole sign-in; resolves `shown` when there is a code. */
-  async function run(wanted: Parameters<SignIns["begin"]>[0], shown: (begun: Running) => void): Promise<void> {
-    const controller = new AbortController();
-    const { member } = wanted;
-    starting.set(controller, member ?? null);
-    const place = hosts(wanted.host);
-    let begun: Running | undefined;
-    const show = (code: ShownCode) => {
-      starting.delete(controller);
-      begun = {
-        id: crypto.getRandomValues(Buffer.alloc(16)).toString("base64url"),
-        host: place.name,
-        app: wanted.app.name,
-        member: member ?? null,
-        code,
-        expiresAt: now() + code.expiresIn * 1000,
-        state: { name: "waiting" },
-        controller,
-      };
-      all.set(begun.id, begun);
-      shown(begun);
+  /** Runs the sign-in up to the saved account. */
+  async function complete({ id, place, app, member, device, show }: Course, signal: AbortSignal): Promise<void> {
+    // Most servers never need it.
+    const { completeSignIn } = await import("./complete-sign-in");
+    const accounts: Pick<AccountStore, "prepare" | "add"> = {
+      prepare: (host) => store.prepare(host),
+      async add(account) {
+        if (!(await kept.isMine(id))) throw new ProxyError("conflict", "The sign-in was cancelled.");
+        return store.add(account);
+      },
     };
-    const { signal } = controller;
+    const steps = { hosts: place, version, app, show, device, signal, sleep };
+    const { saved, outcome } = await completeSignIn(steps, accounts, member ?? undefined);
+    options.saved();
+    logger.info(`${saved.login} at ${saved.host} was signed in on a page or by the admin API.`);
+    const accountKey = accountKeyOf(saved);
+    const fault = await faultOf(options.account(accountKey));
+    await kept.settle(id, { name: "done", login: saved.login, accountKey, outcome, fault });
+  }
+
+  /** @param early Called with the error if the sign-in ends before it is kept. */
+  async function run(course: Course, early?: (thrown: unknown) => void): Promise<void> {
+    const { id } = course;
+    const controller = new AbortController();
+    running.set(id, controller);
     try {
-      // Most servers never need it.
-      const { completeSignIn } = await import("./complete-sign-in");
-      const steps = { hosts: place, version, app: wanted.app, show, signal, sleep };
-      const { saved, outcome } = await completeSignIn(steps, store, member);
-      options.saved();
-      logger.info(`${saved.login} at ${saved.host} was signed in on a page or by the admin API.`);
-      const accountKey = accountKeyOf(saved);
-      const fault = await faultOf(options.account(accountKey));
-      begun!.state = { name: "done", login: saved.login, accountKey, outcome, fault };
+      await complete(course, controller.signal);
     } catch (thrown) {
-      starting.delete(controller);
-      if (!begun) throw thrown;
-      begun.state = signal.aborted ? { name: "cancelled" } : { name: "failed", reason: asProxyError(thrown).message };
+      if (starting.has(id)) early?.(thrown);
+      else if (!controller.signal.aborted)
+        await kept.settle(id, { name: "failed", reason: asProxyError(thrown).message });
+    } finally {
+      starting.delete(id);
+      if (running.get(id) === controller) running.delete(id);
     }
   }
 
+  kept.follow({
+    stop: (id) => running.get(id)?.abort(),
+    resume({ id, host, app, member, device, expiresAt }: WaitingSignIn) {
+      running.get(id)?.abort();
+      logger.info(`A sign-in at ${host} goes on here: the server that began it is gone.`);
+      const expiresIn = Math.max(0, (expiresAt - now()) / 1_000);
+      void run({ id, place: hosts(host), app: signInApp(app), member, device: { ...device, expiresIn }, show() {} });
+    },
+  });
+
   return {
-    begin(wanted) {
-      const person = wanted.member ?? null;
-      if (waiting(person).length + startingOf(person).length >= maxWaiting)
-        return Promise.reject(
-          new ProxyError("conflict", `${maxWaiting} sign-ins wait for a person. Finish or cancel one of them first.`, {
-            code: "too_many_sign_ins",
-          }),
-        );
+    begin({ host, app, member = null }: { host: string | undefined; app: SignInApp; member?: string | null }) {
+      if (kept.waiting(member).length + startingOf(member).length >= maxWaiting)
+        return Promise.reject(tooManySignIns());
       const { promise, resolve, reject } = Promise.withResolvers<BegunSignIn>();
-      run(wanted, resolve).catch(reject);
+      const id = crypto.getRandomValues(Buffer.alloc(16)).toString("base64url");
+      const place = hosts(host);
+      const show: SignInSteps["show"] = async (code, device) => {
+        const expiresAt = now() + code.expiresIn * 1000;
+        const begun = { id, host: place.name, app: app.name, member, code, expiresAt };
+        await kept.add({ ...begun, device });
+        starting.delete(id);
+        resolve({ ...begun, state: { name: "waiting" } });
+      };
+      starting.set(id, member);
+      void run({ id, place, app, member, show }, reject);
       return promise;
     },
-    find: (id) => all.get(id),
-    waiting,
-    cancel(id) {
-      const found = all.get(id);
-      found?.controller.abort();
-      if (found?.state.name === "waiting") found.state = { name: "cancelled" };
-      return found !== undefined;
-    },
+    find: (id) => kept.find(id),
+    waiting: (member) => kept.waiting(member),
+    cancel: (id) => kept.cancel(id),
     close() {
-      for (const controller of starting.keys()) controller.abort();
-      for (const { controller } of all.values()) controller.abort();
+      for (const controller of running.values()) controller.abort();
+      kept.close();
     },
   };
 }

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { openAccountStore } from "../accounts/account-store";
 import { openAffinity } from "../accounts/affinity";
+import { openMemorySignIns } from "../accounts/sign-in-store";
 import { openLedger } from "../budgets/ledger";
 import type { Environment } from "../config/environment";
 import { openMemoryPendingChanges } from "../config/pending-changes";
@@ -21,6 +22,7 @@ export function openLocalStores({ home, configFile, accountsFolder, historyFile 
     openAffinity: () => openAffinity(),
     openRunning: runningHere,
     openSentNotices: (options) => openSentNotices(join(home, "notices.json"), options),
+    openSignIns: openMemorySignIns,
     openPageState: openMemoryPageState,
     isLeader: true,
     isolation: undefined,

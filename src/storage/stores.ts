@@ -2,6 +2,7 @@
 import type { AccountShare } from "../accounts/account-share";
 import type { AccountStore } from "../accounts/account-store";
 import type { Affinity } from "../accounts/affinity";
+import type { SignInStore } from "../accounts/sign-in-store";
 import type { Ledger, LedgerOptions } from "../budgets/ledger";
 import type { PendingChanges } from "../config/pending-changes";
 import type { ConfigStore } from "../config/store";
@@ -43,6 +44,7 @@ export interface Stores {
   openAffinity(): Affinity;
   /** @param inFlight What runs on this server. */
   openRunning(inFlight: InFlight): RunningRequests;
+  openSignIns(): SignInStore;
   openSentNotices(options: { now(): number; warn(sentence: string, cause: unknown): void }): SentNotices;
   /** @param now Wall clock, ms. */
   openPageState(now: () => number): PageState;

@@ -127,7 +127,7 @@ describeWithPostgres("an invitation", () => {
     expect((await post(`${anna}/sign-in`, { origin: "https://evil.example" })).status).toBe(403);
     expect((await fetch(`${team.url}/admin/join/${"x".repeat(32)}`)).status).toBe(404);
     expect((await fetch(`${team.url}/admin/join/short`)).status).toBe(404);
-    while (team.app.signIns.find(sign!)!.state.name === "waiting") await Bun.sleep(5);
+    while ((await team.app.signIns.find(sign!))!.state.name === "waiting") await Bun.sleep(5);
     // The only account that is left is anna's.
     team.demo.accounts.splice(1);
     expect(await team.accept(ben)).toContain("belongs to somebody else");

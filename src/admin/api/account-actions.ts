@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { accountKeyOf } from "../../accounts/account-store";
 import { consentNotice, revocationPage, signInApp } from "../../accounts/hosts";
-import type { BegunSignIn } from "../../accounts/sign-ins";
+import type { BegunSignIn } from "../../accounts/sign-in-store";
 import type { App } from "../../app";
 import { checkEnterpriseHost } from "../../config/environment";
 import { repeatChange } from "../../config/repeat-change";
@@ -78,16 +78,19 @@ export async function beginSignIn(
 }
 
 /** @param member Whose sign-in it is; null for the owner's. @throws ProxyError `not_found`. */
-export function showSignIn(app: App, id: string, member: string | null = null): SignInItem {
-  const found = app.signIns.find(id);
+export async function showSignIn(app: App, id: string, member: string | null = null): Promise<SignInItem> {
+  const found = await app.signIns.find(id);
   if (found?.member === member) return signInItem(found);
-  throw new ProxyError("not_found", "There is no such sign-in. It may be older than the last start of dragoman.");
+  throw new ProxyError(
+    "not_found",
+    "There is no such sign-in. It may have ended a while ago, or be older than the last start of dragoman.",
+  );
 }
 
 /** @throws ProxyError `not_found`. */
-export function cancelSignIn(app: App, id: string, member: string | null = null): SignInItem {
-  showSignIn(app, id, member);
-  app.signIns.cancel(id);
+export async function cancelSignIn(app: App, id: string, member: string | null = null): Promise<SignInItem> {
+  await showSignIn(app, id, member);
+  await app.signIns.cancel(id);
   return showSignIn(app, id, member);
 }
 

@@ -100,6 +100,7 @@ export async function openPostgresAccounts(
       await changes.catchUp("accounts");
       return { removed: found, namesake };
     },
+    reload: () => changes.catchUp("accounts"),
     stamp: () => String(known),
     follow: (changed) => void listeners.push(changed),
   };

@@ -138,3 +138,12 @@ export const databaseAway = (cause: unknown, so = "nothing was changed") =>
     headers: { "retry-after": "5" },
     cause,
   });
+
+/** @param so What it means for the person if the database is away. */
+export async function orAway<T>(work: Promise<T>, so: string): Promise<T> {
+  try {
+    return await work;
+  } catch (thrown) {
+    throw isAwayError(thrown) ? databaseAway(thrown, so) : thrown;
+  }
+}

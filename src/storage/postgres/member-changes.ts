@@ -178,10 +178,11 @@ async function requireRoom(sql: TransactionSQL, member: string): Promise<{ ever:
 
 /** All in one transaction: from then on no key of the member is accepted, and no token of theirs is kept. */
 export async function removeMember(sql: TransactionSQL, name: string): Promise<Member> {
-  const [accounts, keys, members] = [
+  const [accounts, keys, members, signIns] = [
     await announce(sql, "accounts"),
     await announce(sql, "keys"),
     await announce(sql, "members"),
+    await announce(sql, "sign_ins"),
   ];
   const member = await requireMember(sql, name);
   const { id } = member;
@@ -195,6 +196,8 @@ export async function removeMember(sql: TransactionSQL, name: string): Promise<M
     removed_at_ms = ${nowMs(sql)} WHERE member = ${id} AND removed_at_ms IS NULL`;
   await sql`DELETE FROM dragoman.invitations WHERE member = ${id}`;
   await sql`DELETE FROM dragoman.page_sessions WHERE member = ${id}`;
+  await sql`UPDATE dragoman.sign_ins SET state = '{"name":"cancelled"}', kept_until = now(), revision = ${signIns}
+    WHERE member = ${id} AND state->>'name' = 'waiting'`;
   return member;
 }
 

@@ -157,7 +157,7 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
     },
     async remove(name) {
       const removed = await postgres.transact((sql) => removeMember(sql, name));
-      for (const table of ["keys", "members", "accounts"] as const) await changes.catchUp(table);
+      for (const table of ["keys", "members", "accounts", "sign_ins"] as const) await changes.catchUp(table);
       return removed;
     },
   };

@@ -15,7 +15,7 @@ import {
 } from "../../keys/page-sessions";
 import type { Seals } from "../seal";
 import type { Changes } from "./changes";
-import { databaseAway, isAwayError, type Postgres } from "./connection";
+import { orAway, type Postgres } from "./connection";
 
 interface SessionParts {
   postgres: Postgres;
@@ -118,15 +118,6 @@ export async function openPostgresPageSessions(parts: SessionParts): Promise<Pag
       await changes.catchUp("page_sessions");
     },
   };
-}
-
-/** @param so What it means for the person if the database is away. */
-async function orAway<T>(work: Promise<T>, so: string): Promise<T> {
-  try {
-    return await work;
-  } catch (thrown) {
-    throw isAwayError(thrown) ? databaseAway(thrown, so) : thrown;
-  }
 }
 
 async function insert(parts: SessionParts, digest: Buffer, { member, secret }: SessionHolder): Promise<void> {

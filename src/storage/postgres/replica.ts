@@ -33,6 +33,7 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
   const id = crypto.randomUUID();
   let isLeader = false;
   let servers: readonly TeamMate[] | undefined;
+  let isMarked = false;
   let choresAt = Number.NEGATIVE_INFINITY;
   let beating: Promise<void> | undefined;
 
@@ -44,11 +45,13 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
     );
     // The lock belongs to the connection. Without an election, the next server takes it when this one is gone.
     const [row] = await postgres.askDirect(
-      (sql) => sql<{ held: boolean }[]>`SELECT CASE WHEN ${isLeader} THEN true
-        ELSE pg_try_advisory_lock(hashtextextended('dragoman leader', 0)) END AS held`,
+      (sql) => sql<{ held: boolean; marked: boolean }[]>`SELECT
+        CASE WHEN ${isMarked} THEN true ELSE pg_try_advisory_lock(hashtextextended(${lockOf(id)}, 0)) END AS marked,
+        CASE WHEN ${isLeader} THEN true ELSE pg_try_advisory_lock(hashtextextended('dragoman leader', 0)) END AS held`,
     );
     if (row!.held !== isLeader)
       await postgres.ask((sql) => sql`UPDATE dragoman.replicas SET leads = ${row!.held} WHERE id = ${id}`);
+    isMarked = row!.marked;
     isLeader = row!.held;
     servers = await postgres.ask(aliveServers);
     if (!isLeader || performance.now() - choresAt < choresEvery) return;
@@ -78,6 +81,7 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
       return servers;
     },
     lostLock() {
+      isMarked = false;
       isLeader = false;
     },
     async close() {
@@ -101,6 +105,20 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
 export const aliveServers = (sql: SQL): Promise<TeamMate[]> =>
   sql<TeamMate[]>`SELECT id, host, version, seal_keys AS "sealKeys", leads AS "isLeader" FROM dragoman.replicas
     WHERE beat_at > now() - interval '1 minute' ORDER BY started_at, id`;
+/** Which each server holds while it is connected: the lock of one that is killed is free at once. */
+const lockOf = (id: string) => `dragoman server ${id}`;
+/** Seconds. A machine that disappears may leave its connection open. */
+const silentAfter = 15;
+
+/** Which of the servers are gone. Nobody else finds out the same before the transaction has ended. */
+export async function lostReplicas(sql: SQL, ids: readonly string[]): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`WITH given AS MATERIALIZED
+      (SELECT id, 'dragoman server ' || id AS lock FROM jsonb_array_elements_text(${JSON.stringify(ids)}::text::jsonb) AS id)
+    SELECT id FROM given WHERE pg_try_advisory_xact_lock(hashtextextended(lock, 0)) OR NOT EXISTS
+      (SELECT 1 FROM dragoman.replicas WHERE replicas.id::text = given.id
+        AND beat_at > now() - make_interval(secs => ${silentAfter}))`;
+  return rows.map(({ id }) => id);
+}
 
 const rememberSentSeconds = rememberSentFor / 1_000;
 
@@ -117,6 +135,7 @@ async function doChores(postgres: Postgres): Promise<void> {
     "DELETE FROM dragoman.invitations WHERE expires_at < now() - interval '30 days'",
     "DELETE FROM dragoman.page_sessions WHERE expires_at < now()",
     "DELETE FROM dragoman.pending_changes WHERE expires_at < now()",
+    "DELETE FROM dragoman.sign_ins WHERE kept_until < now()",
     "DELETE FROM dragoman.replicas WHERE beat_at < now() - interval '1 day'",
     `DELETE FROM dragoman.notices WHERE sent_at < now() - make_interval(secs => ${rememberSentSeconds})`,
   ];

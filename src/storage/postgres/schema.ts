@@ -10,7 +10,15 @@ import type { Postgres } from "./connection";
 import { ledgerFunctions } from "./ledger-functions";
 
 /** Tables whose changes all servers follow. A row's `revision` is that of its table when it was last changed. */
-export const followedTables = ["config", "members", "keys", "accounts", "account_states", "page_sessions"] as const;
+export const followedTables = [
+  "config",
+  "members",
+  "keys",
+  "accounts",
+  "account_states",
+  "page_sessions",
+  "sign_ins",
+] as const;
 export type FollowedTable = (typeof followedTables)[number];
 
 interface Step {
@@ -163,6 +171,18 @@ const steps: readonly Step[] = [
       // One that was withdrawn has expired too, so that an older server does not accept it.
       "ALTER TABLE dragoman.invitations ADD COLUMN withdrawn_at timestamptz",
       "CREATE INDEX invitations_member ON dragoman.invitations (member)",
+    ],
+  },
+  {
+    compatibleWith: 1,
+    statements: [
+      "INSERT INTO dragoman.revisions (name) VALUES ('sign_ins')",
+      // `replica` asks GitHub for the outcome.
+      `CREATE TABLE dragoman.sign_ins (sha256 bytea PRIMARY KEY, host text NOT NULL, app text NOT NULL,
+        member uuid REFERENCES dragoman.members, sealed_body bytea NOT NULL, seal_key_id text NOT NULL,
+        state jsonb NOT NULL, replica uuid NOT NULL, expires_at timestamptz NOT NULL, kept_until timestamptz NOT NULL,
+        revision bigint NOT NULL)`,
+      "CREATE INDEX sign_ins_revision ON dragoman.sign_ins (revision)",
     ],
   },
 ];

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../../package.json";
 import type { AccountStore } from "../../accounts/account-store";
+import { openMemorySignIns, type SignInStore } from "../../accounts/sign-in-store";
 import type { Environment } from "../../config/environment";
 import type { ConfigStore } from "../../config/store";
 import { ProxyError } from "../../errors";
@@ -30,6 +31,7 @@ import { openPostgresPendingChanges } from "./pending-changes";
 import { joinReplicas, type Replica } from "./replica";
 import { migrate } from "./schema";
 import { agreeOnKey } from "./seal-rotation";
+import { openPostgresSignIns } from "./sign-ins";
 import { openSlices } from "./slices";
 import { openSpool, type Spool } from "./spool";
 
@@ -85,12 +87,13 @@ export async function openPostgresStores(
     const share = replica && (await openPostgresAccountShare({ ...parts, replica: replica.id }));
     const { adminToken } = environment;
     const sessions = follow ? await openPostgresPageSessions({ ...parts, members, adminToken }) : undefined;
+    const signIns = replica && (await openPostgresSignIns({ ...parts, replica: replica.id }));
     if (follow) await changes.start();
     if (follow) warnOfFolder(environment, { config, accounts, logger });
     const useLogger = (given: Logger) => {
       logger = given;
     };
-    return storesOf(environment, parts, { config, accounts, members, replica, share, sessions, useLogger });
+    return storesOf(environment, parts, { config, accounts, members, replica, share, sessions, signIns, useLogger });
   } catch (thrown) {
     changes.close();
     await replica?.close();
@@ -106,6 +109,7 @@ interface Opened {
   replica: Replica | undefined;
   share: PostgresAccountShare | undefined;
   sessions: PageSessions | undefined;
+  signIns: SignInStore | undefined;
   useLogger(logger: Logger): void;
 }
 
@@ -170,6 +174,7 @@ function storesOf(environment: Environment, parts: Parts, opened: Opened): Postg
       all: async () =>
         (await postgres.ask((sql) => sql<{ id: string }[]>`SELECT id FROM dragoman.notices`)).map(({ id }) => id),
     }),
+    openSignIns: () => opened.signIns ?? openMemorySignIns(),
     openPageState(now) {
       const { sessions } = opened;
       if (!sessions) return openMemoryPageState(now);

@@ -19,14 +19,14 @@ export async function beginFromPage({ app, form, member }: PageContext): Promise
   return redirect(pathOf(id));
 }
 
-export function cancelSignInFromPage({ app, params, member }: PageContext): Response {
-  cancelSignIn(app, params.id!, member);
+export async function cancelSignInFromPage({ app, params, member }: PageContext): Promise<Response> {
+  await cancelSignIn(app, params.id!, member);
   return redirect("/admin/accounts");
 }
 
 /** With a script the state is refreshed in place; without, the page loads itself anew every five seconds. */
-export function signInPage({ app, frame, params, member }: PageContext): Markup {
-  const signIn = showSignIn(app, params.id!, member);
+export async function signInPage({ app, frame, params, member }: PageContext): Promise<Markup> {
+  const signIn = await showSignIn(app, params.id!, member);
   const isWaiting = signIn.state === "waiting";
   return (
     <Page frame={frame} title="Sign in to GitHub" current="/admin/accounts">

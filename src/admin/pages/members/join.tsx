@@ -101,9 +101,14 @@ function whyNot(invitation: InvitationState | undefined): string {
 }
 
 const accountsOf = ({ app, member }: Guest) => app.allAccounts.filter((account) => account.member === member.id);
-const hasAccount = (guest: Guest) => accountsOf(guest).length > 0;
 
-function welcome(guest: Guest): Response {
+/** Another server may have saved the account a moment ago. */
+async function hasAccount(guest: Guest): Promise<boolean> {
+  if (accountsOf(guest).length === 0) await guest.app.accountStore.reload?.();
+  return accountsOf(guest).length > 0;
+}
+
+async function welcome(guest: Guest): Promise<Response> {
   const { frame, member, params } = guest;
   return html(
     <BarePage frame={frame} title={`Welcome, ${member.name}`}>
@@ -116,7 +121,7 @@ function welcome(guest: Guest): Response {
           Accept and sign in to GitHub
         </button>
       </form>
-      {hasAccount(guest) && <KeyForm code={params.code!} logins={accountsOf(guest).map(({ id }) => id)} />}
+      {(await hasAccount(guest)) && <KeyForm code={params.code!} logins={accountsOf(guest).map(({ id }) => id)} />}
     </BarePage>,
   );
 }
@@ -127,9 +132,9 @@ async function begin({ app, member, params }: Guest): Promise<Response> {
 }
 
 /** With a script the state is refreshed in place; without, the page loads itself anew every five seconds. */
-function follow(guest: Guest): Response {
+async function follow(guest: Guest): Promise<Response> {
   const { app, frame, member, params } = guest;
-  const signIn = showSignIn(app, params.id!, member.id);
+  const signIn = await showSignIn(app, params.id!, member.id);
   const isWaiting = signIn.state === "waiting";
   return html(
     <BarePage frame={frame} title="Sign in to GitHub">
@@ -141,7 +146,7 @@ function follow(guest: Guest): Response {
       {isWaiting && <DeviceCode signIn={signIn} />}
       <div id="live" data-poll={isWaiting ? "2000" : undefined} role="status">
         <SignInProgress signIn={signIn} now={app.now()} />
-        {!isWaiting && hasAccount(guest) && (
+        {!isWaiting && (await hasAccount(guest)) && (
           <KeyForm code={params.code!} logins={accountsOf(guest).map(({ id }) => id)} />
         )}
       </div>
@@ -167,7 +172,7 @@ const KeyForm = ({ code, logins }: { code: string; logins: string[] }): Markup =
 
 async function finish(guest: Guest): Promise<Response> {
   const { app, frame, url, params } = guest;
-  if (!hasAccount(guest))
+  if (!(await hasAccount(guest)))
     throw new ProxyError("conflict", "Sign in to GitHub first: a key without an account can do nothing.");
   const accepted = await app.members!.accept(params.code!);
   if (!accepted) throw new ProxyError("not_found", whyNot(await app.members!.invitationWith(params.code!)));

@@ -1,0 +1,92 @@
+/** Where sign-ins are kept that wait for a person, so that their state can be asked for until a while after they have ended. */
+import type { Awaitable } from "../awaitable";
+import { BoundedMap } from "../bounded-map";
+import { ProxyError } from "../errors";
+import type { DeviceGrant, ShownCode } from "./sign-in";
+
+export interface BegunSignIn {
+  /** Random; whoever knows it may see the code. */
+  readonly id: string;
+  readonly host: string;
+  readonly app: string;
+  /** The id of the member whose account it will be; null for the owner's. */
+  readonly member: string | null;
+  readonly code: ShownCode;
+  /** Wall clock, ms. */
+  readonly expiresAt: number;
+  readonly state: SignInState;
+}
+
+export type SignInState =
+  | { name: "waiting" }
+  /** `fault`: why the account, though saved, cannot be used yet, as a sentence. */
+  | { name: "done"; login: string; accountKey: string; outcome: "added" | "replaced"; fault: string | undefined }
+  | { name: "failed"; reason: string }
+  | { name: "cancelled" };
+
+/** A sign-in that waits, with what asks GitHub for its outcome. */
+export interface WaitingSignIn extends Omit<BegunSignIn, "state"> {
+  readonly device: DeviceGrant;
+}
+
+export interface SignInStore {
+  /** Keeps a sign-in that this server has begun. @throws ProxyError `conflict` if too many of this person wait; `unable` */
+  add(signIn: WaitingSignIn): Awaitable<void>;
+  /** @throws ProxyError `unable` if it is not known here and cannot be asked for now. */
+  find(id: string): Awaitable<BegunSignIn | undefined>;
+  /** Those of one member, or of the owner (null), that wait for a person. */
+  waiting(member: string | null): BegunSignIn[];
+  /** Whether it still waits, and for this server. @throws ProxyError `unable` */
+  isMine(id: string): Awaitable<boolean>;
+  /** How a sign-in of this server has ended. A failure does not change one that was cancelled. Never throws. */
+  settle(id: string, state: SignInState): Awaitable<void>;
+  /** @returns False if there is no such sign-in. @throws ProxyError `unable` */
+  cancel(id: string): Awaitable<boolean>;
+  /**
+   * @param listeners.resume This server goes on with a sign-in whose server is gone.
+   * @param listeners.stop A sign-in of this server was cancelled, or another server goes on with it.
+   */
+  follow(listeners: { resume(signIn: WaitingSignIn): void; stop(id: string): void }): void;
+  close(): void;
+}
+
+/** Each waiting sign-in of a person polls GitHub. */
+export const maxWaiting = 4;
+const maxKept = 32;
+
+export const tooManySignIns = () =>
+  new ProxyError("conflict", `${maxWaiting} sign-ins wait for a person. Finish or cancel one of them first.`, {
+    code: "too_many_sign_ins",
+  });
+
+/** For one process: they end with it. */
+export function openMemorySignIns(): SignInStore {
+  let stop = (_: string) => {};
+  const all = new BoundedMap<string, BegunSignIn>(maxKept, ({ id }) => stop(id));
+  const waits = (id: string) => all.get(id)?.state.name === "waiting";
+  /** Its place among the others stays. */
+  const set = (id: string, state: SignInState) => {
+    const found = all.get(id);
+    if (found) Object.assign(found, { state });
+  };
+  return {
+    add: ({ device: _, ...signIn }) => void all.set(signIn.id, { ...signIn, state: { name: "waiting" } }),
+    find: (id) => all.get(id),
+    waiting: (member) => [...all.values()].filter(({ id, member: of }) => of === member && waits(id)),
+    isMine: waits,
+    settle(id, state) {
+      if (state.name === "done" || waits(id)) set(id, state);
+    },
+    cancel(id) {
+      if (waits(id)) set(id, { name: "cancelled" });
+      stop(id);
+      return all.has(id);
+    },
+    follow(listeners) {
+      stop = listeners.stop;
+    },
+    close() {
+      for (const id of all.keys()) if (waits(id)) set(id, { name: "cancelled" });
+    },
+  };
+}

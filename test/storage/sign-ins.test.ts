@@ -1,0 +1,214 @@
+/** Sign-ins that wait for a person: in memory, and in Postgres for all servers of a team. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SQL } from "bun";
+import type { SignInStore, WaitingSignIn } from "../../src/accounts/sign-in-store";
+import { readEnvironment } from "../../src/config/environment";
+import { openStores } from "../../src/storage/open";
+import type { Stores } from "../../src/storage/stores";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+
+interface World {
+  kept: SignInStore;
+  /** What the runner of this server is told. */
+  heard: string[];
+}
+
+const sealKey = randomBytes(32).toString("base64");
+const opened: Stores[] = [];
+const homes: string[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((stores) => stores.close()));
+  for (const home of homes.splice(0)) rmSync(home, { recursive: true, force: true });
+});
+
+async function open(env: Record<string, string>): Promise<World & { stores: Stores }> {
+  const home = mkdtempSync(join(tmpdir(), "dragoman-sign-ins-"));
+  homes.push(home);
+  const stores = await openStores(readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...env }), { follow: true });
+  opened.push(stores);
+  const kept = stores.openSignIns();
+  const heard: string[] = [];
+  kept.follow({
+    resume: ({ id, device }) => void heard.push(`resume ${id} ${device.deviceCode}`),
+    stop: (id) => void heard.push(`stop ${id}`),
+  });
+  return { kept, heard, stores };
+}
+
+let count = 0;
+const begun = (more: Partial<WaitingSignIn> = {}): WaitingSignIn => {
+  count += 1;
+  return {
+    id: randomBytes(16).toString("base64url"),
+    host: "github.com",
+    app: "vscode",
+    member: null,
+    code: { userCode: `ABCD-${count}`, address: "https://github.com/login/device", mayOpen: true, expiresIn: 900 },
+    device: {
+      deviceCode: `device-canary-${count}`,
+      userCode: `ABCD-${count}`,
+      verificationUri: "x",
+      expiresIn: 900,
+      interval: 5,
+    },
+    expiresAt: Date.now() + 900_000,
+    ...more,
+  };
+};
+const done = {
+  name: "done",
+  login: "octo",
+  accountKey: "github.com/octo",
+  outcome: "added",
+  fault: undefined,
+} as const;
+
+/** What another server has changed is seen within a second. */
+async function soon(claim: () => boolean | Promise<boolean>, ms = 1_200): Promise<void> {
+  const deadline = performance.now() + ms;
+  while (!(await claim())) {
+    if (performance.now() > deadline) throw new Error(`Not so after ${ms} ms: ${claim}`);
+    await Bun.sleep(5);
+  }
+}
+
+describe("in memory", () => contract(() => open({})));
+
+describeWithPostgres("in Postgres", () => {
+  let server: TestPostgres;
+  beforeAll(async () => {
+    server = await startPostgres();
+  }, 60_000);
+  afterAll(() => server[Symbol.asyncDispose]());
+  const team = async () => ({ DRAGOMAN_DATABASE_URL: await server.database(), DRAGOMAN_SEAL_KEY: sealKey });
+  contract(async () => open(await team()));
+
+  test("one is found by every server at once, cancelled by any, and then stopped where it runs", async () => {
+    const env = await team();
+    const [one, other] = [await open(env), await open(env)];
+    const [first, second] = [begun(), begun({ host: "company.ghe.com" })];
+    await one.kept.add(first);
+    await one.kept.add(second);
+    const { device: _, expiresAt, ...shown } = first;
+    expect(await other.kept.find(first.id)).toMatchObject({ ...shown, state: { name: "waiting" } });
+    expect(Math.abs((await other.kept.find(first.id))!.expiresAt - expiresAt)).toBeLessThan(1_000);
+    expect(other.kept.waiting(null).map(({ id }) => id)).toEqual([first.id, second.id]);
+    expect([await one.kept.isMine(first.id), await other.kept.isMine(first.id)]).toEqual([true, false]);
+    expect(await other.kept.cancel(first.id)).toBe(true);
+    await soon(() => one.heard.includes(`stop ${first.id}`));
+    expect([(await one.kept.find(first.id))!.state, await one.kept.isMine(first.id)]).toEqual([
+      { name: "cancelled" },
+      false,
+    ]);
+    await one.kept.settle(second.id, done);
+    await soon(async () => (await other.kept.find(second.id))!.state.name === "done");
+    expect([(await other.kept.find(second.id))!.state, other.heard]).toEqual([{ ...done }, []]);
+    // A server that starts later knows them too.
+    expect((await (await open(env)).kept.find(second.id))!.code).toEqual(second.code);
+  }, 20_000);
+
+  test("four of a person may wait, over all servers", async () => {
+    const env = await team();
+    const both = [await open(env), await open(env)];
+    const added = await Promise.all(
+      Array.from({ length: 8 }, async (_, at) => {
+        const outcome = both[at % 2]!.kept.add(begun());
+        return Promise.resolve(outcome).then(
+          () => "added",
+          ({ details }) => details.code as string,
+        );
+      }),
+    );
+    expect(added.toSorted()).toEqual([...new Array(4).fill("added"), ...new Array(4).fill("too_many_sign_ins")]);
+  }, 20_000);
+
+  test("of a server that stops, another goes on with it; it has one server at a time", async () => {
+    const env = await team();
+    const [one, two, three] = [await open(env), await open(env), await open(env)];
+    const signIn = begun();
+    await one.kept.add(signIn);
+    for (const { kept } of [two, three]) await kept.find(signIn.id);
+    await one.stores.close();
+    opened.splice(opened.indexOf(one.stores), 1);
+    await soon(() => two.heard.length + three.heard.length > 0, 4_000);
+    expect([...two.heard, ...three.heard]).toEqual([`resume ${signIn.id} ${signIn.device.deviceCode}`]);
+    const mine = [await two.kept.isMine(signIn.id), await three.kept.isMine(signIn.id)];
+    expect(mine.toSorted()).toEqual([false, true]);
+    await (mine[0] ? two : three).kept.settle(signIn.id, done);
+    await soon(async () => (await (mine[0] ? three : two).kept.find(signIn.id))!.state.name === "done");
+  }, 20_000);
+
+  test("how one ended while the database was away is known to all when it is back", async () => {
+    const env = await team();
+    const [one, other] = [await open(env), await open(env)];
+    const signIn = begun();
+    await one.kept.add(signIn);
+    await other.kept.find(signIn.id);
+    await server.stop();
+    try {
+      await one.kept.settle(signIn.id, { name: "failed", reason: "It was declined." });
+      expect((await one.kept.find(signIn.id))!.state.name).toBe("failed");
+      expect((await other.kept.find(signIn.id))!.state.name).toBe("waiting");
+      expect(await Promise.resolve(other.kept.cancel(signIn.id)).catch(({ status }) => status)).toBe(503);
+    } finally {
+      await server.start();
+    }
+    await soon(async () => (await other.kept.find(signIn.id))!.state.name === "failed", 5_000);
+  }, 20_000);
+
+  test("neither codes nor ids are in the table; the device code is gone with the end", async () => {
+    const env = await team();
+    const { kept } = await open(env);
+    const [ended, waiting] = [begun(), begun()];
+    for (const each of [ended, waiting]) await kept.add(each);
+    await kept.settle(ended.id, done);
+    const sql = new SQL(env.DRAGOMAN_DATABASE_URL, { max: 1 });
+    const rows = await sql`SELECT s::text AS row, length(sealed_body) AS length FROM dragoman.sign_ins s
+      ORDER BY state->>'name'`;
+    await sql.close();
+    expect(rows).toHaveLength(2);
+    for (const { id, code, device } of [ended, waiting])
+      for (const secret of [id, code.userCode, device.deviceCode])
+        for (const written of [secret, Buffer.from(secret).toString("hex")])
+          expect(rows.map(({ row }: { row: string }) => row).join("\n")).not.toContain(written);
+    expect(rows[1].length - rows[0].length).toBeGreaterThan(waiting.device.deviceCode.length);
+  });
+});
+
+function contract(make: () => Promise<World>): void {
+  test("waits for its person, until it is done, has failed, or is cancelled", async () => {
+    const { kept, heard } = await make();
+    const all = [begun(), begun(), begun()];
+    for (const each of all) await kept.add(each);
+    const [first, second, third] = all.map(({ id }) => id) as [string, string, string];
+    expect(kept.waiting(null).map(({ id, state }) => [id, state.name])).toEqual(all.map(({ id }) => [id, "waiting"]));
+    expect(kept.waiting("00000000-0000-4000-8000-000000000000")).toEqual([]);
+    await kept.settle(first, done);
+    await kept.settle(second, { name: "failed", reason: "It was declined." });
+    expect(await kept.cancel(third)).toBe(true);
+    const states = await Promise.all([first, second, third].map(async (id) => (await kept.find(id))!.state));
+    expect(states).toEqual([done, { name: "failed", reason: "It was declined." }, { name: "cancelled" }]);
+    expect([kept.waiting(null), heard.includes(`stop ${third}`)]).toEqual([[], true]);
+    expect([await kept.find("none"), await kept.cancel("none")]).toEqual([undefined, false]);
+  }, 20_000);
+
+  test("stays cancelled if it fails afterwards, but says that an account was saved", async () => {
+    const { kept } = await make();
+    const [failed, saved] = [begun(), begun()];
+    for (const each of [failed, saved]) {
+      await kept.add(each);
+      await kept.cancel(each.id);
+      expect(await kept.isMine(each.id)).toBe(false);
+    }
+    await kept.settle(failed.id, { name: "failed", reason: "x" });
+    await kept.settle(saved.id, done);
+    expect([(await kept.find(failed.id))!.state.name, (await kept.find(saved.id))!.state.name]).toEqual([
+      "cancelled",
+      "done",
+    ]);
+  }, 20_000);
+}
