@@ -133,6 +133,8 @@ describeWithPostgres("a member of a team", () => {
   let owner: Person;
   let anna: Person;
   let ben: Person;
+  /** A stream that nobody holds is garbage, and the request then ends. */
+  const streams: ReadableStream[] = [];
   const cookies = new Map<Person, { cookie: string; token: string }>();
 
   const rowsOf = (tag: string, member: TestMember | null, nanoCredits: number): Entry[] =>
@@ -214,6 +216,7 @@ describeWithPostgres("a member of a team", () => {
     }
   }, 60_000);
   afterAll(async () => {
+    for (const stream of streams) await stream.cancel();
     await team[Symbol.asyncDispose]();
     await postgres[Symbol.asyncDispose]();
   });
@@ -224,6 +227,7 @@ describeWithPostgres("a member of a team", () => {
     const headers = { "x-api-key": member?.key ?? "zebra-key-0123456789", "user-agent": `${tag}-agent` };
     const answer = await server.post("/v1/chat/completions", stream, headers);
     expect([tag, answer.status]).toEqual([tag, 200]);
+    streams.push(answer.body!);
     return answer.headers.get("x-request-id")!;
   }
 
@@ -387,5 +391,20 @@ describeWithPostgres("a member of a team", () => {
       }
     const { text } = await as(owner, "GET", "/api/admin/requests?limit=200");
     for (const { row } of [anna, ben]) expect(text).toContain(row.request_id);
+    // Which member a request, a cost or an account belongs to; of an account no more than its state and quota.
+    const filtered = (await as(owner, "GET", `/admin/requests?limit=200&member=${ben.member!.id}`)).text;
+    const [choices, rows] = [filtered.split('<table class="rows"')[0]!, filtered.split('<table class="rows"')[1]!];
+    expect(choices).toContain(`<option value="${ben.member!.id}" selected>benedikt</option>`);
+    expect(choices).toContain(`<option value="${anna.member!.id}">annalena</option>`);
+    expect([rows.includes(ben.row.request_id), rows.includes(anna.row.request_id)]).toEqual([true, false]);
+    expect(rows).toContain('of <bdi class="value">benedikt</bdi>');
+    const request = (await as(owner, "GET", `/admin/requests/${ben.row.request_id}`)).text;
+    expect(request).toContain(`member=${ben.member!.id}`);
+    const overview = (await as(owner, "GET", "/admin")).text;
+    for (const name of ["annalena", "benedikt", "the owner"])
+      expect(overview.split("<h3>Usage by member")[1]).toContain(`>${name}</bdi>`);
+    const accounts = (await as(owner, "GET", "/admin/accounts")).text;
+    expect(accounts.split(">Accounts of members</h2>")[1]).toContain(">benedikt</bdi>");
+    for (const login of ["benedikt-hub", "annalena-hub", "annalena-two"]) expect(accounts).not.toContain(login);
   }, 20_000);
 });

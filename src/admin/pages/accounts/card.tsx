@@ -82,7 +82,7 @@ const unitNames: Record<AccountItem["unit"], string> = {
   unknown: "of its quota",
 };
 
-export function StateBadge({ account }: { account: AccountItem }): Markup {
+export function StateBadge({ account }: { account: Pick<AccountItem, "state"> }): Markup {
   const { tone, name } = states[account.state];
   return <span class={`badge ${tone}`}>{name}</span>;
 }
@@ -95,8 +95,19 @@ const states: Record<AccountItem["state"], { tone: string; name: string }> = {
   paused: { tone: "off", name: "Paused" },
 };
 
-/** `212 of 300 premium requests left`, and a bar. */
-export function Remaining({ account }: { account: AccountItem }): Markup {
+type Left = Pick<AccountItem, "runtime" | "unit">;
+
+/** `212 of 300 premium requests left`; undefined if it is not known. */
+export function remainingText({ runtime, unit }: Left): string | undefined {
+  const { entitlement, remaining, unlimited } = runtime;
+  if (unlimited) return "unlimited";
+  if (remaining === null || !isCounted({ ...runtime, unit })) return undefined;
+  const all = entitlement === null ? "" : ` of ${significant(entitlement)}`;
+  return `${significant(Math.max(0, remaining))}${all}${unit === "unknown" ? "" : ` ${unitNames[unit]}`} left`;
+}
+
+/** The same, large, and a bar. */
+export function Remaining({ account }: { account: Left }): Markup {
   const { entitlement, remaining, unlimited } = account.runtime;
   const unit = unitNames[account.unit];
   if (unlimited)

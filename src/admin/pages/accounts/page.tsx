@@ -10,14 +10,18 @@ import { requestsPath } from "../../ui/links";
 import { Pair } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
+import { memberNamesFor } from "../member-names";
 import { AccountActions } from "./actions";
 import { AccountCard } from "./card";
+import { MemberAccounts, memberAccounts } from "./member-accounts";
 import { AddAccount } from "./sign-in";
 
 const weekMs = 7 * dayMs;
 
 /** @param note What came of the last action. */
-export function accountsPage({ app, frame, member }: PageContext, note?: Child): StreamedPage {
+export function accountsPage(context: PageContext, note?: Child): StreamedPage {
+  const { app, frame, member } = context;
+  const names = memberNamesFor(context);
   const now = app.now();
   return {
     page: (
@@ -32,6 +36,7 @@ export function accountsPage({ app, frame, member }: PageContext, note?: Child):
         {note}
         {slot}
         <AddAccount frame={frame} app={app} member={member} />
+        {names && <MemberAccounts accounts={memberAccounts(app, names)} now={now} />}
       </Page>
     ),
     parts: [

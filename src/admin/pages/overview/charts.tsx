@@ -158,7 +158,16 @@ export function ByHour({ statistics, now }: { statistics: Statistics; now: numbe
   );
 }
 
-export function Shares({ title, groups, all }: { title: string; groups: Group[]; all: Totals }): Markup {
+interface SharesProps {
+  title: string;
+  /** What a group is, in lower case. */
+  of: string;
+  groups: Group[];
+  all: Totals;
+  nameOf(group: Group): string;
+}
+
+export function Shares({ title, of, groups, all, nameOf }: SharesProps): Markup {
   return (
     <>
       <h3>{title}</h3>
@@ -167,13 +176,13 @@ export function Shares({ title, groups, all }: { title: string; groups: Group[];
       ) : (
         <table class="shares">
           <caption class="hidden">{title}</caption>
-          <Head columns={["Client"]} numbers={["Requests", "Credits", "Cached"]} />
+          <Head columns={[`${of[0]!.toUpperCase()}${of.slice(1)}`]} numbers={["Requests", "Credits", "Cached"]} />
           <tbody>
             {groups.slice(0, 7).map((group) => (
               <tr>
                 <th scope="row">
                   <a href={requestsPath(group.filters)}>
-                    <Value of={group.key.client_name ?? "no name"} max={28} />
+                    <Value of={nameOf(group)} max={28} />
                   </a>
                 </th>
                 <td class="right num">{formatCount(group.request_count)}</td>
@@ -188,7 +197,7 @@ export function Shares({ title, groups, all }: { title: string; groups: Group[];
       )}
       {groups.length > 7 && (
         <p class="soft">
-          {plural(groups.length - 7, "more client")} not shown; {plural(all.request_count, "request")} in total
+          {plural(groups.length - 7, `more ${of}`)} not shown; {plural(all.request_count, "request")} in total
         </p>
       )}
     </>

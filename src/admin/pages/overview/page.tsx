@@ -9,6 +9,7 @@ import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { AccountCard, SignInHint } from "../accounts/card";
 import { type Alert, bySeverity, ownAlerts, serverAlerts } from "../alerts";
+import { memberNamesFor } from "../member-names";
 import { usageSection } from "./usage";
 
 export function overviewPage(context: PageContext): StreamedPage {
@@ -35,7 +36,8 @@ export function overviewPage(context: PageContext): StreamedPage {
   };
 }
 
-function partsOf({ app, member, url, exposed }: PageContext): StreamedPage["parts"] {
+function partsOf(context: PageContext): StreamedPage["parts"] {
+  const { app, member, url, exposed } = context;
   const now = app.now();
   const isOwner = member === null;
   let pending: Promise<AccountItem[]> | undefined;
@@ -52,7 +54,7 @@ function partsOf({ app, member, url, exposed }: PageContext): StreamedPage["part
       return <Alerts alerts={bySeverity(all)} isOwner={isOwner} />;
     },
     async () => <Quotas accounts={await accounts()} isOwner={isOwner} now={now} />,
-    () => usageSection(app, url, now),
+    () => usageSection(app, url, memberNamesFor(context), now),
   ];
 }
 

@@ -19,10 +19,11 @@ import { Count, Unknown } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { requestsPath, withQuery } from "../../ui/links";
 import { Pair } from "../../ui/lists";
+import type { MemberNames } from "../member-names";
 import { ByDay, ByHour, chartMeasures, measureFor, Shares } from "./charts";
 
 /** Covers the last 30 days, or the retention period if that is shorter. */
-export async function usageSection(app: App, url: URL, now: number): Promise<Markup> {
+export async function usageSection(app: App, url: URL, names: MemberNames | undefined, now: number): Promise<Markup> {
   const { history } = app;
   const today = startOfDay(now);
   const days = Math.min(30, Math.max(7, app.config.current.retentionDays));
@@ -35,6 +36,7 @@ export async function usageSection(app: App, url: URL, now: number): Promise<Mar
     await history.statistics({ from_ms: startOfHour(now) - 23 * hourMs }, ["hour"]),
     await history.statistics({ from_ms: now - 7 * dayMs }, ["client_name"]),
   ];
+  const byMember = names && (await history.statistics({ from_ms: now - 7 * dayMs }, ["member"]));
   if (ofMonth.request_count === 0) return <NothingUsed />;
   const chosen = measureFor(url.searchParams.get("measure"), byDay.totals);
   const kept = app.config.current.retentionDays;
@@ -75,9 +77,26 @@ export async function usageSection(app: App, url: URL, now: number): Promise<Mar
           <ByHour statistics={byHour} now={now} />
         </div>
         <div class="card">
-          <Shares title="Usage by client, last 7 days" groups={byClient.groups} all={byClient.totals} />
+          <Shares
+            title="Usage by client, last 7 days"
+            of="client"
+            groups={byClient.groups}
+            all={byClient.totals}
+            nameOf={({ key }) => key.client_name ?? "no name"}
+          />
         </div>
       </div>
+      {byMember && (
+        <div class="card">
+          <Shares
+            title="Usage by member, last 7 days"
+            of="member"
+            groups={byMember.groups}
+            all={byMember.totals}
+            nameOf={({ key }) => names!.nameOf(key.member)}
+          />
+        </div>
+      )}
     </>
   );
 }

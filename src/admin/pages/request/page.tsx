@@ -10,20 +10,23 @@ import { requestPath, requestsPath } from "../../ui/links";
 import { Pair } from "../../ui/lists";
 import { type PageContext, redirect } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
+import { type MemberNames, memberNamesFor } from "../member-names";
 import { Status } from "../requests/rows";
 import { modelWithin, RequestCost } from "./cost";
 import { describeFixup } from "./fixups";
 import { ParentLink, Searches, searchesOf } from "./searches";
 import { Timeline } from "./timeline";
 
-export async function requestPage({ app, frame, params }: PageContext): Promise<Markup | StreamedPage> {
+export async function requestPage(context: PageContext): Promise<Markup | StreamedPage> {
+  const { app, frame, params } = context;
   const found = await findRequest(app, params.id ?? "");
   if (!found)
     throw new ProxyError(
       "not_found",
       "No request with this ID is in the history. It may have been deleted after the retention period, or the ID may be wrong.",
     );
-  if (found.running) return <RunningPage item={found.item} frame={frame} now={app.now()} />;
+  if (found.running)
+    return <RunningPage item={found.item} frame={frame} names={memberNamesFor(context)} now={app.now()} />;
   const { item } = found;
   const searches = await searchesOf(app, item);
   const now = app.now();
@@ -63,7 +66,7 @@ export async function requestPage({ app, frame, params }: PageContext): Promise<
             </section>
             <Searches items={searches} />
             <Changes item={item} />
-            <Ids item={item} now={now} />
+            <Ids item={item} names={memberNamesFor(context)} now={now} />
           </div>
         </div>
       </Page>
@@ -115,7 +118,7 @@ function Changes({ item: { fixups, dropped, client_dialect, upstream_dialect } }
   );
 }
 
-function Ids({ item, now }: { item: ShownEntry; now: number }): Markup {
+function Ids({ item, names, now }: { item: ShownEntry; names: MemberNames | undefined; now: number }): Markup {
   const around = 5 * 60_000;
   return (
     <section class="card" aria-labelledby="ids">
@@ -127,6 +130,13 @@ function Ids({ item, now }: { item: ShownEntry; now: number }): Markup {
             Copy
           </button>
         </Pair>
+        {names && (
+          <Pair name="Member">
+            <a href={requestsPath({ member: item.member })}>
+              <Value of={names.nameOf(item.member)} max={60} />
+            </a>
+          </Pair>
+        )}
         <Pair name="History row">{item.id === undefined ? "not written yet" : formatCount(item.id)}</Pair>
         <Pair name="Started">
           {day(item.started_at_ms, now)}, {clock(item.started_at_ms, true)}
@@ -154,7 +164,14 @@ function Ids({ item, now }: { item: ShownEntry; now: number }): Markup {
   );
 }
 
-function RunningPage({ item, frame, now }: { item: ShownRunning; frame: Frame; now: number }): Markup {
+interface RunningPageProps {
+  item: ShownRunning;
+  frame: Frame;
+  names: MemberNames | undefined;
+  now: number;
+}
+
+function RunningPage({ item, frame, names, now }: RunningPageProps): Markup {
   return (
     <Page frame={frame} title="Request" current="/admin/requests" aside={<span class="badge busy">running</span>}>
       <noscript>
@@ -168,6 +185,11 @@ function RunningPage({ item, frame, now }: { item: ShownRunning; frame: Frame; n
             <Pair name="Duration">
               <Duration of={Math.max(0, now - item.started_at_ms)} />
             </Pair>
+            {names && (
+              <Pair name="Member">
+                <Value of={names.nameOf(item.member)} />
+              </Pair>
+            )}
             <Pair name="Client">
               <Value of={item.client_name} /> at <code>{item.path.slice(0, 200)}</code>
             </Pair>

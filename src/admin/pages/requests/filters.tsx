@@ -9,6 +9,7 @@ import { formatName } from "../../api/query";
 import type { ShownPage } from "../../api/requests";
 import { Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
+import type { MemberNames } from "../member-names";
 import { chipsOf, nameLabels, periods, type RequestsView } from "./view";
 
 export function FilterBar({
@@ -41,6 +42,7 @@ export function FilterBar({
             options={[["", "Any time"], ...Object.entries(periods).map(([key, [, name]]) => [key, name] as const)]}
           />
           {texts(["upstream_model", "client_name", "account_id"])}
+          {view.names && <MemberChoice names={view.names} chosen={filters.member} list={list} />}
           <Flag name="has_error" label="Result" value={filters.has_error} words={["Succeeded", "Failed"]} />
           <div class="go">
             <button type="submit">Filter</button>
@@ -149,6 +151,23 @@ const Text = ({ name, value, suggestions }: TextProps) => (
 
 /** Only text that can be read and typed is suggested. */
 const isPlain = (text: string) => shorten(text, 80) === text;
+
+/** More members are not listed, except those of the rows that are shown. */
+const maxListed = 300;
+
+interface MemberChoiceProps {
+  names: MemberNames;
+  chosen: string | null | undefined;
+  list: ShownPage;
+}
+
+function MemberChoice({ names, chosen, list }: MemberChoiceProps): Markup {
+  const listed = names.members.slice(0, maxListed).map(({ id }) => id);
+  const ids = new Set([...listed, ...list.items.flatMap(({ member }) => member ?? []), ...(chosen ? [chosen] : [])]);
+  const options = [null, ...ids].map((id) => [formatName(id), names.nameOf(id)] as const);
+  const value = chosen === undefined ? "" : formatName(chosen);
+  return <Choice name="member" label="Member" chosen={value} options={[["", "Any"], ...options]} />;
+}
 
 interface ChoiceProps {
   name: string;

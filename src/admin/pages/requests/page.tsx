@@ -10,6 +10,7 @@ import { Page } from "../../ui/layout";
 import { withQuery } from "../../ui/links";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
+import { memberNamesFor } from "../member-names";
 import { FilterBar } from "./filters";
 import { Pager, RequestRows, RunningRows } from "./rows";
 import { TotalsLine } from "./totals";
@@ -21,16 +22,20 @@ export const exportFromPage = ({ app, url }: PageContext) =>
 export const streamRequests = ({ app, request, caller, session }: PageContext) =>
   answerLive(app, request, caller, session);
 
-export async function requestsPage({ app, frame, url }: PageContext): Promise<StreamedPage> {
+export async function requestsPage(context: PageContext): Promise<StreamedPage> {
+  const { app, frame, url } = context;
   const now = app.now();
   const query = withTimes(url, now);
   const { limit, cursor_id, ...filters } = readQuery(query.toString(), queries.requests);
+  // Every row that a member sees is the member's own.
+  if (context.member !== null) delete filters.member;
   const list = await listRequests(app, filters, limit, cursor_id);
   const live = cursor_id === undefined ? await app.running.list() : { running: [], count: 0 };
   const running = live.running.map(showRunning).filter(passes(filters));
   const nothingYet = list.items.length === 0 && (await app.history.count()) === 0;
   const follows = url.searchParams.get("follow") === "1" && cursor_id === undefined;
-  const view: RequestsView = { filters, limit, follows, paged: cursor_id !== undefined, now, url };
+  const names = memberNamesFor(context);
+  const view: RequestsView = { filters, limit, follows, paged: cursor_id !== undefined, now, url, names };
   return {
     page: (
       <Page
@@ -46,7 +51,7 @@ export async function requestsPage({ app, frame, url }: PageContext): Promise<St
         )}
         <FilterBar view={view} list={list} accounts={app.accounts.map(({ id }) => id)} />
         <div id="live" data-follow={follows ? "/admin/requests/live" : undefined} class="list">
-          <RunningRows running={running} frame={frame} now={now} />
+          <RunningRows running={running} frame={frame} names={names} now={now} />
           <RequestRows list={list} view={view} nothingYet={nothingYet} />
           <section class="totals" aria-label="Totals">
             {slot}

@@ -8,9 +8,17 @@ import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame } from "../../ui/layout";
 import { requestPath, requestsPath, withQuery } from "../../ui/links";
 import { Head } from "../../ui/lists";
+import type { MemberNames } from "../member-names";
 import { chipsOf, type RequestsView } from "./view";
 
-export function RunningRows({ running, frame, now }: { running: ShownRunning[]; frame: Frame; now: number }): Markup {
+interface RunningRowsProps {
+  running: ShownRunning[];
+  frame: Frame;
+  names: MemberNames | undefined;
+  now: number;
+}
+
+export function RunningRows({ running, frame, names, now }: RunningRowsProps): Markup {
   return (
     <section class="running" aria-label="Running now" hidden={running.length === 0}>
       <h2>{plural(running.length, "request")} running</h2>
@@ -21,6 +29,11 @@ export function RunningRows({ running, frame, now }: { running: ShownRunning[]; 
               <Value of={request.upstream_model ?? request.client_model} />
             </a>
             <span class="soft">
+              {request.member !== null && names && (
+                <>
+                  <Value of={names.nameOf(request.member)} max={30} /> ·{" "}
+                </>
+              )}
               <Value of={request.client_name} max={30} /> · {request.parent_id !== null && `${request.path} · `}
               {request.first_byte_ms === null ? "waiting for the first byte" : "responding"} ·{" "}
               <Duration of={Math.max(0, now - request.started_at_ms)} />
@@ -61,14 +74,14 @@ export function RequestRows({
       />
       <tbody>
         {list.items.map((item) => (
-          <RequestRow item={item} now={view.now} />
+          <RequestRow item={item} names={view.names} now={view.now} />
         ))}
       </tbody>
     </table>
   );
 }
 
-function RequestRow({ item, now }: { item: ShownEntry; now: number }): Markup {
+function RequestRow({ item, names, now }: { item: ShownEntry; names: MemberNames | undefined; now: number }): Markup {
   const { client_model, upstream_model } = item;
   const notes = notesOf(item);
   return (
@@ -93,6 +106,11 @@ function RequestRow({ item, now }: { item: ShownEntry; now: number }): Markup {
       </td>
       <td class="c-account">
         {item.account_id === null ? <span class="soft">none</span> : <Value of={nameOf(item)} max={16} />}
+        {names && item.member !== null && (
+          <small>
+            of <Value of={names.nameOf(item.member)} max={16} />
+          </small>
+        )}
       </td>
       <td class="c-result">
         <Status item={item} />

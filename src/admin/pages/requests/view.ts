@@ -5,6 +5,7 @@ import type { NameColumn } from "../../../history/filters";
 import type { Filters } from "../../../history/history";
 import { entryOf } from "../../../json";
 import { withQuery } from "../../ui/links";
+import type { MemberNames } from "../member-names";
 
 export interface RequestsView {
   filters: Filters;
@@ -14,6 +15,8 @@ export interface RequestsView {
   paged: boolean;
   now: number;
   url: URL;
+  /** For an owner with members. */
+  names: MemberNames | undefined;
 }
 
 /** Periods to choose instead of a start and an end. */
@@ -64,7 +67,12 @@ export const nameLabels: Record<NameColumn, string> = {
 };
 
 /** Each active filter, and the URL without it. */
-export function chipsOf({ filters, url, now }: RequestsView): { name: string; value: string; without: string }[] {
+export function chipsOf({
+  filters,
+  url,
+  now,
+  names,
+}: RequestsView): { name: string; value: string; without: string }[] {
   const chips: { name: string; value: string; without: string }[] = [];
   const add = (name: string, value: string, ...params: string[]) => {
     const query = new URLSearchParams(url.searchParams);
@@ -76,7 +84,7 @@ export function chipsOf({ filters, url, now }: RequestsView): { name: string; va
   if (period) add("When", period[1], "period");
   for (const [name, label] of Object.entries(nameLabels)) {
     const value = filters[name as NameColumn];
-    if (value !== undefined) add(label, value ?? "none", name);
+    if (value !== undefined) add(label, (name === "member" && names?.nameOf(value)) || (value ?? "none"), name);
   }
   const { has_error, stream, status, status_class, from_ms, to_ms } = filters;
   if (has_error !== undefined) add("Result", has_error ? "failed" : "succeeded", "has_error");
