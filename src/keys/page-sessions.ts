@@ -9,6 +9,8 @@ export interface AdminSession {
   readonly holds: boolean;
   /** The member's id; null for the owner. */
   readonly member: string | null;
+  /** The name of the key that began it; missing for the owner. */
+  readonly keyName?: string;
   /** Aborts when the session ends: signed out, replaced by a new session, without its key, or found expired. */
   readonly ended: AbortSignal;
 }
@@ -28,6 +30,8 @@ export interface PageSessions {
   begin(holder: SessionHolder): Awaitable<string>;
   /** @throws ProxyError `unable` if other servers cannot be reached now. */
   end(id: string): Awaitable<void>;
+  /** There is such a session of a member, and the key that began it is not good any more. */
+  lostKey(id: string): boolean;
 }
 
 export const sessionLifetimeMs = 12 * hourMs;
@@ -77,5 +81,6 @@ export function openMemorySessions(now: () => number): PageSessions {
       return id;
     },
     end: (id) => drop(keyOf(id)),
+    lostKey: () => false,
   };
 }

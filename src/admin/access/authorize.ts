@@ -43,14 +43,22 @@ export function adminGuard(app: App): Guard {
         `${whyRemote(caller)} To allow access from other machines, set ADMIN_TOKEN where dragoman runs.`,
       );
     if (network !== undefined && sent.length > 0) tries.count(network);
-    throw new ProxyError(
-      "authentication",
-      sent.length === 0
-        ? "An admin token is required. Send it as `x-admin-token: <token>` or `Authorization: Bearer <token>`."
-        : "The admin token is wrong.",
-      { headers: { "www-authenticate": "Bearer" } },
-    );
+    throw new ProxyError("authentication", sent.length === 0 ? noToken(app) : wrongToken(app), {
+      headers: { "www-authenticate": "Bearer" },
+    });
   };
+}
+
+const noToken = ({ members }: App) =>
+  `An admin token${members?.needKeys ? " or a member's key" : ""} is required. Send it as \`x-admin-token: <token>\` or \`Authorization: Bearer <token>\`.`;
+
+/** The owner's client keys open nothing here, and a revoked key is not known any more. */
+function wrongToken({ members, environment: { adminToken } }: App): string {
+  if (!members?.needKeys) return "The admin token is wrong.";
+  const notMembers =
+    "no member has this key; if it was revoked, ask the owner of this dragoman for a new invitation link.";
+  if (adminToken !== undefined) return `This is not the admin token, and ${notMembers}`;
+  return `ADMIN_TOKEN is not set where dragoman runs, so the owner cannot use this from another machine; and ${notMembers}`;
 }
 
 /** Authorizes an answer that goes on, by the member's key that the request sent: it ends when the key is no longer good. */

@@ -8,6 +8,8 @@ export interface Sessions {
   begin(request: Request, holder: SessionHolder): Promise<string>;
   /** @returns The `set-cookie` header that deletes the cookie. @throws ProxyError as `PageSessions.end` */
   end(request: Request): Promise<string>;
+  /** The request has a member's session whose key is not good any more. */
+  lostKey(request: Request): boolean;
 }
 
 export function openSessions(sessions: PageSessions): Sessions {
@@ -23,6 +25,10 @@ export function openSessions(sessions: PageSessions): Sessions {
       const id = idIn(request);
       if (id !== undefined) await sessions.end(id);
       return cookie(request, "", 0);
+    },
+    lostKey(request) {
+      const id = idIn(request);
+      return id !== undefined && sessions.lostKey(id);
     },
   };
 }

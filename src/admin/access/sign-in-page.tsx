@@ -20,17 +20,24 @@ export const SignedInPage = ({ frame, path }: { frame: Frame; path: string }): M
   </BarePage>
 );
 
-/** @param wrong Why the token was rejected. */
+/** @param wrong Why the token was rejected, or why a session has ended. */
 export const SignInPage = ({ frame, path, wrong }: { frame: Frame; path: string; wrong?: string }): Markup => (
   <BarePage frame={frame} title="Sign in">
-    <p>
-      You are connecting from another machine or through another host name. Enter the admin token, which is the value of{" "}
-      <code>ADMIN_TOKEN</code> on the machine where dragoman runs.
-      {frame.hasMembers && " A member enters their own key."}
-    </p>
+    {frame.hasAdminToken === false ? (
+      <p>
+        A member enters their own key. The owner cannot sign in from another machine or through another host name,
+        because <code>ADMIN_TOKEN</code> is not set where dragoman runs.
+      </p>
+    ) : (
+      <p>
+        You are connecting from another machine or through another host name. Enter the admin token, which is the value
+        of <code>ADMIN_TOKEN</code> on the machine where dragoman runs.
+        {frame.hasMembers && " A member enters their own key."}
+      </p>
+    )}
     <form method="post" action="/admin/sign-in" class="sign-in">
       <input type="hidden" name="next" value={path} />
-      <label for="token">Admin token</label>
+      <label for="token">{frame.hasMembers ? "Admin token or key" : "Admin token"}</label>
       <input
         id="token"
         name="token"

@@ -118,6 +118,7 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
       demo: app.demo,
       signedIn: session !== undefined,
       hasMembers: app.members?.needKeys,
+      hasAdminToken: app.environment.adminToken !== undefined,
       member: member === null ? undefined : app.members?.find(member)?.name,
       assets: started,
       formToken: formTokens.make(member),
@@ -136,7 +137,8 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
       session = await enter(request, caller);
       if (session && session.member !== null && role === "owner") throw ownersPages();
     } catch (thrown) {
-      return deniedPage(asProxyError(thrown), frameFor(session), isRead ? url.pathname + url.search : "/admin");
+      const why = sessions.lostKey(request) ? lostKey : undefined;
+      return deniedPage(asProxyError(thrown), frameFor(session), isRead ? url.pathname + url.search : "/admin", why);
     }
     const frame = frameFor(session);
     try {
@@ -215,14 +217,17 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
 
 const oldForm = "This form was loaded too long ago, before dragoman restarted, or by another person than you.";
 
+const lostKey =
+  "You were signed out, because the key with which you signed in was revoked or has expired. Sign in with another key of yours, or ask the owner of this dragoman for a new invitation link.";
+
 const ownersPages = () =>
   new ProxyError("permission", "This page is the owner's.", {
     code: "owner_only",
   });
 
-/** The sign-in page if a token would help, or else an error page. */
-function deniedPage(error: ProxyError, frame: Frame, path: string): Response {
-  if (error.kind === "authentication") return html(<SignInPage frame={frame} path={path} />, 401);
+/** The sign-in page if a token would help, or else an error page. @param why Why a session has ended. */
+function deniedPage(error: ProxyError, frame: Frame, path: string, why?: string): Response {
+  if (error.kind === "authentication") return html(<SignInPage frame={frame} path={path} wrong={why} />, 401);
   return html(<ClosedPage frame={frame} error={error} />, error.status, error.details.headers);
 }
 

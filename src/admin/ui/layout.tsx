@@ -13,6 +13,8 @@ export interface Frame {
   member?: string;
   /** Members of a team sign in with their keys. */
   hasMembers?: boolean;
+  /** The owner can sign in. */
+  hasAdminToken?: boolean;
   /** Changes with every start, so that browsers do not reuse assets of another version. */
   assets: string;
   /** The CSRF token of forms. */

@@ -87,12 +87,14 @@ export async function openPostgresPageSessions(parts: SessionParts): Promise<Pag
 
   const sessionOf = (key: string): AdminSession | undefined => {
     if (!isGood(key)) return undefined;
-    const { member, ending } = sessions.get(key)!;
+    const { member, credential, ending } = sessions.get(key)!;
+    const keyName = member === null ? undefined : members.keyWith(credential!)?.name;
     return {
       get holds() {
         return isGood(key);
       },
       member,
+      ...(keyName && { keyName }),
       ended: ending.signal,
     };
   };
@@ -116,6 +118,10 @@ export async function openPostgresPageSessions(parts: SessionParts): Promise<Pag
     async end(id) {
       await orAway(finish(postgres, sessionDigest(id)), "you could not be signed out everywhere");
       await changes.catchUp("page_sessions");
+    },
+    lostKey(id) {
+      const session = sessions.get(hex(sessionDigest(id)));
+      return session !== undefined && session.member !== null && !memberHolds(members, session);
     },
   };
 }

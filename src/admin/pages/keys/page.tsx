@@ -3,9 +3,17 @@
 
 import { explain } from "../../../config/schema-errors";
 import { asProxyError, ProxyError } from "../../../errors";
-import type { KeyItem } from "../../../keys/key-list";
+import { plural } from "../../../format";
+import type { KeyItem, KeyList } from "../../../keys/key-list";
 import { newKeySchema } from "../../../keys/stored-keys";
-import { createClientKey, listKeys, revokeClientKey } from "../../api/keys";
+import {
+  createClientKey,
+  createMemberKey,
+  listKeys,
+  listMemberKeys,
+  revokeClientKey,
+  revokeMemberKey,
+} from "../../api/keys";
 import { Ago, Moment, Sentence, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
@@ -16,9 +24,10 @@ export const keysPage = (context: PageContext): Promise<Markup> => keysMarkup({ 
 
 /** Creates a key and shows it, this once. */
 export async function createFromPage(context: PageContext): Promise<Markup | Response> {
-  const { app, form } = context;
+  const { app, member, form } = context;
   try {
-    const created = await createClientKey(app, readNewKey(form));
+    const wanted = readNewKey(form);
+    const created = await (member === null ? createClientKey(app, wanted) : createMemberKey(app, member, wanted));
     return await keysMarkup({
       context,
       children: (
@@ -50,9 +59,11 @@ export async function createFromPage(context: PageContext): Promise<Markup | Res
   }
 }
 
-/** Handles the "Revoke" button. */
-export async function revokeFromPage({ app, form, exposed }: PageContext): Promise<Response> {
-  await revokeClientKey(app, form.get("name") ?? "", exposed);
+/** Handles the "Revoke" button. Where the session ends with the key, the page that follows says so. */
+export async function revokeFromPage({ app, member, form, exposed }: PageContext): Promise<Response> {
+  const name = form.get("name") ?? "";
+  if (member === null) await revokeClientKey(app, name, exposed);
+  else await revokeMemberKey(app, member, name);
   return redirect("/admin/keys");
 }
 
@@ -80,29 +91,60 @@ interface KeysProps {
 }
 
 async function keysMarkup({
-  context: { app, frame },
+  context: { app, member, session, frame },
   form = new URLSearchParams(),
   children,
 }: KeysProps): Promise<Markup> {
-  const { items } = await listKeys(app);
-  const fromEnvironment = app.config.current.auth.apiKeys.length === 0 && items.length > 0;
+  const { items, limits } = await (member === null ? listKeys(app) : listMemberKeys(app, member));
+  const fromEnvironment = member === null && app.config.current.auth.apiKeys.length === 0 && items.length > 0;
   return (
     <Page frame={frame} title="Keys" current="/admin/keys">
-      <p class="lead">
-        Client keys say which tool or person may call dragoman, and whose requests are whose. Requests, statistics and
-        exports show the name of a key, never the key.
-      </p>
+      {limits === null ? (
+        <p class="lead">
+          Client keys say which tool or person may call dragoman, and whose requests are whose. Requests, statistics and
+          exports show the name of a key, never the key.
+        </p>
+      ) : (
+        <MemberLead limits={limits} />
+      )}
       {children}
-      {items.length === 0 ? <NoKeys /> : <KeyTable frame={frame} keys={items} now={app.now()} />}
+      {items.length === 0 ? (
+        <NoKeys />
+      ) : (
+        <KeyTable frame={frame} keys={items} now={app.now()} current={session?.keyName} />
+      )}
       {fromEnvironment && (
         <p class="note">
           The only key is the one in <code>DRAGOMAN_API_KEY</code>. The first key that you create here replaces it.
         </p>
       )}
-      <NewKeyForm frame={frame} form={form} isFirst={items.length === 0} />
+      <NewKeyForm frame={frame} form={form} isFirst={limits === null && items.length === 0} limits={limits} />
     </Page>
   );
 }
+
+type Limits = NonNullable<KeyList["limits"]>;
+
+const MemberLead = ({ limits: { models, key_days, max_keys } }: { limits: Limits }) => (
+  <>
+    <p class="lead">
+      Your keys, for your own tools and machines: all of them use your accounts, and whoever has one can do so. With any
+      of them you sign in here. You may have {max_keys} at a time.
+    </p>
+    {(models !== null || key_days !== null) && (
+      <p class="note">
+        The owner has set limits for your keys:{" "}
+        {models !== null && (
+          <>
+            models <Value of={models.join(", ")} max={400} />
+          </>
+        )}
+        {models !== null && key_days !== null && "; "}
+        {key_days !== null && `each key expires ${plural(key_days, "day")} after it was made`}.
+      </p>
+    )}
+  </>
+);
 
 const NoKeys = () => (
   <section class="empty">
@@ -111,14 +153,26 @@ const NoKeys = () => (
   </section>
 );
 
-const KeyTable = ({ frame, keys, now }: { frame: Frame; keys: KeyItem[]; now: number }) => (
+interface KeyTableProps {
+  frame: Frame;
+  keys: KeyItem[];
+  now: number;
+  /** The name of the key that began the session. */
+  current: string | undefined;
+}
+
+const KeyTable = ({ frame, keys, now, current }: KeyTableProps) => (
   <table class="rows labelled">
     <caption class="hidden">Client keys</caption>
     <Head columns={["Name", "Models", "Expires", "Last used", "Actions"]} />
     <tbody>
       {keys.map((key) => (
         <tr class={[key.expired && "off"]}>
-          <th scope="row">{key.name === null ? <span class="soft">without a name</span> : <Value of={key.name} />}</th>
+          <th scope="row">
+            {key.name === null ? <span class="soft">without a name</span> : <Value of={key.name} max={127} />}
+            {key.name !== null && key.name === current && " "}
+            {key.name !== null && key.name === current && <span class="badge">this session</span>}
+          </th>
           <td data-label="Models">{key.models === null ? "All" : <Value of={key.models.join(", ")} />}</td>
           <td data-label="Expires">
             {key.expires_at_ms === null ? "Never" : <Moment at={key.expires_at_ms} now={now} />}
@@ -131,14 +185,10 @@ const KeyTable = ({ frame, keys, now }: { frame: Frame; keys: KeyItem[]; now: nu
           <td data-label="Actions">
             {key.name === null ? (
               <a href="/admin/config">Edit the config</a>
+            ) : key.name === current ? (
+              <RevokeOwn frame={frame} name={key.name} isLast={keys.every((each) => each === key || each.expired)} />
             ) : (
-              <form method="post" action="/admin/keys/revoke">
-                <FormTokenInput frame={frame} />
-                <input type="hidden" name="name" value={key.name} />
-                <button type="submit" class="quiet" aria-label={`Revoke ${key.name}`}>
-                  Revoke
-                </button>
-              </form>
+              <RevokeForm frame={frame} name={key.name} />
             )}
           </td>
         </tr>
@@ -147,26 +197,52 @@ const KeyTable = ({ frame, keys, now }: { frame: Frame; keys: KeyItem[]; now: nu
   </table>
 );
 
+const RevokeForm = ({ frame, name }: { frame: Frame; name: string }) => (
+  <form method="post" action="/admin/keys/revoke">
+    <FormTokenInput frame={frame} />
+    <input type="hidden" name="name" value={name} />
+    <button type="submit" class="quiet" aria-label={`Revoke ${name}`}>
+      Revoke
+    </button>
+  </form>
+);
+
+const RevokeOwn = ({ frame, name, isLast }: { frame: Frame; name: string; isLast: boolean }) => (
+  <details class="confirm">
+    <summary aria-label={`Revoke ${name}…`}>Revoke…</summary>
+    <p>
+      You signed in with this key, so you are signed out with it.{" "}
+      {isLast && "You have no other key: to come back you need a new invitation link from the owner."}
+    </p>
+    <RevokeForm frame={frame} name={name} />
+  </details>
+);
+
 interface NewKeyProps {
   frame: Frame;
   form: URLSearchParams;
   isFirst: boolean;
+  limits: Limits | null;
 }
 
-const NewKeyForm = ({ frame, form, isFirst }: NewKeyProps) => (
+const NewKeyForm = ({ frame, form, isFirst, limits }: NewKeyProps) => (
   <form method="post" action="/admin/keys" class="config" autocomplete="off">
     <FormTokenInput frame={frame} />
     <fieldset class="card">
       <legend>New key</legend>
       {isFirst && <p class="about">From the first key on, every client must send a key.</p>}
       <TextField name="name" label="Name" value={form.get("name")} required>
-        The tool or person that uses the key, such as “laptop” or “anna”.
+        {limits === null
+          ? "The tool or person that uses the key, such as “laptop” or “anna”."
+          : "The tool or machine that uses the key, such as “laptop”."}
       </TextField>
       <TextField name="models" label="Models" value={form.get("models")}>
-        Ids, separated by spaces; <code>*</code> stands for any text, as in <code>gpt-*</code>. Empty for all models.
+        Ids, separated by spaces; <code>*</code> stands for any text, as in <code>gpt-*</code>. Empty for all
+        {limits?.models ? " that you may use." : " models."}
       </TextField>
       <TextField name="expires_at" label="Expires" value={form.get("expires_at")} type="date">
-        The key expires at the beginning of this day (UTC). Empty for never.
+        The key expires at the beginning of this day (UTC). Empty for{" "}
+        {limits?.key_days ? `${plural(limits.key_days, "day")} from now.` : "never."}
       </TextField>
     </fieldset>
     <div class="actions">

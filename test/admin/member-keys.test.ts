@@ -1,0 +1,120 @@
+/** A member's own keys on the page Keys, without a script; and what somebody reads whose key or token does not help. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { addMember, type TestMember, withTeamStores } from "../support/members";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+
+/** From behind a proxy, where nobody is the owner without a token, and all servers have one address. */
+const remote = { host: "dragoman.example", "x-forwarded-for": "192.0.2.7", "x-forwarded-proto": "https" };
+
+describeWithPostgres("the page Keys of a member", () => {
+  let postgres: TestPostgres;
+  let team: Team;
+  let servers: [TeamServer, TeamServer];
+  let anna: TestMember;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    team = await startTeam(postgres);
+    servers = [await team.server(), await team.server()];
+    anna = await withTeamStores(team, async (stores) => {
+      const added = await addMember(stores, team, "anna", individuals("anna-demo"));
+      await addMember(stores, team, "ben", individuals("ben-demo"));
+      await stores.members.setLimits("anna", { models: ["gpt-5*", "claude-*"], keyDays: 90 });
+      return added;
+    });
+  }, 60_000);
+  afterAll(async () => {
+    await team[Symbol.asyncDispose]();
+    await postgres[Symbol.asyncDispose]();
+  });
+
+  /** A browser without script. */
+  async function browse(server: TeamServer, key: string) {
+    const signIn = await fetch(`${server.url}/admin/sign-in`, {
+      method: "POST",
+      redirect: "manual",
+      headers: remote,
+      body: new URLSearchParams({ token: key, next: "/admin/keys" }),
+    });
+    const headers = { ...remote, cookie: signIn.headers.get("set-cookie")?.split(";")[0] ?? "" };
+    let token = "";
+    const open = async (path: string, fields?: Record<string, string>, at = server) => {
+      const body = fields && new URLSearchParams({ form_token: token, ...fields });
+      const method = fields ? "POST" : "GET";
+      const answer = await fetch(at.url + path, { method, redirect: "manual", headers, ...(body && { body }) });
+      const text = await answer.text();
+      token = /name="form_token" value="([^"]+)"/.exec(text)?.[1] ?? token;
+      return { status: answer.status, text };
+    };
+    return { signedIn: signIn.status, answer: await signIn.text(), open };
+  }
+  const known = async (server: TeamServer, key: string) => {
+    const deadline = performance.now() + 5_000;
+    const ask = () => fetch(`${server.url}/v1/models`, { headers: { "x-api-key": key } });
+    while ((await ask()).status !== 200 && performance.now() < deadline) await Bun.sleep(10);
+  };
+
+  test("makes a key within the limits, shows it once, and revokes it", async () => {
+    await known(servers[0], anna.key);
+    const { open } = await browse(servers[0], anna.key);
+    const page = await open("/admin/keys");
+    expect(page.text).toContain("anna/key-1");
+    expect(page.text).toContain("this session");
+    expect(page.text).toContain("each key expires 90 days after it was made");
+    expect(page.text).not.toContain("ben/key-1");
+    for (const [fields, sentence] of [
+      [{ name: "laptop", models: "o3*" }, "You may not use <code>o3*</code>. Your models are gpt-5*, claude-*."],
+      [{ name: "laptop", expires_at: "2999-01-01" }, "Your keys last 90 days at most"],
+      [{ name: "key-9" }, "given to keys of invitations"],
+      [{ name: "KEY-1" }, "given to keys of invitations"],
+    ] as const) {
+      const { status, text } = await open("/admin/keys", fields);
+      expect([status, text]).toEqual([400, expect.stringContaining(sentence)]);
+      // What was typed is there again.
+      expect(text).toContain(`value="${fields.name}"`);
+    }
+    const made = await open("/admin/keys", { name: "laptop", models: "gpt-5-mini claude-haiku*" });
+    const [, key] = /<pre id="new-key">(drg_[\w-]{43})<\/pre>/.exec(made.text)!;
+    expect(made.text).toContain("anna/laptop");
+    expect((await open("/admin/keys", { name: "Laptop" })).status).toBe(409);
+    expect((await open("/admin/keys")).text).not.toContain(key!);
+    await known(servers[1], key!);
+    expect((await open("/admin/keys/revoke", { name: "ben/key-1" })).status).toBe(404);
+    expect((await open("/admin/keys/revoke", { name: "anna/laptop" })).status).toBe(303);
+    const asked = await fetch(`${servers[0].url}/v1/models`, { headers: { "x-api-key": key! } });
+    expect(asked.status).toBe(401);
+  }, 30_000);
+
+  test("the session ends with its key, on every server, and the page says why", async () => {
+    const { key } = (await (
+      await fetch(`${servers[0].url}/api/admin/keys`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${anna.key}`, "content-type": "application/json" },
+        body: JSON.stringify({ name: "phone" }),
+      })
+    ).json()) as { key: string };
+    await known(servers[1], key);
+    const { open } = await browse(servers[0], key);
+    expect((await open("/admin/keys", undefined, servers[1])).status).toBe(200);
+    expect((await open("/admin/keys")).text).toContain("You signed in with this key, so you are signed out with it.");
+    expect((await open("/admin/keys/revoke", { name: "anna/phone" })).status).toBe(303);
+    const after = await open("/admin/keys");
+    expect([after.status, after.text]).toEqual([401, expect.stringContaining("You were signed out, because the key")]);
+    const revokedAt = performance.now();
+    while ((await open("/admin/keys", undefined, servers[1])).status === 200)
+      expect(performance.now() - revokedAt).toBeLessThan(1_000);
+    expect((await open("/admin/keys", undefined, servers[1])).text).toContain("You were signed out, because the key");
+    const again = await browse(servers[0], key);
+    expect([again.signedIn, again.answer]).toEqual([401, expect.stringContaining("no member has this key")]);
+  }, 30_000);
+
+  test("an owner without ADMIN_TOKEN reads that it is missing, and an API client too", async () => {
+    const page = await fetch(`${servers[0].url}/admin`, { headers: remote });
+    expect([page.status, await page.text()]).toEqual([
+      401,
+      expect.stringMatching(/The owner cannot sign in from another machine[\s\S]*ADMIN_TOKEN<\/code> is not set/),
+    ]);
+    const api = await fetch(`${servers[0].url}/api/admin/meta`, { headers: { ...remote, "x-admin-token": "guess" } });
+    expect([api.status, await api.text()]).toEqual([401, expect.stringContaining("ADMIN_TOKEN is not set")]);
+  });
+});
