@@ -128,8 +128,10 @@ export const readySchema = lazy(() =>
       ),
     version: z.string(),
     degraded: z
-      .array(z.enum(["accounts", "history"]))
-      .describe("What does not work: no account can serve now, or the history cannot be written."),
+      .array(z.enum(["accounts", "history", "database"]))
+      .describe(
+        "What does not work: no account of anybody can serve now, the history cannot be written, or a team's database is away.",
+      ),
   }),
 );
 

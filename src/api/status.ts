@@ -34,9 +34,10 @@ export function ready(app: App): Response {
   return Response.json(body, { status: status === "ready" ? 200 : 503, headers: { "cache-control": "no-store" } });
 }
 
-const degradedParts = ({ allAccounts, history }: App): z.infer<ReturnType<typeof readySchema>>["degraded"] => [
+const degradedParts = ({ allAccounts, history, team }: App): z.infer<ReturnType<typeof readySchema>>["degraded"] => [
   ...(allAccounts.some(({ state }) => state.name === "ready") ? [] : (["accounts"] as const)),
   ...(history.degraded ? (["history"] as const) : []),
+  ...(team?.isDatabaseAway ? (["database"] as const) : []),
 ];
 
 /** The serializer is loaded with the first request: few starts need it. */

@@ -68,7 +68,9 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   const began = performance.now();
   const running = checks.map(([name, check]) => runCheck(name, check, context));
   const findings: Finding[] = [];
-  const add = ({ name, state, message, todo }: Finding) => {
+  const names: string[] = [];
+  const add = ({ name, state, message, todo, privateNames = [] }: Finding) => {
+    names.push(...privateNames);
     const finding = { name, state, message: redact(message), ...(todo !== undefined && { todo: redact(todo) }) };
     findings.push(finding);
     if (!json) print(...linesOf(finding));
@@ -77,7 +79,12 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   if (deep) for (const finding of await deepen(context, yes)) add(finding);
   if (report) {
     const { writeReport } = await import("./report");
-    const file = await writeReport(report === true ? undefined : report, context, { version, platform, findings });
+    const file = await writeReport(report === true ? undefined : report, context, {
+      version,
+      platform,
+      findings,
+      names,
+    });
     say(`The report is in ${file}. Look it through before you attach it to an issue.`);
   }
   if (json) printJson({ version, platform, checks: findings });

@@ -15,6 +15,8 @@ export interface ReportParts {
   platform: string;
   /** Redacted as for a terminal. */
   findings: readonly Finding[];
+  /** Private names in the findings. */
+  names: readonly string[];
 }
 
 /** Writes the report. @returns The file. @throws UsageError if there is a file of that name */
@@ -25,7 +27,7 @@ export async function writeReport(
 ): Promise<string> {
   const moment = new Date().toISOString().slice(0, 16).replace(/\D/g, "");
   const path = file ?? `dragoman-report-${moment}.md`;
-  const text = withoutPrivateNames(await reportText(context, parts), privateNames(context));
+  const text = withoutPrivateNames(await reportText(context, parts), privateNames(context, parts.names));
   try {
     writeFileSync(path, text, { flag: "wx", mode: 0o600 });
   } catch (thrown) {
@@ -86,7 +88,10 @@ const markdownTable = (head: string[], rows: string[][]): string =>
 const cell = (text: string) => text.replace(/[\n\r]+/g, " ").replaceAll("|", "\\|");
 
 /** What stands for each name that is not public. */
-function privateNames({ environment, env, enterpriseHost, ...context }: CheckContext): Map<string, string> {
+function privateNames(
+  { environment, env, enterpriseHost, ...context }: CheckContext,
+  found: readonly string[],
+): Map<string, string> {
   const names = new Map<string, string>();
   const add = (name: string | undefined, instead: string) => {
     // Short ones are parts of ordinary words.
@@ -103,6 +108,8 @@ function privateNames({ environment, env, enterpriseHost, ...context }: CheckCon
     attempt(() => userInfo().username),
     "this-user",
   );
+  // A replaced word is better than a name that stays.
+  for (const [at, name] of [...new Set(found)].entries()) names.set(name, `name-${at + 1}`);
   const stored = attempt(() => lookAtConfig(environment.configFile)?.stored);
   for (const text of [...Object.values(env), ...textsIn(stored)]) add(hostIn(text), "private-host");
   for (const name of chosenNames(stored)) add(name, "chosen-name");

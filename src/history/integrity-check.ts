@@ -20,10 +20,7 @@ export function checkIntegrity(path: string): IntegrityReport | undefined {
   if (bytes === undefined) return undefined;
   let database: Database | undefined;
   try {
-    // Without a write-ahead log no process writes. `immutable` then keeps SQLite from creating a log.
-    const unused = sizeOf(`${path}-wal`) === undefined;
-    const address = `${pathToFileURL(path).href}${unused ? "?immutable=1" : ""}`;
-    database = new Database(address, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
+    database = openUnchanged(path);
     return { rows: check(database, path), bytes };
   } catch (thrown) {
     const code = sqliteCode(thrown);
@@ -32,6 +29,14 @@ export function checkIntegrity(path: string): IntegrityReport | undefined {
   } finally {
     database?.close();
   }
+}
+
+/** Opens a database so that nothing in its folder changes. @throws SQLite's error */
+export function openUnchanged(path: string): Database {
+  // Without a write-ahead log no process writes. `immutable` then keeps SQLite from creating a log.
+  const unused = sizeOf(`${path}-wal`) === undefined;
+  const address = `${pathToFileURL(path).href}${unused ? "?immutable=1" : ""}`;
+  return new Database(address, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
 }
 
 function check(database: Database, path: string): number {

@@ -52,7 +52,7 @@ describeWithPostgres("while the database is away", () => {
     expect((await fetch(`${all[0]!.url}/api/admin/requests`)).status).toBe(503);
     expect(await (await fetch(`${all[0]!.url}/health/ready`)).json()).toMatchObject({
       status: "ready",
-      degraded: ["history"],
+      degraded: ["history", "database"],
     });
     const during = ids.length;
     expect(during).toBeGreaterThan(20);

@@ -10,6 +10,8 @@ export interface Finding {
   message: string;
   /** How to fix it, in a sentence. */
   todo?: string;
+  /** Names of people and machines in it, which a report must not have. */
+  privateNames?: readonly string[];
 }
 
 export interface CheckContext {

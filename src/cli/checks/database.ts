@@ -1,6 +1,9 @@
 /** The database of a team: whether it can be reached and used, and whether its secrets can be opened. */
+import { join } from "node:path";
 import { ProxyError } from "../../errors";
 import { plural } from "../../format";
+import type { TeamMate } from "../../keys/team";
+import type { DatabaseReport } from "../../storage/postgres/inspect";
 import { about, type CheckContext, type Finding } from "./check";
 
 export async function checkDatabase({ environment, logger }: CheckContext): Promise<Finding[]> {
@@ -17,7 +20,8 @@ export async function checkDatabase({ environment, logger }: CheckContext): Prom
     ];
   const { inspectDatabase } = await import("../../storage/postgres/inspect");
   try {
-    const { server, isNew, isTooNew, lacksKey, accounts, servers } = await inspectDatabase(environment);
+    const report = await inspectDatabase(environment);
+    const { server, isNew, isTooNew, lacksKey, accounts } = report;
     const name = `Postgres ${server}`;
     if (Number.parseInt(server, 10) < 15) return [database.fail(`${name} is too old.`, "Use Postgres 15 or newer.")];
     if (isNew) return [database.ok(`${name} can be reached; the first start makes the tables.`)];
@@ -35,10 +39,78 @@ export async function checkDatabase({ environment, logger }: CheckContext): Prom
           "Set DRAGOMAN_SEAL_KEY to the key that the other servers have.",
         ),
       ];
-    return [database.ok(`${name} has ${plural(accounts, "account")}; ${plural(servers, "server")} running.`)];
+    return [
+      database.ok(`${name} has ${plural(accounts, "account")}.`),
+      ...serverFindings(report),
+      ...memberFindings(report),
+      ...(await spoolFindings(environment.home)),
+    ];
   } catch (thrown) {
     const cause = thrown instanceof ProxyError ? thrown.details.cause : thrown;
     const reason = cause instanceof Error ? cause.message : String(cause);
     return [database.fail(`The database cannot be reached or used: ${reason}.`, "Check DRAGOMAN_DATABASE_URL.")];
   }
+}
+
+const team = about("team");
+
+function serverFindings({ servers, sealKey }: DatabaseReport): Finding[] {
+  if (servers.length === 0) return [team.ok("No server is running.")];
+  const privateNames = servers.flatMap(({ host }) => host ?? []);
+  const versions = new Set(servers.map(({ version }) => version));
+  const lacking = servers.filter(({ sealKeys }) => sealKey !== null && !sealKeys.includes(sealKey));
+  // An older version does not report whether it leads.
+  const hasNoLeader = servers.every(({ host, isLeader }) => host !== null && !isLeader);
+  const findings = [
+    team.ok(`${plural(servers.length, "server")} running: ${servers.map(described).join(", ")}.`),
+    ...(versions.size > 1
+      ? [team.warn("The servers have different versions.", "Update all of them, unless that is under way.")]
+      : []),
+    ...(hasNoLeader
+      ? [
+          team.warn(
+            "No server leads, so no old rows are removed and no notices are sent.",
+            "Run this again in a minute; if it stays so, restart the servers one after the other.",
+          ),
+        ]
+      : []),
+    ...(lacking.length > 0
+      ? [
+          team.fail(
+            `The key that seals the secrets is missing at ${lacking.map(described).join(", ")}.`,
+            "Set DRAGOMAN_SEAL_KEY there to the key that the other servers have, and restart it.",
+          ),
+        ]
+      : []),
+  ];
+  return findings.map((finding) => ({ ...finding, privateNames }));
+}
+
+const described = ({ host, id, version, isLeader }: TeamMate) =>
+  `${host ?? id.slice(0, 8)} (${version}${isLeader ? ", leads" : ""})`;
+
+/** Members that are named in a sentence. */
+const maxNamed = 10;
+
+function memberFindings({ members, withoutAccount }: DatabaseReport): Finding[] {
+  if (withoutAccount.length === 0) return [team.ok(`${plural(members, "member")}.`)];
+  const [named, more] = [withoutAccount.slice(0, maxNamed), withoutAccount.length - maxNamed];
+  const finding = team.warn(
+    `${plural(members, "member")}; without an account: ${named.join(", ")}${more > 0 ? `, and ${more} more` : ""}.`,
+    "They sign in on the page Accounts, or by another link of `dragoman member add`.",
+  );
+  return [{ ...finding, privateNames: named }];
+}
+
+/** What a server left in this data folder. */
+async function spoolFindings(home: string): Promise<Finding[]> {
+  const { countWaiting, spoolName } = await import("../../storage/postgres/spool");
+  const waiting = countWaiting(join(home, spoolName));
+  if (waiting === 0) return [];
+  return [
+    team.warn(
+      `${plural(waiting, "entry", "entries")} of the history and the budgets wait in ${join(home, spoolName)}.`,
+      "They go to the database while a server runs with this data folder.",
+    ),
+  ];
 }

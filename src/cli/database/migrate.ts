@@ -78,7 +78,8 @@ async function requireStopped(home: string, source: Environment, target: Environ
       { code: "server_running" },
     );
   const database = source.databaseUrl === undefined ? target : source;
-  const { servers, isNew } = await inspectDatabase(database);
+  const { servers: alive, isNew } = await inspectDatabase(database);
+  const servers = alive.length;
   if (servers > 0)
     throw new ProxyError(
       "conflict",

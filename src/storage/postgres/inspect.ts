@@ -1,7 +1,9 @@
 /** Looks at the database without changing anything in it. */
 import type { Environment } from "../../config/environment";
+import type { TeamMate } from "../../keys/team";
 import { keyIdOf } from "../seal";
 import { connectPostgres } from "./connection";
+import { aliveServers } from "./replica";
 import { schemaVersion } from "./schema";
 
 export interface DatabaseReport {
@@ -13,9 +15,14 @@ export interface DatabaseReport {
   isTooNew: boolean;
   /** The key that seals is not set here. */
   lacksKey: boolean;
+  /** The id of the key that seals; null while nothing is sealed. */
+  sealKey: string | null;
   accounts: number;
   /** Servers that were alive within the last minute. */
-  servers: number;
+  servers: TeamMate[];
+  members: number;
+  /** The names of members without an account. */
+  withoutAccount: string[];
 }
 
 /** @throws ProxyError, or Postgres' own error. */
@@ -31,20 +38,25 @@ export async function inspectDatabase({
       const [version] = await sql<{ server_version: string }[]>`SHOW server_version`;
       const [found] = await sql<{ made: boolean }[]>`SELECT to_regclass('dragoman.schema') IS NOT NULL AS made`;
       const report = { server: version!.server_version, isNew: !found!.made };
-      if (report.isNew) return { ...report, isTooNew: false, lacksKey: false, accounts: 0, servers: 0 };
+      if (report.isNew) return { ...report, ...nothing };
       const [row] = await sql<Row[]>`SELECT
         (SELECT compatible_with FROM dragoman.schema) AS compatible_with,
         (SELECT key_id FROM dragoman.seal) AS key_id,
-        (SELECT count(*)::int FROM dragoman.accounts WHERE removed_at_ms IS NULL) AS accounts,
-        (SELECT count(*)::int FROM dragoman.replicas WHERE beat_at > now() - interval '1 minute') AS servers`;
-      const { compatible_with, key_id, accounts, servers } = row!;
+        (SELECT count(*)::int FROM dragoman.accounts WHERE removed_at_ms IS NULL) AS accounts`;
+      const { compatible_with, key_id, accounts } = row!;
+      const members = await sql<{ name: string; has_account: boolean }[]>`SELECT name, EXISTS (SELECT 1
+        FROM dragoman.accounts WHERE member = members.id AND removed_at_ms IS NULL) AS has_account
+        FROM dragoman.members WHERE removed_at_ms IS NULL ORDER BY name`;
       const keyIds = [sealKey, sealKeyNext].flatMap((key) => (key ? [keyIdOf(key)] : []));
       return {
         ...report,
         isTooNew: compatible_with > schemaVersion,
         lacksKey: key_id !== null && !keyIds.includes(key_id),
+        sealKey: key_id,
         accounts,
-        servers,
+        servers: await aliveServers(sql),
+        members: members.length,
+        withoutAccount: members.filter(({ has_account }) => !has_account).map(({ name }) => name),
       };
     });
   } finally {
@@ -52,9 +64,13 @@ export async function inspectDatabase({
   }
 }
 
+const nothing = {
+  ...{ isTooNew: false, lacksKey: false, sealKey: null },
+  ...{ accounts: 0, servers: [], members: 0, withoutAccount: [] },
+};
+
 interface Row {
   compatible_with: number;
   key_id: string | null;
   accounts: number;
-  servers: number;
 }

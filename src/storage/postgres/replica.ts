@@ -103,8 +103,11 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
 
 /** Those of the last minute: one that was killed is not removed by itself. */
 export const aliveServers = (sql: SQL): Promise<TeamMate[]> =>
-  sql<TeamMate[]>`SELECT id, host, version, seal_keys AS "sealKeys", leads AS "isLeader" FROM dragoman.replicas
-    WHERE beat_at > now() - interval '1 minute' ORDER BY started_at, id`;
+  // By names in JSON: an older version's table lacks some.
+  sql<TeamMate[]>`SELECT id, version, seal_keys AS "sealKeys", to_jsonb(replicas) ->> 'host' AS host,
+    coalesce((to_jsonb(replicas) -> 'leads')::boolean, false) AS "isLeader"
+    FROM dragoman.replicas WHERE beat_at > now() - interval '1 minute' ORDER BY started_at, id`;
+
 /** Which each server holds while it is connected: the lock of one that is killed is free at once. */
 const lockOf = (id: string) => `dragoman server ${id}`;
 /** Seconds. A machine that disappears may leave its connection open. */

@@ -1,6 +1,8 @@
 /** Keeps on this machine's disk what Postgres could not take, until it can. */
 import type { Database } from "bun:sqlite";
+import { existsSync } from "node:fs";
 import { type FileContent, type Migration, openDatabase } from "../../history/database";
+import { openUnchanged } from "../../history/integrity-check";
 
 /** Values of one kind, each under a key of its own. */
 export interface SpoolQueue<T> {
@@ -56,3 +58,12 @@ export function openSpool(path: string, warn: (sentence: string) => void): Spool
     close: () => database.close(),
   };
 }
+
+/** How many values wait in a file, without changing it; 0 if there is none. @throws SQLite's error */
+export function countWaiting(path: string): number {
+  if (!existsSync(path)) return 0;
+  using database = openUnchanged(path);
+  return database.query<{ size: number }, []>("SELECT count(*) AS size FROM waiting").get()!.size;
+}
+
+export const spoolName = "spool.sqlite";

@@ -33,7 +33,7 @@ import { migrate } from "./schema";
 import { agreeOnKey } from "./seal-rotation";
 import { openPostgresSignIns } from "./sign-ins";
 import { openSlices } from "./slices";
-import { openSpool, type Spool } from "./spool";
+import { openSpool, type Spool, spoolName } from "./spool";
 
 /** What a command needs beside the stores themselves. */
 export interface PostgresStores extends Stores {
@@ -122,7 +122,7 @@ function storesOf(environment: Environment, parts: Parts, opened: Opened): Postg
   const warn = (sentence: string) => parts.logger().warn(sentence);
   let spool: Spool | undefined;
   const openedSpool = () => {
-    spool ??= openSpool(join(home, "spool.sqlite"), warn);
+    spool ??= openSpool(join(home, spoolName), warn);
     return spool;
   };
   const team: Team = {

@@ -1,0 +1,71 @@
+/** What `dragoman doctor` says of a team, which it only looks at. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { version } from "../../package.json";
+import type { Finding } from "../../src/cli/checks/check";
+import { openSpool, spoolName } from "../../src/storage/postgres/spool";
+import { run } from "../support/command";
+import { addMember, withTeamStores } from "../support/members";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { individuals, startTeam } from "../support/teams";
+
+describeWithPostgres("dragoman doctor in a team", () => {
+  let postgres: TestPostgres;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+  }, 60_000);
+  afterAll(() => postgres[Symbol.asyncDispose]());
+
+  async function examine(env: Record<string, string>, ...more: string[]): Promise<Finding[]> {
+    await using command = run(["doctor", "--json", "--port", "0", ...more], { env });
+    await command.exited;
+    const { checks } = JSON.parse(command.stdout()) as { checks: Finding[] };
+    return checks.filter(({ name }) => name === "team" || name === "database");
+  }
+
+  test("servers, leader, keys, members without an account, and what waits on this machine", async () => {
+    await using team = await startTeam(postgres);
+    const home = mkdtempSync(join(tmpdir(), "dragoman-doctor-"));
+    const env = { ...team.env, DRAGOMAN_HOME: home };
+    try {
+      expect(await examine(env)).toEqual([
+        { name: "database", state: "ok", message: expect.stringMatching(/^Postgres \d+\.\d.* has 1 account\.$/) },
+        { name: "team", state: "ok", message: "No server is running." },
+        { name: "team", state: "ok", message: "0 members." },
+      ]);
+      await team.server();
+      await withTeamStores(team, async (stores) => {
+        await addMember(stores, team, "anna", individuals("anna-demo"));
+        await stores.members.invite("ben");
+      });
+      const [, servers, members] = await examine(env);
+      const here = `${hostname()} (${version}`;
+      expect(servers).toEqual({ name: "team", state: "ok", message: `1 server running: ${here}, leads).` });
+      expect(members).toMatchObject({ state: "warn", message: "2 members; without an account: ben." });
+
+      // One of an older version, and one that lacks the key.
+      await using sql = new SQL(team.env.DRAGOMAN_DATABASE_URL!, { max: 1 });
+      await sql`INSERT INTO dragoman.replicas (id, version, seal_keys) VALUES (gen_random_uuid(), '0.0.1', '["0000"]')`;
+      const spool = openSpool(join(home, spoolName), () => {});
+      spool.queue("settlement").add([["one", []]]);
+      spool.close();
+      const before = readFileSync(join(home, spoolName));
+      const report = join(home, "report.md");
+      const found = (await examine(env, "--report", report)).slice(1);
+      expect(found.map(({ state }) => state)).toEqual(["ok", "warn", "fail", "warn", "warn"]);
+      expect(found[0]!.message).toMatch(/^2 servers running: .+ \(.+, leads\), [0-9a-f]{8} \(0\.0\.1\)\.$/);
+      expect(found[1]!.message).toBe("The servers have different versions.");
+      expect(found[2]!.message).toMatch(/^The key that seals the secrets is missing at [0-9a-f]{8} \(0\.0\.1\)\.$/);
+      expect(found[4]!.message).toContain("1 entry of the history and the budgets wait in");
+      expect(readFileSync(join(home, spoolName))).toEqual(before);
+      const written = readFileSync(report, "utf8");
+      expect(written).toContain("2 members; without an account: name-");
+      expect(written).not.toMatch(new RegExp(`\\b${RegExp.escape(hostname())}\\b|\\bben\\b`));
+    } finally {
+      rmSync(home, { recursive: true, force: true });
+    }
+  }, 60_000);
+});
