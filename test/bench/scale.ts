@@ -12,7 +12,7 @@ import { clientPath, modelOf, requestBody } from "./dialects";
 import type { Times } from "./load";
 import { load, newFolder, startDragoman, startUpstream, subjects } from "./processes";
 import { cpuOf, machine } from "./statistics";
-import { measureCosts } from "./team-costs";
+import { measureCosts, noChanges } from "./team-costs";
 import { type Costs, teamSizesHead, teamSizesRows } from "./team-sizes";
 
 const say = (...texts: string[]) => console.log(texts.join("\n"));
@@ -100,19 +100,11 @@ async function measureAccounts(stores: PostgresStores, url: string) {
   const { hostsFor } = await import("../../src/accounts/hosts");
   const { openPostgresAccounts } = await import("../../src/storage/postgres/accounts");
   const logger = createLogger(() => "error");
-  const changes = {
-    follow() {},
-    catchUp: async () => {},
-    on() {},
-    hear: async () => {},
-    start: async () => {},
-    close() {},
-  };
   Bun.gc(true);
   const before = process.memoryUsage().rss;
   let kept: unknown;
   const took = await seconds(async () => {
-    const store = await openPostgresAccounts(stores.postgres, stores.seals, changes, () => logger);
+    const store = await openPostgresAccounts(stores.postgres, stores.seals, noChanges, () => logger);
     const hosts = hostsFor(undefined, {} as never);
     kept = openActiveAccounts({ store, logger, open: (saved) => openAccount(saved, { hosts, version: "0", logger }) });
   });

@@ -3,9 +3,12 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Quota } from "../../src/accounts/quota";
 import { budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
 import { columnNames } from "../../src/history/entry";
+import { openPostgresAccountShare, type PostgresAccountShare } from "../../src/storage/postgres/account-share";
+import type { Changes } from "../../src/storage/postgres/changes";
 import { insertRows } from "../../src/storage/postgres/requests";
 import { openPostgresStores, type PostgresStores } from "../../src/storage/postgres/stores";
 import { entry } from "../support/history-rows";
@@ -161,28 +164,64 @@ async function measureAccounts(stores: PostgresStores, open: () => Promise<Postg
       token: seals.seal(`ghu_${"0".repeat(36)}`, `github token of ${key}`).toString("hex"),
     };
   });
-  await postgres.sql`INSERT INTO dragoman.accounts (key, host, login, app, mode, sealed_token, seal_key_id, added_at_ms, revision)
-    SELECT key, 'github.com', login, 'vscode', 'exchange', decode(token, 'hex'), ${seals.keyId}, 1, 1
+  await postgres.sql`INSERT INTO dragoman.accounts
+      (key, host, login, app, mode, sign_in, sealed_token, seal_key_id, added_at_ms, revision)
+    SELECT key, 'github.com', login, 'vscode', 'exchange', 'x', decode(token, 'hex'), ${seals.keyId}, 1, 1
     FROM json_to_recordset(${JSON.stringify(sealed)}::text::json) AS given(key text, login text, token text)`;
-  const quota = JSON.stringify({ plan: "business", premium: { entitlement: 300, remaining: 200, percent: 66 }, at: 0 });
-  await postgres.sql`INSERT INTO dragoman.account_states (account, quota, revision)
-    SELECT key, ${quota}::text::jsonb, row_number() OVER () FROM dragoman.accounts`;
-  const readStates = (since: number) =>
-    postgres.ask(
-      (sql) => sql`SELECT account, state, quota, replica, revision::float8 AS revision
-      FROM dragoman.account_states WHERE revision > ${since} ORDER BY revision`,
-    );
-  const states = await timed(stores, () => inLanes(2, 60, () => readStates(count - 250)));
-  const nothing = await timed(stores, () => inLanes(2, 2_000, () => readStates(count)));
+  const openShare = () => {
+    const replica = crypto.randomUUID();
+    return openPostgresAccountShare({ postgres, seals, changes: noChanges, replica, logger: () => console as never });
+  };
+  const share = await openShare();
+  const publish = async (from: number) => {
+    for (const { key } of sealed.slice(from, from + 250)) share.publish({ key, signIn: "x" }, { quota: someQuota });
+    await share.flush();
+  };
+  for (let from = 0; from < count; from += 250) await publish(from);
+  const stored = await timed(stores, async () => {
+    for (let from = 0; from < count; from += 250) await publish(from);
+  });
+  const readers: PostgresAccountShare[] = [];
+  const states = await timed(stores, async () => {
+    for (let each = 0; each < 8; each += 1) readers.push(await openShare());
+  });
+  const nothing = await timed(stores, () => inLanes(2, 2_000, () => readers[0]!.readQuotas()));
+  for (const each of [share, ...readers]) each.close();
   const start = performance.now();
   const other = await open();
   const seconds = (performance.now() - start) / 1_000;
   await other.close();
   return {
     queryCpu: micros(nothing.cpu / 2_000),
-    stateReadCpu: micros(states.cpu / 60 / 250),
+    stateStoreCpu: micros(stored.cpu / count),
+    stateReadCpu: micros(states.cpu / readers.length / count),
     accountsPerSecond: Math.round(count / seconds),
   };
 }
+
+/** A team of one server. */
+export const noChanges: Changes = {
+  follow() {},
+  catchUp: async () => {},
+  on() {},
+  hear: async () => {},
+  start: async () => {},
+  close() {},
+};
+
+const counted = { entitlement: 300, remaining: 200, percent_remaining: 66.6, unlimited: false, overage_count: 0 };
+const someQuota: Quota = {
+  plan: "business",
+  unit: "premium",
+  entitlement: 300,
+  remaining: 200,
+  unlimited: false,
+  overage: false,
+  overageCount: 0,
+  exhausted: false,
+  resetAt: null,
+  at: 0,
+  snapshots: { premium_interactions: counted, chat: counted, completions: counted },
+};
 
 const micros = (seconds: number) => Math.round(seconds * 1e6);

@@ -27,7 +27,9 @@ export interface Costs {
   announcesPerSecond: number;
   /** A query that finds nothing new. */
   queryCpu: number;
-  /** A changed state of an account, read by one server. */
+  /** What a server found out about an account, stored with that of others. */
+  stateStoreCpu: number;
+  /** The same, read by one server. */
   stateReadCpu: number;
   /** Accounts that a starting server reads and opens in a second. */
   accountsPerSecond: number;
@@ -35,19 +37,20 @@ export interface Costs {
 
 /** On two cores of a busy AMD EPYC, Postgres 18.4 with fsync, Bun 1.4.5, 22 November 2026. */
 export const measured: Costs = {
-  requestCpu: 177,
-  accountBytes: 7_370,
-  rowCpu: 27,
-  rowsPerSecond: 17_978,
-  rowBytes: 635,
-  statisticsRowsPerSecond: 446_617,
-  budgetCpu: 550,
-  oneBudgetPerSecond: 515,
-  announceCpu: 353,
-  announcesPerSecond: 674,
-  queryCpu: 35,
-  stateReadCpu: 1,
-  accountsPerSecond: 53_400,
+  requestCpu: 217,
+  accountBytes: 8_035,
+  rowCpu: 33,
+  rowsPerSecond: 41_937,
+  rowBytes: 678,
+  statisticsRowsPerSecond: 422_885,
+  budgetCpu: 385,
+  oneBudgetPerSecond: 1_182,
+  announceCpu: 313,
+  announcesPerSecond: 3_118,
+  queryCpu: 105,
+  stateStoreCpu: 40,
+  stateReadCpu: 8,
+  accountsPerSecond: 133_465,
 };
 
 /** What is assumed of the members. */
@@ -72,7 +75,8 @@ export const assumed = {
 const servers = {
   connections: 10,
   direct: 2,
-  publishEvery: 10,
+  quotasEvery: 10,
+  quotasPerSecond: 100,
   statisticsBlock: 300,
   sliceRenewed: 300,
   sliceKept: 600,
@@ -131,21 +135,20 @@ export function needsOf(members: number, costs: Costs = measured): Needs {
     load,
     waitMs,
   } = smallestTeam({ ...assumed, requestsPerSecond, requestCpu: costs.requestCpu });
-  const perServer = requestsPerSecond / replicas;
   const rowsPerDay = requestsPerSecond * assumed.busySeconds;
   const rowsKept = rowsPerDay * assumed.days;
-  // Each server publishes the quotas that it saw every few seconds, if it saw any; each token that was exchanged is announced.
-  const published = replicas * Math.min(1 / servers.publishEvery, perServer);
-  const exchanged = streams / assumed.tokenSeconds;
-  const statesReadPerSecond = replicas * requestsPerSecond;
+  // Each token that was exchanged is announced, and so is what changes whether an account serves, which is rare.
+  const announcesPerSecond = streams / assumed.tokenSeconds;
+  const statesReadPerSecond = replicas * quotasRead(requestsPerSecond, streams);
   const sliceUpdatesPerSecond = {
     anyServer: sliceUpdates(requestsPerSecond, streams * replicas),
     oneServer: sliceUpdates(requestsPerSecond, streams),
   };
   const base =
     requestsPerSecond * (costs.rowCpu + costs.budgetCpu) +
-    (published + exchanged) * costs.announceCpu +
-    published * replicas * costs.queryCpu +
+    announcesPerSecond * costs.announceCpu +
+    (replicas / servers.quotasEvery) * costs.queryCpu +
+    requestsPerSecond * costs.stateStoreCpu +
     statesReadPerSecond * costs.stateReadCpu;
   // A slice is taken as an amount is reserved: half of the two.
   const coresWith = (slices: number) => (base + (slices * costs.budgetCpu) / 2) / 1e6;
@@ -162,8 +165,8 @@ export function needsOf(members: number, costs: Costs = measured): Needs {
     // Today's, tomorrow's, and those that are kept.
     partitions: assumed.days + 2,
     terabytes: (rowsKept * costs.rowBytes) / 1e12,
-    announcesPerSecond: published + exchanged,
-    heardPerSecond: (published + exchanged) * replicas,
+    announcesPerSecond,
+    heardPerSecond: announcesPerSecond * replicas,
     statesReadPerSecond,
     sliceUpdatesPerSecond,
     cores: {
@@ -182,6 +185,18 @@ export function needsOf(members: number, costs: Costs = measured): Needs {
     sharedBudgetWait: waitFor(requestsPerSecond, 1 / costs.oneBudgetPerSecond),
   };
   return { ...scale, loads: loadsOf(scale, costs) };
+}
+
+/**
+ * Quotas that a server reads in a second. Of an account that several requests changed meanwhile one is read.
+ * @param requests A second. @param accounts That are in use.
+ */
+function quotasRead(requests: number, accounts: number): number {
+  const changedIn = (seconds: number) => accounts * (1 - Math.exp((-requests * seconds) / accounts));
+  let pause: number = servers.quotasEvery;
+  for (let round = 0; round < 50; round += 1)
+    pause = Math.max(servers.quotasEvery, changedIn(pause) / servers.quotasPerSecond);
+  return changedIn(pause) / pause;
 }
 
 /**
@@ -254,7 +269,7 @@ export function teamSizesRows(costs: Costs = measured): string[][] {
       "changes announced a second; heard",
       (scale) => `${number(scale.announcesPerSecond)}; ${number(scale.heardPerSecond)}`,
     ),
-    row("states of accounts read a second", ({ statesReadPerSecond }) => number(statesReadPerSecond)),
+    row("quotas read a second", ({ statesReadPerSecond }) => number(statesReadPerSecond)),
     row(
       "all accounts, in each server: to read; memory",
       ({ startSeconds, accountGigabytes }) => `${number(startSeconds)} s; ${number(accountGigabytes * 1_000)} MB`,

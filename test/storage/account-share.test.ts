@@ -8,6 +8,8 @@ import { type AccountShare, type FoundOut, type SharedSignIn, signInOf } from ".
 import type { Quota } from "../../src/accounts/quota";
 import { readEnvironment } from "../../src/config/environment";
 import { createLogger } from "../../src/logger";
+import type { PostgresAccountShare } from "../../src/storage/postgres/account-share";
+import type { Postgres } from "../../src/storage/postgres/connection";
 import { openPostgresStores, type PostgresStores } from "../../src/storage/postgres/stores";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 
@@ -95,6 +97,36 @@ describeWithPostgres("what servers share of an account", () => {
     other!.accountShare.publish(anna, { state: ready });
     await until(() => one!.accountShare.known(anna).state?.account.name === "ready");
     expect(one!.accountShare.known(anna)).toEqual({ state: ready, quota });
+  });
+
+  test("numbers of a quota are not announced, and read by all a moment later; that it is used up is announced", async () => {
+    const [one, other] = (await team(2)) as unknown as { accountShare: PostgresAccountShare; postgres: Postgres }[];
+    const [heard, told] = [heardBy(other!), heardBy(one!)];
+    const revision = async () => {
+      const [row] = await one!.postgres.sql`SELECT revision::int FROM dragoman.revisions WHERE name = 'account_states'`;
+      return row.revision;
+    };
+    const before = await revision();
+    one!.accountShare.publish(anna, { quota });
+    await one!.accountShare.flush();
+    expect([await revision(), heard]).toEqual([before, []]);
+    await other!.accountShare.readQuotas();
+    expect([heard, other!.accountShare.known(anna)]).toEqual([[{ quota }], { quota }]);
+    // Nothing is read again, unless another transaction was under way.
+    let again = 1;
+    for (let tries = 0; again > 0 && tries < 100; tries += 1) again = await other!.accountShare.readQuotas();
+    expect(again).toBe(0);
+    const usedUp = { ...quota, entitlement: 300, unlimited: false, remaining: 0, at: 2_000 };
+    other!.accountShare.publish(anna, { quota: usedUp });
+    await until(() => told.length === 1);
+    expect([told, await revision()]).toEqual([[{ quota: usedUp }], before + 1]);
+    // It stays used up.
+    other!.accountShare.publish(anna, { quota: { ...usedUp, at: 3_000 } });
+    await other!.accountShare.flush();
+    expect(await revision()).toBe(before + 1);
+    other!.accountShare.publish(anna, { quota: { ...quota, at: 4_000 } });
+    await until(() => told.length === 2);
+    expect((await server()).accountShare.known(anna)).toEqual({ quota: { ...quota, at: 4_000 } });
   });
 
   test("each suspension raises the epoch; a new sign-in ends the state", async () => {

@@ -6,7 +6,7 @@ import {
   type SharedSignIn,
   type SharedState,
 } from "../../accounts/account-share";
-import type { Quota } from "../../accounts/quota";
+import { isUsedUp, type Quota } from "../../accounts/quota";
 import type { FreshSession, Unavailable } from "../../accounts/session-source";
 import type { Logger } from "../../logger";
 import type { Seals } from "../seal";
@@ -18,6 +18,8 @@ import { aboutSession } from "./sealed-columns";
 export interface PostgresAccountShare extends AccountShare {
   /** Writes what was published. */
   flush(): Promise<void>;
+  /** Reads the quotas that were stored since. @returns How many. */
+  readQuotas(): Promise<number>;
   close(): void;
 }
 
@@ -30,8 +32,10 @@ interface ShareParts {
   logger(): Logger;
 }
 
-/** Milliseconds until numbers of quotas are published; states are published at once. */
+/** Milliseconds until numbers of quotas are stored, and between two reads; what changes whether an account serves is told at once. */
 const quotaGatherMs = 10_000;
+/** Milliseconds of pause for each quota that was read: a server of a large team reads a hundred a second. */
+const pausePerQuota = 10;
 /** Milliseconds that another server's exchange is waited for; longer than an exchange may take. */
 const patienceMs = 20_000;
 /** The longest pause between two looks, ms. A stored session is announced, so most waits are shorter. */
@@ -43,23 +47,64 @@ export async function openPostgresAccountShare(parts: ShareParts): Promise<Postg
   const states = new Map<string, FoundOut & { signIn: string }>();
   const listeners: ((account: SharedSignIn, found: FoundOut) => void)[] = [];
   const pending = new Map<string, Pending>();
+  let closed = false;
   let soon: Timer | undefined;
   let later: Timer | undefined;
 
-  const read = async (since: number): Promise<number> => {
+  let readSoon: Timer | undefined;
+  /** All transactions before it have ended, and what they stored is known. */
+  let watermark = 0;
+
+  const keep = ({ account: key, sign_in: signIn, state, quota, replica: author }: StateRow) => {
+    const found = { ...(state && { state }), ...(quota && { quota }) };
+    states.set(key, { ...found, signIn });
+    if (author !== replica) for (const listener of listeners) listener({ key, signIn }, found);
+  };
+  const readAnnounced = async (since: number): Promise<number> => {
     const rows = await postgres.ask(
       (sql) => sql<StateRow[]>`SELECT account, sign_in, state, quota, replica, revision::float8 AS revision
         FROM dragoman.account_states WHERE revision > ${since} ORDER BY revision`,
     );
-    for (const { account: key, sign_in: signIn, state, quota, replica: author } of rows) {
-      const found = { ...(state && { state }), ...(quota && { quota }) };
-      states.set(key, { ...found, signIn });
-      if (author !== replica) for (const listener of listeners) listener({ key, signIn }, found);
-    }
+    for (const row of rows) keep(row);
     return rows.at(-1)?.revision ?? since;
   };
-  changes.follow("account_states", await read(0), read);
+  /** @param since All if undefined. @returns The newest revision, and how many there were. */
+  const readStored = async (since?: number): Promise<{ revision: number; count: number }> => {
+    const rows = (await postgres.ask((sql) =>
+      sql.unsafe(
+        `SELECT account, sign_in, state, quota, replica, revision::float8 AS revision,
+          (SELECT pg_snapshot_xmin(pg_current_snapshot()))::text::float8 AS xmin
+          FROM dragoman.account_states ${since === undefined ? "" : "WHERE arrived >= $1::bigint"} ORDER BY revision`,
+        since === undefined ? [] : [since],
+      ),
+    )) as (StateRow & { xmin: number })[];
+    for (const row of rows) keep(row);
+    watermark = rows[0]?.xmin ?? watermark;
+    return { revision: rows.at(-1)?.revision ?? 0, count: rows.length };
+  };
+  const readQuotas = async (): Promise<number> => (await readStored(watermark)).count;
+  const readQuotasLater = (ms: number) => {
+    readSoon = setTimeout(async () => {
+      const count = await readQuotas().catch((thrown) => {
+        if (!isAwayError(thrown)) logger().error("The quotas of accounts could not be read.", thrown);
+        return 0;
+      });
+      if (!closed) readQuotasLater(Math.max(quotaGatherMs, count * pausePerQuota));
+    }, ms).unref();
+  };
+  changes.follow("account_states", (await readStored()).revision, readAnnounced);
+  readQuotasLater(quotaGatherMs);
 
+  const known = ({ key, signIn }: SharedSignIn): FoundOut => {
+    const found = states.get(key);
+    if (found?.signIn !== signIn) return {};
+    const { signIn: _, ...rest } = found;
+    return rest;
+  };
+  const add = (each: Pending) => {
+    const before = pending.get(nameOf(each));
+    pending.set(nameOf(each), { ...before, ...each, isUrgent: each.isUrgent || before?.isUrgent === true });
+  };
   const flush = async (): Promise<void> => {
     for (const timer of [soon, later]) clearTimeout(timer);
     [soon, later] = [undefined, undefined];
@@ -71,35 +116,39 @@ export async function openPostgresAccountShare(parts: ShareParts): Promise<Postg
     } catch (thrown) {
       if (!isAwayError(thrown)) logger().error("The states of accounts could not be shared.", thrown);
       // Tried again with what is found out next, and at the latest with the next quota.
-      for (const each of found) pending.set(nameOf(each), { ...each, ...pending.get(nameOf(each)) });
+      const newer = [...pending.values()];
+      for (const each of [...found, ...newer]) add(each);
       later ??= setTimeout(flush, quotaGatherMs).unref();
     }
   };
 
   return {
     session: (account, refused, exchange) => sharedSession(parts, account, refused, exchange),
-    publish({ key, signIn }, found) {
-      const name = nameOf({ key, signIn });
-      pending.set(name, { key, signIn, ...pending.get(name), ...found });
-      if (found.state) soon ??= setTimeout(flush, 0).unref();
+    publish(account, found) {
+      const before = { ...known(account), ...pending.get(nameOf(account)) };
+      const isUrgent = found.state !== undefined || changesUse(before, found);
+      add({ ...account, ...found, isUrgent });
+      if (isUrgent) soon ??= setTimeout(flush, 0).unref();
       else later ??= setTimeout(flush, quotaGatherMs).unref();
     },
-    known({ key, signIn }) {
-      const found = states.get(key);
-      if (found?.signIn !== signIn) return {};
-      const { signIn: _, ...rest } = found;
-      return rest;
-    },
+    known,
     follow: (listener) => void listeners.push(listener),
     flush,
+    readQuotas,
     close() {
-      for (const timer of [soon, later]) clearTimeout(timer);
+      closed = true;
+      for (const timer of [soon, later, readSoon]) clearTimeout(timer);
     },
   };
 }
 
 /** What this server has found out and not yet written. */
-type Pending = FoundOut & SharedSignIn;
+type Pending = FoundOut & SharedSignIn & { /** Others are told at once. */ isUrgent: boolean };
+
+/** With the config's `neverOverage` an account whose quota is used up serves no more. */
+const changesUse = ({ quota: before }: FoundOut, { quota: after }: FoundOut): boolean =>
+  after !== undefined && isUsedUp(after) !== (before !== undefined && isUsedUp(before));
+
 const nameOf = ({ key, signIn }: SharedSignIn) => `${key} ${signIn}`;
 
 interface StateRow {
@@ -111,28 +160,34 @@ interface StateRow {
   revision: number;
 }
 
-/** All accounts in one transaction and with one announcement. What is not given stays as it was. */
+/**
+ * All accounts in one transaction. What is not given stays as it was. One announcement tells the others of what is urgent; they
+ * read the rest when they look at the quotas.
+ */
 async function store(postgres: Postgres, replica: string, found: Pending[]): Promise<void> {
-  const rows = found.map(({ key, signIn, state, quota }) => ({
+  const rows = found.map(({ key, signIn, state, quota, isUrgent }) => ({
     account: key,
     given_sign_in: signIn,
     state,
     quota,
     suspended: state?.account.suspended,
+    urgent: isUrgent,
   }));
   await postgres.transact(async (sql) => {
-    const [row] = await sql<{ revision: number }[]>`
-      SELECT dragoman.announce_change('account_states')::float8 AS revision`;
-    await sql`INSERT INTO dragoman.account_states AS old (account, sign_in, state, epoch, quota, replica, revision)
-      SELECT account, sign_in, state, CASE WHEN suspended THEN 1 ELSE 0 END, quota, ${replica}::uuid, ${row!.revision}
+    const [row] = found.some(({ isUrgent }) => isUrgent)
+      ? await sql<{ revision: number }[]>`SELECT dragoman.announce_change('account_states')::float8 AS revision`
+      : [];
+    await sql`INSERT INTO dragoman.account_states AS old (account, sign_in, state, epoch, quota, replica, revision, arrived)
+      SELECT account, sign_in, state, CASE WHEN suspended THEN 1 ELSE 0 END, quota, ${replica}::uuid,
+        CASE WHEN urgent THEN ${row?.revision ?? 0}::bigint ELSE 0 END, pg_current_xact_id()::text::bigint
         FROM jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
-          AS given(account text, given_sign_in text, state jsonb, quota jsonb, suspended boolean)
+          AS given(account text, given_sign_in text, state jsonb, quota jsonb, suspended boolean, urgent boolean)
         -- An account that was removed or signed in anew meanwhile has another state.
         JOIN dragoman.accounts ON key = account AND sign_in = given_sign_in AND removed_at_ms IS NULL
       ON CONFLICT (account) DO UPDATE SET sign_in = excluded.sign_in, epoch = old.epoch + excluded.epoch,
         state = CASE WHEN old.sign_in = excluded.sign_in THEN coalesce(excluded.state, old.state) ELSE excluded.state END,
         quota = CASE WHEN old.sign_in = excluded.sign_in THEN coalesce(excluded.quota, old.quota) ELSE excluded.quota END,
-        replica = excluded.replica, revision = excluded.revision`;
+        replica = excluded.replica, revision = greatest(old.revision, excluded.revision), arrived = excluded.arrived`;
   });
 }
 

@@ -185,6 +185,14 @@ const steps: readonly Step[] = [
       "CREATE INDEX sign_ins_revision ON dragoman.sign_ins (revision)",
     ],
   },
+  {
+    compatibleWith: 1,
+    statements: [
+      // The transaction that stored a state or a quota, so that servers read what is not announced now and then.
+      "ALTER TABLE dragoman.account_states ADD COLUMN arrived bigint",
+      "CREATE INDEX account_states_arrived ON dragoman.account_states (arrived)",
+    ],
+  },
 ];
 
 /** The number of steps that this version knows. */
