@@ -83,7 +83,7 @@ export function openApp(options: AppOptions): App {
     logger,
     stopped: (member) => scopeOf(member).pool.stopped(),
   });
-  const allAccounts = arranged(activeAccounts, () => config.current.accountOrder);
+  const allAccounts = arranged(activeAccounts, () => config.current.accountOrder, accountStore.choices);
   const accountsOf = accountsByMember(allAccounts);
   const accounts = () => accountsOf(null);
   const clientKeys = currentClientKeys(config, environment);
@@ -253,6 +253,7 @@ function openAccounts(
     demo
       ? { ...hostsFor(name, { githubUrl: demo.url, githubApiUrl: demo.url }), copilot: demo.url }
       : hostsFor(name, environment);
+  const store = demo ? openMemoryAccountStore(demo.accounts.map(savedDemoAccount)) : stores.openAccounts(logger);
   const open = (saved: SavedAccount | TemporaryAccount, host?: string) =>
     openAccount(saved, {
       ...clock,
@@ -263,9 +264,11 @@ function openAccounts(
       stopped: () => stopped(("member" in saved && saved.member) || null),
       neverOverage: () => config.current.neverOverage,
       share: stores.accountShare,
-      paused: (key) => config.current.pausedAccounts.includes(key),
+      paused: (key) =>
+        "member" in saved && saved.member !== undefined
+          ? (store.choices?.isPaused(key) ?? false)
+          : config.current.pausedAccounts.includes(key),
     });
-  const store = demo ? openMemoryAccountStore(demo.accounts.map(savedDemoAccount)) : stores.openAccounts(logger);
   const active = openActiveAccounts({
     store,
     temporary: temporaryToken ? open({ temporary: true, githubToken: temporaryToken }, enterpriseHost) : undefined,

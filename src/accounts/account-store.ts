@@ -34,7 +34,21 @@ const savedAccount = lazy(() =>
 
 export type SavedAccount = z.infer<ReturnType<typeof savedAccount>>;
 
+/** What members have decided about their accounts. What the owner has decided is in the config. */
+export interface AccountChoices {
+  /** @param key Of an account. */
+  isPaused(key: string): boolean;
+  /** Accounts with a smaller number are used first; undefined if the member has not said. */
+  placeOf(key: string): number | undefined;
+  /** @throws ProxyError `not_found` if the member has no such account */
+  pause(member: string, key: string, paused: boolean): Promise<void>;
+  /** @param keys Of the member's accounts, in the order in which they are to be used; others are left alone. */
+  arrange(member: string, keys: readonly string[]): Promise<void>;
+}
+
 export interface AccountStore {
+  /** Missing where nobody can be a member. A change of theirs shows in `stamp`. */
+  readonly choices?: AccountChoices;
   /** In registration order. Reads the files each time, which is cheap; an invalid one is skipped with one warning. */
   load(): SavedAccount[];
   /**

@@ -2,7 +2,7 @@
 import type { Logger } from "../logger";
 import type { Account } from "./account";
 import type { AccountShare } from "./account-share";
-import type { AccountStore, SavedAccount } from "./account-store";
+import type { AccountChoices, AccountStore, SavedAccount } from "./account-store";
 
 export interface ActiveAccounts {
   /** A new array after each change. Requests in progress on a removed account still finish. */
@@ -79,9 +79,13 @@ export function openActiveAccounts(options: ActiveAccountsOptions): ActiveAccoun
 
 /**
  * The active accounts in the order that the owner wants: a temporary one stays first, the listed keys follow, then the others.
- * The result is the same array until something changes.
+ * Those of a member stand among each other as the member wants. The result is the same array until something changes.
  */
-export function arranged(active: Pick<ActiveAccounts, "accounts">, order: () => readonly string[]): () => Account[] {
+export function arranged(
+  active: Pick<ActiveAccounts, "accounts">,
+  order: () => readonly string[],
+  choices?: Pick<AccountChoices, "placeOf">,
+): () => Account[] {
   let given: { accounts: Account[]; order: readonly string[] } | undefined;
   let result: Account[] = [];
   return () => {
@@ -89,11 +93,13 @@ export function arranged(active: Pick<ActiveAccounts, "accounts">, order: () => 
     const { accounts } = active;
     if (given?.accounts === accounts && given.order === wanted) return result;
     given = { accounts, order: wanted };
-    const placeOf = ({ key, temporary }: Account) => {
+    const placeOf = ({ key, temporary, member }: Account) => {
+      if (member !== null) return choices?.placeOf(key) ?? Number.MAX_SAFE_INTEGER;
       const place = wanted.indexOf(key);
       return temporary ? -1 : place < 0 ? wanted.length : place;
     };
-    result = wanted.length === 0 ? accounts : accounts.toSorted((one, other) => placeOf(one) - placeOf(other));
+    result =
+      wanted.length === 0 && !choices ? accounts : accounts.toSorted((one, other) => placeOf(one) - placeOf(other));
     return result;
   };
 }

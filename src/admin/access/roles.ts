@@ -12,9 +12,8 @@ export const routeRoles: Readonly<Record<string, Role>> = {
   "POST /admin/accounts/sign-in": "member",
   "GET /admin/accounts/sign-in/:id": "member",
   "POST /admin/accounts/sign-in/:id/cancel": "member",
-  // Both are kept in the config.
-  "POST /admin/accounts/pause": "owner",
-  "POST /admin/accounts/move": "owner",
+  "POST /admin/accounts/pause": "member",
+  "POST /admin/accounts/move": "member",
   "POST /admin/accounts/remove": "member",
   "GET /admin/requests": "member",
   "GET /admin/requests/export": "member",
@@ -44,9 +43,8 @@ export const routeRoles: Readonly<Record<string, Role>> = {
   "POST /api/admin/accounts/sign-ins": "member",
   "GET /api/admin/accounts/sign-ins/:id": "member",
   "POST /api/admin/accounts/sign-ins/:id/cancel": "member",
-  // Both are kept in the config.
-  "POST /api/admin/accounts/pause": "owner",
-  "POST /api/admin/accounts/order": "owner",
+  "POST /api/admin/accounts/pause": "member",
+  "POST /api/admin/accounts/order": "member",
   "POST /api/admin/accounts/remove": "member",
   "GET /api/admin/requests": "member",
   "GET /api/admin/requests/:requestId": "member",

@@ -94,15 +94,25 @@ export async function cancelSignIn(app: App, id: string, member: string | null =
   return showSignIn(app, id, member);
 }
 
-/** A paused account gets no requests; those in progress finish. @throws ProxyError `not_found`, `conflict` */
+/**
+ * A paused account gets no requests; those in progress finish. Members' pauses are kept with their accounts, the owner's in the
+ * config. @throws ProxyError `not_found`, `conflict`
+ */
 export async function pauseAccount(app: App, key: string, paused: boolean): Promise<{ paused: boolean }> {
   const saved = savedKey(app, key);
+  const { member } = app.accounts.find((account) => account.key === saved)!;
+  if (member !== null) await app.accountStore.choices!.pause(member, saved, paused);
+  else await pauseInConfig(app, saved, paused);
+  app.refreshAccounts();
+  app.logger.info(`${saved} was ${paused ? "paused" : "resumed"}.`);
+  return { paused };
+}
+
+async function pauseInConfig(app: App, saved: string, paused: boolean): Promise<void> {
   await repeatChange(app.config, ({ current: { pausedAccounts } }) => {
     const others = pausedAccounts.filter((each) => each !== saved);
     return { pausedAccounts: paused ? [...others, saved] : others };
   });
-  app.logger.info(`${saved} was ${paused ? "paused" : "resumed"}.`);
-  return { paused };
 }
 
 /** @param keys They come first, in this order; the others keep theirs. @throws ProxyError `not_found`, `conflict` */
@@ -110,7 +120,10 @@ export async function orderAccounts(app: App, keys: readonly string[]): Promise<
   const wanted = [...new Set(keys.map((key) => savedKey(app, key)))];
   const rest = savedKeys(app).filter((key) => !wanted.includes(key));
   const all = [...wanted, ...rest];
-  await repeatChange(app.config, () => ({ accountOrder: all }));
+  const member = app.accounts.find((account) => account.member !== null)?.member;
+  if (member) await app.accountStore.choices!.arrange(member, all);
+  else await repeatChange(app.config, () => ({ accountOrder: all }));
+  app.refreshAccounts();
   return { account_keys: all };
 }
 
@@ -127,6 +140,13 @@ export async function removeAccount(app: App, key: string): Promise<{ removed: t
   const { removed } = await app.accountStore.remove(savedKey(app, key));
   app.refreshAccounts();
   const gone = accountKeyOf(removed);
+  // What the config has is about the owner's accounts.
+  if (removed.member === undefined) await forgetInConfig(app, gone);
+  app.logger.info(`${gone} was removed.`);
+  return { removed: true, revoke_at: revocationPage(removed) };
+}
+
+async function forgetInConfig(app: App, gone: string): Promise<void> {
   const { accountOrder, pausedAccounts } = app.config.current;
   // An account that is added again later begins anew.
   if ([...accountOrder, ...pausedAccounts].includes(gone))
@@ -134,8 +154,6 @@ export async function removeAccount(app: App, key: string): Promise<{ removed: t
       accountOrder: current.accountOrder.filter((each) => each !== gone),
       pausedAccounts: current.pausedAccounts.filter((each) => each !== gone),
     }));
-  app.logger.info(`${gone} was removed.`);
-  return { removed: true, revoke_at: revocationPage(removed) };
 }
 
 /** The saved accounts, in the order in which they are used. */

@@ -13,12 +13,13 @@ import {
 import { ProxyError } from "../../errors";
 import type { Logger } from "../../logger";
 import type { Seals } from "../seal";
+import { type ChosenColumns, postgresAccountChoices } from "./account-choices";
 import type { Changes } from "./changes";
 import type { Postgres } from "./connection";
 import { holdSealKey } from "./seal-rotation";
 import { aboutToken } from "./sealed-columns";
 
-interface AccountRow {
+interface AccountRow extends ChosenColumns {
   key: string;
   host: string;
   login: string;
@@ -31,7 +32,7 @@ interface AccountRow {
 }
 
 const columns =
-  "key, host, login, member, app, mode, sealed_token, added_at_ms::float8 AS added_at_ms, revision::float8 AS revision";
+  "key, host, login, member, app, mode, sealed_token, paused, place, added_at_ms::float8 AS added_at_ms, revision::float8 AS revision";
 
 /** Reads all accounts, and follows them from now on. @throws ProxyError */
 export async function openPostgresAccounts(
@@ -41,6 +42,7 @@ export async function openPostgresAccounts(
   logger: () => Logger,
 ): Promise<AccountStore> {
   const accounts = new Map<string, SavedAccount>();
+  const chosen = new Map<string, ChosenColumns>();
   const listeners: (() => void)[] = [];
   let sorted: SavedAccount[] | undefined;
   let known = 0;
@@ -50,8 +52,10 @@ export async function openPostgresAccounts(
     known = Math.max(known, row.revision);
     if (row.sealed_token === null) {
       accounts.delete(row.key);
+      chosen.delete(row.key);
       return;
     }
+    chosen.set(row.key, { paused: row.paused, place: row.place });
     try {
       const { host, login, member, app, mode, added_at_ms: addedAt } = row;
       const githubToken = seals.open(row.sealed_token, aboutToken(row.key));
@@ -78,14 +82,17 @@ export async function openPostgresAccounts(
   };
   const find = (which: string) => findAmong(load(), which);
 
+  const catchUp = () => changes.catchUp("accounts");
+
   return {
+    choices: postgresAccountChoices({ postgres, known: (key) => chosen.get(key), announce, catchUp }),
     load,
     find,
     prepare: () => postgres.ask(async (sql) => void (await sql`SELECT 1`)),
     async add(given) {
       const account = checkedAccount(given);
       const outcome = await postgres.transact((sql) => save(sql, seals, account));
-      await changes.catchUp("accounts");
+      await catchUp();
       return outcome;
     },
     async remove(which) {
@@ -97,7 +104,7 @@ export async function openPostgresAccounts(
         await sql`DELETE FROM dragoman.sessions WHERE account = ${accountKeyOf(found)}`;
         await sql`DELETE FROM dragoman.account_states WHERE account = ${accountKeyOf(found)}`;
       });
-      await changes.catchUp("accounts");
+      await catchUp();
       return { removed: found, namesake };
     },
     reload: () => changes.catchUp("accounts"),
@@ -143,6 +150,7 @@ async function save(sql: TransactionSQL, seals: Seals, account: SavedAccount): P
     ON CONFLICT (key) DO UPDATE SET login = excluded.login, member = excluded.member, app = excluded.app,
       mode = excluded.mode, sign_in = excluded.sign_in, sealed_token = excluded.sealed_token, seal_key_id = excluded.seal_key_id, removed_at_ms = NULL,
       added_at_ms = CASE WHEN ${renewed} THEN accounts.added_at_ms ELSE excluded.added_at_ms END,
+      paused = ${renewed} AND accounts.paused, place = CASE WHEN ${renewed} THEN accounts.place END,
       revision = excluded.revision`;
   // The state and the session of the old sign-in do not apply to the new one.
   await sql`DELETE FROM dragoman.sessions WHERE account = ${key}`;

@@ -193,6 +193,13 @@ const steps: readonly Step[] = [
       "CREATE INDEX account_states_arrived ON dragoman.account_states (arrived)",
     ],
   },
+  {
+    compatibleWith: 1,
+    // Of members' accounts; for the owner's, the config has both. An account without a place comes after those that have one.
+    statements: [
+      "ALTER TABLE dragoman.accounts ADD COLUMN paused boolean NOT NULL DEFAULT false, ADD COLUMN place int",
+    ],
+  },
 ];
 
 /** The number of steps that this version knows. */

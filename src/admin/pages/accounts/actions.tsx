@@ -10,11 +10,9 @@ interface AccountActionsProps {
   /** All of them, in order. */
   accounts: AccountItem[];
   frame: Frame;
-  /** Pauses and the order are in the config. */
-  isOwner: boolean;
 }
 
-export function AccountActions({ account, accounts, frame, isOwner }: AccountActionsProps): Markup | false {
+export function AccountActions({ account, accounts, frame }: AccountActionsProps): Markup | false {
   if (account.temporary) return false;
   const { account_key, account_id, state } = account;
   const saved = accounts.filter(({ temporary }) => !temporary);
@@ -24,22 +22,20 @@ export function AccountActions({ account, accounts, frame, isOwner }: AccountAct
   const button = { frame, account_key };
   return (
     <div class="actions account-actions">
-      {isOwner && (
-        <Action
-          {...button}
-          to="pause"
-          value={{ paused: paused ? "0" : "1" }}
-          label={`${paused ? "Resume" : "Pause"} ${name}`}
-        >
-          {paused ? "Resume" : "Pause"}
-        </Action>
-      )}
-      {isOwner && place > 0 && (
+      <Action
+        {...button}
+        to="pause"
+        value={{ paused: paused ? "0" : "1" }}
+        label={`${paused ? "Resume" : "Pause"} ${name}`}
+      >
+        {paused ? "Resume" : "Pause"}
+      </Action>
+      {place > 0 && (
         <Action {...button} to="move" value={{ by: "-1" }} label={`Move up: ${name}`}>
           Move up
         </Action>
       )}
-      {isOwner && place < saved.length - 1 && (
+      {place < saved.length - 1 && (
         <Action {...button} to="move" value={{ by: "1" }} label={`Move down: ${name}`}>
           Move down
         </Action>

@@ -45,7 +45,7 @@ export function accountsPage(context: PageContext, note?: Child): StreamedPage {
         return (
           <>
             <Stopped why={app.pool.stopped()} />
-            <Accounts {...{ accounts, frame, now }} snapshots={snapshotsOf(app)} isOwner={member === null} />
+            <Accounts {...{ accounts, frame, now }} snapshots={snapshotsOf(app)} />
           </>
         );
       },
@@ -71,11 +71,10 @@ interface AccountsProps {
   accounts: AccountItem[];
   snapshots: Map<string, Record<string, unknown> | undefined>;
   frame: Frame;
-  isOwner: boolean;
   now: number;
 }
 
-function Accounts({ accounts, snapshots, frame, isOwner, now }: AccountsProps): Markup {
+function Accounts({ accounts, snapshots, frame, now }: AccountsProps): Markup {
   if (accounts.length === 0)
     return (
       <section class="empty">
@@ -92,7 +91,7 @@ function Accounts({ accounts, snapshots, frame, isOwner, now }: AccountsProps): 
         {accounts.map((account) => (
           <li>
             <AccountCard account={account} now={now}>
-              <AccountActions account={account} accounts={accounts} frame={frame} isOwner={isOwner} />
+              <AccountActions account={account} accounts={accounts} frame={frame} />
             </AccountCard>
             <Usage account={account} now={now} />
             <Snapshots snapshots={snapshots.get(account.account_key)} account={account} now={now} />
