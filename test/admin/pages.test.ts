@@ -12,6 +12,7 @@ import { compact, dollars, duration, formatCredits, percent, shorten, significan
 import type { Entry } from "../../src/history/history";
 import { handler } from "../../src/server";
 import { run } from "../support/command";
+import { fieldsIn } from "../support/form-fields";
 import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
@@ -928,52 +929,6 @@ describe("words and numbers", () => {
     }
   });
 });
-
-/** What a browser would send of a page's last form. */
-async function fieldsIn(html: string): Promise<Record<string, string>> {
-  const form: Record<string, string> = {};
-  let select: string | undefined;
-  let area: string | undefined;
-  const decoded = (text: string) =>
-    text.replace(
-      /&(lt|gt|quot|#x27|amp);/g,
-      (_, name: string) => ({ lt: "<", gt: ">", quot: '"', "#x27": "'", amp: "&" })[name]!,
-    );
-  await new HTMLRewriter()
-    .on("input", {
-      element(input) {
-        const name = input.getAttribute("name");
-        if (name === null) return;
-        if (input.getAttribute("type") === "checkbox") {
-          if (input.hasAttribute("checked")) form[name] = "on";
-        } else form[name] = decoded(input.getAttribute("value") ?? "");
-      },
-    })
-    .on("select", {
-      element(element) {
-        select = element.getAttribute("name") ?? undefined;
-      },
-    })
-    .on("option", {
-      element(option) {
-        if (select === undefined || option.getAttribute("value") === null) return;
-        if (form[select] === undefined || option.hasAttribute("selected"))
-          form[select] = decoded(option.getAttribute("value")!);
-      },
-    })
-    .on("textarea", {
-      element(element) {
-        area = element.getAttribute("name")!;
-        form[area] = "";
-      },
-      text(chunk) {
-        if (area !== undefined) form[area] += decoded(chunk.text);
-      },
-    })
-    .transform(new Response(html))
-    .text();
-  return form;
-}
 
 test("each client's settings stand ready, with the limits of the live catalogue and the command that writes them", async () => {
   await using proxy = await startProxy();

@@ -96,6 +96,7 @@ describeWithPostgres("in Postgres", () => {
     const { device: _, expiresAt, ...shown } = first;
     expect(await other.kept.find(first.id)).toMatchObject({ ...shown, state: { name: "waiting" } });
     expect(Math.abs((await other.kept.find(first.id))!.expiresAt - expiresAt)).toBeLessThan(1_000);
+    await soon(() => other.kept.waiting(null).length === 2);
     expect(other.kept.waiting(null).map(({ id }) => id)).toEqual([first.id, second.id]);
     expect([await one.kept.isMine(first.id), await other.kept.isMine(first.id)]).toEqual([true, false]);
     expect(await other.kept.cancel(first.id)).toBe(true);
