@@ -196,6 +196,20 @@ describe("style and script", () => {
       expect((await get(full, `/admin/assets${path}`)).status).toBe(404);
   });
 
+  test("are kept by the browser at the address that a page gives, and not at that of another version", async () => {
+    const page = await textOf(full, "/admin");
+    const links = [...page.matchAll(/(?:href|src)="(\/admin\/assets\/[a-z.]+\?)([^"]+)"/g)];
+    expect(links).toHaveLength(3);
+    for (const [, path, tag] of links) {
+      const kept = async (sent: string) => (await get(full, path + sent)).headers.get("cache-control");
+      expect([await kept(tag!), await kept("older"), await kept("")]).toEqual([
+        "public, max-age=31536000, immutable",
+        "no-store",
+        "no-store",
+      ]);
+    }
+  });
+
   test("load nothing from other servers", async () => {
     for (const name of ["admin.css", "admin.js"])
       expect(await textOf(full, `/admin/assets/${name}`)).not.toMatch(/https?:|@import|url\(/);

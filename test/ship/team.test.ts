@@ -75,11 +75,12 @@ describe("compose.yaml of a team", () => {
     });
   });
 
-  test("Caddy asks the servers that there are, and their probe", () => {
+  test("Caddy asks the servers that there are, and their probe; it keeps nobody at one of them", () => {
     const caddyfile = readFileSync(join(folder, "Caddyfile"), "utf8");
     const port = argumentOf("EXPOSE");
     expect([...new Set(caddyfile.match(/dragoman-\d:\d+/g))]).toEqual([`dragoman-1:${port}`, `dragoman-2:${port}`]);
     expect(caddyfile).toContain(`health_uri ${probePaths.ready}\n`);
+    expect(caddyfile.match(/lb_policy .*/g)).toEqual(["lb_policy least_conn"]);
     expect(caddyfile.match(/\{\$(\w+)\}/)![1]).toBe(Object.keys(compose.services.caddy.environment)[0]!);
     expect([...caddyfile].filter((sign) => sign === "{")).toHaveLength(
       [...caddyfile].filter((sign) => sign === "}").length,
@@ -129,10 +130,11 @@ describe("the base for Kubernetes", () => {
     expect(container.env[0].value).toStartWith(`${container.volumeMounts[0].mountPath}/`);
   });
 
-  test("at least one server always runs, and only the ingress reaches it", () => {
+  test("at least one server always runs, a request goes to any of them, and only the ingress reaches it", () => {
     expect(spec.replicas).toBeGreaterThanOrEqual(2);
     expect(spec.strategy.rollingUpdate).toEqual({ maxUnavailable: 0, maxSurge: 1 });
     expect(read("disruption.yaml").spec.minAvailable).toBe(1);
+    expect(read("service.yaml").spec.sessionAffinity).toBeUndefined();
     const { ingress, egress, policyTypes } = read("network.yaml").spec;
     expect(policyTypes).toEqual(["Ingress", "Egress"]);
     expect(ingress[0].ports).toEqual([{ port: container.ports[0].name }]);

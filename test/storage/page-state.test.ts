@@ -10,8 +10,11 @@ import { readEnvironment } from "../../src/config/environment";
 import { dayMs, hourMs } from "../../src/format";
 import type { PageSessions, SessionHolder } from "../../src/keys/page-sessions";
 import { openStores } from "../../src/storage/open";
+import { rotateSeals } from "../../src/storage/postgres/seal-rotation";
+import type { PostgresStores } from "../../src/storage/postgres/stores";
 import type { PageState, Stores } from "../../src/storage/stores";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { waitingSignIn } from "../support/sign-ins";
 
 const adminToken = "an admin token";
 const owner: SessionHolder = { member: null, secret: adminToken };
@@ -153,6 +156,21 @@ describeWithPostgres("in Postgres", () => {
     const rotated = (await another({ DRAGOMAN_SEAL_KEY_NEXT: randomBytes(32).toString("base64") })).state.formSecrets;
     expect(rotated.current()).toHaveLength(2);
     expect(openFormTokens(rotated, Date.now).isRight(form, "m-1")).toBe(true);
+  }, 20_000);
+
+  test("after a change of the seal key, what waits is opened with the new one alone", async () => {
+    const next = randomBytes(32);
+    const both = { DRAGOMAN_SEAL_KEY_NEXT: next.toString("base64") };
+    const { state, stores, another } = await team((env) => open({ ...env, ...both }));
+    const change = { patch: { logLevel: "debug" }, revision: "1", form: new URLSearchParams({ logLevel: "debug" }) };
+    const id = await state.changes.put(change);
+    const signIn = waitingSignIn();
+    await stores.openSignIns().add(signIn);
+    const { postgres, seals } = stores as PostgresStores;
+    expect(await rotateSeals(postgres, seals, next)).toBe(2);
+    const after = await another({ DRAGOMAN_SEAL_KEY: next.toString("base64"), DRAGOMAN_SEAL_KEY_NEXT: "" });
+    expect((await after.state.changes.get(id))!.patch).toEqual(change.patch);
+    expect((await after.stores.openSignIns().find(signIn.id))!.code).toEqual(signIn.code);
   }, 20_000);
 
   test("sessions that are known go on without the database; nobody else signs in, and it is said in a sentence", async () => {

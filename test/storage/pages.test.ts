@@ -51,7 +51,10 @@ describeWithPostgres("the pages of a team", () => {
 
   test("who signed in at one server is signed in at the other; forms of one are submitted at the other, also after a restart", async () => {
     const owner = await signedIn();
-    expect((await at(1, () => owner.get("/admin"))).text).toContain("Sign out");
+    const pages = [await at(0, () => owner.get("/admin")), await at(1, () => owner.get("/admin"))];
+    expect(pages.map(({ text }) => text.includes("Sign out"))).toEqual([true, true]);
+    const style = ({ text }: { text: string }) => /admin\.css\?([\w-]{12})"/.exec(text)![1]!;
+    expect(style(pages[0]!)).toBe(style(pages[1]!));
 
     const form = await fieldsIn((await at(0, () => owner.get("/admin/config"))).text);
     const changed = { ...form, retentionDays: "33", anthropicApiKey: "sk-canary-typed-0815" };
@@ -132,6 +135,38 @@ describeWithPostgres("the pages of a team", () => {
     for (const server of [0, 1])
       await until(async () => (await at(server, () => anna.get("/admin"))).status === 401, 1_000);
     expect(performance.now() - revokedAt).toBeLessThan(1_000);
+  }, 30_000);
+
+  test("without the database, who is signed in stays so; nobody else can sign in, and nobody is shown an error of the program", async () => {
+    const owner = await signedIn();
+    expect((await at(1, () => owner.get("/admin/connect"))).status).toBe(200);
+    await postgres.stop();
+    try {
+      for (const server of [0, 1])
+        expect((await at(server, () => owner.get("/admin/connect"))).text).toContain("Sign out");
+      const other = openVisitor(edge);
+      const refused = await other.post("/admin/sign-in", { token: adminToken, next: "/admin" });
+      expect([refused.status, refused.text.includes("Not available now"), other.cookie]).toEqual([503, true, ""]);
+      expect(refused.text).toContain("The database cannot be reached now, so nobody can sign in.");
+      // A session that this server has not heard of may exist all the same.
+      const name = owner.cookie.split("=")[0]!;
+      const headers = { ...sessionOf(owner, edge), cookie: `${name}=${"x".repeat(43)}` };
+      const unknown = await fetch(`${servers[1]!.url}/admin/connect`, { headers });
+      expect([unknown.status, await unknown.text()]).toEqual([
+        503,
+        expect.stringContaining("cannot tell whether you are signed in"),
+      ]);
+      const { form_token = "" } = await fieldsIn((await owner.get("/admin/connect")).text);
+      const out = await owner.post("/admin/sign-out", { form_token });
+      expect([out.status, out.text.includes("you could not be signed out everywhere")]).toEqual([503, true]);
+      const page = await (
+        await fetch(`${servers[1]!.url}/admin/connect`, { headers: { "x-forwarded-for": "10.0.0.9" } })
+      ).text();
+      expect(page).toContain('type="password"');
+      for (const { command } of servers) expect(command.stderr()).not.toMatch(/ at .*:\d+:\d+/);
+    } finally {
+      await postgres.start();
+    }
   }, 30_000);
 
   test("a sign-in that one server began is shown and cancelled by the other; of a killed server, the other goes on with it", async () => {

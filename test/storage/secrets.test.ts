@@ -7,8 +7,10 @@ import { join } from "node:path";
 import { SQL } from "bun";
 import { keyIdOf } from "../../src/storage/seal";
 import { run } from "../support/command";
+import { openVisitor, startEdge } from "../support/edge";
+import { fieldsIn } from "../support/form-fields";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
-import { individuals, startTeam } from "../support/teams";
+import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
 
@@ -21,9 +23,12 @@ describeWithPostgres("the database of a team", () => {
 
   test("holds no token, key or prompt, neither in its tables nor in its files", async () => {
     await using team = await startTeam(postgres, { accounts: individuals("octo-demo", "anna-demo") });
-    const server = await team.server();
+    const adminToken = "CANARY-admin-token-0815";
+    const server = await team.server({ env: { ADMIN_TOKEN: adminToken } });
     const { key } = await server.admin("/keys", { name: "anna" });
     const secrets = {
+      adminToken,
+      typed: "sk-CANARYtyped0123456789",
       prompt: "CANARY-zebra-umbrella-4711",
       answer: "CANARY-answer-marmalade-0815",
       providerKey: "sk-CANARYprovider0123456789",
@@ -40,6 +45,7 @@ describeWithPostgres("the database of a team", () => {
       upstreamHeaders: { "x-auth-token": secrets.header },
     };
     await server.admin("/config", config);
+    const ofPages = await usePages(team, server, secrets);
     const send = (content: string, more = {}) =>
       server.post("/v1/chat/completions", ask(content, more), {
         authorization: `Bearer ${key}`,
@@ -54,7 +60,7 @@ describeWithPostgres("the database of a team", () => {
       ...team.demo.journal.flatMap(({ headers }) => headers.authorization?.split(" ").slice(1).join(" ") ?? []),
     ];
     expect(tokens.length).toBeGreaterThan(4);
-    const hidden = [...new Set([...Object.values(secrets), key, ...tokens])];
+    const hidden = [...new Set([...Object.values(secrets), ...ofPages, key, ...tokens])];
     const sql = new SQL(team.env.DRAGOMAN_DATABASE_URL!, { max: 1 });
     const tables =
       await sql`SELECT relname AS name FROM pg_class WHERE relnamespace = 'dragoman'::regnamespace AND relkind = 'r'`;
@@ -73,6 +79,30 @@ describeWithPostgres("the database of a team", () => {
         expect([written, files.some((bytes) => bytes.includes(written))]).toEqual([written, false]);
       }
   }, 30_000);
+
+  /** Leaves a session, a form, a config change and two sign-ins behind. @returns Their ids, tokens and codes. */
+  async function usePages(
+    { demo }: Team,
+    { url }: TeamServer,
+    { adminToken, typed }: Record<"adminToken" | "typed", string>,
+  ): Promise<string[]> {
+    await using edge = startEdge([url]);
+    const owner = openVisitor(edge);
+    await owner.post("/admin/sign-in", { token: adminToken, next: "/admin" });
+    const form = await fieldsIn((await owner.get("/admin/config")).text);
+    const shown = await owner.post("/admin/config", { ...form, anthropicApiKey: typed });
+    const { change } = await fieldsIn(shown.text);
+    const form_token = form.form_token!;
+    const begin = async () => (await owner.post("/admin/accounts/sign-in", { form_token })).location!;
+    const [first, second] = [await begin(), await begin()];
+    await owner.post(`${first}/cancel`, { form_token });
+    const [, userCode] = /<code id="user-code">([^<]+)</.exec((await owner.get(second)).text)!;
+    const codes = demo.deviceCodes();
+    const session = owner.cookie.split("=")[1]!;
+    expect([session.length, change?.length, codes.length]).toEqual([43, 24, 2]);
+    const ids = [first, second].map((path) => path.split("/").at(-1)!);
+    return [session, change!, userCode!, form_token.slice(form_token.indexOf("-") + 1), ...ids, ...codes];
+  }
 
   test("without a key, or with another, a server refuses to start with a sentence", async () => {
     await using team = await startTeam(postgres);

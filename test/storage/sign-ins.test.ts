@@ -5,11 +5,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
-import type { SignInStore, WaitingSignIn } from "../../src/accounts/sign-in-store";
+import type { SignInStore } from "../../src/accounts/sign-in-store";
 import { readEnvironment } from "../../src/config/environment";
 import { openStores } from "../../src/storage/open";
 import type { Stores } from "../../src/storage/stores";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { waitingSignIn } from "../support/sign-ins";
 
 interface World {
   kept: SignInStore;
@@ -39,26 +40,6 @@ async function open(env: Record<string, string>): Promise<World & { stores: Stor
   return { kept, heard, stores };
 }
 
-let count = 0;
-const begun = (more: Partial<WaitingSignIn> = {}): WaitingSignIn => {
-  count += 1;
-  return {
-    id: randomBytes(16).toString("base64url"),
-    host: "github.com",
-    app: "vscode",
-    member: null,
-    code: { userCode: `ABCD-${count}`, address: "https://github.com/login/device", mayOpen: true, expiresIn: 900 },
-    device: {
-      deviceCode: `device-canary-${count}`,
-      userCode: `ABCD-${count}`,
-      verificationUri: "x",
-      expiresIn: 900,
-      interval: 5,
-    },
-    expiresAt: Date.now() + 900_000,
-    ...more,
-  };
-};
 const done = {
   name: "done",
   login: "octo",
@@ -90,7 +71,7 @@ describeWithPostgres("in Postgres", () => {
   test("one is found by every server at once, cancelled by any, and then stopped where it runs", async () => {
     const env = await team();
     const [one, other] = [await open(env), await open(env)];
-    const [first, second] = [begun(), begun({ host: "company.ghe.com" })];
+    const [first, second] = [waitingSignIn(), waitingSignIn({ host: "company.ghe.com" })];
     await one.kept.add(first);
     await one.kept.add(second);
     const { device: _, expiresAt, ...shown } = first;
@@ -117,7 +98,7 @@ describeWithPostgres("in Postgres", () => {
     const both = [await open(env), await open(env)];
     const added = await Promise.all(
       Array.from({ length: 8 }, async (_, at) => {
-        const outcome = both[at % 2]!.kept.add(begun());
+        const outcome = both[at % 2]!.kept.add(waitingSignIn());
         return Promise.resolve(outcome).then(
           () => "added",
           ({ details }) => details.code as string,
@@ -130,7 +111,7 @@ describeWithPostgres("in Postgres", () => {
   test("of a server that stops, another goes on with it; it has one server at a time", async () => {
     const env = await team();
     const [one, two, three] = [await open(env), await open(env), await open(env)];
-    const signIn = begun();
+    const signIn = waitingSignIn();
     await one.kept.add(signIn);
     for (const { kept } of [two, three]) await kept.find(signIn.id);
     await one.stores.close();
@@ -146,7 +127,7 @@ describeWithPostgres("in Postgres", () => {
   test("how one ended while the database was away is known to all when it is back", async () => {
     const env = await team();
     const [one, other] = [await open(env), await open(env)];
-    const signIn = begun();
+    const signIn = waitingSignIn();
     await one.kept.add(signIn);
     await other.kept.find(signIn.id);
     await server.stop();
@@ -164,7 +145,7 @@ describeWithPostgres("in Postgres", () => {
   test("neither codes nor ids are in the table; the device code is gone with the end", async () => {
     const env = await team();
     const { kept } = await open(env);
-    const [ended, waiting] = [begun(), begun()];
+    const [ended, waiting] = [waitingSignIn(), waitingSignIn()];
     for (const each of [ended, waiting]) await kept.add(each);
     await kept.settle(ended.id, done);
     const sql = new SQL(env.DRAGOMAN_DATABASE_URL, { max: 1 });
@@ -183,7 +164,7 @@ describeWithPostgres("in Postgres", () => {
 function contract(make: () => Promise<World>): void {
   test("waits for its person, until it is done, has failed, or is cancelled", async () => {
     const { kept, heard } = await make();
-    const all = [begun(), begun(), begun()];
+    const all = [waitingSignIn(), waitingSignIn(), waitingSignIn()];
     for (const each of all) await kept.add(each);
     const [first, second, third] = all.map(({ id }) => id) as [string, string, string];
     expect(kept.waiting(null).map(({ id, state }) => [id, state.name])).toEqual(all.map(({ id }) => [id, "waiting"]));
@@ -199,7 +180,7 @@ function contract(make: () => Promise<World>): void {
 
   test("stays cancelled if it fails afterwards, but says that an account was saved", async () => {
     const { kept } = await make();
-    const [failed, saved] = [begun(), begun()];
+    const [failed, saved] = [waitingSignIn(), waitingSignIn()];
     for (const each of [failed, saved]) {
       await kept.add(each);
       await kept.cancel(each.id);

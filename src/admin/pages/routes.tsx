@@ -1,6 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The routes of the admin pages under /admin, protected by the same guard as the admin API. */
-import { join } from "node:path";
 import { Elysia } from "elysia";
 import type { App } from "../../app";
 import { asProxyError, ProxyError } from "../../errors";
@@ -20,6 +19,7 @@ import type { StreamedPage } from "../ui/streamed-page";
 import { moveFromPage, pauseFromPage, removeFromPage } from "./accounts/forms";
 import { accountsPage } from "./accounts/page";
 import { beginFromPage, cancelSignInFromPage, signInPage } from "./accounts/sign-in";
+import { answerAsset, assetTag } from "./assets";
 import { addBudgetFromPage, budgetsPage, removeBudgetFromPage, testNoticeFromPage } from "./budgets/page";
 import { cachePage } from "./cache/page";
 import { configPage, confirmConfig, saveConfig } from "./config/page";
@@ -97,7 +97,7 @@ export function adminPages(app: App, guard: Guard, callerOf: (request: Request) 
   plugin.post("/admin/sign-out", ({ request, params }) => serve(signOut, request, params ?? {}, leaving), {
     parse: "none",
   });
-  plugin.get("/admin/assets/*", ({ request }) => asset(request));
+  plugin.get("/admin/assets/*", ({ request }) => answerAsset(request));
   const notFound = () => {
     throw new ProxyError("not_found", "This page does not exist.");
   };
@@ -110,7 +110,6 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
   const { changes, formSecrets } = app.pageState;
   const sessions = openSessions(app.pageState.sessions);
   const formTokens = openFormTokens(formSecrets, app.now);
-  const started = Date.now().toString(36);
   const frameFor = (session?: AdminSession): Frame => {
     const member = session?.member ?? null;
     return {
@@ -120,7 +119,7 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
       hasMembers: app.members?.needKeys,
       hasAdminToken: app.environment.adminToken !== undefined,
       member: member === null ? undefined : app.members?.find(member)?.name,
-      assets: started,
+      assets: assetTag(),
       formToken: formTokens.make(member),
     };
   };
@@ -229,29 +228,6 @@ const ownersPages = () =>
 function deniedPage(error: ProxyError, frame: Frame, path: string, why?: string): Response {
   if (error.kind === "authentication") return html(<SignInPage frame={frame} path={path} wrong={why} />, 401);
   return html(<ClosedPage frame={frame} error={error} />, error.status, error.details.headers);
-}
-
-/**
- * Stylesheet, script and icon. They are public and do not change while the process runs. Etags of the plugin are off,
- * because its timer would keep the process from exiting.
- */
-let assets: Promise<{ handle(request: Request): Promise<Response> }> | undefined;
-
-async function asset(request: Request): Promise<Response> {
-  assets ??= openAssets();
-  return withSecurityHeaders(await (await assets).handle(request));
-}
-
-async function openAssets() {
-  const { staticPlugin } = await import("@elysiajs/static");
-  return staticPlugin({
-    assets: join(import.meta.dir, "static"),
-    prefix: "/admin/assets",
-    alwaysStatic: true,
-    indexHTML: false,
-    etag: false,
-    headers: { "cache-control": "public, max-age=31536000, immutable" },
-  });
 }
 
 /** The URL as the browser sees it: a proxy in front may terminate TLS. */

@@ -15,7 +15,7 @@ export interface Frame {
   hasMembers?: boolean;
   /** The owner can sign in. */
   hasAdminToken?: boolean;
-  /** Changes with every start, so that browsers do not reuse assets of another version. */
+  /** Changes with the assets, so that browsers do not reuse those of another version. */
   assets: string;
   /** The CSRF token of forms. */
   formToken: string;

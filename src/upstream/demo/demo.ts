@@ -45,6 +45,8 @@ export interface Demo {
   expireTokens(): void;
   /** The course of the device flow from now on. */
   device: DeviceScript;
+  /** The device codes that wait for an approval. */
+  deviceCodes(): string[];
   /** Model requests in progress, including streams. */
   readonly open: number;
   /** The most model requests at any one time. */
@@ -98,6 +100,7 @@ export function startDemo(options: DemoOptions = {}): Demo {
       for (const issued of world.issued.values()) issued.until = 0;
     },
     device: world.device,
+    deviceCodes: () => [...world.grants.keys()],
     get open() {
       return world.open;
     },
