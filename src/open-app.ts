@@ -97,7 +97,13 @@ export function openApp(options: AppOptions): App {
     warn: (sentence) => logger.warn(sentence),
   });
   const warn = (sentence: string) => logger.warn(sentence);
-  const budgets = openBudgetGuard({ config, openLedger: () => stores.openLedger({ now, warn }), now, warn });
+  const budgets = openBudgetGuard({
+    config,
+    openLedger: () => stores.openLedger({ now, warn }),
+    members: stores.members,
+    now,
+    warn,
+  });
   const sent = stores.openSentNotices({ now, warn: logger.warn });
   const isLeader = () => stores.isLeader;
   const notices = openNotices({

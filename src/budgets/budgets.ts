@@ -1,14 +1,20 @@
 /** The budgets that apply to a request: those of the config, and those of the config's client keys. */
+import type { Account } from "../accounts/account";
 import type { Budget } from "../config/budget-schema";
 import type { Config } from "../config/schema";
 import { matchesPattern } from "../keys/client-keys";
+import type { Member } from "../keys/members";
 
 export type { Budget };
 
 /** What a budget's scope is compared with; null and undefined match no pattern. */
 export interface Subject {
+  /** Whose request it is; missing or null for the owner's. */
+  member?: Pick<Member, "id" | "name"> | null;
   /** The account's login. */
   account: string | null;
+  /** `<host>/<login>`; on github.com by default. */
+  accountKey?: string;
   /** The name of the client key. */
   key: string | null;
   /** The model's id. */
@@ -35,11 +41,19 @@ export function budgetsOf({ budgets, auth }: Pick<Config, "budgets" | "auth">): 
   return [...budgets, ...ofKeys];
 }
 
-/** Whether a request counts for a budget. A budget per session needs a session. */
-export function applies({ scope, per }: Budget, subject: Subject): boolean {
-  if (per === "session" && subject.session === null) return false;
-  return (["account", "key", "model", "client"] as const).every((name) => {
-    const [pattern, value] = [scope[name], subject[name]];
+/** A member, and what budgets may name of the member's. */
+export interface BudgetedMember {
+  member: Pick<Member, "id" | "name">;
+  /** Names of the member's client keys. */
+  keys: readonly string[];
+  accounts: readonly Pick<Account, "id" | "key">[];
+}
+
+/** Whether a budget's scope matches a request. */
+export function matchesScope({ scope }: Budget, { member, ...subject }: Subject): boolean {
+  const values = { ...subject, member: member?.name ?? null };
+  return (["member", "account", "key", "model", "client"] as const).every((name) => {
+    const [pattern, value] = [scope[name], values[name]];
     return pattern === undefined || (value !== null && matchesPattern(pattern, value));
   });
 }

@@ -1,5 +1,6 @@
 /** The periods in which budgets are counted, and the amounts in them, wherever the ledger is kept. */
-import { applies, type Budget, type Subject } from "./budgets";
+import { type Budget, type BudgetedMember, matchesScope, type Subject } from "./budgets";
+import { type Holder, holderOf, limitOf } from "./holders";
 import { spanOf } from "./period";
 
 /** What a request uses; null if the price is unknown. */
@@ -9,7 +10,10 @@ export interface Amounts {
 }
 
 export interface BudgetState {
+  /** With the limit of this holder. */
   budget: Budget;
+  /** Whose amount it is; null for a budget that all share. */
+  holder: Holder | null;
   /** In the budget's unit: what ended requests used. */
   used: number;
   /** In the budget's unit: the estimate for running requests. */
@@ -28,9 +32,12 @@ export interface Reservation {
 }
 
 export interface LedgerEntry {
+  /** With the limit of this holder. */
   readonly budget: Budget;
-  /** The primary key of the budget's period. */
-  readonly key: readonly [budget: string, session: string, start: number];
+  /** Null for a budget that all share. */
+  readonly holder: Holder | null;
+  /** The primary key of the amount; the holder's id is empty if all share it. */
+  readonly key: readonly [budget: string, holder: string, start: number];
 }
 
 /** What was used in one period, as stored. */
@@ -45,17 +52,59 @@ export const partsOf = { credits: 1e9, premium: 1e6, requests: 1 } as const;
 
 /** The periods of the budgets that apply to a request. */
 export function entriesFor(budgets: readonly Budget[], subject: Subject, at: number): LedgerEntry[] {
-  return budgets.filter((budget) => applies(budget, subject)).map((budget) => entryFor(budget, subject.session, at));
+  return budgets.flatMap((budget) => {
+    const holder = matchesScope(budget, subject) ? holderOf(budget, subject) : undefined;
+    return holder === undefined ? [] : [entryFor(budget, holder, at)];
+  });
 }
 
-/** A budget with another unit or period starts from 0. Of a session only a hash is stored. */
-export function entryFor(budget: Budget, session: string | null, at: number): LedgerEntry {
-  const { name, unit, per } = budget;
-  const hash =
-    per === "session" && session !== null
-      ? new Bun.CryptoHasher("sha256").update(session).digest("hex").slice(0, 32)
-      : "";
-  return { budget, key: [`${unit}/${per}/${name}`, hash, spanOf(per, at).start] };
+/** What requests of a member may count for, whatever their model and client; a budget per session has an entry of no session. */
+export function entriesOfMember(budgets: readonly Budget[], person: BudgetedMember, at: number): LedgerEntry[] {
+  const { member, keys, accounts } = person;
+  const subjects = keys.flatMap((key) =>
+    [undefined, ...accounts].map((account) => ({
+      ...{ member, key, model: "", client: null, session: "" },
+      account: account?.id ?? null,
+      ...(account && { accountKey: account.key }),
+    })),
+  );
+  return budgets.flatMap((budget) => {
+    const { model: _, client: __, ...scope } = budget.scope;
+    const found = subjects.flatMap((subject) => entriesFor([{ ...budget, scope }], subject, at));
+    const entries = new Map(found.map(({ holder, key }) => [key[1], entryFor(budget, holder, at)]));
+    return [...entries.values()];
+  });
+}
+
+/** A budget with another unit or period starts from 0. */
+export function entryFor(budget: Budget, holder: Holder | null, at: number): LedgerEntry {
+  const limit = limitOf(budget, holder);
+  return {
+    budget: limit === budget.limit ? budget : { ...budget, limit },
+    holder,
+    key: [budgetId(budget), holder?.id ?? "", spanOf(budget.per, at).start],
+  };
+}
+
+/** What the amounts of a budget are stored under. */
+export const budgetId = ({ name, unit, per }: Budget): string => `${unit}/${per}/${name}`;
+
+/** @param stored Amounts in parts of the unit; undefined if there are none. */
+export function stateOf(
+  { budget, holder, key }: LedgerEntry,
+  stored: { used: number; reserved: number; unknown: number } | undefined,
+  now: number,
+): BudgetState {
+  const parts = partsOf[budget.unit];
+  return {
+    budget,
+    holder,
+    used: (stored?.used ?? 0) / parts,
+    reserved: (stored?.reserved ?? 0) / parts,
+    unknown: stored?.unknown ?? 0,
+    startedAt: budget.per === "session" ? null : key[2],
+    resetsAt: spanOf(budget.per, now).end,
+  };
 }
 
 /** In the budget's unit; null if the price is unknown. */

@@ -2,10 +2,23 @@
 import { type Awaitable, whenKnown } from "../awaitable";
 import { BoundedMap } from "../bounded-map";
 import type { ConfigStore } from "../config/store";
-import { ProxyError, retryHeaders } from "../errors";
-import { significant, zonedTime } from "../format";
-import { type Budget, budgetsOf, type Subject } from "./budgets";
-import type { Amounts, BudgetState, Ledger, Reservation, ReserveResult } from "./ledger";
+import { ProxyError } from "../errors";
+import type { Member, Members } from "../keys/members";
+import { type Budget, type BudgetedMember, budgetsOf, type Subject } from "./budgets";
+import {
+  type Amounts,
+  type BudgetState,
+  entriesFor,
+  entriesOfMember,
+  entryFor,
+  type LedgerEntry,
+  type Reservation,
+  stateOf,
+  storedAmount,
+} from "./entries";
+import { holderFrom, holderIdOf, holderKindOf, isOwnAmount } from "./holders";
+import type { HolderQuery, Ledger, ReserveResult } from "./ledger";
+import { exceededError, remainingOf } from "./sentences";
 
 export interface BudgetGuard {
   /** All budgets of the config. */
@@ -28,12 +41,20 @@ export interface BudgetGuard {
   /** Drops a reservation: nothing was charged. */
   release(reservation: Reservation): Awaitable<void>;
   /**
-   * What the budgets that apply to a request have left: `<budget>=<amount> <unit>` for each; names are percent-encoded.
-   * Undefined if the ledger cannot be reached now.
+   * What the budgets that apply to a request have left: `<budget>=<amount> <unit>` for each; names are percent-encoded. A member
+   * is told only what is theirs alone. Undefined if that is nothing, or if the ledger cannot be reached now.
    */
   remaining(subject: Subject): Awaitable<string | undefined>;
-  /** The states of all budgets; those of sessions are empty. */
-  overview(): Awaitable<BudgetState[]>;
+  /** The states of all budgets, or of some; of one with holders, that of the one who has used the largest share. */
+  overview(of?: readonly Budget[]): Promise<BudgetState[]>;
+  /** A budget's holders, the largest share of their limit first. @param budget One with holders. */
+  holders(budget: Budget, query: Omit<HolderQuery, "limits">): Promise<{ count: number; states: BudgetState[] }>;
+  /** The states of what a member's requests may count for. */
+  statesOfMember(person: BudgetedMember): Awaitable<BudgetState[]>;
+  /** The state of a budget of which nothing is used. */
+  emptyState(budget: Budget): BudgetState;
+  /** The member of an id; null for the owner. The name of a member who was removed meanwhile is empty. */
+  memberOf(id: string | null): Pick<Member, "id" | "name"> | null;
   close(): void;
 }
 
@@ -53,12 +74,14 @@ interface Options {
   config: Pick<ConfigStore, "current">;
   /** Called when the first budget is used. */
   openLedger(): Ledger;
+  /** Missing where one person has everything. */
+  members?: Pick<Members, "find" | "list">;
   /** Wall clock, ms. */
   now(): number;
   warn(sentence: string): void;
 }
 
-export function openBudgetGuard({ config, openLedger, now, warn }: Options): BudgetGuard {
+export function openBudgetGuard({ config, openLedger, members, now, warn }: Options): BudgetGuard {
   let opened: Ledger | undefined;
   let known: { of: object; budgets: readonly Budget[] } | undefined;
 
@@ -79,7 +102,7 @@ export function openBudgetGuard({ config, openLedger, now, warn }: Options): Bud
   /** Model → the real cost of its requests by the estimate. */
   const ratios = new BoundedMap<string, number>(maxModels);
   /** The running requests that a budget with `cut` may end. */
-  const running = new Map<Reservation, (why: ProxyError) => void>();
+  const running = new Map<Reservation, { subject: Subject; stop: (why: ProxyError) => void }>();
   const learn = (model: string, expected: Amounts, real: Amounts) => {
     if (!expected.nanoCredits || real.nanoCredits === null) return;
     const before = ratios.get(model) ?? 1;
@@ -87,24 +110,56 @@ export function openBudgetGuard({ config, openLedger, now, warn }: Options): Bud
     ratios.set(model, Math.min(maxRatio, Math.max(minRatio, before + learningRate * (observed - before))));
   };
   const cutExceeded = ({ entries }: Reservation): Awaitable<void> => {
-    const cutting = entries.map(({ budget }) => budget).filter(({ cut, per }) => cut && per !== "session");
+    const cutting = entries.filter(({ budget: { cut, per } }) => cut && per !== "session");
     if (cutting.length === 0) return;
-    return whenKnown(ledger().overview(cutting), (states) => {
-      for (const state of states.filter(({ used, budget }) => used >= budget.limit))
-        for (const [other, stop] of running)
-          if (other.entries.some(({ budget }) => budget.name === state.budget.name)) stop(exceededError(state, now()));
+    return whenKnown(ledger().read(cutting), (states) => {
+      for (const [at, state] of states.entries())
+        if (state.used >= state.budget.limit)
+          for (const [other, { subject, stop }] of running)
+            if (other.entries.some((entry) => isSameAmount(entry, cutting[at]!)))
+              stop(exceededError(state, now(), mayKnow(state, subject)));
     });
   };
-  const granted = (result: ReserveResult, stop?: (why: ProxyError) => void) => {
+  const granted = (result: ReserveResult, subject: Subject, stop?: (why: ProxyError) => void) => {
     if ("exceeded" in result) {
-      const error = exceededError(result.exceeded, now());
-      if (result.exceeded.budget.scope.account === undefined) throw error;
+      const { exceeded } = result;
+      const error = exceededError(exceeded, now(), mayKnow(exceeded, subject));
+      // Another account may have an amount left.
+      if (exceeded.budget.scope.account === undefined && exceeded.holder?.kind !== "account") throw error;
       return error;
     }
     const { reservation } = result;
     if (reservation.entries.length === 0) return undefined;
-    if (stop) running.set(reservation, stop);
+    if (stop) running.set(reservation, { subject, stop });
     return reservation;
+  };
+  const holders: BudgetGuard["holders"] = async (budget, query) => {
+    const kind = holderKindOf(budget)!;
+    const limits = Object.entries(budget.limits ?? {}).flatMap(([name, limit]) => {
+      const id = holderIdOf(kind, name, (of) => members?.list().find((member) => isSameName(member.name, of))?.id);
+      return id === undefined ? [] : [[id.toLowerCase(), storedAmount(budget, limit)] as const];
+    });
+    const page = await orUnable(() => ledger().holders(budget, { ...query, limits: Object.fromEntries(limits) }));
+    const states = page.rows.map(({ id, ...stored }) => {
+      const holder = holderFrom(kind, id, (member) => members?.find(member)?.name);
+      return stateOf(entryFor(budget, holder, now()), stored, now());
+    });
+    return { count: page.count, states };
+  };
+  const read = (entries: readonly LedgerEntry[]) =>
+    entries.length === 0 ? [] : orUnable(() => ledger().read(entries));
+  const emptyState = (budget: Budget) => stateOf(entryFor(budget, null, now()), undefined, now());
+  const overview = async (of = budgets()): Promise<BudgetState[]> => {
+    const empty = of.map((budget) => entryFor(budget, null, now()));
+    const shared = empty.filter(({ budget }) => holderKindOf(budget) === null);
+    const states = await read(shared);
+    return Promise.all(
+      empty.map(async (entry) => {
+        if (holderKindOf(entry.budget) === null) return states[shared.indexOf(entry)]!;
+        const [highest] = (await holders(entry.budget, { limit: 1 })).states;
+        return highest ?? emptyState(entry.budget);
+      }),
+    );
   };
 
   return {
@@ -118,7 +173,7 @@ export function openBudgetGuard({ config, openLedger, now, warn }: Options): Bud
     reserve(subject, expected, stop) {
       if (budgets().length === 0) return undefined;
       const result = orUnable(() => ledger().reserve(budgets(), subject, expected));
-      return whenKnown(result, (known) => granted(known, stop));
+      return whenKnown(result, (known) => granted(known, subject, stop));
     },
     settle(reservation, { model, expected, real }) {
       running.delete(reservation);
@@ -130,14 +185,32 @@ export function openBudgetGuard({ config, openLedger, now, warn }: Options): Bud
       return afterwards(() => ledger().release(reservation));
     },
     remaining(subject) {
-      const states = orUnable(() => ledger().states(budgets(), subject));
+      const shown = (states: BudgetState[]) =>
+        remainingOf(states.filter((state) => mayKnow(state, subject))) || undefined;
       // The answer to the request is there already, and is given without the header while the ledger is away.
-      return states instanceof Promise ? states.then(remainingOf, () => undefined) : remainingOf(states);
+      return recovered(
+        () => whenKnown(read(entriesFor(budgets(), subject, now())), shown),
+        () => undefined,
+      );
     },
-    overview: () => (budgets().length === 0 ? [] : orUnable(() => ledger().overview(budgets()))),
+    overview,
+    holders,
+    statesOfMember: (person) => read(entriesOfMember(budgets(), person, now())),
+    emptyState,
+    memberOf(id) {
+      return id === null ? null : { id, name: members?.find(id)?.name ?? "" };
+    },
     close: () => opened?.close(),
   };
 }
+
+/** The owner may know everything. */
+const mayKnow = ({ budget }: BudgetState, { member }: Subject): boolean => !member || isOwnAmount(budget, member.name);
+
+const isSameAmount = ({ key: [budget, holder] }: LedgerEntry, { key }: LedgerEntry) =>
+  budget === key[0] && holder === key[1];
+
+const isSameName = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
 
 /** A budget that cannot be checked is not taken for one that has something left. */
 const orUnable = <T>(work: () => Awaitable<T>): Awaitable<T> =>
@@ -162,34 +235,3 @@ function recovered<T>(work: () => Awaitable<T>, recover: (thrown: unknown) => T)
 
 const sentenceOf = (thrown: unknown) =>
   `${thrown instanceof Error ? thrown.message.replace(/\.$/, "") : String(thrown)}.`;
-
-/** Numbers that look like a status: opencode repeats a request whose error has one. */
-const statusLike = /\b(?:429|5\d\d)\b/;
-
-function exceededError({ budget, used, reserved, resetsAt }: BudgetState, now: number): ProxyError {
-  const free = resetsAt === null ? "" : `, free again at ${zonedTime(resetsAt, now)}`;
-  const running = reserved > 0 ? ` and ${amountOf(reserved, budget)} reserved by running requests` : "";
-  const seconds = resetsAt === null ? 86_400 : Math.max(1, Math.ceil((resetsAt - now) / 1000));
-  const amounts = `: ${significant(used)} of ${amountOf(budget.limit, budget)} used${running}`;
-  return new ProxyError(
-    "quota",
-    `The budget \`${budget.name}\` is used up${statusLike.test(amounts) ? "" : amounts}${free}. The owner can raise it on the Budgets page or in the config.`,
-    {
-      code: "budget_exceeded",
-      headers: { ...retryHeaders(seconds), "x-should-retry": "false" },
-      mayFallBack: budget.then === "fallback",
-    },
-  );
-}
-
-/** `12.5 credits` */
-export const amountOf = (amount: number, { unit }: Pick<Budget, "unit">): string =>
-  `${significant(amount)} ${unit === "premium" ? "premium requests" : unit}`;
-
-const remainingOf = (states: readonly BudgetState[]): string =>
-  states
-    .map(({ budget, used, reserved }) => {
-      const left = Math.max(0, budget.limit - used - reserved);
-      return `${encodeURIComponent(budget.name)}=${Number(left.toFixed(3))} ${budget.unit}`;
-    })
-    .join(", ");

@@ -4,7 +4,7 @@
  * together, and a process that is killed leaves only reservations, which expire.
  */
 
-import type { Database } from "bun:sqlite";
+import type { Database, SQLQueryBindings } from "bun:sqlite";
 import type { Awaitable } from "../awaitable";
 import { dayMs } from "../format";
 import { type FileContent, type Migration, openDatabase } from "../history/database";
@@ -13,15 +13,16 @@ import {
   type Amounts,
   amountIn,
   type BudgetState,
+  budgetId,
   entriesFor,
-  entryFor,
   exceeds,
   type LedgerEntry,
-  partsOf,
   type Reservation,
+  stateOf,
   storedAmount,
   type UsedPeriod,
 } from "./entries";
+import { holderKindOf, idPattern } from "./holders";
 import { spanOf } from "./period";
 
 export type { Amounts, BudgetState, Reservation } from "./entries";
@@ -38,14 +39,44 @@ export interface Ledger {
   release(reservation: Reservation): Awaitable<void>;
   /** The states of the budgets that apply to a request. */
   states(budgets: readonly Budget[], subject: Subject): Awaitable<BudgetState[]>;
-  /** The states of all budgets; those of sessions are empty. */
-  overview(budgets: readonly Budget[]): Awaitable<BudgetState[]>;
+  /** The states of entries, in their order. */
+  read(entries: readonly LedgerEntry[]): Awaitable<BudgetState[]>;
+  /** Who has used something of a budget in this period, the largest share of a limit first. @param budget One with holders. */
+  holders(budget: Budget, query: HolderQuery): Awaitable<HolderPage>;
   /** What was used in all periods that are kept. */
   periods(): Awaitable<UsedPeriod[]>;
   /** Takes over what another ledger has counted: of each period the larger amount. */
   takeOver(periods: readonly UsedPeriod[]): Awaitable<void>;
   close(): void;
 }
+
+export interface HolderQuery {
+  /** How many to return. */
+  limit: number;
+  /** How many to pass over. */
+  offset?: number;
+  /** Only those that have used this share of their limit. */
+  atLeast?: number;
+  /** By the holder's id in lower case, as stored; the others have the budget's limit. */
+  limits?: Readonly<Record<string, number>>;
+}
+
+export interface HolderPage {
+  /** All that the query asks for, on all pages. */
+  count: number;
+  rows: HolderRow[];
+}
+
+/** A holder's amounts, as stored. */
+export interface HolderRow {
+  id: string;
+  used: number;
+  reserved: number;
+  unknown: number;
+}
+
+/** Milliseconds. A session that was not used for so long is not listed among the holders. */
+export const sessionListedFor = 7 * dayMs;
 
 export type ReserveResult = { reservation: Reservation } | { exceeded: BudgetState };
 
@@ -55,7 +86,8 @@ export interface LocalLedger extends Ledger {
   settle(reservation: Reservation, amounts: Amounts): void;
   release(reservation: Reservation): void;
   states(budgets: readonly Budget[], subject: Subject): BudgetState[];
-  overview(budgets: readonly Budget[]): BudgetState[];
+  read(entries: readonly LedgerEntry[]): BudgetState[];
+  holders(budget: Budget, query: HolderQuery): HolderPage;
   periods(): UsedPeriod[];
   takeOver(periods: readonly UsedPeriod[]): void;
 }
@@ -102,17 +134,9 @@ export function openLedger(path: string, { now, warn }: LedgerOptions): LocalLed
      ON CONFLICT DO UPDATE SET amount = max(amount, excluded.amount), unknown = max(unknown, excluded.unknown)`,
   );
 
-  const stateOf = ({ budget, key }: LedgerEntry): BudgetState => {
-    const { amount = 0, unknown = 0 } = selectUsed.get(...key) ?? {};
-    const parts = partsOf[budget.unit];
-    return {
-      budget,
-      used: amount / parts,
-      reserved: selectReserved.get(...key)!.amount / parts,
-      unknown,
-      startedAt: budget.per === "session" ? null : key[2],
-      resetsAt: spanOf(budget.per, now()).end,
-    };
+  const readEntry = (entry: LedgerEntry): BudgetState => {
+    const { amount: used = 0, unknown = 0 } = selectUsed.get(...entry.key) ?? {};
+    return stateOf(entry, { used, unknown, reserved: selectReserved.get(...entry.key)!.amount }, now());
   };
 
   /** Reservations that end later than a new one were made before the clock was set back. */
@@ -120,7 +144,7 @@ export function openLedger(path: string, { now, warn }: LedgerOptions): LocalLed
 
   const reserve = database.transaction((entries: readonly LedgerEntry[], amounts: Amounts, subject: Subject) => {
     dropExpired();
-    const exceeded = entries.map(stateOf).find((state) => exceeds(state, amountIn(state.budget, amounts), subject));
+    const exceeded = entries.map(readEntry).find((state) => exceeds(state, amountIn(state.budget, amounts), subject));
     if (exceeded) return { exceeded };
     const id = crypto.randomUUID();
     for (const { budget, key } of entries)
@@ -149,11 +173,15 @@ export function openLedger(path: string, { now, warn }: LedgerOptions): LocalLed
     },
     states(budgets, subject) {
       dropExpired();
-      return entriesFor(budgets, subject, now()).map(stateOf);
+      return entriesFor(budgets, subject, now()).map(readEntry);
     },
-    overview(budgets) {
+    read(entries) {
       dropExpired();
-      return budgets.map((budget) => stateOf(entryFor(budget, null, now())));
+      return entries.map(readEntry);
+    },
+    holders(budget, query) {
+      dropExpired();
+      return readHolders(database, budget, query, now());
     },
     periods: () =>
       database
@@ -167,6 +195,41 @@ export function openLedger(path: string, { now, warn }: LedgerOptions): LocalLed
     }).immediate,
     close: () => database.close(),
   };
+}
+
+function readHolders(
+  database: Database,
+  budget: Budget,
+  { limit, offset = 0, atLeast = 0, limits = {} }: HolderQuery,
+  now: number,
+): HolderPage {
+  const kind = holderKindOf(budget)!;
+  const rows = database
+    .query<HolderRow & { count: number }, SQLQueryBindings[]>(
+      `WITH amounts AS (
+         SELECT session AS id, amount AS used, 0 AS reserved, unknown, changed_at_ms FROM used
+           WHERE budget = ?1 AND start = ?2 AND session LIKE ?3
+         UNION ALL SELECT session, 0, amount, 0, ?4 FROM reservations
+           WHERE budget = ?1 AND start = ?2 AND session LIKE ?3),
+       sums AS (
+         SELECT id, sum(used) AS used, sum(reserved) AS reserved, sum(unknown) AS unknown FROM amounts
+           GROUP BY id HAVING max(changed_at_ms) >= ?4)
+       SELECT sums.id, used, reserved, unknown, count(*) OVER () AS count
+         FROM sums LEFT JOIN json_each(?5) AS own ON own.key = lower(sums.id)
+         WHERE used + reserved + unknown > 0 AND used >= ?6 * coalesce(value, ?7) ORDER BY CAST(used AS REAL) / coalesce(value, ?7) DESC, sums.id LIMIT ?8 OFFSET ?9`,
+    )
+    .all(
+      budgetId(budget),
+      spanOf(budget.per, now).start,
+      idPattern(kind),
+      kind === "session" ? now - sessionListedFor : 0,
+      JSON.stringify(limits),
+      atLeast,
+      storedAmount(budget, budget.limit),
+      limit,
+      offset,
+    );
+  return { count: rows[0]?.count ?? 0, rows: rows.map(({ count: _, ...row }) => row) };
 }
 
 const migrations: Migration[] = [

@@ -1,22 +1,111 @@
-/** `dragoman budget`: what is used of each budget, from the running server. */
-import { type BudgetItem, budgetListSchema } from "../budgets/budget-list";
-import { amountOf } from "../budgets/guard";
+/** `dragoman budget`, `budget add` and `rm`: what is used of each budget, and changes of the list. */
+import { type BudgetItem, budgetListSchema, type HolderItem, holderName } from "../budgets/budget-list";
+import { amountOf } from "../budgets/sentences";
+import { addStoredBudget, removeStoredBudget } from "../budgets/stored-budgets";
+import { type Budget, budgetSchema } from "../config/budget-schema";
 import type { Environment } from "../config/environment";
-import { percent, significant, zonedTime } from "../format";
-import { adminHeaders, ask, readAs, requireServer } from "./running-server";
+import type { ConfigStore } from "../config/store";
+import { percent, plural, significant, zonedTime } from "../format";
+import { adminHeaders, ask, readAs, requireServer, serverOf } from "./running-server";
 import { table } from "./table";
 import { print, printJson, say } from "./terminal";
+import { UsageError } from "./usage-error";
+import { withStores } from "./with-stores";
 
-export async function budget({ environment, json }: { environment: Environment; json: boolean }): Promise<number> {
+interface BudgetOptions {
+  environment: Environment;
+  /** The one budget to show, with those that have an amount of their own. */
+  name?: string | undefined;
+  json: boolean;
+}
+
+export async function budget({ environment, name, json }: BudgetOptions): Promise<number> {
   const server = requireServer(environment);
-  const answer = await ask(server, { path: "/api/admin/budgets", headers: adminHeaders(server) });
+  const query = name === undefined ? "limit=1" : new URLSearchParams({ budget: name, limit: "200" });
+  const path = `/api/admin/budgets?${query}`;
+  const answer = await ask(server, { path, headers: adminHeaders(server) });
   const { items } = readAs(budgetListSchema(), answer, server);
   if (json) printJson(answer);
   else if (items.length === 0)
-    say("There are no budgets. Add one on the Budgets page of the admin pages, or in the config.");
-  else print(...budgetLines(items, Date.now()));
+    say(
+      name === undefined
+        ? "There are no budgets. `dragoman budget add NAME --limit NUMBER` adds one."
+        : `There is no budget ${name}.`,
+    );
+  else print(...budgetLines(items, Date.now()), ...(name === undefined ? [] : items.flatMap(holderLines)));
+  return items.length === 0 && name !== undefined ? 1 : 0;
+}
+
+interface AddOptions {
+  environment: Environment;
+  name: string;
+  /** The options as they were given; undefined or empty where they were not. */
+  given: Record<"limit" | "unit" | "per" | "then" | "each" | "limits" | BudgetScope, string | undefined>;
+}
+
+const scopeNames = ["member", "account", "key", "model", "client"] as const;
+type BudgetScope = (typeof scopeNames)[number];
+
+/** Through the running server, or in the stored config if none is running. */
+export async function budgetAdd({ environment, name, given }: AddOptions): Promise<number> {
+  const wanted = readBudget(name, given);
+  const server = serverOf(environment);
+  if (server)
+    await ask(server, { path: "/api/admin/budgets", method: "POST", body: wanted, headers: adminHeaders(server) });
+  else await withConfig(environment, (config) => addStoredBudget(config, wanted));
+  const whose = wanted.each === undefined ? "" : ` for each ${wanted.each}`;
+  say(`The budget ${name} was added: ${amountOf(wanted.limit, wanted)} per ${wanted.per}${whose}.`);
   return 0;
 }
+
+export async function budgetRm({ environment, name }: { environment: Environment; name: string }): Promise<number> {
+  const server = serverOf(environment);
+  const path = "/api/admin/budgets/remove";
+  if (server) await ask(server, { path, method: "POST", body: { name }, headers: adminHeaders(server) });
+  else await withConfig(environment, (config) => removeStoredBudget(config, name));
+  say(`The budget ${name} was removed. A new one of the same name, unit and period continues with what was used.`);
+  return 0;
+}
+
+/** @throws UsageError that names the option. */
+function readBudget(name: string, { limit, limits, unit, per, then, each, ...scope }: AddOptions["given"]): Budget {
+  const given = { unit: unit ?? "credits", per: per ?? "month", then, each };
+  const result = budgetSchema().safeParse({
+    ...definedOnly(given),
+    name,
+    limit: limit === undefined ? undefined : Number(limit),
+    ...(limits !== undefined && { limits: limitsFrom(limits) }),
+    scope: definedOnly(scope),
+  });
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const [first, second] = issue?.path.map(String) ?? [];
+  const option =
+    first === "name" ? "The name" : `--${first === "scope" ? second : first === "limits" ? "limit-of" : first}`;
+  throw new UsageError(`${option}: ${issue?.message}.`);
+}
+
+const definedOnly = <T extends object>(given: T) =>
+  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+
+/** @param text `anna=3000,ben=500` */
+const limitsFrom = (text: string) =>
+  Object.fromEntries(
+    text.split(",").map((pair) => {
+      const at = pair.lastIndexOf("=");
+      return [pair.slice(0, Math.max(0, at)).trim(), Number(pair.slice(at + 1))];
+    }),
+  );
+
+const withConfig = (environment: Environment, work: (config: ConfigStore) => Promise<void>): Promise<void> =>
+  withStores(environment, async (stores) => {
+    const config = stores.openConfig();
+    try {
+      await work(config);
+    } finally {
+      config.close();
+    }
+  });
 
 /** A line for each budget. */
 export function budgetLines(items: readonly BudgetItem[], now: number): string[] {
@@ -25,12 +114,35 @@ export function budgetLines(items: readonly BudgetItem[], now: number): string[]
     Object.entries(item.scope)
       .map(([name, pattern]) => `${name}=${pattern}`)
       .join(" ") || "all requests",
-    item.used === null ? "–" : `${significant(item.used)} (${percent(item.used / item.limit)})`,
-    `${amountOf(item.limit, item)} per ${item.per}`,
+    usedText(item),
+    `${amountOf(item.limit, item)} per ${item.per}${item.each ? ` for each ${item.each}` : ""}`,
     item.resets_at_ms === null ? "–" : zonedTime(item.resets_at_ms, now),
-    item.used !== null && item.used >= item.limit ? atLimit[item.then] : "ready",
+    (item.used !== null && item.used >= item.limit) || (item.used === null && item.exhausted)
+      ? `${atLimit[item.then]}${item.holders ? " for some" : ""}`
+      : "ready",
   ]);
   return table([["budget", "scope", "used", "limit", "resets", "state"], ...rows]);
+}
+
+function usedText({ used, limit, holders }: BudgetItem): string {
+  if (used !== null) return `${significant(used)} (${percent(used / limit)})`;
+  const [highest] = holders?.items ?? [];
+  return highest ? `${holderName(highest)}: ${usedBy(highest)}` : "–";
+}
+
+const usedBy = ({ used, limit }: HolderItem) => `${significant(used)} (${percent(used / limit)})`;
+
+/** A line for each that has an amount of its own. */
+function holderLines({ holders, each, per }: BudgetItem): string[] {
+  if (!holders || holders.items.length === 0) return [];
+  const rows = holders.items.map((holder) => [holderName(holder), usedBy(holder), significant(holder.limit)]);
+  const word = per === "session" ? "session" : (each ?? "member");
+  const more = holders.count - rows.length;
+  return [
+    "",
+    ...table([[word, "used", "limit"], ...rows]),
+    ...(more > 0 ? [`and ${plural(more, word)} with less`] : []),
+  ];
 }
 
 const atLimit: Record<BudgetItem["then"], string> = { stop: "exhausted", fallback: "exhausted", warn: "exceeded" };

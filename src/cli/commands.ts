@@ -3,6 +3,7 @@ import cac, { type CAC } from "cac";
 import type { AdminAuth } from "../app";
 import { ProxyError } from "../errors";
 import { type LogFormat, logFormats, printable } from "../logger";
+import { addBudgets } from "./budget-commands";
 import type { ConnectFlags } from "./connect/connect";
 import { addDatabase } from "./database/commands";
 import { type Given, givenIn } from "./given";
@@ -64,6 +65,7 @@ export function commandLine(argv: string[], version: string): CAC {
   for (const add of [
     addAuth,
     addUsageAndModels,
+    addBudgets,
     addKeys,
     addConnect,
     addDatabase,
@@ -196,13 +198,6 @@ function addUsageAndModels(cli: CAC, { version, text, environment, enterprise }:
         watch,
         enterpriseHost: enterprise(from),
       });
-    });
-  cli
-    .command("budget", "Show what is used of each budget")
-    .option("--json", "Print JSON, as GET /api/admin/budgets returns it")
-    .action(async (options: { json?: boolean }) => {
-      const { budget } = await import("./budget");
-      return budget({ environment: environment(), json: options.json === true });
     });
   cli
     .command("models", "List the models of the running server, with their limits and cost")

@@ -3,6 +3,8 @@ import { z } from "zod";
 import { lazy } from "../lazy";
 
 export const budgetUnits = ["credits", "premium", "requests"] as const;
+/** Who may have an amount of their own in a budget. */
+export const budgetHolders = ["member", "key", "account"] as const;
 export const budgetPeriods = ["day", "week", "month", "session"] as const;
 
 const pattern = () => z.string().trim().min(1).max(256);
@@ -15,12 +17,14 @@ const name = () =>
       "must be at most 127 letters, digits, spaces and ._@+/-, and begin with a letter or digit",
     );
 
+const limit = () => z.number().positive().max(1_000_000);
+
 const rules = () => ({
   unit: z
     .enum(budgetUnits)
     .meta({ title: "Unit" })
     .describe("What is counted: AI credits, premium requests, or requests of any kind."),
-  limit: z.number().positive().max(1_000_000).meta({ title: "Limit" }).describe("How much may be used in a period."),
+  limit: limit().meta({ title: "Limit" }).describe("How much may be used in a period."),
   per: z
     .enum(budgetPeriods)
     .meta({ title: "Period" })
@@ -54,17 +58,42 @@ export const keyBudgetSchema = lazy(() =>
 );
 
 export const budgetSchema = lazy(() =>
-  z.strictObject({
-    name: name().meta({ title: "Name" }).describe("The name in errors, notices and on the Budgets page."),
-    scope: z
-      .strictObject({ account: pattern(), key: pattern(), model: pattern(), client: pattern() })
-      .partial()
-      .prefault({})
-      .meta({ title: "Scope" })
-      .describe(
-        "The requests that count: each given member must match; `*` stands for any text. All requests by default.",
-      ),
-    ...rules(),
-  }),
+  z
+    .strictObject({
+      name: name().meta({ title: "Name" }).describe("The name in errors, notices and on the Budgets page."),
+      scope: z
+        .strictObject({ member: pattern(), account: pattern(), key: pattern(), model: pattern(), client: pattern() })
+        .partial()
+        .prefault({})
+        .meta({ title: "Scope" })
+        .describe(
+          "The requests that count: each given pattern must match; `*` stands for any text. `member` is the name of a member of a team, and never matches the owner. All requests by default.",
+        ),
+      each: z
+        .enum(budgetHolders)
+        .optional()
+        .meta({ title: "Each" })
+        .describe(
+          "Who has an amount of their own: each `member` of a team, each client `key` or each `account`. By default, all requests that count share one amount; a member whom the scope names without `*` has one.",
+        ),
+      limits: z
+        .record(pattern(), limit())
+        .optional()
+        .meta({ title: "Other limits" })
+        .describe("With `each`, the limits of some, by name. The others have `limit`."),
+      ...rules(),
+    })
+    .refine(({ each, limits }) => each !== undefined || limits === undefined, {
+      path: ["limits"],
+      message: "needs `each`, which says whose limits these are",
+    })
+    .refine(({ each, per }) => each === undefined || per !== "session", {
+      path: ["each"],
+      message: "cannot be set for a session, each of which has an amount of its own",
+    })
+    .refine(({ limits = {} }) => Object.keys(limits).length <= 1_000, {
+      path: ["limits"],
+      message: "expected at most 1000 limits",
+    }),
 );
 export type Budget = z.output<ReturnType<typeof budgetSchema>>;

@@ -2,8 +2,8 @@
 import type { Account } from "../accounts/account";
 import { isCounted, isUsedUp } from "../accounts/quota";
 import { budgetItem } from "../budgets/budget-list";
-import { amountOf } from "../budgets/guard";
-import type { BudgetState } from "../budgets/ledger";
+import type { BudgetState } from "../budgets/entries";
+import { amountOf, ofHolder } from "../budgets/sentences";
 import { percent, zonedTime } from "../format";
 
 export interface Notice {
@@ -22,10 +22,12 @@ export interface Notice {
 /** One notice for the highest threshold that a budget has reached, and one for its forecast. */
 export function budgetNotices(states: readonly BudgetState[], now: number): Notice[] {
   return states.flatMap((state) => {
-    const { budget, used, resetsAt, startedAt } = state;
+    const { budget, holder, used, resetsAt, startedAt } = state;
     if (budget.per === "session") return [];
     const share = used / budget.limit;
-    const id = `budget ${budget.unit} ${budget.per} ${budget.name} ${startedAt}`;
+    // Not the name of a member, which another person may have later.
+    const id = `budget ${budget.unit} ${budget.per} ${budget.name} ${startedAt}${holder ? ` ${holder.id}` : ""}`;
+    const name = `${budget.name}${ofHolder(holder)}`;
     const what = `${amountOf(used, budget)} of ${amountOf(budget.limit, budget)} used`;
     const until = resetsAt === null ? "" : ` It resets at ${zonedTime(resetsAt, now)}.`;
     if (share >= 1)
@@ -33,7 +35,7 @@ export function budgetNotices(states: readonly BudgetState[], now: number): Noti
         `${id} 1`,
         "budget",
         "error",
-        `Budget ${budget.name} is used up`,
+        `Budget ${name} is used up`,
         `${what}.${consequence[budget.then]}${until}`,
       );
     const reached = highest(budget.warn, share);
@@ -45,10 +47,11 @@ export function budgetNotices(states: readonly BudgetState[], now: number): Noti
             `${id} ${reached}`,
             "budget",
             "warning",
-            `Budget ${budget.name}: ${percent(reached)} used`,
+            `Budget ${name}: ${percent(reached)} used`,
             `${what}.${until}`,
           )),
-      ...(endsAt === null
+      // Of many, most would have one.
+      ...(endsAt === null || holder !== null
         ? []
         : notice(
             `${id} forecast`,

@@ -1,7 +1,9 @@
 /** Sends notices: checks the conditions twice a minute, and sends each notice once in its period, also after a restart. */
 
 import type { Account } from "../accounts/account";
+import type { BudgetState } from "../budgets/entries";
 import type { BudgetGuard } from "../budgets/guard";
+import { holderKindOf } from "../budgets/holders";
 import type { ConfigStore } from "../config/store";
 import { asProxyError } from "../errors";
 import type { History } from "../history/history";
@@ -31,7 +33,7 @@ export interface NoticesOptions {
   /** Those of the whole team. */
   accounts(): readonly Account[];
   members?: Pick<Members, "find">;
-  budgets: Pick<BudgetGuard, "overview">;
+  budgets: Pick<BudgetGuard, "budgets" | "holders" | "overview">;
   config: Pick<ConfigStore, "current">;
   history: Pick<History, "totals">;
   logger: Logger;
@@ -45,6 +47,20 @@ export interface NoticesOptions {
 
 /** Milliseconds. */
 const checkEvery = 30_000;
+/** Of one budget, the holders that have used the largest shares of their limits. */
+const maxHolders = 10_000;
+
+/** Of a budget with an amount for each, the states of those that have reached a threshold. */
+async function statesOf(budgets: NoticesOptions["budgets"]): Promise<BudgetState[]> {
+  const shared = budgets.budgets.filter((budget) => holderKindOf(budget) === null);
+  const others = budgets.budgets.filter((budget) => !shared.includes(budget) && budget.per !== "session");
+  const states = others.map(async (budget) => {
+    const atLeast = Math.min(1, ...budget.warn);
+    return (await budgets.holders(budget, { limit: maxHolders, atLeast })).states;
+  });
+  return [await budgets.overview(shared), ...(await Promise.all(states))].flat();
+}
+
 export function openNotices({
   accounts,
   budgets,
@@ -99,7 +115,7 @@ export function openNotices({
     const recent = { count: all.request_count, failed: failed.request_count, firstAt: all.first_at_ms };
     failingSince = isFailing(recent, at) ? (failingSince ?? recent.firstAt ?? at) : undefined;
     return [
-      ...budgetNotices(await budgets.overview(), at),
+      ...budgetNotices(await statesOf(budgets), at),
       ...accountNotices({ accounts: accounts(), thresholds: config.current.notices.accounts, nameOf }, at),
       ...(failingSince === undefined ? [] : upstreamNotices(failingSince, at)),
     ];

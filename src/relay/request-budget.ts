@@ -1,5 +1,6 @@
 /** Holds one request to the budgets: reserves before it is sent, and settles with its cost when it ends. */
 import { type Awaitable, whenKnown } from "../awaitable";
+import type { Subject } from "../budgets/budgets";
 import type { BudgetGuard } from "../budgets/guard";
 import type { Amounts, Reservation } from "../budgets/ledger";
 import { ProxyError } from "../errors";
@@ -92,10 +93,12 @@ export class RequestBudget {
     });
   }
 
-  #subject() {
-    const { keyName, target, clientName, session } = this.#state;
+  #subject(): Subject {
+    const { keyName, member, target, clientName, session } = this.#state;
     return {
+      member: this.#guard.memberOf(member),
       account: this.#account?.id ?? null,
+      ...(this.#account && { accountKey: this.#account.key }),
       key: keyName,
       model: target!.model.id,
       isProvided: target!.provider !== undefined,

@@ -1,5 +1,7 @@
 /** Counts what a copy would move, and finds what its target has that the source does not have. Changes nothing. */
 import { accountKeyOf } from "../accounts/account-store";
+import type { UsedPeriod } from "../budgets/entries";
+import { isOfMember } from "../budgets/holders";
 import type { History } from "../history/history";
 import type { Logger } from "../logger";
 import type { Stores } from "./stores";
@@ -11,6 +13,8 @@ export interface CopyPlan {
   requests: number;
   /** Names of members who are left out, with their keys, accounts and requests. */
   leftOut: string[];
+  /** Names of budgets for members, which count nothing in the target. */
+  idleBudgets: string[];
   /** What only the target has, in words; nothing if it is empty, or holds a part of the source from an interrupted copy. */
   others: string[];
 }
@@ -23,7 +27,7 @@ interface PlanOptions {
 /** @param to Undefined where there is nothing yet. @throws ProxyError if one of the stores cannot be read. */
 export async function planCopy(from: Stores, to: Stores | undefined, options: PlanOptions): Promise<CopyPlan> {
   const ledger = from.openLedger({ now: Date.now, warn: options.warn });
-  const periods = (await ledger.periods()).length;
+  const periods = (await ledger.periods()).filter(copiedPeriods(from, to, options.logger)).length;
   ledger.close();
   const source = openedHistory(from, options);
   try {
@@ -33,7 +37,15 @@ export async function planCopy(from: Stores, to: Stores | undefined, options: Pl
     // With members left out, only the owner's requests count.
     const requests =
       to && isOnePersons(from, to) ? (await source.totals({ member: null })).request_count : await source.count();
-    return { accounts, periods, requests, leftOut, others: to ? await othersIn(from, source, to, options) : [] };
+    const idleBudgets = await budgetsLeftIdle(from, to);
+    return {
+      accounts,
+      periods,
+      requests,
+      leftOut,
+      idleBudgets,
+      others: to ? await othersIn(from, source, to, options) : [],
+    };
   } finally {
     source.close();
   }
@@ -47,6 +59,27 @@ export const copiedMembers =
   (from: Stores, to: Stores | undefined) =>
   ({ member }: { member?: string | null }): boolean =>
     to === undefined || !isOnePersons(from, to) || (member ?? null) === null;
+
+/** @returns Whether what a budget counted is copied: not what a member used. */
+export function copiedPeriods(from: Stores, to: Stores | undefined, logger: Logger): (period: UsedPeriod) => boolean {
+  if (to === undefined || !isOnePersons(from, to)) return () => true;
+  const accounts = from.openAccounts(logger).load();
+  const ofMembers = new Set(accounts.filter(({ member }) => member).map((each) => `account/${accountKeyOf(each)}`));
+  return ({ key: [, holder] }) => !isOfMember(holder) && !ofMembers.has(holder);
+}
+
+/** Names of the budgets that count only requests of members, where the target has none. */
+export async function budgetsLeftIdle(from: Stores, to: Stores | undefined): Promise<string[]> {
+  if (to === undefined || !isOnePersons(from, to)) return [];
+  const config = from.openConfig();
+  try {
+    await config.reload();
+    const idle = config.current.budgets.filter(({ each, scope }) => each === "member" || scope.member !== undefined);
+    return idle.map(({ name }) => name);
+  } finally {
+    config.close();
+  }
+}
 
 export const leftOutMembers = (from: Stores, to: Stores | undefined): string[] =>
   to && isOnePersons(from, to) ? from.members!.list().map(({ name }) => name) : [];

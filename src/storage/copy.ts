@@ -1,7 +1,7 @@
 /** Copies everything from one kind of stores to another. It may be run again: what is there already is not added twice. */
 import { ProxyError } from "../errors";
 import type { Logger } from "../logger";
-import { copiedMembers, leftOutMembers } from "./copy-plan";
+import { budgetsLeftIdle, copiedMembers, copiedPeriods, leftOutMembers } from "./copy-plan";
 import type { Stores } from "./stores";
 
 /** How much was copied. */
@@ -13,6 +13,8 @@ export interface CopyReport {
   skipped: string[];
   /** Names of members who are left out, with their keys, accounts and requests. */
   leftOut: string[];
+  /** Names of budgets for members, which count nothing in the target. */
+  idleBudgets: string[];
   periods: number;
   requests: number;
 }
@@ -33,7 +35,8 @@ export async function copyStores(from: Stores, to: Stores, options: CopyOptions)
   const periods = await copyLedger(from, to, options);
   await copySentNotices(from, to, options);
   const requests = await copyHistory(from, to, options);
-  return { config, ...accounts, periods, requests, leftOut: leftOutMembers(from, to) };
+  const idleBudgets = await budgetsLeftIdle(from, to);
+  return { config, ...accounts, periods, requests, leftOut: leftOutMembers(from, to), idleBudgets };
 }
 
 async function copyConfig(from: Stores, to: Stores): Promise<CopyReport["config"]> {
@@ -70,10 +73,10 @@ async function copyAccounts(
   return { accounts, skipped };
 }
 
-async function copyLedger(from: Stores, to: Stores, { warn }: CopyOptions): Promise<number> {
+async function copyLedger(from: Stores, to: Stores, { warn, logger }: CopyOptions): Promise<number> {
   const [source, target] = [from, to].map((stores) => stores.openLedger({ now: Date.now, warn }));
   try {
-    const periods = await source!.periods();
+    const periods = (await source!.periods()).filter(copiedPeriods(from, to, logger));
     if (periods.length > 0) await target!.takeOver(periods);
     return periods.length;
   } finally {

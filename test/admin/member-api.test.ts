@@ -103,7 +103,7 @@ describeWithPostgres("a member at the admin API", () => {
     }
     expect((await open("/admin/requests")).text).toContain(rowOf("ben/key-1"));
     for (const row of others) expect((await open(`/admin/requests/${row}`)).text).toContain("No request with this ID");
-    const closed = ["budgets", "try", "config", "health", "nothing"];
+    const closed = ["try", "config", "health", "nothing"];
     for (const path of closed) expect([path, (await open(`/admin/${path}`)).status]).toEqual([path, 403]);
     for (const path of ["config/save", "accounts/pause", "accounts/move", "models/forget"])
       expect([path, (await open(`/admin/${path}`, "POST")).status]).toEqual([path, 403]);

@@ -49,6 +49,7 @@ test("a budget is added, shows what is used and when it would end, and is remove
       per: "month",
       warn: [0.5, 0.8],
       then: "stop",
+      exhausted: false,
       used: 50,
       reserved: 5,
       unknown_price_count: 0,
@@ -56,6 +57,7 @@ test("a budget is added, shows what is used and when it would end, and is remove
       resets_at_ms: Date.parse("2026-12-01T00:00:00Z"),
       // Half of it in ten days: the rest lasts for ten more.
       forecast_ends_at_ms: Date.parse("2026-11-21T00:00:00Z"),
+      holders: null,
     },
   ]);
   now = Date.parse("2026-12-01T00:00:00Z");

@@ -8,6 +8,7 @@ import fc from "fast-check";
 import type { Account } from "../../src/accounts/account";
 import type { SavedAccount } from "../../src/accounts/account-store";
 import type { Subject } from "../../src/budgets/budgets";
+import { entryFor } from "../../src/budgets/entries";
 import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
 import { hourMs } from "../../src/format";
@@ -361,6 +362,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
     const anybody: Subject = { account: "octo", key: "anna", model: "gpt-4.1", client: "codex", session: "s-1" };
     const nothing = { nanoCredits: null, premiumUnits: null };
     const credits = (amount: number) => ({ nanoCredits: amount * 1e9, premiumUnits: null });
+    const amountsOf = (budgets: readonly Budget[]) => budgets.map((budget) => entryFor(budget, null, noon));
     const ledgerOf = (stores: Stores) => stores.openLedger({ now: () => noon, warn: unreachable });
 
     test("a reservation is replaced by the real amount, or dropped; each counts once", async () => {
@@ -384,7 +386,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
         [1, 0],
       ]);
       const other = ledgerOf(await open());
-      expect((await other.overview(budgets)).map(({ used }) => used)).toEqual([3.25, 1]);
+      expect((await other.read(amountsOf(budgets))).map(({ used }) => used)).toEqual([3.25, 1]);
       for (const each of [ledger, other]) each.close();
     });
 
@@ -395,7 +397,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       for (let count = 0; count < 2; count += 1) await ledger.reserve([wide, narrow], anybody, nothing);
       const result = await ledger.reserve([wide, narrow], anybody, nothing);
       expect(result).toMatchObject({ exceeded: { budget: narrow, used: 0, reserved: 2 } });
-      expect((await ledger.overview([wide]))[0]!.reserved).toBe(2);
+      expect((await ledger.read(amountsOf([wide])))[0]!.reserved).toBe(2);
       ledger.close();
     });
 
@@ -406,7 +408,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       const result = await ledger.reserve([budget], anybody, nothing);
       if ("exceeded" in result) return expect.unreachable("exceeded");
       await ledger.settle(result.reservation, nothing);
-      expect((await ledger.overview([budget]))[0]).toMatchObject({ used: 0, unknown: 1 });
+      expect((await ledger.read(amountsOf([budget])))[0]).toMatchObject({ used: 0, unknown: 1 });
       const spent = await ledger.reserve([budget], anybody, credits(5));
       if ("exceeded" in spent) return expect.unreachable("exceeded");
       await ledger.settle(spent.reservation, credits(5));
@@ -430,7 +432,7 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       const granted = results.flatMap((result) => ("reservation" in result ? [result.reservation] : []));
       expect(granted).toHaveLength(50);
       await Promise.all(granted.map((reservation, at) => ledgers[at % 2]!.settle(reservation, nothing)));
-      expect((await ledgers[0]!.overview(budgets)).map(({ used, reserved }) => [used, reserved])).toEqual([
+      expect((await ledgers[0]!.read(amountsOf(budgets))).map(({ used, reserved }) => [used, reserved])).toEqual([
         [50, 0],
         [50, 0],
       ]);

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { entryFor } from "../../src/budgets/entries";
 import { budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
 import type { Entry } from "../../src/history/history";
@@ -17,6 +18,7 @@ import { entry } from "../support/history-rows";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 
 const budget = budgetSchema().parse({ name: "team", unit: "credits", limit: 10, per: "month" });
+const each = budgetSchema().parse({ ...budget, name: "each", each: "member" });
 const subject = { account: "anna", key: null, model: "gpt-5", client: null, session: null };
 const logger = createLogger(() => "error");
 
@@ -100,7 +102,7 @@ describeWithPostgres("dragoman migrate", () => {
           .load()
           .map(({ login, githubToken }) => [login, githubToken]),
         rows: found,
-        used: (await ledger.overview([budget])).map(({ used, reserved }) => [used, reserved]),
+        used: (await ledger.read([entryFor(budget, null, Date.now())])).map(({ used, reserved }) => [used, reserved]),
         notices: [...(await stores.openSentNotices({ now: Date.now, warn: expect.unreachable }).all())],
       };
       for (const each of [config, history, ledger]) each.close();
@@ -205,7 +207,7 @@ describeWithPostgres("dragoman migrate", () => {
     expect([code, said]).toEqual([1, expect.stringContaining(`A dragoman server runs at ${url}`)]);
   }, 20_000);
 
-  test("to a folder, which is one person's, members are left out with their accounts and requests", async () => {
+  test("to a folder, which is one person's, members are left out with their accounts, requests and amounts", async () => {
     const seal = { DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
     const team = { DRAGOMAN_HOME: freshHome(), DRAGOMAN_DATABASE_URL: await postgres.database(), ...seal };
     await fill(team);
@@ -224,6 +226,20 @@ describeWithPostgres("dragoman migrate", () => {
       history.add(entry({ started_at_ms: Date.now(), member: member.id }));
       expect(await history.flush()).toBe(true);
       history.close();
+      const config = stores.openConfig();
+      await config.change({ budgets: [each] });
+      config.close();
+      const ledger = stores.openLedger({ now: Date.now, warn: expect.unreachable });
+      const asked = { ...subject, key: "bea/key-1", account: "bea", member: { id: member.id, name: "bea" } };
+      const kinds = ["member", "key", "account"] as const;
+      const budgets = kinds.map((kind) => ({ ...each, each: kind, name: `each ${kind}` }));
+      for (const of of [asked, { ...subject, key: "laptop" }]) {
+        const result = await ledger.reserve(budgets, of, { nanoCredits: 2e9, premiumUnits: null });
+        if ("exceeded" in result) return expect.unreachable("exceeded");
+        await ledger.settle(result.reservation, { nanoCredits: 1e9, premiumUnits: null });
+      }
+      expect(await ledger.periods()).toHaveLength(6);
+      ledger.close();
     });
     const folder = { DRAGOMAN_HOME: freshHome() };
     const sentence = "Not copied: 1 member (bea) with their keys, accounts and requests";
@@ -232,7 +248,16 @@ describeWithPostgres("dragoman migrate", () => {
       expect([code, said]).toEqual([0, expect.stringContaining(sentence)]);
       expect(said).toContain("2 accounts");
       expect(said).toContain("1,300 requests");
+      // One that all share, and the owner's key and account.
+      expect(said).toContain("what 3 budget periods used");
+      expect(said).toContain("1 budget (each) counts requests of members only, and so nothing in a data folder.");
     }
+    await withStores(folder, async (stores) => {
+      const ledger = stores.openLedger({ now: Date.now, warn: expect.unreachable });
+      const holders = (await ledger.periods()).map(({ key: [, holder] }) => holder);
+      expect(holders.sort()).toEqual(["", `account/github.com/${subject.account}`, "key/laptop"]);
+      ledger.close();
+    });
     const moved = await contentOf(folder);
     expect(moved.accounts.map(([login]) => login)).toEqual(["zoe", "anna"]);
     expect(moved.rows.map(({ request_id }) => request_id)).toEqual(rows.map(({ request_id }) => request_id));

@@ -26,7 +26,7 @@ export const routeRoles: Readonly<Record<string, Role>> = {
   "GET /admin/keys": "member",
   "POST /admin/keys": "member",
   "POST /admin/keys/revoke": "member",
-  "GET /admin/budgets": "owner",
+  "GET /admin/budgets": "member",
   "POST /admin/budgets": "owner",
   "POST /admin/budgets/remove": "owner",
   "POST /admin/notices/test": "owner",

@@ -1,55 +1,71 @@
 /** The budgets: shows them, adds one to the config and removes one from it. */
 import type { App } from "../../app";
-import { type BudgetItem, budgetItem } from "../../budgets/budget-list";
+import { type BudgetItem, budgetItem, holdersItem, isExhausted, withoutAmounts } from "../../budgets/budget-list";
+import { holderKindOf, isOwnAmount } from "../../budgets/holders";
+import { addStoredBudget, removeStoredBudget } from "../../budgets/stored-budgets";
 import { type Budget, budgetSchema } from "../../config/budget-schema";
-import { repeatChange } from "../../config/repeat-change";
-import type { ConfigStore } from "../../config/store";
-import { ProxyError } from "../../errors";
 
 /** A budget as the config has it. */
 export const newBudgetSchema = budgetSchema();
 
-/** @param member A member sees the budgets of keys that begin with the member's name: what is used of others, others have used too. */
-export async function listBudgets({ budgets, members, now }: App, member: string | null = null): Promise<BudgetItem[]> {
-  const states = await budgets.overview();
-  if (member === null) return states.map((state) => budgetItem(state, now()));
-  const prefix = `${members?.find(member)?.name}/`.toLowerCase();
-  const own = states.filter(({ budget }) => budget.scope.key?.toLowerCase().startsWith(prefix));
-  return own.map((state) => budgetItem(state, now()));
+export interface BudgetQuery {
+  /** The name of the one budget that is asked for. */
+  budget?: string | undefined;
+  /** How many holders of a budget to list, and how many to pass over. */
+  limit: number;
+  offset: number;
+}
+
+/** @param member A member sees what binds them and is theirs alone, and that a budget which others share is used up. */
+export async function listBudgets(app: App, member: string | null, query: BudgetQuery): Promise<BudgetItem[]> {
+  const asked = app.budgets.budgets.filter(({ name }) => query.budget === undefined || name === query.budget);
+  if (member !== null) return ofMember(app, member, asked);
+  const shared = await app.budgets.overview(asked.filter((budget) => holderKindOf(budget) === null));
+  const { limit, offset } = query;
+  return Promise.all(
+    asked.map(async (budget) => {
+      const state = shared.find((each) => each.budget === budget);
+      if (state) return budgetItem(state, app.now());
+      const page = await app.budgets.holders(budget, { limit, offset });
+      const item = holdersItem(app.budgets.emptyState(budget), { ...page, offset }, app.now());
+      return { ...item, ...(budget.limits && { limits: { ...budget.limits } }) };
+    }),
+  );
+}
+
+async function ofMember(app: App, id: string, asked: readonly Budget[]): Promise<BudgetItem[]> {
+  const { budgets, members, now } = app;
+  const member = budgets.memberOf(id)!;
+  const keys = members?.clientKeysOf(id).flatMap(({ name }) => name ?? []) ?? [];
+  const states = await budgets.statesOfMember({ member, keys, accounts: app.accounts });
+  return asked.flatMap((budget) => {
+    const own = states.filter((state) => state.budget.name === budget.name);
+    const [first] = own;
+    if (!first) return [];
+    if (!isOwnAmount(budget, member.name))
+      return isExhausted(first) && budget.then !== "warn" ? [withoutAmounts(first, true)] : [];
+    switch (holderKindOf(budget)) {
+      case "session":
+        return [withoutAmounts(first, false)];
+      case "key":
+      case "account":
+        return [holdersItem(budgets.emptyState(budget), { count: own.length, states: own }, now())];
+      default:
+        return [budgetItem(first, now())];
+    }
+  });
 }
 
 /** @throws ProxyError `conflict` if there is a budget of this name. */
 export async function addBudget({ config, logger }: App, budget: Budget): Promise<{ added: true }> {
-  await changeBudgets(config, (stored) => {
-    if (stored.some(({ name }) => name === budget.name))
-      throw new ProxyError(
-        "conflict",
-        `There is a budget \`${budget.name}\` already. Choose another name, or remove that budget first.`,
-        {
-          code: "budget_exists",
-        },
-      );
-    return [...stored, budget];
-  });
+  await addStoredBudget(config, budget);
   logger.info(`The budget ${budget.name} was added.`);
   return { added: true };
 }
 
 /** @throws ProxyError `not_found`, also for the budget of a key. */
 export async function removeBudget({ config, logger }: App, name: string): Promise<{ removed: true }> {
-  await changeBudgets(config, (stored) => {
-    const others = stored.filter((budget) => budget.name !== name);
-    if (others.length === stored.length)
-      throw new ProxyError(
-        "not_found",
-        `The config has no budget \`${name.slice(0, 127)}\`. The budgets of a key are changed with the key, in the config.`,
-        { code: "budget_not_found" },
-      );
-    return others;
-  });
+  await removeStoredBudget(config, name);
   logger.info(`The budget ${name} was removed.`);
   return { removed: true };
 }
-
-const changeBudgets = (config: ConfigStore, change: (stored: readonly Budget[]) => readonly Budget[]): Promise<void> =>
-  repeatChange(config, ({ current }) => ({ budgets: change(current.budgets) }));

@@ -82,6 +82,11 @@ export const queries = {
   statistics: z.object({ ...filters, by }),
   export: z.object({ ...filters, format: z.enum(["csv", "json"], "must be csv or json").default("csv") }),
   cache: z.object({ from_ms: filters.from_ms, to_ms: filters.to_ms }),
+  budgets: z.object({
+    budget: z.string().max(127).optional().describe("The name of the one budget to show."),
+    limit: limit.default(20).describe("Of a budget with `holders`, how many of them, 200 at most."),
+    offset: kept.default(0).describe("How many of them to pass over."),
+  }),
   accounts: z.object({
     include_stats: yesOrNo.default(false),
     since_ms: time.optional(),

@@ -103,11 +103,23 @@ const leftOutLines = (names: readonly string[]): string[] =>
         `Not copied: ${plural(names.length, "member")} (${names.join(", ")}) with their keys, accounts and requests, because a data folder is one person's.`,
       ];
 
-function planLines({ accounts, periods, requests, leftOut, others }: CopyPlan, name: string, merge: boolean): string[] {
+const idleLines = (names: readonly string[]): string[] =>
+  names.length === 0
+    ? []
+    : [
+        `${plural(names.length, "budget")} (${names.join(", ")}) count${names.length === 1 ? "s" : ""} requests of members only, and so nothing in a data folder. ${names.length === 1 ? "It stays" : "They stay"} in the config.`,
+      ];
+
+function planLines(
+  { accounts, periods, requests, leftOut, idleBudgets, others }: CopyPlan,
+  name: string,
+  merge: boolean,
+): string[] {
   const refused = others.length > 0 && !merge;
   return [
     `To copy to ${name}: the config, ${plural(accounts, "account")}, what ${plural(periods, "budget period")} used, and ${plural(requests, "request")}.`,
     ...leftOutLines(leftOut),
+    ...idleLines(idleBudgets),
     ...(others.length > 0 ? [`It has what the source does not have: ${others.join(", ")}.`] : []),
     refused ? "It would be refused; --merge allows it. Nothing was changed." : "Nothing was changed.",
   ];
@@ -130,7 +142,10 @@ function direction(environment: Environment, to: string): { source: Environment;
   return { source: folder, target: { ...environment, databaseUrl: url }, name: "the database" };
 }
 
-function reportLines({ config, accounts, skipped, leftOut, periods, requests }: CopyReport, name: string): string[] {
+function reportLines(
+  { config, accounts, skipped, leftOut, idleBudgets, periods, requests }: CopyReport,
+  name: string,
+): string[] {
   const configs = {
     copied: "the config",
     same: "the config (it was there already)",
@@ -141,6 +156,7 @@ function reportLines({ config, accounts, skipped, leftOut, periods, requests }: 
     `Copied to ${name}: ${parts.join(", ")}, and ${plural(requests, "request")}.`,
     ...skipped.map((login) => `Not copied: ${login}, because it belongs to somebody else there.`),
     ...leftOutLines(leftOut),
+    ...idleLines(idleBudgets),
     "Nothing was removed. Now start the servers with the new setting.",
   ];
 }

@@ -124,3 +124,47 @@ export const ledgerFunctions = [
       RETURN taken;
     END $$`,
 ];
+
+/**
+ * The same for a budget with an amount for each member, key or account: a server holds a slice of each. The slice of an amount that
+ * all share has the server's id, as before; that of a holder has an id made of both.
+ */
+export const holderSlices = [
+  `CREATE OR REPLACE FUNCTION dragoman.take_slice(of_replica uuid, lifetime_ms bigint, of_budget text, of_session text,
+      of_start bigint, cap bigint, share double precision, at_least bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+    DECLARE at dragoman.ledger; held dragoman.reservations; own bigint := 0; spare bigint; taken bigint := 0;
+      slice uuid := CASE of_session WHEN '' THEN of_replica ELSE md5(of_replica::text || of_session)::uuid END;
+    BEGIN
+      SELECT * INTO held FROM dragoman.reservations WHERE id = slice AND budget = of_budget;
+      IF held.state = 'running' AND held.start_ms <> of_start THEN
+        -- Of the period before.
+        PERFORM dragoman.take_slice(of_replica, lifetime_ms, of_budget, of_session, held.start_ms, 0, 0, 0);
+      END IF;
+      SELECT * INTO at FROM dragoman.ledger
+        WHERE (budget, session, start_ms) = (of_budget, of_session, of_start) FOR UPDATE;
+      IF NOT FOUND THEN
+        RETURN 0;
+      END IF;
+      SELECT * INTO held FROM dragoman.reservations WHERE id = slice AND budget = of_budget FOR UPDATE;
+      IF held.state = 'running' THEN
+        own := held.amount;
+      END IF;
+      spare := cap - at.used - (at.reserved - own);
+      IF share > 0 AND spare >= greatest(at_least, 1) THEN
+        taken := least(spare, greatest(floor(spare * share)::bigint, at_least, 1));
+      END IF;
+      IF taken = 0 AND own = 0 THEN
+        RETURN 0;
+      END IF;
+      INSERT INTO dragoman.reservations (id, budget, session, start_ms, amount, replica, state, is_slice, expires_at)
+        VALUES (slice, of_budget, of_session, of_start, taken, of_replica,
+          CASE WHEN taken > 0 THEN 'running' ELSE 'settled' END, true,
+          now() + make_interval(secs => lifetime_ms / 1000.0))
+        ON CONFLICT (id, budget) DO UPDATE SET session = excluded.session, start_ms = excluded.start_ms,
+          amount = excluded.amount, state = excluded.state, expires_at = excluded.expires_at, changed_at = now();
+      UPDATE dragoman.ledger SET reserved = reserved - own + taken WHERE ${isOf("at")};
+      RETURN taken;
+    END $$`,
+  // The holders of a period, for the pages. An update of an amount changes none of these columns, and so not the index.
+  "CREATE INDEX ledger_period ON dragoman.ledger (budget, start_ms)",
+];

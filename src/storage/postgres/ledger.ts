@@ -4,16 +4,26 @@ import {
   type Amounts,
   amountIn,
   type BudgetState,
+  budgetId,
   entriesFor,
-  entryFor,
   isUnlimited,
   type LedgerEntry,
-  partsOf,
   type Reservation,
+  stateOf,
   storedAmount,
   type UsedPeriod,
 } from "../../budgets/entries";
-import { type Ledger, type LedgerOptions, type ReserveResult, reservationLifetime } from "../../budgets/ledger";
+import { holderKindOf, idPattern } from "../../budgets/holders";
+import {
+  type HolderPage,
+  type HolderQuery,
+  type HolderRow,
+  type Ledger,
+  type LedgerOptions,
+  type ReserveResult,
+  reservationLifetime,
+  sessionListedFor,
+} from "../../budgets/ledger";
 import { spanOf } from "../../budgets/period";
 import { ProxyError } from "../../errors";
 import { isAwayError, type Postgres } from "./connection";
@@ -38,6 +48,7 @@ export interface PostgresLedger extends Ledger {
 /** What a request used in one period, as stored. */
 export interface Settlement {
   budget: string;
+  /** The id of the holder; empty for an amount that all share. */
   session: string;
   start_ms: number;
   amount: number;
@@ -53,6 +64,8 @@ interface PeriodRow {
 
 /** Milliseconds that a request waits for the database, before it spends what was reserved ahead. */
 const reserveTimeoutMs = 2_000;
+/** Milliseconds that a page may wait for the amounts of many. */
+const readTimeoutMs = 30_000;
 /** Milliseconds between two tries while the database is away. */
 const retryMs = 1_000;
 
@@ -148,7 +161,8 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
     settle: (reservation, amounts) => settle(reservation, (budget) => amountIn(budget, amounts)),
     release: (reservation) => settle(reservation, () => 0),
     states: async (budgets, subject) => readStates(entriesFor(budgets, subject, now())),
-    overview: async (budgets) => readStates(budgets.map((budget) => entryFor(budget, null, now()))),
+    read: readStates,
+    holders: (budget, query) => readHolders(postgres, budget, query, now()),
     periods: () => readPeriods(postgres),
     takeOver: (periods) => takeOverPeriods(postgres, periods),
     finish: () => spooling.replay(),
@@ -215,6 +229,30 @@ function openSettlementSpool(options: PostgresLedgerOptions) {
   };
 }
 
+async function readHolders(
+  postgres: Postgres,
+  budget: Budget,
+  { limit, offset = 0, atLeast = 0, limits = {} }: HolderQuery,
+  now: number,
+): Promise<HolderPage> {
+  const kind = holderKindOf(budget)!;
+  const cap = storedAmount(budget, budget.limit);
+  const listedFor = kind === "session" ? sessionListedFor / 1_000 : null;
+  const rows = await postgres.ask(
+    (sql) => sql<(HolderRow & { count: number })[]>`SELECT session AS id, used::float8 AS used,
+      reserved::float8 AS reserved, unknown::float8 AS unknown, (count(*) OVER ())::float8 AS count
+      FROM dragoman.ledger LEFT JOIN jsonb_each_text(${JSON.stringify(limits)}::text::jsonb) AS own(id, cap)
+        ON own.id = lower(session)
+      WHERE budget = ${budgetId(budget)} AND start_ms = ${spanOf(budget.per, now).start}::bigint
+        AND session LIKE ${idPattern(kind)}
+        AND (${listedFor}::float8 IS NULL OR changed_at >= now() - make_interval(secs => ${listedFor}::float8))
+        AND used + reserved + unknown > 0 AND used >= ${atLeast}::float8 * coalesce(cap::float8, ${cap}::float8)
+      ORDER BY used / coalesce(cap::float8, ${cap}::float8) DESC, session LIMIT ${limit} OFFSET ${offset}`,
+    readTimeoutMs,
+  );
+  return { count: rows[0]?.count ?? 0, rows: rows.map(({ count: _, ...row }) => row) };
+}
+
 async function readPeriods(postgres: Postgres): Promise<UsedPeriod[]> {
   const rows = await postgres.ask(
     (sql) => sql<Settlement[]>`SELECT budget, session, start_ms::float8 AS start_ms, used::float8 AS amount,
@@ -258,16 +296,4 @@ function wantedOf({ budget, key }: LedgerEntry, amounts: Amounts, subject: Subje
   const amount = amountIn(budget, amounts);
   const cap = isUnlimited(budget, amount, subject) ? null : storedAmount(budget, budget.limit);
   return { ...periodOf(key), amount: storedAmount(budget, amount), cap, price_known: amount !== null };
-}
-
-function stateOf({ budget, key }: LedgerEntry, row: PeriodRow | undefined, now: number): BudgetState {
-  const parts = partsOf[budget.unit];
-  return {
-    budget,
-    used: (row?.used ?? 0) / parts,
-    reserved: (row?.reserved ?? 0) / parts,
-    unknown: row?.unknown ?? 0,
-    startedAt: budget.per === "session" ? null : key[2],
-    resetsAt: spanOf(budget.per, now).end,
-  };
 }

@@ -7,7 +7,7 @@ import type { TransactionSQL } from "bun";
 import { ProxyError } from "../../errors";
 import { columnNames, entryColumns } from "../../history/entry";
 import type { Postgres } from "./connection";
-import { ledgerFunctions } from "./ledger-functions";
+import { holderSlices, ledgerFunctions } from "./ledger-functions";
 
 /** Tables whose changes all servers follow. A row's `revision` is that of its table when it was last changed. */
 export const followedTables = [
@@ -200,6 +200,7 @@ const steps: readonly Step[] = [
       "ALTER TABLE dragoman.accounts ADD COLUMN paused boolean NOT NULL DEFAULT false, ADD COLUMN place int",
     ],
   },
+  { compatibleWith: 1, statements: holderSlices },
 ];
 
 /** The number of steps that this version knows. */

@@ -142,13 +142,15 @@ export function openSlices(options: SlicesOptions): Slices {
 
   return {
     use(entry, amount) {
-      const { budget, key } = entry;
+      const { budget } = entry;
       // A client's session is short, and a budget that stops nothing needs no slice.
-      if (budget.then === "warn" || key[1] !== "") return;
+      if (budget.then === "warn" || budget.per === "session") return;
       const name = nameOf(entry);
       const slice = find(name) ?? { entry, least: 1, usedAt: 0, askedAt: Number.NEGATIVE_INFINITY, taken: 0, left: 0 };
       if (slice.usedAt === 0) schedule(500);
       slice.usedAt = monotonic();
+      // The owner may have changed the limit.
+      slice.entry = entry;
       slice.least = Math.max(slice.least, amount);
       slices.set(slotOf(name), slice);
     },

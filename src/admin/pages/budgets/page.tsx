@@ -3,22 +3,20 @@
 
 import type { App } from "../../../app";
 import type { BudgetItem } from "../../../budgets/budget-list";
-import { amountOf } from "../../../budgets/guard";
-import { budgetPeriods, budgetUnits } from "../../../config/budget-schema";
-import { explain } from "../../../config/schema-errors";
 import { asProxyError, ProxyError } from "../../../errors";
-import { moment, percent, plural, significant, zonedTime } from "../../../format";
-import { matchesPattern } from "../../../keys/client-keys";
-import { addBudget, listBudgets, newBudgetSchema, removeBudget } from "../../api/budgets";
-import { Meter } from "../../ui/chart";
-import { Sentence, Value } from "../../ui/format";
+import { addBudget, listBudgets, removeBudget } from "../../api/budgets";
+import { Sentence } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
-import { requestsPath } from "../../ui/links";
-import { Pair } from "../../ui/lists";
 import { html, type PageContext, redirect } from "../../ui/page-context";
+import { BudgetCard, usersOf } from "./card";
+import { NewBudgetForm, readBudget } from "./form";
+import { briefHolders, HolderPages, Holders, pageHolders } from "./holders";
 
-export const budgetsPage = (context: PageContext): Promise<Markup> => budgetsMarkup({ context });
+export function budgetsPage(context: PageContext): Promise<Markup> {
+  const name = context.url.searchParams.get("budget");
+  return name === null ? budgetsMarkup({ context }) : holdersMarkup(context, name);
+}
 
 /** Adds the budget of the form. */
 export async function addBudgetFromPage(context: PageContext): Promise<Response> {
@@ -70,24 +68,6 @@ export async function testNoticeFromPage(context: PageContext): Promise<Markup> 
   return budgetsMarkup({ context, children: result });
 }
 
-const scopes = ["account", "key", "model", "client"] as const;
-
-/** @throws ProxyError `invalid_request`. */
-function readBudget(form: URLSearchParams) {
-  const text = (name: string) => (form.get(name) ?? "").trim();
-  const scope = Object.fromEntries(scopes.flatMap((name) => (text(name) === "" ? [] : [[name, text(name)]])));
-  const result = newBudgetSchema.safeParse({
-    name: text("name"),
-    unit: text("unit"),
-    limit: text("limit") === "" ? undefined : Number(text("limit")),
-    per: text("per"),
-    then: text("then"),
-    scope,
-  });
-  if (result.success) return result.data;
-  throw new ProxyError("invalid_request", explain(result.error));
-}
-
 interface BudgetsProps {
   context: PageContext;
   /** The values to show in the form again. */
@@ -96,14 +76,13 @@ interface BudgetsProps {
   children?: Child;
 }
 
-async function budgetsMarkup({
-  context: { app, frame },
-  form = new URLSearchParams(),
-  children,
-}: BudgetsProps): Promise<Markup> {
-  const items = await listBudgets(app);
-  const users = await Promise.all(items.map((item) => usersOf(app, item)));
+async function budgetsMarkup({ context, form = new URLSearchParams(), children }: BudgetsProps): Promise<Markup> {
+  const { app, frame, member } = context;
+  const items = await listBudgets(app, member, { limit: briefHolders, offset: 0 });
+  const users = await Promise.all(items.map((item) => (member === null ? usersOf(app, item) : [])));
   const ofConfig = new Set(app.config.current.budgets.map(({ name }) => name));
+  const changeOf = ({ name }: BudgetItem) =>
+    member !== null ? undefined : ofConfig.has(name) ? ("remove" as const) : ("edit-key" as const);
   return (
     <Page frame={frame} title="Budgets" current="/admin/budgets">
       <p class="lead">
@@ -119,180 +98,44 @@ async function budgetsMarkup({
       ) : (
         <section class="cards" aria-label="Budgets">
           {items.map((item, at) => (
-            <BudgetCard
-              frame={frame}
-              item={item}
-              users={users[at]!}
-              removable={ofConfig.has(item.name)}
-              now={app.now()}
-            />
+            <BudgetCard frame={frame} item={item} users={users[at]!} change={changeOf(item)} now={app.now()} />
           ))}
         </section>
       )}
-      <NewBudgetForm frame={frame} form={form} />
-      <NoticeTest frame={frame} app={app} />
+      {member === null && (
+        <>
+          {app.members === undefined && items.some(isForMembers) && (
+            <p class="note">
+              There are no members without a database: a budget for members counts nothing here, because your own
+              requests are not a member's.
+            </p>
+          )}
+          <NewBudgetForm frame={frame} form={form} hasMembers={app.members !== undefined} />
+          <NoticeTest frame={frame} app={app} />
+        </>
+      )}
     </Page>
   );
 }
 
-interface User {
-  name: string | null;
-  amount: number;
-}
+const isForMembers = ({ scope, each }: BudgetItem) => scope.member !== undefined || each === "member";
 
-/** The client keys that used most of a budget in its period; the models, if the budget is of one key. */
-async function usersOf({ history }: App, { scope, unit, started_at_ms }: BudgetItem): Promise<User[]> {
-  if (started_at_ms === null) return [];
-  const [by, pattern] =
-    scope.key === undefined ? (["key_name", "*"] as const) : (["upstream_model", scope.model ?? "*"] as const);
-  const exact = (value: string | undefined) => (value?.includes("*") ? undefined : value);
-  const filters = {
-    from_ms: started_at_ms,
-    account_id: exact(scope.account),
-    key_name: exact(scope.key),
-    upstream_model: exact(scope.model),
-    client_name: exact(scope.client),
-  };
-  const { groups } = await history.statistics(filters, [by]);
-  const amountIn = (group: (typeof groups)[number]): number =>
-    unit === "credits"
-      ? (group.nano_credits ?? 0) / 1e9
-      : unit === "premium"
-        ? (group.premium_units ?? 0)
-        : group.request_count - group.error_count;
-  return groups
-    .map((group) => ({ name: group.key[by] ?? null, amount: amountIn(group) }))
-    .filter(({ name, amount }) => amount > 0 && (name === null || matchesPattern(pattern, name)))
-    .sort((a, b) => b.amount - a.amount)
-    .slice(0, 3);
-}
-
-interface CardProps {
-  frame: Frame;
-  item: BudgetItem;
-  users: User[];
-  /** The budget of a key is removed with the key. */
-  removable: boolean;
-  now: number;
-}
-
-function BudgetCard({ frame, item, users, removable, now }: CardProps): Markup {
-  const { name, used, limit, reserved, per, resets_at_ms, unknown_price_count } = item;
+/** All that have an amount of their own in one budget. */
+async function holdersMarkup({ app, frame, member, url }: PageContext, name: string): Promise<Markup> {
+  const offset = Math.max(0, Math.trunc(Number(url.searchParams.get("offset")))) || 0;
+  const [item] = await listBudgets(app, member, { budget: name, limit: pageHolders, offset });
+  if (!item?.holders)
+    throw new ProxyError("not_found", "There is no such budget, or all its requests share one amount.");
   return (
-    <article class="card">
-      <header>
-        <h3>
-          <Value of={name} />
-        </h3>
-        <BudgetBadge item={item} />
-      </header>
-      <p class="soft">
-        <Scope of={item.scope} /> · per {per}
+    <Page frame={frame} title={`Budget ${name}`} current="/admin/budgets">
+      <p>
+        <a href="/admin/budgets">All budgets</a>
       </p>
-      {used === null ? (
-        <p>{amountOf(limit, item)} in each session</p>
-      ) : (
-        <>
-          <p>
-            <strong class="num">{significant(used)}</strong> of {amountOf(limit, item)} used ({percent(used / limit)})
-          </p>
-          <Meter share={Math.min(1, used / limit)} tone={toneOf(item)} label={`${percent(used / limit)} used`} />
-        </>
-      )}
-      {users.length > 0 && (
-        <dl class="pairs">
-          {users.map(({ name, amount }) => (
-            <Pair name={name ?? "without a key"}>{amountOf(amount, item)}</Pair>
-          ))}
-        </dl>
-      )}
-      {reserved !== null && reserved > 0 && <p class="soft">{amountOf(reserved, item)} reserved by running requests</p>}
-      {unknown_price_count !== null && unknown_price_count > 0 && (
-        <p class="reason">{plural(unknown_price_count, "request")} of unknown price: not counted.</p>
-      )}
-      {resets_at_ms !== null && <p class="soft">Resets {zonedTime(resets_at_ms, now)}</p>}
-      {item.forecast_ends_at_ms !== null && (
-        <p class="reason">At this rate, it will be used up at {moment(item.forecast_ends_at_ms, now)}.</p>
-      )}
-      <footer class="actions">
-        {item.started_at_ms !== null && (
-          <a href={requestsPath({ from_ms: item.started_at_ms })}>Requests of this period</a>
-        )}
-        {removable ? (
-          <form method="post" action="/admin/budgets/remove">
-            <FormTokenInput frame={frame} />
-            <input type="hidden" name="name" value={name} />
-            <button type="submit" class="quiet" aria-label={`Remove ${name}`}>
-              Remove
-            </button>
-          </form>
-        ) : (
-          <a href="/admin/config">Edit the key in the config</a>
-        )}
-      </footer>
-    </article>
+      <Holders item={item} holders={item.holders} now={app.now()} isBrief={false} />
+      <HolderPages item={item} offset={offset} />
+    </Page>
   );
 }
-
-function Scope({ of: scope }: { of: BudgetItem["scope"] }): Markup {
-  const given = scopes.flatMap((name) => (scope[name] === undefined ? [] : [[name, scope[name]] as const]));
-  if (given.length === 0) return <>All requests</>;
-  return (
-    <>
-      {given.map(([name, pattern], at) => (
-        <>
-          {at > 0 && ", "}
-          {name} <Value of={pattern} />
-        </>
-      ))}
-    </>
-  );
-}
-
-const shareOf = ({ used, limit }: BudgetItem) => (used === null ? 0 : used / limit);
-
-const toneOf = (item: BudgetItem): "good" | "warn" | "bad" =>
-  shareOf(item) >= 1 ? "bad" : shareOf(item) >= Math.max(0.5, ...item.warn) ? "warn" : "good";
-
-function BudgetBadge({ item }: { item: BudgetItem }): Markup {
-  if (shareOf(item) < 1)
-    return <span class={`badge ${toneOf(item)}`}>{item.then === "warn" ? "Warns only" : "Ready"}</span>;
-  return <span class="badge bad">{item.then === "warn" ? "Exceeded" : "Exhausted"}</span>;
-}
-
-const NewBudgetForm = ({ frame, form }: { frame: Frame; form: URLSearchParams }) => (
-  <form method="post" action="/admin/budgets" class="config" autocomplete="off">
-    <FormTokenInput frame={frame} />
-    <fieldset class="card">
-      <legend>New budget</legend>
-      <FormRow name="name" label="Name">
-        <input id="f-name" name="name" value={form.get("name") ?? ""} required spellcheck="false" />
-      </FormRow>
-      <FormRow name="limit" label="Limit">
-        <input id="f-limit" name="limit" type="number" min="0" step="any" value={form.get("limit") ?? ""} required />
-      </FormRow>
-      <FormRow name="unit" label="Unit" about="One AI credit is one US cent.">
-        <Choice name="unit" of={budgetUnits} chosen={form.get("unit")} />
-      </FormRow>
-      <FormRow name="per" label="Period">
-        <Choice name="per" of={budgetPeriods} chosen={form.get("per") ?? "month"} />
-      </FormRow>
-      <FormRow name="then" label="At the limit">
-        <Choice name="then" of={["stop", "warn", "fallback"]} chosen={form.get("then")} />
-      </FormRow>
-      {scopes.map((name) => (
-        <FormRow name={name} label={scopeLabels[name]} about="Empty for all; `*` stands for any text.">
-          <input id={`f-${name}`} name={name} value={form.get(name) ?? ""} spellcheck="false" />
-        </FormRow>
-      ))}
-    </fieldset>
-    <div class="actions">
-      <button type="submit" class="primary">
-        Add budget
-      </button>
-    </div>
-  </form>
-);
 
 function NoticeTest({ frame, app }: { frame: Frame; app: App }): Markup {
   const { webhookUrl, desktop } = app.config.current.notices;
@@ -319,39 +162,3 @@ function NoticeTest({ frame, app }: { frame: Frame; app: App }): Markup {
     </section>
   );
 }
-
-const scopeLabels = { account: "Account", key: "Client key", model: "Model", client: "Client" };
-
-const FormRow = ({
-  name,
-  label,
-  about,
-  children,
-}: {
-  name: string;
-  label: string;
-  about?: string;
-  children?: Child;
-}) => (
-  <div class="row">
-    <label for={`f-${name}`}>{label}</label>
-    <div>
-      {children}
-      {about && (
-        <p class="about">
-          <Sentence of={about} />
-        </p>
-      )}
-    </div>
-  </div>
-);
-
-const Choice = ({ name, of, chosen }: { name: string; of: readonly string[]; chosen: string | null }) => (
-  <select id={`f-${name}`} name={name}>
-    {of.map((value) => (
-      <option value={value} selected={value === chosen}>
-        {value}
-      </option>
-    ))}
-  </select>
-);

@@ -1,0 +1,173 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** One budget: what is used of it, and by whom. */
+import type { App } from "../../../app";
+import type { BudgetItem } from "../../../budgets/budget-list";
+import { amountOf } from "../../../budgets/sentences";
+import { moment, percent, plural, significant, zonedTime } from "../../../format";
+import { matchesPattern } from "../../../keys/client-keys";
+import { Meter } from "../../ui/chart";
+import { Value } from "../../ui/format";
+import type { Markup } from "../../ui/jsx/jsx-runtime";
+import { FormTokenInput, type Frame } from "../../ui/layout";
+import { requestsPath } from "../../ui/links";
+import { Pair } from "../../ui/lists";
+import { scopesFor } from "./form";
+import { Holders } from "./holders";
+
+export interface User {
+  name: string | null;
+  amount: number;
+}
+
+/** The client keys that used most of a budget in its period; the models, if the budget is of one key. */
+export async function usersOf({ history }: App, { scope, unit, started_at_ms, holders }: BudgetItem): Promise<User[]> {
+  if (started_at_ms === null || holders !== null) return [];
+  const { member, key, account, model, client } = scope;
+  const isPattern = (value: string | undefined) => value?.includes("*") === true;
+  const [by, pattern] =
+    key !== undefined && !isPattern(key)
+      ? (["upstream_model", model ?? "*"] as const)
+      : (["key_name", key ?? (member === undefined ? "*" : `${member}/*`)] as const);
+  // The statistics are filtered by whole names only, and grouped by one of them.
+  if ([account, client, by === "key_name" ? model : undefined].some(isPattern)) return [];
+  const exact = (value: string | undefined) => (isPattern(value) ? undefined : value);
+  const filters = {
+    from_ms: started_at_ms,
+    account_id: account,
+    key_name: exact(key),
+    upstream_model: exact(model),
+    client_name: client,
+  };
+  const { groups } = await history.statistics(filters, [by]);
+  const amountIn = (group: (typeof groups)[number]): number =>
+    unit === "credits"
+      ? (group.nano_credits ?? 0) / 1e9
+      : unit === "premium"
+        ? (group.premium_units ?? 0)
+        : group.request_count - group.error_count;
+  return groups
+    .map((group) => ({ name: group.key[by] ?? null, amount: amountIn(group) }))
+    .filter(({ name, amount }) => amount > 0 && (name === null || matchesPattern(pattern, name)))
+    .sort((a, b) => b.amount - a.amount)
+    .slice(0, 3);
+}
+
+interface CardProps {
+  frame: Frame;
+  item: BudgetItem;
+  users: User[];
+  /** The budget of a key is removed with the key. Missing for a member, who changes none. */
+  change?: "remove" | "edit-key" | undefined;
+  now: number;
+}
+
+export function BudgetCard({ frame, item, users, change, now }: CardProps): Markup {
+  const { name, used, limit, reserved, per, resets_at_ms, unknown_price_count } = item;
+  return (
+    <article class="card">
+      <header>
+        <h3>
+          <Value of={name} />
+        </h3>
+        <BudgetBadge item={item} />
+      </header>
+      <p class="soft">
+        <Scope of={item.scope} /> · per {per}
+      </p>
+      {used === null ? (
+        <p>{limitOfEach(item)}</p>
+      ) : (
+        <>
+          <p>
+            <strong class="num">{significant(used)}</strong> of {amountOf(limit, item)} used ({percent(used / limit)})
+          </p>
+          <Meter share={Math.min(1, used / limit)} tone={toneOf(item)} label={`${percent(used / limit)} used`} />
+        </>
+      )}
+      {item.holders && <Holders item={item} holders={item.holders} now={now} isBrief={true} />}
+      {users.length > 0 && (
+        <dl class="pairs">
+          {users.map(({ name, amount }) => (
+            <Pair name={name ?? "without a key"}>{amountOf(amount, item)}</Pair>
+          ))}
+        </dl>
+      )}
+      {reserved !== null && reserved > 0 && <p class="soft">{amountOf(reserved, item)} reserved by running requests</p>}
+      {unknown_price_count !== null && unknown_price_count > 0 && (
+        <p class="reason">{plural(unknown_price_count, "request")} of unknown price: not counted.</p>
+      )}
+      {resets_at_ms !== null && <p class="soft">Resets {zonedTime(resets_at_ms, now)}</p>}
+      {item.forecast_ends_at_ms !== null && (
+        <p class="reason">At this rate, it will be used up at {moment(item.forecast_ends_at_ms, now)}.</p>
+      )}
+      <footer class="actions">
+        {item.started_at_ms !== null && (
+          <a href={requestsPath({ from_ms: item.started_at_ms })}>Requests of this period</a>
+        )}
+        {change === "remove" && (
+          <form method="post" action="/admin/budgets/remove">
+            <FormTokenInput frame={frame} />
+            <input type="hidden" name="name" value={name} />
+            <button type="submit" class="quiet" aria-label={`Remove ${name}`}>
+              Remove
+            </button>
+          </form>
+        )}
+        {change === "edit-key" && <a href="/admin/config">Edit the key in the config</a>}
+      </footer>
+    </article>
+  );
+}
+
+/** What is shown in place of amounts. */
+function limitOfEach(item: BudgetItem): string {
+  const { each, holders, limit, per } = item;
+  const whose = per === "session" ? "session" : each;
+  if (whose === undefined && holders === null)
+    return "It is used up. You share it with others, so what was used is not shown.";
+  return `${amountOf(limit, item)} for each ${whose ?? "member"}${otherLimits(item)}`;
+}
+
+const otherLimits = ({ limits = {} }: BudgetItem): string => {
+  const named = Object.entries(limits).map(([name, limit]) => `${name} ${significant(limit)}`);
+  const shown = named.slice(0, shownLimits).join(", ");
+  return named.length === 0
+    ? ""
+    : `; ${shown}${named.length > shownLimits ? ` and ${named.length - shownLimits} more` : ""}`;
+};
+const shownLimits = 5;
+
+function Scope({ of: scope }: { of: BudgetItem["scope"] }): Markup {
+  const given = scopesFor(true).flatMap((name) => (scope[name] === undefined ? [] : [[name, scope[name]] as const]));
+  if (given.length === 0) return <>All requests</>;
+  return (
+    <>
+      {given.map(([name, pattern], at) => (
+        <>
+          {at > 0 && ", "}
+          {name} <Value of={pattern} />
+        </>
+      ))}
+    </>
+  );
+}
+
+/** Of what a budget has for each, the largest share. */
+const shareOf = ({ used, limit, holders, exhausted }: BudgetItem) =>
+  used === null
+    ? Math.max(exhausted ? 1 : 0, ...(holders?.items ?? []).map((each) => each.used / each.limit))
+    : used / limit;
+
+const toneOf = (item: BudgetItem): "good" | "warn" | "bad" =>
+  shareOf(item) >= 1 ? "bad" : shareOf(item) >= Math.max(0.5, ...item.warn) ? "warn" : "good";
+
+function BudgetBadge({ item }: { item: BudgetItem }): Markup {
+  if (shareOf(item) < 1)
+    return <span class={`badge ${toneOf(item)}`}>{item.then === "warn" ? "Warns only" : "Ready"}</span>;
+  return (
+    <span class="badge bad">
+      {item.then === "warn" ? "Exceeded" : "Exhausted"}
+      {item.holders && " for some"}
+    </span>
+  );
+}

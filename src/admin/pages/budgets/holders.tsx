@@ -1,0 +1,116 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** Those that have an amount of their own in a budget, the largest share of a limit first. */
+import { type BudgetItem, type HolderItem, holderName } from "../../../budgets/budget-list";
+import { amountOf } from "../../../budgets/sentences";
+import { formatCount, percent, plural, significant } from "../../../format";
+import type { Filters } from "../../../history/history";
+import { Meter } from "../../ui/chart";
+import { Moment, Value } from "../../ui/format";
+import { requestsPath, withQuery } from "../../ui/links";
+import { Head } from "../../ui/lists";
+
+/** How many a budget shows among others, and on its own page. */
+export const [briefHolders, pageHolders] = [5, 50];
+
+interface HoldersProps {
+  item: BudgetItem;
+  holders: NonNullable<BudgetItem["holders"]>;
+  now: number;
+  /** With a link to all of them. */
+  isBrief: boolean;
+}
+
+export function Holders({ item, holders: { count, items }, now, isBrief }: HoldersProps) {
+  if (count === 0)
+    return (
+      <p class="soft">{item.per === "session" ? "No session has used it in the last 7 days." : "Nothing is used."}</p>
+    );
+  return (
+    <>
+      <table class="rows labelled">
+        <caption class="hidden">Who used most of {item.name}</caption>
+        <Head
+          columns={[item.per === "session" ? "Session" : titles[item.each ?? "member"], "Share"]}
+          numbers={["Used"]}
+        />
+        <tbody>
+          {items.map((holder) => (
+            <HolderRow item={item} holder={holder} now={now} />
+          ))}
+        </tbody>
+      </table>
+      {isBrief && count > items.length && (
+        <p>
+          <a href={pathOf(item, 0)}>
+            All {plural(count, item.per === "session" ? "session" : (item.each ?? "member"))}
+          </a>
+        </p>
+      )}
+    </>
+  );
+}
+
+const titles = { member: "Member", key: "Key", account: "Account" };
+
+function HolderRow({ item, holder, now }: { item: BudgetItem; holder: HolderItem; now: number }) {
+  const share = holder.used / holder.limit;
+  const tone = share >= 1 ? "bad" : share >= Math.max(0.5, ...item.warn) ? "warn" : "good";
+  return (
+    <tr>
+      <th scope="row">
+        <a href={requestsPath(filtersOf(item, holder))}>
+          <Value of={holderName(holder)} max={40} />
+        </a>
+      </th>
+      <td data-label="Share">
+        <Meter share={share} tone={tone} label={`${percent(share)} used`} /> {percent(share)}
+        {holder.forecast_ends_at_ms !== null && (
+          <p class="reason">
+            At this rate, used up <Moment at={holder.forecast_ends_at_ms} now={now} />
+          </p>
+        )}
+      </td>
+      <td data-label="Used" class="right num">
+        {significant(holder.used)} of {amountOf(holder.limit, item)}
+        {holder.reserved > 0 && <p class="soft">{significant(holder.reserved)} reserved</p>}
+        {holder.unknown_price_count > 0 && (
+          <p class="reason">{plural(holder.unknown_price_count, "request")} of unknown price</p>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+/** The requests that a holder's amount is made of. */
+function filtersOf(item: BudgetItem, { name, member, session }: HolderItem): Filters {
+  const since = item.started_at_ms === null ? {} : { from_ms: item.started_at_ms };
+  if (session !== null) return { session };
+  if (item.each === "key") return { ...since, key_name: name };
+  if (item.each === "account") return { ...since, account_id: name };
+  return { ...since, member };
+}
+
+const pathOf = ({ name }: BudgetItem, offset: number) =>
+  withQuery("/admin/budgets", { budget: name, offset: offset === 0 ? undefined : String(offset) });
+
+export const HolderPages = ({ item, offset }: { item: BudgetItem; offset: number }) => {
+  const { count, items, next_offset } = item.holders!;
+  return (
+    <nav class="pages" aria-label="Pages of the table">
+      {offset > 0 && (
+        <a rel="prev" href={pathOf(item, Math.max(0, offset - pageHolders))}>
+          Higher
+        </a>
+      )}
+      <span class="soft">
+        {items.length === 0 ? "None" : `${formatCount(offset + 1)}–${formatCount(offset + items.length)}`} of{" "}
+        {formatCount(count)}
+      </span>
+      {next_offset !== null && (
+        <a rel="next" href={pathOf(item, next_offset)}>
+          Lower
+        </a>
+      )}
+    </nav>
+  );
+};

@@ -1,0 +1,55 @@
+/** What clients and people read of budgets. */
+import type { Budget } from "../config/budget-schema";
+import { ProxyError, retryHeaders } from "../errors";
+import { significant, zonedTime } from "../format";
+import type { BudgetState } from "./entries";
+import type { Holder } from "./holders";
+
+/** `12.5 credits` */
+export const amountOf = (amount: number, { unit }: Pick<Budget, "unit">): string =>
+  `${significant(amount)} ${unit === "premium" ? "premium requests" : unit}`;
+
+/** ` of anna`, ` of the key ci`; empty if no name is known. */
+export function ofHolder(holder: Pick<Holder, "kind" | "name"> | null): string {
+  if (holder === null || holder.name === null) return "";
+  return {
+    member: ` of ${holder.name}`,
+    key: ` of the key ${holder.name}`,
+    account: ` of ${holder.name}`,
+    session: "",
+  }[holder.kind];
+}
+
+/** Numbers that look like a status: opencode repeats a request whose error has one. */
+const statusLike = /\b(?:429|5\d\d)\b/;
+
+/** @param showsAmounts Whether the client may know what was used: of a member, others must have used nothing of it. */
+export function exceededError(
+  { budget, holder, used, reserved, resetsAt }: BudgetState,
+  now: number,
+  showsAmounts: boolean,
+): ProxyError {
+  const free = resetsAt === null ? "" : `, free again at ${zonedTime(resetsAt, now)}`;
+  const running = reserved > 0 ? ` and ${amountOf(reserved, budget)} reserved by running requests` : "";
+  const seconds = resetsAt === null ? 86_400 : Math.max(1, Math.ceil((resetsAt - now) / 1000));
+  const amounts = `: ${significant(used)} of ${amountOf(budget.limit, budget)} used${running}`;
+  const what = showsAmounts ? ofHolder(holder) : ", which you share with others,";
+  return new ProxyError(
+    "quota",
+    `The budget \`${budget.name}\`${what} is used up${!showsAmounts || statusLike.test(amounts) ? "" : amounts}${free}. The owner can raise it on the Budgets page or in the config.`,
+    {
+      code: "budget_exceeded",
+      headers: { ...retryHeaders(seconds), "x-should-retry": "false" },
+      mayFallBack: budget.then === "fallback",
+    },
+  );
+}
+
+/** `<budget>=<amount> <unit>` for each; names are percent-encoded. */
+export const remainingOf = (states: readonly BudgetState[]): string =>
+  states
+    .map(({ budget, used, reserved }) => {
+      const left = Math.max(0, budget.limit - used - reserved);
+      return `${encodeURIComponent(budget.name)}=${Number(left.toFixed(3))} ${budget.unit}`;
+    })
+    .join(", ");
