@@ -192,12 +192,17 @@ export const wholeNumber = lazy(() =>
 const invalid = (param: string, message: string) => new ProxyError("invalid_request", message, { param });
 
 /** The methods of each path. GET implies HEAD. */
-export function methodsByPathOf(endpoints: readonly EndpointDocument[]): Map<string, string[]> {
+export function methodsByPathOf(
+  endpoints: readonly Pick<EndpointDocument, "method" | "path">[],
+): Map<string, string[]> {
   const byPath = new Map<string, string[]>();
-  for (const { method, path } of endpoints)
-    byPath.set(path, [...(byPath.get(path) ?? []), ...(method === "GET" ? ["GET", "HEAD"] : [method])]);
+  for (const { method, path } of endpoints) byPath.set(path, [...(byPath.get(path) ?? []), ...methodsOf([{ method }])]);
   return byPath;
 }
+
+/** GET implies HEAD. */
+export const methodsOf = (endpoints: readonly Pick<EndpointDocument, "method">[]): string[] =>
+  endpoints.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
 
 export const methodNotAllowed = (method: string, methods: readonly string[]): ProxyError =>
   new ProxyError("method_not_allowed", `${method} is not served at this path; use ${methods.join(" or ")}.`, {

@@ -3,13 +3,14 @@ import { hostname } from "node:os";
 import { Elysia } from "elysia";
 import { websocket } from "elysia/ws";
 import { encodeAdminError, isAdminPath, isAdminWing } from "./admin/admin-path";
-import { clientGroup, clientRoutes, methodsByPath } from "./api/routes";
+import { clientGroup, clientRoutes, methodsAt } from "./api/routes";
 import { errorSchemas } from "./api/schemas";
 import { metricsPath } from "./api-paths";
 import type { App } from "./app";
 import type { Config } from "./config/schema";
 import { codecs } from "./dialects/codecs";
 import type { ClientDialect } from "./dialects/hub/conversation";
+import { methodNotAllowed } from "./endpoint";
 import { asProxyError, codeOf, ProxyError } from "./errors";
 import type { SocketHandlers } from "./net/client-sockets";
 import {
@@ -142,7 +143,7 @@ export function handler(app: App, exposed: boolean, bound?: string) {
   const callerOf = (request: Request) => callers.get(request)!;
   const router = () =>
     new Elysia({ handler: { standardHostname: false }, strictPath: true }).onError(({ error, code, request }) =>
-      speak(app, code === "NOT_FOUND" ? notFound(request) : error, request, callers.get(request)?.requestId ?? ""),
+      speak(app, code === "NOT_FOUND" ? nothingAt(request) : error, request, callers.get(request)?.requestId ?? ""),
     );
   const clientRouter = router().use(clientRoutes(app, callerOf));
   // Loaded with the first request for it: few starts need it, and the first answer should not wait for it.
@@ -165,7 +166,7 @@ export function handler(app: App, exposed: boolean, bound?: string) {
       requestId = caller.requestId;
       // The admin API authorizes the caller before it refuses a method.
       const path = pathOfUrl(request.url);
-      if (!isAdminPath(path)) refuseMethods(request);
+      if (!isAdminPath(path)) refuseMethods(request, () => methodsAt(path) ?? usualMethods);
       if (app.providers.isOurOwn(request.headers)) throw ourselves();
       if (app.draining && !isAdminWing(path) && !isProbe(path)) throw shuttingDown();
       callers.set(request, caller);
@@ -258,19 +259,23 @@ const shuttingDown = () =>
     headers: { connection: "close", "retry-after": "1" },
   });
 
-function notFound(request: Request): ProxyError {
+function nothingAt(request: Request): ProxyError {
+  const methods = methodsAt(pathOfUrl(request.url));
+  if (methods) return methodNotAllowed(request.method, methods);
   return new ProxyError(
     "not_found",
     `There is nothing at ${new URL(request.url).pathname.slice(0, 200)}; GET / lists the paths.`,
   );
 }
 
+const usualMethods = ["GET", "HEAD", "POST"];
+
 /** Answers OPTIONS, and the preflight of a browser; no handler sees it. */
 function preflight(request: Request, caller: Caller, lists: GuardLists): Response {
   const allowed = caller.origin !== null && lists.origins.has(caller.origin) && isModelPath(request);
   // `allowedOrigins` opens the model routes only.
   if (caller.foreign && !allowed) throw foreignPage(isModelPath(request) ? caller.origin : null);
-  const methods = methodsByPath().get(new URL(request.url).pathname) ?? ["GET", "HEAD", "POST"];
+  const methods = methodsAt(pathOfUrl(request.url)) ?? usualMethods;
   return new Response(null, {
     status: 204,
     headers: allowed

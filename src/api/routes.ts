@@ -13,9 +13,10 @@ import {
 import type { App } from "../app";
 import { openaiEmbeddings } from "../dialects/embeddings";
 import { batchEmbedContents, embedContent } from "../dialects/gemini/embeddings";
-import { type Endpoint, endpointsOf, methodNotAllowed, methodsByPathOf, readClientQuery } from "../endpoint";
+import { type Endpoint, endpointsOf, methodsByPathOf, readClientQuery } from "../endpoint";
 import { ProxyError } from "../errors";
 import type { KeyedCaller } from "../keys/client-keys";
+import { lazy } from "../lazy";
 import type { Visitor } from "../net/guard";
 import { decodedParams } from "../net/params";
 import type { EndpointGroup } from "../openapi";
@@ -27,7 +28,7 @@ import { listedModelSchema } from "../upstream/model-view";
 import { requireClientKey, requireGoogleKey, requireMetricsAccess, requireTokenAccess } from "./access";
 import { compactConversation } from "./compact";
 import { countForProvider, countTokens } from "./count-tokens";
-import { findGoogleRow, isGoogleClient, routerPath } from "./google-paths";
+import { findGoogleRow, isGoogleClient, refuseGoogleMethod, routerPath } from "./google-paths";
 import { getGoogleModel, getModel, listGoogleModels, listModels, listProviderModels } from "./models";
 import {
   countSchema,
@@ -146,7 +147,7 @@ export const routes: ClientRoute[] = [
     handle: ({ app, request, caller, query }) => isGoogleClient(request) ? listGoogleModels(app, caller.key, readClientQuery(request.url, googleModelsQuery())) : listModels(app, caller.key, query) })),
   guarded(requireClientKey, endpoint({ method: "GET", path: `${modelsPath}/:id`, about: "One model. The id may have any form that a request may use.",
     response: listedModelSchema, errors: ["not_found", ...upstreamErrors],
-    handle: ({ app, request, caller, params }) => (isGoogleClient(request) ? getGoogleModel : getModel)(app, caller.key, params.id) })),
+    handle: ({ app, request, caller, params }) => { refuseGoogleMethod(googleRows(), "GET", params.id); return (isGoogleClient(request) ? getGoogleModel : getModel)(app, caller.key, params.id); } })),
   guarded(requireClientKey, endpoint({ method: "POST", path: "/:provider/v1/messages", about: "Messages of a provider that offers the Messages API, full or streamed, passed through as they are.",
     ...dialect, errors: ["not_found", ...upstreamErrors], reference: references.messages,
     handle: ({ app, request, caller, params }) => relayToProvider(app, request, caller, params.provider) })),
@@ -212,12 +213,15 @@ export const clientGroup: Omit<EndpointGroup, "errorAt"> = {
   errors: ["authentication", "permission"],
 };
 
+const isGoogleMethod = (path: string) => path.startsWith(`${geminiPath}/:model:`);
+
 const codexPaths: readonly string[] = [clientPaths.responses, searchPath];
 
 /**
  * Some base URLs end in an extra `/v1`: Claude Code would blame the model for the 404. Those of Codex may have none.
  */
 const spellings = (path: string) => {
+  if (isGoogleMethod(path)) return [path, path.replace(geminiPath, modelsPath)];
   if (path.startsWith(clientPaths.messages)) return [path, `/v1${path}`];
   return codexPaths.some((each) => path.startsWith(each)) ? [path, path.slice("/v1".length)] : [path];
 };
@@ -245,26 +249,41 @@ export function clientRoutes(app: App, callerOf: (request: Request) => Visitor) 
     ["GET", geminiPath],
     ["POST", geminiPath],
     ["POST", modelsPath],
-  ] as const) {
-    const rows = routes.filter((row) => row.method === method && row.path.startsWith(`${geminiPath}/`));
+  ] as const)
     plugin.route(
       method,
       `${base}/*`,
       ({ request, params }) => {
         const caller: KeyedCaller = callerOf(request);
         requireGoogleKey(app, request, caller);
-        const { row, model } = findGoogleRow(rows, params["*"] ?? "");
+        const { row, model } = findGoogleRow(googleRows(), method, params["*"] ?? "");
         return row.run({ app: appOf(app, caller), request, caller, params: { model } });
       },
       { parse: "none" },
     );
-  }
-  for (const [path, methods] of methodsByPath())
-    plugin.all(routerPath(path), ({ request }) => {
-      throw methodNotAllowed(request.method, methods);
-    });
   return plugin;
 }
 
+const googleRows = () => routes.filter(({ path }) => path.startsWith(`${geminiPath}/`));
+
 /** The methods of each client path. GET implies HEAD. */
 export const methodsByPath = () => methodsByPathOf(routes);
+
+/** The methods of a path as a client sends it; undefined if there is no such path. */
+export function methodsAt(path: string): string[] | undefined {
+  const { exact, patterns } = pathForms();
+  return exact.get(path) ?? patterns.find(([pattern]) => pattern.test(path))?.[1];
+}
+
+/** Only those who ask with a wrong method need them. */
+const pathForms = lazy(() => {
+  const all = Array.from(methodsByPath()).flatMap(([path, methods]) =>
+    spellings(path).map((spelling) => [spelling, methods] as const),
+  );
+  // What ends in a method of Google's comes before what takes it for a part of the model's name.
+  const ordered = all.toSorted(([one], [other]) => Number(isGoogleMethod(other)) - Number(isGoogleMethod(one)));
+  return { exact: new Map(all), patterns: ordered.map(([path, methods]) => [patternOf(path), methods] as const) };
+});
+
+/** A model of Google's paths may have slashes. */
+const patternOf = (path: string) => new RegExp(`^${path.replace("/:model", "/.+").replace(/\/:\w+/g, "/[^/]+")}$`);

@@ -115,16 +115,19 @@ class InspectedCaller implements Visitor {
   }
 }
 
-/** @throws ProxyError 405 for methods that no route has. */
-export function refuseMethods(request: Request): void {
-  if (!methods.has(request.method))
-    throw new ProxyError("method_not_allowed", `${request.method.slice(0, 20)} is not served here.`, {
-      headers: closing,
-    });
-}
-
 /** Nothing more is read from such a connection. */
 const closing = { connection: "close" };
+
+/**
+ * @param methodsAt The methods of the request's path.
+ * @throws ProxyError 405 for methods that no route has.
+ */
+export function refuseMethods(request: Request, methodsAt: () => readonly string[]): void {
+  if (methods.has(request.method)) return;
+  throw new ProxyError("method_not_allowed", `${request.method.slice(0, 20)} is not served here.`, {
+    headers: { ...closing, allow: methodsAt().join(", ") },
+  });
+}
 
 /** Checks a call without a client key. @throws ProxyError 403 that names the config line that would allow it. */
 export function refuseStrangers(caller: Caller, origins: ReadonlySet<string>): void {

@@ -2,6 +2,7 @@
 /** The routes of the admin pages under /admin, protected by the same guard as the admin API. */
 import { Elysia } from "elysia";
 import type { App } from "../../app";
+import { methodNotAllowed, methodsByPathOf } from "../../endpoint";
 import { asProxyError, ProxyError } from "../../errors";
 import type { AdminSession } from "../../keys/page-sessions";
 import type { Caller, Visitor } from "../../net/guard";
@@ -80,7 +81,7 @@ export const pageRoutes: PageRoute[] = [
 
 /** @param guard Authorizes a caller without a session, or throws. */
 export function adminPages(app: App, guard: Guard, callerOf: (request: Request) => Visitor, exposed: boolean) {
-  const { serve, signIn, signOut, frameFor } = openPageServer(app, guard, callerOf, exposed);
+  const { serve, refuse, signIn, signOut, frameFor } = openPageServer(app, guard, callerOf, exposed);
   const plugin = new Elysia({ name: "pages", handler: { standardHostname: false }, strictPath: true });
   // Elysia reads the source of a handler to find the fields it needs, so they are destructured in the parameter.
   for (const { method, path, show } of pageRoutes)
@@ -98,11 +99,14 @@ export function adminPages(app: App, guard: Guard, callerOf: (request: Request) 
     parse: "none",
   });
   plugin.get("/admin/assets/*", ({ request }) => answerAsset(request));
-  const notFound = () => {
-    throw new ProxyError("not_found", "This page does not exist.");
-  };
-  for (const path of ["/admin", "/admin/*"])
-    plugin.all(path, ({ request, params }) => serve(notFound, request, params ?? {}, "owner"), { parse: "none" });
+  for (const [path, methods] of methodsByPathOf(pageRoutes))
+    plugin.all(
+      path,
+      ({ request }) => refuse(request, methodNotAllowed(request.method, methods), roleOf(methods[0]!, path)),
+      { parse: "none" },
+    );
+  const notFound = new ProxyError("not_found", "This page does not exist.");
+  plugin.all("/admin/*", ({ request }) => refuse(request, notFound, "owner"), { parse: "none" });
   return plugin;
 }
 
@@ -125,7 +129,13 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
   };
 
   /** Authorizes the request and renders the page, the sign-in page or an error page. */
-  const serve = async (show: PageRoute["show"], request: Request, given: Record<string, string>, role: Role) => {
+  const serve = async (
+    show: PageRoute["show"],
+    request: Request,
+    given: Record<string, string>,
+    role: Role,
+    hasForm = request.method === "POST",
+  ) => {
     const caller = callerOf(request);
     const url = browserUrl(request);
     const isRead = request.method !== "POST";
@@ -141,8 +151,8 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
     }
     const frame = frameFor(session);
     try {
-      const form = isRead ? new URLSearchParams() : await readForm(request);
-      if (!isRead) refuseForged(form, session);
+      const form = hasForm ? await readForm(request) : new URLSearchParams();
+      if (hasForm) refuseForged(form, session);
       const params = decodedParams(given);
       const page = await show({
         app: app.forMember(session?.member ?? null),
@@ -164,6 +174,14 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
       if (error.kind === "internal") app.logger.error("A page could not be shown.", error.details.cause);
       return html(<FailurePage frame={frame} error={error} />, error.status, error.details.headers);
     }
+  };
+
+  /** Only who may open the pages learns what there is. */
+  const refuse = (request: Request, error: ProxyError, role: Role) => {
+    const show = () => {
+      throw error;
+    };
+    return serve(show, request, {}, role, false);
   };
 
   const enter = async (request: Request, caller: Caller): Promise<AdminSession | undefined> => {
@@ -211,7 +229,7 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
 
   const signOut = async ({ request }: PageContext) => redirect("/admin", { "set-cookie": await sessions.end(request) });
 
-  return { serve, signIn, signOut, frameFor };
+  return { serve, refuse, signIn, signOut, frameFor };
 }
 
 const oldForm = "This form was loaded too long ago, before dragoman restarted, or by another person than you.";
