@@ -8,7 +8,7 @@ import { SQL } from "bun";
 import { openFormTokens } from "../../src/admin/access/form-token";
 import { readEnvironment } from "../../src/config/environment";
 import { dayMs, hourMs } from "../../src/format";
-import type { PageSessions, SessionHolder } from "../../src/keys/page-sessions";
+import { type PageSessions, type SessionHolder, sessionDigest } from "../../src/keys/page-sessions";
 import { openStores } from "../../src/storage/open";
 import { rotateSeals } from "../../src/storage/postgres/seal-rotation";
 import type { PostgresStores } from "../../src/storage/postgres/stores";
@@ -144,6 +144,20 @@ describeWithPostgres("in Postgres", () => {
     expect(await changed.state.sessions.find(id)).toBeUndefined();
     for (const { sessions } of [same.state, changed.state]) expect((await sessions.find(local))?.holds).toBe(true);
     expect((await state.sessions.find(id))?.holds).toBe(true);
+  }, 20_000);
+
+  test("a session of the owner that was written by somebody who has the database but no seal key does not hold", async () => {
+    const { state, another, sql } = await team(open);
+    const other = await another();
+    const id = await state.sessions.begin(owner);
+    const [{ credential }] = await sql!`SELECT credential FROM dragoman.page_sessions`;
+    const forged = ["A", "B", "C"].map((letter) => letter.repeat(43));
+    for (const [at, made] of [null, credential, Buffer.alloc(3)].entries())
+      await sql!`INSERT INTO dragoman.page_sessions (sha256, credential, expires_at, revision)
+        VALUES (${sessionDigest(forged[at]!)}, ${made}, now() + interval '1 hour', dragoman.announce_change('page_sessions'))`;
+    for (const { sessions } of [state, other.state])
+      for (const [at, each] of [...forged, id].entries())
+        expect([at, (await sessions.find(each))?.holds ?? false]).toEqual([at, at === 3]);
   }, 20_000);
 
   test("a form of one server is right for another with the same seal key, for a day, during a rotation too", async () => {

@@ -29,6 +29,8 @@ interface SessionParts {
 interface HeldSession {
   member: string | null;
   credential: Buffer | null;
+  /** Of the owner's: a server with this one's admin token began it, or one whose owner needed no token. */
+  isProven: boolean;
   /** By the monotonic clock of this process, ms. */
   until: number;
   ending: AbortController;
@@ -60,7 +62,7 @@ export async function openPostgresPageSessions(parts: SessionParts): Promise<Pag
       drop(key);
       return false;
     }
-    if (session.member === null ? ownerHolds(parts, session.credential) : memberHolds(members, session)) return true;
+    if (session.member === null ? session.isProven : memberHolds(members, session)) return true;
     // It is not forgotten: its key may be so new that it is not known here yet.
     session.ending.abort();
     session.ending = new AbortController();
@@ -75,7 +77,7 @@ export async function openPostgresPageSessions(parts: SessionParts): Promise<Pag
     for (const row of rows) {
       const key = hex(row.sha256);
       if (row.ended) drop(key);
-      else if (!sessions.has(key)) sessions.set(key, heldOf(row));
+      else if (!sessions.has(key)) sessions.set(key, heldOf(parts, row));
     }
     for (const [key, { until }] of sessions) if (until <= performance.now()) drop(key);
     return rows.at(-1)?.revision ?? since;
@@ -127,13 +129,14 @@ export async function openPostgresPageSessions(parts: SessionParts): Promise<Pag
 }
 
 async function insert(parts: SessionParts, digest: Buffer, { member, secret }: SessionHolder): Promise<void> {
-  const credential = member === null ? ownerMarks(parts, secret)[0] : sessionDigest(secret);
+  const credential =
+    member === null ? ownerProofs(parts, digest, secret === parts.adminToken)[0]! : sessionDigest(secret);
   await parts.postgres.transact(async (sql) => {
     const [row] = await sql<{ revision: number }[]>`
       SELECT dragoman.announce_change('page_sessions')::float8 AS revision`;
     const { revision } = row!;
     await sql`INSERT INTO dragoman.page_sessions (sha256, member, credential, expires_at, revision)
-      VALUES (${digest}, ${member}, ${credential ?? null}, now() + make_interval(secs => ${sessionLifetimeMs / 1_000}),
+      VALUES (${digest}, ${member}, ${credential}, now() + make_interval(secs => ${sessionLifetimeMs / 1_000}),
         ${revision})`;
     await sql`UPDATE dragoman.page_sessions SET ended_at = now(), revision = ${revision} WHERE sha256 IN
       (SELECT sha256 FROM dragoman.page_sessions WHERE member IS NOT DISTINCT FROM ${member}::uuid AND ended_at IS NULL
@@ -148,10 +151,11 @@ async function finish(postgres: Postgres, digest: Buffer): Promise<void> {
   });
 }
 
-const heldOf = ({ member, credential, remaining }: SessionRow): HeldSession => ({
-  member,
-  credential: credential && Buffer.from(credential),
-  until: performance.now() + remaining,
+const heldOf = (parts: SessionParts, row: SessionRow): HeldSession => ({
+  member: row.member,
+  credential: row.credential && Buffer.from(row.credential),
+  isProven: row.member === null && ownerHolds(parts, row),
+  until: performance.now() + row.remaining,
   ending: new AbortController(),
 });
 
@@ -161,14 +165,20 @@ function memberHolds(members: Members, { member, credential }: HeldSession): boo
   return key?.member === member && (key?.expiresAt ?? Number.POSITIVE_INFINITY) > Date.now();
 }
 
-/** A database that others can read does not help to guess the admin token, which a person may have chosen. */
-function ownerMarks({ seals, adminToken }: SessionParts, secret = adminToken): Buffer[] {
-  if (adminToken === undefined || secret !== adminToken) return [];
-  return seals.derived("admin token").map((key) => createHmac("sha256", key).update(adminToken).digest());
+/**
+ * What proves that a session of the owner was begun by a server: who can write to the database cannot make one. It differs with
+ * the admin token, which somebody on the server's own machine did not need.
+ */
+function ownerProofs({ seals, adminToken = "" }: SessionParts, digest: Uint8Array, needsToken: boolean): Buffer[] {
+  const about = needsToken ? `token ${adminToken}` : "no token";
+  return seals.derived("owner sessions").map((key) => createHmac("sha256", key).update(digest).update(about).digest());
 }
 
-/** Without a mark, the owner needed no token. */
-const ownerHolds = (parts: SessionParts, mark: Buffer | null) =>
-  mark === null || ownerMarks(parts).some((each) => timingSafeEqual(each, mark));
+function ownerHolds(parts: SessionParts, { sha256, credential }: SessionRow): boolean {
+  if (credential?.length !== sha256Bytes) return false;
+  const proofs = [true, false].flatMap((needsToken) => ownerProofs(parts, sha256, needsToken));
+  return proofs.some((proof) => timingSafeEqual(proof, credential));
+}
 
+const sha256Bytes = 32;
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");

@@ -139,7 +139,7 @@ const steps: readonly Step[] = [
     compatibleWith: 1,
     statements: [
       "INSERT INTO dragoman.revisions (name) VALUES ('page_sessions')",
-      // The SHA-256 of a member's key, or the admin token's signature; null for somebody who needed no token. A session that was
+      // The SHA-256 of a member's key, or what proves that a server began the owner's session. A session that was
       // ended keeps its row until it would have expired, so that every server learns of the end by its revision.
       `ALTER TABLE dragoman.page_sessions ADD COLUMN credential bytea, ADD COLUMN ended_at timestamptz,
         ADD COLUMN revision bigint NOT NULL DEFAULT 0`,
