@@ -103,11 +103,39 @@ describeWithPostgres("a member at the admin API", () => {
     }
     expect((await open("/admin/requests")).text).toContain(rowOf("ben/key-1"));
     for (const row of others) expect((await open(`/admin/requests/${row}`)).text).toContain("No request with this ID");
-    const closed = ["try", "config", "health", "nothing"];
+    const closed = ["config", "health", "nothing"];
     for (const path of closed) expect([path, (await open(`/admin/${path}`)).status]).toEqual([path, 403]);
-    for (const path of ["config/save", "accounts/pause", "accounts/move", "models/forget"])
+    for (const path of ["config/save", "models/forget"])
       expect([path, (await open(`/admin/${path}`, "POST")).status]).toEqual([path, 403]);
   }, 30_000);
+
+  test("tries a prompt with the accounts, the key and the limits of the session", async () => {
+    const made = await as(anna, "POST", "/api/admin/keys", { name: "narrow", models: ["gpt-5-mini"] });
+    const key = JSON.parse(made.text).key as string;
+    const enter = await fetch(`${server.url}/admin/sign-in`, {
+      method: "POST",
+      redirect: "manual",
+      body: new URLSearchParams({ token: key }),
+    });
+    const headers = { cookie: enter.headers.get("set-cookie")!.split(";")[0]! };
+    const page = await (await fetch(`${server.url}/admin/try`, { headers })).text();
+    expect(page).toContain("<code>anna/narrow</code>");
+    expect([...page.matchAll(/<option value="([\w.-]+)"[^>]*>[\w.-]+ · /g)].map(([, model]) => model)).toEqual([
+      "gpt-5-mini",
+    ]);
+    const form_token = /name="form_token" value="([^"]+)"/.exec(page)![1]!;
+    const send = (model: string) => {
+      const form = { form_token, dialect: "chat", model, prompt: "Hello", max_tokens: "50" };
+      return fetch(`${server.url}/admin/try/send`, { method: "POST", headers, body: new URLSearchParams(form) });
+    };
+    const answer = await send("gpt-5-mini");
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("[DONE]")]);
+    const { item } = await server.admin(`/requests/${answer.headers.get("x-request-id")}`);
+    expect(anna.logins).toContain(item.account_id);
+    expect(item).toMatchObject({ member: anna.id, key_name: "anna/narrow" });
+    const refused = await send("claude-sonnet-4.6");
+    expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining("model_not_allowed")]);
+  });
 
   test("cannot open the owner's pages with the key", async () => {
     expect((await as(anna, "GET", "/admin")).status).toBe(403);

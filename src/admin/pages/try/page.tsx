@@ -4,39 +4,49 @@ import type { App } from "../../../app";
 import { clientDialects } from "../../../dialects/hub/conversation";
 import { samples } from "../../../dialects/samples";
 import { formatUnits } from "../../../format";
+import { type ClientKey, mayUse } from "../../../keys/client-keys";
 import { withTimeLimit } from "../../../net/time-limit";
 import { type ModelItem, modelItems } from "../../api/models";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
-import { FormTokenInput, type Frame, Page } from "../../ui/layout";
+import { FormTokenInput, Page } from "../../ui/layout";
 import type { PageContext } from "../../ui/page-context";
 import { curlOf, readPrompt } from "./prompt";
+import { keyOfVisitor } from "./send";
 
-export const tryPage = ({ app, frame, url }: PageContext): Promise<Markup> =>
-  tryMarkup({ app, frame, form: new URLSearchParams(url.search) });
+export const tryPage = (context: PageContext): Promise<Markup> =>
+  tryMarkup({ context, form: new URLSearchParams(context.url.search) });
 
 /** The form's request as a command. */
-export function curlFromPage({ app, frame, form, url }: PageContext): Promise<Markup> {
-  const key = app.clientKeys.length > 0 ? "YOUR_CLIENT_KEY" : undefined;
-  return tryMarkup({ app, frame, form, curl: curlOf(readPrompt(form), url.origin, key) });
+export function curlFromPage(context: PageContext): Promise<Markup> {
+  const { app, form, url } = context;
+  const key = app.requiresKey ? "YOUR_CLIENT_KEY" : undefined;
+  return tryMarkup({ context, form, curl: curlOf(readPrompt(form), url.origin, key) });
 }
 
 interface TryProps {
-  app: App;
-  frame: Frame;
+  context: PageContext;
   /** What was entered. */
   form: URLSearchParams;
   curl?: string;
 }
 
-async function tryMarkup({ app, frame, form, curl }: TryProps): Promise<Markup> {
-  const models = await chatModels(app);
+async function tryMarkup({ context, form, curl }: TryProps): Promise<Markup> {
+  const { app, frame } = context;
+  const key = keyOfVisitor(context);
+  const models = await chatModels(app, key);
   const value = (name: string, usual = "") => form.get(name) ?? usual;
   const dialect = value("dialect", "messages");
   return (
     <Page frame={frame} title="Try" current="/admin/try">
       <p class="lead">
-        Send a prompt to a model, as a client would. It uses your accounts and is charged like any request. Only its row
-        in the history is kept.
+        Send a prompt to a model, as a client would. It uses your accounts
+        {key && (
+          <>
+            {" "}
+            and the key <code>{key.name}</code>,
+          </>
+        )}{" "}
+        and is charged like any request. Only its row in the history is kept.
       </p>
       <noscript>
         <p class="note info">
@@ -154,12 +164,12 @@ function costOf(model: ModelItem): string {
   return tokens === null ? "price unknown" : "by tokens";
 }
 
-/** Those that answer prompts and may be used; none if the list takes longer than two seconds. */
-async function chatModels(app: App): Promise<ModelItem[]> {
+/** Those that answer prompts and may be used, with this key too; none if the list takes longer than two seconds. */
+async function chatModels(app: App, key: ClientKey | undefined): Promise<ModelItem[]> {
   const models = await withTimeLimit<ModelItem[], ModelItem[]>(
     modelItems(app).catch(() => []),
     2_000,
     () => [],
   );
-  return models.filter(({ kind, enabled }) => kind === "chat" && enabled);
+  return models.filter(({ id, kind, enabled }) => kind === "chat" && enabled && mayUse(key, id));
 }

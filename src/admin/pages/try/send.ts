@@ -1,6 +1,7 @@
 /** Sends the prompt of the page Try through the relay, as a client of its dialect would. Only the row of the request is kept. */
 import { codecs } from "../../../dialects/codecs";
-import { asProxyError } from "../../../errors";
+import { asProxyError, ProxyError } from "../../../errors";
+import { type ClientKey, type KeyedCaller, requireUnexpired } from "../../../keys/client-keys";
 import { relay } from "../../../relay/relay";
 import type { PageContext } from "../../ui/page-context";
 import { readPrompt, requestOf } from "./prompt";
@@ -8,8 +9,27 @@ import { readPrompt, requestOf } from "./prompt";
 /** The name of the client in the history. */
 export const tryClient = "dragoman-try";
 
+/**
+ * The owner needs no client key here: the guard of the pages has let the request in. A member asks with the key of the session,
+ * whose limits and budgets hold. @throws ProxyError `authentication`
+ */
+export function keyOfVisitor({
+  app,
+  member,
+  session,
+}: Pick<PageContext, "app" | "member" | "session">): ClientKey | undefined {
+  if (member === null) return undefined;
+  const key = app.members!.clientKeysOf(member).find(({ name }) => name === session?.keyName);
+  if (!key)
+    throw new ProxyError("authentication", "The key that you signed in with is gone. Sign in with another one.");
+  requireUnexpired(key, app.now());
+  return key;
+}
+
 /** The answer as a client gets it: the stream of the dialect, or its error. */
-export async function sendFromPage({ app, form, request, caller, url }: PageContext): Promise<Response> {
+export async function sendFromPage(context: PageContext): Promise<Response> {
+  const { app, form, request, url } = context;
+  const caller: KeyedCaller = Object.assign(context.caller, { key: keyOfVisitor(context) });
   const prompt = readPrompt(form);
   const { path, headers, body, inAddress } = requestOf(prompt);
   const asked = new Request(url.origin + path, {
@@ -19,7 +39,6 @@ export async function sendFromPage({ app, form, request, caller, url }: PageCont
     signal: request.signal,
   });
   try {
-    // The owner needs no client key here: the guard of the pages has let the request in.
     return await relay(app, asked, caller, prompt.dialect, inAddress);
   } catch (thrown) {
     const error = asProxyError(thrown);
