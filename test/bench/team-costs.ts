@@ -204,7 +204,7 @@ export const noChanges: Changes = {
   follow() {},
   catchUp: async () => {},
   on() {},
-  hear: async () => {},
+  hear: async () => false,
   start: async () => {},
   close() {},
 };

@@ -198,7 +198,7 @@ describeWithPostgres("in Postgres", () => {
       for (const { sessions } of [state, other.state]) expect((await sessions.find(id))?.holds).toBe(true);
       const begun = state.sessions.begin(owner);
       expect(await Promise.resolve(begun).catch(({ message, status }) => [message, status])).toEqual([
-        "The database cannot be reached now, so nobody can sign in. Try again when it is back.",
+        "The database cannot be used now: it cannot be reached. Nobody can sign in. Try again when it is back.",
         503,
       ]);
       const unknown = Promise.resolve(state.sessions.find("x".repeat(43)));

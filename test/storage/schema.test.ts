@@ -61,7 +61,11 @@ describeWithPostgres("the schema", () => {
     const postgres = connected(url);
     await migrate(postgres);
     const heard: string[] = [];
-    await postgres.direct.listen("dragoman", (payload) => void heard.push(payload));
+    await postgres.listen(
+      "dragoman",
+      (payload) => void heard.push(payload),
+      () => {},
+    );
     const failing = postgres.transact(async (sql) => {
       await sql`SELECT dragoman.announce_change('keys')`;
       throw new Error("no");
@@ -84,8 +88,11 @@ describeWithPostgres("the schema", () => {
     });
     expect(postgres.isAway).toBe(true);
     await server.start();
+    // Nobody but one question at a time asks meanwhile, at most half a second apart.
+    const startedAt = performance.now();
+    while (postgres.isAway) await Bun.sleep(5);
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
     expect([...(await postgres.ask((sql) => sql`SELECT 1 AS one`))]).toEqual([{ one: 1 }]);
-    expect(postgres.isAway).toBe(false);
   });
 
   test("an address without a database is an error within seconds", async () => {

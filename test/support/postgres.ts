@@ -18,6 +18,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -33,9 +34,19 @@ export interface TestPostgres extends AsyncDisposable {
   /** On Linux: it keeps its connections and answers nothing, like a machine that hangs, until it is resumed. */
   pause(): void;
   resume(): void;
-  /** Starts it again, at the same port. */
-  start(): Promise<void>;
+  /**
+   * Starts it again, at the same port.
+   * @param options.standby It follows another server that is not there, and answers `asked`, or nobody at all, until `promote`.
+   */
+  start(options?: { standby?: "asked" | "closed" }): Promise<void>;
+  /** Makes the standby a server that can be written to. */
+  promote(): Promise<void>;
+  /** Asks as the superuser, in the database of this address or in another one. */
+  administer(statements: string, url?: string): Promise<unknown[]>;
 }
+
+/** A role that needs a password. It is not made by itself. */
+export const guardedRole = "guarded";
 
 const user = "dragoman";
 /** How long the server may take to start or to stop, ms. */
@@ -91,27 +102,31 @@ export async function startPostgres({ durable = false } = {}): Promise<TestPostg
   let databases = 0;
   let template: Promise<string> | undefined;
 
-  const launch = () =>
+  const launch = (more: Record<string, string>) =>
     spawn(
       join(bin, "postgres"),
       [
         ...["-D", data, "-p", String(port)],
-        ...Object.entries({ ...settings, ...(durable && durably) }).flatMap(([key, value]) => [
+        ...Object.entries({ ...settings, ...(durable && durably), ...more }).flatMap(([key, value]) => [
           "-c",
           `${key}=${value}`,
         ]),
       ],
       { ...identity, cwd: home, stdio: "ignore", env: { PATH: process.env.PATH } },
     );
-
-  const start = async () => {
-    if (server) return;
-    server = launch();
+  const untilAnswers = async (question = "SELECT true AS done") => {
     const deadline = performance.now() + patienceMs;
-    while (!(await answers(address("postgres")))) {
+    while (!(await agrees(address("postgres"), question))) {
       if (performance.now() > deadline) throw new Error("Postgres does not start.");
       await Bun.sleep(20);
     }
+  };
+
+  const start = async ({ standby }: { standby?: "asked" | "closed" } = {}) => {
+    if (server) return;
+    if (standby) writeFileSync(join(data, "standby.signal"), "");
+    server = launch(standby === "closed" ? { hot_standby: "off" } : {});
+    if (standby !== "closed") await untilAnswers();
   };
   const stop = async () => {
     if (!server) return;
@@ -129,6 +144,17 @@ export async function startPostgres({ durable = false } = {}): Promise<TestPostg
     stop,
     pause: () => signal("SIGSTOP"),
     resume: () => signal("SIGCONT"),
+    async promote() {
+      writeFileSync(join(data, "promote"), "");
+      server!.kill("SIGUSR1");
+      await untilAnswers("SELECT NOT pg_is_in_recovery() AS done");
+    },
+    async administer(statements, url = address("postgres")) {
+      const sql = new SQL(url, { username: user, max: 1 });
+      const rows = await sql.unsafe(statements).simple();
+      await sql.close();
+      return rows;
+    },
     async bytesOnDisk() {
       const sql = new SQL(address("postgres"), { max: 1 });
       await sql.unsafe("CHECKPOINT");
@@ -185,11 +211,14 @@ interface Prepared {
   data: string;
 }
 
+/** To be raised when `prepared` makes something else than before. */
+const madeAs = 2;
+
 /** What is the same for each server is made once on this machine, and stays in its folder for temporary files. */
 function prepared(identity: Identity | undefined): Prepared {
   const given = process.env.DRAGOMAN_TEST_POSTGRES;
   const source = given ?? packagedBinaries()!;
-  const key = new Bun.CryptoHasher("sha256").update(`${source} ${statSync(source).mtimeMs} ${identity?.uid}`);
+  const key = new Bun.CryptoHasher("sha256").update(`${source} ${statSync(source).mtimeMs} ${identity?.uid} ${madeAs}`);
   const ready = join(tmpdir(), `dragoman-test-postgres-${key.digest("hex").slice(0, 16)}-${process.getuid?.() ?? 0}`);
   const within = (folder: string) => ({ bin: given ?? join(folder, "native/bin"), data: join(folder, "data") });
   if (!existsSync(ready)) {
@@ -205,6 +234,8 @@ function prepared(identity: Identity | undefined): Prepared {
       { ...identity, cwd: folder, env: { PATH: process.env.PATH } },
     );
     if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+    const rules = ["local all all trust", `host all ${guardedRole} all scram-sha-256`, "host all all all trust"];
+    writeFileSync(join(data, "pg_hba.conf"), rules.join("\n"));
     try {
       renameSync(folder, ready);
     } catch (thrown) {
@@ -253,11 +284,11 @@ function freePort(): number {
   return port;
 }
 
-async function answers(url: string): Promise<boolean> {
+async function agrees(url: string, question: string): Promise<boolean> {
   const sql = new SQL(url, { max: 1, connectionTimeout: 2 });
   try {
-    await sql`SELECT 1`;
-    return true;
+    const [row] = await sql.unsafe(question);
+    return row.done;
   } catch {
     return false;
   } finally {

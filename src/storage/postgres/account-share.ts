@@ -10,8 +10,9 @@ import { isUsedUp, type Quota } from "../../accounts/quota";
 import type { FreshSession, Unavailable } from "../../accounts/session-source";
 import type { Logger } from "../../logger";
 import type { Seals } from "../seal";
+import { isAwayError } from "./away";
 import type { Changes } from "./changes";
-import { isAwayError, type Postgres } from "./connection";
+import type { Postgres } from "./connection";
 import { holdSealKey } from "./seal-rotation";
 import { aboutSession } from "./sealed-columns";
 

@@ -4,7 +4,8 @@
  */
 import type { Account } from "../../accounts/account";
 import { type Affinity, markHash, openAffinity } from "../../accounts/affinity";
-import { isAwayError, type Postgres } from "./connection";
+import { isAwayError } from "./away";
+import type { Postgres } from "./connection";
 
 export interface PostgresAffinity extends Affinity {
   flush(): Promise<void>;

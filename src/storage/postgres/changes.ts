@@ -1,10 +1,12 @@
 /**
  * Follows what other servers change. `LISTEN` reports a change as soon as it is committed. What is announced while the connection
- * is down is lost, so revisions are compared after each reconnection and every half minute.
+ * is down is lost, so revisions are compared after each reconnection and every half minute. A connection that died in silence
+ * is noticed by a message to oneself that does not arrive.
  */
 import { isObject, parseJson } from "../../json";
 import type { Logger } from "../../logger";
-import { isAwayError, type Postgres } from "./connection";
+import { isAwayError } from "./away";
+import type { Postgres } from "./connection";
 import { type FollowedTable, followedTables } from "./schema";
 
 export interface Changes {
@@ -18,8 +20,8 @@ export interface Changes {
   catchUp(table: FollowedTable): Promise<void>;
   /** Calls back with each message on the topic. */
   on(topic: string, listener: (message: Record<string, unknown>) => void): void;
-  /** Waits until the topic is announced, or for so many milliseconds. */
-  hear(topic: string, ms: number): Promise<void>;
+  /** Waits until the topic is announced, or for so many milliseconds. @returns Whether it was announced. */
+  hear(topic: string, ms: number): Promise<boolean>;
   /** Begins to listen, and catches up with what has changed before. */
   start(): Promise<void>;
   close(): void;
@@ -36,6 +38,8 @@ interface Follower {
 const channel = "dragoman";
 /** Milliseconds between two comparisons of revisions. */
 const checkEvery = 30_000;
+/** Milliseconds that a message to oneself may take. */
+const echoMs = 5_000;
 
 export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
   const followers = new Map<FollowedTable, Follower>();
@@ -89,26 +93,45 @@ export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
     if (typeof message.topic === "string") for (const listener of listeners.get(message.topic) ?? []) listener(message);
   };
 
+  const hear = async (topic: string, ms: number): Promise<boolean> => {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const wake = () => resolve(true);
+    listenersOf(topic).add(wake);
+    const limit = setTimeout(resolve, ms, false);
+    const isHeard = await promise;
+    clearTimeout(limit);
+    listenersOf(topic).delete(wake);
+    if (listenersOf(topic).size === 0) listeners.delete(topic);
+    return isHeard;
+  };
+
+  const echo = `echo ${crypto.randomUUID()}`;
+  const checkListening = async (): Promise<void> => {
+    const heard = hear(echo, echoMs);
+    try {
+      await postgres.ask((sql) => sql`SELECT pg_notify(${channel}, ${JSON.stringify({ topic: echo })})`);
+    } catch (thrown) {
+      if (!isAwayError(thrown)) logger().error("The database takes no messages for other servers.", thrown);
+      return;
+    }
+    if ((await heard) || closed) return;
+    logger().warn("Messages of other servers do not arrive, so the connection for them is opened anew.");
+    postgres.replaceDirect();
+  };
+  const check = () => Promise.all([compare(), checkListening()]);
+
   return {
     follow(table, known, catchUpSince) {
       followers.set(table, { known, read: catchUpSince, again: false });
     },
     catchUp,
-    async hear(topic, ms) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const wake = () => resolve();
-      listenersOf(topic).add(wake);
-      const limit = setTimeout(wake, ms);
-      await promise;
-      clearTimeout(limit);
-      listenersOf(topic).delete(wake);
-      if (listenersOf(topic).size === 0) listeners.delete(topic);
-    },
+    hear,
     on: (topic, listener) => void listenersOf(topic).add(listener),
     async start() {
       // The third argument is called after each reconnection too.
-      await postgres.direct.listen(channel, heard, () => void compare());
-      timer = setInterval(compare, checkEvery).unref();
+      await postgres.listen(channel, heard, () => void compare());
+      postgres.whenBack(check);
+      timer = setInterval(check, checkEvery).unref();
     },
     close() {
       closed = true;

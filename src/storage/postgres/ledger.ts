@@ -26,7 +26,8 @@ import {
 } from "../../budgets/ledger";
 import { spanOf } from "../../budgets/period";
 import { ProxyError } from "../../errors";
-import { isAwayError, type Postgres } from "./connection";
+import { isAwayError, mayBeDone, sqlState } from "./away";
+import type { Postgres } from "./connection";
 import type { Slices } from "./slices";
 import type { SpoolQueue } from "./spool";
 
@@ -34,7 +35,7 @@ export interface PostgresLedgerOptions extends LedgerOptions {
   postgres: Postgres;
   /** The id of this server. */
   replica: string;
-  /** @param unsettled Whether settlements wait for the database: what is left of a budget is not known then. */
+  /** @param unsettled Whether requests spent of slices that the ledger does not know of yet. */
   openSlices(unsettled: () => boolean): Slices;
   /** For settlements that wait for the database. @throws The disk's error, if it cannot be opened. */
   openSpool(): SpoolQueue<Settlement[]>;
@@ -43,6 +44,13 @@ export interface PostgresLedgerOptions extends LedgerOptions {
 export interface PostgresLedger extends Ledger {
   /** Writes to the database what is spooled, as far as that is possible. */
   finish(): Promise<void>;
+}
+
+/** What a request holds of this server's slices. */
+interface LocalReservation {
+  /** What was taken off each slice. */
+  spent: number[];
+  amounts: readonly WantedAmount[];
 }
 
 /** What a request used in one period, as stored. */
@@ -72,9 +80,9 @@ const retryMs = 1_000;
 export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedger {
   const { postgres, replica, now, warn } = options;
   const spooling = openSettlementSpool(options);
-  const slices = options.openSlices(() => spooling.size > 0);
-  /** Reservations that were made of slices, with the amounts that were taken off. */
-  const local = new Map<string, number[]>();
+  const slices = options.openSlices(() => spooling.size > 0 || local.size > 0);
+  /** Reservations that were made of slices, until the database has taken what they used. */
+  const local = new Map<string, LocalReservation>();
 
   const readStates = async (entries: readonly LedgerEntry[]): Promise<BudgetState[]> => {
     if (entries.length === 0) return [];
@@ -91,15 +99,31 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
     return entries.map((entry, place) => stateOf(entry, byPlace.get(place), now()));
   };
 
-  /** @returns The place of an entry with too little left; null if all are reserved. */
+  /** @returns The place of an entry with too little left; null if all are reserved, now or by an earlier try. */
   const reserveAll = async (id: string, amounts: readonly WantedAmount[]): Promise<number | null> => {
     const wanted = JSON.stringify(amounts.map((amount, place) => ({ place, ...amount })));
-    const [row] = await postgres.ask(
-      (sql) => sql<{ place: number | null }[]>`SELECT dragoman.reserve(${id}::uuid, ${replica}::uuid,
-        ${reservationLifetime}::bigint, ${wanted}::text::jsonb) AS place`,
-      reserveTimeoutMs,
-    );
-    return row!.place;
+    try {
+      const [row] = await postgres.ask(
+        (sql) => sql<{ place: number | null }[]>`SELECT dragoman.reserve(${id}::uuid, ${replica}::uuid,
+          ${reservationLifetime}::bigint, ${wanted}::text::jsonb) AS place`,
+        reserveTimeoutMs,
+      );
+      return row!.place;
+    } catch (thrown) {
+      if (sqlState(thrown) === uniqueViolation) return null;
+      throw thrown;
+    }
+  };
+  /** A connection that breaks in between does not say whether it was done: another one does. */
+  const reserveSurely = async (id: string, amounts: readonly WantedAmount[]): Promise<number | null> => {
+    try {
+      return await reserveAll(id, amounts);
+    } catch (thrown) {
+      if (!mayBeDone(thrown)) throw thrown;
+      return reserveAll(id, amounts).catch((again) => {
+        throw isAwayError(again) ? thrown : again;
+      });
+    }
   };
 
   const reserveLocally = (
@@ -117,9 +141,43 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
       }
       spent[at] = isFree ? 0 : amount;
     }
-    local.set(id, spent);
+    local.set(id, { spent, amounts });
     return { reservation: { id, entries } };
   };
+
+  /** @param away Why the database did not answer. It may have reserved all the same, which a settlement takes back. */
+  const reserveWithout = (
+    away: unknown,
+    id: string,
+    entries: readonly LedgerEntry[],
+    wanted: readonly WantedAmount[],
+  ): ReserveResult => {
+    try {
+      return reserveLocally(id, entries, wanted);
+    } catch (thrown) {
+      if (mayBeDone(away))
+        spooling.add(
+          id,
+          entries.map(({ key }) => ({ ...periodOf(key), amount: 0, unknown: 0 })),
+        );
+      throw thrown;
+    }
+  };
+
+  /** The database is back: what still runs is reserved there too, so that slices need not be kept for it. */
+  const reserveLate = async (): Promise<void> => {
+    for (const [id, { amounts }] of [...local]) {
+      try {
+        const asked = amounts.map((amount) => ({ ...amount, cap: null }));
+        await reserveAll(id, asked);
+      } catch (thrown) {
+        if (isAwayError(thrown)) return;
+        throw thrown;
+      }
+      local.delete(id);
+    }
+  };
+  postgres.whenBack(() => void reserveLate().catch((thrown) => warn(lateSentence(thrown))));
 
   /** @param used In the budget's unit; null if the price is unknown. */
   const settle = async ({ id, entries }: Reservation, used: (budget: Budget) => number | null): Promise<void> => {
@@ -128,11 +186,12 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
       const amount = used(budget);
       return { ...periodOf(key), amount: storedAmount(budget, amount), unknown: amount === null ? 1 : 0 };
     });
-    const spent = local.get(id);
-    if (spent) {
-      local.delete(id);
-      for (const [at, entry] of entries.entries()) slices.putBack(entry, spent[at]! - settlements[at]!.amount);
-    }
+    const spent = local.get(id)?.spent;
+    if (spent) for (const [at, entry] of entries.entries()) slices.putBack(entry, spent[at]! - settlements[at]!.amount);
+    await sendOrSpool(id, settlements);
+    local.delete(id);
+  };
+  const sendOrSpool = async (id: string, settlements: Settlement[]): Promise<void> => {
     try {
       await sendSettlement(options, id, settlements);
     } catch (thrown) {
@@ -148,12 +207,12 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
       const id = crypto.randomUUID();
       const wanted = entries.map((entry) => wantedOf(entry, amounts, subject));
       try {
-        let place = await reserveAll(id, wanted);
-        if (place !== null && (await slices.recall(entries[place]!))) place = await reserveAll(id, wanted);
+        let place = await reserveSurely(id, wanted);
+        if (place !== null && (await slices.recall(entries[place]!))) place = await reserveSurely(id, wanted);
         if (place !== null) return { exceeded: (await readStates([entries[place]!]))[0]! };
       } catch (thrown) {
         if (!isAwayError(thrown)) throw thrown;
-        return reserveLocally(id, entries, wanted);
+        return reserveWithout(thrown, id, entries, wanted);
       }
       for (const [at, entry] of entries.entries()) slices.use(entry, wanted[at]!.amount);
       return { reservation: { id, entries } };
@@ -282,6 +341,12 @@ const sliceSpent = ({ name }: Budget) =>
     `The budget \`${name}\` cannot be checked, because the database is away, and this server has used up what it had reserved ahead. Try again when the database is back.`,
     { code: "budget_unavailable", headers: { "x-should-retry": "false" } },
   );
+
+/** A row with this key is there already. */
+const uniqueViolation = "23505";
+
+const lateSentence = (thrown: unknown) =>
+  `What running requests hold of their budgets could not be written, so others may use it too (${thrown}).`;
 
 const periodOf = ([budget, session, start_ms]: LedgerEntry["key"]) => ({ budget, session, start_ms });
 

@@ -14,8 +14,9 @@ import {
   sessionLifetimeMs,
 } from "../../keys/page-sessions";
 import type { Seals } from "../seal";
+import { orAway } from "./away";
 import type { Changes } from "./changes";
-import { orAway, type Postgres } from "./connection";
+import type { Postgres } from "./connection";
 
 interface SessionParts {
   postgres: Postgres;
@@ -108,17 +109,17 @@ export async function openPostgresPageSessions(parts: SessionParts): Promise<Pag
       // Another server may have begun it a moment ago.
       return orAway(
         changes.catchUp("page_sessions").then(() => sessionOf(key)),
-        "this server cannot tell whether you are signed in",
+        "This server cannot tell whether you are signed in.",
       );
     },
     async begin(holder) {
       const id = newSessionId();
-      await orAway(insert(parts, sessionDigest(id), holder), "nobody can sign in");
+      await orAway(insert(parts, sessionDigest(id), holder), "Nobody can sign in.");
       await changes.catchUp("page_sessions");
       return id;
     },
     async end(id) {
-      await orAway(finish(postgres, sessionDigest(id)), "you could not be signed out everywhere");
+      await orAway(finish(postgres, sessionDigest(id)), "You could not be signed out everywhere.");
       await changes.catchUp("page_sessions");
     },
     lostKey(id) {

@@ -8,7 +8,8 @@ import {
   pendingChangeMs,
 } from "../../config/pending-changes";
 import type { Seals } from "../seal";
-import { isAwayError, type Postgres } from "./connection";
+import { isAwayError } from "./away";
+import type { Postgres } from "./connection";
 import { holdSealKey } from "./seal-rotation";
 import { aboutPendingChange } from "./sealed-columns";
 

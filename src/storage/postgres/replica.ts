@@ -4,7 +4,8 @@ import type { SQL } from "bun";
 import type { TeamMate } from "../../keys/team";
 import type { Logger } from "../../logger";
 import { rememberSentFor } from "../../notices/sent-notices";
-import { isAwayError, type Postgres } from "./connection";
+import { isAwayError } from "./away";
+import type { Postgres } from "./connection";
 
 export interface Replica {
   readonly id: string;

@@ -2,7 +2,8 @@
 import type { TransactionSQL } from "bun";
 import { dayMs } from "../../format";
 import { columnNames, type Entry } from "../../history/entry";
-import { type Postgres, sqlState } from "./connection";
+import { sqlState } from "./away";
+import type { Postgres } from "./connection";
 import { requestTypes } from "./schema";
 
 const columnList = columnNames.join(", ");

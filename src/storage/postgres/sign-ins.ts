@@ -15,8 +15,9 @@ import {
 } from "../../accounts/sign-in-store";
 import type { Logger } from "../../logger";
 import type { Seals } from "../seal";
+import { isAwayError, orAway } from "./away";
 import type { Changes } from "./changes";
-import { isAwayError, orAway, type Postgres } from "./connection";
+import type { Postgres } from "./connection";
 import { lostReplicas } from "./replica";
 import { holdSealKey } from "./seal-rotation";
 import { aboutSignIn } from "./sealed-columns";
@@ -149,7 +150,7 @@ export async function openPostgresSignIns(parts: SignInParts): Promise<SignInSto
       const found = held.get(keyOf(id));
       if (found) return shown(found);
       const asked = known(id).then((late) => late && shown(late));
-      return orAway(asked, "this server cannot tell what has become of the sign-in");
+      return orAway(asked, "This server cannot tell what has become of the sign-in.");
     },
     waiting: (member) =>
       [...held.values()].filter((each) => each.begun.member === member && isWaiting(each)).map(shown),

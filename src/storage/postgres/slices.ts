@@ -5,8 +5,9 @@
 import type { LedgerEntry } from "../../budgets/entries";
 import { storedAmount } from "../../budgets/entries";
 import type { Logger } from "../../logger";
+import { isAwayError } from "./away";
 import type { Changes } from "./changes";
-import { isAwayError, type Postgres } from "./connection";
+import type { Postgres } from "./connection";
 
 export interface Slices {
   /** The period was used: from now on this server holds a slice of it. @param amount What a request needed, as stored. */
@@ -29,7 +30,7 @@ export interface SlicesOptions {
   replica: string;
   /** Milliseconds that a server goes on without the database. */
   graceMs: number;
-  /** Whether settlements wait for the database: what is left of a budget is not known then. */
+  /** Whether requests spent of slices that the ledger does not know of yet: what is left of a budget is not known then. */
   unsettled(): boolean;
   logger(): Logger;
   /** ms */
@@ -80,16 +81,20 @@ export function openSlices(options: SlicesOptions): Slices {
     const slice = slices.get(slotOf(name));
     return slice && nameOf(slice.entry) === name ? slice : undefined;
   };
+  /** Asks for no less than is left here: whether or not the database does it unheard, it holds that much. */
   const take = async (slice: Slice, wanted: number): Promise<void> => {
     const { budget, key } = slice.entry;
+    if (wanted === 0) slice.left = 0;
+    const least = Math.max(slice.least, slice.left);
     slice.askedAt = monotonic();
     const [row] = await postgres.ask(
       (sql) => sql<{ taken: number }[]>`SELECT dragoman.take_slice(${replica}::uuid, ${lifetimeMs}::bigint, ${key[0]},
-        ${key[1]}, ${key[2]}::bigint, ${storedAmount(budget, budget.limit)}::bigint, ${wanted}, ${slice.least}::bigint
+        ${key[1]}, ${key[2]}::bigint, ${storedAmount(budget, budget.limit)}::bigint, ${wanted}, ${least}::bigint
       )::float8 AS taken`,
     );
     slice.taken = row!.taken;
-    slice.left = row!.taken;
+    // What was spent meanwhile is not in the ledger yet.
+    slice.left = unsettled() ? Math.min(slice.left, row!.taken) : row!.taken;
   };
   /** One that is used and is not what it could be, or was taken long ago. Others cost the database nothing. */
   const isDue = ({ usedAt, askedAt, taken, left, least }: Slice, now: number) =>

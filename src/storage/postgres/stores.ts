@@ -20,14 +20,16 @@ import type { Stores } from "../stores";
 import { openPostgresAccountShare, type PostgresAccountShare } from "./account-share";
 import { openPostgresAccounts } from "./accounts";
 import { openPostgresAffinity, type PostgresAffinity } from "./affinity";
+import { isAwayError } from "./away";
 import { type Changes, openChanges } from "./changes";
 import { openPostgresConfig } from "./config";
-import { connectPostgres, isAwayError, type Postgres } from "./connection";
+import { connectPostgres, type Postgres } from "./connection";
 import { openPostgresHistory, type PostgresHistory } from "./history";
 import { openPostgresLedger, type PostgresLedger, type Settlement } from "./ledger";
 import { openPostgresMembers } from "./members";
 import { openPostgresPageSessions } from "./page-sessions";
 import { openPostgresPendingChanges } from "./pending-changes";
+import { requireOwnConnection } from "./pooler";
 import { joinReplicas, type Replica } from "./replica";
 import { migrate } from "./schema";
 import { agreeOnKey } from "./seal-rotation";
@@ -76,7 +78,10 @@ export async function openPostgresStores(
   const changes = openChanges(postgres, () => logger);
   const parts: Parts = { postgres, seals, changes, logger: () => logger };
   try {
-    if (follow) await untilReachable(parts);
+    if (follow) {
+      await untilReachable(parts);
+      await requireOwnConnection(postgres);
+    }
     await migrate(postgres);
     await agreeOnKey(postgres, seals);
     const config = await openPostgresConfig(postgres, seals, changes);

@@ -1,0 +1,152 @@
+/** One way to the database: some connections, and what is known of whether they lead to it. */
+import type { SQL } from "bun";
+import { databaseAway, isAwayError, isUnanswered, isUnreachable, NotAsked, SlowDatabase, sqlState } from "./away";
+
+export interface Line {
+  /** The connections now. They are replaced when one of them does not answer: it may be dead without anybody noticing. */
+  readonly sql: SQL;
+  /** The last question found no database. */
+  readonly isAway: boolean;
+  /** Milliseconds since the database answered. */
+  readonly silence: number;
+  /** @param isChange Whether something is to be changed: for the sentence of the error. */
+  ask<T>(question: (sql: SQL) => Promise<T>, timeoutMs: number, isChange?: boolean): Promise<T>;
+  /** Opens new connections in place of these. */
+  replace(): void;
+  close(): Promise<void>;
+}
+
+export interface LineOptions {
+  open(): SQL;
+  /** Called with the connections that take the place of others. */
+  replaced?(sql: SQL): void;
+  /** The database answers again. */
+  back?(): void;
+  /** Seconds that questions which are under way may take when their connections are replaced. */
+  finishSeconds: number;
+}
+
+/** Milliseconds between two looks whether the database is back: at first, and at most. */
+const [firstPause, longestPause] = [20, 500];
+/** Milliseconds that a look may take. */
+const probeTimeoutMs = 3_000;
+/** Milliseconds that questions wait at the beginning, as most connections that are lost can be replaced at once. */
+const patienceMs = 250;
+
+/** While nobody but the probe asks. */
+interface Outage {
+  cause: unknown;
+  /** Until then questions wait. */
+  waitUntil: number;
+  over: PromiseWithResolvers<void>;
+}
+
+/** Connects with the first question. */
+export function openLine({ open, replaced, back, finishSeconds }: LineOptions): Line {
+  let sql = open();
+  let outage: Outage | undefined;
+  let isAway = false;
+  let answeredAt = performance.now();
+  let closed = false;
+  /** Replaced ones that still finish questions. */
+  const finishing = new Set<SQL>();
+
+  const answered = () => {
+    answeredAt = performance.now();
+    isAway = false;
+    if (!outage) return;
+    outage.over.resolve();
+    outage = undefined;
+    back?.();
+  };
+  const replace = () => {
+    const old = sql;
+    sql = open();
+    replaced?.(sql);
+    finishing.add(old);
+    void old.close({ timeout: finishSeconds }).finally(() => finishing.delete(old));
+  };
+  /** A question that gets no answer may have gone to a connection that is dead, as others would too. */
+  const replaceSilent = (asked: SQL, thrown: unknown) => {
+    if (thrown instanceof SlowDatabase && asked === sql && !closed) replace();
+  };
+  const probe = async (current: Outage): Promise<void> => {
+    for (let pause = firstPause; outage === current && !closed; pause = Math.min(pause * 2, longestPause)) {
+      const asked = sql;
+      try {
+        await withinTime(asked`SELECT 1`, probeTimeoutMs);
+        if (outage === current) answered();
+      } catch (thrown) {
+        current.cause = thrown;
+        replaceSilent(asked, thrown);
+        await Bun.sleep(pause);
+      }
+    }
+  };
+  const begin = (cause: unknown) => {
+    if (outage || closed) return;
+    outage = { cause, waitUntil: performance.now() + patienceMs, over: Promise.withResolvers() };
+    void probe(outage);
+  };
+  /** @throws ProxyError if the database is still away after a moment. */
+  const untilBack = async (isChange: boolean): Promise<void> => {
+    while (outage) {
+      const left = outage.waitUntil - performance.now();
+      if (left <= 0) throw databaseAway(new NotAsked("the database is away", { cause: outage.cause }), isChange);
+      await Promise.race([outage.over.promise, Bun.sleep(left)]);
+    }
+  };
+
+  return {
+    get sql() {
+      return sql;
+    },
+    get isAway() {
+      return isAway;
+    },
+    get silence() {
+      return performance.now() - answeredAt;
+    },
+    async ask(question, timeoutMs, isChange = false) {
+      for (let isFirst = true; ; isFirst = false) {
+        if (outage) await untilBack(isChange);
+        const asked = sql;
+        try {
+          const answer = await withinTime(question(asked), timeoutMs);
+          answered();
+          return answer;
+        } catch (thrown) {
+          if (!isAwayError(thrown)) {
+            if (sqlState(thrown) !== undefined) answered();
+            throw thrown;
+          }
+          isAway = true;
+          replaceSilent(asked, thrown);
+          if (isUnreachable(thrown)) begin(thrown);
+          // Nothing was done, and the next connection may work: it may have been this one alone that was lost.
+          if (isFirst && outage && !isUnanswered(thrown)) continue;
+          throw databaseAway(thrown, isChange);
+        }
+      }
+    },
+    replace,
+    async close() {
+      closed = true;
+      outage?.over.resolve();
+      outage = undefined;
+      const ends = [...finishing].map((old) => old.close({ timeout: 0 }));
+      await Promise.allSettled([sql.close({ timeout: finishSeconds > 0 ? 1 : 0 }), ...ends]);
+    },
+  };
+}
+
+/** A server that disappeared without closing its connections is noticed by the time that an answer takes. */
+async function withinTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new SlowDatabase(`no answer within ${timeoutMs} ms`)), timeoutMs);
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
