@@ -1,6 +1,8 @@
 /** Servers that share a database, as processes: what one learns, all know; what one does, none does twice. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
+import { run } from "../support/command";
+import { addMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
@@ -165,6 +167,19 @@ describeWithPostgres("servers of a team", () => {
       return items[0].used === limit && items[0].reserved === 0;
     }, 2_000);
   }, 60_000);
+
+  test("the first lines name the database, whose accounts there are, and that a key is needed", async () => {
+    await using team = await startTeam(postgres, { accounts: [] });
+    await withTeamStores(team, (stores) => addMember(stores, team, "anna", individuals("anna-one", "anna-two")));
+    await using command = run(["start", "--port", "0"], { env: team.env });
+    await until(async () => command.stderr().includes("Try it:"), 15_000);
+    const { host, pathname, password } = new URL(team.env.DRAGOMAN_DATABASE_URL!);
+    expect(command.stderr()).toContain(`  Database  postgres://${host}${pathname}, with 1 member\n`);
+    expect(command.stderr()).toContain("  Accounts  none of yours; 2 accounts of members\n");
+    expect(command.stderr()).toContain("  Access    a member's key is required\n");
+    expect(command.stderr()).toContain("-H 'x-api-key: <your key>'");
+    if (password) expect(command.stderr()).not.toContain(password);
+  }, 30_000);
 
   /** Ends the connections that listen, as a failover of the database does. */
   async function killListeners({ env }: Team): Promise<void> {

@@ -1,6 +1,8 @@
 /** The lines printed when the server is ready: its address, the accounts it uses, how to try it. At most twenty lines. */
 import { hostsFor } from "../../accounts/hosts";
 import type { App } from "../../app";
+import { databaseName } from "../../config/environment";
+import { plural } from "../../format";
 import { certificateFiles, warnOfCertificateFault } from "../../net/ca-certificates";
 import { ignoredProxy, isLoopbackUrl, proxyFor, sparedBy } from "../../net/proxy";
 import type { Listening } from "../../server";
@@ -21,7 +23,7 @@ export function printBanner(started: Started): string[] {
     "",
     ...factLines(started),
     "",
-    app.accounts.length === 0 ? "Then try it:" : "Try it:",
+    app.allAccounts.length === 0 ? "Then try it:" : "Try it:",
     ...curlFor(listening.url, app),
     "",
   ];
@@ -45,27 +47,38 @@ function factLines({ app, listening, telemetry }: Started): string[] {
     `  Accounts  ${accountsLine(app)}`,
     `  Access    ${accessLine(app, listening)}`,
     ...adminLines(app, listening),
+    ...databaseLines(app),
     `  Data      ${shortened(app.environment.home)}`,
     ...(telemetry === undefined ? [] : [`  Telemetry ${telemetry}`]),
     ...(app.demo ? [] : networkLines(app)),
   ];
 }
 
-function accountsLine({ accounts }: App): string {
-  if (accounts.length === 0) return "none yet: requests are refused until you sign in with `dragoman auth`";
-  return accounts.map(({ id, temporary }) => (temporary ? "a temporary account, for this run only" : id)).join(", ");
+function accountsLine({ accounts, allAccounts, members }: App): string {
+  const names = accounts.map(({ id, temporary }) => (temporary ? "a temporary account, for this run only" : id));
+  const others = allAccounts.length - accounts.length;
+  if (others > 0) return `${names.join(", ") || "none of yours"}; ${plural(others, "account")} of members`;
+  if (names.length > 0) return names.join(", ");
+  return `none yet: requests are refused until you sign in with \`dragoman auth\`${members ? ", or members sign in" : ""}`;
 }
 
-function accessLine({ clientKeys }: App, { exposed }: Listening): string {
+function accessLine({ clientKeys, requiresKey }: App, { exposed }: Listening): string {
   if (clientKeys.length > 0)
     return `${clientKeys.length === 1 ? "a client key is" : "one of your client keys is"} required`;
+  if (requiresKey) return "a member's key is required";
   return exposed
     ? "WARNING: no client key is required, and other machines can reach this address and spend your quota"
     : "no client key required from programs on this machine; web pages are refused";
 }
 
+function databaseLines({ environment: { databaseUrl }, members }: App): string[] {
+  if (databaseUrl === undefined) return [];
+  const count = members?.list().length ?? 0;
+  return [`  Database  ${databaseName(databaseUrl)}${count > 0 ? `, with ${plural(count, "member")}` : ""}`];
+}
+
 /** The address of the admin pages, who may open them, and what a reverse proxy needs. */
-function adminLines({ adminAuth, clientKeys, environment }: App, { url, exposed }: Listening): string[] {
+function adminLines({ adminAuth, requiresKey, environment }: App, { url, exposed }: Listening): string[] {
   const { adminToken } = environment;
   const line = (more: string) => [`  Admin     ${url}/admin${more}`];
   // At any other address, calls from this machine do not come from loopback either.
@@ -73,7 +86,7 @@ function adminLines({ adminAuth, clientKeys, environment }: App, { url, exposed 
   if (!isOpenHere)
     return line(adminToken === undefined ? ", closed: set ADMIN_TOKEN to open it" : ", with ADMIN_TOKEN");
   // Both are set when others are meant to reach the instance.
-  if (clientKeys.length === 0 || adminToken === undefined) return line("");
+  if (!requiresKey || adminToken === undefined) return line("");
   return [
     ...line(", without a token on this machine"),
     "            Behind a reverse proxy or tunnel, start with --admin-auth=always, or its callers have admin access",
@@ -97,7 +110,7 @@ function networkLines({ environment }: App): string[] {
 
 function curlFor(url: string, app: App): string[] {
   const model = app.demo ? "claude-sonnet-4.6" : "gpt-5-mini";
-  const key = app.clientKeys.length > 0 ? " -H 'x-api-key: <your key>'" : "";
+  const key = app.requiresKey ? " -H 'x-api-key: <your key>'" : "";
   const body = JSON.stringify({ model, stream: true, messages: [{ role: "user", content: "Hello! Who are you?" }] });
   return [`  curl -N ${url}/v1/chat/completions -H 'content-type: application/json'${key} \\`, `    -d '${body}'`];
 }
