@@ -30,7 +30,7 @@ export function requireTokenAccess(app: App, request: Request, caller: KeyedCall
     throw new ProxyError("permission", "A web page may not read the token.", { code: "origin_not_allowed" });
   if (app.requiresKey) {
     requireKey(app, request, caller);
-    if (caller.key?.limited)
+    if (caller.key && (caller.key.limited || app.budgets.limits(caller.key)))
       throw new ProxyError(
         "permission",
         "A client key that has models or budgets may not read the token, to which they do not apply.",

@@ -3,6 +3,7 @@ import { type Awaitable, whenKnown } from "../awaitable";
 import { BoundedMap } from "../bounded-map";
 import type { ConfigStore } from "../config/store";
 import { ProxyError } from "../errors";
+import { type ClientKey, matchesPattern } from "../keys/client-keys";
 import type { Member, Members } from "../keys/members";
 import { type Budget, type BudgetedMember, budgetsOf, type Subject } from "./budgets";
 import {
@@ -53,6 +54,8 @@ export interface BudgetGuard {
   statesOfMember(person: BudgetedMember): Awaitable<BudgetState[]>;
   /** The state of a budget of which nothing is used. */
   emptyState(budget: Budget): BudgetState;
+  /** Whether a budget that stops requests names a key or its member, or has an amount for each. */
+  limits(key: Pick<ClientKey, "name" | "member">): boolean;
   /** The member of an id; null for the owner. The name of a member who was removed meanwhile is empty. */
   memberOf(id: string | null): Pick<Member, "id" | "name"> | null;
   close(): void;
@@ -146,6 +149,7 @@ export function openBudgetGuard({ config, openLedger, members, now, warn }: Opti
     });
     return { count: page.count, states };
   };
+  const memberOf: BudgetGuard["memberOf"] = (id) => (id === null ? null : { id, name: members?.find(id)?.name ?? "" });
   const read = (entries: readonly LedgerEntry[]) =>
     entries.length === 0 ? [] : orUnable(() => ledger().read(entries));
   const emptyState = (budget: Budget) => stateOf(entryFor(budget, null, now()), undefined, now());
@@ -197,9 +201,17 @@ export function openBudgetGuard({ config, openLedger, members, now, warn }: Opti
     holders,
     statesOfMember: (person) => read(entriesOfMember(budgets(), person, now())),
     emptyState,
-    memberOf(id) {
-      return id === null ? null : { id, name: members?.find(id)?.name ?? "" };
+    limits({ name, member }) {
+      const person = memberOf(member);
+      return budgets().some(({ scope, each, then }) => {
+        if (then === "warn" || (each !== "key" && each !== "member" && !scope.key && !scope.member)) return false;
+        if (person === null && (each === "member" || scope.member !== undefined)) return false;
+        const isNamed = (pattern: string | undefined, value: string | null) =>
+          pattern === undefined || (value !== null && matchesPattern(pattern, value));
+        return isNamed(scope.key, name) && isNamed(scope.member, person?.name ?? null);
+      });
     },
+    memberOf,
     close: () => opened?.close(),
   };
 }

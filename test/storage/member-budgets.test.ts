@@ -1,0 +1,227 @@
+/** A budget for each member over several servers: what one member uses is exact, and nobody else's. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { addMember, type TestMember, withTeamStores } from "../support/members";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+
+const ask = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };
+const send = (server: TeamServer, { key }: { key: string }, more = {}) =>
+  server.post("/v1/chat/completions", { ...ask, ...more }, { "x-api-key": key });
+const messageOf = async (response: Response) =>
+  ((await response.json()) as { error: { message: string } }).error.message;
+
+/** Who has an amount of their own in a budget, as the owner sees it: name → used. */
+async function usedBy(server: TeamServer, budget: string): Promise<Record<string, number>> {
+  const { items } = await server.admin(`/budgets?budget=${budget}&limit=200`);
+  const holders: { name: string; used: number }[] = items?.[0]?.holders?.items ?? [];
+  return Object.fromEntries(holders.map(({ name, used }) => [name, used]));
+}
+
+describeWithPostgres("a budget for each member", () => {
+  let postgres: TestPostgres;
+  let team: Team;
+  let all: TeamServer[];
+  let anna: TestMember;
+  let ben: TestMember;
+
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    team = await startTeam(postgres);
+    await withTeamStores(team, async (stores) => {
+      anna = await addMember(stores, team, "anna", individuals("anna-hub"));
+      ben = await addMember(stores, team, "ben", individuals("ben-hub"));
+    });
+    all = await Promise.all([team.server(), team.server(), team.server()]);
+  }, 60_000);
+  afterAll(async () => {
+    await team[Symbol.asyncDispose]();
+    await postgres[Symbol.asyncDispose]();
+  });
+
+  const addBudget = async (budget: object) => {
+    expect(await all[0]!.admin("/budgets", { unit: "requests", per: "month", ...budget })).toEqual({ added: true });
+    const name = (budget as { name: string }).name;
+    await until(async () => {
+      const lists = await Promise.all(all.map((server) => server.admin(`/budgets?budget=${name}`)));
+      return lists.every(({ items }) => items.length === 1);
+    }, 3_000);
+  };
+  const removeBudget = (name: string) => all[0]!.admin("/budgets/remove", { name });
+
+  test("400 races on one member's amount over three servers grant exactly the limit, and leave another's alone", async () => {
+    await addBudget({ name: "races", limit: 40, each: "member", limits: { Anna: 60 } });
+    const answers = await Promise.all(Array.from({ length: 400 }, (_, at) => send(all[at % 3]!, anna)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(60);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(340);
+    await until(async () => (await usedBy(all[1]!, "races")).anna === 60, 3_000);
+    const others = await Promise.all(Array.from({ length: 50 }, (_, at) => send(all[at % 3]!, ben)));
+    expect(others.filter(({ status }) => status === 200)).toHaveLength(40);
+    await until(async () => (await usedBy(all[2]!, "races")).ben === 40, 3_000);
+    // The owner's own requests are nobody's.
+    const { key } = await all[0]!.admin("/keys", { name: "owner-key" });
+    await until(async () => (await send(all[1]!, { key })).status === 200, 2_000);
+    expect(await usedBy(all[1]!, "races")).toEqual({ anna: 60, ben: 40 });
+    await removeBudget("races");
+  }, 60_000);
+
+  test("what a member used outlives a restart, and is not that of another person of the name", async () => {
+    await addBudget({ name: "persons", limit: 2, scope: { member: "Cleo" } });
+    const invite = () => withTeamStores(team, (stores) => addMember(stores, team, "cleo", individuals("cleo-hub")));
+    const statuses = async (server: TeamServer, member: TestMember) => {
+      const models = () => fetch(`${server.url}/v1/models`, { headers: { "x-api-key": member.key } });
+      await until(async () => (await models()).status === 200, 3_000);
+      const found: number[] = [];
+      for (let count = 0; count < 3; count += 1) found.push((await send(server, member)).status);
+      return found;
+    };
+    const cleo = await invite();
+    expect(await statuses(all[0]!, cleo)).toEqual([200, 200, 429]);
+    const fresh = await team.server();
+    expect(await statuses(fresh, cleo)).toEqual([429, 429, 429]);
+    await withTeamStores(team, (stores) => stores.members.remove("cleo"));
+    const second = await invite();
+    expect(await statuses(fresh, second)).toEqual([200, 200, 429]);
+    const { items } = await fresh.admin("/budgets?budget=persons");
+    const holders: { name: string | null; member: string; used: number }[] = items[0].holders.items;
+    expect(holders.map(({ name, member, used }) => [name, member, used]).sort()).toEqual(
+      [
+        ["cleo", second.id, 2],
+        [null, cleo.id, 2],
+      ].sort(),
+    );
+    await removeBudget("persons");
+  }, 60_000);
+
+  test("a member sees their own amounts, and of a shared budget only that it is used up", async () => {
+    await addBudget({ name: "own", limit: 7, each: "member", limits: { ben: 9 } });
+    await addBudget({ name: "keys", limit: 8, each: "key", scope: { member: "*" } });
+    await addBudget({ name: "hubs", limit: 6, each: "account", scope: { account: "anna*" } });
+    await addBudget({ name: "of-anna", limit: 5, scope: { key: "anna/*" } });
+    await addBudget({ name: "everybody", limit: 4 });
+    await addBudget({ name: "of-ben", limit: 50, scope: { member: "ben" } });
+    const list = async (member: TestMember) => {
+      const answer = await fetch(`${all[0]!.url}/api/admin/budgets`, { headers: { "x-admin-token": member.key } });
+      return ((await answer.json()) as { items: Record<string, unknown>[] }).items;
+    };
+    await (await send(all[0]!, anna)).text();
+    for (let count = 0; count < 2; count += 1) await (await send(all[1]!, ben)).text();
+    await until(async () => (await usedBy(all[0]!, "own")).ben === 2, 3_000);
+    const response = await send(all[0]!, anna);
+    expect(response.headers.get("x-dragoman-budget-remaining")?.split(", ").sort()).toEqual(
+      ["own=5 requests", "keys=6 requests", "hubs=4 requests", "of-anna=3 requests"].sort(),
+    );
+    await response.text();
+    await until(async () => (await usedBy(all[0]!, "own")).anna === 2, 3_000);
+
+    // Everybody's is used up: one refusal for all, without amounts.
+    const refused = await send(all[0]!, anna);
+    const message = await messageOf(refused);
+    expect([refused.status, message]).toEqual([
+      429,
+      expect.stringContaining("The budget `everybody`, which you share with others, is used up, free again at"),
+    ]);
+    expect(message).not.toMatch(/\d of \d/);
+    const seen = await list(anna);
+    expect(seen.map(({ name, used, exhausted, limit }) => [name, used, exhausted, limit])).toEqual([
+      ["own", 2, false, 7],
+      ["keys", null, false, 8],
+      ["hubs", null, false, 6],
+      ["of-anna", 2, false, 5],
+      ["everybody", null, true, 4],
+    ]);
+    expect(seen[1]!.holders).toMatchObject({ count: 1, items: [{ name: "anna/key-1", used: 2 }] });
+    expect(seen[2]!.holders).toMatchObject({ count: 1, items: [{ name: "anna-hub", used: 2 }] });
+    expect(JSON.stringify(seen)).not.toMatch(/ben/);
+    expect((await list(ben)).map(({ name }) => name)).toEqual(["own", "keys", "everybody", "of-ben"]);
+
+    // The owner sees all, the largest share first.
+    const { items } = await all[2]!.admin("/budgets?budget=own");
+    const holders: { name: string; used: number; limit: number; member: string }[] = items[0].holders.items;
+    expect(holders.map(({ name, used, limit, member }) => [name, used, limit, member])).toEqual([
+      ["anna", 2, 7, anna.id],
+      ["ben", 2, 9, ben.id],
+    ]);
+    await removeBudget("everybody");
+
+    // A member's own limit, with the amounts.
+    await until(async () => {
+      const last = await send(all[0]!, anna);
+      return last.status === 429;
+    }, 5_000);
+    expect(await messageOf(await send(all[0]!, anna))).toContain(
+      "The budget `of-anna` is used up: 5 of 5 requests used",
+    );
+    await removeBudget("of-anna");
+    await until(async () => (await send(all[0]!, anna)).status === 200, 2_000);
+    expect(await messageOf(await send(all[0]!, anna))).toContain("The budget `hubs` of anna-hub is used up: 6 of 6");
+
+    const page = await pageOf(all[0]!, anna);
+    expect(page).toContain("anna-hub");
+    expect(page).toContain('<strong class="num">6</strong> of 7 requests used');
+    for (const hidden of ["ben", "New budget", "Send test notice", "/admin/budgets/remove"])
+      expect(page).not.toContain(hidden);
+    const owners = await (await fetch(`${all[0]!.url}/admin/budgets`)).text();
+    for (const shown of ["7 requests for each member; ben 9", "anna", "ben", "New budget"])
+      expect(owners).toContain(shown);
+    for (const name of ["own", "keys", "hubs", "of-ben"]) await removeBudget(name);
+  }, 60_000);
+
+  test("a member whose key a budget binds may not read the token, which no budget counts", async () => {
+    const token = ({ key }: TestMember) =>
+      fetch(`${all[0]!.url}/token`, { headers: { "x-api-key": key } }).then(({ status }) => status);
+    expect(await token(anna)).toBe(200);
+    await addBudget({ name: "bound", limit: 7, scope: { member: "anna" } });
+    expect([await token(anna), await token(ben)]).toEqual([403, 200]);
+    await removeBudget("bound");
+  }, 30_000);
+
+  test("without the database, a server spends what it holds of each member's amount, and counts it afterwards", async () => {
+    // It takes its first slices at once.
+    const server = await team.server();
+    await addBudget({ name: "away", limit: 500, each: "member" });
+    for (const member of [anna, ben]) expect((await send(server, member)).status).toBe(200);
+    await until(async () => {
+      const { items } = await server.admin("/budgets?budget=away");
+      const holders: { reserved: number }[] = items[0].holders.items;
+      // Two per cent of what is left.
+      return holders.length === 2 && holders.every(({ reserved }) => reserved >= 9);
+    }, 5_000);
+    await postgres.stop();
+    const served = { anna: 0, ben: 0 };
+    for (const [name, member, times] of [
+      ["anna", anna, 20],
+      ["ben", ben, 4],
+    ] as const)
+      for (let count = 0; count < times; count += 1) {
+        const { status } = await send(server, member);
+        if (status === 200) served[name] += 1;
+      }
+    expect(served.anna).toBeWithin(8, 11);
+    // What anna spent is not missing in ben's.
+    expect(served.ben).toBe(4);
+    await postgres.start();
+    await until(async () => {
+      const used = await usedBy(all[1]!, "away").catch(() => ({}) as Record<string, number>);
+      return used.anna === served.anna + 1 && used.ben === served.ben + 1;
+    }, 10_000);
+    await removeBudget("away");
+  }, 60_000);
+});
+
+async function pageOf(server: TeamServer, { key }: TestMember): Promise<string> {
+  const signIn = await fetch(`${server.url}/admin/sign-in`, {
+    method: "POST",
+    redirect: "manual",
+    body: new URLSearchParams({ token: key, next: "/admin/budgets" }),
+  });
+  const cookie = signIn.headers.get("set-cookie")!.split(";")[0]!;
+  return (await fetch(`${server.url}/admin/budgets`, { headers: { cookie } })).text();
+}
+
+async function until(claim: () => Promise<boolean>, timeoutMs: number): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (!(await claim())) {
+    if (performance.now() > deadline) throw new Error(`Still not so after ${timeoutMs} ms: ${claim}`);
+    await Bun.sleep(20);
+  }
+}
