@@ -30,6 +30,12 @@ export function connectPage({ app, frame, url, member }: PageContext): StreamedP
               {" "}
               and replace <code>{keyPlaceholder}</code> with{" "}
               {keyCount === 1 ? "your client key" : "one of your client keys"}.
+              {!isOwner && (
+                <>
+                  {" "}
+                  The page <a href="/admin/keys">Keys</a> makes one for each tool or machine.
+                </>
+              )}
             </>
           ) : (
             <>. No API key is required. If your client asks for one, enter any text.</>
