@@ -18,6 +18,8 @@ export interface Logger {
   debug(line: string, cause?: unknown): void;
   /** Hides this value in all later lines. */
   conceal(secret: string): void;
+  /** The text with secrets replaced, and otherwise unchanged. */
+  withoutSecrets(text: string): string;
   /** The text with secrets replaced and control characters escaped, at most `max` characters long; 512 by default. */
   scrub(text: string, max?: number): string;
 }
@@ -28,10 +30,13 @@ type WriteLine = (line: string, isUrgent: boolean) => void;
 /** @param level Read for each line, so that a change of the config takes effect at once. */
 export function createLogger(level: () => Level, write: WriteLine = gatherLine, format: LogFormat = "text"): Logger {
   const secrets = new Set<string>();
-  const scrub = (text: string, max = 512) => {
+  const withoutSecrets = (text: string) => {
     let shown = text;
     for (const secret of secrets) shown = shown.replaceAll(secret, "[secret]");
-    shown = printable(hideShapes(shown));
+    return hideShapes(shown);
+  };
+  const scrub = (text: string, max = 512) => {
+    const shown = printable(withoutSecrets(text));
     return shown.length > max ? `${shown.slice(0, max - 1)}…` : shown;
   };
   const written = writers[format];
@@ -55,6 +60,7 @@ export function createLogger(level: () => Level, write: WriteLine = gatherLine, 
       const known = secretShapes.some(([shape]) => secret.replace(shape, "").length < 8);
       if (secret.length >= 8 && !known) secrets.add(secret);
     },
+    withoutSecrets,
     scrub,
   };
 }

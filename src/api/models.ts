@@ -126,7 +126,7 @@ export async function listProviderModels(
   const list = parseJson(text);
   if (!isObject(list)) throw new ProxyError("upstream", `${provider.who}'s answer holds no model list.`);
   return new Response(restrictsModels(key) ? JSON.stringify(allowedOf(list, key, name)) : text, {
-    headers: [...passedDown(response.headers), ["content-type", "application/json"]],
+    headers: [...passedDown(provider, response.headers), ["content-type", "application/json"]],
   });
 }
 

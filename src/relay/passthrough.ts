@@ -8,6 +8,7 @@ import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { isObject, parseWithSource } from "../json";
 import { editedTo, editMembers } from "../net/json-edit";
 import type { SseFrame } from "../net/sse";
+import { concealedFrame } from "./conceal";
 import { bodyText, editIncoming, type Incoming, type ReadConversation } from "./incoming";
 import { readAlong } from "./read-along";
 import type { RequestRecord } from "./request-record";
@@ -155,7 +156,7 @@ function streamStages({ codec, context, record }: ReplyParts, out: Parameters<Up
         if (frame.template === undefined) catchUp();
         reader.push(frame);
         if (error?.code === invalidEventCode) client.fail(error);
-        else client.push(frame);
+        else client.push(error ? concealedFrame(frame, record.conceal) : frame);
         reader.sent(frame, lastSent);
       },
       template: reader.template,

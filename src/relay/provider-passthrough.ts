@@ -5,6 +5,7 @@ import { cutReply } from "../dialects/hub/block-lifecycle";
 import type { ReplyError, ReplyEvent } from "../dialects/hub/reply";
 import { isObject } from "../json";
 import { jsonOf } from "../net/sse";
+import { concealedFrame } from "./conceal";
 import type { Incoming } from "./incoming";
 import { readAlong } from "./read-along";
 import type { RequestRecord } from "./request-record";
@@ -49,7 +50,7 @@ export function providerPassthrough(incoming: Incoming, record: RequestRecord, w
             reader.push(frame);
             // Where the decoder could not follow the stream, the record still gets its end.
             if (end && !record.isOver) record.addEvent(end);
-            out.push(frame);
+            out.push(end?.type === "error" ? concealedFrame(frame, record.conceal) : frame);
             reader.sent(frame, frame);
           },
           template: reader.template,

@@ -127,7 +127,7 @@ export async function readProviderError(
   const { status } = response;
   const text = provider.withoutKey(await readStart(response, maxErrorBytes));
   const { ownMessage, isJson } = readErrorBody(text);
-  const headers = Object.fromEntries(passedDown(response.headers));
+  const headers = Object.fromEntries(passedDown(provider, response.headers));
   if (status === 401 || status === 403) {
     const reason = ownMessage === undefined ? "" : `, and says: ${ownMessage}`;
     const message = `${provider.who} refused the configured credential (status ${status})${reason}`;
@@ -153,7 +153,7 @@ function readErrorBody(text: string): { ownMessage?: string; isJson: boolean } {
 const withFullStop = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 /** The answer with the provider's rate limits and request id. */
-export function withHeaders(answer: Response, from: Pick<CallResponse, "headers">): Response {
-  for (const [name, value] of passedDown(from.headers)) answer.headers.set(name, value);
+export function withHeaders(answer: Response, provider: Provider, from: Pick<CallResponse, "headers">): Response {
+  for (const [name, value] of passedDown(provider, from.headers)) answer.headers.set(name, value);
   return answer;
 }

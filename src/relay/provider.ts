@@ -51,7 +51,7 @@ export async function relayToProvider(
     const answer = incoming.stream
       ? await respondStream(parts, { response, call, record, clientGone: request.signal })
       : await respondFull({ response, call, record });
-    return await record.budget.addTo(withHeaders(answer, response));
+    return await record.budget.addTo(withHeaders(answer, provider, response));
   } catch (thrown) {
     throw record.fail(thrown instanceof BrokenReply ? errorOfBroken(thrown) : thrown);
   }
@@ -75,6 +75,7 @@ async function respondError(provider: Provider, response: CallResponse, record: 
   record.fail(error);
   return withHeaders(
     new Response(text, { status: response.status, headers: { "content-type": "application/json" } }),
+    provider,
     response,
   );
 }

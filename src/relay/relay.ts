@@ -162,7 +162,7 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
     const answer = incoming.stream
       ? await respondStream(parts, { ...reply, clientGone: request.signal })
       : await respondFull(reply);
-    return isProvided(target) ? withHeaders(answer, response) : answer;
+    return isProvided(target) ? withHeaders(answer, target.provider, response) : answer;
   };
   const answer = await send(parts, { target, outgoing, record, accept }, request, dialect);
   return await record.budget.addTo(answer);

@@ -233,7 +233,7 @@ export const withoutContent = ({ incoming, target }: RequestState, text: string)
 
 /** An error code or a field's name is kept as it is; anything else may repeat the request or a secret. */
 export const nameWithoutContent = (state: RequestState, name: string, scrub: (text: string) => string): string =>
-  /^[a-z]+(?:[_:-][a-z0-9]+)*$/.test(name) ? name : withoutSecrets(state, name, scrub);
+  /^[a-z]+(?:[_:-][a-z0-9]+)*$/.test(name) && scrub(name) === name ? name : withoutSecrets(state, name, scrub);
 
 /** Secrets go first: without the words that the request has too, they would not be recognized. */
 const withoutSecrets = (state: RequestState, text: string, scrub: (text: string) => string): string =>

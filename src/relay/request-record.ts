@@ -318,6 +318,9 @@ export class RequestRecord implements InFlightHandle {
     return recorded;
   }
 
+  /** A text of the upstream without credentials. Handed on by itself. */
+  readonly conceal = (text: string): string => this.#parts.logger.withoutSecrets(text);
+
   /** An error's message without the parts of the request it repeats. */
   redact(message: string): string {
     return withoutContent(this.#state, message);

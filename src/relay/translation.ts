@@ -9,6 +9,7 @@ import type { ResponseBody } from "../net/body";
 import type { Skeleton } from "../net/json-skeleton";
 import { readSse, type SseFrame } from "../net/sse";
 import { collectInto, pipe, run, type Sink, type Stage } from "../net/stream";
+import { concealedError } from "./conceal";
 import type { RequestRecord } from "./request-record";
 import { BrokenReply } from "./respond";
 import { openLoop, type ServerToolPlan } from "./server-tools/open-loop";
@@ -155,13 +156,13 @@ function encodeTurn(
   };
 }
 
-/** Adds each event to the record. */
+/** Adds each event to the record. What comes after it is for the client. */
 const recordedBy =
   (record: RequestRecord): Stage<ReplyEvent, ReplyEvent> =>
   (next) => ({
     push(event) {
       record.addEvent(event);
-      next.push(event);
+      next.push(event.type === "error" ? concealedError(event, record.conceal) : event);
     },
     end: () => next.end(),
   });

@@ -176,9 +176,12 @@ function passedQuery(url: string): string {
   return passed.length === 0 ? "" : `?${new URLSearchParams(passed)}`;
 }
 
-/** A provider's headers that the client gets. Not the content type: an HTML page from this origin could call the admin API. */
-export function passedDown(headers: Headers): [string, string][] {
-  return [...headers].filter(([name]) => passedHeader.test(name));
+/**
+ * A provider's headers that the client gets, without its key. Not the content type: an HTML page from this origin could call the
+ * admin API.
+ */
+export function passedDown({ withoutKey }: Pick<Provider, "withoutKey">, headers: Headers): [string, string][] {
+  return [...headers].flatMap(([name, value]) => (passedHeader.test(name) ? [[name, withoutKey(value)]] : []));
 }
 
 const passedHeader = /^(?:request-id|retry-after(?:-ms)?|x-should-retry|(?:anthropic-|x-)?ratelimit(?:-[\w-]+)?)$/;

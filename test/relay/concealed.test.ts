@@ -1,0 +1,211 @@
+/** A provider that repeats its own key: no client, row or log line gets it, whatever part of an answer it stands in. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { type RunningProxy, startProxy } from "../support/proxy";
+
+const key = "provider-key/of+the-owner=0123456789";
+
+const frames = (...events: [name: string | undefined, data: object | string][]) =>
+  events
+    .map(
+      ([name, data]) =>
+        `${name ? `event: ${name}\n` : ""}data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`,
+    )
+    .join("");
+
+const failure = { type: "upstream_error", message: `The key ${key} was withdrawn.`, code: `bad ${key}` };
+
+/** Streams that begin well, and fail with the key in their words. */
+const streams = {
+  messages: frames(
+    [
+      "message_start",
+      {
+        type: "message_start",
+        message: {
+          id: "m",
+          type: "message",
+          role: "assistant",
+          model: "x",
+          content: [],
+          stop_reason: null,
+          usage: { input_tokens: 1, output_tokens: 1 },
+        },
+      },
+    ],
+    ["content_block_start", { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }],
+    ["content_block_delta", { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Well" } }],
+    ["error", { type: "error", error: failure }],
+  ),
+  chat: frames(
+    [
+      undefined,
+      {
+        id: "c",
+        object: "chat.completion.chunk",
+        created: 1,
+        model: "x",
+        choices: [{ index: 0, delta: { role: "assistant", content: "Well" }, finish_reason: null }],
+      },
+    ],
+    [undefined, { error: failure }],
+  ),
+  responses: frames(
+    [
+      "response.created",
+      {
+        type: "response.created",
+        sequence_number: 0,
+        response: { id: "r", object: "response", created_at: 1, status: "in_progress", model: "x", output: [] },
+      },
+    ],
+    [
+      "response.output_item.added",
+      {
+        type: "response.output_item.added",
+        sequence_number: 1,
+        output_index: 0,
+        item: { type: "message", id: "i", role: "assistant", status: "in_progress", content: [] },
+      },
+    ],
+    [
+      "response.content_part.added",
+      {
+        type: "response.content_part.added",
+        sequence_number: 2,
+        item_id: "i",
+        output_index: 0,
+        content_index: 0,
+        part: { type: "output_text", text: "", annotations: [] },
+      },
+    ],
+    [
+      "response.output_text.delta",
+      {
+        type: "response.output_text.delta",
+        sequence_number: 3,
+        item_id: "i",
+        output_index: 0,
+        content_index: 0,
+        delta: "Well",
+      },
+    ],
+    [
+      "response.failed",
+      {
+        type: "response.failed",
+        sequence_number: 4,
+        response: {
+          id: "r",
+          object: "response",
+          created_at: 1,
+          status: "failed",
+          model: "x",
+          output: [],
+          error: { code: failure.code, message: failure.message },
+        },
+      },
+    ],
+  ),
+};
+type Speech = keyof typeof streams;
+const speeches = Object.keys(streams) as Speech[];
+
+let answer: () => Response = () => new Response();
+let proxy: RunningProxy;
+let server: Bun.Server<undefined>;
+beforeAll(async () => {
+  server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => answer() });
+  const at = (type: Speech) => ({
+    type: type === "messages" ? "anthropic" : type,
+    baseUrl: `${server.url}v1`,
+    apiKey: key,
+    models: ["x"],
+  });
+  proxy = await startProxy({
+    config: { logLevel: "debug", providers: Object.fromEntries(speeches.map((speech) => [speech, at(speech)])) },
+  });
+});
+afterAll(async () => {
+  await proxy[Symbol.asyncDispose]();
+  await server.stop(true);
+});
+beforeEach(() => proxy.lines.splice(0));
+
+const say = [{ role: "user", content: "Hello" }];
+const clients: Record<Speech, (model: string, stream: boolean) => [string, object]> = {
+  messages: (model, stream) => ["/v1/messages", { model, stream, max_tokens: 9, messages: say }],
+  chat: (model, stream) => ["/v1/chat/completions", { model, stream, messages: say }],
+  responses: (model, stream) => ["/v1/responses", { model, stream, input: "Hello" }],
+};
+
+const event = { "content-type": "text/event-stream" };
+const everything = async (response: Response) =>
+  [
+    await response.text(),
+    ...[...response.headers].flat(),
+    ...proxy.lines,
+    JSON.stringify(proxy.rows().slice(0, 1)),
+  ].join("\n");
+
+const pairs = speeches.flatMap((client) => speeches.map((upstream) => [client, upstream] as const));
+
+test.each(pairs)("an error in the middle of a stream: %s from %s", async (client, upstream) => {
+  answer = () => new Response(streams[upstream], { headers: event });
+  const [path, body] = clients[client](`${upstream}/x`, true);
+  const shown = await everything(await proxy.post(path, body));
+  expect(shown).toContain("Well");
+  expect(shown).toContain("The key [secret] was withdrawn.");
+  expect(shown).not.toContain("provider-key");
+  expect(proxy.rows()[0]!.error_message).toBe("The key [secret] was withdrawn.");
+});
+
+test.each(pairs)(
+  "an error in a stream that is gathered, and in place of a reply: %s from %s",
+  async (client, upstream) => {
+    const [path, body] = clients[client](`${upstream}/x`, false);
+    for (const make of [
+      () => new Response(streams[upstream], { headers: event }),
+      () => Response.json({ type: "error", error: failure }),
+      () => Response.json({ type: "error", error: failure }, { status: 500 }),
+      () => Response.json({ type: "error", error: failure }, { status: 400 }),
+    ]) {
+      answer = make;
+      expect(await everything(await proxy.post(path, body))).not.toContain("provider-key");
+    }
+  },
+);
+
+test("an error in the middle of a stream of the provider's own path", async () => {
+  answer = () => new Response(streams.messages, { headers: event });
+  const shown = await everything(await proxy.post("/messages/v1/messages", clients.messages("x", true)[1]));
+  expect(shown).toContain("The key [secret] was withdrawn.");
+  expect(shown).not.toContain("provider-key");
+});
+
+test("headers that the client gets, of replies, errors and lists", async () => {
+  const headers = { "x-ratelimit-limit-requests": `9;key=${key}`, "request-id": key, "retry-after": "1" };
+  const hidden = "9;key=[secret]";
+  for (const [status, speech] of [200, 429].flatMap((status) => speeches.map((speech) => [status, speech] as const))) {
+    answer = () =>
+      status === 200
+        ? new Response(streams[speech], { headers: { ...event, ...headers } })
+        : Response.json({ error: { message: "Slow down." } }, { status, headers });
+    const [path, body] = clients[speech](`${speech}/x`, true);
+    const response = await proxy.post(path, body);
+    expect([speech, status, response.headers.get("x-ratelimit-limit-requests")]).toEqual([speech, status, hidden]);
+    expect(await everything(response)).not.toContain("provider-key");
+  }
+  for (const status of [200, 429]) {
+    answer = () => Response.json({ data: [] }, { status, headers });
+    const response = await fetch(`${proxy.url}/messages/v1/models`);
+    expect(response.headers.get("x-ratelimit-limit-requests")).toBe(hidden);
+    expect(await everything(response)).not.toContain("provider-key");
+  }
+});
+
+test("an error without a secret passes as it came", async () => {
+  const own = streams.messages.replaceAll(key, "k").replace('"type":"error","error"', '"type": "error",  "error"');
+  answer = () => new Response(own, { headers: event });
+  const response = await proxy.post("/messages/v1/messages", clients.messages("x", true)[1]);
+  expect(await response.text()).toBe(own);
+});
