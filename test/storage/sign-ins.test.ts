@@ -124,6 +124,35 @@ describeWithPostgres("in Postgres", () => {
     await soon(async () => (await (mine[0] ? three : two).kept.find(signIn.id))!.state.name === "done");
   }, 20_000);
 
+  test("a server that has lost its connections, but lives, hands over or goes on: one asks GitHub, never none, never two", async () => {
+    const env = await team();
+    const [one, other] = [await open(env), await open(env)];
+    const signIn = waitingSignIn();
+    await one.kept.add(signIn);
+    await other.kept.find(signIn.id);
+    const sql = new SQL(env.DRAGOMAN_DATABASE_URL, { max: 1 });
+    // The locks that say who is alive belong to these connections.
+    const killed = await sql`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> pg_backend_pid()`;
+    expect(killed.length).toBeGreaterThanOrEqual(2);
+    await Bun.sleep(2_500);
+    const mine = await Promise.all([one, other].map(({ kept }) => kept.isMine(signIn.id)));
+    expect(mine.filter(Boolean)).toHaveLength(1);
+    await soon(async () => {
+      const locks = await sql`SELECT count(DISTINCT pid)::int AS count FROM pg_locks WHERE locktype = 'advisory'
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+      return locks[0].count === 2;
+    }, 6_000);
+    const runsAt = (await one.kept.isMine(signIn.id)) ? [one, other] : [other, one];
+    const events = ({ heard }: World) => heard.map((line) => line.split(" ")[0]);
+    // Who runs it was told so last; who does not was told to stop, if it ever ran there.
+    expect([events(runsAt[0]!).at(-1) ?? "began", events(runsAt[1]!).at(-1) ?? "never"]).toEqual([
+      runsAt[0] === one ? expect.stringMatching(/began|resume/) : "resume",
+      runsAt[1] === one ? "stop" : expect.stringMatching(/never|stop/),
+    ]);
+    await sql.close();
+  }, 30_000);
+
   test("how one ended while the database was away is known to all when it is back", async () => {
     const env = await team();
     const [one, other] = [await open(env), await open(env)];
