@@ -3,6 +3,7 @@ import type { Account } from "../accounts/account";
 import { isCounted, isUsedUp } from "../accounts/quota";
 import { budgetItem } from "../budgets/budget-list";
 import type { BudgetState } from "../budgets/entries";
+import { isOfMember } from "../budgets/holders";
 import { amountOf, ofHolder } from "../budgets/sentences";
 import { percent, zonedTime } from "../format";
 
@@ -19,49 +20,57 @@ export interface Notice {
   member?: string;
 }
 
-/** One notice for the highest threshold that a budget has reached, and one for its forecast. */
-export function budgetNotices(states: readonly BudgetState[], now: number): Notice[] {
-  return states.flatMap((state) => {
-    const { budget, holder, used, resetsAt, startedAt } = state;
+/** One notice for the highest threshold that a budget has reached, and one for its forecast; for each of its holders, if it has any. */
+export const budgetNotices = (states: readonly BudgetState[], now: number): Notice[] =>
+  states.flatMap((state) => {
+    const { budget, holder } = state;
     if (budget.per === "session") return [];
-    const share = used / budget.limit;
-    // Not the name of a member, which another person may have later.
-    const id = `budget ${budget.unit} ${budget.per} ${budget.name} ${startedAt}${holder ? ` ${holder.id}` : ""}`;
-    const name = `${budget.name}${ofHolder(holder)}`;
-    const what = `${amountOf(used, budget)} of ${amountOf(budget.limit, budget)} used`;
-    const until = resetsAt === null ? "" : ` It resets at ${zonedTime(resetsAt, now)}.`;
-    if (share >= 1)
-      return notice(
-        `${id} 1`,
-        "budget",
-        "error",
-        `Budget ${name} is used up`,
-        `${what}.${consequence[budget.then]}${until}`,
-      );
-    const reached = highest(budget.warn, share);
-    const { forecast_ends_at_ms: endsAt } = budgetItem(state, now);
-    return [
-      ...(reached === undefined
-        ? []
-        : notice(
-            `${id} ${reached}`,
-            "budget",
-            "warning",
-            `Budget ${name}: ${percent(reached)} used`,
-            `${what}.${until}`,
-          )),
-      // Of many, most would have one.
-      ...(endsAt === null || holder !== null
-        ? []
-        : notice(
-            `${id} forecast`,
-            "budget",
-            "warning",
-            `Budget ${budget.name} will not last`,
-            `At the present rate it is used up at ${zonedTime(endsAt, now)}, before it resets. So far: ${what}.`,
-          )),
-    ];
+    if (holder === null) return noticesOf(state, now);
+    // A member who was removed uses nothing more.
+    if (holder.name === null) return [];
+    const isMembers = holder.kind === "account" || isOfMember(holder.id);
+    return noticesOf(state, now).map((each) => (isMembers ? { ...each, member: holder.name! } : each));
   });
+
+function noticesOf(state: BudgetState, now: number): Notice[] {
+  const { budget, holder, used, resetsAt, startedAt } = state;
+  const share = used / budget.limit;
+  // Not the name of a member, which another person may have later.
+  const id = `budget ${budget.unit} ${budget.per} ${budget.name} ${startedAt}${holder ? ` ${holder.id}` : ""}`;
+  const name = `${budget.name}${ofHolder(holder)}`;
+  const what = `${amountOf(used, budget)} of ${amountOf(budget.limit, budget)} used`;
+  const until = resetsAt === null ? "" : ` It resets at ${zonedTime(resetsAt, now)}.`;
+  if (share >= 1)
+    return notice(
+      `${id} 1`,
+      "budget",
+      "error",
+      `Budget ${name} is used up`,
+      `${what}.${consequence[budget.then]}${until}`,
+    );
+  const reached = highest(budget.warn, share);
+  const { forecast_ends_at_ms: endsAt } = budgetItem(state, now);
+  return [
+    ...(reached === undefined
+      ? []
+      : notice(
+          `${id} ${reached}`,
+          "budget",
+          "warning",
+          `Budget ${name}: ${percent(reached)} used`,
+          `${what}.${until}`,
+        )),
+    // Of many, most would have one.
+    ...(endsAt === null || holder !== null
+      ? []
+      : notice(
+          `${id} forecast`,
+          "budget",
+          "warning",
+          `Budget ${budget.name} will not last`,
+          `At the present rate it is used up at ${zonedTime(endsAt, now)}, before it resets. So far: ${what}.`,
+        )),
+  ];
 }
 
 const consequence = {

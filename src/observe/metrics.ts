@@ -89,7 +89,7 @@ export const metricRows: readonly MetricRow[] = [
     read: countPoints },
   { name: "dragoman_quota_remaining_ratio", unit: "1", kind: "gauge", help: "Share of an account's quota that is left, as last known; negative for overage.",
     read: quotaPoints },
-  { name: "dragoman_budget_spent_ratio", unit: "1", kind: "gauge", help: "Share of a budget that is used in its present period.",
+  { name: "dragoman_budget_spent_ratio", unit: "1", kind: "gauge", help: "Share of a budget that is used in its present period; where each member, key or account has an amount, of the one with the largest share.",
     read: async ({ budgets }) => budgetPoints(await budgets.overview()) },
   { name: "dragoman_upstream_new_total", unit: "{sighting}", kind: "counter", help: "What Copilot sent and dragoman does not know, by name. One reply a minute of each model is looked at.",
     read: ({ drift }) => drift.sightings.map(({ kind, name, where, count }) => ({ labels: { kind, name, where }, value: count })) },

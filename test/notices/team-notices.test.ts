@@ -1,5 +1,6 @@
 /** Notices of a team: what keeps a member's account from serving reaches the owner once, whichever server found it out. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Reservation } from "../../src/budgets/entries";
 import { gathered, type Notice } from "../../src/notices/conditions";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
@@ -54,6 +55,53 @@ describeWithPostgres("a team's notices", () => {
     expect(received.join()).toContain("No account of ben is used until a person has acted.");
     for (const secret of [anna.key, ben.key, "ghu_"]) expect(received.join()).not.toContain(secret);
   }, 30_000);
+});
+
+describeWithPostgres("a budget for each member", () => {
+  test("has a notice for each threshold and member, once in the team, which names the member", async () => {
+    await using postgres = await startPostgres();
+    await using leader = await startTeamApp(postgres);
+    await using other = await startTeamApp(postgres, { env: leader.env, demo: leader.demo });
+    const [anna, ben] = [await leader.addMember("anna", "anna-demo"), await leader.addMember("ben", "ben-demo")];
+    const limits = { ben: 40 };
+    const rules = { unit: "requests", limit: 10, per: "month", warn: [0.5, 0.8] } as const;
+    const budgets = [{ name: "each", each: "member", limits, ...rules }];
+    await leader.app.config.change({ budgets });
+    await until(() => other.app.budgets.budgets.length === 1 && other.app.members!.find(ben.id) !== undefined);
+    const titles = () =>
+      leader.lines.concat(other.lines).flatMap((line) => /Budget .*? (?:used up|used)(?=\.)/.exec(line)?.[0] ?? []);
+    const spent = new Map<string, number>();
+    const spend = async ({ id, name }: { id: string; name: string }, count: number) => {
+      const subject = { key: `${name}/key-1`, account: null, model: "gpt-5-mini", client: null, session: null };
+      const amounts = { nanoCredits: null, premiumUnits: null };
+      for (let done = 0; done < count; done += 1) {
+        const reservation = await other.app.budgets.reserve({ ...subject, member: { id, name } }, amounts);
+        other.app.budgets.settle(reservation as Reservation, { model: "gpt-5-mini", expected: amounts, real: amounts });
+      }
+      const known = spent.get(id) ?? 0;
+      spent.set(id, known + count);
+      for (const deadline = performance.now() + 3_000; ; await Bun.sleep(5)) {
+        const { states } = await leader.app.budgets.holders(leader.app.budgets.budgets[0]!, { limit: 9 });
+        if (states.some(({ holder, used }) => holder?.name === name && used === known + count)) break;
+        expect(performance.now()).toBeLessThan(deadline);
+      }
+      for (const { app } of [leader, other, leader]) await app.notices.check();
+    };
+    await spend(anna, 4);
+    expect(titles()).toEqual([]);
+    await spend(anna, 1);
+    // A quarter of Ben's own limit.
+    await spend(ben, 10);
+    expect(titles()).toEqual(["Budget each of anna: 50 % used"]);
+    await spend(anna, 3);
+    await spend(anna, 2);
+    await spend(ben, 10);
+    expect(titles().slice(1)).toEqual([
+      "Budget each of anna: 80 % used",
+      "Budget each of anna is used up",
+      "Budget each of ben: 50 % used",
+    ]);
+  }, 60_000);
 });
 
 test("of many notices about members one is sent, and those about the owner stay", () => {
