@@ -17,7 +17,9 @@ import { createLogger } from "../../src/logger";
 import { openStores } from "../../src/storage/open";
 import type { Stores } from "../../src/storage/stores";
 import { entry, noon } from "../support/history-rows";
+import { type PgBouncer, startPgBouncer } from "../support/pgbouncer";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWith } from "../support/sandbox";
 
 /** One team or one person, with empty stores. */
 interface World {
@@ -42,6 +44,26 @@ describeWithPostgres("in Postgres", () => {
   }, 60_000);
   afterAll(() => server[Symbol.asyncDispose]());
   contract(async () => ({ DRAGOMAN_DATABASE_URL: await server.database(), DRAGOMAN_SEAL_KEY: sealKey }), true);
+});
+
+describeWith("pgbouncer", "in Postgres behind PgBouncer", () => {
+  describeWithPostgres("each transaction by another connection", () => {
+    let server: TestPostgres;
+    let pooler: PgBouncer;
+    beforeAll(async () => {
+      server = await startPostgres();
+      pooler = await startPgBouncer(await server.database());
+    }, 60_000);
+    afterAll(async () => {
+      await pooler[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+    });
+    contract(async () => {
+      const url = await server.database();
+      const urls = { DRAGOMAN_DATABASE_URL: pooler.pooled(url), DRAGOMAN_DATABASE_DIRECT_URL: url };
+      return { ...urls, DRAGOMAN_SEAL_KEY: sealKey };
+    }, true);
+  });
 });
 
 function contract(variables: () => Promise<Record<string, string>>, isPostgres: boolean): void {

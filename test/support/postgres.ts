@@ -65,7 +65,7 @@ interface Identity {
 }
 
 /** Postgres refuses to run as root. */
-function otherUser(): Identity | undefined {
+export function otherUser(): Identity | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const line = /^(?:postgres|nobody):[^:]*:(\d+):(\d+):/m.exec(readFileSync("/etc/passwd", "utf8"));
   return line ? { uid: Number(line[1]), gid: Number(line[2]) } : undefined;
@@ -277,7 +277,7 @@ function parentOf(pid: number): number | undefined {
   }
 }
 
-function freePort(): number {
+export function freePort(): number {
   const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   const { port } = listener;
   listener.stop(true);

@@ -42,6 +42,10 @@ const needs = {
   openssl: () => (works("openssl", "version") ? undefined : "openssl"),
   prometheus: () =>
     Bun.which("prometheus") && Bun.which("promtool") ? undefined : "prometheus and promtool (Debian: prometheus)",
+  pgbouncer: () =>
+    Bun.which("pgbouncer") && (process.getuid?.() !== 0 || works("setpriv", "--version"))
+      ? undefined
+      : "PgBouncer (Debian: pgbouncer)",
   fewFiles: () => (works("prlimit", "--version") ? undefined : "prlimit"),
   oneCore: () => (works("taskset", "--version") ? undefined : "taskset"),
 };

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { type DemoAccount, demoAccounts } from "../../src/upstream/demo/accounts";
 import { type Demo, type DemoOptions, startDemo } from "../../src/upstream/demo/demo";
 import { type Command, run } from "./command";
+import type { PgBouncer } from "./pgbouncer";
 import type { TestPostgres } from "./postgres";
 
 export interface Team extends AsyncDisposable {
@@ -32,15 +33,24 @@ export const individuals = (...logins: string[]): DemoAccount[] =>
     githubToken: `ghu_DEMO${login.replaceAll("-", "").padEnd(32, "0")}`,
   }));
 
-/** @param options.accounts Those that are signed in. */
+/**
+ * @param options.accounts Those that are signed in.
+ * @param options.pooler Between the servers and the database.
+ */
 export async function startTeam(
   server: TestPostgres,
-  { accounts = individuals("octo-demo"), pace = 0 }: Pick<DemoOptions, "accounts" | "pace"> = {},
+  {
+    accounts = individuals("octo-demo"),
+    pace = 0,
+    pooler,
+  }: Pick<DemoOptions, "accounts" | "pace"> & { pooler?: PgBouncer } = {},
 ): Promise<Team> {
   const demo = startDemo({ pace, accounts });
   const running: Command[] = [];
+  const url = await server.database();
   const env = {
-    DRAGOMAN_DATABASE_URL: await server.database(),
+    DRAGOMAN_DATABASE_URL: pooler ? pooler.pooled(url) : url,
+    ...(pooler && { DRAGOMAN_DATABASE_DIRECT_URL: url }),
     DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
     DRAGOMAN_GITHUB_URL: demo.url,
     DRAGOMAN_GITHUB_API_URL: demo.url,

@@ -1,0 +1,101 @@
+/** Servers behind PgBouncer: the same promises, also while it is restarted; and a word to who forgot the direct address. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { SQL } from "bun";
+import { run } from "../support/command";
+import { type PgBouncer, startPgBouncer } from "../support/pgbouncer";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWith } from "../support/sandbox";
+import { startTeam } from "../support/teams";
+
+const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
+
+describeWith("pgbouncer", "behind PgBouncer", () => {
+  describeWithPostgres("servers of a team", () => {
+    let postgres: TestPostgres;
+    let pooler: PgBouncer;
+    beforeAll(async () => {
+      postgres = await startPostgres();
+      pooler = await startPgBouncer(await postgres.database());
+    }, 60_000);
+    afterAll(async () => {
+      await pooler[Symbol.asyncDispose]();
+      await postgres[Symbol.asyncDispose]();
+    });
+
+    test("exchange once, keep a budget exactly, and lose nothing while PgBouncer is restarted", async () => {
+      await using team = await startTeam(postgres, { pooler });
+      const all = await Promise.all([team.server(), team.server()]);
+      const limit = 900;
+      await all[0]!.admin("/budgets", { name: "team", unit: "requests", limit, per: "month" });
+      await until(async () => (await all[1]!.admin("/budgets")).items?.length === 1);
+      const ids: string[] = [];
+      const send = async (at: number) => {
+        const response = await all[at % 2]!.post("/v1/chat/completions", ask("Hello"));
+        await response.text();
+        if (response.ok) ids.push(response.headers.get("x-request-id")!);
+        return response.status;
+      };
+      expect(await Promise.all(Array.from({ length: 16 }, (_, at) => send(at)))).toEqual(new Array(16).fill(200));
+      expect(team.demo.journal.filter(({ path }) => path === "/copilot_internal/v2/token")).toHaveLength(1);
+      // Each server has reserved two per cent ahead.
+      await until(async () => (await all[0]!.admin("/budgets")).items[0].reserved >= 34);
+
+      let stop = false;
+      const loads = Array.from({ length: 6 }, async (_, at) => {
+        const statuses = [];
+        for (; !stop; await Bun.sleep(250)) statuses.push(await send(at));
+        return statuses;
+      });
+      await Bun.sleep(200);
+      await pooler.stop();
+      await Bun.sleep(300);
+      await pooler.start();
+      await Bun.sleep(800);
+      stop = true;
+      const statuses = (await Promise.all(loads)).flat();
+      expect(statuses).toEqual(new Array(statuses.length).fill(200));
+      const used = ids.length;
+      await until(async () => (await all[1]!.admin("/budgets")).items?.[0]?.used === used);
+      const rest = await Promise.all(Array.from({ length: limit - used + 20 }, (_, at) => send(at)));
+      expect(rest.filter((status) => status === 200)).toHaveLength(limit - used);
+      const sql = new SQL(team.env.DRAGOMAN_DATABASE_DIRECT_URL!, { max: 1 });
+      const rows = () => sql`SELECT request_id FROM dragoman.requests WHERE http_status = 200`;
+      await until(async () => (await rows()).length === limit);
+      const stored = (await rows()).map(({ request_id }: { request_id: string }) => request_id);
+      await sql.close();
+      expect(stored.sort()).toEqual(ids.sort());
+    }, 60_000);
+
+    test("a key is refused everywhere within a second after it was revoked", async () => {
+      await using team = await startTeam(postgres, { pooler });
+      const all = await Promise.all([team.server(), team.server()]);
+      await all[0]!.admin("/keys", { name: "spare" });
+      const { key } = await all[0]!.admin("/keys", { name: "anna" });
+      const use = () =>
+        Promise.all(
+          all.map((server) => server.post("/v1/chat/completions", ask("Hello"), { authorization: `Bearer ${key}` })),
+        );
+      await until(async () => (await use()).every(({ ok }) => ok));
+      const revokedAt = performance.now();
+      await all[1]!.admin("/keys/anna/revoke", {});
+      await until(async () => (await use()).every(({ status }) => status === 401));
+      expect(performance.now() - revokedAt).toBeLessThan(1_000);
+    }, 30_000);
+
+    test("without a direct address a server does not start, and says what is missing", async () => {
+      await using team = await startTeam(postgres, { pooler });
+      const { DRAGOMAN_DATABASE_DIRECT_URL: _, ...env } = team.env;
+      await using started = run(["start", "--port", "0", "--json"], { env });
+      expect(await started.exited).toBeGreaterThan(0);
+      expect(started.stderr()).toContain("set DRAGOMAN_DATABASE_DIRECT_URL");
+    }, 30_000);
+  });
+});
+
+async function until(claim: () => Promise<boolean>, timeoutMs = 5_000): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (!(await claim())) {
+    if (performance.now() > deadline) throw new Error(`Still not so after ${timeoutMs} ms: ${claim}`);
+    await Bun.sleep(20);
+  }
+}
