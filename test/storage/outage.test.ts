@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { openVisitor, startEdge } from "../support/edge";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { testWith } from "../support/sandbox";
 import { startTeam, type Team, type TeamServer } from "../support/teams";
@@ -151,9 +152,14 @@ describeWithPostgres("while the database is away", () => {
     }
   }, 60_000);
 
-  test("after the grace period a server refuses, because it does not know whose key is still valid", async () => {
+  test("after the grace period a server refuses, because it does not know whose key or session is still valid", async () => {
     await using team = await startTeam(postgres);
-    const server = await team.server({ env: { DRAGOMAN_DATABASE_GRACE: "0" } });
+    const adminToken = "an-admin-token-0815";
+    const server = await team.server({ env: { DRAGOMAN_DATABASE_GRACE: "0", ADMIN_TOKEN: adminToken } });
+    await using edge = startEdge([server.url]);
+    const owner = openVisitor(edge);
+    await owner.post("/admin/sign-in", { token: adminToken, next: "/admin" });
+    expect((await owner.get("/admin/try")).status).toBe(200);
     expect((await server.post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
     await postgres.stop();
     await until(async () => (await fetch(`${server.url}/health/ready`)).status === 503, 10_000);
@@ -162,9 +168,12 @@ describeWithPostgres("while the database is away", () => {
       424,
       expect.stringContaining("The database has been away"),
     ]);
+    const page = await owner.get("/admin/try");
+    expect([page.status, page.text.includes("The database has been away")]).toEqual([424, true]);
     expect((await fetch(`${server.url}/health/live`)).status).toBe(200);
     await postgres.start();
     await until(async () => (await server.post("/v1/chat/completions", ask("Hello"))).status === 200, 10_000);
+    expect((await owner.get("/admin/try")).status).toBe(200);
   }, 60_000);
 
   /** The rows in the database, once the claim holds. */
