@@ -96,6 +96,69 @@ test("the page adds and removes a budget without a script, and names what is wro
   expect(proxy.app.config.current.budgets).toEqual([]);
 });
 
+test("a budget for each key, by the form: who used most comes first, page by page", async () => {
+  await using proxy = await startProxy();
+  const fields = { name: "Each", unit: "requests", limit: "4", per: "day", then: "stop", each: "key" };
+  const wrong = await submit(proxy, "/admin/budgets", { ...fields, limits: "key-1 many" });
+  expect([wrong.status, await wrong.text()]).toEqual([400, expect.stringContaining("limits.key-1: ")]);
+  const idle = await submit(proxy, "/admin/budgets", { ...fields, each: "", limits: "key-1 1" });
+  expect([idle.status, await idle.text()]).toEqual([400, expect.stringContaining("limits: needs")]);
+  expect((await submit(proxy, "/admin/budgets", { ...fields, limits: "key-1 1\r\nkey-2: 40\n" })).status).toBe(303);
+  expect(proxy.app.config.current.budgets).toMatchObject([{ each: "key", limits: { "key-1": 1, "key-2": 40 } }]);
+
+  const amounts = { nanoCredits: 0, premiumUnits: 0 };
+  const use = async (key: string) => {
+    const reservation = await proxy.app.budgets.reserve({ ...subject, key }, amounts);
+    proxy.app.budgets.settle(reservation as Reservation, { model: subject.model, expected: amounts, real: amounts });
+  };
+  for (let at = 0; at < 60; at += 1) await use(`key-${at}`);
+  for (let count = 0; count < 2; count += 1) await use("key-30");
+  const page = await (await fetch(`${proxy.url}/admin/budgets`)).text();
+  const rowsIn = (text: string) => [...text.matchAll(/key_name=(key-\d+)/g)].map(([, name]) => name);
+  expect(rowsIn(page)).toEqual(["key-1", "key-30", "key-0", "key-10", "key-11"]);
+  expect(page).toContain("Exhausted for some");
+  const [, path] = /href="([^"]+)">All 60 keys/.exec(page)!;
+  const first = await (await fetch(proxy.url + path!.replaceAll("&amp;", "&"))).text();
+  const [, next] = /rel="next" href="([^"]+)"/.exec(first)!;
+  const last = await (await fetch(proxy.url + next!.replaceAll("&amp;", "&"))).text();
+  const all = [...rowsIn(first), ...rowsIn(last)];
+  expect([rowsIn(first).length, new Set(all).size, all.at(-1)]).toEqual([50, 60, "key-2"]);
+  expect(last).not.toContain('rel="next"');
+  expect((await fetch(`${proxy.url}/admin/budgets?budget=nothing`)).status).toBe(404);
+  const { body } = await admin(proxy, "?budget=Each&limit=25&offset=50");
+  expect(body.items).toMatchObject([{ used: null, exhausted: false, holders: { count: 60, next_offset: null } }]);
+});
+
+test("a budget per session shows the sessions that used most, and their requests", async () => {
+  await using proxy = await startProxy({
+    config: { budgets: [{ name: "Session", unit: "requests", limit: 4, per: "session" }] },
+  });
+  const ask = (session: string) =>
+    proxy.post(
+      "/v1/messages",
+      { model: "claude-sonnet-4.5", max_tokens: 9, messages: [{ role: "user", content: "Hi" }] },
+      { headers: { "x-claude-code-session-id": session } },
+    );
+  for (const session of ["one", "two", "two"]) await (await ask(session)).text();
+  const { body } = await admin(proxy);
+  const [{ holders }] = body.items as [{ holders: { count: number; items: { session: string; used: number }[] } }];
+  expect([holders.count, holders.items.map(({ used }) => used)]).toEqual([2, [2, 1]]);
+  const page = await (await fetch(`${proxy.url}/admin/budgets`)).text();
+  expect(page).toContain("4 requests for each session");
+  const { session } = holders.items[0]!;
+  expect(page).toContain(`/admin/requests?session=${session}`);
+  expect(proxy.rows().filter((row) => row.session === session)).toHaveLength(2);
+});
+
+test("without members, the page says that a budget for them counts nothing", async () => {
+  const budgets = [{ name: "M", unit: "requests", limit: 4, per: "day", each: "member" }];
+  await using proxy = await startProxy({ config: { budgets } });
+  await (await proxy.post("/v1/chat/completions", { model: "gpt-4.1", messages: [] })).text();
+  const page = await (await fetch(`${proxy.url}/admin/budgets`)).text();
+  expect(page).toContain("There are no members without a database");
+  expect(page).not.toContain('id="f-member"');
+});
+
 test("the budget of a key has the key's name", async () => {
   const key = { name: "ci", key: "k-ci-0123456789", budgets: [{ unit: "requests", limit: 1, per: "day" }] };
   await using proxy = await startProxy({ config: { auth: { apiKeys: [key] } } });
