@@ -50,17 +50,17 @@ export async function withFallbacks(
   if (first && names === undefined) return serve(first);
   const chain: Chain = {
     first,
+    wanted: first?.model.id ?? name,
     names: [...(names ?? [])],
     asked: new Set([first?.model.id ?? name]),
     isCopilotOut: false,
+    cooling: [],
     passedOver: [],
   };
   let target = first;
   let failure = unlisted;
-  if (failure) {
-    chain.passedOver.push(record.passOver({ model: name, status: null, why: failure.message }));
-    target = await nextTarget(parts, request, chain);
-  }
+  if (failure) chain.passedOver.push(record.passOver({ model: name, status: null, why: failure.message }));
+  if (failure || (first && isPutOff(first, chain, record))) target = await nextTarget(parts, request, chain);
   while (target !== undefined) {
     const calls = record.attemptCount;
     try {
@@ -70,11 +70,13 @@ export async function withFallbacks(
     } catch (thrown) {
       if (record.isStopped) throw thrown;
       const error = asProxyError(thrown);
-      const isRefusedHere = failure !== undefined && record.attemptCount === calls && error.kind === "invalid_request";
+      const isRefusedHere = target !== first && record.attemptCount === calls && error.kind === "invalid_request";
       if (!isRefusedHere && !leadsOn(parts, error, record)) {
-        if (failure === undefined || error.kind === "internal" || isBlocked(parts, error)) throw thrown;
+        if (target === first || error.kind === "internal" || isBlocked(parts, error)) throw thrown;
         chain.names = [];
+        if (record.hasBegun) chain.cooling = [];
       }
+      if (target === first) failure = error;
       failure ??= error;
       chain.isCopilotOut ||= ofEveryModel.test(error.details.code ?? "");
       const status = record.attemptCount === calls ? null : error.status;
@@ -130,15 +132,28 @@ function leadsOn(parts: FallbackParts, error: ProxyError, record: RequestRecord)
   return leading.has(error.status);
 }
 
+/** A provider that fails all the time is asked only if no other model of the chain can serve. */
+function isPutOff(target: ChatTarget, chain: Chain, record: RequestRecord): boolean {
+  const why = target.provider?.breaker.cooling;
+  if (why === undefined || chain.names.length === 0) return false;
+  chain.cooling.push(target);
+  chain.passedOver.push(record.passOver({ model: target.model.id, status: null, why }));
+  return true;
+}
+
 interface Chain {
   /** Missing if no account could list it. */
   first: ChatTarget | undefined;
+  /** The model that the client asked for, by its id if it is known. */
+  wanted: string;
   /** The models that were not considered yet. */
   names: string[];
   /** The ids of the models that were asked. */
   asked: Set<string>;
   /** Copilot refuses every model. */
   isCopilotOut: boolean;
+  /** The models that were put off because their providers cool down. */
+  cooling: ChatTarget[];
   /** The models that did not serve. */
   passedOver: PassedOver[];
 }
@@ -149,7 +164,7 @@ async function nextTarget(parts: FallbackParts, request: ChainRequest, chain: Ch
   for (let name = chain.names.shift(); name !== undefined; name = chain.names.shift()) {
     if (record.isStopped) throw record.controller.signal.reason;
     // The first model is one of those that were asked.
-    if (chain.asked.size > maxAsked) return undefined;
+    if (chain.asked.size > maxAsked) break;
     let target: ChatTarget;
     try {
       target = await chooseTarget(parts, name, client, key);
@@ -166,15 +181,17 @@ async function nextTarget(parts: FallbackParts, request: ChainRequest, chain: Ch
         : await whyUnfit(parts, request, chain.first, target);
     if (why === undefined) {
       chain.asked.add(model.id);
+      if (isPutOff(target, chain, record)) continue;
       return target;
     }
     chain.passedOver.push(record.passOver({ model: model.id, status: null, why: `Not asked: ${why}.` }));
   }
+  return chain.cooling.shift();
 }
 
 /** The error of the model that the client asked for, with what became of the others. */
-function unserved(failure: ProxyError, { passedOver }: Chain): ProxyError {
-  const [, ...others] = passedOver;
+function unserved(failure: ProxyError, { passedOver, wanted }: Chain): ProxyError {
+  const others = passedOver.filter(({ model }) => model !== wanted);
   if (others.length === 0) return failure;
   const reasons = others.map(({ model, why }) => `${model}: ${why.replace(/\.$/, "")}`).join("; ");
   const message = /[.!?…]$/.test(failure.message) ? failure.message : `${failure.message}.`;

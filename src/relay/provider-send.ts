@@ -108,11 +108,24 @@ export async function callProvider(
       },
     });
     record.addAttempt(null, response.status, elapsedMs());
+    if (response.status >= 500) noteFailure(logger, provider, `status ${response.status}`);
+    else if (response.ok) provider.breaker.served();
     return response;
   } catch (thrown) {
-    record.addAttempt(null, asProxyError(thrown), elapsedMs());
+    const error = asProxyError(thrown);
+    record.addAttempt(null, error, elapsedMs());
+    if (!record.isStopped && (error.kind === "upstream" || error.kind === "timeout"))
+      noteFailure(logger, provider, error.kind === "timeout" ? "no answer in time" : "no connection");
     throw thrown;
   }
+}
+
+function noteFailure(logger: App["logger"], { breaker, who }: Provider, why: string): void {
+  const until = breaker.failed(why);
+  if (until !== undefined)
+    logger.warn(
+      `${who} is cooling down until ${new Date(until).toISOString()}: its last requests all failed (${why}). Until then its models are asked only where no fallback can serve.`,
+    );
 }
 
 /**

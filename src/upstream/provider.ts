@@ -1,4 +1,5 @@
 /** Providers: other upstreams that the owner configured. This file adds the key, and filters the headers in both directions. */
+import { openFailureCounter } from "../accounts/breaker";
 import { embeddingsPaths, upstreamPaths } from "../api-paths";
 import type { ProviderConfig } from "../config/provider-schema";
 import type { ConfigStore } from "../config/store";
@@ -31,6 +32,19 @@ export interface Provider {
   call(call: ProviderCall): Promise<CallResponse>;
   /** The provider's text without its key, which some providers repeat in errors. */
   withoutKey(text: string): string;
+  breaker: ProviderBreaker;
+}
+
+/** Lets a provider cool down after five failed requests in a row: another model serves then, where a chain names one. */
+export interface ProviderBreaker {
+  /** While it cools down: why, as a sentence. */
+  readonly cooling: string | undefined;
+  served(): void;
+  /**
+   * @param why A status or a kind of error.
+   * @returns When the cooldown that this began will end, as a timestamp; undefined if it began none.
+   */
+  failed(why: string): number | undefined;
 }
 
 export type ProviderOperation = "generate" | "list" | "embed";
@@ -57,11 +71,15 @@ export interface ProviderCall {
 const hopHeader = "x-dragoman-hops";
 const maxHops = 8;
 
-export function openProviders(config: Pick<ConfigStore, "current">, version: string): Providers {
+/** @param now Wall clock, ms. */
+export function openProviders(config: Pick<ConfigStore, "current">, version: string, now: () => number): Providers {
   const ownId = crypto.randomUUID();
+  const breakerOf = openProviderBreakers(now);
   const known = (name: string): Provider | undefined => {
     const { providers } = config.current;
-    return Object.hasOwn(providers, name) ? providerOf(name, providers[name]!, ownId, version) : undefined;
+    return Object.hasOwn(providers, name)
+      ? providerOf(name, providers[name]!, { ownId, version, breakerOf })
+      : undefined;
   };
   return {
     names: () => Object.keys(config.current.providers),
@@ -82,7 +100,41 @@ export function openProviders(config: Pick<ConfigStore, "current">, version: str
   };
 }
 
-function providerOf(name: string, settings: ProviderConfig, ownId: string, version: string): Provider {
+/** Of each provider in the config: a changed one begins anew. */
+function openProviderBreakers(now: () => number) {
+  const counter = openFailureCounter<ProviderConfig>();
+  const rests = new WeakMap<ProviderConfig, { until: number; why: string }>();
+  return (settings: ProviderConfig, who: string): ProviderBreaker => ({
+    get cooling() {
+      const rest = rests.get(settings);
+      return rest && rest.until > now()
+        ? `${who} is cooling down: its last requests all failed (${rest.why}).`
+        : undefined;
+    },
+    served() {
+      counter.served(settings);
+      rests.delete(settings);
+    },
+    failed(why) {
+      // A request that fails during a cooldown is no probe.
+      if ((rests.get(settings)?.until ?? 0) > now()) return undefined;
+      const cooldownMs = counter.failed(settings, true);
+      if (cooldownMs === undefined) return undefined;
+      const until = now() + cooldownMs;
+      rests.set(settings, { until, why });
+      return until;
+    },
+  });
+}
+
+interface ProviderParts {
+  /** Of this process. */
+  ownId: string;
+  version: string;
+  breakerOf: ReturnType<typeof openProviderBreakers>;
+}
+
+function providerOf(name: string, settings: ProviderConfig, { ownId, version, breakerOf }: ProviderParts): Provider {
   const who = `The provider ${name}`;
   const { apiKey } = settings;
   const dialect = dialectOf(settings);
@@ -93,6 +145,7 @@ function providerOf(name: string, settings: ProviderConfig, ownId: string, versi
     dialect,
     settings,
     pathOf,
+    breaker: breakerOf(settings, who),
     async call({ operation, request, passesHeaders = false, headers: own, body, controller, limits, retried, resent }) {
       const hops = request ? hopsOf(request.headers) : [];
       if (hops.length >= maxHops)

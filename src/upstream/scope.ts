@@ -44,7 +44,7 @@ export function openScope(parts: ScopeParts, accounts: () => Account[], signInHi
   const { config, copilot, drift, logger, version, limits, isShared, now } = parts;
   const freeInOrder = () => config.current.freeModelRouting === "in-order";
   const pool = openPool({ accounts, freeInOrder, isShared, signInHint, now });
-  const providers = openProviders(config, version);
+  const providers = openProviders(config, version, now);
   return {
     get accounts() {
       return accounts();
