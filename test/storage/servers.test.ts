@@ -1,5 +1,6 @@
 /** Servers that share a database, as processes: what one learns, all know; what one does, none does twice. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { hostname } from "node:os";
 import { SQL } from "bun";
 import { run } from "../support/command";
 import { addMember, withTeamStores } from "../support/members";
@@ -179,6 +180,23 @@ describeWithPostgres("servers of a team", () => {
     expect(command.stderr()).toContain("  Access    a member's key is required\n");
     expect(command.stderr()).toContain("-H 'x-api-key: <your key>'");
     if (password) expect(command.stderr()).not.toContain(password);
+  }, 30_000);
+
+  test("an owner without an account is no fault where members have theirs; Health lists the servers", async () => {
+    await using team = await startTeam(postgres, { accounts: [] });
+    await withTeamStores(team, (stores) => addMember(stores, team, "anna", individuals("anna-one")));
+    const [one] = await servers(team, 2);
+    const page = async (path: string) => (await fetch(one!.url + path)).text();
+    expect(await page("/admin")).toMatch(/class="note info">\s*<strong>No account is signed in\.<\/strong>/);
+    let health = "";
+    await until(async () => {
+      health = await page("/admin/health");
+      return health.split(hostname()).length > 2;
+    }, 8_000);
+    expect(health).toContain("None of yours; 1 account of members.");
+    expect(health).toContain("It answers.");
+    expect(health.match(/>leader</g)).toHaveLength(1);
+    expect(health).not.toContain("badge bad");
   }, 30_000);
 
   /** Ends the connections that listen, as a failover of the database does. */

@@ -13,8 +13,17 @@ export interface Alert {
   href?: string;
 }
 
-/** What concerns the accounts and requests that the app shows: a member's own, or the owner's. */
-export function ownAlerts({ pool }: App, accounts: AccountItem[], lastHour: Totals, now: number): Alert[] {
+/**
+ * What concerns the accounts and requests that the app shows: a member's own, or the owner's.
+ * @param others Members have accounts, so the owner needs none.
+ */
+export function ownAlerts(
+  { pool }: App,
+  accounts: AccountItem[],
+  lastHour: Totals,
+  now: number,
+  others: boolean,
+): Alert[] {
   const alerts: Alert[] = [];
   const add = (tone: Alert["tone"], title: string, detail: string, href?: string) =>
     void alerts.push({ tone, title, detail, href });
@@ -22,7 +31,12 @@ export function ownAlerts({ pool }: App, accounts: AccountItem[], lastHour: Tota
   if (stopped)
     add("bad", "All requests are stopped: GitHub has blocked an account.", stopped.message, "/admin/accounts");
   if (accounts.length === 0)
-    add("bad", "No account is signed in.", "Requests are rejected until you sign in.", "/admin/accounts");
+    add(
+      others ? "info" : "bad",
+      "No account is signed in.",
+      `Your requests are refused until you sign in${others ? "; members' requests use their own accounts" : ""}.`,
+      "/admin/accounts",
+    );
   for (const account of accounts) {
     const { account_id: id, account_key, state, reason, until_ms } = account;
     const until = until_ms === null ? "" : ` until ${moment(until_ms, now)}`;
@@ -50,10 +64,17 @@ export function ownAlerts({ pool }: App, accounts: AccountItem[], lastHour: Tota
 }
 
 /** What concerns the server: the owner's alone. */
-export function serverAlerts({ config, history, requiresKey }: App, exposed: boolean): Alert[] {
+export function serverAlerts({ config, history, requiresKey, team }: App, exposed: boolean): Alert[] {
   const alerts: Alert[] = [];
   const add = (tone: Alert["tone"], title: string, detail: string, href: string) =>
     void alerts.push({ tone, title, detail, href });
+  if (team?.isDatabaseAway)
+    add(
+      "bad",
+      "The database does not answer.",
+      "Requests are served for a while with what this server knows; nothing can be changed.",
+      "/admin/health",
+    );
   if (history.degraded)
     add(
       "bad",

@@ -79,7 +79,7 @@ function Accounts({ accounts, snapshots, frame, now }: AccountsProps): Markup {
     return (
       <section class="empty">
         <h2>No account is signed in</h2>
-        <p>Requests are rejected until you sign in.</p>
+        <p>Your requests are refused until you sign in.</p>
       </section>
     );
   return (

@@ -3,6 +3,7 @@
 import { statSync } from "node:fs";
 import type { App } from "../../../app";
 import { duration, formatCount, plural, size } from "../../../format";
+import type { Team } from "../../../keys/team";
 import { driftList } from "../../../upstream/drift-list";
 import { describeInstance, type Meta } from "../../api/meta";
 import { Ago, Moment, Sentence } from "../../ui/format";
@@ -11,6 +12,7 @@ import { Page } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
 import { Pair } from "../../ui/lists";
 import type { PageContext } from "../../ui/page-context";
+import { checksOf, type HealthCheck, toneNames } from "./checks";
 
 export async function healthPage(context: PageContext): Promise<Markup> {
   const { app, frame, exposed } = context;
@@ -31,13 +33,14 @@ export async function healthPage(context: PageContext): Promise<Markup> {
         <Program context={context} meta={meta} />
         <HistoryFacts app={app} meta={meta} />
       </div>
+      {app.team && <TeamServers team={app.team} />}
       {items.length > 0 && <NewInUpstream items={items} overflow={overflow} now={app.now()} />}
       <Endpoints />
     </Page>
   );
 }
 
-const Checks = ({ checks }: { checks: Check[] }) => (
+const Checks = ({ checks }: { checks: HealthCheck[] }) => (
   <section class="card" aria-labelledby="checks">
     <h2 id="checks">Checks</h2>
     <ul class="checks">
@@ -116,6 +119,49 @@ const HistoryFacts = ({ app, meta }: { app: App; meta: Meta }) => (
   </section>
 );
 
+const TeamServers = ({ team: { servers, waiting } }: { team: Team }) => (
+  <section class="card" aria-labelledby="team">
+    <h2 id="team">Servers of the team</h2>
+    {servers === undefined ? (
+      <p>The database is away, so the other servers are unknown.</p>
+    ) : (
+      <div class="scroll">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Machine</th>
+              <th scope="col">Version</th>
+              <th scope="col">Id</th>
+            </tr>
+          </thead>
+          <tbody>
+            {servers.map(({ id, host, version, isLeader }) => (
+              <tr>
+                <td>
+                  {host ?? <span class="unknown">unknown</span>} {isLeader && <span class="badge idle">leader</span>}
+                </td>
+                <td>{version}</td>
+                <td>
+                  <code>{id.slice(0, 8)}</code>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    )}
+    <p class="soft">
+      The leader removes old rows, sends notices and keeps quotas current. On this server, {waitingWords(waiting())} for
+      the database.
+    </p>
+  </section>
+);
+
+const waitingWords = ({ requests, settlements }: ReturnType<Team["waiting"]>) =>
+  requests + settlements === 0
+    ? "nothing waits"
+    : `${plural(requests, "request")} and ${plural(settlements, "settlement")} of budgets wait`;
+
 const NewInUpstream = ({ items, overflow, now }: ReturnType<typeof driftList> & { now: number }) => (
   <section class="card" aria-labelledby="new">
     <h2 id="new">New in the upstream</h2>
@@ -185,91 +231,11 @@ const Endpoints = () => (
   </section>
 );
 
-interface Check {
-  tone: "good" | "warn" | "bad" | "idle";
-  name: string;
-  message: string;
-}
-
-const toneNames = { good: "OK", warn: "Warning", bad: "Failed", idle: "Note" };
-
-function checksOf(app: App, meta: Meta, exposed: boolean): Check[] {
-  const { accounts, config, clientKeys, members, environment } = app;
-  const ready = accounts.filter(({ state }) => state.name === "ready").length;
-  const failed = accounts.filter(({ state }) => state.name === "failed");
-  const refused = app.unsupportedParams.all().length;
-  return [
-    accounts.length === 0
-      ? { tone: "bad", name: "Accounts", message: "No account is signed in. Run `dragoman auth`." }
-      : ready === 0
-        ? { tone: "bad", name: "Accounts", message: `None of ${plural(accounts.length, "account")} is ready.` }
-        : failed.length > 0
-          ? {
-              tone: "warn",
-              name: "Accounts",
-              message: `${ready} of ${accounts.length} ready; failed: ${failed.map(({ id }) => id).join(", ")}.`,
-            }
-          : { tone: "good", name: "Accounts", message: `${ready} of ${accounts.length} ready.` },
-    meta.history === "degraded"
-      ? {
-          tone: "bad",
-          name: "History",
-          message: "Requests are served but cannot be recorded. Check that the disk is not full.",
-        }
-      : { tone: "good", name: "History", message: "Every request is recorded." },
-    config.fault !== undefined
-      ? { tone: "bad", name: "Config", message: `${config.fault} The previous config stays in effect.` }
-      : config.waiting.length > 0
-        ? { tone: "warn", name: "Config", message: `Restart dragoman to apply: ${config.waiting.join(", ")}.` }
-        : { tone: "good", name: "Config", message: "The config file is valid." },
-    accessCheck(exposed, clientKeys.length, members?.needKeys === true),
-    environment.adminToken === undefined
-      ? { tone: "idle", name: "Admin access", message: "This machine only: ADMIN_TOKEN is not set." }
-      : { tone: "good", name: "Admin access", message: "This machine, and other machines with the admin token." },
-    refused > 0
-      ? {
-          tone: "idle",
-          name: "Unsupported fields",
-          message: `${plural(refused, "field")} currently removed from requests; see Models.`,
-        }
-      : { tone: "good", name: "Unsupported fields", message: "None found recently." },
-  ];
-}
-
-function accessCheck(exposed: boolean, keys: number, needKeys: boolean): Check {
-  if (needKeys)
-    return { tone: "good", name: "API access", message: "With a key of a member, or with one of the owner's." };
-  if (exposed && keys === 0)
-    return {
-      tone: "bad",
-      name: "API access",
-      message:
-        "Anyone who can reach this machine can use your accounts: the server accepts connections from other machines, and no client key is set.",
-    };
-  if (exposed)
-    return {
-      tone: "good",
-      name: "API access",
-      message: `This machine and other machines, with one of ${plural(keys, "client key")}.`,
-    };
-  if (keys === 0)
-    return {
-      tone: "good",
-      name: "API access",
-      message: "Any program on this machine, without a key. Web pages must be listed in `allowedOrigins`.",
-    };
-  return {
-    tone: "good",
-    name: "API access",
-    message: `Programs on this machine, with one of ${plural(keys, "client key")}.`,
-  };
-}
-
-/** Includes the write-ahead log. */
 /** In a database only a limit that somebody has set counts. */
 const isLimited = ({ environment, config }: App) =>
   environment.databaseUrl === undefined || config.stored.maxRows !== undefined;
 
+/** Includes the write-ahead log. */
 function sizeOf(path: string): string {
   const bytes = [path, `${path}-wal`].map((file) => statSync(file, { throwIfNoEntry: false })?.size ?? 0);
   const [file = 0, log = 0] = bytes;

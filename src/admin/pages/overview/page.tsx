@@ -49,7 +49,8 @@ function partsOf(context: PageContext): StreamedPage["parts"] {
     async () => <RunningNow {...(await app.running.list())} />,
     async () => {
       const recent = await app.history.totals({ from_ms: now - hourMs });
-      const own = ownAlerts(app, await accounts(), recent, now);
+      const others = isOwner && app.allAccounts.length > app.accounts.length;
+      const own = ownAlerts(app, await accounts(), recent, now, others);
       const all = isOwner ? [...own, ...serverAlerts(app, exposed)] : own;
       return <Alerts alerts={bySeverity(all)} isOwner={isOwner} />;
     },
