@@ -28,11 +28,15 @@ export const SignInPage = ({ frame, path, wrong }: { frame: Frame; path: string;
         A member enters their own key. The owner cannot sign in from another machine or through another host name,
         because <code>ADMIN_TOKEN</code> is not set where dragoman runs.
       </p>
+    ) : frame.hasMembers ? (
+      <p>
+        A member enters their own key. The owner enters the admin token, which is the value of <code>ADMIN_TOKEN</code>{" "}
+        where dragoman runs.
+      </p>
     ) : (
       <p>
         You are connecting from another machine or through another host name. Enter the admin token, which is the value
         of <code>ADMIN_TOKEN</code> on the machine where dragoman runs.
-        {frame.hasMembers && " A member enters their own key."}
       </p>
     )}
     <form method="post" action="/admin/sign-in" class="sign-in">
@@ -55,7 +59,9 @@ export const SignInPage = ({ frame, path, wrong }: { frame: Frame; path: string;
       )}
       <button type="submit">Sign in</button>
     </form>
-    <p class="soft">You stay signed in for 12 hours. The token is not stored in this browser.</p>
+    <p class="soft">
+      You stay signed in for 12 hours. The {frame.hasMembers ? "key or token" : "token"} is not stored in this browser.
+    </p>
   </BarePage>
 );
 

@@ -1,0 +1,91 @@
+/** The pages of a member in a real Chromium: entered with the key, used on a phone, and left. */
+import { afterAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { openBrowser } from "../support/browser";
+import { entry } from "../support/history-rows";
+import { addMember, withTeamStores } from "../support/members";
+import { describeWithPostgres, startPostgres } from "../support/postgres";
+import { individuals, startTeam } from "../support/teams";
+
+const { browser, why } = await openBrowser();
+if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
+afterAll(() => browser?.close());
+
+const axe = await Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js")).text();
+
+async function complaints(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(
+    'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes[0].html))',
+  );
+}
+
+describeWithPostgres("a member in a browser", () => {
+  test.skipIf(!browser)(
+    "signs in with the key, finds every page of the menu whole, moves an account, and signs out",
+    async () => {
+      await using postgres = await startPostgres();
+      await using team = await startTeam(postgres, { accounts: individuals("octo-demo") });
+      team.demo.device.pending = 1_000_000;
+      const anna = await withTeamStores(team, async (stores) => {
+        const member = await addMember(stores, team, "anna", individuals("anna-one", "anna-two"));
+        const history = stores.openHistory({ retentionDays: () => 30, maxRows: () => 1e9, warn: () => {} });
+        const own = { member: member.id, key_name: "anna/key-1", account_id: "anna-one", cache_miss: "tools" };
+        history.add(entry({ ...own, started_at_ms: Date.now() - 60_000, session: "0123456789ab" }));
+        await history.flush();
+        return member;
+      });
+      const server = await team.server({ env: { ADMIN_TOKEN: "t-admin-0123456789" } });
+      const context = await browser!.newContext({ viewport: { width: 360, height: 740 }, colorScheme: "dark" });
+      context.setDefaultTimeout(10_000);
+      const page = await context.newPage();
+      const faults: string[] = [];
+      page.on("pageerror", ({ message }) => void faults.push(message));
+      page.on("console", (said) => void (/Content Security|Refused/.test(said.text()) && faults.push(said.text())));
+      // Under another name nobody is the owner without the token.
+      await page.goto(`${server.url.replace("127.0.0.1", "elsewhere.test")}/admin`);
+      await page.getByLabel("Admin token or key").fill(anna.key);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByRole("heading", { name: "Overview" }).waitFor();
+      expect(await page.locator(".leave .who").textContent()).toBe("anna");
+
+      const links = await page
+        .locator("nav[aria-label=Pages] a")
+        .evaluateAll((all) => all.map((each) => each.textContent));
+      expect(links).toEqual([
+        "Overview",
+        "Requests",
+        "Accounts",
+        "Models",
+        "Cache",
+        "Keys",
+        "Budgets",
+        "Connect",
+        "Try",
+      ]);
+      for (const name of links) {
+        await page.locator("nav[aria-label=Pages]").getByRole("link", { name: name!, exact: true }).click();
+        await page.getByRole("heading", { level: 1, name: name! }).waitFor();
+        // The other pages are the owner's, which axe reads in browser.test.ts.
+        const found = ["Overview", "Accounts"].includes(name!) ? await complaints(page) : [];
+        const over = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+        expect([name, found, over, faults]).toEqual([name, [], 0, []]);
+      }
+
+      await page.getByRole("link", { name: "Accounts", exact: true }).click();
+      await page.getByRole("button", { name: "Move down: anna-one" }).click();
+      await page.getByRole("button", { name: "Move up: anna-one" }).waitFor();
+      expect(await page.locator("article.account h3").allTextContents()).toEqual(["anna-two", "anna-one"]);
+      await page.getByRole("button", { name: "Sign in", exact: true }).click();
+      await page.getByText("DEMO-0001").waitFor();
+      await page.getByRole("button", { name: "Cancel" }).click();
+      await page.goto(`${new URL(page.url()).origin}/admin/config`);
+      await page.getByRole("heading", { name: "Access denied" }).waitFor();
+      await page.getByRole("link", { name: "Go to your overview" }).click();
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.getByLabel("Admin token or key").waitFor();
+    },
+    60_000,
+  );
+});
