@@ -1,5 +1,6 @@
 /** The members of a team and their keys. A member's key spends only the accounts that this member signed in. */
 import type { ClientKey } from "./client-keys";
+import type { MemberUsage } from "./member-usage";
 
 /** What the owner allows a member. It binds all keys of the member, those that exist too. */
 export interface MemberLimits {
@@ -50,6 +51,13 @@ export interface InvitationState {
   at: number;
 }
 
+/** An account, as the servers last found it. */
+export interface MemberAccount {
+  account_key: string;
+  /** A name of `accountStates`. */
+  state: string;
+}
+
 /** Keys that a member may have at a time, expired ones included. */
 export const maxMemberKeys = 20;
 /** Keys that may be made for a member within a day: a revoked one keeps its row. */
@@ -84,6 +92,12 @@ export interface Members {
   invitationWith(code: string): Promise<InvitationState | undefined>;
   /** Invitations that can be used now: the member's id, and until when. */
   openInvitations(): Promise<{ member: string; expiresAt: number }[]>;
+  /** The accounts that each of these members has signed in; who has none is missing. */
+  accountsOf(ids: readonly string[]): Promise<Map<string, MemberAccount[]>>;
+  /** What each member has used since a time (Unix ms), by id; who made no request is missing. */
+  usage(since: number): Promise<Map<string, MemberUsage>>;
+  /** When the newest request of each of these members started, Unix ms; who has none on record is missing. */
+  lastRequests(ids: readonly string[]): Promise<Map<string, number>>;
   /** Takes back the member's open invitations. @returns How many. @throws ProxyError `not_found` */
   withdrawInvitations(name: string): Promise<number>;
   /**

@@ -73,6 +73,7 @@ const idsOf = (route: Route, person: Person): string[] => {
   if (/\/sign-ins?\/:id/.test(route.path)) return [person.signIn.id];
   if (/\/(requests|live)\/:/.test(route.path)) return [person.row.request_id, person.running];
   if (/\/keys\/:name/.test(route.path)) return [keyOf(person)];
+  if (/\/members\/:name/.test(route.path)) return [person.tag];
   throw new Error(`What does the parameter of ${route.name} name? Add it here, so that others' ids are tried.`);
 };
 

@@ -110,7 +110,7 @@ describeWithPostgres("an invitation", () => {
 
     const { stdout } = await team.command("member", "ls", "--json");
     expect(JSON.parse(stdout).items).toMatchObject([
-      { name: "anna", keys: ["key-1"], accounts: ["github.com/anna-demo"] },
+      { name: "anna", keys: 1, accounts: [{ account_key: "github.com/anna-demo", state: "ready" }] },
     ]);
     expect((await team.command("member", "rm", "ANNA")).code).toBe(0);
     const removedAt = performance.now();

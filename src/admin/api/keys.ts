@@ -22,7 +22,11 @@ export async function listMemberKeys({ members, history, now }: App, member: str
   return keyList(own, now(), await lastUses(history, own), members!.find(member));
 }
 
-async function lastUses(history: App["history"], keys: readonly ClientKey[]): Promise<(name: string) => number | null> {
+/** When each key was used last, by its name. */
+export async function lastUses(
+  history: App["history"],
+  keys: readonly ClientKey[],
+): Promise<(name: string) => number | null> {
   const names = keys.map(({ name }) => name).filter((name) => name !== null);
   const last = await Promise.all(
     names.map(async (name) => [name, (await history.lastOf({ key_name: name })) ?? null] as const),

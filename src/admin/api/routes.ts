@@ -8,6 +8,8 @@ import { type Endpoint, endpointsOf, methodNotAllowed, methodsByPathOf, readQuer
 import { ProxyError } from "../../errors";
 import { dayMs } from "../../format";
 import { keyListSchema } from "../../keys/key-list";
+import { memberListSchema } from "../../keys/member-list";
+import { memberLimitsSchema, newMemberSchema } from "../../keys/member-schemas";
 import { newKeySchema } from "../../keys/stored-keys";
 import type { Visitor } from "../../net/guard";
 import { decodedParams } from "../../net/params";
@@ -15,6 +17,7 @@ import type { EndpointGroup } from "../../openapi";
 import { driftList, driftListSchema } from "../../upstream/drift-list";
 import { adminGuard, keyPermit } from "../access/authorize";
 import { type Role, roleOf } from "../access/roles";
+import { browserUrl } from "../browser-url";
 import { lazyPages } from "../pages/lazy-pages";
 import {
   accountKeySchema,
@@ -41,6 +44,18 @@ import {
   revokeClientKey,
   revokeMemberKey,
 } from "./keys";
+import {
+  dismissMember,
+  invitedSchema,
+  inviteMember,
+  limitMember,
+  listMembers,
+  memberDetailSchema,
+  membersQuery,
+  showMember,
+  shownLimitsSchema,
+  withdrawInvitations,
+} from "./members";
 import { describeInstance } from "./meta";
 import { forgetField, modelItems } from "./models";
 import { queries } from "./query";
@@ -151,6 +166,24 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
   endpoint({ method: "POST", path: "/api/admin/keys/:name/revoke", about: "Revokes a client key, such as `laptop` or a member's `anna/laptop`: its next request is refused.",
     reads: emptyBody, response: z.object({ revoked: z.literal(true) }), errors: ["not_found"],
     handle: ({ app, request, params, exposed, member }) => { requireJson(request); return member === null ? revokeClientKey(app, params.name, exposed) : revokeMemberKey(app, member, params.name); } }),
+  endpoint({ method: "GET", path: "/api/admin/members", about: "The members of a team: limits, accounts, keys, open invitation, and what they used this month.",
+    query: membersQuery, response: memberListSchema,
+    handle: ({ app, query }) => listMembers(app, query) }),
+  endpoint({ method: "POST", path: "/api/admin/members", about: "Invites a member, or gives one another link: `{\"name\"}`, and limits. The response has the link, which works once and cannot be shown again.",
+    body: newMemberSchema, response: invitedSchema, errors: ["not_found"],
+    handle: ({ app, body, request }) => inviteMember(app, body, browserUrl(request).origin) }),
+  endpoint({ method: "GET", path: "/api/admin/members/:name", about: "One member, with the names of the keys.",
+    response: memberDetailSchema, errors: ["not_found"],
+    handle: ({ app, params }) => showMember(app, params.name) }),
+  endpoint({ method: "POST", path: "/api/admin/members/:name/limits", about: "Changes what a member's keys may do, those that exist too; on every server within a second.",
+    body: memberLimitsSchema, response: shownLimitsSchema, errors: ["not_found"],
+    handle: ({ app, body, params }) => limitMember(app, params.name, body) }),
+  endpoint({ method: "POST", path: "/api/admin/members/:name/withdraw", about: "Takes back a member's open invitation.",
+    reads: emptyBody, response: z.object({ withdrawn: z.number().describe("How many were open.") }), errors: ["not_found"],
+    handle: ({ app, request, params }) => { requireJson(request); return withdrawInvitations(app, params.name); } }),
+  endpoint({ method: "POST", path: "/api/admin/members/:name/remove", about: "Removes a member: their keys are refused on every server within a second, and their accounts are signed out. Answers that run go on to their end.",
+    reads: emptyBody, response: z.object({ removed: z.literal(true) }), errors: ["not_found"],
+    handle: ({ app, request, params }) => { requireJson(request); return dismissMember(app, params.name); } }),
   endpoint({ method: "GET", path: "/api/admin/drift", about: "Names that Copilot sends and dragoman does not know: events, members, values, headers, error codes and model fields.",
     response: driftListSchema(),
     handle: ({ app }) => driftList(app.drift) }),

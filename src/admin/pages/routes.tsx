@@ -13,6 +13,7 @@ import { openFormTokens } from "../access/form-token";
 import { type Role, roleOf } from "../access/roles";
 import { openSessions } from "../access/session";
 import { ClosedPage, FailurePage, NotFoundPage, SignedInPage, SignInPage } from "../access/sign-in-page";
+import { browserUrl } from "../browser-url";
 import { Markup } from "../ui/jsx/jsx-runtime";
 import type { Frame } from "../ui/layout";
 import { html, htmlInParts, type PageContext, redirect, withSecurityHeaders } from "../ui/page-context";
@@ -246,13 +247,6 @@ const ownersPages = () =>
 function deniedPage(error: ProxyError, frame: Frame, path: string, why?: string): Response {
   if (error.kind === "authentication") return html(<SignInPage frame={frame} path={path} wrong={why} />, 401);
   return html(<ClosedPage frame={frame} error={error} />, error.status, error.details.headers);
-}
-
-/** The URL as the browser sees it: a proxy in front may terminate TLS. */
-function browserUrl(request: Request): URL {
-  const url = new URL(request.url);
-  if (/^https\b/i.test(request.headers.get("x-forwarded-proto") ?? "")) url.protocol = "https:";
-  return url;
 }
 
 /** Only paths of these pages, so that signing in cannot redirect to another site. */

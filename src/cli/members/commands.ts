@@ -27,8 +27,8 @@ export function addMembers(cli: CAC, { environment, text }: Given): void {
       return memberSet({ environment: environment(), name, models: text("models"), expires: text("expires") });
     });
   cli
-    .command("member ls", "List the members, with their keys and accounts")
-    .option("--json", "Print JSON")
+    .command("member ls", "List the members: limits, accounts, keys, and what they used this month")
+    .option("--json", "Print JSON, as GET /api/admin/members returns it")
     .action(async (options: { json?: boolean }) => {
       const { memberLs } = await import("./members");
       return memberLs({ environment: environment(), json: options.json === true });

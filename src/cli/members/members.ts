@@ -1,10 +1,9 @@
 /** `dragoman member add`, `set`, `ls` and `rm`: directly in the database, which all servers of the team follow. */
-import { accountKeyOf } from "../../accounts/account-store";
 import type { Environment } from "../../config/environment";
-import { ago, plural } from "../../format";
+import { ago, formatCount, formatCredits, formatUnits, plural } from "../../format";
+import { type MemberItem, memberList, memberTrouble } from "../../keys/member-list";
 import { limitsOf, memberLimitsSchema } from "../../keys/member-schemas";
 import type { MemberLimits } from "../../keys/members";
-import { createLogger } from "../../logger";
 import { openPostgresStores, type PostgresStores } from "../../storage/postgres/stores";
 import { serverOf } from "../running-server";
 import { table } from "../table";
@@ -67,33 +66,55 @@ function readLimits({ models, expires }: LimitOptions): Partial<MemberLimits> {
   throw new UsageError(`${issue?.path[0] === "models" ? "--models" : "--expires"}: ${issue?.message}.`);
 }
 
+/** As `GET /api/admin/members` returns them, but all at once. */
 export async function memberLs({ environment, json }: MemberOptions & { json: boolean }): Promise<number> {
-  const items = await withTeam(environment, ({ members, openAccounts }) => {
-    const accounts = openAccounts(createLogger(() => "error")).load();
-    return members.list().map(({ id, name, createdAt }) => ({
-      name,
-      created_at_ms: createdAt,
-      keys: members.keysOf(id).map((key) => key.name),
-      accounts: accounts.filter(({ member }) => member === id).map(accountKeyOf),
-    }));
-  });
-  if (json) printJson({ items });
-  else if (items.length === 0) say("There are no members. `dragoman member add NAME` invites one.");
+  const now = Date.now();
+  const everybody = { sort: "name", offset: 0, limit: Number.POSITIVE_INFINITY } as const;
+  const list = await withTeam(environment, ({ members }) => memberList(members, everybody, now));
+  if (json) printJson(list);
+  else if (list.items.length === 0) say("There are no members. `dragoman member add NAME` invites one.");
   else {
-    const rows = items.map(({ name, created_at_ms, keys, accounts }) => [
-      name,
-      ago(created_at_ms, Date.now()),
-      plural(keys.length, "key"),
-      accounts.join(" ") || "none: the invitation was not accepted yet",
-    ]);
-    print(...table([["name", "added", "keys", "accounts"], ...rows]));
+    const heads = ["name", "added", "keys", "models", "accounts", "requests", "cost", "last request"];
+    print(...table([heads, ...list.items.map((item) => lineOf(item, now))]));
+    const since = new Date(list.since_ms).toISOString().slice(0, 10);
+    say(`Requests and cost are those since ${since} (UTC).`, ...list.items.flatMap(noteOf));
   }
   return 0;
 }
 
+const lineOf = (item: MemberItem, now: number): string[] => [
+  item.name,
+  ago(item.created_at_ms, now),
+  `${item.keys}${item.key_days === null ? "" : ` of ${plural(item.key_days, "day")}`}`,
+  item.models?.join(" ") ?? "all",
+  item.accounts.map(({ account_key, state }) => account_key + (state === "ready" ? "" : ` (${state})`)).join(" ") ||
+    "none",
+  formatCount(item.request_count),
+  costOf(item),
+  item.last_request_at_ms === null ? "none" : ago(item.last_request_at_ms, now),
+];
+
+function costOf({ request_count, nano_credits, premium_units }: MemberItem): string {
+  if (request_count > 0 && nano_credits === null && premium_units === null) return "unknown";
+  const parts = [
+    ...(nano_credits ? [`${formatCredits(nano_credits)} credits`] : []),
+    ...(premium_units ? [`${formatUnits(premium_units)} premium`] : []),
+  ];
+  return parts.join(", ") || "0";
+}
+
+function noteOf(item: MemberItem): string[] {
+  const { name, invitation_expires_at_ms: until } = item;
+  const trouble = memberTrouble(item);
+  if (until !== null) return [`${name} has an invitation, until ${new Date(until).toISOString().slice(0, 10)}.`];
+  return trouble === undefined ? [] : [`${name} ${trouble}.`];
+}
+
 export async function memberRm({ environment, name }: MemberOptions & { name: string }): Promise<number> {
   const removed = await withTeam(environment, ({ members }) => members.remove(name));
-  say(`${removed.name} was removed. Their keys are refused from now on, and their accounts are signed out here.`);
+  say(
+    `${removed.name} was removed. Their keys are refused from now on, and their accounts are signed out here. Answers that run already go on to their end.`,
+  );
   return 0;
 }
 

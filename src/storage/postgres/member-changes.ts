@@ -8,6 +8,7 @@ import { ProxyError } from "../../errors";
 import { dayMs } from "../../format";
 import { matchesPattern } from "../../keys/client-keys";
 import {
+  type Invitation,
   type InvitationState,
   invitedKeyName,
   type Member,
@@ -36,7 +37,7 @@ export const memberColumns = (sql: SQL) =>
   sql`members.id, members.name, members.created_at_ms::float8 AS created_at_ms, members.models, members.key_days`;
 
 /** Milliseconds for which an invitation can be used. */
-export const invitationMs = 7 * dayMs;
+const invitationMs = 7 * dayMs;
 /** Days for which an old invitation is kept, so that its page can say what became of it. */
 const keptDays = 30;
 
@@ -44,16 +45,17 @@ const keptDays = 30;
 export async function addInvitation(
   sql: TransactionSQL,
   { name, limits, digest }: { name: string; limits: Partial<MemberLimits>; digest: Buffer },
-): Promise<{ member: Member; isKnown: boolean }> {
+): Promise<Omit<Invitation, "code">> {
   const known = await findByName(sql, name);
   let member = known ?? (await addMember(sql, name));
   if (Object.keys(limits).length > 0) member = await changeLimits(sql, member.name, limits);
   await withdrawOpen(sql, member.id);
   await sql`DELETE FROM dragoman.invitations
     WHERE greatest(expires_at, used_at) < now() - make_interval(days => ${keptDays})`;
-  await sql`INSERT INTO dragoman.invitations (sha256, member, expires_at)
-    VALUES (${digest}, ${member.id}, now() + make_interval(secs => ${invitationMs / 1_000}))`;
-  return { member, isKnown: known !== undefined };
+  const [row] = await sql<{ until: number }[]>`INSERT INTO dragoman.invitations (sha256, member, expires_at)
+    VALUES (${digest}, ${member.id}, now() + make_interval(secs => ${invitationMs / 1_000}))
+    RETURNING floor(extract(epoch FROM expires_at) * 1000)::float8 AS until`;
+  return { member, isKnown: known !== undefined, expiresAt: row!.until };
 }
 
 /** @returns How many were open. */
@@ -66,7 +68,7 @@ export async function withdrawOpen(sql: TransactionSQL, member: string): Promise
 export async function findInvitation(sql: SQL, digest: Buffer): Promise<InvitationState | undefined> {
   const [row] = await sql<
     (MemberRow & { state: InvitationState["name"]; at: number })[]
-  >`SELECT ${memberColumns(sql)}, extract(epoch FROM coalesce(used_at, withdrawn_at, expires_at))::float8 * 1000 AS at,
+  >`SELECT ${memberColumns(sql)}, floor(extract(epoch FROM coalesce(used_at, withdrawn_at, expires_at)) * 1000)::float8 AS at,
       CASE WHEN used_at IS NOT NULL THEN 'used' WHEN withdrawn_at IS NOT NULL THEN 'withdrawn'
         WHEN expires_at <= now() THEN 'expired' ELSE 'open' END AS state
     FROM dragoman.invitations JOIN dragoman.members ON id = member

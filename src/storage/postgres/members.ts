@@ -7,6 +7,7 @@ import type { ClientKey } from "../../keys/client-keys";
 import type { Member, Members } from "../../keys/members";
 import type { Changes } from "./changes";
 import type { Postgres } from "./connection";
+import { memberAccountsIn } from "./member-accounts";
 import {
   acceptInvitation,
   addInvitation,
@@ -14,7 +15,6 @@ import {
   announce,
   changeLimits,
   findInvitation,
-  invitationMs,
   type MemberRow,
   memberColumns,
   memberOf,
@@ -24,6 +24,7 @@ import {
   sha256,
   withdrawOpen,
 } from "./member-changes";
+import { lastRequestsOf, memberUsageIn } from "./member-usage";
 
 interface KeyRow {
   sha256: Uint8Array;
@@ -112,18 +113,20 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
     async invite(given, limits = {}) {
       const name = checkedName(given);
       const code = randomBytes(24).toString("base64url");
-      const expiresAt = Date.now() + invitationMs;
       const invited = await postgres.transact((sql) => addInvitation(sql, { name, limits, digest: sha256(code) }));
       await changes.catchUp("members");
-      return { ...invited, code, expiresAt };
+      return { ...invited, code };
     },
     invitationWith: (code) => postgres.ask((sql) => findInvitation(sql, sha256(code))),
     openInvitations: () =>
       postgres.ask(async (sql) => [
         ...(await sql<{ member: string; expiresAt: number }[]>`SELECT member,
-          extract(epoch FROM expires_at)::float8 * 1000 AS "expiresAt"
+          floor(extract(epoch FROM expires_at) * 1000)::float8 AS "expiresAt"
           FROM dragoman.invitations WHERE used_at IS NULL AND expires_at > now() ORDER BY expires_at`),
       ]),
+    accountsOf: (ids) => memberAccountsIn(postgres, ids, Date.now()),
+    usage: (since) => memberUsageIn(postgres, since, Date.now()),
+    lastRequests: (ids) => lastRequestsOf(postgres, ids),
     withdrawInvitations: (name) =>
       postgres.transact(async (sql) => withdrawOpen(sql, (await requireMember(sql, name)).id)),
     async accept(code) {

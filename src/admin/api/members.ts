@@ -1,0 +1,124 @@
+/** The owner's view of the members: lists, invites, limits and removes them. */
+import { z } from "zod";
+import type { App } from "../../app";
+import { wholeNumber } from "../../endpoint";
+import { ProxyError } from "../../errors";
+import { keyList, keyListSchema } from "../../keys/key-list";
+import {
+  type MemberList,
+  memberItemOf,
+  memberList,
+  memberOrders,
+  memberSchema,
+  startOfMonth,
+} from "../../keys/member-list";
+import { limitsOf, type memberLimitsSchema, type newMemberSchema } from "../../keys/member-schemas";
+import type { Member, Members } from "../../keys/members";
+import { lazy } from "../../lazy";
+import { lastUses } from "./keys";
+import { queries } from "./query";
+
+/** Pages of members, as `memberList` reads them. */
+export const membersQuery = lazy(() =>
+  z.object({
+    name: z.string().optional().describe("A part of the name, in any case."),
+    sort: z
+      .enum(memberOrders, `must be one of ${memberOrders.join(", ")}`)
+      .default("name")
+      .describe("`name`, or what is the largest first: `requests`, `cost`, or `last` request."),
+    limit: queries.requests.shape.limit,
+    offset: wholeNumber().default(0).describe("Members to skip."),
+  }),
+);
+
+export const memberDetailSchema = lazy(() =>
+  z.object({ item: memberSchema(), keys: keyListSchema.shape.items.describe("Never the keys themselves.") }),
+);
+
+export const invitedSchema = lazy(() =>
+  z.object({
+    name: z.string(),
+    link: z.string().describe("At the address of this request. It works once, and is not shown again."),
+    path: z.string().describe("The same without the address."),
+    expires_at_ms: z.number(),
+    is_known: z.boolean().describe("The member existed before: the link gives another key."),
+  }),
+);
+
+export const shownLimitsSchema = lazy(() => memberSchema().pick({ name: true, models: true, key_days: true }));
+
+/** @throws ProxyError `not_found` */
+export function teamOf({ members }: App): Members {
+  if (members) return members;
+  throw new ProxyError(
+    "not_found",
+    "This dragoman has no members, because it runs without a database: it is one person's own. With DRAGOMAN_DATABASE_URL it serves a team.",
+    { code: "no_team" },
+  );
+}
+
+/** @throws ProxyError `not_found` */
+export function memberNamed(app: App, name: string): Member {
+  const member = teamOf(app).named(name);
+  if (member) return member;
+  throw new ProxyError("not_found", `There is no member \`${name.slice(0, 63)}\`.`, { code: "member_not_found" });
+}
+
+/** None where one person has everything. */
+export const listMembers = async (
+  { members, now }: App,
+  query: z.output<ReturnType<typeof membersQuery>>,
+): Promise<MemberList> =>
+  members ? memberList(members, query, now()) : { items: [], total: 0, since_ms: startOfMonth(now()) };
+
+/** @throws ProxyError `not_found` */
+export async function showMember(app: App, name: string): Promise<z.output<ReturnType<typeof memberDetailSchema>>> {
+  const members = teamOf(app);
+  const member = memberNamed(app, name);
+  const keys = members.clientKeysOf(member.id);
+  const [item, lastUse] = await Promise.all([memberItemOf(members, member, app.now()), lastUses(app.history, keys)]);
+  return { item, keys: keyList(keys, app.now(), lastUse, member).items };
+}
+
+/**
+ * Invites a member, or gives one another link.
+ * @param origin Of the link: the address that the caller uses.
+ * @throws ProxyError `not_found`
+ */
+export async function inviteMember(
+  app: App,
+  { name, ...limits }: z.output<ReturnType<typeof newMemberSchema>>,
+  origin: string,
+): Promise<z.output<ReturnType<typeof invitedSchema>>> {
+  const { member, code, expiresAt, isKnown } = await teamOf(app).invite(name, limitsOf(limits));
+  app.logger.conceal(code);
+  app.logger.info(`An invitation for ${member.name} was made.`);
+  const path = `/admin/join/${code}`;
+  return { name: member.name, link: origin + path, path, expires_at_ms: expiresAt, is_known: isKnown };
+}
+
+/** @throws ProxyError `not_found` */
+export async function withdrawInvitations(app: App, name: string): Promise<{ withdrawn: number }> {
+  const withdrawn = await teamOf(app).withdrawInvitations(name);
+  if (withdrawn > 0) app.logger.info(`The invitation of ${name} was taken back.`);
+  return { withdrawn };
+}
+
+/** @throws ProxyError `not_found` */
+export async function limitMember(
+  app: App,
+  name: string,
+  limits: z.output<ReturnType<typeof memberLimitsSchema>>,
+): Promise<z.output<ReturnType<typeof shownLimitsSchema>>> {
+  const member = await teamOf(app).setLimits(name, limitsOf(limits));
+  app.logger.info(`The limits of ${member.name} were changed.`);
+  return { name: member.name, models: member.models && [...member.models], key_days: member.keyDays };
+}
+
+/** Their keys are refused from now on, and their accounts are signed out. @throws ProxyError `not_found` */
+export async function dismissMember(app: App, name: string): Promise<{ removed: true }> {
+  const { name: removed } = await teamOf(app).remove(name);
+  app.refreshAccounts();
+  app.logger.info(`The member ${removed} was removed.`);
+  return { removed: true };
+}

@@ -1,0 +1,130 @@
+/** The members as the admin API, the page and the command line show them to the owner. */
+import { z } from "zod";
+import { lazy } from "../lazy";
+import type { MemberUsage } from "./member-usage";
+import { type Member, type Members, maxMemberKeys } from "./members";
+
+export const memberSchema = lazy(() =>
+  z.object({
+    name: z.string(),
+    id: z.string().describe("The `member` of their requests in the history."),
+    created_at_ms: z.number(),
+    models: z.array(z.string()).nullable().describe("The models that all their keys may use; null for all models."),
+    key_days: z.number().nullable().describe("A key expires so many days after it was made; null for never."),
+    keys: z.number(),
+    accounts: z.array(
+      z.object({
+        account_key: z.string(),
+        state: z
+          .string()
+          .describe("`ready`, `cooling`, `exhausted`, `failed` or `paused`, as the servers last found it."),
+      }),
+    ),
+    invitation_expires_at_ms: z.number().nullable().describe("Null if no invitation is open."),
+    request_count: z.number().describe("Since the beginning of the month (UTC)."),
+    nano_credits: z
+      .number()
+      .nullable()
+      .describe("Cost of these requests in billionths of an AI credit; null if none is known."),
+    premium_units: z.number().nullable().describe("The same in premium requests."),
+    last_request_at_ms: z.number().nullable().describe("Null if the history has none."),
+  }),
+);
+export type MemberItem = z.output<ReturnType<typeof memberSchema>>;
+
+export const memberListSchema = lazy(() =>
+  z.object({
+    items: z.array(memberSchema()),
+    total: z.number().describe("Members that match, on all pages."),
+    since_ms: z.number().describe("The beginning of the month (UTC)."),
+  }),
+);
+export type MemberList = z.output<ReturnType<typeof memberListSchema>>;
+
+/** By what the members are ordered; numbers begin with the largest. */
+export const memberOrders = ["name", "requests", "cost", "last"] as const;
+export type MemberOrder = (typeof memberOrders)[number];
+
+export interface MemberPage {
+  /** A part of the name, in any case. */
+  name?: string | undefined;
+  sort: MemberOrder;
+  offset: number;
+  limit: number;
+}
+
+export const startOfMonth = (now: number): number => {
+  const date = new Date(now);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
+};
+
+/** A page of the members. @param now Unix ms. */
+export async function memberList(members: Members, page: MemberPage, now: number): Promise<MemberList> {
+  const since = startOfMonth(now);
+  const usage = await members.usage(since);
+  const part = page.name?.toLowerCase();
+  const matching = members.list().filter(({ name }) => part === undefined || name.toLowerCase().includes(part));
+  const ordered = page.sort === "name" ? matching : matching.toSorted(largestFirst(usage, page.sort));
+  const items = await itemsOf(members, ordered.slice(page.offset, page.offset + page.limit), usage);
+  return { items, total: matching.length, since_ms: since };
+}
+
+/** One member. @param now Unix ms. */
+export async function memberItemOf(members: Members, member: Member, now: number): Promise<MemberItem> {
+  const [item] = await itemsOf(members, [member], await members.usage(startOfMonth(now)));
+  return item!;
+}
+
+async function itemsOf(
+  members: Members,
+  shown: readonly Member[],
+  usage: ReadonlyMap<string, MemberUsage>,
+): Promise<MemberItem[]> {
+  const ids = shown.map(({ id }) => id);
+  const [accounts, open, earlier] = await Promise.all([
+    members.accountsOf(ids),
+    members.openInvitations(),
+    members.lastRequests(ids.filter((id) => !usage.has(id))),
+  ]);
+  const invited = new Map(open.map(({ member, expiresAt }) => [member, expiresAt]));
+  return shown.map((member) => {
+    const used = usage.get(member.id);
+    return {
+      ...memberFacts(member),
+      keys: members.keysOf(member.id).length,
+      accounts: accounts.get(member.id) ?? [],
+      invitation_expires_at_ms: invited.get(member.id) ?? null,
+      request_count: used?.requests ?? 0,
+      nano_credits: used ? used.nanoCredits : 0,
+      premium_units: used ? used.premiumUnits : 0,
+      last_request_at_ms: used?.lastAt ?? earlier.get(member.id) ?? null,
+    };
+  });
+}
+
+const memberFacts = ({ id, name, createdAt, models, keyDays }: Member) => ({
+  ...{ name, id, created_at_ms: createdAt },
+  ...{ models: models && [...models], key_days: keyDays },
+});
+
+const largestFirst = (usage: ReadonlyMap<string, MemberUsage>, sort: Exclude<MemberOrder, "name">) => {
+  const valuesOf = ({ id }: Member): number[] => {
+    const { requests = 0, nanoCredits = 0, premiumUnits = 0, lastAt = 0 } = usage.get(id) ?? {};
+    return { requests: [requests], cost: [nanoCredits ?? 0, premiumUnits ?? 0], last: [lastAt] }[sort];
+  };
+  return (one: Member, other: Member): number => {
+    const [left, right] = [valuesOf(one), valuesOf(other)];
+    return left.map((value, at) => right[at]! - value).find((difference) => difference !== 0) ?? 0;
+  };
+};
+
+/** What is wrong with a member's access, as a sentence without its subject; undefined if nothing is. */
+export function memberTrouble({ keys, accounts, invitation_expires_at_ms: invited }: MemberItem): string | undefined {
+  const open = invited !== null;
+  if (accounts.length === 0)
+    return open ? undefined : "has no account and no open invitation: a new link lets them sign in";
+  if (keys === 0) return open ? undefined : "has no key, so cannot sign in: a new link gives them one";
+  if (accounts.every(({ state }) => state === "failed"))
+    return "has no account that works: they sign in again on their page Accounts, or with a new link";
+  return keys >= maxMemberKeys ? `has ${maxMemberKeys} keys, which is the most` : undefined;
+}

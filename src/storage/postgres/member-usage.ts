@@ -1,0 +1,151 @@
+/**
+ * What each member has used since a time. Days and hours that are over are added up once for all members, and kept beside the
+ * statistics: a late row forgets them as it forgets those. Statistics by member would do the same with all their durations, which
+ * takes a second for 1,000 members.
+ */
+import { dayMs, hourMs } from "../../format";
+import type { MemberUsage } from "../../keys/member-usage";
+import type { Postgres } from "./connection";
+import { settledBefore } from "./requests";
+
+/** Unix ms, both ends included. */
+interface Span {
+  from: number;
+  to: number;
+}
+
+/** Of one member: requests, sum and number of known credits, sum (in millionths) and number of known units, last start. */
+type Sums = [requests: number, credits: number, priced: number, units: number, counted: number, last: number];
+
+/** Milliseconds that one span may take. */
+const spanTimeoutMs = 60_000;
+/** Spans that are added up at the same time. */
+const atOnce = 3;
+
+const query = new Bun.CryptoHasher("sha256").update("usage of members, 1").digest();
+
+const sums = `SELECT member, count(*) AS requests, coalesce(sum(nano_credits), 0) AS credits, count(nano_credits) AS priced,
+    coalesce(sum(round(premium_units * 1e6)), 0)::bigint AS units, count(premium_units) AS counted, max(started_at_ms) AS last
+  FROM dragoman.requests WHERE member IS NOT NULL AND started_at_ms BETWEEN $1::bigint AND $2::bigint GROUP BY member`;
+
+const packedSums = `SELECT coalesce(jsonb_object_agg(member,
+    jsonb_build_array(requests, credits, priced, units, counted, last)), '{}')::text AS groups FROM (${sums}) AS each`;
+
+/** @param since Unix ms. @returns By the member's id; who has made no request is missing. */
+export async function memberUsageIn(postgres: Postgres, since: number, now: number): Promise<Map<string, MemberUsage>> {
+  const { first, last } = await boundsOf(postgres);
+  if (first === null || last === null) return new Map();
+  const spans = spansBetween(Math.max(since, Math.floor(first / dayMs) * dayMs), last, settledBefore(now));
+  const kept = await keptSpans(postgres, spans.over);
+  const total = new Map<string, Sums>();
+  for (const [member, each] of await keptSums(postgres, kept)) add(total, member, each);
+  const left = [...spans.over.filter((span) => !kept.some(({ from, to }) => from === span.from && to === span.to))];
+  const worker = async () => {
+    for (let span = left.shift(); span; span = left.shift())
+      for (const [member, each] of await addUpAndKeep(postgres, span)) add(total, member, each);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  if (spans.rest) for (const [member, each] of await addUp(postgres, spans.rest)) add(total, member, each);
+  return new Map([...total].map(([member, each]) => [member, usageOf(each)]));
+}
+
+/** When the newest request of each of these members started, Unix ms. */
+export async function lastRequestsOf(postgres: Postgres, ids: readonly string[]): Promise<Map<string, number>> {
+  if (ids.length === 0) return new Map();
+  const rows = await postgres.ask(
+    (sql) => sql<{ wanted: string; at: number | null }[]>`SELECT wanted, (SELECT started_at_ms::float8
+        FROM dragoman.requests WHERE member = wanted ORDER BY id DESC LIMIT 1) AS at
+      FROM jsonb_array_elements_text(${JSON.stringify(ids)}::text::jsonb) AS each (wanted)`,
+    spanTimeoutMs,
+  );
+  return new Map(rows.filter(({ at }) => at !== null).map(({ wanted, at }) => [wanted, at!]));
+}
+
+async function boundsOf(postgres: Postgres) {
+  const [row] = await postgres.ask(
+    (sql) => sql<{ first: number | null; last: number | null }[]>`SELECT min(started_at_ms)::float8 AS first,
+      max(started_at_ms)::float8 AS last FROM dragoman.requests`,
+  );
+  return row!;
+}
+
+/** Whole days and hours that are over, and the rest. A part of an hour at the beginning is read with its hour's rest. */
+function spansBetween(since: number, last: number, settled: number): { over: Span[]; rest?: Span } {
+  const over: Span[] = [];
+  let at = Math.floor(since / hourMs) * hourMs;
+  for (;;) {
+    const length = [dayMs, hourMs].find((each) => at % each === 0 && at + each <= settled);
+    if (length === undefined || at > last) break;
+    over.push({ from: at, to: at + length - 1 });
+    at += length;
+  }
+  return at > last ? { over } : { over, rest: { from: at, to: last } };
+}
+
+async function keptSpans(postgres: Postgres, spans: readonly Span[]): Promise<Span[]> {
+  const [first, last] = [spans[0]?.from, spans.at(-1)?.to];
+  if (first === undefined || last === undefined) return [];
+  const rows = await postgres.ask(
+    (sql) => sql<Span[]>`SELECT from_ms::float8 AS from, to_ms::float8 AS to FROM dragoman.statistics
+      WHERE query = ${query} AND from_ms >= ${first} AND to_ms <= ${last}`,
+  );
+  // Hours of a day that is kept as a whole by now.
+  return rows.filter(({ from, to }) => spans.some((span) => span.from === from && span.to === to));
+}
+
+async function keptSums(postgres: Postgres, spans: readonly Span[]): Promise<[string, Sums][]> {
+  if (spans.length === 0) return [];
+  const chosen = JSON.stringify(spans);
+  const rows = await postgres.ask(
+    (sql) => sql<({ member: string } & Record<(typeof names)[number], number>)[]>`SELECT key AS member,
+        sum((value->>0)::float8) AS requests, sum((value->>1)::float8) AS credits, sum((value->>2)::float8) AS priced,
+        sum((value->>3)::float8) AS units, sum((value->>4)::float8) AS counted, max((value->>5)::float8) AS last
+      FROM jsonb_to_recordset(${chosen}::text::jsonb) AS span("from" bigint, "to" bigint)
+      JOIN dragoman.statistics ON query = ${query} AND from_ms = span."from" AND to_ms = span."to",
+        jsonb_each(groups) GROUP BY key`,
+    spanTimeoutMs,
+  );
+  return rows.map((row) => [row.member, names.map((name) => row[name]) as Sums]);
+}
+
+const names = ["requests", "credits", "priced", "units", "counted", "last"] as const;
+
+const addUp = async (postgres: Postgres, { from, to }: Span): Promise<[string, Sums][]> =>
+  Object.entries(JSON.parse(await packedIn(postgres, from, to)));
+
+async function packedIn(postgres: Postgres, from: number, to: number): Promise<string> {
+  const [row] = await postgres.ask(
+    (sql) => sql.unsafe(packedSums, [from, to]) as Promise<{ groups: string }[]>,
+    spanTimeoutMs,
+  );
+  return row!.groups;
+}
+
+async function addUpAndKeep(postgres: Postgres, { from, to }: Span): Promise<[string, Sums][]> {
+  const [before] = await postgres.ask(
+    (sql) => sql<{ revision: string }[]>`SELECT revision FROM dragoman.revisions WHERE name = 'late_requests'`,
+  );
+  const packed = await packedIn(postgres, from, to);
+  await postgres.ask(
+    // Locked, so that a late row that is being stored waits, and then forgets this too.
+    (sql) => sql`INSERT INTO dragoman.statistics (query, from_ms, to_ms, groups)
+      SELECT ${query}, ${from}::bigint, ${to}::bigint, ${packed}::text::jsonb FROM dragoman.revisions
+        WHERE name = 'late_requests' AND revision = ${before!.revision}::bigint FOR SHARE
+      ON CONFLICT DO NOTHING`,
+  );
+  return Object.entries(JSON.parse(packed));
+}
+
+function add(total: Map<string, Sums>, member: string, more: Sums): void {
+  const known = total.get(member);
+  if (!known) return void total.set(member, [...more]);
+  for (let at = 0; at < 5; at += 1) known[at]! += more[at]!;
+  known[5] = Math.max(known[5], more[5]);
+}
+
+const usageOf = ([requests, credits, priced, units, counted, last]: Sums): MemberUsage => ({
+  requests,
+  nanoCredits: priced === 0 ? null : credits,
+  premiumUnits: counted === 0 ? null : units / 1e6,
+  lastAt: last,
+});

@@ -1,0 +1,215 @@
+/** The owner's list of members: what it says, and what happens to what is wrongly tried. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { addPartitions } from "../../src/storage/postgres/requests";
+import { run } from "../support/command";
+import { entry } from "../support/history-rows";
+import { addMember, type TestMember, withTeamStores } from "../support/members";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { startProxy } from "../support/proxy";
+import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+
+const dayMs = 86_400_000;
+// biome-ignore lint/suspicious/noExplicitAny: whatever the API answers
+type Any = any;
+
+describeWithPostgres("the owner's members", () => {
+  let postgres: TestPostgres;
+  let team: Team;
+  let servers: [TeamServer, TeamServer];
+  let anna: TestMember;
+  let ben: TestMember;
+  const month = () => Date.UTC(new Date().getUTCFullYear(), new Date().getUTCMonth(), 1);
+
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    team = await startTeam(postgres);
+    await withTeamStores(team, async (stores) => {
+      anna = await addMember(stores, team, "anna", individuals("anna-demo"));
+      ben = await addMember(stores, team, "ben", individuals("ben-one", "ben-two"));
+    });
+    servers = [await team.server(), await team.server({ env: { ADMIN_TOKEN: "owner-token-0123456789" } })];
+    // Rows of the month before are kept.
+    await servers[0].admin("/config", { retentionDays: 90 });
+  }, 60_000);
+  afterAll(async () => {
+    await team[Symbol.asyncDispose]();
+    await postgres[Symbol.asyncDispose]();
+  });
+
+  const addRows = (rows: Partial<ReturnType<typeof entry>>[]) =>
+    withTeamStores(team, async (stores) => {
+      const history = stores.openHistory({ retentionDays: () => 90, maxRows: () => 1e9, warn: () => {} });
+      for (const row of rows) history.add(entry({ request_id: crypto.randomUUID(), ...row }));
+      await history.flush();
+    });
+  const post = (path: string, body: object = {}, server = servers[0]) => server.admin(path, body) as Promise<Any>;
+  const named = async (name: string): Promise<Any> => (await servers[0].admin(`/members/${name}`)).item;
+  const chat = (server: TeamServer, key: string, content = "Hello") =>
+    server.post(
+      "/v1/chat/completions",
+      { model: "gpt-5-mini", messages: [{ role: "user", content }] },
+      { "x-api-key": key },
+    );
+  const join = (server: TeamServer, link: string, rest = "", method = "GET") =>
+    fetch(server.url + new URL(link).pathname + rest, { method, redirect: "manual" });
+
+  test("adds up what each member used this month, whatever is kept already, and knows older requests", async () => {
+    const now = Date.now();
+    const before = month() - 3 * dayMs;
+    await withTeamStores(team, (stores) => addPartitions(stores.postgres, [before, month(), now]));
+    const used = { member: ben.id, nano_credits: 2_000_000_000, premium_units: 0.33 };
+    await addRows([
+      { ...used, started_at_ms: before },
+      { ...used, started_at_ms: month() },
+      { ...used, started_at_ms: now - 1_000, nano_credits: null },
+      { member: anna.id, started_at_ms: before, premium_units: 1, nano_credits: null },
+      { member: null, started_at_ms: now },
+    ]);
+    for (let round = 0; round < 3; round += 1) {
+      expect(await named("ben")).toMatchObject({
+        request_count: 2 + round,
+        nano_credits: 2e9 + round * 5e9,
+        premium_units: 0.66,
+        last_request_at_ms: now - 1_000,
+      });
+      // A late row of a day that is added up already.
+      await addRows([{ member: ben.id, started_at_ms: month() + 5, nano_credits: 5e9, premium_units: null }]);
+    }
+    expect(await named("anna")).toMatchObject({ request_count: 0, nano_credits: 0, last_request_at_ms: before });
+    const { items, total } = await servers[1].admin("/members?sort=requests&limit=1");
+    expect([items.map(({ name }: Any) => name), total]).toEqual([["ben"], 2]);
+    expect((await servers[1].admin("/members?name=NN&sort=cost")).items).toHaveLength(1);
+    expect((await servers[1].admin("/members?offset=1")).items.map(({ name }: Any) => name)).toEqual(["ben"]);
+    expect((await servers[1].admin("/members?sort=age")).error.message).toContain("must be one of name");
+  }, 30_000);
+
+  test("the list, one member and the command say the same; a failed account is named as such", async () => {
+    expect((await chat(servers[0], anna.key, "[demo: 401-pat @anna-demo]")).status).toBe(424);
+    const deadline = performance.now() + 5_000;
+    while ((await named("anna")).accounts[0].state !== "failed" && performance.now() < deadline) await Bun.sleep(20);
+    const list = await servers[0].admin("/members");
+    expect(list.items[0]).toMatchObject({
+      ...{ name: "anna", id: anna.id, keys: 1, models: null, key_days: null, invitation_expires_at_ms: null },
+      accounts: [{ account_key: "github.com/anna-demo", state: "failed" }],
+    });
+    const detail = await servers[1].admin("/members/ANNA");
+    expect(detail.keys.map(({ name }: Any) => name)).toEqual(["anna/key-1"]);
+    const ls = async (...words: string[]) => {
+      await using command = run(["member", "ls", ...words], { env: team.env });
+      return { code: await command.exited, stdout: command.stdout(), stderr: command.stderr() };
+    };
+    expect(JSON.parse((await ls("--json")).stdout)).toEqual(await servers[0].admin("/members"));
+    const { stdout, stderr } = await ls();
+    expect(stdout).toMatch(/anna +.*github\.com\/anna-demo \(failed\)/);
+    expect(stderr).toContain("anna has no account that works: they sign in again");
+  }, 30_000);
+
+  test("an invitation is shown once, replaced by the next, taken back, and opened by one person only", async () => {
+    const limits = { models: ["gpt-5*"], key_days: 30 };
+    const first = await post("/members", { name: "cleo", ...limits });
+    expect(first.link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/admin\/join\/[\w-]{32}$/);
+    expect([first.is_known, first.link.endsWith(first.path)]).toEqual([false, true]);
+    const behind = await fetch(`${servers[1].url}/api/admin/members`, {
+      method: "POST",
+      body: JSON.stringify({ name: "Cleo" }),
+      headers: {
+        ...{ "content-type": "application/json", "x-admin-token": "owner-token-0123456789" },
+        ...{ host: "dragoman.example", "x-forwarded-proto": "https" },
+      },
+    });
+    const second = (await behind.json()) as Any;
+    expect([second.is_known, new URL(second.link).origin]).toEqual([true, "https://dragoman.example"]);
+    expect(await named("cleo")).toMatchObject({ ...limits, keys: 0, accounts: [] });
+    expect(await (await join(servers[1], first.link)).text()).toContain("replaced it by a newer one");
+    expect((await join(servers[1], second.link)).status).toBe(200);
+    expect((await named("cleo")).invitation_expires_at_ms).toBe(second.expires_at_ms);
+    expect(await post("/members/cleo/withdraw")).toEqual({ withdrawn: 1 });
+    expect(await (await join(servers[1], second.link)).text()).toContain("took this invitation back");
+    expect(await post("/members/cleo/withdraw")).toEqual({ withdrawn: 0 });
+
+    const third = await post("/members", { name: "cleo" });
+    await withTeamStores(team, ({ postgres }) =>
+      postgres.ask(
+        (sql) => sql`UPDATE dragoman.invitations SET expires_at = now() - interval '1 hour' WHERE used_at IS NULL
+        AND withdrawn_at IS NULL`,
+      ),
+    );
+    const expired = await join(servers[0], third.link);
+    expect([expired.status, await expired.text()]).toEqual([
+      404,
+      expect.stringContaining("This invitation expired on"),
+    ]);
+
+    // Anna's link, opened by two: whoever comes second sees whose account it is, and that the key is gone.
+    const link = (await post("/members", { name: "anna" })).link;
+    expect(await (await join(servers[1], link)).text()).toContain("anna-demo");
+    const both = await Promise.all(servers.map((server) => join(server, link, "/key", "POST")));
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 404]);
+    expect(await both.find(({ status }) => status === 404)!.text()).toContain("somebody else has this key");
+  }, 30_000);
+
+  test("a member without a key comes back by a new link; names and members that do not exist are said", async () => {
+    const { keys } = await servers[0].admin("/members/anna");
+    for (const { name } of keys) await post(`/keys/${encodeURIComponent(name)}/revoke`);
+    expect(await named("anna")).toMatchObject({ keys: 0 });
+    const { link, is_known } = await post("/members", { name: "anna" });
+    const shown = await (await join(servers[0], link, "/key", "POST")).text();
+    const [, key] = /<pre id="new-key">(drg_[\w-]{43})<\/pre>/.exec(shown)!;
+    expect([is_known, (await fetch(`${servers[0].url}/v1/models`, { headers: { "x-api-key": key! } })).status]).toEqual(
+      [true, 200],
+    );
+    for (const path of ["/members/nobody/limits", "/members/nobody/withdraw", "/members/nobody/remove"])
+      expect((await post(path)).error.message).toContain("There is no member nobody");
+    expect((await post("/members", { name: "a/b" })).error.message).toContain("must be at most 63 letters");
+    expect((await post("/members", { name: "x", key_days: 0 })).error.message).toContain("at least 1 day");
+    expect((await post("/members/anna/limits", { models: [] })).error.message).toContain("at least one model");
+  }, 30_000);
+
+  test("a member who is removed while an answer runs gets its end, and then nothing on any server", async () => {
+    team.demo.accounts.length = 0;
+    const dora = await withTeamStores(team, (stores) => addMember(stores, team, "dora", individuals("dora-demo")));
+    const deadline = performance.now() + 5_000;
+    for (const server of servers)
+      while ((await chat(server, dora.key)).status !== 200 && performance.now() < deadline) await Bun.sleep(10);
+    const gate = Promise.withResolvers<void>();
+    team.demo.intercept("/chat/completions", () => {
+      const chunk = (delta: object, finish: string | null = null) =>
+        `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "gpt-5-mini", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+      const body = new ReadableStream({
+        async start(controller) {
+          const send = (text: string) => controller.enqueue(new TextEncoder().encode(text));
+          send(chunk({ role: "assistant", content: "begun" }));
+          await gate.promise;
+          send(chunk({ content: " ended" }));
+          send(chunk({}, "stop"));
+          send("data: [DONE]\n\n");
+          controller.close();
+        },
+      });
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    });
+    const running = await servers[0].post(
+      "/v1/chat/completions",
+      { model: "gpt-5-mini", stream: true, messages: [{ role: "user", content: "Hello" }] },
+      { "x-api-key": dora.key },
+    );
+    const reader = running.body!.pipeThrough(new TextDecoderStream()).getReader();
+    let text = (await reader.read()).value ?? "";
+    expect(await post("/members/dora/remove", {}, servers[1])).toEqual({ removed: true });
+    const removedAt = performance.now();
+    for (const server of servers) while ((await chat(server, dora.key)).status !== 401) await Bun.sleep(5);
+    expect(performance.now() - removedAt).toBeLessThan(1_000);
+    gate.resolve();
+    for (let part = await reader.read(); !part.done; part = await reader.read()) text += part.value;
+    expect(text).toContain(" ended");
+    expect(text).toContain("[DONE]");
+    expect((await servers[0].admin("/members?name=dora")).total).toBe(0);
+  }, 30_000);
+});
+
+test("one person's own server has no members, and says so", async () => {
+  await using proxy = await startProxy();
+  expect(await (await fetch(`${proxy.url}/api/admin/members`)).json()).toMatchObject({ items: [], total: 0 });
+  const answer = await fetch(`${proxy.url}/api/admin/members/anna`);
+  expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining("it is one person's own")]);
+});
