@@ -94,7 +94,7 @@ export function listen(app: App, port: number, binding: Binding = { address: "12
     drain: async (keepProbes = false) => {
       app.drain();
       // The streams of live pages never end by themselves, nor do WebSockets.
-      app.inFlight.close();
+      app.running.close();
       app.sockets.drain();
       if (keepProbes) await app.inFlight.idle();
       await Promise.all(servers.map((server) => server.stop()));

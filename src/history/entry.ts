@@ -93,21 +93,26 @@ const limits: Partial<Record<keyof Entry, number>> = {
 };
 const lists: Set<string> = new Set<keyof Entry>(["attempts", "fixups", "dropped", "fallbacks"]);
 
-/** The entry with its texts cut to their limits, as a copy if one was too long. A JSON array loses its last members. */
-export function cut<Fields extends Partial<Entry>>(entry: Fields): Fields {
-  if (fits(entry)) return entry;
+/**
+ * The entry with its texts cut to their limits, as a copy if one was too long. A JSON array loses its last members.
+ * @param most A lower limit for all of them.
+ */
+export function cut<Fields extends Partial<Entry>>(entry: Fields, most = Number.POSITIVE_INFINITY): Fields {
+  if (fits(entry, most)) return entry;
   const fitting = Object.entries(entry).map(([name, value]) => {
-    const limit = limits[name as keyof Entry] ?? defaultLimit;
+    const limit = limitOf(name, most);
     if (typeof value !== "string" || value.length <= limit) return [name, value];
     return [name, lists.has(name) ? cutList(value, limit) : value.slice(0, limit).replace(/[\ud800-\udbff]$/, "")];
   });
   return Object.fromEntries(fitting) as Fields;
 }
 
-function fits(entry: Partial<Entry>): boolean {
+const limitOf = (name: string, most: number) => Math.min(limits[name as keyof Entry] ?? defaultLimit, most);
+
+function fits(entry: Partial<Entry>, most: number): boolean {
   for (const name in entry) {
     const value = entry[name as keyof Entry];
-    if (typeof value === "string" && value.length > (limits[name as keyof Entry] ?? defaultLimit)) return false;
+    if (typeof value === "string" && value.length > limitOf(name, most)) return false;
   }
   return true;
 }

@@ -35,11 +35,7 @@ export interface InFlightHandle {
   stop(why: ProxyError): void;
 }
 
-export type InFlightEvent =
-  | { type: "running"; running: InFlightRequest }
-  | { type: "finished"; entry: Entry }
-  /** The last event. */
-  | { type: "closed" };
+export type InFlightEvent = { type: "running"; running: InFlightRequest } | { type: "finished"; entry: Entry };
 
 /** Must not throw or block. */
 export type Watcher = (event: InFlightEvent) => void;
@@ -60,14 +56,11 @@ export interface InFlight {
   cancel(requestId: string, by?: "owner" | "member"): boolean;
   /** @returns A function that ends the watch. */
   watch(watcher: Watcher): () => void;
-  /** Ends all watches. */
-  close(): void;
 }
 
 export function openInFlight(): InFlight {
   const exchanges = new Map<string, InFlightHandle>();
   const watchers = new Set<Watcher>();
-  let closed = false;
   let idle: PromiseWithResolvers<void> | undefined;
 
   const emit = (event: InFlightEvent) => {
@@ -109,14 +102,8 @@ export function openInFlight(): InFlight {
       return exchange !== undefined;
     },
     watch(watcher) {
-      if (closed) watcher({ type: "closed" });
-      else watchers.add(watcher);
+      watchers.add(watcher);
       return () => void watchers.delete(watcher);
-    },
-    close() {
-      closed = true;
-      emit({ type: "closed" });
-      watchers.clear();
     },
   };
 }

@@ -11,8 +11,14 @@ export interface RunningList {
   gap?: string;
 }
 
-/** Requests in flight, and `renewed`: the list is to be read again. */
-export type RunningEvent = InFlightEvent | { type: "renewed" };
+export type RunningEvent =
+  | InFlightEvent
+  /** The list is to be read again. */
+  | { type: "renewed" }
+  /** The same, and more has happened than was reported. */
+  | { type: "missed" }
+  /** The last event. */
+  | { type: "closed" };
 
 /** Must not throw or block. */
 export type RunningWatcher = (event: RunningEvent) => void;
@@ -23,7 +29,9 @@ export interface RunningRequests {
   list(member?: string): Promise<RunningList>;
   /** What is known without asking; it is current while somebody watches. */
   known(member?: string): RunningList;
-  /** Never throws. */
+  /** Without asking. */
+  findKnown(requestId: string, member?: string): InFlightRequest | undefined;
+  /** @throws ProxyError `unable` if a server that may run it cannot be asked. */
   find(requestId: string, member?: string): Promise<InFlightRequest | undefined>;
   /**
    * Ends the request at once; its client gets an error.
@@ -33,12 +41,13 @@ export interface RunningRequests {
   cancel(requestId: string, member?: string): Promise<boolean>;
   /** @returns A function that ends the watch. @throws ProxyError `rate_limit` when there are too many watchers. */
   watch(watcher: RunningWatcher, member?: string): () => void;
+  /** Ends all watches. */
+  close(): void;
 }
 
 /** Those of this server. */
 export function runningHere(inFlight: InFlight): RunningRequests {
-  const watchers = openWatchers();
-  let unwatch: (() => void) | undefined;
+  const watchers = openWatchers(inFlight);
   const known = (member?: string): RunningList => {
     const running = inFlight.running().filter(isOf(member));
     return { running, count: running.length };
@@ -46,18 +55,11 @@ export function runningHere(inFlight: InFlight): RunningRequests {
   return {
     list: async (member) => known(member),
     known,
+    findKnown: (requestId, member) => findHere(inFlight, requestId, member),
     find: async (requestId, member) => findHere(inFlight, requestId, member),
     cancel: async (requestId, member) => cancelHere(inFlight, requestId, member),
-    watch(watcher, member) {
-      const leave = watchers.add(watcher, member);
-      unwatch ??= inFlight.watch(watchers.emit);
-      return () => {
-        leave();
-        if (watchers.size > 0) return;
-        unwatch?.();
-        unwatch = undefined;
-      };
-    },
+    watch: watchers.add,
+    close: watchers.close,
   };
 }
 
@@ -65,9 +67,11 @@ export function runningHere(inFlight: InFlight): RunningRequests {
 export const runningOf = (running: RunningRequests, member: string): RunningRequests => ({
   list: () => running.list(member),
   known: () => running.known(member),
+  findKnown: (requestId) => running.findKnown(requestId, member),
   find: (requestId) => running.find(requestId, member),
   cancel: (requestId) => running.cancel(requestId, member),
   watch: (watcher) => running.watch(watcher, member),
+  close() {},
 });
 
 export const isOf =
@@ -88,31 +92,47 @@ export const cancelHere = (inFlight: InFlight, requestId: string, member?: strin
 const maxWatchers = { owner: 50, member: 10, members: 500 };
 
 export interface Watchers {
-  readonly size: number;
   /** @returns A function that removes it. @throws ProxyError `rate_limit` */
   add(watcher: RunningWatcher, member?: string): () => void;
-  /** Calls those whom the event concerns. */
-  emit(event: RunningEvent): void;
+  /** Calls those whom the event concerns. @param isMeant By the member who watches. */
+  emit(event: RunningEvent, isMeant?: (member: string | undefined) => boolean): void;
+  close(): void;
 }
 
-export function openWatchers(): Watchers {
+/** They get the events of this server's requests, while there are any. */
+export function openWatchers(inFlight: InFlight): Watchers {
   const watchers = new Map<RunningWatcher, string | undefined>();
+  let unwatch: (() => void) | undefined;
+  let isClosed = false;
   const watching = (isMeant: (member: string | undefined) => boolean) => [...watchers.values()].filter(isMeant).length;
+  const emit: Watchers["emit"] = (event, isMeant = () => true) => {
+    const request = event.type === "running" ? event.running : event.type === "finished" ? event.entry : undefined;
+    for (const [watcher, member] of [...watchers])
+      if (isMeant(member) && (!request || isOf(member)(request))) watcher(event);
+  };
   return {
-    get size() {
-      return watchers.size;
-    },
     add(watcher, member) {
       const limit = member === undefined ? maxWatchers.owner : maxWatchers.member;
       if (watching((other) => other === member) >= limit) throw tooMany(limit);
       if (member !== undefined && watching((other) => other !== undefined) >= maxWatchers.members)
         throw tooMany(maxWatchers.members);
+      if (isClosed) {
+        watcher({ type: "closed" });
+        return () => {};
+      }
       watchers.set(watcher, member);
-      return () => void watchers.delete(watcher);
+      unwatch ??= inFlight.watch(emit);
+      return () => {
+        watchers.delete(watcher);
+        if (watchers.size > 0) return;
+        unwatch?.();
+        unwatch = undefined;
+      };
     },
-    emit(event) {
-      const request = event.type === "running" ? event.running : event.type === "finished" ? event.entry : undefined;
-      for (const [watcher, member] of [...watchers]) if (!request || isOf(member)(request)) watcher(event);
+    emit,
+    close() {
+      isClosed = true;
+      emit({ type: "closed" });
     },
   };
 }

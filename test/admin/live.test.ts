@@ -181,7 +181,7 @@ describe("the feed", () => {
     await using proxy = await startProxy();
     const feed = await watch(proxy);
     await until(() => feed.heard.length === 1);
-    proxy.app.inFlight.close();
+    proxy.app.running.close();
     await until(() => feed.ended);
     const after = await watch(proxy);
     await until(() => after.ended);

@@ -203,7 +203,7 @@ async function measureAccounts(stores: PostgresStores, open: () => Promise<Postg
 export const noChanges: Changes = {
   follow() {},
   catchUp: async () => {},
-  on() {},
+  on: () => () => {},
   hear: async () => false,
   start: async () => {},
   close() {},

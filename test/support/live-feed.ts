@@ -29,6 +29,21 @@ export async function watchFeed(url: string, path = "/api/admin/live", headers: 
     response,
     heard,
     about: (id: string) => heard.filter(({ data }) => data.request_id === id),
+    /** The ids of what runs, by all that was heard. */
+    get running(): string[] {
+      const ids = new Set<string>();
+      for (const { event, data } of heard) {
+        if (event === "snapshot") ids.clear();
+        for (const { request_id } of data.running ?? []) ids.add(request_id);
+        if (event === "running") ids.add(data.request_id);
+        if (event === "finished") ids.delete(data.request_id);
+      }
+      return [...ids].sort();
+    },
+    /** What the last snapshot said of servers that are silent. */
+    get gap(): string | undefined {
+      return heard.findLast(({ event }) => event === "snapshot")?.data.gap;
+    },
     get ended() {
       return ended;
     },

@@ -54,7 +54,10 @@ export function liveEvents({ running: live, stopping }: App, permit?: Permit): R
   const onEvent = (event: RunningEvent) => {
     if (event.type === "closed") end();
     else if (event.type === "renewed") renew();
-    else if (event.type === "running")
+    else if (event.type === "missed") {
+      missed = true;
+      renew();
+    } else if (event.type === "running")
       wait(event.running.request_id, { event: "running", data: showRunning(event.running) });
     else wait(event.entry.request_id, { event: "finished", data: showEntry(event.entry) });
   };

@@ -25,7 +25,7 @@ export const metaSchema = z.object({
   history: z.enum(["ok", "degraded"]).describe("`degraded`: rows are waiting to be written, or no history is kept."),
   row_count: maybe.describe("Null if the history cannot be read."),
   oldest_row_at_ms: maybe,
-  running_count: count.describe("Requests in progress."),
+  running_count: count.describe("Requests in progress; in a team, on all servers that answer within a second."),
   time_zone: z.string().describe("The zone of the hours and days of statistics."),
 });
 

@@ -18,8 +18,8 @@ export interface Changes {
   follow(table: FollowedTable, known: number, catchUp: (since: number) => Promise<number>): void;
   /** Reads what is newer, now. */
   catchUp(table: FollowedTable): Promise<void>;
-  /** Calls back with each message on the topic. */
-  on(topic: string, listener: (message: Record<string, unknown>) => void): void;
+  /** Calls back with each message on the topic. @returns A function that ends it. */
+  on(topic: string, listener: (message: Record<string, unknown>) => void): () => void;
   /** Waits until the topic is announced, or for so many milliseconds. @returns Whether it was announced. */
   hear(topic: string, ms: number): Promise<boolean>;
   /** Begins to listen, and catches up with what has changed before. */
@@ -93,15 +93,20 @@ export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
     if (typeof message.topic === "string") for (const listener of listeners.get(message.topic) ?? []) listener(message);
   };
 
+  const on: Changes["on"] = (topic, listener) => {
+    listenersOf(topic).add(listener);
+    return () => {
+      listenersOf(topic).delete(listener);
+      if (listenersOf(topic).size === 0) listeners.delete(topic);
+    };
+  };
   const hear = async (topic: string, ms: number): Promise<boolean> => {
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    const wake = () => resolve(true);
-    listenersOf(topic).add(wake);
+    const off = on(topic, () => resolve(true));
     const limit = setTimeout(resolve, ms, false);
     const isHeard = await promise;
     clearTimeout(limit);
-    listenersOf(topic).delete(wake);
-    if (listenersOf(topic).size === 0) listeners.delete(topic);
+    off();
     return isHeard;
   };
 
@@ -126,7 +131,7 @@ export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
     },
     catchUp,
     hear,
-    on: (topic, listener) => void listenersOf(topic).add(listener),
+    on,
     async start() {
       // The third argument is called after each reconnection too.
       await postgres.listen(channel, heard, () => void compare());

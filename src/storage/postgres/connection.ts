@@ -21,8 +21,9 @@ export interface Postgres {
   /**
    * Listens by another connection of its own, also after that was lost.
    * @param listening Called each time that it begins: what was announced before is lost.
+   * @returns A function that ends it.
    */
-  listen(channel: string, heard: (payload: string) => void, listening: () => void): Promise<void>;
+  listen(channel: string, heard: (payload: string) => void, listening: () => void): Promise<() => void>;
   /** Calls back each time that the database answers again. */
   whenBack(listener: () => void): void;
   /** Opens the connections anew that belong to `askDirect` and `listen`. */
@@ -66,7 +67,7 @@ export function connectPostgres({ url, directUrl, lostDirect = () => {} }: Postg
     },
     finishSeconds: 5,
   });
-  let subscription: Subscription | undefined;
+  const subscriptions = new Set<Subscription>();
   let closed = false;
   const direct = openLine({
     open: () =>
@@ -78,16 +79,21 @@ export function connectPostgres({ url, directUrl, lostDirect = () => {} }: Postg
       }),
     replaced: () => {
       lostDirect();
-      if (subscription) void listenAgain(subscription);
+      for (const subscription of subscriptions) void listenAgain(subscription);
     },
     // The locks of the old connection are to end.
     finishSeconds: 0,
   });
 
-  const listenNow = ({ channel, heard, listening }: Subscription) => direct.sql.listen(channel, heard, listening);
+  const listenNow = async (subscription: Subscription): Promise<void> => {
+    const { channel, heard, listening } = subscription;
+    const begun = await direct.sql.listen(channel, heard, listening);
+    subscription.end = () => void begun.unlisten().catch(() => {}); // it ended with its connection
+  };
   /** Bun's client connects again by itself; this is for connections that were replaced. */
   const listenAgain = async (wanted: Subscription): Promise<void> => {
-    for (const sql = direct.sql; sql === direct.sql && !closed; await Bun.sleep(listenEvery))
+    const isWanted = () => subscriptions.has(wanted) && !closed;
+    for (const sql = direct.sql; sql === direct.sql && isWanted(); await Bun.sleep(listenEvery))
       try {
         await listenNow(wanted);
         return;
@@ -111,8 +117,19 @@ export function connectPostgres({ url, directUrl, lostDirect = () => {} }: Postg
     transact: (work, timeoutMs = defaultTimeoutMs) =>
       pool.ask((sql) => sql.begin((transaction) => work(transaction)) as Promise<never>, timeoutMs, true),
     async listen(channel, heard, listening) {
-      subscription = { channel, heard, listening };
-      await listenNow(subscription);
+      const subscription: Subscription = { channel, heard, listening };
+      subscriptions.add(subscription);
+      const end = () => {
+        subscriptions.delete(subscription);
+        subscription.end?.();
+      };
+      try {
+        await listenNow(subscription);
+      } catch (thrown) {
+        end();
+        throw thrown;
+      }
+      return end;
     },
     whenBack: (listener) => void backListeners.push(listener),
     replaceDirect: () => direct.replace(),
@@ -127,6 +144,8 @@ interface Subscription {
   channel: string;
   heard(payload: string): void;
   listening(): void;
+  /** Missing until it has begun. */
+  end?(): void;
 }
 
 /** The address decides, although Bun's client prefers the variable `PGDATABASE`. */

@@ -28,6 +28,17 @@ interface ReplicaParts {
 /** Milliseconds. */
 const beatEvery = 5_000;
 const choresEvery = 60_000;
+/** A server that has missed two reports is gone. */
+const aliveForMs = 2.4 * beatEvery;
+
+/** The ids of the other servers that have reported lately that they are alive. @throws ProxyError if the database is away. */
+export async function otherReplicas(postgres: Postgres, id: string): Promise<string[]> {
+  const rows = await postgres.ask(
+    (sql) => sql<{ id: string }[]>`SELECT id FROM dragoman.replicas
+      WHERE id <> ${id} AND beat_at > now() - make_interval(secs => ${aliveForMs / 1_000})`,
+  );
+  return rows.map((row) => row.id);
+}
 
 /** @throws ProxyError if the database is away. */
 export async function joinReplicas({ postgres, version, sealKeys, logger }: ReplicaParts): Promise<Replica> {

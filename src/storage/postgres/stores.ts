@@ -31,6 +31,7 @@ import { openPostgresPageSessions } from "./page-sessions";
 import { openPostgresPendingChanges } from "./pending-changes";
 import { requireOwnConnection } from "./pooler";
 import { joinReplicas, type Replica } from "./replica";
+import { openPostgresRunning, type PostgresRunning } from "./running/running";
 import { migrate } from "./schema";
 import { agreeOnKey } from "./seal-rotation";
 import { openPostgresSignIns } from "./sign-ins";
@@ -148,6 +149,7 @@ function storesOf(environment: Environment, parts: Parts, opened: Opened): Postg
   let history: PostgresHistory | undefined;
   let ledger: PostgresLedger | undefined;
   let affinity: PostgresAffinity | undefined;
+  let running: PostgresRunning | undefined;
   return {
     postgres,
     seals,
@@ -173,7 +175,12 @@ function storesOf(environment: Environment, parts: Parts, opened: Opened): Postg
       affinity = openPostgresAffinity(postgres, warn);
       return affinity;
     },
-    openRunning: runningHere,
+    openRunning(inFlight) {
+      // A command that ends at once serves nothing, and asks nobody.
+      if (!replica) return runningHere(inFlight);
+      running = openPostgresRunning({ ...parts, inFlight, replica: replica.id });
+      return running;
+    },
     openSentNotices: () => ({
       claim: (ids) => claimNotices(postgres, ids),
       all: async () =>
@@ -196,7 +203,13 @@ function storesOf(environment: Environment, parts: Parts, opened: Opened): Postg
       return isLeader();
     },
     async close() {
-      const written = Promise.all([history?.finish(), ledger?.finish(), affinity?.flush(), share?.flush()]);
+      const written = Promise.all([
+        running?.leave(),
+        history?.finish(),
+        ledger?.finish(),
+        affinity?.flush(),
+        share?.flush(),
+      ]);
       await Promise.race([written, Bun.sleep(finishMs)]);
       spool?.close();
       affinity?.close();

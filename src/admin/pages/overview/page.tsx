@@ -1,6 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The first page: alerts, remaining quota and usage. */
 import { hourMs, plural } from "../../../format";
+import type { RunningList } from "../../../history/running-requests";
 import { type AccountItem, listAccounts } from "../../api/accounts";
 import { Sentence } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -59,14 +60,20 @@ function partsOf(context: PageContext): StreamedPage["parts"] {
   ];
 }
 
-const RunningNow = ({ count: running }: { count: number }) =>
-  running === 0 ? (
-    <span class="soft">no running requests</span>
-  ) : (
-    <a href="/admin/requests?follow=1" class="badge busy">
+function RunningNow({ count: running, gap }: RunningList): Markup {
+  if (running === 0)
+    return (
+      <span class="soft" title={gap}>
+        {gap ? "running requests unknown" : "no running requests"}
+      </span>
+    );
+  return (
+    <a href="/admin/requests?follow=1" class="badge busy" title={gap}>
+      {gap && "at least "}
       {plural(running, "request")} running
     </a>
   );
+}
 
 const DemoNote = () => (
   <p class="note info">

@@ -79,8 +79,13 @@ export async function cancelFromPage({ app, params }: PageContext): Promise<Resp
   const id = params.id ?? "";
   if (!(await app.running.cancel(id)))
     throw new ProxyError("not_found", "No running request has this ID. It may have just finished.");
+  // Its row is there a moment later, also if it ran on another server.
+  const deadline = performance.now() + rowPatienceMs;
+  while ((await findRequest(app, id))?.running !== false && performance.now() < deadline) await Bun.sleep(20);
   return redirect(requestPath(id));
 }
+
+const rowPatienceMs = 1_000;
 
 function Changes({ item: { fixups, dropped, client_dialect, upstream_dialect } }: { item: ShownEntry }): Markup {
   const translated = upstream_dialect !== null && upstream_dialect !== client_dialect;

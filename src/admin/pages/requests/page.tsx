@@ -1,10 +1,14 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The list of requests: filters, running requests, history and totals, refreshed live on demand. */
+import type { App } from "../../../app";
 import { readQuery } from "../../../endpoint";
+import { ProxyError } from "../../../errors";
 import type { Filters } from "../../../history/history";
+import type { RunningList } from "../../../history/running-requests";
+import { NotFoundPage } from "../../access/sign-in-page";
 import { answerExport, answerLive } from "../../api/handlers";
 import { queries } from "../../api/query";
-import { listRequests, type ShownRunning, showRunning } from "../../api/requests";
+import { listRequests, type ShownPage, type ShownRunning, showRunning } from "../../api/requests";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
 import { withQuery } from "../../ui/links";
@@ -29,13 +33,16 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
   const { limit, cursor_id, ...filters } = readQuery(query.toString(), queries.requests);
   // Every row that a member sees is the member's own.
   if (context.member !== null) delete filters.member;
-  const list = await listRequests(app, filters, limit, cursor_id);
-  const live = cursor_id === undefined ? await app.running.list() : { running: [], count: 0 };
+  const paged = cursor_id !== undefined;
+  const [list, live] = await Promise.all([
+    readHistory(app, () => listRequests(app, filters, limit, cursor_id)),
+    paged ? nothingRuns : app.running.list(),
+  ]);
   const running = live.running.map(showRunning).filter(passes(filters));
-  const nothingYet = list.items.length === 0 && (await app.history.count()) === 0;
+  const nothingYet = !list.fault && list.items.length === 0 && (await app.history.count()) === 0;
   const follows = url.searchParams.get("follow") === "1" && cursor_id === undefined;
   const names = memberNamesFor(context);
-  const view: RequestsView = { filters, limit, follows, paged: cursor_id !== undefined, now, url, names };
+  const view: RequestsView = { filters, limit, follows, paged, now, url, names };
   return {
     page: (
       <Page
@@ -51,8 +58,8 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
         )}
         <FilterBar view={view} list={list} accounts={app.accounts.map(({ id }) => id)} />
         <div id="live" data-follow={follows ? "/admin/requests/live" : undefined} class="list">
-          <RunningRows running={running} frame={frame} names={names} now={now} />
-          <RequestRows list={list} view={view} nothingYet={nothingYet} />
+          <RunningRows {...{ running, frame, names, now }} leftOut={live.count - live.running.length} gap={live.gap} />
+          {list.fault ? NotFoundPage(list.fault) : <RequestRows {...{ list, view, nothingYet }} />}
           <section class="totals" aria-label="Totals">
             {slot}
           </section>
@@ -63,6 +70,23 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
     ),
     parts: [async () => <TotalsLine totals={await app.history.totals(filters)} />],
   };
+}
+
+const nothingRuns: RunningList = { running: [], count: 0 };
+
+/** A page of the history; without rows and with a sentence while the database is away. What runs can still be shown then. */
+async function readHistory(app: App, read: () => Promise<ShownPage>): Promise<ShownPage & { fault?: string }> {
+  try {
+    return await read();
+  } catch (thrown) {
+    if (!app.history.degraded || !(thrown instanceof ProxyError) || thrown.kind !== "unable") throw thrown;
+    return {
+      items: [],
+      next_cursor_id: null,
+      has_more: false,
+      fault: `The history cannot be shown. ${thrown.message}`,
+    };
+  }
 }
 
 /** Whether a running request matches the filters. A field without a value yet does not rule it out. */

@@ -1,9 +1,9 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The rows of the requests page: running requests first, then those in the history. */
 
-import { formatCredits, formatUnits, percent, plural } from "../../../format";
+import { formatCount, formatCredits, formatUnits, percent, plural } from "../../../format";
 import type { Attempt, ShownEntry, ShownPage, ShownRunning } from "../../api/requests";
-import { Duration, Moment, Tokens, Unknown, Value } from "../../ui/format";
+import { Duration, Moment, Sentence, Tokens, Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame } from "../../ui/layout";
 import { requestPath, requestsPath, withQuery } from "../../ui/links";
@@ -13,15 +13,29 @@ import { chipsOf, type RequestsView } from "./view";
 
 interface RunningRowsProps {
   running: ShownRunning[];
+  /** How many more run than are listed. */
+  leftOut: number;
+  gap: string | undefined;
   frame: Frame;
   names: MemberNames | undefined;
   now: number;
 }
 
-export function RunningRows({ running, frame, names, now }: RunningRowsProps): Markup {
+export function RunningRows({ running, leftOut, gap, frame, names, now }: RunningRowsProps): Markup {
   return (
-    <section class="running" aria-label="Running now" hidden={running.length === 0}>
+    <section class="running" aria-label="Running now" hidden={running.length === 0 && leftOut === 0 && !gap}>
       <h2>{plural(running.length, "request")} running</h2>
+      {leftOut > 0 && (
+        <p class="soft">
+          {formatCount(leftOut)} more {leftOut === 1 ? "request runs" : "requests run"} on the servers of the team and{" "}
+          {leftOut === 1 ? "is" : "are"} not listed here.
+        </p>
+      )}
+      {gap && (
+        <p class="soft">
+          <Sentence of={gap} />
+        </p>
+      )}
       <ul>
         {running.map((request) => (
           <li>

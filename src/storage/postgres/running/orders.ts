@@ -1,0 +1,283 @@
+/**
+ * What the pages of this server watch, ordered from the other servers. An order holds for some seconds and is repeated while it
+ * is needed, so that a server that is killed leaves nobody working for it.
+ */
+import { plural } from "../../../format";
+import type { Entry } from "../../../history/entry";
+import type { InFlightRequest } from "../../../history/in-flight";
+import type { Logger } from "../../../logger";
+import { databaseAway, isAwayError } from "../away";
+import type { Postgres } from "../connection";
+import { otherReplicas } from "../replica";
+import { readRunningMessage, runningChannel, type WatchedGroup } from "./messages";
+import type { WatchOrder } from "./publisher";
+import { openRunningView } from "./view";
+
+export interface RunningOrders {
+  /** Keeps the group current. @returns A function that ends it. */
+  hold(group: WatchedGroup): () => void;
+  /** Settles when the other servers have answered, and after a second at most. */
+  asked(group: WatchedGroup): Promise<void>;
+  /** What the others run. @returns `gap`: why something may be missing, as a sentence. */
+  of(group: WatchedGroup): { running: InFlightRequest[]; count: number; gap: string | undefined };
+  find(requestId: string): InFlightRequest | undefined;
+  /** Forgets a request that was cancelled, until more is heard of it. */
+  ended(requestId: string): void;
+  close(): void;
+}
+
+interface OrderParts {
+  postgres: Postgres;
+  /** The id of this server. */
+  replica: string;
+  logger(): Logger;
+  /** How many requests of a group are listed, of all servers together. */
+  maxListed: number;
+  running(request: InFlightRequest): void;
+  ended(entry: Entry): void;
+  missed(): void;
+  /** The group is to be read again; without one, all of them. */
+  renewed(group?: WatchedGroup): void;
+}
+
+interface Ordered {
+  watchers: number;
+  /** Until then it is kept without a watcher: a page without script asks again and again. By the monotonic clock, ms. */
+  until: number;
+  /** Until then those who ask wait for the others. */
+  waitUntil: number;
+  isSent: boolean;
+  /** As it was last reported. */
+  gap: string | undefined;
+  answered: PromiseWithResolvers<void>;
+}
+
+export const orderTopic = "running order";
+/** Ids of groups and of servers in one message, which has room for 190. */
+const [groupsInOrder, maxNamed] = [100, 80];
+const maxGroups = 1_000;
+/** Milliseconds. */
+const patienceMs = 1_000;
+/** A page without script loads itself anew every five seconds. */
+const lingerMs = 6_000;
+const tickEvery = 1_000;
+const renewEvery = 3_000;
+const orderHolds = 7_000;
+/** A server from which nothing was heard for so long, though each order is answered. */
+const silentAfter = 6_500;
+const listenTimeoutMs = 5_000;
+/** At most so many milliseconds, changes are gathered: the more servers, the longer, so that messages do not become more. */
+const [minEvery, everyPerServer, maxEvery] = [250, 25, 2_000];
+const minLimit = 5;
+
+export function openRunningOrders(parts: OrderParts): RunningOrders {
+  const { postgres, replica, logger, renewed } = parts;
+  const groups = new Map<WatchedGroup, Ordered>();
+  let others = new Set<string>();
+  let isAway = false;
+  let sentAt = Number.NEGATIVE_INFINITY;
+  let ticking: Timer | undefined;
+  let listening: ReturnType<Postgres["listen"]> | undefined;
+  let isListening = false;
+  let isSending = false;
+
+  const silentOf = (name: WatchedGroup) => [...others].filter((server) => !view.answered(name).has(server));
+  const settle = (name: WatchedGroup) => {
+    const group = groups.get(name);
+    if (group?.isSent && silentOf(name).length === 0) group.answered.resolve();
+  };
+  const view = openRunningView({
+    running: parts.running,
+    ended: parts.ended,
+    missed: parts.missed,
+    complete(name, isNews) {
+      settle(name);
+      reportGaps(isNews ? name : undefined);
+    },
+    gone(server) {
+      others.delete(server);
+      renewed();
+    },
+    lost: (server) => void send([...groups.keys()], [server]),
+  });
+  const isDown = () => isAway || postgres.isAway;
+  const gapOf = (name: WatchedGroup): string | undefined => {
+    if (isDown()) return "The database cannot be used now, so it is unknown what other servers run.";
+    if (!groups.get(name)?.isSent) return "The other servers have not answered yet.";
+    const silent = silentOf(name).length;
+    if (silent === 0) return undefined;
+    return `${plural(silent, "server")} of ${others.size + 1} did not answer, so it is unknown what runs there.`;
+  };
+  /** @param changed A group of which something else has changed. */
+  const reportGaps = (changed?: WatchedGroup) => {
+    for (const [name, group] of groups) {
+      const gap = gapOf(name);
+      if (gap === group.gap && name !== changed) continue;
+      group.gap = gap;
+      renewed(name);
+    }
+  };
+
+  const listen = async (): Promise<void> => {
+    if (isListening) return;
+    const heard = (payload: string) => {
+      const message = readRunningMessage(payload);
+      if (!message || message.from === replica) return;
+      others.add(message.from);
+      view.read(message);
+    };
+    const connected = () => {
+      if (!isListening) return;
+      // What was sent while the connection was down is lost.
+      view.restart();
+      void send([...groups.keys()], true);
+    };
+    listening ??= postgres.listen(runningChannel, heard, connected);
+    try {
+      await within(listenTimeoutMs, listening);
+      isListening = true;
+    } catch (thrown) {
+      listening = undefined;
+      throw thrown;
+    }
+  };
+  const unlisten = () => {
+    listening?.then((end) => end()).catch(() => {}); // it has not begun
+    listening = undefined;
+    isListening = false;
+  };
+
+  /** @param fresh Whether the others send all of the groups, or which of them do. */
+  const send = async (names: WatchedGroup[], fresh: boolean | string[]): Promise<void> => {
+    try {
+      others = new Set(await otherReplicas(postgres, replica));
+      await listen();
+      if (others.size > 0) await notify(parts, names, { fresh, ...paceOf(others.size + 1, parts.maxListed) });
+      isAway = false;
+      for (const name of names) {
+        const group = groups.get(name);
+        if (group) group.isSent = true;
+        settle(name);
+      }
+    } catch (thrown) {
+      if (!isAwayError(thrown)) logger().error("Other servers could not be asked for what they run.", thrown);
+      isAway = true;
+      view.clear();
+      for (const { answered } of groups.values()) answered.resolve();
+    }
+    reportGaps();
+  };
+
+  const tick = async (): Promise<void> => {
+    const now = performance.now();
+    for (const [name, { watchers, until }] of groups) if (watchers === 0 && until <= now) drop(name);
+    if (groups.size === 0) return stop();
+    if (view.forget((server, heardAt) => heardAt < now - silentAfter || !others.has(server))) renewed();
+    reportGaps();
+    // An order may get lost while the connections of others are down, so who has not answered is asked again.
+    const silent = [...new Set([...groups.keys()].flatMap(silentOf))];
+    const isCurrent = !isDown() && silent.length === 0;
+    if (isSending || (isCurrent && now - sentAt < renewEvery)) return;
+    isSending = true;
+    sentAt = now;
+    await send([...groups.keys()], isAway || silent.length > maxNamed || silent);
+    isSending = false;
+  };
+  const drop = (name: WatchedGroup) => {
+    groups.delete(name);
+    view.remove(name);
+  };
+  const stop = () => {
+    clearInterval(ticking);
+    ticking = undefined;
+    unlisten();
+    view.clear();
+  };
+
+  const ordered = (name: WatchedGroup): Ordered => {
+    const known = groups.get(name);
+    if (known) return known;
+    if (groups.size >= maxGroups) for (const [idle, { watchers }] of groups) if (watchers === 0) drop(idle);
+    const until = performance.now() + lingerMs;
+    const waitUntil = performance.now() + patienceMs;
+    const group: Ordered = {
+      watchers: 0,
+      until,
+      waitUntil,
+      isSent: false,
+      gap: undefined,
+      answered: Promise.withResolvers(),
+    };
+    groups.set(name, group);
+    view.add(name);
+    ticking ??= setInterval(tick, tickEvery).unref();
+    void send([name], true);
+    return group;
+  };
+
+  return {
+    hold(name) {
+      const group = ordered(name);
+      group.watchers += 1;
+      return () => {
+        group.watchers -= 1;
+        group.until = performance.now() + lingerMs;
+      };
+    },
+    async asked(name) {
+      const group = ordered(name);
+      group.until = performance.now() + lingerMs;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const limit = setTimeout(resolve, Math.max(0, group.waitUntil - performance.now()));
+      await Promise.race([group.answered.promise, promise]);
+      clearTimeout(limit);
+    },
+    of: (name) => ({ ...(isDown() ? nothing : view.of(name)), gap: gapOf(name) }),
+    find: view.find,
+    ended: view.end,
+    close() {
+      groups.clear();
+      stop();
+    },
+  };
+}
+
+const nothing = { running: [], count: 0 };
+
+const paceOf = (servers: number, maxListed: number) => ({
+  holds: orderHolds,
+  limit: Math.max(minLimit, Math.floor(maxListed / servers)),
+  every: Math.min(maxEvery, Math.max(minEvery, everyPerServer * servers)),
+});
+
+type SentOrder = Omit<WatchOrder, "groups" | "fresh"> & { fresh: boolean | string[] };
+
+async function notify({ postgres, replica }: OrderParts, groups: WatchedGroup[], order: SentOrder): Promise<void> {
+  for (let at = 0; at < groups.length; at += groupsInOrder) {
+    const message = { topic: orderTopic, from: replica, groups: groups.slice(at, at + groupsInOrder), ...order };
+    await postgres.ask((sql) => sql`SELECT pg_notify('dragoman', ${JSON.stringify(message)})`);
+  }
+}
+
+/** @param replica The id of this server. @returns The order of another server; undefined if it cannot be read. */
+export function readOrder(message: Record<string, unknown>, replica: string): WatchOrder | undefined {
+  const { groups, fresh, ...pace } = message;
+  const [holds, limit, every] = [pace.holds, pace.limit, pace.every].map(Number);
+  if (message.from === replica || !Array.isArray(groups) || !holds || !limit || !every) return undefined;
+  return {
+    groups: groups.filter((name) => typeof name === "string"),
+    fresh: Array.isArray(fresh) ? fresh.includes(replica) : fresh === true,
+    ...{ holds, limit, every },
+  };
+}
+
+/** A connection that hangs does not reject by itself. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const limit = setTimeout(() => reject(databaseAway(undefined, false)), ms);
+  try {
+    await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(limit);
+  }
+}

@@ -1,0 +1,206 @@
+/** What runs now on the servers of a team: the owner sees and cancels all of it on any of them, a member their own. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { watchFeed } from "../support/live-feed";
+import { addMember, type TestMember, withTeamStores } from "../support/members";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
+import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+
+describeWithPostgres("the running requests of a team", () => {
+  let postgres: TestPostgres;
+  let team: Team;
+  let servers: TeamServer[];
+  let anna: TestMember;
+  let ben: TestMember;
+  let owner: { key: string };
+
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    team = await startTeam(postgres, { accounts: individuals("octo-demo") });
+    servers = await Promise.all([team.server(), team.server()]);
+    owner = await servers[0]!.admin("/keys", { name: "owner-key" });
+    await withTeamStores(team, async (stores) => {
+      anna = await addMember(stores, team, "anna", individuals("anna-demo"));
+      ben = await addMember(stores, team, "ben", individuals("ben-demo"));
+    });
+    for (const server of servers)
+      for (const each of [owner, anna, ben]) {
+        const deadline = performance.now() + 5_000;
+        while ((await ask(server, each, "Hello")).status !== 200 && performance.now() < deadline) await Bun.sleep(20);
+      }
+  }, 60_000);
+  afterAll(async () => {
+    await team[Symbol.asyncDispose]();
+    await postgres[Symbol.asyncDispose]();
+  });
+
+  const ask = (server: TeamServer, { key }: { key: string }, content: string) =>
+    server.post(
+      "/v1/chat/completions",
+      { model: "gpt-5-mini", messages: [{ role: "user", content }], stream: true },
+      { "x-api-key": key },
+    );
+  /** A stream that runs until it is cancelled. */
+  const run = async (server: TeamServer, who: { key: string }) => {
+    const answer = await ask(server, who, "[demo: silence 25] Hello");
+    return { id: answer.headers.get("x-request-id")!, text: answer.text() };
+  };
+  const bearer = ({ key }: { key: string }) => ({ authorization: `Bearer ${key}` });
+  const cancel = (server: TeamServer, who: { key: string } | undefined, id: string) =>
+    server.post(`/api/admin/live/${id}/cancel`, {}, who && bearer(who));
+  const cookieOf = async (server: TeamServer, token: string) => {
+    const answer = await fetch(`${server.url}/admin/sign-in`, {
+      method: "POST",
+      redirect: "manual",
+      body: new URLSearchParams({ token }),
+    });
+    return { cookie: answer.headers.get("set-cookie")!.split(";")[0]! };
+  };
+
+  test("what runs on one server is seen at the other within a second, and cancelled from there", async () => {
+    const [here, there] = [servers[0]!, servers[1]!];
+    const feed = await watchFeed(here.url);
+    await until(() => feed.heard.length > 0);
+    const beganAt = performance.now();
+    const one = await run(there, owner);
+    await until(() => feed.running.includes(one.id));
+    expect(performance.now() - beganAt).toBeLessThan(1_000);
+    expect(await here.admin(`/requests/${one.id}`)).toMatchObject({ running: true, item: { request_id: one.id } });
+    expect((await here.admin("/meta")).running_count).toBe(1);
+    expect((await there.admin("/meta")).running_count).toBe(1);
+
+    expect((await cancel(here, undefined, one.id)).status).toBe(200);
+    expect(await one.text).toContain('"code":"cancelled"');
+    await until(() => feed.about(one.id).some(({ event }) => event === "finished"));
+    expect(feed.about(one.id).at(-1)!.data).toMatchObject({ error_type: "cancelled", key_name: "owner-key" });
+    const { item } = await here.admin(`/requests/${one.id}`);
+    expect(item).toMatchObject({ error_type: "cancelled", http_status: 200 });
+    expect((await cancel(here, undefined, one.id)).status).toBe(404);
+    await feed.leave();
+  }, 30_000);
+
+  test("the pages of one server list, show and cancel what runs on the other, without script", async () => {
+    const [here, there] = [servers[0]!, servers[1]!];
+    const one = await run(there, anna);
+    const page = async (path: string) => (await fetch(`${here.url}${path}`)).text();
+    const began = performance.now();
+    while (!(await page("/admin/requests")).includes(one.id)) expect(performance.now() - began).toBeLessThan(1_000);
+    expect(await page("/admin")).toContain("1 request running");
+    const shown = await page(`/admin/requests/${one.id}`);
+    expect(shown).toContain("In progress");
+    const form_token = /name="form_token" value="([^"]+)"/.exec(shown)![1]!;
+    const answer = await fetch(`${here.url}/admin/requests/${one.id}/cancel`, {
+      method: "POST",
+      body: new URLSearchParams({ form_token }),
+    });
+    // The redirect leads to the row, which the other server has just written.
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("cancelled")]);
+    expect(await one.text).toContain("The owner of this proxy cancelled the request.");
+  }, 30_000);
+
+  test("a member sees and cancels their own only, wherever it runs; another's do not exist for them", async () => {
+    const [here, there] = [servers[0]!, servers[1]!];
+    const [own, another, owners] = await Promise.all([run(there, anna), run(there, ben), run(there, owner)]);
+    const mine = await run(here, anna);
+    const feed = await watchFeed(here.url, "/api/admin/live", bearer(anna));
+    const all = await watchFeed(here.url);
+    await until(() => feed.heard.length > 0 && feed.running.length === 2);
+    expect(feed.running).toEqual([mine.id, own.id].sort());
+    await until(() => all.running.length === 4);
+    const cookie = await cookieOf(here, anna.key);
+    const list = await (await fetch(`${here.url}/admin/requests`, { headers: cookie })).text();
+    for (const { id } of [own, mine]) expect(list).toContain(id);
+    const form_token = /name="form_token" value="([^"]+)"/.exec(list)![1]!;
+    for (const { id } of [another, owners]) {
+      expect(list).not.toContain(id);
+      for (const server of [here, there]) {
+        expect((await cancel(server, anna, id)).status).toBe(404);
+        const shown = await fetch(`${server.url}/api/admin/requests/${id}`, { headers: bearer(anna) });
+        expect(shown.status).toBe(404);
+      }
+      const answer = await fetch(`${here.url}/admin/requests/${id}/cancel`, {
+        method: "POST",
+        headers: cookie,
+        body: new URLSearchParams({ form_token }),
+      });
+      expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining("No running request")]);
+    }
+    expect((await cancel(here, anna, own.id)).status).toBe(200);
+    expect(await own.text).toContain("The member whose key it uses cancelled the request.");
+    await until(() => feed.about(own.id).some(({ event }) => event === "finished"));
+    for (const { id } of [mine, another, owners]) expect((await cancel(here, undefined, id)).status).toBe(200);
+    expect(await another.text).toContain("The owner of this proxy cancelled the request.");
+    await until(() => feed.about(mine.id).some(({ event }) => event === "finished"));
+    expect(feed.text).not.toMatch(new RegExp(`${another.id}|${owners.id}|ben|octo`));
+    await Promise.all([feed.leave(), all.leave(), mine.text, owners.text]);
+  }, 30_000);
+
+  test("more than ten streams of one member are refused; the other's are not", async () => {
+    const server = servers[0]!;
+    const feeds = await Promise.all(
+      Array.from({ length: 10 }, () => watchFeed(server.url, "/api/admin/live", bearer(anna))),
+    );
+    const eleventh = await fetch(`${server.url}/api/admin/live`, { headers: bearer(anna) });
+    expect([eleventh.status, await eleventh.text()]).toEqual([429, expect.stringContaining("10 pages")]);
+    const other = await watchFeed(server.url, "/api/admin/live", bearer(ben));
+    expect(other.response.status).toBe(200);
+    await Promise.all([...feeds, other].map((feed) => feed.leave()));
+  }, 30_000);
+
+  test("a revoked key ends its streams on every server within a second, and those of pages that it opened", async () => {
+    const feeds = await Promise.all(
+      servers.flatMap((server) => [
+        watchFeed(server.url, "/api/admin/live", bearer(ben)),
+        cookieOf(server, ben.key).then((cookie) => watchFeed(server.url, "/admin/requests/live", cookie)),
+      ]),
+    );
+    const staying = await watchFeed(servers[1]!.url, "/api/admin/live", bearer(anna));
+    await until(() => [...feeds, staying].every(({ heard }) => heard.length > 0));
+    const revokedAt = performance.now();
+    const revoke = `/api/admin/keys/${encodeURIComponent("ben/key-1")}/revoke`;
+    expect((await servers[0]!.post(revoke, {}, bearer(ben))).status).toBe(200);
+    await until(() => feeds.every(({ ended }) => ended));
+    expect(performance.now() - revokedAt).toBeLessThan(1_000);
+    expect(staying.ended).toBe(false);
+    await staying.leave();
+  }, 30_000);
+
+  test("a server that is killed: what it ran vanishes within some seconds, and until then it is said who is silent", async () => {
+    const third = await team.server();
+    const feed = await watchFeed(servers[0]!.url);
+    const lost = await run(third, owner);
+    lost.text.catch(() => {}); // the connection breaks
+    await until(() => feed.running.includes(lost.id));
+    third.command.process.kill("SIGKILL");
+    const killedAt = performance.now();
+    await until(() => !feed.running.includes(lost.id), 10_000);
+    expect(performance.now() - killedAt).toBeLessThan(8_500);
+    expect(feed.gap).toContain("did not answer");
+    const page = await (await fetch(`${servers[1]!.url}/admin/requests`)).text();
+    expect(page).toContain("1 server of 3 did not answer");
+    await feed.leave();
+  }, 30_000);
+
+  test("while the database is away, a page shows what runs on its own server, and says that the rest is unknown", async () => {
+    const [here, there] = [servers[0]!, servers[1]!];
+    const [own, other] = await Promise.all([run(here, owner), run(there, owner)]);
+    const feed = await watchFeed(here.url);
+    await until(() => feed.heard.length > 0 && feed.running.length === 2);
+    await postgres.stop();
+    await fetch(`${here.url}/admin/requests`);
+    await until(() => feed.running.length === 1, 3_000);
+    expect(feed.gap).toContain("The database cannot be used now");
+    const answer = await fetch(`${here.url}/admin/requests`);
+    const page = await answer.text();
+    expect([answer.status, page.includes(own.id), page.includes(other.id)]).toEqual([200, true, false]);
+    expect(page).toContain("unknown what other servers run");
+    expect(page).toContain("The history cannot be shown.");
+    expect((await cancel(here, undefined, other.id)).status).toBe(503);
+    expect((await cancel(here, undefined, own.id)).status).toBe(200);
+    await own.text;
+    await postgres.start();
+    await until(() => feed.running.includes(other.id), 10_000);
+    expect((await cancel(here, undefined, other.id)).status).toBe(200);
+    await Promise.all([other.text, feed.leave()]);
+  }, 40_000);
+});

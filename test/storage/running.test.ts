@@ -1,0 +1,282 @@
+/** The running requests of servers that share a Postgres, between stores in this process. Each has a list of requests of its own. */
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { readEnvironment } from "../../src/config/environment";
+import type { ProxyError } from "../../src/errors";
+import { type InFlight, type InFlightRequest, openInFlight } from "../../src/history/in-flight";
+import type { RunningEvent, RunningRequests } from "../../src/history/running-requests";
+import { payloadsOf, readRunningMessage } from "../../src/storage/postgres/running/messages";
+import { openPostgresStores, type PostgresStores } from "../../src/storage/postgres/stores";
+import { entry } from "../support/history-rows";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+
+interface Server {
+  stores: PostgresStores;
+  inFlight: InFlight;
+  running: RunningRequests;
+  /** Begins a request; its id. */
+  begin(more?: Partial<InFlightRequest>): string;
+  /** Reports that more is known of it. */
+  change(id: string, more: Partial<InFlightRequest>): void;
+  end(id: string): void;
+  stopped: ProxyError[];
+}
+
+const [anna, ben] = [crypto.randomUUID(), crypto.randomUUID()];
+
+describeWithPostgres("the running requests of a team", () => {
+  let postgres: TestPostgres;
+  let url: string;
+  const opened: Server[] = [];
+  const homes: string[] = [];
+  beforeAll(async () => {
+    postgres = await startPostgres();
+  }, 60_000);
+  afterAll(() => postgres[Symbol.asyncDispose]());
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map(({ stores }) => stores.close()));
+    for (const home of homes.splice(0)) rmSync(home, { recursive: true, force: true });
+  });
+
+  async function team(count: number): Promise<Server[]> {
+    url = await postgres.database();
+    const sealKey = randomBytes(32).toString("base64");
+    return Promise.all(Array.from({ length: count }, () => open(sealKey)));
+  }
+
+  async function open(sealKey: string): Promise<Server> {
+    const home = mkdtempSync(join(tmpdir(), "dragoman-running-"));
+    homes.push(home);
+    const variables = { DRAGOMAN_DATABASE_URL: url, DRAGOMAN_SEAL_KEY: sealKey };
+    const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...variables });
+    const stores = await openPostgresStores(environment, { follow: true });
+    const inFlight = openInFlight();
+    const states = new Map<string, InFlightRequest>();
+    const server: Server = {
+      stores,
+      inFlight,
+      running: stores.openRunning(inFlight),
+      stopped: [],
+      begin(more = {}) {
+        const id = crypto.randomUUID();
+        states.set(id, { ...entry({ request_id: id, started_at_ms: Date.now(), member: null }), ...more });
+        inFlight.begin(id, { tell: () => states.get(id)!, stop: (why) => void server.stopped.push(why) });
+        return id;
+      },
+      change(id, more) {
+        states.set(id, { ...states.get(id)!, ...more });
+        inFlight.notify(id);
+      },
+      end: (id) => inFlight.end(entry({ ...states.get(id)!, request_id: id })),
+    };
+    opened.push(server);
+    return server;
+  }
+
+  const ids = (requests: InFlightRequest[]) => requests.map(({ request_id }) => request_id).sort();
+  const soon = async (claim: () => boolean | Promise<boolean>, ms = 1_000): Promise<number> => {
+    const begun = performance.now();
+    while (!(await claim())) {
+      if (performance.now() - begun > ms) throw new Error(`Not so after ${ms} ms: ${claim}`);
+      await Bun.sleep(5);
+    }
+    return performance.now() - begun;
+  };
+  const notifications = async (work: () => Promise<unknown>): Promise<{ count: number; bytes: number }> => {
+    const sql = new SQL(url, { max: 1 });
+    const heard = { count: 0, bytes: 0 };
+    for (const channel of ["dragoman", "dragoman_running"])
+      await sql.listen(channel, (payload) => {
+        heard.count += 1;
+        heard.bytes += payload.length;
+      });
+    await work();
+    await Bun.sleep(50);
+    await sql.close({ timeout: 0 });
+    return heard;
+  };
+
+  test("one look lists what runs on all, and a member's only their own", async () => {
+    const [one, two, three] = await team(3);
+    const all = [one!.begin(), two!.begin({ member: anna }), three!.begin({ member: ben })].sort();
+    const began = performance.now();
+    const list = await one!.running.list();
+    expect(performance.now() - began).toBeLessThan(500);
+    expect([ids(list.running), list.count, list.gap]).toEqual([all, 3, undefined]);
+    const own = await one!.running.list(anna);
+    expect([own.running.map(({ member }) => member), own.count, own.gap]).toEqual([[anna], 1, undefined]);
+  });
+
+  test("a watcher elsewhere hears of beginnings, changes and ends; a member of their own only", async () => {
+    const [one, two] = await team(2);
+    const before = two!.begin({ member: ben });
+    const heard: RunningEvent[] = [];
+    const annas: RunningEvent[] = [];
+    const leave = [
+      one!.running.watch((event) => heard.push(event)),
+      one!.running.watch((event) => annas.push(event), anna),
+    ];
+    await soon(() => one!.running.known().count === 1);
+    const id = two!.begin({ member: anna });
+    const about = (events: RunningEvent[], type: string, wanted = id) =>
+      events.some(
+        (event) =>
+          event.type === type &&
+          ("running" in event ? event.running : "entry" in event ? event.entry : undefined)?.request_id === wanted,
+      );
+    expect(await soon(() => about(heard, "running") && about(annas, "running"))).toBeLessThan(600);
+    two!.change(id, { first_byte_ms: 17 });
+    await soon(() => one!.running.findKnown(id)?.first_byte_ms === 17);
+    two!.end(id);
+    await soon(() => about(heard, "finished") && about(annas, "finished"));
+    two!.end(before);
+    await soon(() => about(heard, "finished", before));
+    expect(one!.running.known().count).toBe(0);
+    expect(JSON.stringify(annas)).not.toContain(before);
+    expect(one!.running.findKnown(before, anna)).toBeUndefined();
+    for (const each of leave) each();
+  });
+
+  test("one is found and cancelled wherever it runs; another's does not exist for a member", async () => {
+    const [one, two, three] = await team(3);
+    const id = two!.begin({ member: anna });
+    expect(await one!.running.find(id)).toMatchObject({ request_id: id });
+    expect(await one!.running.find(id, anna)).toMatchObject({ request_id: id });
+    expect(await one!.running.find(id, ben)).toBeUndefined();
+    expect([await one!.running.cancel(id, ben), await three!.running.cancel("unknown"), two!.stopped]).toEqual([
+      false,
+      false,
+      [],
+    ]);
+    expect(await three!.running.cancel("x".repeat(10_000))).toBe(false);
+    expect(await three!.running.cancel(id, anna)).toBe(true);
+    expect(two!.stopped.map(({ message }) => message)).toEqual(["The member whose key it uses cancelled the request."]);
+  });
+
+  test("a server that stops is gone at once", async () => {
+    const [one, two] = await team(2);
+    two!.begin();
+    const heard: RunningEvent[] = [];
+    one!.running.watch((event) => heard.push(event));
+    await soon(() => one!.running.known().count === 1);
+    heard.length = 0;
+    opened.splice(opened.indexOf(two!), 1);
+    await two!.stores.close();
+    await soon(() => one!.running.known().count === 0 && one!.running.known().gap === undefined, 3_500);
+    expect(heard.some(({ type }) => type === "renewed")).toBe(true);
+  }, 20_000);
+
+  test("nothing is sent while nobody watches, and a page that was opened once is forgotten", async () => {
+    const [one, two] = await team(2);
+    const work = async () => {
+      for (let count = 0; count < 50; count += 1) two!.end(two!.begin());
+      await Bun.sleep(300);
+    };
+    expect((await notifications(work)).count).toBe(0);
+    expect((await one!.running.list()).count).toBe(0);
+    expect((await notifications(work)).count).toBeGreaterThan(0);
+    // Six seconds for the page, and seven for the last order.
+    await soon(async () => (await notifications(work)).count === 0, 15_000);
+  }, 30_000);
+
+  test("while the database is away, what runs here is still known, and it is said that the rest is not", async () => {
+    const [one, two] = await team(2);
+    const own = one!.begin();
+    two!.begin();
+    const heard: RunningEvent[] = [];
+    one!.running.watch((event) => heard.push(event));
+    await soon(() => one!.running.known().count === 2);
+    heard.length = 0;
+    await postgres.stop();
+    await soon(() => one!.running.known().gap !== undefined && heard.some(({ type }) => type === "renewed"), 5_000);
+    const began = performance.now();
+    const list = await one!.running.list(anna);
+    expect([list.running, list.gap]).toEqual([
+      [],
+      "The database cannot be used now, so it is unknown what other servers run.",
+    ]);
+    expect(ids((await one!.running.list()).running)).toEqual([own]);
+    expect(performance.now() - began).toBeLessThan(1_500);
+    expect(one!.running.cancel("elsewhere")).rejects.toMatchObject({ details: { code: "database_away" } });
+    const late = two!.begin();
+    await postgres.start();
+    await soon(() => one!.running.findKnown(late) !== undefined && one!.running.known().gap === undefined, 10_000);
+    expect(one!.running.known().count).toBe(3);
+  }, 40_000);
+
+  test("a listening connection that is killed comes back, and what was missed is caught up with", async () => {
+    const [one, two] = await team(2);
+    one!.running.watch(() => {});
+    const gone = two!.begin();
+    await soon(() => one!.running.known().count === 1);
+    const sql = new SQL(url, { max: 1 });
+    await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND query LIKE 'LISTEN%'`;
+    await sql.close();
+    two!.end(gone);
+    const id = two!.begin();
+    await soon(() => one!.running.findKnown(id) !== undefined && one!.running.findKnown(gone) === undefined, 3_000);
+  }, 20_000);
+
+  test("14 servers and 3,000 running requests: one watcher costs little, and the list says what it leaves out", async () => {
+    const all = await team(14);
+    const each = Math.ceil(3_000 / all.length);
+    for (const server of all) for (let count = 0; count < each; count += 1) server.begin({ started_at_ms: count });
+    const busy = () => process.cpuUsage().user + process.cpuUsage().system;
+    let cpu = 0;
+    const first = await notifications(async () => {
+      const began = performance.now();
+      const list = await all[0]!.running.list();
+      console.log(`The list was there after ${(performance.now() - began).toFixed(0)} ms.`);
+      expect(list.gap).toBeUndefined();
+      expect([list.running.length, list.count]).toEqual([400, each * all.length]);
+    });
+    all[0]!.running.watch(() => {});
+    let turns = 0;
+    const steady = await notifications(async () => {
+      const before = busy();
+      // 250 requests a second end, and as many begin.
+      for (const end = performance.now() + 2_000; performance.now() < end; turns += 1) {
+        const server = all[turns % all.length]!;
+        const id = server.inFlight.running()[0]!.request_id;
+        server.end(id);
+        const next = server.begin();
+        server.change(next, { first_byte_ms: 5 });
+        await Bun.sleep(4);
+      }
+      cpu = (busy() - before) / 1_000;
+    });
+    console.log(
+      `To begin: ${first.count} messages of ${first.bytes} bytes. In 2 s with ${turns} requests: ${steady.count} of ${steady.bytes}, ${cpu.toFixed(0)} ms of CPU for all servers.`,
+    );
+    expect(first.bytes).toBeLessThan(1_000_000);
+    expect(steady.bytes / 2).toBeLessThan(600_000);
+  }, 30_000);
+
+  test("a message has at most 7,999 bytes, whatever the requests are called", () => {
+    const names = ["\u0000", "\ud800", "語", '"', "x"];
+    for (const name of names) {
+      const long = name.repeat(4_000);
+      const texts = { path: long, client_model: long, client_name: long, upstream_model: long, initiator_reason: long };
+      const requests = Array.from({ length: 20 }, () =>
+        entry({
+          ...texts,
+          error_message: long,
+          attempts: JSON.stringify([long, long]),
+          request_id: crypto.randomUUID(),
+        }),
+      );
+      const items = requests.flatMap((request) => [{ running: request }, { ended: request }]);
+      const payloads = payloadsOf(crypto.randomUUID(), 0, items);
+      for (const payload of payloads) expect(Buffer.byteLength(payload)).toBeLessThan(8_000);
+      const read = payloads.flatMap((payload) => readRunningMessage(payload)!.items);
+      expect(
+        read.map((item) => ("running" in item ? item.running : "ended" in item ? item.ended : undefined)?.request_id),
+      ).toEqual(requests.flatMap(({ request_id }) => [request_id, request_id]));
+    }
+  });
+});
