@@ -67,7 +67,7 @@ export const invitedKeyName = /^key-\d+$/i;
 
 export interface Members {
   /** By name. */
-  list(): Member[];
+  list(): readonly Member[];
   find(id: string): Member | undefined;
   /** In any case. */
   named(name: string): Member | undefined;

@@ -4,7 +4,7 @@ import type { PageContext } from "../ui/page-context";
 
 export interface MemberNames {
   /** By name. */
-  members: Member[];
+  readonly members: readonly Member[];
   /** @param id A member's; null for the owner. */
   nameOf(id: string | null | undefined): string;
 }
@@ -15,7 +15,12 @@ export function memberNamesFor({ app, member }: Pick<PageContext, "app" | "membe
   if (member !== null || !members?.needKeys) return undefined;
   const nameOf = (id: string | null | undefined) =>
     id ? (members.find(id)?.name ?? `removed member ${id.slice(0, 8)}`) : ownerName;
-  return { members: members.list(), nameOf };
+  return {
+    get members() {
+      return members.list();
+    },
+    nameOf,
+  };
 }
 
 /** No member is called so: names have no spaces. */

@@ -46,6 +46,8 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
   /** The same of each member. */
   const byMember = new Map<string, Map<string, KeyRow>>();
   let needKeys = false;
+  /** By name, until a member is added, changed or removed. */
+  let sorted: Member[] | undefined;
 
   const readMembers = async (since: number): Promise<number> => {
     const rows = await postgres.ask(
@@ -54,6 +56,7 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
         FROM dragoman.members WHERE revision > ${since} ORDER BY revision`,
     );
     if (rows.length > 0) needKeys = true;
+    sorted = undefined;
     for (const row of rows)
       if (row.removed) members.delete(row.id);
       else members.set(row.id, memberOf(row));
@@ -89,7 +92,10 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
   const keysOf = (id: string) => [...(byMember.get(id)?.values() ?? [])];
 
   return {
-    list: () => [...members.values()].sort((one, other) => one.name.localeCompare(other.name)),
+    list() {
+      sorted ??= [...members.values()].sort((one, other) => one.name.localeCompare(other.name));
+      return sorted;
+    },
     find: (id) => members.get(id),
     named: (name) => [...members.values()].find((member) => member.name.toLowerCase() === name.toLowerCase()),
     keysOf: (id) => keysOf(id).map(({ name, created_at_ms: createdAt }) => ({ name, createdAt })),

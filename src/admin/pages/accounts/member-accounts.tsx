@@ -1,5 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The accounts of members, as the owner sees them: whose they are, their state and their quota. The owner can use none of them. */
+import type { ShownState } from "../../../accounts/account";
 import { viewAccount } from "../../../accounts/account-view";
 import type { App } from "../../../app";
 import { day, plural, span } from "../../../format";
@@ -16,36 +17,42 @@ type MemberAccount = Pick<AccountItem, "state" | "unit" | "runtime" | "reset_at_
   name: string;
 };
 
-/** As last known: GitHub is not asked with a member's token because the owner looks. Those that need a person come first. */
-export function memberAccounts(app: App, names: MemberNames): MemberAccount[] {
-  return app.allAccounts
-    .filter(({ member }) => member !== null)
-    .map((account) => {
-      const { common, remaining, resetAt } = viewAccount(account, { quota: account.knownQuota, error: null });
-      const { state, unit } = common;
-      const member = account.member!;
-      return { member, name: names.nameOf(member), state, unit, runtime: remaining, reset_at_ms: resetAt };
-    })
-    .sort((one, other) => rank(one) - rank(other) || one.name.localeCompare(other.name));
+interface MemberAccountList {
+  /** Those that need a person come first, then by name. */
+  items: MemberAccount[];
+  /** How many more there are. */
+  more: number;
 }
-
-const rank = ({ state }: MemberAccount) => (state === "failed" ? 0 : state === "exhausted" ? 1 : 2);
 
 const maxShown = 100;
 
-export function MemberAccounts({ accounts, now }: { accounts: MemberAccount[]; now: number }): Markup {
+/** As last known: GitHub is not asked with a member's token because the owner looks. A team may have thousands of accounts. */
+export function memberAccounts({ allAccounts }: App, { members }: MemberNames): MemberAccountList {
+  const byMember = Map.groupBy(allAccounts, ({ member }) => member);
+  const all = members.flatMap(({ id, name }) => (byMember.get(id) ?? []).map((account) => ({ account, name })));
+  const inState = (...wanted: ShownState["name"][]) => all.filter(({ account }) => wanted.includes(account.state.name));
+  const sorted = [...inState("failed"), ...inState("exhausted"), ...inState("cooling", "ready", "paused")];
+  const items = sorted.slice(0, maxShown).map(({ account, name }) => {
+    const { common, remaining, resetAt } = viewAccount(account, { quota: account.knownQuota, error: null });
+    const { state, unit } = common;
+    return { member: account.member!, name, state, unit, runtime: remaining, reset_at_ms: resetAt };
+  });
+  return { items, more: sorted.length - items.length };
+}
+
+export function MemberAccounts({ items, more, now }: MemberAccountList & { now: number }): Markup {
   return (
     <section aria-labelledby="of-members">
       <h2 id="of-members">Accounts of members</h2>
       <p class="soft">Each member's requests use only the accounts that this member signed in.</p>
-      {accounts.length === 0 ? (
+      {items.length === 0 ? (
         <p class="calm">No member has signed in an account.</p>
       ) : (
         <table class="rows labelled">
           <caption class="hidden">Accounts of members</caption>
           <Head columns={["Member", "State", "Remaining quota", "Resets"]} />
           <tbody>
-            {accounts.slice(0, maxShown).map((account) => (
+            {items.map((account) => (
               <tr>
                 <th scope="row">
                   <a href={requestsPath({ member: account.member })}>
@@ -68,7 +75,7 @@ export function MemberAccounts({ accounts, now }: { accounts: MemberAccount[]; n
           </tbody>
         </table>
       )}
-      {accounts.length > maxShown && <p class="soft">{plural(accounts.length - maxShown, "more account")} not shown</p>}
+      {more > 0 && <p class="soft">{plural(more, "more account")} not shown</p>}
     </section>
   );
 }

@@ -36,7 +36,7 @@ export function accountsPage(context: PageContext, note?: Child): StreamedPage {
         {note}
         {slot}
         <AddAccount frame={frame} app={app} member={member} />
-        {names && <MemberAccounts accounts={memberAccounts(app, names)} now={now} />}
+        {names && <MemberAccounts {...memberAccounts(app, names)} now={now} />}
       </Page>
     ),
     parts: [
