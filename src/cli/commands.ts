@@ -134,10 +134,7 @@ function startOptions({ version, text, environment, signInWith }: Given, flags: 
     stdinLifetime: flags.stdinLifetime === true,
     parentPid: processFrom(text("parent-pid")),
     adminAuth: adminAuthFor(text("admin-auth")),
-    trustProxy:
-      text("trust-proxy")
-        ?.split(/[\s,]+/)
-        .filter(Boolean) ?? [],
+    trustProxy: rangesIn(text("trust-proxy")),
     token: text("idp-token") ?? text("github-token"),
     drainMs: drainFrom(text("drain")),
     logFormat: logFormatFrom(text("log-format")),
@@ -145,6 +142,23 @@ function startOptions({ version, text, environment, signInWith }: Given, flags: 
     noUpdateNotice: flags.updateNotice === false,
     ...signInWith(from),
   };
+}
+
+/** @throws UsageError if there are none between the commas. */
+function rangesIn(given: string | undefined): string[] {
+  const ranges = given?.split(/[\s,]+/).filter(Boolean) ?? [];
+  if (given !== undefined && ranges.length === 0)
+    throw new UsageError("--trust-proxy names no address; give it some, such as 10.0.0.0/8, or leave it out.");
+  return ranges;
+}
+
+/** @throws UsageError if it is empty. */
+function fileFrom(given: unknown): string | true | undefined {
+  if (given === undefined || given === true) return given;
+  const file = String(given);
+  // cac reads an empty text as 0.
+  if (given === 0 || file.trim() === "") throw new UsageError("--report is empty: name a file, or leave the name out.");
+  return file;
 }
 
 function addAuth(cli: CAC, { version, environment, signInWith }: Given): void {
@@ -275,7 +289,7 @@ function addDoctor(cli: CAC, { version, text, environment, enterprise }: Given):
         enterpriseHost: enterprise(from),
         deep: options.deep === true,
         yes: options.yes === true,
-        report: options.report === true ? true : options.report === undefined ? undefined : String(options.report),
+        report: fileFrom(options.report),
       });
     });
 }

@@ -53,6 +53,9 @@ export function givenIn(argv: string[], version: string): Given {
   const raw = parseArgs({ args: argv, strict: false, options: textOptions }).values;
   const text: Given["text"] = (name) => {
     const value = raw[name];
+    // An empty one is often a variable that was not set: taken for none, it could lift a limit unseen.
+    if (typeof value === "string" && value.trim() === "")
+      throw new UsageError(`--${name} is empty: give it a value, or leave it out.`);
     if (value === undefined || typeof value === "string") return value;
     throw new UsageError(`--${name} needs a value.`);
   };

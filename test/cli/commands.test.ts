@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { version } from "../../package.json";
 import { commandLine } from "../../src/cli/commands";
+import { givenIn } from "../../src/cli/given";
 import { run } from "../support/command";
 import { atTerminal } from "../support/terminal";
 import { scriptedGithub } from "./bench";
@@ -44,6 +45,29 @@ test("without a command: the version alone, or the help", async () => {
     for (const name of names) expect([code, stdout]).toEqual([0, expect.stringContaining(`  ${name}`)]);
   }
   expect(await ended("nonsense")).toMatchObject({ code: 2, stdout: "" });
+}, 20_000);
+
+test("an option whose value is empty is refused, not taken for one that was left out", async () => {
+  const valued = commands.flatMap(({ options }) => options).filter(({ rawName }) => rawName.includes("<"));
+  const given = new Set(valued.map(({ rawName }) => /--([\w-]+)/.exec(rawName)![1]!));
+  // A number that cac reads.
+  given.delete("lines");
+  expect(given.size).toBeGreaterThan(25);
+  for (const option of given)
+    for (const value of ["", "  "])
+      expect(() => givenIn([`--${option}`, value], "").text(option as "port")).toThrow(`--${option} is empty`);
+  for (const words of [
+    ["start", "--trust-proxy", ""],
+    ["start", "--trust-proxy", ","],
+    ["doctor", "--report", ""],
+    ["usage", "--watch", ""],
+    ["service", "logs", "--lines", ""],
+  ])
+    expect(await ended(...words)).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringContaining(words.at(-2)!),
+    });
 }, 20_000);
 
 test("the first word of several commands is answered with them", async () => {
