@@ -2,6 +2,7 @@
 import { type AccountOptions, openAccount, type TemporaryAccount } from "./accounts/account";
 import type { AccountStore, SavedAccount } from "./accounts/account-store";
 import { type ActiveAccounts, accountsByMember, arranged, openActiveAccounts } from "./accounts/active-accounts";
+import { openLater } from "./accounts/dormant-account";
 import { type Hosts, hostsFor } from "./accounts/hosts";
 import { openMemoryAccountStore, savedDemoAccount } from "./accounts/memory-account-store";
 import type { SignInSteps } from "./accounts/sign-in";
@@ -260,6 +261,11 @@ function openAccounts(
       ? { ...hostsFor(name, { githubUrl: demo.url, githubApiUrl: demo.url }), copilot: demo.url }
       : hostsFor(name, environment);
   const store = demo ? openMemoryAccountStore(demo.accounts.map(savedDemoAccount)) : stores.openAccounts(logger);
+  const share = stores.accountShare;
+  const isPaused = (saved: SavedAccount | TemporaryAccount, key: string) =>
+    "member" in saved && saved.member !== undefined
+      ? (store.choices?.isPaused(key) ?? false)
+      : config.current.pausedAccounts.includes(key);
   const open = (saved: SavedAccount | TemporaryAccount, host?: string) =>
     openAccount(saved, {
       ...clock,
@@ -269,18 +275,17 @@ function openAccounts(
       timeoutMs: environment.upstreamTimeoutMs,
       stopped: () => stopped(("member" in saved && saved.member) || null),
       neverOverage: () => config.current.neverOverage,
-      share: stores.accountShare,
-      paused: (key) =>
-        "member" in saved && saved.member !== undefined
-          ? (store.choices?.isPaused(key) ?? false)
-          : config.current.pausedAccounts.includes(key),
+      share,
+      paused: (key) => isPaused(saved, key),
     });
+  const openNow = (saved: SavedAccount) => open(saved, saved.host);
+  const dormant = share && { open: openNow, isPaused, share };
   const active = openActiveAccounts({
     store,
     temporary: temporaryToken ? open({ temporary: true, githubToken: temporaryToken }, enterpriseHost) : undefined,
-    open: (saved) => open(saved, saved.host),
+    open: (saved) => (dormant && saved.member !== undefined ? openLater(saved, dormant) : openNow(saved)),
     logger,
-    share: stores.accountShare,
+    share,
   });
   return { store, active, hosts };
 }

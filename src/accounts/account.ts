@@ -227,7 +227,10 @@ function openLogin({ known, fetch, failed, logger, monotonic }: LoginOptions) {
   };
 }
 
-const pausedState: ShownState = { name: "paused", reason: "It is paused, in the config or on the page Accounts." };
+export const pausedState: ShownState = {
+  name: "paused",
+  reason: "It is paused, in the config or on the page Accounts.",
+};
 
 /** With `neverOverage`, an account in overage counts as exhausted. Undefined if it is not in overage. */
 function overageState(state: AccountState, quota: Quota | undefined, now: number): AccountState | undefined {

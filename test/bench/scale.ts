@@ -4,15 +4,24 @@
  */
 import { randomBytes } from "node:crypto";
 import { SQL } from "bun";
+import { openAccount } from "../../src/accounts/account";
+import { signInOf } from "../../src/accounts/account-share";
+import type { SavedAccount } from "../../src/accounts/account-store";
+import { openActiveAccounts } from "../../src/accounts/active-accounts";
+import { openLater } from "../../src/accounts/dormant-account";
+import { hostsFor } from "../../src/accounts/hosts";
 import { readEnvironment } from "../../src/config/environment";
 import { createLogger } from "../../src/logger";
+import { openPostgresAccountShare } from "../../src/storage/postgres/account-share";
+import { openPostgresAccounts } from "../../src/storage/postgres/accounts";
+import { openPostgresMembers } from "../../src/storage/postgres/members";
 import { openPostgresStores, type PostgresStores } from "../../src/storage/postgres/stores";
 import { startPostgres } from "../support/postgres";
 import { clientPath, modelOf, requestBody } from "./dialects";
 import type { Times } from "./load";
 import { load, newFolder, startDragoman, startUpstream, subjects } from "./processes";
 import { cpuOf, machine } from "./statistics";
-import { measureCosts, noChanges } from "./team-costs";
+import { measureCosts, noChanges, someQuota } from "./team-costs";
 import { type Costs, teamSizesHead, teamSizesRows } from "./team-sizes";
 
 const say = (...texts: string[]) => console.log(texts.join("\n"));
@@ -65,54 +74,69 @@ async function measureServers(): Promise<Pick<Costs, "requestCpu">> {
   return { requestCpu: requestCpuMs * 1_000 };
 }
 
-async function measureMemory(): Promise<Pick<Costs, "accountBytes">> {
+async function measureMemory(): Promise<Pick<Costs, "memberBytes" | "membersPerSecond">> {
   const url = await postgres.database();
   const environment = readEnvironment({ HOME: newFolder(), ...databaseEnv(url) });
   const stores = await openPostgresStores(environment, { follow: false });
   try {
-    return await measureAccounts(stores, url);
+    return await measureMembers(stores, url);
   } finally {
     await stores.close();
   }
 }
 
-async function seconds(work: () => Promise<unknown>): Promise<number> {
-  const begun = performance.now();
-  await work();
-  return (performance.now() - begun) / 1_000;
-}
-
-/** How long a server takes to start with many accounts, and what they take of its memory. */
-async function measureAccounts(stores: PostgresStores, url: string) {
+/** How long a server takes to read a team, and what each member takes of its memory. */
+async function measureMembers({ postgres, seals }: PostgresStores, url: string) {
   const count = 20_000;
   const sql = new SQL(url, { max: 1 });
   const rows = Array.from({ length: count }, (_, at) => {
-    const key = `github.com/member-${at}`;
-    const sealed = stores.seals.seal(`ghu_${String(at).padStart(36, "0")}`, `github token of ${key}`);
-    return { key, login: `member-${at}`, sealed: sealed.toString("hex"), at };
+    const [key, token] = [`github.com/member-${at}`, `ghu_${String(at).padStart(36, "0")}`];
+    const sealed = seals.seal(token, `github token of ${key}`).toString("hex");
+    return { id: crypto.randomUUID(), key, login: `member-${at}`, sealed, sign_in: signInOf(token), at };
   });
-  await sql`INSERT INTO dragoman.accounts (key, host, login, app, mode, sealed_token, seal_key_id, added_at_ms, revision)
-    SELECT key, 'github.com', login, 'vscode', 'exchange', decode(sealed, 'hex'), ${stores.seals.keyId}, at, 1
-    FROM json_to_recordset(${JSON.stringify(rows)}::text::json) AS given(key text, login text, sealed text, at bigint)`;
+  const json = JSON.stringify(rows);
+  const given = "AS given(id uuid, key text, login text, sealed text, sign_in text, at bigint)";
+  const from = `FROM json_to_recordset($1::text::json) ${given}`;
+  await sql.unsafe(
+    `INSERT INTO dragoman.members (id, name, role, created_at_ms, revision) SELECT id, login, 'member', at, 1 ${from}`,
+    [json],
+  );
+  await sql.unsafe(
+    `INSERT INTO dragoman.keys (sha256, member, name, created_at_ms, revision)
+      SELECT sha256(login::bytea), id, 'laptop', at, 1 ${from}`,
+    [json],
+  );
+  await sql.unsafe(
+    `INSERT INTO dragoman.accounts
+        (key, host, login, member, app, mode, sign_in, sealed_token, seal_key_id, added_at_ms, revision)
+      SELECT key, 'github.com', login, id, 'vscode', 'exchange', sign_in, decode(sealed, 'hex'), $2, at, 1 ${from}`,
+    [json, seals.keyId],
+  );
+  await sql.unsafe(
+    `INSERT INTO dragoman.account_states (account, sign_in, quota, revision)
+      SELECT key, sign_in, $2::text::jsonb, 1 ${from}`,
+    [json, JSON.stringify(someQuota)],
+  );
   await sql.close();
-  const { openActiveAccounts } = await import("../../src/accounts/active-accounts");
-  const { openAccount } = await import("../../src/accounts/account");
-  const { hostsFor } = await import("../../src/accounts/hosts");
-  const { openPostgresAccounts } = await import("../../src/storage/postgres/accounts");
   const logger = createLogger(() => "error");
+  const parts = { postgres, seals, changes: noChanges, logger: () => logger };
+  const hosts = hostsFor(undefined, {} as never);
+  const open = (saved: SavedAccount) => openAccount(saved, { hosts, version: "0", logger });
   Bun.gc(true);
   const before = process.memoryUsage().rss;
-  let kept: unknown;
-  const took = await seconds(async () => {
-    const store = await openPostgresAccounts(stores.postgres, stores.seals, noChanges, () => logger);
-    const hosts = hostsFor(undefined, {} as never);
-    kept = openActiveAccounts({ store, logger, open: (saved) => openAccount(saved, { hosts, version: "0", logger }) });
-  });
+  const begun = performance.now();
+  const members = await openPostgresMembers(postgres, noChanges);
+  const share = await openPostgresAccountShare({ ...parts, replica: crypto.randomUUID() });
+  const store = await openPostgresAccounts(postgres, seals, noChanges, () => logger);
+  const dormant = { open, isPaused: () => false, share };
+  const active = openActiveAccounts({ store, logger, share, open: (saved) => openLater(saved, dormant) });
+  const seconds = (performance.now() - begun) / 1_000;
   Bun.gc(true);
-  const bytesPerAccount = (process.memoryUsage().rss - before) / count;
-  (kept as { close(): void }).close();
+  const memberBytes = Math.round((process.memoryUsage().rss - before) / count);
+  if (members.list().length !== count || active.accounts.length !== count) throw new Error("Some were not read.");
+  for (const each of [share, active]) each.close();
   say(
-    `accounts: ${round(count)} are ready after ${round(took, 2)} s, and take ${round(bytesPerAccount / 1024, 1)} KiB of memory each`,
+    `members: ${round(count)} with a key, an account and its quota are read after ${round(seconds, 2)} s, and take ${round(memberBytes / 1024, 1)} KiB of memory each`,
   );
-  return { accountBytes: bytesPerAccount };
+  return { memberBytes, membersPerSecond: Math.round(count / seconds) };
 }

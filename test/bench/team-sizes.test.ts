@@ -21,6 +21,7 @@ test.each([
   ["connections without PgBouncer", "Postgres' default of 100 connections"],
   ["a budget that all share", "one budget that everybody shares"],
   ["CPU of Postgres", "Postgres' CPU"],
+  ["members in each server's memory", "the members in each server's memory"],
 ])("%s breaks where the page says so", (name, beginning) => {
   const line = textOfDocument("src/deploy/TEAMS.md")
     .split("\n")

@@ -9,8 +9,10 @@ import { quantile } from "./statistics";
 export interface Costs {
   /** CPU of a server for a small request, without its stream. */
   requestCpu: number;
-  /** In the memory of each server. */
-  accountBytes: number;
+  /** A member with a key and an account that is not in use there, in the memory of each server. */
+  memberBytes: number;
+  /** That a starting server reads in a second. */
+  membersPerSecond: number;
   /** A row of the history, inserted with a hundred others. */
   rowCpu: number;
   rowsPerSecond: number;
@@ -31,14 +33,13 @@ export interface Costs {
   stateStoreCpu: number;
   /** The same, read by one server. */
   stateReadCpu: number;
-  /** Accounts that a starting server reads and opens in a second. */
-  accountsPerSecond: number;
 }
 
 /** On two cores of a busy AMD EPYC, Postgres 18.4 with fsync, Bun 1.4.5, 22 November 2026. */
 export const measured: Costs = {
   requestCpu: 217,
-  accountBytes: 8_035,
+  memberBytes: 6_000,
+  membersPerSecond: 15_000,
   rowCpu: 33,
   rowsPerSecond: 41_937,
   rowBytes: 678,
@@ -50,7 +51,6 @@ export const measured: Costs = {
   queryCpu: 105,
   stateStoreCpu: 40,
   stateReadCpu: 8,
-  accountsPerSecond: 133_465,
 };
 
 /** What is assumed of the members. */
@@ -89,7 +89,7 @@ const limits = {
   terabytes: 1,
   statisticsSeconds: 30,
   startSeconds: 5,
-  accountGigabytes: 1,
+  memberGigabytes: 1,
 } as const;
 
 export interface Needs {
@@ -120,7 +120,7 @@ export interface Needs {
   statisticsSeconds: { first: number; nextDay: number; again: number };
   startSeconds: number;
   /** In the memory of each server. */
-  accountGigabytes: number;
+  memberGigabytes: number;
   /** Milliseconds that 99 % of requests wait at most for a budget that all share; Infinity if the queue only grows. */
   sharedBudgetWait: number;
   /** Parts of what can be borne, the worst first; above 1 it breaks. */
@@ -180,8 +180,8 @@ export function needsOf(members: number, costs: Costs = measured): Needs {
       again:
         (requestsPerSecond * (assumed.askedAgainSeconds + servers.statisticsBlock)) / costs.statisticsRowsPerSecond,
     },
-    startSeconds: members / costs.accountsPerSecond,
-    accountGigabytes: (members * costs.accountBytes) / 1e9,
+    startSeconds: members / costs.membersPerSecond,
+    memberGigabytes: (members * costs.memberBytes) / 1e9,
     sharedBudgetWait: waitFor(requestsPerSecond, 1 / costs.oneBudgetPerSecond),
   };
   return { ...scale, loads: loadsOf(scale, costs) };
@@ -219,8 +219,8 @@ function loadsOf(scale: Omit<Needs, "loads">, costs: Costs): Needs["loads"] {
     "statistics asked again": scale.statisticsSeconds.again / limits.statisticsSeconds,
     "CPU of Postgres": scale.cores.anyServer / limits.cores,
     "announced changes": scale.announcesPerSecond / costs.announcesPerSecond,
-    "reading all accounts at the start": scale.startSeconds / limits.startSeconds,
-    "accounts in each server's memory": scale.accountGigabytes / limits.accountGigabytes,
+    "reading all members at the start": scale.startSeconds / limits.startSeconds,
+    "members in each server's memory": scale.memberGigabytes / limits.memberGigabytes,
     "disk for the history": scale.terabytes / limits.terabytes,
     "history rows": scale.requestsPerSecond / costs.rowsPerSecond,
   };
@@ -271,8 +271,8 @@ export function teamSizesRows(costs: Costs = measured): string[][] {
     ),
     row("quotas read a second", ({ statesReadPerSecond }) => number(statesReadPerSecond)),
     row(
-      "all accounts, in each server: to read; memory",
-      ({ startSeconds, accountGigabytes }) => `${number(startSeconds)} s; ${number(accountGigabytes * 1_000)} MB`,
+      "all members, in each server: to read; memory",
+      ({ startSeconds, memberGigabytes }) => `${number(startSeconds)} s; ${number(memberGigabytes * 1_000)} MB`,
     ),
     row("a budget that all share: 99 % wait", ({ sharedBudgetWait }) =>
       Number.isFinite(sharedBudgetWait) ? `${number(sharedBudgetWait)} ms` : "ever longer",
