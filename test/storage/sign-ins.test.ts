@@ -168,8 +168,8 @@ describeWithPostgres("in Postgres", () => {
     } finally {
       await server.start();
     }
-    await soon(async () => (await other.kept.find(signIn.id))!.state.name === "failed", 5_000);
-  }, 20_000);
+    await soon(async () => (await other.kept.find(signIn.id))!.state.name === "failed", 10_000);
+  }, 30_000);
 
   test("neither codes nor ids are in the table; the device code is gone with the end", async () => {
     const env = await team();
