@@ -497,6 +497,19 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       ledger.close();
     });
 
+    test("of the first requests of a period, which come at once, none is refused", async () => {
+      const { stores, open } = await world();
+      const ledgers = [ledgerOf(stores), ledgerOf(await open())];
+      for (let round = 0; round < 12; round += 1) {
+        const budget = budgetOf({ name: `new-${round}`, limit: 100 });
+        const results = await Promise.all(
+          Array.from({ length: 12 }, (_, at) => ledgers[at % 2]!.reserve([budget], anybody, nothing)),
+        );
+        expect(results.filter((result) => "exceeded" in result)).toEqual([]);
+      }
+      for (const ledger of ledgers) ledger.close();
+    });
+
     test("200 requests at once over two servers get exactly the limit", async () => {
       const { stores, open } = await world();
       const ledgers = [ledgerOf(stores), ledgerOf(await open())];

@@ -8,6 +8,49 @@
 const period = "budget text, session text, start_ms bigint";
 const isOf = (row: string) => `(budget, session, start_ms) = (${row}.budget, ${row}.session, ${row}.start_ms)`;
 
+const tryAgain = {
+  first: `IF FOUND OR dragoman.expire_reservations(at) THEN
+            granted := dragoman.reserve_in(at, entry.amount, entry.cap, entry.price_known);
+          END IF;`,
+  // Another request may have made the row, or freed what was held, a moment ago.
+  always: `PERFORM dragoman.expire_reservations(at);
+          granted := dragoman.reserve_in(at, entry.amount, entry.cap, entry.price_known);`,
+};
+
+/** @param again What is done after the row of the period was made. */
+const reserveFunction = (again: string) =>
+  `CREATE OR REPLACE FUNCTION dragoman.reserve(reservation uuid, of_replica uuid, lifetime_ms bigint, entries jsonb) RETURNS int
+  LANGUAGE plpgsql AS $$
+  DECLARE entry record; at dragoman.ledger; granted boolean;
+  BEGIN
+    FOR entry IN
+      SELECT * FROM jsonb_to_recordset(entries)
+        AS given(place int, ${period}, amount bigint, cap bigint, price_known boolean)
+        ORDER BY budget, session, start_ms
+    LOOP
+      at := NULL;
+      at.budget := entry.budget;
+      at.session := entry.session;
+      at.start_ms := entry.start_ms;
+      granted := dragoman.reserve_in(at, entry.amount, entry.cap, entry.price_known);
+      IF NOT granted THEN
+        -- The first request of the period has no row yet; or requests that were killed hold what is missing.
+        INSERT INTO dragoman.ledger (budget, session, start_ms) VALUES (at.budget, at.session, at.start_ms)
+          ON CONFLICT DO NOTHING;
+        ${again}
+      END IF;
+      IF NOT granted THEN
+        RAISE SQLSTATE 'DG001' USING MESSAGE = entry.place::text;
+      END IF;
+      INSERT INTO dragoman.reservations (id, budget, session, start_ms, amount, replica, expires_at)
+        VALUES (reservation, at.budget, at.session, at.start_ms, entry.amount, of_replica,
+          now() + make_interval(secs => lifetime_ms / 1000.0));
+    END LOOP;
+    RETURN NULL;
+  EXCEPTION WHEN SQLSTATE 'DG001' THEN
+    RETURN SQLERRM::int;
+  END $$`;
+
 export const ledgerFunctions = [
   // Frees what requests had reserved that have not ended in time: their server was killed. True if there were any.
   `CREATE FUNCTION dragoman.expire_reservations(period dragoman.ledger) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -33,39 +76,7 @@ export const ledgerFunctions = [
     END $$`,
   // Reserves in all periods or in none. \`cap\` is null for a budget that stops nothing; with \`price_known\` false the amount is 0 and
   // the price unknown. Returns null, or the place of a period that has too little left.
-  `CREATE FUNCTION dragoman.reserve(reservation uuid, of_replica uuid, lifetime_ms bigint, entries jsonb) RETURNS int
-    LANGUAGE plpgsql AS $$
-    DECLARE entry record; at dragoman.ledger; granted boolean;
-    BEGIN
-      FOR entry IN
-        SELECT * FROM jsonb_to_recordset(entries)
-          AS given(place int, ${period}, amount bigint, cap bigint, price_known boolean)
-          ORDER BY budget, session, start_ms
-      LOOP
-        at := NULL;
-        at.budget := entry.budget;
-        at.session := entry.session;
-        at.start_ms := entry.start_ms;
-        granted := dragoman.reserve_in(at, entry.amount, entry.cap, entry.price_known);
-        IF NOT granted THEN
-          -- The first request of the period has no row yet; or requests that were killed hold what is missing.
-          INSERT INTO dragoman.ledger (budget, session, start_ms) VALUES (at.budget, at.session, at.start_ms)
-            ON CONFLICT DO NOTHING;
-          IF FOUND OR dragoman.expire_reservations(at) THEN
-            granted := dragoman.reserve_in(at, entry.amount, entry.cap, entry.price_known);
-          END IF;
-        END IF;
-        IF NOT granted THEN
-          RAISE SQLSTATE 'DG001' USING MESSAGE = entry.place::text;
-        END IF;
-        INSERT INTO dragoman.reservations (id, budget, session, start_ms, amount, replica, expires_at)
-          VALUES (reservation, at.budget, at.session, at.start_ms, entry.amount, of_replica,
-            now() + make_interval(secs => lifetime_ms / 1000.0));
-      END LOOP;
-      RETURN NULL;
-    EXCEPTION WHEN SQLSTATE 'DG001' THEN
-      RETURN SQLERRM::int;
-    END $$`,
+  reserveFunction(tryAgain.first),
   // Replaces a reservation by what was used, also after it has expired. May be called again when nobody knows whether the first
   // call arrived.
   `CREATE FUNCTION dragoman.settle(reservation uuid, of_replica uuid, entries jsonb) RETURNS void LANGUAGE plpgsql AS $$
@@ -168,3 +179,6 @@ export const holderSlices = [
   // The holders of a period, for the pages. An update of an amount changes none of these columns, and so not the index.
   "CREATE INDEX ledger_period ON dragoman.ledger (budget, start_ms)",
 ];
+
+/** Of the first requests of a period, those that came at once were refused, but for one. */
+export const firstRequests = [reserveFunction(tryAgain.always)];

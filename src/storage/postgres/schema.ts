@@ -7,7 +7,7 @@ import type { TransactionSQL } from "bun";
 import { ProxyError } from "../../errors";
 import { columnNames, entryColumns } from "../../history/entry";
 import type { Postgres } from "./connection";
-import { holderSlices, ledgerFunctions } from "./ledger-functions";
+import { firstRequests, holderSlices, ledgerFunctions } from "./ledger-functions";
 
 /** Tables whose changes all servers follow. A row's `revision` is that of its table when it was last changed. */
 export const followedTables = [
@@ -201,6 +201,7 @@ const steps: readonly Step[] = [
     ],
   },
   { compatibleWith: 1, statements: holderSlices },
+  { compatibleWith: 1, statements: firstRequests },
 ];
 
 /** The number of steps that this version knows. */
