@@ -147,7 +147,7 @@ const shownSession = 12;
 export const holderName = ({ name, member, session }: HolderItem): string => {
   const owner = name ?? (member === null ? null : "a removed member");
   if (session === null) return owner ?? "unknown";
-  return owner === null ? `session ${session}` : `session ${session} of ${owner}`;
+  return owner === null ? session : `${session} of ${owner}`;
 };
 
 export const isExhausted = ({ budget, used, reserved }: BudgetState): boolean => used + reserved >= budget.limit;

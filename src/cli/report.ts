@@ -1,5 +1,5 @@
 /** `dragoman doctor --report`: one file to attach to an issue. It names no person, no secret, and no place that is not public. */
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import { lookAtConfig } from "../config/read-config";
 import { asProxyError, codeOf } from "../errors";
@@ -110,7 +110,8 @@ function privateNames(
   );
   // A replaced word is better than a name that stays.
   for (const [at, name] of [...new Set(found)].entries()) names.set(name, `name-${at + 1}`);
-  const stored = attempt(() => lookAtConfig(environment.configFile)?.stored);
+  // Also of a config with an error, which the checks name by its place.
+  const stored = attempt((): unknown => JSON.parse(readFileSync(environment.configFile, "utf8")));
   for (const text of [...Object.values(env), ...textsIn(stored)]) add(hostIn(text), "private-host");
   for (const name of chosenNames(stored)) add(name, "chosen-name");
   return names;
@@ -123,13 +124,19 @@ const publicNames = new Set(
   ),
 );
 
-/** The names of providers, keys and budgets, which the owner chose. */
+/** The names of providers, keys and budgets, and those that budgets have, which people chose. */
 function chosenNames(stored: unknown): string[] {
   if (!isObject(stored)) return [];
   const { providers, auth, budgets } = stored;
   const keys = isObject(auth) && Array.isArray(auth.apiKeys) ? auth.apiKeys : [];
-  const named = [...keys, ...(Array.isArray(budgets) ? budgets : [])].filter(isObject).map(({ name }) => name);
-  return [...(isObject(providers) ? Object.keys(providers) : []), ...named.filter((name) => typeof name === "string")];
+  const ofBudgets = (Array.isArray(budgets) ? budgets : []).filter(isObject);
+  const named = [...keys.filter(isObject), ...ofBudgets].map(({ name }) => name);
+  const within = ofBudgets.flatMap(({ scope, limits }) => [
+    ...(isObject(scope) ? [scope.member, scope.key, scope.account] : []),
+    ...(isObject(limits) ? Object.keys(limits) : []),
+  ]);
+  const names = [...(isObject(providers) ? Object.keys(providers) : []), ...named, ...within];
+  return names.filter((name) => typeof name === "string");
 }
 
 function textsIn(value: unknown): string[] {

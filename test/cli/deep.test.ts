@@ -170,6 +170,16 @@ describe("a report", () => {
     if (hostname().length > 2) expect(text).not.toContain(hostname());
   });
 
+  test("has no name from a budget, though the config's fault names it", async () => {
+    await using github = await signedIn({});
+    const budget = { name: "b", unit: "credits", limit: 1, per: "day", each: "member", limits: { rosalind: -1 } };
+    writeFileSync(join(github.data, "config.json"), JSON.stringify({ budgets: [budget] }));
+    await report(github, {}, "mine.md");
+    const text = readFileSync(join(github.home, "mine.md"), "utf8");
+    expect(text).toContain("budgets[0].limits.chosen-name");
+    expect(text).not.toContain("rosalind");
+  }, 20_000);
+
   test("has what --deep found, and overwrites no file", async () => {
     await using github = await signedIn({ drift: ["model-field"] });
     await report(github, {}, "mine.md", "--deep", "--yes");

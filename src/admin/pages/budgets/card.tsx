@@ -12,7 +12,7 @@ import { FormTokenInput, type Frame } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
 import { Pair } from "../../ui/lists";
 import { scopesFor } from "./form";
-import { Holders } from "./holders";
+import { HighestHolders } from "./holders";
 
 export interface User {
   name: string | null;
@@ -84,7 +84,7 @@ export function BudgetCard({ frame, item, users, change, now }: CardProps): Mark
           <Meter share={Math.min(1, used / limit)} tone={toneOf(item)} label={`${percent(used / limit)} used`} />
         </>
       )}
-      {item.holders && <Holders item={item} holders={item.holders} now={now} isBrief={true} />}
+      {item.holders && <HighestHolders item={item} holders={item.holders} />}
       {users.length > 0 && (
         <dl class="pairs">
           {users.map(({ name, amount }) => (

@@ -61,11 +61,12 @@ export const NewBudgetForm = ({
       <FormRow name="limit" label="Limit">
         <input id="f-limit" name="limit" type="number" min="0" step="any" value={form.get("limit") ?? ""} required />
       </FormRow>
-      <FormRow name="each" label="Each" about="Who has this limit for themselves. Empty if all share one amount.">
+      <FormRow name="each" label="Each" about="Who has this limit for themselves.">
         <Choice
           name="each"
           of={["", ...budgetHolders.filter((holder) => hasMembers || holder !== "member")]}
           chosen={form.get("each")}
+          none="all share one amount"
         />
       </FormRow>
       <FormRow name="limits" label="Other limits" about="With Each, the limits of some, a line for each: `anna 3000`.">
@@ -120,11 +121,22 @@ const FormRow = ({
   </div>
 );
 
-const Choice = ({ name, of, chosen }: { name: string; of: readonly string[]; chosen: string | null }) => (
+const Choice = ({
+  name,
+  of,
+  chosen,
+  none = "",
+}: {
+  name: string;
+  of: readonly string[];
+  chosen: string | null;
+  /** The words for an empty value. */
+  none?: string;
+}) => (
   <select id={`f-${name}`} name={name}>
     {of.map((value) => (
       <option value={value} selected={value === chosen}>
-        {value}
+        {value || none}
       </option>
     ))}
   </select>

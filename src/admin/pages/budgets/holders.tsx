@@ -15,55 +15,78 @@ export const [briefHolders, pageHolders] = [5, 50];
 interface HoldersProps {
   item: BudgetItem;
   holders: NonNullable<BudgetItem["holders"]>;
-  now: number;
-  /** With a link to all of them. */
-  isBrief: boolean;
 }
 
-export function Holders({ item, holders: { count, items }, now, isBrief }: HoldersProps) {
-  if (count === 0)
-    return (
-      <p class="soft">{item.per === "session" ? "No session has used it in the last 7 days." : "Nothing is used."}</p>
-    );
+/** The highest, and how many there are. */
+export function HighestHolders({ item, holders: { count, items } }: HoldersProps) {
+  if (count === 0) return <NoHolders item={item} />;
+  const share = items[0]!.used / items[0]!.limit;
   return (
     <>
-      <table class="rows labelled">
-        <caption class="hidden">Who used most of {item.name}</caption>
-        <Head
-          columns={[item.per === "session" ? "Session" : titles[item.each ?? "member"], "Share"]}
-          numbers={["Used"]}
-        />
-        <tbody>
-          {items.map((holder) => (
-            <HolderRow item={item} holder={holder} now={now} />
-          ))}
-        </tbody>
-      </table>
-      {isBrief && count > items.length && (
+      <Meter share={share} tone={toneOf(item, share)} label={`The highest has used ${percent(share)}`} />
+      <dl class="pairs">
+        {items.map((holder) => (
+          <div>
+            <dt>
+              <HolderLink item={item} holder={holder} />
+            </dt>
+            <dd>
+              {significant(holder.used)} of {significant(holder.limit)} ({percent(holder.used / holder.limit)})
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {count > items.length && (
         <p>
-          <a href={pathOf(item, 0)}>
-            All {plural(count, item.per === "session" ? "session" : (item.each ?? "member"))}
-          </a>
+          <a href={pathOf(item, 0)}>All {plural(count, wordOf(item))}</a>
         </p>
       )}
     </>
   );
 }
 
-const titles = { member: "Member", key: "Key", account: "Account" };
+const NoHolders = ({ item }: { item: BudgetItem }) => (
+  <p class="soft">{item.per === "session" ? "No session has used it in the last 7 days." : "Nothing is used."}</p>
+);
+
+/** All of a page. */
+export function HolderTable({ item, holders: { count, items }, now }: HoldersProps & { now: number }) {
+  if (count === 0) return <NoHolders item={item} />;
+  return (
+    <table class="rows labelled">
+      <caption class="hidden">Who used most of {item.name}</caption>
+      <Head columns={[titles[wordOf(item)], "Share"]} numbers={["Used"]} />
+      <tbody>
+        {items.map((holder) => (
+          <HolderRow item={item} holder={holder} now={now} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+const wordOf = ({ per, each }: BudgetItem) => (per === "session" ? "session" : (each ?? "member"));
+
+const titles = { member: "Member", key: "Key", account: "Account", session: "Session" };
+
+const toneOf = ({ warn }: BudgetItem, share: number) =>
+  share >= 1 ? "bad" : share >= Math.max(0.5, ...warn) ? "warn" : "good";
+
+const HolderLink = ({ item, holder }: { item: BudgetItem; holder: HolderItem }) => (
+  <a href={requestsPath(filtersOf(item, holder))}>
+    <Value of={holderName(holder)} max={40} />
+  </a>
+);
 
 function HolderRow({ item, holder, now }: { item: BudgetItem; holder: HolderItem; now: number }) {
   const share = holder.used / holder.limit;
-  const tone = share >= 1 ? "bad" : share >= Math.max(0.5, ...item.warn) ? "warn" : "good";
   return (
     <tr>
       <th scope="row">
-        <a href={requestsPath(filtersOf(item, holder))}>
-          <Value of={holderName(holder)} max={40} />
-        </a>
+        <HolderLink item={item} holder={holder} />
       </th>
       <td data-label="Share">
-        <Meter share={share} tone={tone} label={`${percent(share)} used`} /> {percent(share)}
+        <Meter share={share} tone={toneOf(item, share)} label={`${percent(share)} used`} /> {percent(share)}
         {holder.forecast_ends_at_ms !== null && (
           <p class="reason">
             At this rate, used up <Moment at={holder.forecast_ends_at_ms} now={now} />

@@ -11,7 +11,7 @@ import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { html, type PageContext, redirect } from "../../ui/page-context";
 import { BudgetCard, usersOf } from "./card";
 import { NewBudgetForm, readBudget } from "./form";
-import { briefHolders, HolderPages, Holders, pageHolders } from "./holders";
+import { briefHolders, HolderPages, HolderTable, pageHolders } from "./holders";
 
 export function budgetsPage(context: PageContext): Promise<Markup> {
   const name = context.url.searchParams.get("budget");
@@ -131,7 +131,7 @@ async function holdersMarkup({ app, frame, member, url }: PageContext, name: str
       <p>
         <a href="/admin/budgets">All budgets</a>
       </p>
-      <Holders item={item} holders={item.holders} now={app.now()} isBrief={false} />
+      <HolderTable item={item} holders={item.holders} now={app.now()} />
       <HolderPages item={item} offset={offset} />
     </Page>
   );
