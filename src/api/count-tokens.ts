@@ -1,13 +1,15 @@
 /** Counts of input tokens: exact for Claude models with an Anthropic key, else by the learnt factor or an estimate; always an estimate for a provider. */
 import type { App } from "../app";
-import { type TokenCountFormat, tokenCountFormats } from "../dialects/codecs";
+import { codecs, type TokenCountFormat, tokenCountFormats } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
-import { type KeyedCaller, requireModel, restrictsModels } from "../keys/client-keys";
+import { type ClientKey, type KeyedCaller, requireModel, restrictsModels } from "../keys/client-keys";
 import { withTimeLimit } from "../net/time-limit";
 import { type AddressMembers, readIncoming } from "../relay/incoming";
 import { type AskedModel, findNamedModel } from "../relay/named-model";
+import { type PlannedRequest, planTools, promptOf } from "../relay/prompt";
 import { messagesProvider } from "../relay/provider";
+import { chooseTarget } from "../relay/target";
 import { countExactly } from "../upstream/token-counter";
 
 /**
@@ -28,9 +30,27 @@ export async function countTokens(
   const { decode, encode } = tokenCountFormats[dialect];
   const conversation = decode(body);
   const exact = dialect === "messages" ? await countByService(app, model, body) : undefined;
-  return exact === undefined
-    ? countHere(app, encode, conversation, await idSoon(app, asked))
-    : counted(encode(exact), "exact");
+  if (exact !== undefined) return counted(encode(exact), "exact");
+  const planned = { codec: codecs[dialect], dialect, body, conversation: () => conversation };
+  const known = await withTimeLimit(knownOf(app, asked, planned), listTimeoutMs, () => ({ model, prompt: undefined }));
+  return countHere(app, encode, known.prompt ?? conversation, known.model);
+}
+
+/** The model's id, and what of the conversation is in its prompt; all of it if no model has the name. */
+async function knownOf(
+  app: App,
+  asked: AskedModel & { key?: ClientKey },
+  planned: PlannedRequest,
+): Promise<{ model: string; prompt: Conversation | undefined }> {
+  const { conversation } = planned;
+  try {
+    const target = await chooseTarget(app, asked.name, asked.client, asked.key);
+    const offered = await planTools(app, planned, target);
+    return { model: target.model.id, prompt: promptOf({ conversation }, offered, planned, target).conversation() };
+  } catch (thrown) {
+    if (!(thrown instanceof ProxyError)) throw thrown;
+    return { model: await idOf(app, asked), prompt: undefined };
+  }
 }
 
 /** The id of the model that a request names; the name itself if no model has it, because estimates need none. */
@@ -84,9 +104,5 @@ async function countByService(app: App, model: string, body: JsonObject): Promis
   }
 }
 
-/** Milliseconds that a count waits for the model list. */
+/** Milliseconds that a count waits for the model list, on which it does not depend. */
 const listTimeoutMs = 500;
-
-/** The same within a moment, for a count that does not depend on it. */
-const idSoon = (app: App, asked: AskedModel): Promise<string> =>
-  withTimeLimit<string, string>(idOf(app, asked), listTimeoutMs, () => asked.name);

@@ -20,11 +20,11 @@ import {
 } from "./incoming";
 import { answerNothing, asksNothing, nothingSent } from "./nothing";
 import { passthrough } from "./passthrough";
+import { planTools, promptOf } from "./prompt";
 import { checkPromptLimit } from "./prompt-limit";
 import { sendToProvider, withHeaders } from "./provider-send";
 import { openRequestRecord, type RecordParts, type RequestRecord } from "./request-record";
 import { type RespondParts, requireEvents, respondFull, respondStream } from "./respond";
-import { planServerTools } from "./server-tools/open-loop";
 import { type ChatTarget, isProvided, requireFurtherModels, type TargetParts, whoOf } from "./target";
 import { type EncodedTurn, type TranslationRequest, translation } from "./translation";
 import { watched } from "./watched";
@@ -114,8 +114,7 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
     return answerNothing(nothing, dialect, record);
   }
   record.setTarget(target, facts);
-  // Tools that the model does not get are no part of its prompt.
-  const sent: Prompt = offered?.waiting ? { ...prompt, conversation: () => offered.conversation } : prompt;
+  const sent = promptOf(prompt, offered, asked, target);
   await checkPromptLimit(parts, { prompt: sent, model: target.model, bytes: incoming.bytes.length });
   record.onServed(({ input }) => void parts.tokenCounts.learn(target.model.id, sent, input));
   const cache = cacheUseOf(parts, { headers: request.headers, bodySession, client: dialect }, target);
@@ -167,17 +166,6 @@ async function serve(parts: RelayParts, asked: AskedReply, target: ChatTarget): 
   const answer = await send(parts, { target, outgoing, record, accept }, request, dialect);
   return await record.budget.addTo(answer);
 }
-
-/** What is sent in place of the client's tools; undefined if they stay as they are. */
-async function planTools(parts: RelayParts, { codec, body, conversation, dialect }: AskedReply, target: ChatTarget) {
-  const translated = mayOffer(codec, body, target) ? conversation() : undefined;
-  return translated && (await planServerTools(parts, translated, dialect, target));
-}
-
-/** A provider of the client's own dialect runs its tools itself. */
-const mayOffer = (codec: ClientCodec & Partial<Codec>, body: JsonObject, target: ChatTarget): boolean =>
-  codec !== codecs[target.dialect] ||
-  (!isProvided(target) && codec.offersServerTools?.(body, target.upstreamModel) === true);
 
 /** Whether the upstream takes the client's bytes. */
 const isPassable = (codec: ClientCodec & Partial<Codec>, body: JsonObject, target: ChatTarget): boolean =>

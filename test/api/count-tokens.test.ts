@@ -64,6 +64,60 @@ describe("without a key", () => {
   });
 });
 
+describe("tools that the model is to search for", () => {
+  const tool = (at: number, more: object = {}) => ({
+    name: `mcp__server__look_up_${at}`,
+    description: "Looks up one of the many things that this server knows about, and says what it found there. ".repeat(
+      5,
+    ),
+    input_schema: { type: "object", properties: { id: { type: "string", description: "Which thing it is." } } },
+    ...more,
+  });
+  const search = { type: "tool_search_tool_bm25_20251119", name: "tool_search_tool_bm25" };
+  const tools = (deferred: boolean) => [
+    search,
+    ...Array.from({ length: 40 }, (_, at) => tool(at, { defer_loading: deferred })),
+  ];
+  const found = [
+    { role: "user", content: "Look." },
+    {
+      role: "assistant",
+      content: [
+        { type: "server_tool_use", id: "srvtoolu_1", name: search.name, input: { query: "look" } },
+        {
+          type: "tool_search_tool_result",
+          tool_use_id: "srvtoolu_1",
+          content: {
+            type: "tool_search_tool_search_result",
+            tool_references: [{ type: "tool_reference", tool_name: "mcp__server__look_up_7" }],
+          },
+        },
+      ],
+    },
+    { role: "user", content: "Go on." },
+  ];
+
+  // The last two search themselves, for clients of their own API and for all others.
+  test.each(["gpt-5.3-codex", "gemini-3.1-pro-preview", "claude-haiku-4.5", "claude-sonnet-4.6", "gpt-5.4"])(
+    "are no part of the prompt of %s until it has found them",
+    async (model) => {
+      const waiting = await count(plain, { ...ask("Hello"), model, tools: tools(true) });
+      const loaded = await count(plain, { ...ask("Hello"), model, tools: tools(false) });
+      expect(loaded.tokens).toBeGreaterThan(4_000);
+      expect(waiting.tokens).toBeLessThan(300);
+      const none = await count(plain, { model, messages: found, tools: tools(true).slice(0, 2) });
+      const one = await count(plain, { model, messages: found, tools: tools(true) });
+      expect(one.tokens - none.tokens).toBeWithin(90, 200);
+    },
+  );
+
+  test("are counted in full where they are sent in full", async () => {
+    await using off = await startProxy({ config: { toolSearch: "off" } });
+    const body = { ...ask("Hello"), model: "gpt-5.3-codex", tools: tools(true) };
+    expect((await count(off, body)).tokens).toBeGreaterThan(4_000);
+  });
+});
+
 describe("with a key", () => {
   test("the answer is Anthropic's own count", async () => {
     const { status, how, tokens } = await count(exact, ask("x".repeat(4000)), "?beta=true");

@@ -96,6 +96,12 @@ export function deferTools(conversation: Conversation, target: Dialect, isNative
   };
 }
 
+/** The conversation as the model has it in its prompt: without the tools that wait until it has found them. */
+export function withoutWaiting(conversation: Conversation, target: Dialect): Conversation {
+  const waits = conversation.tools.some((tool) => tool.kind !== "foreign" && tool.isDeferred);
+  return (waits && deferTools(conversation, target, false)?.conversation) || conversation;
+}
+
 const isSameTool = (before: readonly Tool[]) => (tool: Tool, at: number) => tool === before[at];
 
 /** The last tools of a list that is longer than the upstream takes; the client's first ones are most likely its own. */
