@@ -165,6 +165,24 @@ describeWithPostgres("the running requests of a team", () => {
     await staying.leave();
   }, 30_000);
 
+  test("a server that is being replaced still shows what runs there, and lets it be cancelled", async () => {
+    const third = await team.server();
+    const feed = await watchFeed(servers[0]!.url);
+    const last = await run(third, owner);
+    await until(() => feed.running.includes(last.id));
+    third.command.process.kill("SIGTERM");
+    await until(() => feed.gap === undefined);
+    await Bun.sleep(700);
+    expect(feed.running).toContain(last.id);
+    const late = await watchFeed(servers[1]!.url);
+    await until(() => late.running.includes(last.id));
+    expect((await cancel(servers[1]!, undefined, last.id)).status).toBe(200);
+    expect(await last.text).toContain('"code":"cancelled"');
+    await third.command.exited;
+    await until(() => !feed.running.includes(last.id) && feed.gap === undefined);
+    await Promise.all([feed.leave(), late.leave()]);
+  }, 30_000);
+
   test("a server that is killed: what it ran vanishes within some seconds, and until then it is said who is silent", async () => {
     const third = await team.server();
     const feed = await watchFeed(servers[0]!.url);

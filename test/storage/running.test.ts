@@ -26,6 +26,14 @@ interface Server {
   stopped: ProxyError[];
 }
 
+/** As the relay reports it. */
+function stateOf(id: string): InFlightRequest {
+  const { duration_ms, http_status, stop_reason, error_type, error_message, ...rest } = entry({ request_id: id });
+  const { session, cache_miss, fixups, dropped, tokens_estimated, nano_credits, premium_units, ...more } = rest;
+  const { input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, ...state } = more;
+  return { ...state, started_at_ms: Date.now() };
+}
+
 const [anna, ben] = [crypto.randomUUID(), crypto.randomUUID()];
 
 describeWithPostgres("the running requests of a team", () => {
@@ -63,7 +71,7 @@ describeWithPostgres("the running requests of a team", () => {
       stopped: [],
       begin(more = {}) {
         const id = crypto.randomUUID();
-        states.set(id, { ...entry({ request_id: id, started_at_ms: Date.now(), member: null }), ...more });
+        states.set(id, { ...stateOf(id), ...more });
         inFlight.begin(id, { tell: () => states.get(id)!, stop: (why) => void server.stopped.push(why) });
         return id;
       },

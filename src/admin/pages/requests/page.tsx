@@ -34,10 +34,12 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
   // Every row that a member sees is the member's own.
   if (context.member !== null) delete filters.member;
   const paged = cursor_id !== undefined;
-  const [list, live] = await Promise.all([
+  const [list] = await Promise.all([
     readHistory(app, () => listRequests(app, filters, limit, cursor_id)),
-    paged ? nothingRuns : app.running.list(),
+    paged || app.running.list(),
   ]);
+  // Read last, so that nothing is listed as running and as ended.
+  const live = paged ? nothingRuns : app.running.known();
   const running = live.running.map(showRunning).filter(passes(filters));
   const nothingYet = !list.fault && list.items.length === 0 && (await app.history.count()) === 0;
   const follows = url.searchParams.get("follow") === "1" && cursor_id === undefined;
@@ -58,17 +60,23 @@ export async function requestsPage(context: PageContext): Promise<StreamedPage> 
         )}
         <FilterBar view={view} list={list} accounts={app.accounts.map(({ id }) => id)} />
         <div id="live" data-follow={follows ? "/admin/requests/live" : undefined} class="list">
-          <RunningRows {...{ running, frame, names, now }} leftOut={live.count - live.running.length} gap={live.gap} />
-          {list.fault ? NotFoundPage(list.fault) : <RequestRows {...{ list, view, nothingYet }} />}
-          <section class="totals" aria-label="Totals">
-            {slot}
-          </section>
+          <RunningRows {...{ running, live, frame, names, now }} />
+          {list.fault ? (
+            NotFoundPage(list.fault)
+          ) : (
+            <>
+              <RequestRows {...{ list, view, nothingYet }} />
+              <section class="totals" aria-label="Totals">
+                {slot}
+              </section>
+            </>
+          )}
         </div>
-        <Pager list={list} view={view} />
+        {!list.fault && <Pager list={list} view={view} />}
         <p class="hidden" id="live-status" role="status"></p>
       </Page>
     ),
-    parts: [async () => <TotalsLine totals={await app.history.totals(filters)} />],
+    parts: list.fault ? [] : [async () => <TotalsLine totals={await app.history.totals(filters)} />],
   };
 }
 

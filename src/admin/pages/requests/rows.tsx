@@ -2,6 +2,7 @@
 /** The rows of the requests page: running requests first, then those in the history. */
 
 import { formatCount, formatCredits, formatUnits, percent, plural } from "../../../format";
+import type { RunningList } from "../../../history/running-requests";
 import type { Attempt, ShownEntry, ShownPage, ShownRunning } from "../../api/requests";
 import { Duration, Moment, Sentence, Tokens, Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -12,23 +13,24 @@ import type { MemberNames } from "../member-names";
 import { chipsOf, type RequestsView } from "./view";
 
 interface RunningRowsProps {
+  /** Those that match the filters. */
   running: ShownRunning[];
-  /** How many more run than are listed. */
-  leftOut: number;
-  gap: string | undefined;
+  live: RunningList;
   frame: Frame;
   names: MemberNames | undefined;
   now: number;
 }
 
-export function RunningRows({ running, leftOut, gap, frame, names, now }: RunningRowsProps): Markup {
+export function RunningRows({ running, live: { gap, ...live }, frame, names, now }: RunningRowsProps): Markup {
+  const listed = live.running.length;
+  const leftOut = live.count - listed;
   return (
     <section class="running" aria-label="Running now" hidden={running.length === 0 && leftOut === 0 && !gap}>
-      <h2>{plural(running.length, "request")} running</h2>
+      <h2>{plural(leftOut > 0 ? live.count : running.length, "request")} running</h2>
       {leftOut > 0 && (
         <p class="soft">
-          {formatCount(leftOut)} more {leftOut === 1 ? "request runs" : "requests run"} on the servers of the team and{" "}
-          {leftOut === 1 ? "is" : "are"} not listed here.
+          Of these, {formatCount(listed)} can be listed, the oldest of each server. The other {formatCount(leftOut)} are
+          left out.
         </p>
       )}
       {gap && (

@@ -1,0 +1,103 @@
+/** What runs on the servers of a team, followed live in a real Chromium, as the owner and as a member. */
+import { afterAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { openBrowser } from "../support/browser";
+import { addMember, withTeamStores } from "../support/members";
+import { describeWithPostgres, startPostgres } from "../support/postgres";
+import { individuals, startTeam, type TeamServer } from "../support/teams";
+
+const { browser, why } = await openBrowser();
+if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
+afterAll(() => browser?.close());
+
+const axe = await Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js")).text();
+const shots = process.env.SHOTS;
+const shoot = async (page: Page, name: string) => {
+  if (shots) await page.screenshot({ path: join(shots, `${name}.png`) });
+};
+
+async function complaints(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(
+    'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes[0].html))',
+  );
+}
+
+/** A stream that runs until it is cancelled. @returns All of its text. */
+async function run(server: TeamServer, key: string): Promise<{ id: string; text: Promise<string> }> {
+  const messages = [{ role: "user", content: "[demo: silence 25] Hello" }];
+  const answer = await server.post(
+    "/v1/chat/completions",
+    { model: "gpt-5-mini", messages, stream: true },
+    { "x-api-key": key },
+  );
+  expect(answer.status).toBe(200);
+  return { id: answer.headers.get("x-request-id")!, text: answer.text() };
+}
+
+describeWithPostgres("what runs on the servers of a team", () => {
+  test.skipIf(!browser)(
+    "appears by itself on a page of another server, is opened and cancelled there; a member sees their own",
+    async () => {
+      await using postgres = await startPostgres();
+      await using team = await startTeam(postgres, { accounts: individuals("octo-demo") });
+      const anna = await withTeamStores(team, (stores) => addMember(stores, team, "anna", individuals("anna-demo")));
+      const env = { ADMIN_TOKEN: "t-admin-0123456789" };
+      const [here, there] = [await team.server({ env }), await team.server({ env })];
+      const { key } = await here.admin("/keys", { name: "laptop" });
+      const faults: string[] = [];
+      const open = async (secret: string, viewport: { width: number; height: number }, dark = false) => {
+        const context = await browser!.newContext({ viewport, colorScheme: dark ? "dark" : "light" });
+        context.setDefaultTimeout(10_000);
+        const page = await context.newPage();
+        page.on("pageerror", ({ message }) => void faults.push(message));
+        page.on("console", (said) => void (/Content Security|Refused/.test(said.text()) && faults.push(said.text())));
+        await page.goto(`${here.url.replace("127.0.0.1", "elsewhere.test")}/admin/requests?follow=1`);
+        await page.getByLabel("Admin token or key").fill(secret);
+        await page.getByRole("button", { name: "Sign in" }).click();
+        await page.getByRole("link", { name: "Live · stop" }).waitFor();
+        return page;
+      };
+      const owner = await open(env.ADMIN_TOKEN, { width: 1280, height: 800 });
+      const member = await open(anna.key, { width: 360, height: 740 }, true);
+
+      const [annas, owners] = [await run(there, anna.key), await run(there, key)];
+      await owner.getByRole("heading", { name: "2 requests running" }).waitFor();
+      await member.getByRole("heading", { name: "1 request running" }).waitFor();
+      expect(await member.content()).not.toContain(owners.id);
+      await Promise.all([shoot(owner, "owner-follows"), shoot(member, "member-follows")]);
+      for (const page of [owner, member]) expect(await complaints(page)).toEqual([]);
+      expect(await member.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0);
+
+      // The member opens their request, and cancels it; the page of the owner follows.
+      await member.locator(`a[href="/admin/requests/${annas.id}"]`).click();
+      await member.getByRole("heading", { name: "In progress" }).waitFor();
+      await shoot(member, "member-request");
+      await member.getByRole("button", { name: "Cancel request" }).click();
+      await member.getByText("The member whose key it uses cancelled the request.").first().waitFor();
+      await shoot(member, "member-cancelled");
+      expect(await annas.text).toContain('"code":"cancelled"');
+      await owner.getByRole("heading", { name: "1 request running" }).waitFor();
+      await owner.getByRole("button", { name: "Cancel the request for gpt-5-mini" }).click();
+      await owner.getByText("The owner of this proxy cancelled the request.").first().waitFor();
+      expect(await owners.text).toContain('"code":"cancelled"');
+
+      // While the database is away, a page that is open says what it does not know.
+      await owner.goto(new URL("/admin/requests?follow=1", owner.url()).href);
+      const own = await run(here, key);
+      await owner.getByRole("heading", { name: "1 request running" }).waitFor();
+      await postgres.stop();
+      await owner.getByText("it is unknown what other servers run").waitFor();
+      await owner.getByRole("heading", { name: "1 request running" }).waitFor();
+      await shoot(owner, "owner-away");
+      expect(await complaints(owner)).toEqual([]);
+      await postgres.start();
+      await owner.getByText("it is unknown what other servers run").waitFor({ state: "detached" });
+      expect((await here.admin(`/live/${own.id}/cancel`, {})).cancelled).toBe(true);
+      await own.text;
+      expect(faults).toEqual([]);
+    },
+    60_000,
+  );
+});
