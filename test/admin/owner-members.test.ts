@@ -212,4 +212,7 @@ test("one person's own server has no members, and says so", async () => {
   expect(await (await fetch(`${proxy.url}/api/admin/members`)).json()).toMatchObject({ items: [], total: 0 });
   const answer = await fetch(`${proxy.url}/api/admin/members/anna`);
   expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining("it is one person's own")]);
+  const page = await fetch(`${proxy.url}/admin/members`);
+  expect([page.status, await page.text()]).toEqual([404, expect.stringContaining("has no members")]);
+  expect(await (await fetch(`${proxy.url}/admin/keys`)).text()).not.toContain("/admin/members");
 });

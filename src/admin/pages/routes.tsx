@@ -29,6 +29,15 @@ import { connectPage } from "./connect/page";
 import { healthPage } from "./health/page";
 import { createFromPage, keysPage, revokeFromPage } from "./keys/page";
 import { joinRoutes } from "./members/join";
+import { inviteFromPage, membersPage } from "./members/list";
+import {
+  dismissFromPage,
+  limitFromPage,
+  linkFromPage,
+  memberPage,
+  revokeOfMember,
+  withdrawFromPage,
+} from "./members/member";
 import { forgetFromPage, modelsPage } from "./models/page";
 import { overviewPage } from "./overview/page";
 import { cancelFromPage, requestPage } from "./request/page";
@@ -55,6 +64,14 @@ export const pageRoutes: PageRoute[] = [
   { method: "POST", path: "/admin/accounts/pause", show: pauseFromPage },
   { method: "POST", path: "/admin/accounts/move", show: moveFromPage },
   { method: "POST", path: "/admin/accounts/remove", show: removeFromPage },
+  { method: "GET", path: "/admin/members", show: membersPage },
+  { method: "POST", path: "/admin/members", show: inviteFromPage },
+  { method: "GET", path: "/admin/members/:name", show: memberPage },
+  { method: "POST", path: "/admin/members/:name/limits", show: limitFromPage },
+  { method: "POST", path: "/admin/members/:name/invite", show: linkFromPage },
+  { method: "POST", path: "/admin/members/:name/withdraw", show: withdrawFromPage },
+  { method: "POST", path: "/admin/members/:name/revoke", show: revokeOfMember },
+  { method: "POST", path: "/admin/members/:name/remove", show: dismissFromPage },
   { method: "GET", path: "/admin/requests", show: requestsPage },
   { method: "GET", path: "/admin/requests/export", show: exportFromPage },
   { method: "GET", path: "/admin/requests/live", show: streamRequests },
@@ -121,6 +138,7 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
       version: app.version,
       demo: app.demo,
       signedIn: session !== undefined,
+      isTeam: app.members !== undefined,
       hasMembers: app.members?.needKeys,
       hasAdminToken: app.environment.adminToken !== undefined,
       member: member === null ? undefined : app.members?.find(member)?.name,

@@ -11,6 +11,8 @@ export interface Frame {
   signedIn: boolean;
   /** The name of the member who is signed in; missing for the owner. Members have the pages that `routeRoles` gives them. */
   member?: string;
+  /** There can be members. */
+  isTeam?: boolean;
   /** Members of a team sign in with their keys. */
   hasMembers?: boolean;
   /** The owner can sign in. */
@@ -35,6 +37,7 @@ const menu = [
   ["/admin", "Overview"],
   ["/admin/requests", "Requests"],
   ["/admin/accounts", "Accounts"],
+  ["/admin/members", "Members"],
   ["/admin/models", "Models"],
   ["/admin/cache", "Cache"],
   ["/admin/keys", "Keys"],
@@ -45,7 +48,11 @@ const menu = [
   ["/admin/health", "Health"],
 ] as const;
 
-const menuOf = ({ member }: Frame) => menu.filter(([path]) => member === undefined || roleOf("GET", path) === "member");
+const menuOf = ({ member, isTeam }: Frame) =>
+  menu.filter(
+    ([path]) =>
+      (member === undefined || roleOf("GET", path) === "member") && (path !== "/admin/members" || isTeam === true),
+  );
 
 export function Page({ frame, title, current, aside, children }: PageProps): Markup {
   return (

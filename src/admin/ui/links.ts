@@ -9,6 +9,8 @@ export function requestsPath(filters: Filters = {}, more: Record<string, string 
 
 export const requestPath = (requestId: string) => `/admin/requests/${encodeURIComponent(requestId)}`;
 
+export const memberPath = (name: string) => `/admin/members/${encodeURIComponent(name)}`;
+
 export function withQuery(path: string, query: Record<string, string | undefined>): string {
   const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
   return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;

@@ -19,6 +19,7 @@ import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { Head } from "../../ui/lists";
 import { html, type PageContext, redirect } from "../../ui/page-context";
+import { TextField, wordsIn } from "../../ui/text-field";
 
 export const keysPage = (context: PageContext): Promise<Markup> => keysMarkup({ context });
 
@@ -70,9 +71,7 @@ export async function revokeFromPage({ app, member, form, exposed }: PageContext
 /** @throws ProxyError `invalid_request`. */
 function readNewKey(form: URLSearchParams) {
   const text = (name: string) => (form.get(name) ?? "").trim();
-  const models = text("models")
-    .split(/[\s,]+/)
-    .filter(Boolean);
+  const models = wordsIn(text("models"));
   const result = newKeySchema.safeParse({
     name: text("name"),
     ...(models.length > 0 && { models }),
@@ -251,33 +250,4 @@ const NewKeyForm = ({ frame, form, isFirst, limits }: NewKeyProps) => (
       </button>
     </div>
   </form>
-);
-
-interface TextFieldProps {
-  name: string;
-  label: string;
-  value: string | null;
-  type?: string;
-  required?: boolean;
-  children?: Child;
-}
-
-const TextField = ({ name, label, value, type = "text", required, children }: TextFieldProps) => (
-  <div class="row">
-    <label for={`f-${name}`}>{label}</label>
-    <div>
-      <input
-        id={`f-${name}`}
-        name={name}
-        type={type}
-        value={value ?? ""}
-        required={required}
-        spellcheck="false"
-        aria-describedby={`f-${name}-about`}
-      />
-      <p class="about" id={`f-${name}-about`}>
-        {children}
-      </p>
-    </div>
-  </div>
 );

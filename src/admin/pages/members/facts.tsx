@@ -1,0 +1,46 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** What a member has and uses, as parts of tables. */
+import { accountStates } from "../../../accounts/account-state";
+import type { MemberItem } from "../../../keys/member-list";
+import { Credits, Premium, Unknown, Value } from "../../ui/format";
+import type { Markup } from "../../ui/jsx/jsx-runtime";
+import { StateBadge } from "../accounts/card";
+
+/** AI credits, premium requests, or both: a member may have plans of both kinds. */
+export function MemberCost({ item: { request_count, nano_credits, premium_units } }: { item: MemberItem }): Markup {
+  if (request_count > 0 && nano_credits === null && premium_units === null) return <Unknown />;
+  if (!nano_credits && !premium_units) return <span class="num">0</span>;
+  return (
+    <>
+      {!!nano_credits && (
+        <>
+          <Credits of={nano_credits} /> credits
+        </>
+      )}
+      {!!nano_credits && !!premium_units && ", "}
+      {!!premium_units && (
+        <>
+          <Premium of={premium_units} /> premium
+        </>
+      )}
+    </>
+  );
+}
+
+export function AccountsOfMember({ accounts }: Pick<MemberItem, "accounts">): Markup {
+  if (accounts.length === 0) return <span class="soft">none</span>;
+  return (
+    <ul class="plain-list">
+      {accounts.map(({ account_key, state }) => {
+        const known = accountStates.find((name) => name === state);
+        return (
+          <li>
+            <Value of={account_key.replace(/^github\.com\//, "")} max={40} />
+            {known !== undefined && known !== "ready" && " "}
+            {known !== undefined && known !== "ready" && <StateBadge account={{ state: known }} />}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

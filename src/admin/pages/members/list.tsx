@@ -1,0 +1,233 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** The members of the team, as the owner sees them, with a form that invites another. */
+import { explain } from "../../../config/schema-errors";
+import { readQuery } from "../../../endpoint";
+import { asProxyError, ProxyError } from "../../../errors";
+import { formatCount, isoDay } from "../../../format";
+import { type MemberItem, type MemberList, memberTrouble } from "../../../keys/member-list";
+import { newMemberSchema } from "../../../keys/member-schemas";
+import { inviteMember, listMembers, membersQuery, teamOf } from "../../api/members";
+import { Ago, Count, Sentence, Value } from "../../ui/format";
+import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
+import { FormTokenInput, type Frame, Page } from "../../ui/layout";
+import { memberPath, requestsPath, withQuery } from "../../ui/links";
+import { Head } from "../../ui/lists";
+import { html, type PageContext } from "../../ui/page-context";
+import { type StreamedPage, slot } from "../../ui/streamed-page";
+import { TextField } from "../../ui/text-field";
+import { AccountsOfMember, MemberCost } from "./facts";
+import { NewInvitation } from "./invitation";
+import { LimitFields, readLimits } from "./limits";
+
+/** The frame is there at once; what the members used is added up meanwhile. */
+export function membersPage(context: PageContext): StreamedPage {
+  teamOf(context.app);
+  return { page: pageOf({ context, list: slot }), parts: [() => listOf(context)] };
+}
+
+/** Invites a member and shows the link, this once. */
+export async function inviteFromPage(context: PageContext): Promise<Response> {
+  const { app, form, url } = context;
+  try {
+    const invited = await inviteMember(app, readInvitation(form), url.origin);
+    return html(await membersWith(context, <NewInvitation invited={invited} now={app.now()} />));
+  } catch (thrown) {
+    const error = asProxyError(thrown);
+    if (error.kind === "internal") throw error;
+    const sentence = (
+      <div class="note bad" role="alert">
+        <strong>Nobody was invited.</strong> <Sentence of={error.message} />
+      </div>
+    );
+    return html(await membersWith(context, sentence, form), error.status);
+  }
+}
+
+/** The same page with what came of an action. */
+export const membersWith = async (context: PageContext, children: Child, form?: URLSearchParams): Promise<Markup> =>
+  pageOf({ context, list: await listOf(context), form, children });
+
+/** For a member who exists, empty fields change nothing. @throws ProxyError `invalid_request` */
+function readInvitation(form: URLSearchParams) {
+  const { models, key_days } = readLimits(form);
+  const result = newMemberSchema().safeParse({
+    name: (form.get("name") ?? "").trim(),
+    ...(models && { models }),
+    ...(key_days && { key_days }),
+  });
+  if (result.success) return result.data;
+  throw new ProxyError("invalid_request", explain(result.error));
+}
+
+interface MembersProps {
+  context: PageContext;
+  list: Child;
+  /** The values to show in the form again. */
+  form?: URLSearchParams | undefined;
+  /** What came of the last action. */
+  children?: Child;
+}
+
+const pageOf = ({ context: { frame }, list, form = new URLSearchParams(), children }: MembersProps): Markup => (
+  <Page frame={frame} title="Members" current="/admin/members">
+    <p class="lead">
+      Each member signs in GitHub accounts of their own, and their keys use these accounts only. Invite a person by a
+      link that works once.
+    </p>
+    {children}
+    {list}
+    <InviteForm frame={frame} form={form} />
+  </Page>
+);
+
+const sorts = [
+  ["name", "Name"],
+  ["requests", "Most requests"],
+  ["cost", "Highest cost"],
+  ["last", "Newest request"],
+] as const;
+
+async function listOf({ app, url, request }: PageContext): Promise<Markup> {
+  const query = readQuery(request.method === "POST" ? url.origin : url.href, membersQuery());
+  const list = await listMembers(app, query);
+  const pathOf = (offset: number) =>
+    withQuery("/admin/members", {
+      ...{ name: query.name, sort: query.sort === "name" ? undefined : query.sort },
+      ...{ limit: query.limit === 50 ? undefined : String(query.limit), offset: offset ? String(offset) : undefined },
+    });
+  if (list.total === 0 && query.name === undefined)
+    return (
+      <section class="empty">
+        <h2>No members</h2>
+        <p>Only you use this dragoman. From the first invitation on, every client must send a key.</p>
+      </section>
+    );
+  return (
+    <>
+      <search class="filters">
+        <form method="get" action="/admin/members" data-auto>
+          <div class="fields">
+            <label class="field">
+              <span>Name</span>
+              <input name="name" value={query.name} placeholder="Any" autocomplete="off" spellcheck="false" />
+            </label>
+            <label class="field">
+              <span>Order</span>
+              <select name="sort">
+                {sorts.map(([value, text]) => (
+                  <option value={value} selected={value === query.sort}>
+                    {text}
+                  </option>
+                ))}
+              </select>
+            </label>
+            <div class="go">
+              <button type="submit">Show</button>
+            </div>
+          </div>
+        </form>
+      </search>
+      {list.items.length === 0 ? (
+        <section class="empty">
+          <h2>{list.total === 0 ? "No member has such a name" : "No further members"}</h2>
+          <p>
+            <a href="/admin/members">Show all members</a>
+          </p>
+        </section>
+      ) : (
+        <MemberTable list={list} now={app.now()} />
+      )}
+      <div class="pager">
+        <nav aria-label="Pages of the table">
+          {query.offset > 0 && (
+            <a rel="prev" href={pathOf(Math.max(0, query.offset - query.limit))}>
+              Previous
+            </a>
+          )}
+          <span class="soft">
+            {list.items.length === 0
+              ? "None"
+              : `${formatCount(query.offset + 1)}–${formatCount(query.offset + list.items.length)}`}{" "}
+            of {formatCount(list.total)}
+          </span>
+          {query.offset + list.items.length < list.total && (
+            <a rel="next" href={pathOf(query.offset + query.limit)}>
+              Next
+            </a>
+          )}
+        </nav>
+        <span class="soft">Requests and cost since {isoDay(list.since_ms)}, 00:00 UTC</span>
+      </div>
+    </>
+  );
+}
+
+const MemberTable = ({ list: { items, since_ms }, now }: { list: MemberList; now: number }) => (
+  <table class="rows labelled">
+    <caption class="hidden">Members</caption>
+    <Head columns={["Name", "Added", "Accounts", "Keys", "Last request"]} numbers={["Requests", "Cost"]} />
+    <tbody>
+      {items.map((item) => (
+        <tr>
+          <th scope="row">
+            <a href={memberPath(item.name)}>
+              <Value of={item.name} max={40} />
+            </a>{" "}
+            <MemberBadge item={item} />
+          </th>
+          <td data-label="Added">
+            <Ago at={item.created_at_ms} now={now} />
+          </td>
+          <td data-label="Accounts">
+            <AccountsOfMember accounts={item.accounts} />
+          </td>
+          <td data-label="Keys">
+            <Count of={item.keys} />
+            {(item.models !== null || item.key_days !== null) && <span class="soft"> limited</span>}
+          </td>
+          <td data-label="Last request">
+            <Ago at={item.last_request_at_ms} now={now} never="not in the history" />
+          </td>
+          <td data-label="Requests" class="right">
+            <a href={requestsPath({ member: item.id, from_ms: since_ms })}>
+              <Count of={item.request_count} />
+            </a>
+          </td>
+          <td data-label="Cost" class="right">
+            <MemberCost item={item} />
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+);
+
+function MemberBadge({ item }: { item: MemberItem }): Markup | false {
+  if (item.invitation_expires_at_ms !== null) return <span class="badge">Invited</span>;
+  const trouble = memberTrouble(item);
+  if (trouble === undefined) return false;
+  return (
+    <span class="badge warn" title={`${item.name} ${trouble}.`}>
+      Needs attention
+    </span>
+  );
+}
+
+const InviteForm = ({ frame, form }: { frame: Frame; form: URLSearchParams }) => (
+  <form method="post" action="/admin/members" class="config" autocomplete="off">
+    <FormTokenInput frame={frame} />
+    <fieldset class="card">
+      <legend>Invite</legend>
+      <TextField name="name" label="Name" value={form.get("name")} required>
+        The person's name, such as “anna”. For a member it makes another link, which gives a further key; what is empty
+        below then stays as it is.
+      </TextField>
+      <LimitFields models={form.get("models")} keyDays={form.get("key_days")} />
+    </fieldset>
+    <div class="actions">
+      <button type="submit" class="primary">
+        Make invitation link
+      </button>
+    </div>
+  </form>
+);

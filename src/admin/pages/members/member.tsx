@@ -1,0 +1,272 @@
+/** @jsxRuntime automatic @jsxImportSource #jsx */
+/** One member as the owner sees them: limits, accounts, keys, invitation, and the buttons that change them. */
+import { asProxyError } from "../../../errors";
+import { plural } from "../../../format";
+import type { KeyItem } from "../../../keys/key-list";
+import { type MemberItem, memberTrouble, startOfMonth } from "../../../keys/member-list";
+import { revokeMemberKey } from "../../api/keys";
+import {
+  dismissMember,
+  inviteMember,
+  limitMember,
+  memberNamed,
+  showMember,
+  withdrawInvitations,
+} from "../../api/members";
+import { Ago, Count, Moment, Sentence, Value } from "../../ui/format";
+import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
+import { FormTokenInput, type Frame, Page } from "../../ui/layout";
+import { memberPath, requestsPath } from "../../ui/links";
+import { Head, Pair } from "../../ui/lists";
+import { html, type PageContext, redirect } from "../../ui/page-context";
+import { AccountsOfMember, MemberCost } from "./facts";
+import { NewInvitation } from "./invitation";
+import { LimitFields, readLimits } from "./limits";
+import { membersWith } from "./list";
+
+export const memberPage = (context: PageContext): Promise<Markup> => memberMarkup({ context });
+
+const nameIn = ({ params }: PageContext) => params.name ?? "";
+const backTo = (context: PageContext) => redirect(memberPath(nameIn(context)));
+
+/** Handles the "Save limits" button. */
+export async function limitFromPage(context: PageContext): Promise<Response> {
+  const { app, form } = context;
+  try {
+    await limitMember(app, nameIn(context), readLimits(form));
+    return backTo(context);
+  } catch (thrown) {
+    const error = asProxyError(thrown);
+    if (error.kind !== "invalid_request") throw error;
+    const sentence = (
+      <div class="note bad" role="alert">
+        <strong>The limits were not changed.</strong> <Sentence of={error.message} />
+      </div>
+    );
+    return html(await memberMarkup({ context, form, children: sentence }), error.status);
+  }
+}
+
+/** Handles the "Make a new link" button. */
+export async function linkFromPage(context: PageContext): Promise<Markup> {
+  const { app, url } = context;
+  const invited = await inviteMember(app, { name: memberNamed(app, nameIn(context)).name }, url.origin);
+  return memberMarkup({ context, children: <NewInvitation invited={invited} now={app.now()} /> });
+}
+
+/** Handles the "Take back" button. */
+export async function withdrawFromPage(context: PageContext): Promise<Response> {
+  await withdrawInvitations(context.app, nameIn(context));
+  return backTo(context);
+}
+
+/** Handles the "Revoke" button of a key. */
+export async function revokeOfMember(context: PageContext): Promise<Response> {
+  const { app, form } = context;
+  await revokeMemberKey(app, memberNamed(app, nameIn(context)).id, form.get("key") ?? "");
+  return backTo(context);
+}
+
+/** Handles the "Remove" button. */
+export async function dismissFromPage(context: PageContext): Promise<Markup> {
+  const { name } = memberNamed(context.app, nameIn(context));
+  await dismissMember(context.app, name);
+  return membersWith(
+    context,
+    <section class="note good" role="status">
+      <h2>
+        <Value of={name} /> was removed
+      </h2>
+      <p>
+        Their keys are refused on every server within a second, and their accounts are signed out here. Answers that run
+        go on to their end. To use dragoman again they need a new invitation, and sign in anew.
+      </p>
+    </section>,
+  );
+}
+
+interface MemberProps {
+  context: PageContext;
+  /** The values to show in the form again. */
+  form?: URLSearchParams;
+  /** What came of the last action. */
+  children?: Child;
+}
+
+async function memberMarkup({ context, form, children }: MemberProps): Promise<Markup> {
+  const { app, frame } = context;
+  const { item, keys } = await showMember(app, nameIn(context));
+  const now = app.now();
+  const trouble = memberTrouble(item);
+  return (
+    <Page frame={frame} title={item.name} current="/admin/members">
+      <p>
+        <a href="/admin/members">All members</a>
+      </p>
+      {children}
+      {trouble !== undefined && (
+        <p class="note warn">
+          <Value of={item.name} /> {trouble}.
+        </p>
+      )}
+      <Facts item={item} now={now} />
+      <section aria-labelledby="keys">
+        <h2 id="keys">Keys</h2>
+        <KeysOfMember frame={frame} name={item.name} keys={keys} now={now} />
+      </section>
+      <Invitation frame={frame} item={item} now={now} />
+      <LimitsForm frame={frame} item={item} form={form} />
+      <Removal frame={frame} item={item} />
+    </Page>
+  );
+}
+
+const Facts = ({ item, now }: { item: MemberItem; now: number }) => (
+  <dl class="pairs">
+    <Pair name="Added">
+      <Ago at={item.created_at_ms} now={now} />
+    </Pair>
+    <Pair name="Accounts">
+      <AccountsOfMember accounts={item.accounts} />
+    </Pair>
+    <Pair name="Requests this month">
+      <a href={requestsPath({ member: item.id, from_ms: startOfMonth(now) })}>
+        <Count of={item.request_count} />
+      </a>
+    </Pair>
+    <Pair name="Cost this month">
+      <MemberCost item={item} />
+    </Pair>
+    <Pair name="Last request">
+      <Ago at={item.last_request_at_ms} now={now} never="not in the history" />
+    </Pair>
+  </dl>
+);
+
+interface KeysProps {
+  frame: Frame;
+  name: string;
+  keys: KeyItem[];
+  now: number;
+}
+
+function KeysOfMember({ frame, name, keys, now }: KeysProps): Markup {
+  if (keys.length === 0) return <p class="calm">None. A new link gives the member one.</p>;
+  return (
+    <table class="rows labelled">
+      <caption class="hidden">Keys of {name}</caption>
+      <Head columns={["Name", "Models", "Expires", "Last used", "Actions"]} />
+      <tbody>
+        {keys.map((key) => (
+          <tr class={[key.expired && "off"]}>
+            <th scope="row">
+              <Value of={key.name} max={127} />
+            </th>
+            <td data-label="Models">{key.models === null ? "As the member" : <Value of={key.models.join(", ")} />}</td>
+            <td data-label="Expires">
+              {key.expires_at_ms === null ? "Never" : <Moment at={key.expires_at_ms} now={now} />}
+              {key.expired && " "}
+              {key.expired && <span class="badge bad">Expired</span>}
+            </td>
+            <td data-label="Last used">
+              <Ago at={key.last_used_at_ms} now={now} never="not in the history" />
+            </td>
+            <td data-label="Actions">
+              <MemberAction
+                frame={frame}
+                name={name}
+                to="revoke"
+                value={{ key: key.name! }}
+                label={`Revoke ${key.name}`}
+              >
+                Revoke
+              </MemberAction>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+const Invitation = ({ frame, item, now }: { frame: Frame; item: MemberItem; now: number }) => (
+  <section aria-labelledby="invitation">
+    <h2 id="invitation">Invitation</h2>
+    <p>
+      {item.invitation_expires_at_ms === null ? (
+        "No link is open. A new one lets the member sign in an account and gives a further key, also to one who lost the last."
+      ) : (
+        <>
+          A link is open until <Moment at={item.invitation_expires_at_ms} now={now} />. It was shown when it was made; a
+          new one replaces it.
+        </>
+      )}
+    </p>
+    <div class="actions">
+      <MemberAction frame={frame} name={item.name} to="invite">
+        Make a new link
+      </MemberAction>
+      {item.invitation_expires_at_ms !== null && (
+        <MemberAction frame={frame} name={item.name} to="withdraw">
+          Take back
+        </MemberAction>
+      )}
+    </div>
+  </section>
+);
+
+const LimitsForm = ({ frame, item, form }: { frame: Frame; item: MemberItem; form: URLSearchParams | undefined }) => (
+  <form method="post" action={`${memberPath(item.name)}/limits`} class="config" autocomplete="off">
+    <FormTokenInput frame={frame} />
+    <fieldset class="card">
+      <legend>Limits</legend>
+      <p class="about">For all keys of the member, those that exist too, on every server within a second.</p>
+      <LimitFields
+        models={form?.get("models") ?? item.models?.join(" ") ?? null}
+        keyDays={form?.get("key_days") ?? item.key_days?.toString() ?? null}
+      />
+    </fieldset>
+    <div class="actions">
+      <button type="submit" class="primary">
+        Save limits
+      </button>
+    </div>
+  </form>
+);
+
+const Removal = ({ frame, item }: { frame: Frame; item: MemberItem }) => (
+  <details class="confirm">
+    <summary>Remove this member…</summary>
+    <p>
+      {plural(item.keys, "key")} {item.keys === 1 ? "is" : "are"} refused on every server within a second,{" "}
+      {plural(item.accounts.length, "account")} {item.accounts.length === 1 ? "is" : "are"} signed out here with the
+      token deleted, and an open invitation is taken back. Answers that run go on to their end. The requests stay in the
+      history. It cannot be undone.
+    </p>
+    <MemberAction frame={frame} name={item.name} to="remove">
+      Remove <Value of={item.name} max={40} />
+    </MemberAction>
+  </details>
+);
+
+interface ActionProps {
+  frame: Frame;
+  /** The member's. */
+  name: string;
+  to: "revoke" | "invite" | "withdraw" | "remove";
+  value?: Record<string, string>;
+  label?: string;
+  children?: Child;
+}
+
+const MemberAction = ({ frame, name, to, value = {}, label, children }: ActionProps) => (
+  <form method="post" action={`${memberPath(name)}/${to}`}>
+    <FormTokenInput frame={frame} />
+    {Object.entries(value).map(([field, each]) => (
+      <input type="hidden" name={field} value={each} />
+    ))}
+    <button type="submit" class="quiet" aria-label={label}>
+      {children}
+    </button>
+  </form>
+);

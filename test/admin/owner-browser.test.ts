@@ -1,0 +1,111 @@
+/** The owner's page Members in a real Chromium: inviting, limiting and removing, with and without a script, wide and narrow. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { openBrowser } from "../support/browser";
+import { entry } from "../support/history-rows";
+import { addMember, withTeamStores } from "../support/members";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+
+const { browser, why } = await openBrowser();
+if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
+afterAll(() => browser?.close());
+
+const axe = await Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js")).text();
+
+describeWithPostgres("the page Members in a browser", () => {
+  let postgres: TestPostgres;
+  let team: Team;
+  let server: TeamServer;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    team = await startTeam(postgres);
+    await withTeamStores(team, async (stores) => {
+      const anna = await addMember(stores, team, "anna", individuals("anna-demo", "anna-second"));
+      await addMember(stores, team, "a.very-long.name@some-department.example", individuals("ben-demo"));
+      await stores.members.setLimits("anna", { models: ["claude-*", "gpt-5*"], keyDays: 90 });
+      await stores.members.invite("cleo");
+      const history = stores.openHistory({ retentionDays: () => 90, maxRows: () => 1e9, warn: () => {} });
+      const row = { member: anna.id, key_name: "anna/key-1", nano_credits: 12_340_000_000, premium_units: 1.33 };
+      for (let at = 0; at < 20; at += 1)
+        history.add(entry({ ...row, request_id: crypto.randomUUID(), started_at_ms: Date.now() - at * 1_000 }));
+      await history.flush();
+    });
+    server = await team.server();
+  }, 60_000);
+  afterAll(async () => {
+    await team[Symbol.asyncDispose]();
+    await postgres[Symbol.asyncDispose]();
+  });
+
+  async function violations(page: Page): Promise<string[]> {
+    await page.evaluate(axe);
+    return page.evaluate(
+      'axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes[0].html))',
+    );
+  }
+
+  test.skipIf(!browser).each([
+    { name: "wide", javaScriptEnabled: true, viewport: { width: 1280, height: 900 }, colorScheme: "light" as const },
+    { name: "narrow", javaScriptEnabled: false, viewport: { width: 360, height: 740 }, colorScheme: "dark" as const },
+  ])(
+    "a member is invited, limited, taken back and removed: $name",
+    async ({ name, ...options }) => {
+      const context = await browser!.newContext(options);
+      context.setDefaultTimeout(10_000);
+      const page = await context.newPage();
+      const faults: string[] = [];
+      page.on(
+        "console",
+        (message) => void (/Content Security|Refused/.test(message.text()) && faults.push(message.text())),
+      );
+      page.on("pageerror", (error) => faults.push(error.message));
+      const look = async (what: string) => {
+        if (options.javaScriptEnabled) expect(await violations(page)).toEqual([]);
+        // Nothing is cut off at the side.
+        const [inner, outer] = await Promise.all(["scrollWidth", "clientWidth"].map((size) => sizeOf(page, size)));
+        expect([what, inner]).toEqual([what, outer]);
+      };
+
+      await page.goto(`${server.url}/admin`);
+      await page.getByRole("link", { name: "Members" }).click();
+      await page.getByRole("heading", { name: "Members" }).waitFor();
+      await page.getByRole("link", { name: "anna", exact: true }).waitFor();
+      await look("list");
+      await page.getByLabel("Name").last().fill(`dora ${name}`);
+      await page.getByLabel("Days per key").fill("none");
+      await page.getByRole("button", { name: "Make invitation link" }).press("Enter");
+      await page.getByText("Nobody was invited.").waitFor();
+      await look("wrong");
+      await page.getByLabel("Days per key").fill("30");
+      await page.getByRole("button", { name: "Make invitation link" }).press("Enter");
+      await page.getByRole("heading", { name: `“dora ${name}” is invited` }).waitFor();
+      expect(await page.locator("#new-link").textContent()).toStartWith(`${server.url}/admin/join/`);
+      await look("invited");
+      await page.getByRole("link", { name: `dora ${name}` }).click();
+      await page.getByRole("heading", { name: `dora ${name}` }).waitFor();
+      await page.getByRole("button", { name: "Take back" }).press("Enter");
+      await page.getByText("has no account and no open invitation").waitFor();
+      await look("withdrawn");
+      await page.getByLabel("Models").fill("claude-*");
+      await page.getByRole("button", { name: "Save limits" }).press("Enter");
+      await page.waitForLoadState();
+      expect(await page.getByLabel("Models").inputValue()).toBe("claude-*");
+      expect(await page.getByLabel("Days per key").inputValue()).toBe("30");
+      await page.locator("summary", { hasText: "Remove this member…" }).press("Enter");
+      await look("confirm");
+      await page.getByRole("button", { name: `Remove dora ${name}` }).press("Enter");
+      await page.getByRole("heading", { name: `dora ${name} was removed` }).waitFor();
+      await look("removed");
+      await page.getByRole("link", { name: "anna", exact: true }).click();
+      await page.getByRole("heading", { name: "anna", exact: true }).waitFor();
+      await look("member");
+      expect(faults).toEqual([]);
+      await context.close();
+    },
+    60_000,
+  );
+});
+
+const sizeOf = (page: Page, size: string) => page.evaluate(`document.documentElement.${size}`) as Promise<number>;
