@@ -59,11 +59,19 @@ export function isOwnAmount(budget: Pick<Budget, "each" | "per" | "scope">, memb
 /** The limit of one holder. */
 export function limitOf({ limit, limits }: Pick<Budget, "limit" | "limits">, holder: Holder | null): number {
   if (limits === undefined || holder === null) return limit;
-  const names = [holder.name, holder.kind === "account" ? holder.id.slice("account/".length) : null].map((name) =>
-    name?.toLowerCase(),
-  );
-  const own = Object.keys(limits).find((each) => names.includes(each.toLowerCase()));
-  return own === undefined ? limit : limits[own]!;
+  const own = inLowerCase(limits);
+  const key = holder.kind === "account" ? holder.id.slice("account/".length) : "";
+  return own.get(holder.name?.toLowerCase() ?? "") ?? own.get(key) ?? limit;
+}
+
+/** There may be a thousand, and every request asks. */
+const lowered = new WeakMap<object, ReadonlyMap<string, number>>();
+function inLowerCase(limits: Readonly<Record<string, number>>): ReadonlyMap<string, number> {
+  const known = lowered.get(limits);
+  if (known) return known;
+  const made = new Map(Object.entries(limits).map(([name, limit]) => [name.toLowerCase(), limit]));
+  lowered.set(limits, made);
+  return made;
 }
 
 /**

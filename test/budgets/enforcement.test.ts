@@ -136,6 +136,23 @@ describe("scopes", () => {
     expect(proxy.rows().map(({ account_id }) => account_id)).toEqual([null, "work-demo", "octo-demo"]);
   });
 
+  test("with an amount for each account, a request moves to an account that has some left", async () => {
+    await using proxy = await startProxy({
+      accounts: ["octo-demo", "work-demo"],
+      config: { budgets: [budget({ each: "account", limits: { "work-demo": 2 } })] },
+    });
+    const statuses: number[] = [];
+    for (let at = 0; at < 4; at += 1) {
+      const response = await proxy.post("/v1/messages", bodies["/v1/messages"]);
+      statuses.push(response.status);
+      if (at === 3) expect(await response.text()).toContain("The budget `All` of ");
+      else await response.text();
+    }
+    expect(statuses).toEqual([200, 200, 200, 429]);
+    const served = proxy.rows().flatMap(({ account_id }) => account_id ?? []);
+    expect(served.sort()).toEqual(["octo-demo", "work-demo", "work-demo"]);
+  });
+
   test("a key's budget is its own, its rows have its name, and it cannot read the token", async () => {
     const keys = [
       { name: "anna", key: "k-anna-0123456789", budgets: [{ unit: "requests", limit: 1, per: "day" }] },
@@ -197,6 +214,23 @@ test.each([true, false])(
     expect(text.includes("is used up")).toBe(cut);
   },
 );
+
+test("cut ends only the streams whose own amount is used up", async () => {
+  const keys = ["anna", "bert"].map((name) => ({ name, key: `k-${name}-0123456789` }));
+  await using proxy = await startProxy({
+    demo: { pace: 10 },
+    config: { auth: { apiKeys: keys }, budgets: [budget({ each: "key", then: "warn", cut: true, limit: 2 })] },
+  });
+  const chat = bodies["/v1/chat/completions"];
+  const long = { ...chat, stream: true, messages: [{ role: "user", content: "[demo: long 60]" }] };
+  const post = (name: string, body: object) =>
+    proxy.post("/v1/chat/completions", body, { headers: { "x-api-key": `k-${name}-0123456789` } });
+  const running = await Promise.all([post("anna", long), post("bert", long)]);
+  for (let count = 0; count < 2; count += 1) await (await post("anna", chat)).text();
+  const [annas, berts] = await Promise.all(running.map((response) => response.text()));
+  expect([annas!.includes("[DONE]"), annas!.includes("of the key anna is used up")]).toEqual([false, true]);
+  expect([berts!.includes("[DONE]"), berts!.includes("is used up")]).toEqual([true, false]);
+});
 
 test("a ledger that cannot be written refuses, and says why", async () => {
   await using proxy = await startProxy({ config: { budgets: [budget({ limit: 100 })] } });
