@@ -54,6 +54,8 @@ interface Slice {
 const share = 0.02;
 /** Milliseconds between two looks at all slices. */
 const refreshEvery = 10_000;
+/** Milliseconds until the first slice of a budget is taken. */
+const firstAfter = 500;
 /** A slice that is used is taken anew so often: the more is left of the budget, the larger it is. */
 const renewEvery = 5 * 60_000;
 /** A budget that was not used for so long needs no slice. Shorter than a slice lasts. */
@@ -76,6 +78,7 @@ export function openSlices(options: SlicesOptions): Slices {
   // The database may go away when a slice is about to be given back.
   const lifetimeMs = renewEvery + keepFor + graceMs + 60_000;
   let timer: Timer | undefined;
+  let refreshAt = Number.POSITIVE_INFINITY;
 
   const find = (name: string): Slice | undefined => {
     const slice = slices.get(slotOf(name));
@@ -98,7 +101,7 @@ export function openSlices(options: SlicesOptions): Slices {
   };
   /** One that is used and is not what it could be, or was taken long ago. Others cost the database nothing. */
   const isDue = ({ usedAt, askedAt, taken, left, least }: Slice, now: number) =>
-    usedAt > askedAt && (left < Math.max(taken, least) || now - askedAt > renewEvery);
+    usedAt > askedAt && now - askedAt >= refreshEvery && (left < Math.max(taken, least) || now - askedAt > renewEvery);
   const report = (thrown: unknown) => {
     if (!isAwayError(thrown)) logger().error("The slice of a budget could not be taken.", thrown);
   };
@@ -115,8 +118,13 @@ export function openSlices(options: SlicesOptions): Slices {
     for (const [name, until] of pausedUntil) if (now >= until) pausedUntil.delete(name);
     if (slices.size > 0) schedule(refreshEvery);
   };
+  /** Sooner than it was to be, but not later. */
   const schedule = (ms: number) => {
-    timer ??= setTimeout(refresh, ms).unref();
+    const at = monotonic() + ms;
+    if (timer && refreshAt <= at) return;
+    clearTimeout(timer);
+    refreshAt = at;
+    timer = setTimeout(refresh, ms).unref();
   };
   const giveBack = async (name: string): Promise<void> => {
     pausedUntil.set(name, monotonic() + pauseAfterRecall);
@@ -152,7 +160,7 @@ export function openSlices(options: SlicesOptions): Slices {
       if (budget.then === "warn" || budget.per === "session") return;
       const name = nameOf(entry);
       const slice = find(name) ?? { entry, least: 1, usedAt: 0, askedAt: Number.NEGATIVE_INFINITY, taken: 0, left: 0 };
-      if (slice.usedAt === 0) schedule(500);
+      if (slice.usedAt === 0) schedule(firstAfter);
       slice.usedAt = monotonic();
       // The owner may have changed the limit.
       slice.entry = entry;
