@@ -23,7 +23,10 @@ describeWithPostgres("the upkeep of a team's accounts", () => {
     const { demo } = leader;
     const anna = await leader.addMember("anna", "anna-one", "anna-two");
     const ben = await leader.addMember("ben", "ben-one", "ben-two", "ben-three");
-    await until(() => other.app.allAccounts.length === 5);
+    // While one account of a person is suspended, GitHub is not asked about the others either.
+    const carl = await leader.addMember("carl", "carl-one", "carl-two");
+    leader.app.forMember(carl.id).accounts[0]!.mark({ name: "failed", reason: "Suspended.", suspended: true });
+    await until(() => other.app.allAccounts.length === 7);
     demo.accounts.find(({ login }) => login === "ben-two")!.githubToken = "ghu_another";
     let [open, most] = [0, 0];
     demo.intercept(quota, async () => {

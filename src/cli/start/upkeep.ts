@@ -29,10 +29,12 @@ export async function keepAccountsKnown(app: App, times: UpkeepTimes = usualTime
   /** When an account is asked about again at the earliest, and after how long that is. */
   const plans = new WeakMap<Account, { at: number; wait: number }>();
 
-  const isDue = (account: Account): boolean => {
-    const { state, knownQuota } = account;
-    if (state.name === "failed" || state.name === "paused" || app.forMember(account.member).pool.stopped())
-      return false;
+  /** A suspension stops all accounts of the same person. */
+  const stopped = () => new Set(app.allAccounts.flatMap(({ state, member }) => (state.suspended ? [member] : [])));
+
+  const isDue = (account: Account, stoppedPeople: ReadonlySet<string | null>): boolean => {
+    const { state, knownQuota, member } = account;
+    if (state.name === "failed" || state.name === "paused" || stoppedPeople.has(member)) return false;
     const { at, wait } = plans.get(account) ?? { at: 0, wait: times.shortest };
     return app.now() >= Math.max(at, (knownQuota?.at ?? 0) + wait);
   };
@@ -58,9 +60,10 @@ export async function keepAccountsKnown(app: App, times: UpkeepTimes = usualTime
 
   while (await passed(times.look, stopping)) {
     if (!app.isLeader) continue;
-    for (const account of app.allAccounts.filter(isDue)) {
+    const atLook = stopped();
+    for (const account of app.allAccounts.filter((each) => isDue(each, atLook))) {
       // Much may have changed since the look.
-      if (!app.isLeader || !app.allAccounts.includes(account) || !isDue(account)) continue;
+      if (!app.isLeader || !app.allAccounts.includes(account) || !isDue(account, stopped())) continue;
       // While GitHub does not answer, the others wait for the next look.
       if (!(await ask(account))) break;
       if (!(await passed(times.gap * (0.5 + Math.random()), stopping))) return;
