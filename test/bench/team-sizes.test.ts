@@ -16,8 +16,8 @@ function breaksAt(name: string): number {
 }
 
 test.each([
-  ["statistics that nobody asked for since yesterday", "statistics that nobody has asked for"],
-  ["statistics asked again", "statistics that were asked for ten minutes ago"],
+  ["statistics asked for the first time", "statistics that nobody has asked for"],
+  ["statistics asked again", "statistics that somebody has asked for"],
   ["connections without PgBouncer", "Postgres' default of 100 connections"],
   ["a budget that all share", "one budget that everybody shares"],
   ["CPU of Postgres", "Postgres' CPU"],

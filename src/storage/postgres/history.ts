@@ -11,7 +11,7 @@ import type { Postgres } from "./connection";
 import { countStored, oldestStored, storedAfter, storedPage, storedRequest } from "./request-queries";
 import { addPartitions, insertRows, removeOldDays } from "./requests";
 import type { SpoolQueue } from "./spool";
-import { statisticsIn } from "./statistics";
+import { completeStatistics, statisticsIn } from "./statistics";
 
 export interface PostgresHistoryOptions extends Omit<HistoryOptions, "monotonic"> {
   postgres: Postgres;
@@ -39,6 +39,8 @@ const maxQueued = 10_000;
 /** Milliseconds that statistics may take. */
 const queryTimeoutMs = 30_000;
 const pruneEvery = hourMs;
+/** Milliseconds between two completions of statistics that somebody may ask for again. */
+const completeEvery = hourMs / 6;
 
 /** Never throws: a spool that cannot be opened is reported, and rows then wait in memory. */
 export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHistory {
@@ -158,6 +160,14 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
       if (!isAwayError(thrown)) warn(`The request history could not be pruned (${reasonOf(thrown)}).`);
     }
   };
+  const complete = async () => {
+    if (!options.isLeader()) return;
+    try {
+      await completeStatistics(postgres, now());
+    } catch (thrown) {
+      if (!isAwayError(thrown)) warn(`The statistics could not be completed (${reasonOf(thrown)}).`);
+    }
+  };
   const statistics: History["statistics"] = (filters, by) => answered(() => statisticsIn(postgres, filters, by, now()));
 
   try {
@@ -167,6 +177,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     warn(`Requests that end while the database is away are kept in memory only (${reasonOf(thrown)}).`);
   }
   const pruning = setInterval(prune, pruneEvery).unref();
+  const completing = setInterval(complete, completeEvery).unref();
   const firstPruning = setTimeout(prune, 1_000).unref();
 
   return {
@@ -200,7 +211,7 @@ export function openPostgresHistory(options: PostgresHistoryOptions): PostgresHi
     },
     close() {
       closed = true;
-      for (const each of [timer, spoolTimer, pruning, firstPruning]) clearTimeout(each);
+      for (const each of [timer, spoolTimer, pruning, completing, firstPruning]) clearTimeout(each);
       // Also the rows of a write that is under way, which may still fail.
       toSpool();
     },

@@ -33,6 +33,8 @@ export interface KeptStatistics {
   read(span: Span): Promise<ChunkGroup[]>;
   /** The rows of open spans that were stored by transactions which were under way at the beginning, or later. */
   newest(): Promise<ChunkGroup[]>;
+  /** Something that was read took long. */
+  readonly isWorth: boolean;
 }
 
 /** @param spans Those that are going to be read. Open ones follow each other. */
@@ -47,6 +49,7 @@ export async function openKeptStatistics(
   const open = spans.filter(({ kind }) => kind === "open");
   const known = new Map<string, KeptRow>();
   let watermark = 0;
+  let tookLong = false;
   if (keepable.length > 0) {
     watermark = await watermarkOf(postgres);
     // After a restore into another cluster its transactions may begin with lower numbers.
@@ -71,15 +74,20 @@ export async function openKeptStatistics(
     const groups = new Map<string, ChunkGroup>();
     const begun = performance.now();
     mergeGroups(groups, await read(span, { from: found?.arrived_before ?? undefined, before }));
-    const isWorth = performance.now() - begun >= worthMs || (before === undefined && span.to - span.from >= hourMs - 1);
+    const took = performance.now() - begun;
+    tookLong ||= took >= worthMs;
+    const isKept = took >= worthMs || (before === undefined && span.to - span.from >= hourMs - 1);
     if (found) mergeGroups(groups, found.groups.map(unpacked));
     const sum = [...groups.values()];
-    if (isWorth && sum.length <= maxKeptGroups)
+    if (isKept && sum.length <= maxKeptGroups)
       await keep(postgres, { query, span, before: before ?? null, revision, groups: sum });
     return sum;
   };
 
   return {
+    get isWorth() {
+      return tookLong;
+    },
     async read(span) {
       if (span.kind === "part") return read(span);
       if (span.kind === "open") return readRest(span, watermark);

@@ -146,6 +146,7 @@ async function doChores(postgres: Postgres): Promise<void> {
     "DELETE FROM dragoman.reservations WHERE state <> 'running' AND changed_at < now() - interval '1 day'",
     "DELETE FROM dragoman.ledger WHERE changed_at < now() - interval '400 days'",
     "DELETE FROM dragoman.statistics WHERE to_ms < (SELECT min(started_at_ms) FROM dragoman.requests)",
+    "DELETE FROM dragoman.questions WHERE asked_at < now() - interval '7 days'",
     "DELETE FROM dragoman.affinity WHERE seen_at < now() - interval '30 days'",
     "DELETE FROM dragoman.invitations WHERE expires_at < now() - interval '30 days'",
     "DELETE FROM dragoman.page_sessions WHERE expires_at < now()",

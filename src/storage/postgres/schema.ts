@@ -202,6 +202,13 @@ const steps: readonly Step[] = [
   },
   { compatibleWith: 1, statements: holderSlices },
   { compatibleWith: 1, statements: firstRequests },
+  {
+    compatibleWith: 1,
+    statements: [
+      // Questions about statistics that took long: filters without times, and what they are grouped by.
+      "CREATE TABLE dragoman.questions (question jsonb PRIMARY KEY, asked_at timestamptz NOT NULL DEFAULT now())",
+    ],
+  },
 ];
 
 /** The number of steps that this version knows. */

@@ -35,18 +35,60 @@ export async function statisticsIn(
   filters: Filters,
   by: Dimension[],
   now: number,
-  worth: Worth = { dayRows: 50_000, ms: 10 },
+  worth?: Worth,
 ): Promise<Statistics> {
   const groups = new Map<string, ChunkGroup>();
-  const spans = await spansOf(postgres, filters, now, worth);
-  const kept = await openKeptStatistics(postgres, { filters, by, worthMs: worth.ms }, spans);
+  const { spans, kept } = await openSpans(postgres, filters, by, now, worth);
   const left = [...spans];
   const worker = async () => {
     for (let span = left.shift(); span; span = left.shift()) mergeGroups(groups, await kept.read(span));
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
   mergeGroups(groups, await kept.newest());
+  if (kept.isWorth) await rememberQuestion(postgres, filters, by);
   return listed([...groups.values()], filters, by);
+}
+
+async function openSpans(
+  postgres: Postgres,
+  filters: Filters,
+  by: Dimension[],
+  now: number,
+  worth: Worth = { dayRows: 50_000, ms: 10 },
+) {
+  const spans = await spansOf(postgres, filters, now, worth);
+  return { spans, kept: await openKeptStatistics(postgres, { filters, by, worthMs: worth.ms }, spans) };
+}
+
+/** One that takes long is completed before it is asked again. One member's takes no time. */
+async function rememberQuestion(postgres: Postgres, filters: Filters, by: Dimension[]): Promise<void> {
+  const { from_ms: _, to_ms: __, ...others } = filters;
+  if (typeof others.member === "string") return;
+  const question = JSON.stringify({ filters: others, by });
+  await postgres.ask(
+    (sql) => sql`INSERT INTO dragoman.questions AS old (question) VALUES (${question}::text::jsonb)
+      ON CONFLICT (question) DO UPDATE SET asked_at = now() WHERE old.asked_at < now() - interval '1 hour'`,
+  );
+}
+
+/** At once. */
+const maxQuestions = 50;
+
+/**
+ * Adds up what came since yesterday for each question that somebody asked in the last week, so that nobody waits for it. To be
+ * called by one server of a team.
+ */
+export async function completeStatistics(postgres: Postgres, now: number, worth?: Worth): Promise<void> {
+  const questions = await postgres.ask(
+    (sql) => sql<{ question: { filters: Filters; by: Dimension[] } }[]>`SELECT question FROM dragoman.questions
+      WHERE asked_at > now() - interval '7 days' ORDER BY asked_at DESC LIMIT ${maxQuestions}`,
+  );
+  const from_ms = (Math.floor(now / dayMs) - 1) * dayMs;
+  for (const { question } of questions) {
+    const { filters, by } = question;
+    const { spans, kept } = await openSpans(postgres, { ...filters, from_ms }, by, now, worth);
+    for (const span of spans) if (span.kind !== "part") await kept.read(span);
+  }
 }
 
 /** The whole time that the filters leave, in spans that can be kept and others. */
