@@ -101,7 +101,10 @@ export function openSlices(options: SlicesOptions): Slices {
   };
   /** One that is used and is not what it could be, or was taken long ago. Others cost the database nothing. */
   const isDue = ({ usedAt, askedAt, taken, left, least }: Slice, now: number) =>
-    usedAt > askedAt && now - askedAt >= refreshEvery && (left < Math.max(taken, least) || now - askedAt > renewEvery);
+    usedAt > askedAt &&
+    // Of a budget that had nothing left.
+    (taken > 0 || now - askedAt >= refreshEvery) &&
+    (left < Math.max(taken, least) || now - askedAt > renewEvery);
   const report = (thrown: unknown) => {
     if (!isAwayError(thrown)) logger().error("The slice of a budget could not be taken.", thrown);
   };
