@@ -97,6 +97,10 @@ export function requireUnexpired({ name, member, expiresAt }: ClientKey, now: nu
   );
 }
 
+/** The error for a member whose key was revoked meanwhile. */
+export const keyGone = (): ProxyError =>
+  new ProxyError("authentication", "The key that you signed in with is gone. Sign in with another one.");
+
 /** @param model A model's id, or `<provider>/<model>`. */
 export function mayUse(key: ClientKey | undefined, model: string): boolean {
   if (key === undefined) return true;

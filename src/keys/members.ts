@@ -31,6 +31,8 @@ export interface WantedKey {
   models: readonly string[] | null;
   /** Timestamp in milliseconds; null for as late as the member's limits allow. */
   expiresAt: number | null;
+  /** SHA-256 of the key that the member asks with: the new one may do no more. */
+  by: Uint8Array;
 }
 
 export interface Invitation {
@@ -111,7 +113,8 @@ export interface Members {
   /**
    * Creates a key of the member.
    * @returns The key, which cannot be shown again.
-   * @throws ProxyError `conflict` if the name is taken or the member has too many keys; `invalid_request` if the limits do not allow it
+   * @throws ProxyError `conflict` if the name is taken or the member has too many keys; `invalid_request` if the limits do not allow it;
+   *   `authentication` if the key that asks is gone
    */
   createKey(id: string, wanted: WantedKey): Promise<string>;
   /** Revokes a key of the member. @throws ProxyError `not_found` */

@@ -134,6 +134,64 @@ describeWithPostgres("keys of members", () => {
     );
   }, 60_000);
 
+  test("a key with limits of its own makes no key that may do more, on pages and by the API", async () => {
+    const { key } = await join("gil");
+    const [one, other] = servers;
+    const until = new Date(Date.now() + dayMs).toISOString();
+    const made = await ask(one, key, "/api/admin/keys", { name: "job", models: ["gpt-5*"], expires_at: until });
+    const job: string = made.json.key;
+    await untilOnBoth(async (server) => (await chat(server, job, "gpt-5-mini")).status === 200);
+    const make = (body: object, by = job) => ask(other, by, "/api/admin/keys", body);
+    for (const [body, why] of [
+      [{ name: "wide", models: ["*"] }, "may not use `*`"],
+      [{ name: "other", models: ["gpt-5-mini", "claude-*"] }, "may not use `claude-*`"],
+      [{ name: "long", expires_at: new Date(Date.now() + 2 * dayMs).toISOString() }, "expires on"],
+    ] as const) {
+      const refused = await make(body);
+      expect([refused.status, refused.json.error?.message]).toEqual([400, expect.stringContaining(why)]);
+    }
+    const names = new Map((await keysOf(key)).map((item: Any) => [item.name, item]));
+    expect([...names.keys()].sort()).toEqual(["gil/job", "gil/key-1"]);
+
+    // Without a wish, it gets the limits of the key that made it; within them, its own.
+    const child: string = (await make({ name: "child" })).json.key;
+    expect((await make({ name: "narrow", models: ["gpt-5-mini"] })).status).toBe(200);
+    const after = new Map<string, Any>((await keysOf(key)).map((item: Any) => [item.name, item]));
+    expect(after.get("gil/child")).toMatchObject({ models: ["gpt-5*"], expires_at_ms: Date.parse(until) });
+    expect(after.get("gil/narrow")).toMatchObject({ models: ["gpt-5-mini"], expires_at_ms: Date.parse(until) });
+    await untilOnBoth(async (server) => (await chat(server, child, "gpt-5-mini")).status === 200);
+    expect((await chat(one, child, "claude-sonnet-4.6")).json.error.code).toBe("model_not_allowed");
+    // The member's other keys are as free as before.
+    expect((await make({ name: "free" }, key)).status).toBe(200);
+
+    const entered = await fetch(`${other.url}/admin/sign-in`, {
+      method: "POST",
+      redirect: "manual",
+      body: new URLSearchParams({ token: job }),
+    });
+    const cookie = entered.headers.get("set-cookie")!.split(";")[0]!;
+    const page = await (await fetch(`${other.url}/admin/keys`, { headers: { cookie } })).text();
+    const form_token = /name="form_token" value="([^"]+)"/.exec(page)![1]!;
+    const submitted = await fetch(`${other.url}/admin/keys`, {
+      method: "POST",
+      headers: { cookie },
+      body: new URLSearchParams({ form_token, name: "paged", models: "claude-*" }),
+    });
+    expect([submitted.status, await submitted.text()]).toEqual([400, expect.stringContaining("claude-*")]);
+
+    // A key that was revoked a moment ago, of which this server may not know, makes none.
+    const revoked = await withTeamStores(team, async ({ members }) => {
+      const id = members.named("gil")!.id;
+      await members.revokeKey(id, "job");
+      const by = new Bun.CryptoHasher("sha256").update(job).digest();
+      return members.createKey(id, { name: "late", models: null, expiresAt: null, by }).catch(({ kind }) => kind);
+    });
+    expect(revoked).toBe("authentication");
+    async function keysOf(by: string): Promise<Any[]> {
+      return (await ask(one, by, "/api/admin/keys")).json.items;
+    }
+  }, 60_000);
+
   test("two servers make a key of one name at once: one does, and the other says why not", async () => {
     const { key } = await join("cleo");
     for (let round = 0; round < 5; round += 1) {

@@ -4,7 +4,7 @@
  */
 import type { App } from "../../app";
 import { ProxyError } from "../../errors";
-import { requireUnexpired } from "../../keys/client-keys";
+import { type ClientKey, requireUnexpired } from "../../keys/client-keys";
 import { includesSecret, keyHeaders, sentSecrets } from "../../net/credentials";
 import { networkOf } from "../../net/failed-tries";
 import { type Caller, isLoopbackAddress, namesThisMachine } from "../../net/guard";
@@ -72,12 +72,16 @@ export function keyPermit(app: App, { headers }: Request): Permit {
   };
 }
 
+/** The member's key that a request sent. */
+export const keySentTo = ({ members }: App, { headers }: Request): ClientKey | undefined =>
+  members?.findKey(sentByMember(headers));
+
 const sentByMember = (headers: Headers) => sentSecrets(headers, ["x-admin-token", ...keyHeaders]);
 
 /** A key is worth no more on this machine than elsewhere. Pages of other origins have none. @throws ProxyError `authentication`, `unable` */
 function memberOf(app: App, request: Request, caller: Caller): string | undefined {
   if (!app.members || caller.foreign) return undefined;
-  const key = app.members.findKey(sentByMember(request.headers));
+  const key = keySentTo(app, request);
   if (!key) return undefined;
   if (app.isolation) throw app.isolation;
   requireUnexpired(key, app.now());

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { App } from "../../app";
 import { ProxyError } from "../../errors";
-import type { ClientKey } from "../../keys/client-keys";
+import { type ClientKey, keyGone } from "../../keys/client-keys";
 import { type KeyList, keyList } from "../../keys/key-list";
 import { createKey, type NewKey, revokeKey } from "../../keys/stored-keys";
 import { refuseOpening } from "./config";
@@ -35,14 +35,20 @@ export async function lastUses(
   return (name) => byName.get(name) ?? null;
 }
 
-/** Creates a key of a member. @throws ProxyError `invalid_request`, `conflict`. */
+/**
+ * Creates a key of a member.
+ * @param by The key that the member asks with; undefined if it was revoked meanwhile.
+ * @throws ProxyError `authentication`, `invalid_request`, `conflict`.
+ */
 export async function createMemberKey(
   { members, logger }: App,
   member: string,
   { name, models, expires_at }: NewKey,
+  by: ClientKey | undefined,
 ): Promise<z.output<typeof createdKeySchema>> {
   const expiresAt = expires_at === undefined ? null : Date.parse(expires_at);
-  const key = await members!.createKey(member, { name, models: models ?? null, expiresAt });
+  if (!by) throw keyGone();
+  const key = await members!.createKey(member, { name, models: models ?? null, expiresAt, by: by.digest });
   logger.conceal(key);
   const created = `${members!.find(member)!.name}/${name}`;
   logger.info(`The client key ${created} was created.`);

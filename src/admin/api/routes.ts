@@ -15,7 +15,7 @@ import type { Visitor } from "../../net/guard";
 import { decodedParams } from "../../net/params";
 import type { EndpointGroup } from "../../openapi";
 import { driftList, driftListSchema } from "../../upstream/drift-list";
-import { adminGuard, keyPermit } from "../access/authorize";
+import { adminGuard, keyPermit, keySentTo } from "../access/authorize";
 import { type Role, roleOf } from "../access/roles";
 import { browserUrl } from "../browser-url";
 import { lazyPages } from "../pages/lazy-pages";
@@ -162,7 +162,7 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
     handle: ({ app, member }) => member === null ? listKeys(app) : listMemberKeys(app, member) }),
   endpoint({ method: "POST", path: "/api/admin/keys", about: "Creates a client key, for a member one of their own. The response has the key, which is not stored and cannot be shown again.",
     body: newKeySchema, response: createdKeySchema, errors: ["conflict"],
-    handle: ({ app, body, member }) => member === null ? createClientKey(app, body) : createMemberKey(app, member, body) }),
+    handle: ({ app, request, body, member }) => member === null ? createClientKey(app, body) : createMemberKey(app, member, body, keySentTo(app, request)) }),
   endpoint({ method: "POST", path: "/api/admin/keys/:name/revoke", about: "Revokes a client key, such as `laptop` or a member's `anna/laptop`: its next request is refused.",
     reads: emptyBody, response: z.object({ revoked: z.literal(true) }), errors: ["not_found"],
     handle: ({ app, request, params, exposed, member }) => { requireJson(request); return member === null ? revokeClientKey(app, params.name, exposed) : revokeMemberKey(app, member, params.name); } }),

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import type { SQL, TransactionSQL } from "bun";
 import { ProxyError } from "../../errors";
 import { dayMs } from "../../format";
-import { matchesPattern } from "../../keys/client-keys";
+import { keyGone, matchesPattern } from "../../keys/client-keys";
 import {
   type Invitation,
   type InvitationState,
@@ -112,22 +112,27 @@ export async function changeLimits(
   return memberOf(row!);
 }
 
-/** @throws ProxyError `not_found`, `conflict`, `invalid_request` */
+/** @throws ProxyError `authentication`, `conflict`, `invalid_request` */
 export async function addKey(
   sql: TransactionSQL,
   id: string,
-  { name, models, expiresAt, digest }: WantedKey & { digest: Buffer },
+  { by, digest, ...wanted }: WantedKey & { digest: Buffer },
 ): Promise<void> {
   // Other changes of keys wait from here on, so that what is counted does not change.
   const revision = await announce(sql, "keys");
-  const [row] = await sql<(MemberRow & { now: number })[]>`SELECT ${memberColumns(sql)}, ${nowMs(sql)}::float8 AS now
-    FROM dragoman.members WHERE id = ${id} AND removed_at_ms IS NULL`;
-  if (!row) throw new ProxyError("not_found", "You are no member any more.", { code: "member_not_found" });
-  requireWithin(memberOf(row), { name, models, expiresAt }, row.now);
+  const [row] = await sql<(MemberRow & AskingKey)[]>`SELECT ${memberColumns(sql)}, ${nowMs(sql)}::float8 AS now,
+      keys.models AS own_models, keys.expires_at_ms::float8 AS own_expiry
+    FROM dragoman.members JOIN dragoman.keys ON keys.member = members.id
+    WHERE members.id = ${id} AND removed_at_ms IS NULL AND sha256 = ${Buffer.from(by)} AND revoked_at_ms IS NULL`;
+  if (!row) throw keyGone();
+  requireWithin(memberOf(row), row, wanted);
   await requireRoom(sql, id);
+  const { name, expiresAt } = wanted;
+  const models = wanted.models ?? row.own_models;
   const added =
     await sql`INSERT INTO dragoman.keys (sha256, member, name, models, created_at_ms, expires_at_ms, revision)
-    VALUES (${digest}, ${id}, ${name}, ${models && JSON.stringify(models)}::text::jsonb, ${row.now}, ${expiresAt}, ${revision})
+    VALUES (${digest}, ${id}, ${name}, ${models && JSON.stringify(models)}::text::jsonb, ${row.now},
+      ${expiresAt ?? row.own_expiry}, ${revision})
     ON CONFLICT DO NOTHING RETURNING name`;
   if (added.length === 0)
     throw new ProxyError(
@@ -137,21 +142,42 @@ export async function addKey(
     );
 }
 
-/** @throws ProxyError `invalid_request` if the member's limits do not allow the key. */
-function requireWithin(member: Member, { name, models, expiresAt }: WantedKey, now: number): void {
+/** The limits of the key that a member asks with for another one; null for those of the member. */
+interface AskingKey {
+  now: number;
+  own_models: string[] | null;
+  own_expiry: number | null;
+}
+
+/** @throws ProxyError `invalid_request` if the limits of the member, or of the key that asks, do not allow the key. */
+function requireWithin(
+  member: Member,
+  { now, own_models, own_expiry }: AskingKey,
+  { name, models, expiresAt }: Omit<WantedKey, "by">,
+): void {
   const refuse = (param: string, message: string): never => {
     throw new ProxyError("invalid_request", message, { param });
   };
   if (invitedKeyName.test(name))
     refuse("name", `Names such as \`${name}\` are given to keys of invitations. Choose another name.`);
-  // A `*` of the key's pattern is matched by a `*` of the member's only.
-  const outside = models?.find((each) => member.models?.every((pattern) => !matchesPattern(pattern, each)));
-  if (outside !== undefined)
-    refuse("models", `You may not use \`${outside}\`. Your models are ${member.models!.join(", ")}.`);
-  if (expiresAt !== null && expiresAt <= now) refuse("expires_at", "The key would have expired already.");
+  for (const [whose, allowed] of [
+    ["Your models", member.models],
+    ["The models of the key that you signed in with", own_models],
+  ] as const) {
+    // A `*` of the key's pattern is matched by a `*` of the other's only.
+    const outside = models?.find((each) => allowed?.every((pattern) => !matchesPattern(pattern, each)));
+    if (outside !== undefined) refuse("models", `You may not use \`${outside}\`. ${whose} are ${allowed!.join(", ")}.`);
+  }
+  if (expiresAt === null) return;
+  if (expiresAt <= now) refuse("expires_at", "The key would have expired already.");
   const latest = now + (member.keyDays ?? Number.POSITIVE_INFINITY) * dayMs;
-  if (expiresAt !== null && expiresAt > latest)
+  if (expiresAt > latest)
     refuse("expires_at", `Your keys last ${member.keyDays} days at most, so this one until ${dayOf(latest)}.`);
+  if (own_expiry !== null && expiresAt > own_expiry)
+    refuse(
+      "expires_at",
+      `The key that you signed in with expires on ${dayOf(own_expiry)}, and so does this one at the latest.`,
+    );
 }
 
 /** @returns How many keys the member has ever had. @throws ProxyError `conflict` */

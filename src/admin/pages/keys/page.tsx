@@ -20,6 +20,7 @@ import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { Head } from "../../ui/lists";
 import { html, type PageContext, redirect } from "../../ui/page-context";
 import { TextField, wordsIn } from "../../ui/text-field";
+import { keyOfVisitor } from "../try/send";
 
 export const keysPage = (context: PageContext): Promise<Markup> => keysMarkup({ context });
 
@@ -28,7 +29,9 @@ export async function createFromPage(context: PageContext): Promise<Markup | Res
   const { app, member, form } = context;
   try {
     const wanted = readNewKey(form);
-    const created = await (member === null ? createClientKey(app, wanted) : createMemberKey(app, member, wanted));
+    const created = await (member === null
+      ? createClientKey(app, wanted)
+      : createMemberKey(app, member, wanted, keyOfVisitor(context)));
     return await keysMarkup({
       context,
       children: (

@@ -1,7 +1,7 @@
 /** Sends the prompt of the page Try through the relay, as a client of its dialect would. Only the row of the request is kept. */
 import { codecs } from "../../../dialects/codecs";
-import { asProxyError, ProxyError } from "../../../errors";
-import { type ClientKey, type KeyedCaller, requireUnexpired } from "../../../keys/client-keys";
+import { asProxyError } from "../../../errors";
+import { type ClientKey, type KeyedCaller, keyGone, requireUnexpired } from "../../../keys/client-keys";
 import { relay } from "../../../relay/relay";
 import type { PageContext } from "../../ui/page-context";
 import { readPrompt, requestOf } from "./prompt";
@@ -20,8 +20,7 @@ export function keyOfVisitor({
 }: Pick<PageContext, "app" | "member" | "session">): ClientKey | undefined {
   if (member === null) return undefined;
   const key = app.members!.clientKeysOf(member).find(({ name }) => name === session?.keyName);
-  if (!key)
-    throw new ProxyError("authentication", "The key that you signed in with is gone. Sign in with another one.");
+  if (!key) throw keyGone();
   requireUnexpired(key, app.now());
   return key;
 }
