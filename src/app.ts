@@ -98,10 +98,14 @@ export interface App {
   readonly isolation: ProxyError | undefined;
   /** Wall clock, ms. */
   now(): number;
-  /** A signal to stop has come: running requests may end, new ones are refused. */
+  /** A signal to stop has come, and health checks say so. */
   readonly draining: boolean;
   /** Sets `draining`. */
   drain(): void;
+  /** New requests are refused; running ones may end. */
+  readonly refusing: boolean;
+  /** Sets `refusing`. */
+  refuse(): void;
   /** Aborts when the process must stop at once: streams then end with an error. */
   stopping: AbortSignal;
   /** Aborts `stopping`, writes pending data and closes all files. */

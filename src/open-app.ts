@@ -90,7 +90,7 @@ export function openApp(options: AppOptions): App {
   const clientKeys = currentClientKeys(config, environment);
 
   const stopping = new AbortController();
-  let draining = false;
+  let [draining, refusing] = [false, false];
   const copilot = openCopilot(config, version);
   const history = stores.openHistory({
     retentionDays: () => config.current.retentionDays,
@@ -212,6 +212,12 @@ export function openApp(options: AppOptions): App {
     },
     drain() {
       draining = true;
+    },
+    get refusing() {
+      return refusing;
+    },
+    refuse() {
+      refusing = true;
     },
     stopping: stopping.signal,
     close() {

@@ -46,9 +46,10 @@ export interface Listening {
   warning?: string;
   /**
    * Accepts no new requests and settles when the requests in progress have ended.
-   * @param keepProbes Answers health checks and refuses other requests until then, instead of closing the port at once.
+   * @param noticeMs Answers health checks until then, instead of closing the port at once; and for so many milliseconds, which a
+   * load balancer may need to notice it, other requests too.
    */
-  drain(keepProbes?: boolean): Promise<void>;
+  drain(noticeMs?: number): Promise<void>;
   /** Closes the connections that are still open. */
   close(): void;
 }
@@ -91,12 +92,14 @@ export function listen(app: App, port: number, binding: Binding = { address: "12
     port: bound,
     exposed,
     warning,
-    drain: async (keepProbes = false) => {
+    drain: async (noticeMs) => {
       app.drain();
+      if (noticeMs) await Bun.sleep(noticeMs);
+      app.refuse();
       // The streams of live pages never end by themselves, nor do WebSockets.
       app.running.close();
       app.sockets.drain();
-      if (keepProbes) await app.inFlight.idle();
+      if (noticeMs !== undefined) await app.inFlight.idle();
       await Promise.all(servers.map((server) => server.stop()));
     },
     close: () => servers.forEach((server) => void server.stop(true)),
@@ -168,7 +171,7 @@ export function handler(app: App, exposed: boolean, bound?: string) {
       const path = pathOfUrl(request.url);
       if (!isAdminPath(path)) refuseMethods(request, () => methodsAt(path) ?? usualMethods);
       if (app.providers.isOurOwn(request.headers)) throw ourselves();
-      if (app.draining && !isAdminWing(path) && !isProbe(path)) throw shuttingDown();
+      if (app.refusing && !isAdminWing(path) && !isProbe(path)) throw shuttingDown();
       callers.set(request, caller);
       if (request.method === "OPTIONS") response = preflight(request, caller, lists);
       else response = await (isAdminWing(path) ? answerAdmin(request) : clientRouter.handle(request));
@@ -177,6 +180,8 @@ export function handler(app: App, exposed: boolean, bound?: string) {
       response = speak(app, thrown, request, requestId);
     }
     response.headers.set("x-request-id", requestId || crypto.randomUUID());
+    // The next request on this connection could come when it is being closed.
+    if (app.draining) response.headers.set("connection", "close");
     return response;
   };
   return async (request: Request, server: Bun.Server<SocketHandlers>): Promise<Response> => {

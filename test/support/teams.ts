@@ -12,12 +12,17 @@ export interface Team extends AsyncDisposable {
   signIn(accounts: readonly DemoAccount[]): Promise<void>;
   /** The environment of every server. */
   env: Record<string, string>;
-  /** Starts another server. @param options.home The data folder, if it is to outlive the server. */
-  server(options?: { env?: Record<string, string>; home?: string }): Promise<TeamServer>;
+  /**
+   * Starts another server.
+   * @param options.args More options of `dragoman start`.
+   * @param options.home The data folder, if it is to outlive the server.
+   */
+  server(options?: { args?: string[]; env?: Record<string, string>; home?: string }): Promise<TeamServer>;
 }
 
 export interface TeamServer {
   url: string;
+  port: number;
   command: Command;
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
   /** A JSON answer of the admin API. */
@@ -61,13 +66,14 @@ export async function startTeam(
     demo,
     env,
     signIn: (each) => signIn(env, each),
-    async server({ env: more = {}, home } = {}) {
+    async server({ args = [], env: more = {}, home } = {}) {
       const folder: Record<string, string> = home === undefined ? {} : { DRAGOMAN_HOME: home };
-      const command = run(["start", "--port", "0", "--json"], { env: { ...env, ...more, ...folder } });
+      const command = run(["start", "--port", "0", "--json", ...args], { env: { ...env, ...more, ...folder } });
       running.push(command);
-      const { url } = await command.ready(20_000);
+      const { url, port } = await command.ready(20_000);
       return {
         url,
+        port,
         command,
         post: (path, body, headers = {}) =>
           fetch(url + path, {

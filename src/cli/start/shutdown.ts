@@ -17,8 +17,8 @@ export interface Ending {
   why: string;
   /** Milliseconds that running requests get to finish. */
   grace: number;
-  /** Health checks are answered meanwhile. */
-  keepProbes: boolean;
+  /** Health checks are answered meanwhile, and for so many milliseconds new requests too; undefined if neither. */
+  noticeMs: number | undefined;
 }
 
 export interface ShutdownSignals {
@@ -31,6 +31,9 @@ export interface ShutdownSignals {
 /** Milliseconds that running requests get after a signal, if the owner sets no other time. */
 const signalGrace = 30_000;
 
+/** Milliseconds until load balancers that look every two seconds have noticed that this server stops. */
+const longestNotice = 5_000;
+
 /** The same after the parent has ended, when nobody reads the answers. The whole shutdown then takes less than two seconds. */
 const orphanGrace = 700;
 const parentInterval = 200;
@@ -40,14 +43,16 @@ export function watchShutdown({ stdinEnded, parentPid, drainMs }: Lifetime): Shu
   const first = Promise.withResolvers<Ending>();
   const over = Promise.withResolvers<"urged" | "late">();
   let ending = false;
-  const end = (why: string, grace: number, keepProbes = false) => {
+  const end = (why: string, grace: number, noticeMs?: number) => {
     ending = true;
-    first.resolve({ why, grace, keepProbes });
+    first.resolve({ why, grace, noticeMs });
     setTimeout(() => over.resolve("late"), grace);
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
     process.on(signal, () =>
-      ending ? over.resolve("urged") : end(signal, drainMs ?? signalGrace, drainMs !== undefined),
+      ending
+        ? over.resolve("urged")
+        : end(signal, drainMs ?? signalGrace, drainMs && Math.min(longestNotice, drainMs / 4)),
     );
   void stdinEnded?.then(() => end("Stdin was closed", orphanGrace));
   if (parentPid !== undefined)

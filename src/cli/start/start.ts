@@ -189,11 +189,11 @@ async function untilStopped(app: App, listening: Listening, endings: ShutdownSig
   process.on("unhandledRejection", unforeseen);
   process.on("uncaughtException", unforeseen);
 
-  const { why, grace, keepProbes } = await endings.first;
+  const { why, grace, noticeMs } = await endings.first;
   app.logger.info(
     `${why}: stopping. Running requests have ${grace / 1000} s to finish; a second signal stops them now.`,
   );
-  const drained = listening.drain(keepProbes);
+  const drained = listening.drain(noticeMs);
   const outcome = await Promise.race([drained.then(() => "drained" as const), endings.over]);
   app.close();
   if (outcome === "drained") return 0;

@@ -1,0 +1,183 @@
+/** Two servers behind Caddy with the Caddyfile of src/deploy: streams, sockets, uploads, and servers that end. */
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { type Caddy, startCaddy } from "../support/caddy";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { describeWith } from "../support/sandbox";
+import { startTeam, type Team, type TeamServer } from "../support/teams";
+
+const model = "gpt-5-mini";
+const ask = (content: string, more = {}) => ({ model, messages: [{ role: "user", content }], ...more });
+
+describeWith("caddy", "behind Caddy", () => {
+  describeWithPostgres("servers of a team", () => {
+    let postgres: TestPostgres;
+    let team: Team;
+    let servers: [TeamServer, TeamServer];
+    let caddy: Caddy;
+    const started: AsyncDisposable[] = [];
+    beforeAll(async () => {
+      postgres = await startPostgres();
+    }, 60_000);
+    afterEach(async () => {
+      for (const each of started.splice(0).reverse()) await each[Symbol.asyncDispose]();
+    });
+    afterAll(() => postgres[Symbol.asyncDispose]());
+
+    async function start(pace = 0): Promise<void> {
+      team = await startTeam(postgres, { pace });
+      started.push(team);
+      const args = ["--trust-proxy", "127.0.0.1", "--drain", "20"];
+      servers = await Promise.all([team.server({ args }), team.server({ args })]);
+      caddy = await startCaddy([servers[0].port, servers[1].port]);
+      started.push(caddy);
+    }
+
+    const post = (path: string, body: unknown, init: { headers?: Record<string, string>; signal?: AbortSignal } = {}) =>
+      fetch(caddy.url + path, {
+        method: "POST",
+        body: JSON.stringify(body),
+        tls: caddy.tls,
+        ...init,
+        headers: { "content-type": "application/json", ...init.headers },
+      });
+    const modelCalls = () => team.demo.journal.filter(({ path }) => path === "/chat/completions");
+
+    test("the events of a stream arrive one by one, and a client that leaves ends the call", async () => {
+      await start(50);
+      const begun = performance.now();
+      const response = await post("/v1/chat/completions", ask("Tell me a story.", { stream: true }));
+      const times: number[] = [];
+      for await (const _ of response.body!) times.push(performance.now() - begun);
+      expect(times.length).toBeGreaterThan(5);
+      expect(times[0]!).toBeLessThan(times.at(-1)! / 2);
+      // Nothing is lost or held back on a full answer either.
+      expect((await post("/v1/chat/completions", ask("Hello"))).status).toBe(200);
+
+      // In the middle of an answer, and before its first byte.
+      for (const [at, prompt] of ["[demo: long 2000] Tell me.", "[demo: slow-headers 20] Tell me."].entries()) {
+        const leaving = new AbortController();
+        const { signal } = leaving;
+        const left = post("/v1/chat/completions", ask(prompt, { stream: true }), { signal }).then((answer) =>
+          answer.text(),
+        );
+        await until(async () => modelCalls().some(({ bytes }) => Buffer.from(bytes).includes(prompt)), 2_000);
+        await Bun.sleep(200);
+        leaving.abort();
+        await left.catch(() => {});
+        await until(async () => {
+          const { items } = await servers[0].admin("/requests");
+          return items.filter((row: { error_type: string | null }) => row.error_type === "client_closed").length > at;
+        }, 3_000);
+      }
+    }, 60_000);
+
+    test("a WebSocket for Responses, and a body of 20 MB", async () => {
+      await start();
+      const socket = new WebSocket(`${caddy.url.replace("https", "wss")}/v1/responses`, { tls: caddy.tls });
+      const events: string[] = [];
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      socket.onopen = () => socket.send(JSON.stringify({ type: "response.create", model, input: "Hello" }));
+      socket.onerror = () => reject(new Error("the socket failed"));
+      socket.onmessage = ({ data }) => {
+        events.push(JSON.parse(String(data)).type);
+        if (events.at(-1) === "response.completed") resolve();
+      };
+      await promise;
+      expect(events[0]).toBe("response.created");
+      socket.close();
+      const image = { type: "image_url", image_url: { url: `data:image/png;base64,${"A".repeat(20_000_000)}` } };
+      const large = await post("/v1/chat/completions", {
+        model,
+        messages: [{ role: "user", content: [{ type: "text", text: "What is this?" }, image] }],
+      });
+      expect(large.status).toBe(200);
+      await large.text();
+    }, 60_000);
+
+    test("a server that is killed: what it served breaks off and is not sent again, and everything else is served", async () => {
+      await start(30);
+      let serial = 0;
+      let stop = false;
+      const results: { mark: string; ok: boolean; at: number }[] = [];
+      const send = async () => {
+        const mark = `mark-${++serial}-`;
+        const at = performance.now();
+        const ok = await post("/v1/chat/completions", ask(mark)).then(
+          async (response) => (await response.text()).includes("choices") && response.ok,
+          () => false,
+        );
+        results.push({ mark, ok, at });
+      };
+      const loads = Array.from({ length: 8 }, async () => {
+        while (!stop) await send();
+      });
+      await Bun.sleep(800);
+      servers[0].command.process.kill("SIGKILL");
+      const killedAt = performance.now();
+      await Bun.sleep(3_000);
+      stop = true;
+      await Promise.all(loads);
+      const failed = results.filter(({ ok }) => !ok);
+      expect(failed.filter(({ at }) => at > killedAt)).toEqual([]);
+      expect(failed.length).toBeLessThanOrEqual(8);
+      expect(results.length).toBeGreaterThan(60);
+      const texts = modelCalls().map(({ bytes }) => Buffer.from(bytes).toString());
+      for (const { mark } of results) expect(texts.filter((text) => text.includes(mark)).length).toBeLessThanOrEqual(1);
+    }, 60_000);
+
+    test("a server that is stopped ends what it serves, and no request fails", async () => {
+      await start(30);
+      let stop = false;
+      const results: string[] = [];
+      const loads = Array.from({ length: 8 }, async (_, at) => {
+        while (!stop) {
+          const stream = at % 2 === 0;
+          const response = await post("/v1/chat/completions", ask("Tell me a story.", { stream }));
+          const text = await response.text();
+          const isWhole = stream ? text.trimEnd().endsWith("[DONE]") : text.includes("choices");
+          results.push(`${response.status} ${isWhole ? "whole" : text.slice(0, 200)}`);
+        }
+      });
+      await Bun.sleep(800);
+      servers[0].command.process.kill("SIGTERM");
+      const code = await servers[0].command.exited;
+      await Bun.sleep(1_000);
+      stop = true;
+      await Promise.all(loads);
+      expect(code).toBe(0);
+      expect(results.filter((result) => result !== "200 whole")).toEqual([]);
+      expect(results.length).toBeGreaterThan(40);
+    }, 60_000);
+
+    test("a client cannot choose its address", async () => {
+      const seen: Record<string, string | null>[] = [];
+      const echo = () =>
+        Bun.serve({
+          port: 0,
+          hostname: "127.0.0.1",
+          fetch: ({ url, headers }) => {
+            if (!url.includes("/health/"))
+              seen.push({ forwarded: headers.get("x-forwarded-for"), host: headers.get("host") });
+            return new Response("{}");
+          },
+        });
+      const [one, other] = [echo(), echo()];
+      started.push({ [Symbol.asyncDispose]: async () => void (await Promise.all([one.stop(true), other.stop(true)])) });
+      caddy = await startCaddy([one.port!, other.port!]);
+      started.push(caddy);
+      seen.length = 0;
+      const forged = { "x-forwarded-for": "6.6.6.6", forwarded: "for=6.6.6.6", "x-real-ip": "6.6.6.6" };
+      await post("/v1/chat/completions", {}, { headers: forged });
+      expect(["127.0.0.1", "::1"]).toContain(seen[0]!.forwarded!);
+      expect(seen).toEqual([{ forwarded: expect.any(String), host: new URL(caddy.url).host }]);
+    }, 60_000);
+  });
+});
+
+async function until(claim: () => Promise<boolean>, timeoutMs: number): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (!(await claim())) {
+    if (performance.now() > deadline) throw new Error(`Still not so after ${timeoutMs} ms: ${claim}`);
+    await Bun.sleep(20);
+  }
+}
