@@ -160,6 +160,10 @@ describeWithPostgres("a budget for each member", () => {
     expect(page).toContain('<strong class="num">6</strong> of 7 requests used');
     for (const hidden of ["ben", "New budget", "Send test notice", "/admin/budgets/remove"])
       expect(page).not.toContain(hidden);
+    const keys = await pageOf(all[0]!, anna, "?budget=keys");
+    expect([keys.includes("anna/key-1"), keys.includes("ben")]).toEqual([true, false]);
+    for (const name of ["of-ben", "everybody", "own"])
+      expect(await pageOf(all[0]!, anna, `?budget=${name}`)).toContain("There is no such budget");
     const owners = await (await fetch(`${all[0]!.url}/admin/budgets`)).text();
     for (const shown of ["7 requests for each member; ben 9", "anna", "ben", "New budget"])
       expect(owners).toContain(shown);
@@ -207,14 +211,14 @@ describeWithPostgres("a budget for each member", () => {
   }, 60_000);
 });
 
-async function pageOf(server: TeamServer, { key }: TestMember): Promise<string> {
+async function pageOf(server: TeamServer, { key }: TestMember, query = ""): Promise<string> {
   const signIn = await fetch(`${server.url}/admin/sign-in`, {
     method: "POST",
     redirect: "manual",
     body: new URLSearchParams({ token: key, next: "/admin/budgets" }),
   });
   const cookie = signIn.headers.get("set-cookie")!.split(";")[0]!;
-  return (await fetch(`${server.url}/admin/budgets`, { headers: { cookie } })).text();
+  return (await fetch(`${server.url}/admin/budgets${query}`, { headers: { cookie } })).text();
 }
 
 async function until(claim: () => Promise<boolean>, timeoutMs: number): Promise<void> {
