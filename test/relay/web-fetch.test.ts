@@ -2,10 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { codecs } from "../../src/dialects/codecs";
+import { quotesIn } from "../../src/dialects/hub/citations";
 import type { Turn } from "../../src/dialects/hub/conversation";
 import { outputText } from "../../src/dialects/hub/server-turns";
 import { isPublicAddress } from "../../src/net/public-address";
 import { publicInternet, type Reach, readPublicPage } from "../../src/net/public-page";
+import { ServerToolLoop } from "../../src/relay/server-tools/loop";
+import { documentsIn } from "../../src/relay/server-tools/open-loop";
 import { fetchFor } from "../../src/relay/server-tools/web-fetch";
 import { startProxy } from "../support/proxy";
 
@@ -332,5 +335,113 @@ describe("through the proxy", () => {
     });
     expect(answer.status).toBe(200);
     expect(await answer.text()).not.toContain("server_tool_use");
+  });
+});
+
+describe("with citations", () => {
+  const url = "https://a.example/pandas";
+  const page = `Red pandas 🐼 of the hills.\nThey eat bamboo\n  and sleep by day. They are “shy”.`;
+  const tool = { type: "web_fetch_20250910", name: "web_fetch", citations: { enabled: true } };
+  const said = `The page says “They eat bamboo and sleep by day.” and "they fly at night, it is said", and calls them “shy”.`;
+
+  /** The reply of a model that reads a page and quotes it. */
+  async function reply(offer: Json, before: Json[] = [], text = said): Promise<Json> {
+    const request = {
+      model: "m",
+      max_tokens: 5,
+      tools: [offer],
+      messages: [{ role: "user", content: url }, ...before],
+    };
+    const conversation = codecs.messages.decodeRequest(request);
+    const [{ server }] = conversation.tools as [Json];
+    const output = {
+      kind: "document",
+      document: { url, title: "Pandas", text: page, ...(server.cites && { isCited: true }) },
+    };
+    const events: Json[] = [];
+    const loop = new ServerToolLoop({
+      tools: new Map([["web_fetch", server]]),
+      run: async () => output as never,
+      documentsBefore: documentsIn(conversation.turns),
+      next: { push: (event) => void events.push(event), end() {} },
+    });
+    const call = { kind: "tool-call", id: "call_1", name: "web_fetch" };
+    const answers: Json[][] = [
+      [
+        { type: "start", id: "msg_1", model: "m" },
+        { type: "block-start", block: call },
+        { type: "block-delta", text: `{"url":"${url}"}` },
+      ],
+      [
+        { type: "block-start", block: { kind: "text" } },
+        { type: "block-delta", text },
+      ],
+    ];
+    for (const [at, answer] of answers.entries()) {
+      for (const event of answer) loop.push(event);
+      loop.push({ type: "block-end" });
+      loop.push({ type: "finish", reason: at === 0 ? "tool-call" : "stop" });
+      while (loop.isWaiting && !(await loop.advance()));
+    }
+    const full = codecs.messages.encodeReply(events, conversation) as Json;
+    const frames: Json[] = [];
+    const stream = codecs.messages.encodeStream(
+      conversation,
+      () => undefined,
+    )({
+      push: ({ data }) => void frames.push(JSON.parse(data!)),
+      end() {},
+    });
+    for (const event of events) stream.push(event);
+    const deltas = frames.filter(({ delta }) => delta?.type === "citations_delta").map(({ delta }) => delta.citation);
+    expect(deltas).toEqual(full.content.at(-1).citations ?? []);
+    return full;
+  }
+
+  test("the page's words that stand in quotation marks are cited with their place in it", async () => {
+    const { content } = await reply(tool);
+    expect(content[1].content.content.citations).toEqual({ enabled: true });
+    const [citation, ...others] = content[2].citations;
+    expect(others).toEqual([]);
+    expect(citation).toEqual({
+      type: "char_location",
+      cited_text: "They eat bamboo\n  and sleep by day",
+      document_index: 0,
+      document_title: "Pandas",
+      start_char_index: 27,
+      end_char_index: 61,
+      file_id: null,
+    });
+    const characters = [...page].slice(citation.start_char_index, citation.end_char_index);
+    expect(characters.join("")).toBe(citation.cited_text);
+  });
+
+  test("a client that did not ask for them gets none", async () => {
+    const { content } = await reply({ ...tool, citations: undefined });
+    expect(content[1].content.content.citations).toBeNull();
+    expect(content[2].citations ?? []).toEqual([]);
+  });
+
+  test("pages of earlier turns come first, and the client may send all of it back", async () => {
+    const { content } = await reply(tool);
+    const before = [
+      { role: "assistant", content },
+      { role: "user", content: "Go on." },
+    ];
+    const next = await reply(tool, before);
+    expect(next.content[2].citations[0].document_index).toBe(1);
+    await using proxy = await startProxy({ config: { webFetch: true } });
+    const messages = [{ role: "user", content: url }, ...before];
+    for (const model of ["gpt-5-mini", "claude-sonnet-4.6"])
+      expect((await proxy.post("/v1/messages", { model, max_tokens: 50, tools: [tool], messages })).status).toBe(200);
+  });
+
+  test("hostile pages and texts hold nothing up", async () => {
+    const words = (count: number) => "a ".repeat(count);
+    const texts = [`"${words(900)}`.repeat(200), '"'.repeat(100_000), `"${words(240)}b" `.repeat(100)];
+    const page = { url, title: "", text: words(100_000) };
+    const began = performance.now();
+    for (const text of texts) quotesIn(text, [[0, page]]);
+    expect(performance.now() - began).toBeLessThan(500);
   });
 });

@@ -22,6 +22,8 @@ export interface ServerToolOffer {
   blockedDomains?: string[];
   /** How much of a page the model wants at most. */
   maxContentTokens?: number;
+  /** The client wants to know which words of a page the reply repeats. */
+  cites?: true;
   /** Where the person is: `city`, `region`, `country`, `timezone`. */
   location?: Record<string, string>;
   /** Pages are read from the engine's copies only. */
@@ -83,6 +85,8 @@ export interface WebDocument {
   text: string;
   /** When it was read, in ISO 8601. */
   readAt?: string;
+  /** The reply cites its words. */
+  isCited?: true;
 }
 
 /** A page that a text of the reply refers to. */
@@ -94,6 +98,8 @@ export interface Citation {
   end: number;
   /** The page's own words. */
   quote: string;
+  /** Of a page that was read: its place among those of the conversation, and that of the words in its text, in characters. */
+  passage?: { document: number; start: number; end: number };
 }
 
 /** Anthropic's codes, which clients know, and what the model is told. */

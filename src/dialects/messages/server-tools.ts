@@ -87,6 +87,7 @@ function decodeOffer(tool: ServerToolName, value: JsonObject, path: string): Ser
   return omitUndefined({
     tool,
     maxUses: optionalCount(value.max_uses, `${path}.max_uses`),
+    cites: isObject(value.citations) && value.citations.enabled === true ? (true as const) : undefined,
     maxContentTokens: optionalCount(value.max_content_tokens, `${path}.max_content_tokens`),
     allowedDomains: texts(value.allowed_domains, "allowed_domains"),
     blockedDomains: texts(value.blocked_domains, "blocked_domains"),
@@ -196,14 +197,14 @@ function decodeDocument(result: JsonObject, path: string): ServerToolOutput {
   };
 }
 
-const encodeDocument = ({ url, title, text, readAt }: WebDocument): JsonObject => ({
+const encodeDocument = ({ url, title, text, readAt, isCited }: WebDocument): JsonObject => ({
   type: fetchedType,
   url,
   content: {
     type: "document",
     source: { type: "text", media_type: "text/plain", data: text },
     title: title === "" ? null : title,
-    citations: null,
+    citations: isCited ? { enabled: true } : null,
   },
   retrieved_at: readAt ?? null,
 });
@@ -277,13 +278,24 @@ export const toolRunBy = ({ type, content }: JsonObject): ServerToolName | undef
 /** Characters of a page's words in a citation, as Anthropic documents it. */
 const longestQuote = 150;
 
-export const encodeCitation = ({ url, title, quote }: Citation): JsonObject => ({
-  type: "web_search_result_location",
-  url,
-  title,
-  encrypted_index: seal(url),
-  cited_text: quote.slice(0, longestQuote),
-});
+export const encodeCitation = ({ url, title, quote, passage }: Citation): JsonObject =>
+  passage
+    ? {
+        type: "char_location",
+        cited_text: quote,
+        document_index: passage.document,
+        document_title: title === "" ? null : title,
+        start_char_index: passage.start,
+        end_char_index: passage.end,
+        file_id: null,
+      }
+    : {
+        type: "web_search_result_location",
+        url,
+        title,
+        encrypted_index: seal(url),
+        cited_text: quote.slice(0, longestQuote),
+      };
 
 /** Counts the tools that ran, for the usage of a reply. */
 export function serverToolCounter() {

@@ -2,15 +2,17 @@
  * Tools that run while the model answers. The model has functions in their place. When it has called some, they run here,
  * and the upstream is asked to go on; the client gets all of that as one reply.
  */
-import { citationsIn } from "../../dialects/hub/citations";
+import { citationsIn, quotesIn } from "../../dialects/hub/citations";
 import type { Turn } from "../../dialects/hub/conversation";
 import type { Block, ReplyEvent, Usage } from "../../dialects/hub/reply";
 import { collectTurns } from "../../dialects/hub/reply-turns";
 import type {
+  Citation,
   ServerToolCall,
   ServerToolName,
   ServerToolOffer,
   ServerToolOutput,
+  WebDocument,
   WebPage,
 } from "../../dialects/hub/server-tools";
 import { isObject, parseJson } from "../../json";
@@ -27,6 +29,8 @@ export interface LoopOptions {
   /** The tools by the names of their functions. */
   tools: ReadonlyMap<string, ServerToolOffer>;
   run(call: ServerToolCall, offer: ServerToolOffer): Promise<ServerToolOutput>;
+  /** How many pages were read in earlier turns. */
+  documentsBefore: number;
   next: Sink<ReplyEvent>;
 }
 
@@ -44,6 +48,8 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
   readonly #said = collectTurns();
   readonly #uses = new Map<ServerToolName, number>();
   readonly #pages: WebPage[] = [];
+  /** Pages that were read, with their places in the conversation. */
+  readonly #documents: [place: number, WebDocument][] = [];
   #turns = 1;
   #hasStarted = false;
   /** The function call that is being written. */
@@ -90,6 +96,8 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
       const { id, tool, isHidden } = next.call;
       const output = await next.output;
       if (output.kind === "pages") this.#pages.push(...output.pages);
+      if (output.kind === "document")
+        this.#documents.push([this.#options.documentsBefore + this.#documents.length, output.document]);
       this.#whole({ kind: "server-result", id, tool, output, ...(isHidden ? { isHidden } : {}) });
       return false;
     }
@@ -161,7 +169,7 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
   #endBlock(event: ReplyEvent & { type: "block-end" }) {
     const { tools, run } = this.#options;
     if (!this.#open) {
-      const citations = this.#block?.kind === "text" ? citationsIn(this.#text, this.#pages) : [];
+      const citations = this.#block?.kind === "text" ? this.#citations() : [];
       return this.#pass(citations.length > 0 ? { ...event, citations } : event);
     }
     const { id, name, input } = this.#open;
@@ -179,6 +187,11 @@ export class ServerToolLoop implements Sink<ReplyEvent> {
     const isExceeded = uses > Math.min(offer.maxUses ?? defaultMaxUses, mostUses);
     this.#isExceeded ||= isExceeded;
     this.#running.push({ call, begin: () => (isExceeded ? exceeded : run(call, offer)) });
+  }
+
+  #citations(): Citation[] {
+    const cited = this.#documents.filter(([, { isCited }]) => isCited);
+    return [...citationsIn(this.#text, this.#pages), ...quotesIn(this.#text, cited)];
   }
 
   #finish(event: Finish) {

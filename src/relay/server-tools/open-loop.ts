@@ -79,6 +79,7 @@ export function openLoop(
   const turns = () => [...offered.conversation.turns, ...loop.said];
   const loop: ServerToolLoop = new ServerToolLoop({
     tools: offered.offers,
+    documentsBefore: documentsIn(offered.conversation.turns),
     run: (call, offer) => serverTools[call.tool].run({ parts, record, turns, whole }, call, offer),
     next,
   });
@@ -93,3 +94,8 @@ export function openLoop(
     signal: record.controller.signal,
   });
 }
+
+/** How many pages were read in these turns. */
+export const documentsIn = (turns: Conversation["turns"]): number =>
+  turns.flatMap(({ parts }) => parts).filter((part) => part.kind === "server-result" && part.output.kind === "document")
+    .length;

@@ -37,9 +37,8 @@ export const serverTools: Record<ServerToolName, ServerTool> = {
   },
   "web-fetch": {
     isAvailable: ({ config }) => config.current.webFetch,
-    form: () => ({
-      description:
-        "Reads one web page: text or HTML, as text. Only addresses that stand in the conversation can be read: the person's, or those that a tool or a search has given.",
+    form: ({ cites }) => ({
+      description: `Reads one web page: text or HTML, as text. Only addresses that stand in the conversation can be read: the person's, or those that a tool or a search has given.${cites ? " Where your answer rests on a page, repeat its words in quotation marks." : ""}`,
       schema: {
         type: "object",
         properties: { url: { type: "string", description: "The whole address." } },

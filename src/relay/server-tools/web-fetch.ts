@@ -54,7 +54,10 @@ export async function fetchFor(
     const text = read.text.length > most ? `${read.text.slice(0, most)}…` : read.text;
     return {
       kind: "document",
-      document: { url: page.url, title: read.title, text, readAt: new Date(context.parts.now()).toISOString() },
+      document: {
+        ...{ url: page.url, title: read.title, text, readAt: new Date(context.parts.now()).toISOString() },
+        ...(offer.cites && { isCited: true }),
+      },
     };
   } catch (thrown) {
     const error = asProxyError(thrown);
