@@ -65,7 +65,7 @@ export function signInItem({ id, host, app, code, expiresAt, state }: BegunSignI
 
 /**
  * @param member The id of the member whose account it will be; missing for the owner's.
- * @throws ProxyError `invalid_request`, `conflict`; or what GitHub answered
+ * @throws ProxyError `invalid_request`, `conflict`; `permission` for a member's host that is not GitHub's; or what GitHub answered
  */
 export async function beginSignIn(
   app: App,
@@ -74,7 +74,22 @@ export async function beginSignIn(
 ): Promise<SignInItem> {
   const { enterpriseHost, oauthApp } = app.environment;
   const host = wanted.host === undefined ? enterpriseHost : checkEnterpriseHost("host", wanted.host);
+  if (member !== undefined && wanted.host !== undefined) refuseOtherHost(app, host!);
   return signInItem(await app.signIns.begin({ host, app: signInApp(wanted.app ?? oauthApp), member }));
+}
+
+/**
+ * Whoever runs a host gets the headers of the config, and teaches all members what a model supports. So members use GitHub's, and
+ * those that the owner uses. @throws ProxyError `permission`
+ */
+function refuseOtherHost({ environment, allAccounts }: App, host: string): void {
+  if (host === "github.com" || /^[^.]+\.ghe\.com$/.test(host) || host === environment.enterpriseHost) return;
+  if (allAccounts.some(({ member, key }) => member === null && key.startsWith(`${host}/`))) return;
+  throw new ProxyError(
+    "permission",
+    "Members sign in at github.com, at an enterprise's host below ghe.com, or where the owner of this dragoman has an account.",
+    { code: "host_not_allowed", param: "host" },
+  );
 }
 
 /** @param member Whose sign-in it is; null for the owner's. @throws ProxyError `not_found`. */
