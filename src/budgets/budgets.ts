@@ -2,7 +2,7 @@
 import type { Account } from "../accounts/account";
 import type { Budget } from "../config/budget-schema";
 import type { Config } from "../config/schema";
-import { matchesPattern } from "../keys/client-keys";
+import { type ClientKey, matchesPattern } from "../keys/client-keys";
 import type { Member } from "../keys/members";
 
 export type { Budget };
@@ -56,4 +56,18 @@ export function matchesScope({ scope }: Budget, { member, ...subject }: Subject)
     const [pattern, value] = [scope[name], values[name]];
     return pattern === undefined || (value !== null && matchesPattern(pattern, value));
   });
+}
+
+/** Whether a budget that stops requests names a key or its member, or has an amount for each of those. */
+export function binds(
+  { scope, each, then }: Budget,
+  key: Pick<ClientKey, "name">,
+  member: Pick<Member, "name"> | null,
+): boolean {
+  const isForMembers = each === "member" || scope.member !== undefined;
+  if (then === "warn" || (each !== "key" && scope.key === undefined && !isForMembers)) return false;
+  if (isForMembers && member === null) return false;
+  const isNamed = (pattern: string | undefined, value: string | null) =>
+    pattern === undefined || (value !== null && matchesPattern(pattern, value));
+  return isNamed(scope.key, key.name) && isNamed(scope.member, member?.name ?? null);
 }

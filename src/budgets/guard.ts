@@ -2,26 +2,18 @@
 import { type Awaitable, whenKnown } from "../awaitable";
 import { BoundedMap } from "../bounded-map";
 import type { ConfigStore } from "../config/store";
-import { ProxyError } from "../errors";
-import { type ClientKey, matchesPattern } from "../keys/client-keys";
+import type { ProxyError } from "../errors";
+import type { ClientKey } from "../keys/client-keys";
 import type { Member, Members } from "../keys/members";
-import { type Budget, type BudgetedMember, budgetsOf, type Subject } from "./budgets";
-import {
-  type Amounts,
-  type BudgetState,
-  entriesFor,
-  entriesOfMember,
-  entryFor,
-  type LedgerEntry,
-  type Reservation,
-  stateOf,
-  storedAmount,
-} from "./entries";
-import { holderFrom, holderIdOf, holderKindOf, isOwnAmount } from "./holders";
-import type { HolderQuery, Ledger, ReserveResult } from "./ledger";
+import { type Budget, binds, budgetsOf, type Subject } from "./budgets";
+import type { Amounts, BudgetState, LedgerEntry, Reservation } from "./entries";
+import { isOwnAmount } from "./holders";
+import type { Ledger, ReserveResult } from "./ledger";
 import { exceededError, remainingOf } from "./sentences";
+import { orUnable, recovered, sentenceOf } from "./unable";
+import { type BudgetViews, openBudgetViews } from "./views";
 
-export interface BudgetGuard {
+export interface BudgetGuard extends BudgetViews {
   /** All budgets of the config. */
   readonly budgets: readonly Budget[];
   /** An estimate by list prices, corrected by what earlier requests of the model really cost. */
@@ -46,14 +38,6 @@ export interface BudgetGuard {
    * is told only what is theirs alone. Undefined if that is nothing, or if the ledger cannot be reached now.
    */
   remaining(subject: Subject): Awaitable<string | undefined>;
-  /** The states of all budgets, or of some; of one with holders, that of the one who has used the largest share. */
-  overview(of?: readonly Budget[]): Promise<BudgetState[]>;
-  /** A budget's holders, the largest share of their limit first. @param budget One with holders. */
-  holders(budget: Budget, query: Omit<HolderQuery, "limits">): Promise<{ count: number; states: BudgetState[] }>;
-  /** The states of what a member's requests may count for. */
-  statesOfMember(person: BudgetedMember): Awaitable<BudgetState[]>;
-  /** The state of a budget of which nothing is used. */
-  emptyState(budget: Budget): BudgetState;
   /** Whether a budget that stops requests names a key or its member, or has an amount for each. */
   limits(key: Pick<ClientKey, "name" | "member">): boolean;
   /** The member of an id; null for the owner. The name of a member who was removed meanwhile is empty. */
@@ -136,35 +120,7 @@ export function openBudgetGuard({ config, openLedger, members, now, warn }: Opti
     if (stop) running.set(reservation, { subject, stop });
     return reservation;
   };
-  const holders: BudgetGuard["holders"] = async (budget, query) => {
-    const kind = holderKindOf(budget)!;
-    const limits = Object.entries(budget.limits ?? {}).flatMap(([name, limit]) => {
-      const id = holderIdOf(kind, name, (of) => members?.list().find((member) => isSameName(member.name, of))?.id);
-      return id === undefined ? [] : [[id.toLowerCase(), storedAmount(budget, limit)] as const];
-    });
-    const page = await orUnable(() => ledger().holders(budget, { ...query, limits: Object.fromEntries(limits) }));
-    const states = page.rows.map(({ id, ...stored }) => {
-      const holder = holderFrom(kind, id, (member) => members?.find(member)?.name);
-      return stateOf(entryFor(budget, holder, now()), stored, now());
-    });
-    return { count: page.count, states };
-  };
   const memberOf: BudgetGuard["memberOf"] = (id) => (id === null ? null : { id, name: members?.find(id)?.name ?? "" });
-  const read = (entries: readonly LedgerEntry[]) =>
-    entries.length === 0 ? [] : orUnable(() => ledger().read(entries));
-  const emptyState = (budget: Budget) => stateOf(entryFor(budget, null, now()), undefined, now());
-  const overview = async (of = budgets()): Promise<BudgetState[]> => {
-    const empty = of.map((budget) => entryFor(budget, null, now()));
-    const shared = empty.filter(({ budget }) => holderKindOf(budget) === null);
-    const states = await read(shared);
-    return Promise.all(
-      empty.map(async (entry) => {
-        if (holderKindOf(entry.budget) === null) return states[shared.indexOf(entry)]!;
-        const [highest] = (await holders(entry.budget, { limit: 1 })).states;
-        return highest ?? emptyState(entry.budget);
-      }),
-    );
-  };
 
   return {
     get budgets() {
@@ -193,24 +149,12 @@ export function openBudgetGuard({ config, openLedger, members, now, warn }: Opti
         remainingOf(states.filter((state) => mayKnow(state, subject))) || undefined;
       // The answer to the request is there already, and is given without the header while the ledger is away.
       return recovered(
-        () => whenKnown(read(entriesFor(budgets(), subject, now())), shown),
+        () => whenKnown(ledger().states(budgets(), subject), shown),
         () => undefined,
       );
     },
-    overview,
-    holders,
-    statesOfMember: (person) => read(entriesOfMember(budgets(), person, now())),
-    emptyState,
-    limits({ name, member }) {
-      const person = memberOf(member);
-      return budgets().some(({ scope, each, then }) => {
-        if (then === "warn" || (each !== "key" && each !== "member" && !scope.key && !scope.member)) return false;
-        if (person === null && (each === "member" || scope.member !== undefined)) return false;
-        const isNamed = (pattern: string | undefined, value: string | null) =>
-          pattern === undefined || (value !== null && matchesPattern(pattern, value));
-        return isNamed(scope.key, name) && isNamed(scope.member, person?.name ?? null);
-      });
-    },
+    limits: (key) => budgets().some((budget) => binds(budget, key, memberOf(key.member))),
+    ...openBudgetViews({ budgets, ledger, members, now }),
     memberOf,
     close: () => opened?.close(),
   };
@@ -221,29 +165,3 @@ const mayKnow = ({ budget }: BudgetState, { member }: Subject): boolean => !memb
 
 const isSameAmount = ({ key: [budget, holder] }: LedgerEntry, { key }: LedgerEntry) =>
   budget === key[0] && holder === key[1];
-
-const isSameName = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
-
-/** A budget that cannot be checked is not taken for one that has something left. */
-const orUnable = <T>(work: () => Awaitable<T>): Awaitable<T> =>
-  recovered(work, (thrown) => {
-    if (thrown instanceof ProxyError && thrown.kind === "unable") throw thrown;
-    throw new ProxyError(
-      "unable",
-      `The budgets cannot be checked, so no request is sent: ${sentenceOf(thrown)} Free the disk, or remove the budgets from the config.`,
-      { code: "budget_unavailable", cause: thrown, headers: { "x-should-retry": "false" } },
-    );
-  });
-
-/** The result of `work`, or of `recover` if it fails, at once or later. */
-function recovered<T>(work: () => Awaitable<T>, recover: (thrown: unknown) => T): Awaitable<T> {
-  try {
-    const result = work();
-    return result instanceof Promise ? result.catch(recover) : result;
-  } catch (thrown) {
-    return recover(thrown);
-  }
-}
-
-const sentenceOf = (thrown: unknown) =>
-  `${thrown instanceof Error ? thrown.message.replace(/\.$/, "") : String(thrown)}.`;
