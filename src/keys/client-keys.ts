@@ -103,11 +103,12 @@ export const keyGone = (): ProxyError =>
 
 /** @param model A model's id, or `<provider>/<model>`. */
 export function mayUse(key: ClientKey | undefined, model: string): boolean {
-  if (key === undefined) return true;
-  const passes = (patterns: readonly string[] | null) =>
-    patterns === null || patterns.some((pattern) => matchesPattern(pattern, model));
-  return passes(key.models) && passes(key.memberModels);
+  return key === undefined || (matchesAny(key.models, model) && matchesAny(key.memberModels, model));
 }
+
+/** @param patterns Null for all models. */
+export const matchesAny = (patterns: readonly string[] | null, model: string): boolean =>
+  patterns === null || patterns.some((pattern) => matchesPattern(pattern, model));
 
 /** There are models that the key may not use. */
 export const restrictsModels = (key: ClientKey | undefined): key is ClientKey =>

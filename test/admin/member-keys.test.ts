@@ -12,13 +12,14 @@ describeWithPostgres("the page Keys of a member", () => {
   let team: Team;
   let servers: [TeamServer, TeamServer];
   let anna: TestMember;
+  let ben: TestMember;
   beforeAll(async () => {
     postgres = await startPostgres();
     team = await startTeam(postgres);
     servers = [await team.server(), await team.server()];
     anna = await withTeamStores(team, async (stores) => {
       const added = await addMember(stores, team, "anna", individuals("anna-demo"));
-      await addMember(stores, team, "ben", individuals("ben-demo"));
+      ben = await addMember(stores, team, "ben", individuals("ben-demo"));
       await stores.members.setLimits("anna", { models: ["gpt-5*", "claude-*"], keyDays: 90 });
       return added;
     });
@@ -84,6 +85,24 @@ describeWithPostgres("the page Keys of a member", () => {
     const asked = await fetch(`${servers[0].url}/v1/models`, { headers: { "x-api-key": key! } });
     expect(asked.status).toBe(401);
   }, 30_000);
+
+  test("the pages Models and Connect offer what the limits allow", async () => {
+    const { open } = await browse(servers[0], anna.key);
+    const { text } = await open("/admin/models");
+    expect(text).toContain("The owner allows your keys");
+    const offered = async ({ key }: TestMember) => {
+      const answer = await fetch(`${servers[0].url}/api/admin/models`, { headers: { "x-api-key": key } });
+      return ((await answer.json()) as { items: { id: string }[] }).items.map(({ id }) => id);
+    };
+    const [own, all] = [await offered(anna), await offered(ben)];
+    const others = all.filter((id) => !/^(?:claude-|gpt-5)/.test(id));
+    expect(own).toEqual(all.filter((id) => !others.includes(id)));
+    expect([text.includes(own[0]!), others.filter((id) => text.includes(id))]).toEqual([true, []]);
+    const connect = (await open("/admin/connect")).text;
+    const bens = (await (await browse(servers[0], ben.key)).open("/admin/connect")).text;
+    expect(others.filter((id) => bens.includes(id))).not.toEqual([]);
+    expect(others.filter((id) => connect.includes(id))).toEqual([]);
+  }, 20_000);
 
   test("the session ends with its key, on every server, and the page says why", async () => {
     const { key } = (await (

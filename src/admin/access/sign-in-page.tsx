@@ -41,7 +41,9 @@ export const SignInPage = ({ frame, path, wrong }: { frame: Frame; path: string;
     )}
     <form method="post" action="/admin/sign-in" class="sign-in">
       <input type="hidden" name="next" value={path} />
-      <label for="token">{frame.hasMembers ? "Admin token or key" : "Admin token"}</label>
+      <label for="token">
+        {frame.hasAdminToken === false ? "Key" : frame.hasMembers ? "Admin token or key" : "Admin token"}
+      </label>
       <input
         id="token"
         name="token"

@@ -4,6 +4,7 @@ import { embeddingsPaths, upstreamPaths } from "../../api-paths";
 import type { App } from "../../app";
 import { dialects } from "../../dialects/hub/conversation";
 import { ProxyError } from "../../errors";
+import { matchesAny } from "../../keys/client-keys";
 import { allModels } from "../../upstream/all-models";
 import type { Model, Price } from "../../upstream/model";
 import { modelAbilities } from "../../upstream/model-abilities";
@@ -13,9 +14,13 @@ import type { modelSchema } from "./schemas";
 
 export type ModelItem = z.infer<typeof modelSchema>;
 
-/** @throws ProxyError when the list cannot be fetched and none is cached. */
-export async function modelItems(app: App): Promise<ModelItem[]> {
-  const { models } = await allModels(app, "cached");
+/**
+ * @param member Only models that the limits of this member allow.
+ * @throws ProxyError when the list cannot be fetched and none is cached.
+ */
+export async function modelItems(app: App, member: string | null = null): Promise<ModelItem[]> {
+  const allowed = modelsAllowed(app, member);
+  const models = (await allModels(app, "cached")).models.filter(({ id }) => matchesAny(allowed, id));
   const unsupported = app.unsupportedParams.all();
   const aliases = Object.entries(app.config.current.modelAliases);
   return models.map((model) => ({
@@ -29,6 +34,10 @@ export async function modelItems(app: App): Promise<ModelItem[]> {
       .map(({ pattern, until }) => ({ field: pattern, until_ms: until })),
   }));
 }
+
+/** Patterns of the models that the owner allows a member; null for all models. @param member Null for the owner. */
+export const modelsAllowed = ({ members }: App, member: string | null): readonly string[] | null =>
+  (member !== null && members?.find(member)?.models) || null;
 
 /**
  * Sends a field that the model rejected to it again; without `field`, all of them.

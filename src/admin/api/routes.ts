@@ -137,7 +137,7 @@ export const adminRoutes: Endpoint<AdminContext>[] = [
     handle: ({ app, query }) => answerExport(app, query) }),
   endpoint({ method: "GET", path: "/api/admin/models", about: "The current models: limits, endpoints, price, policy, accounts, unsupported fields.",
     response: z.object({ items: z.array(modelSchema) }),
-    handle: async ({ app }) => ({ items: await modelItems(app) }) }),
+    handle: async ({ app, member }) => ({ items: await modelItems(app, member) }) }),
   endpoint({ method: "POST", path: "/api/admin/models/forget", about: "Forgets that a model does not support a field: `{\"model\", \"field\"}`; without `field`, all fields of the model.",
     body: z.strictObject({ model: z.string(), field: z.string().optional() }), response: z.object({ forgotten: z.literal(true) }), errors: ["not_found"],
     handle: ({ app, body: { model, field } }) => { forgetField(app, model, field); return { forgotten: true as const }; } }),

@@ -5,10 +5,12 @@ import type { Client, Connection, Snippet } from "../../../clients/client";
 import { type ClientId, clientIds, clientOf, snippetsOf } from "../../../clients/index";
 import { type Choice, chooseModels, unknownModels, withoutOthers } from "../../../clients/models";
 import type { Group } from "../../../history/history";
+import { matchesAny } from "../../../keys/client-keys";
 import { withTimeLimit } from "../../../net/time-limit";
 import { allModels } from "../../../upstream/all-models";
 import type { Model } from "../../../upstream/model";
 import { clientModels, listedModel } from "../../../upstream/model-view";
+import { modelsAllowed } from "../../api/models";
 import { Ago, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { Page } from "../../ui/layout";
@@ -54,16 +56,19 @@ export function connectPage({ app, frame, url, member }: PageContext): StreamedP
         {slot}
       </Page>
     ),
-    parts: [() => cards(app, url.origin, needsKey ? keyPlaceholder : undefined, isOwner)],
+    parts: [() => cards(app, url.origin, needsKey ? keyPlaceholder : undefined, member)],
   };
 }
 
 const keyPlaceholder = "YOUR_CLIENT_KEY";
 
-/** @param isOwner The owner may run the command on the machine where dragoman runs; it knows no other address. */
-async function cards(app: App, url: string, key: string | undefined, isOwner: boolean): Promise<Markup> {
+/** @param member The owner, null, may run the command on the machine where dragoman runs; it knows no other address. */
+async function cards(app: App, url: string, key: string | undefined, member: string | null): Promise<Markup> {
   const now = app.now();
-  const [choice, { groups }] = await Promise.all([choiceSoon(app), app.history.statistics({}, ["client_name"])]);
+  const [choice, { groups }] = await Promise.all([
+    choiceSoon(app, member),
+    app.history.statistics({}, ["client_name"]),
+  ]);
   return (
     <>
       {!choice && (
@@ -77,7 +82,7 @@ async function cards(app: App, url: string, key: string | undefined, isOwner: bo
             id={id}
             client={clientOf(id)}
             place={{ url, key, models: choice ? withoutOthers(choice) : unknownModels }}
-            hasCommand={isOwner}
+            hasCommand={member === null}
             seen={groups.filter(({ key: { client_name } }) => clientOf(id).known.test(client_name ?? ""))}
             now={now}
           />
@@ -88,13 +93,14 @@ async function cards(app: App, url: string, key: string | undefined, isOwner: bo
 }
 
 /** Undefined without a list, or when no model can serve an agent. */
-async function choiceSoon(app: App): Promise<Choice | undefined> {
+async function choiceSoon(app: App, member: string | null): Promise<Choice | undefined> {
   const models = allModels(app, "cached").then(
     ({ models }) => models,
     (): Model[] => [],
   );
   const known = await withTimeLimit(models, 2_000, (): Model[] => []);
-  return chooseModels(clientModels(known.map((model) => listedModel(model, app.config.current))));
+  const usable = known.filter(({ id }) => matchesAny(modelsAllowed(app, member), id));
+  return chooseModels(clientModels(usable.map((model) => listedModel(model, app.config.current))));
 }
 
 interface GuideProps {

@@ -113,7 +113,13 @@ async function keysMarkup({
       {items.length === 0 ? (
         <NoKeys />
       ) : (
-        <KeyTable frame={frame} keys={items} now={app.now()} current={session?.keyName} />
+        <KeyTable
+          frame={frame}
+          keys={items}
+          now={app.now()}
+          current={session?.keyName}
+          isLimited={(limits?.models ?? null) !== null}
+        />
       )}
       {fromEnvironment && (
         <p class="note">
@@ -161,9 +167,11 @@ interface KeyTableProps {
   now: number;
   /** The name of the key that began the session. */
   current: string | undefined;
+  /** There are models that no key may use. */
+  isLimited: boolean;
 }
 
-const KeyTable = ({ frame, keys, now, current }: KeyTableProps) => (
+const KeyTable = ({ frame, keys, now, current, isLimited }: KeyTableProps) => (
   <table class="rows labelled">
     <caption class="hidden">Client keys</caption>
     <Head columns={["Name", "Models", "Expires", "Last used", "Actions"]} />
@@ -175,7 +183,9 @@ const KeyTable = ({ frame, keys, now, current }: KeyTableProps) => (
             {key.name !== null && key.name === current && " "}
             {key.name !== null && key.name === current && <span class="badge">this session</span>}
           </th>
-          <td data-label="Models">{key.models === null ? "All" : <Value of={key.models.join(", ")} />}</td>
+          <td data-label="Models">
+            {key.models === null ? isLimited ? "All of yours" : "All" : <Value of={key.models.join(", ")} />}
+          </td>
           <td data-label="Expires">
             {key.expires_at_ms === null ? "Never" : <Moment at={key.expires_at_ms} now={now} />}
             {key.expired && " "}

@@ -110,18 +110,19 @@ async function hasAccount(guest: Guest): Promise<boolean> {
 
 async function welcome(guest: Guest): Promise<Response> {
   const { frame, member, params } = guest;
+  const isKnown = await hasAccount(guest);
   return html(
     <BarePage frame={frame} title={`Welcome, ${member.name}`}>
       <p>
         You are invited to use this dragoman. Your requests use your own GitHub Copilot account, and nobody else's
         requests do. {ownAccountsOnly}
       </p>
+      {isKnown && <KeyForm code={params.code!} logins={accountsOf(guest).map(({ id }) => id)} />}
       <form method="post" action={`${pathOf(params.code!)}/sign-in`}>
-        <button type="submit" class="primary">
-          Accept and sign in to GitHub
+        <button type="submit" class={isKnown ? "quiet" : "primary"}>
+          {isKnown ? "Sign in another account" : "Accept and sign in to GitHub"}
         </button>
       </form>
-      {(await hasAccount(guest)) && <KeyForm code={params.code!} logins={accountsOf(guest).map(({ id }) => id)} />}
     </BarePage>,
   );
 }
@@ -159,7 +160,7 @@ async function follow(guest: Guest): Promise<Response> {
 
 /** Two people may have opened the link: the second learns whose account it is by now. */
 const KeyForm = ({ code, logins }: { code: string; logins: string[] }): Markup => (
-  <form method="post" action={`${pathOf(code)}/key`}>
+  <form method="post" action={`${pathOf(code)}/key`} class="sign-in">
     <p>
       Signed in: <Value of={logins.join(", ")} max={200} />. If this is not you, stop here and tell the owner: somebody
       else has opened this link. Otherwise your key is shown once, and then this link is used up.

@@ -2,7 +2,7 @@
 /** The model catalogue: capabilities, limits, prices and the accounts that offer each model. */
 import { asProxyError } from "../../../errors";
 import { compact, moment, plural, shorten, significant } from "../../../format";
-import { forgetField, type ModelItem, modelItems } from "../../api/models";
+import { forgetField, type ModelItem, modelItems, modelsAllowed } from "../../api/models";
 import { Sentence, Unknown, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
@@ -15,6 +15,7 @@ export function modelsPage({ app, frame, member }: PageContext): StreamedPage {
   const now = app.now();
   const accounts = app.accounts.length;
   const isOwner = member === null;
+  const allowed = modelsAllowed(app, member);
   return {
     page: (
       <Page frame={frame} title="Models" current="/admin/models">
@@ -22,12 +23,17 @@ export function modelsPage({ app, frame, member }: PageContext): StreamedPage {
           The models of your accounts{isOwner && " and of other providers"}. Prices are in AI credits per million
           tokens; one credit is one US cent.
         </p>
+        {allowed && (
+          <p class="note">
+            The owner allows your keys <Value of={allowed.join(", ")} max={400} />; other models are not listed.
+          </p>
+        )}
         {slot}
       </Page>
     ),
     parts: [
       () =>
-        modelItems(app).then(
+        modelItems(app, member).then(
           (models) => (
             <>
               <Unlisted of={Object.keys(app.config.current.providers)} models={models} />
