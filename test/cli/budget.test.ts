@@ -64,7 +64,7 @@ test("without a server the stored config is changed, by the same rules", async (
     [["x", "--limit", "1", "--each", "key", "--per", "session"], "--each: cannot be set for a session"],
     [["x", "--limit", "1", "--limit-of", "anna=2"], "--limit-of: needs `each`"],
     [["x", "--limit", "1", "--each", "key", "--limit-of", "anna"], "--limit-of: "],
-    [["x", "--limit", "1", "--member", ""], "--member: "],
+    [["x", "--limit", "1", "--member", ""], "--member is empty"],
   ] as const) {
     const { code, stderr } = await add(...args);
     expect([args, code, stderr]).toEqual([args, 2, expect.stringContaining(sentence)]);
