@@ -26,18 +26,31 @@ export function openActiveAccounts(options: ActiveAccountsOptions): ActiveAccoun
   const { store, temporary, logger, share } = options;
   let active = new Map<string, Account>();
   let accounts: Account[] = [];
-  let byKey = new Map<string, Account>();
+  const byKey = new Map<string, Account>();
   let stamp: string | undefined;
 
   function refresh(): void {
     const current = store.stamp();
     if (current === stamp) return;
     const before = active;
-    const saved = store.load();
-    active = new Map(saved.map((account) => [keyOf(account), before.get(keyOf(account)) ?? open(account)]));
+    const added: Account[] = [];
+    const next = new Map<string, Account>();
+    for (const saved of store.load()) {
+      const key = keyOf(saved);
+      const account = before.get(key) ?? open(saved);
+      if (!before.has(key)) added.push(account);
+      next.set(key, account);
+    }
+    active = next;
+    // A team may have very many, so only what changed is looked at.
+    const removed =
+      before.size + added.length === active.size
+        ? []
+        : [...before].filter(([key]) => !active.has(key)).map(([, each]) => each);
     accounts = [...(temporary ? [temporary] : []), ...active.values()];
-    byKey = new Map(accounts.map((account) => [account.key, account]));
-    if (stamp !== undefined) logChanges(before);
+    for (const { key } of removed) byKey.delete(key);
+    for (const account of stamp === undefined ? accounts : added) byKey.set(account.key, account);
+    if (stamp !== undefined) logChanges(added, removed);
     stamp = current;
   }
 
@@ -47,10 +60,9 @@ export function openActiveAccounts(options: ActiveAccountsOptions): ActiveAccoun
     return account;
   }
 
-  function logChanges(before: Map<string, Account>): void {
-    for (const [key, { id }] of active) if (!before.has(key)) logger.info(`${id} is signed in and ready.`);
-    for (const [key, { id }] of before)
-      if (!active.has(key)) logger.info(`${id} is signed out; requests already in progress will finish.`);
+  function logChanges(added: Account[], removed: Account[]): void {
+    for (const { id } of added) logger.info(`${id} is signed in and ready.`);
+    for (const { id } of removed) logger.info(`${id} is signed out; requests already in progress will finish.`);
   }
 
   /** If the folder cannot be read for a moment, the accounts stay as they are. */
@@ -124,5 +136,15 @@ export function accountsByMember(accounts: () => Account[]): (member: string | n
 const none: Account[] = [];
 
 /** A new token makes a new account: the state of the old sign-in does not apply to it. Nor does it to another member. */
-const keyOf = ({ host, login, app, mode, githubToken, member = "" }: SavedAccount) =>
-  [host, login.toLowerCase(), app, mode, githubToken, member].join("\n");
+function keyOf(saved: SavedAccount): string {
+  let key = keys.get(saved);
+  if (key === undefined) {
+    const { host, login, app, mode, githubToken, member = "" } = saved;
+    key = [host, login.toLowerCase(), app, mode, githubToken, member].join("\n");
+    keys.set(saved, key);
+  }
+  return key;
+}
+
+/** With the accounts of a large team, one that signs in would hold up all streams while the keys of the others are made again. */
+const keys = new WeakMap<SavedAccount, string>();
