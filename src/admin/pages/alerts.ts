@@ -1,8 +1,11 @@
 /** The alerts of the overview: errors, warnings and notes. */
 import type { App } from "../../app";
+import { amountOf } from "../../budgets/sentences";
+import { ProxyError } from "../../errors";
 import { day, formatCount, hourMs, moment, plural, span } from "../../format";
 import type { Totals } from "../../history/history";
 import type { AccountItem } from "../api/accounts";
+import { listBudgets } from "../api/budgets";
 import { requestsPath } from "../ui/links";
 import { forecastOf } from "./forecast";
 
@@ -63,11 +66,62 @@ export function ownAlerts(
   return alerts;
 }
 
-/** What concerns the server: the owner's alone. */
-export function serverAlerts({ config, history, requiresKey, team }: App, exposed: boolean): Alert[] {
+/** Budgets that are used up, or will be, and that bind whoever looks at the page. */
+export async function budgetAlerts(app: App, member: string | null, now: number): Promise<Alert[]> {
+  const href = "/admin/budgets";
+  try {
+    const items = await listBudgets(app, member, { limit: maxNamed, offset: 0 });
+    return items.flatMap((item): Alert[] => {
+      const { name, unit, limit, used, then, holders, resets_at_ms: resetsAt, forecast_ends_at_ms: endsAt } = item;
+      const until = resetsAt === null ? "" : ` It resets at ${moment(resetsAt, now)}.`;
+      const spent = holders?.items.filter((holder) => holder.used >= holder.limit) ?? [];
+      if (spent.length > 0 && item.per !== "session") {
+        const names = spent.map((holder) => holder.name ?? "a removed member").join(", ");
+        const more = spent.length === maxNamed && holders!.count > maxNamed ? " and maybe others" : "";
+        const title = `The budget ${name} is used up for ${names}${more}.`;
+        return [{ tone: "warn", title, detail: `${consequence[then]}${until}`, href }];
+      }
+      const isSpent = used === null ? holders === null && item.exhausted : used >= limit;
+      if (isSpent) {
+        const tone = then === "stop" ? "bad" : "warn";
+        return [{ tone, title: `The budget ${name} is used up.`, detail: `${consequence[then]}${until}`, href }];
+      }
+      if (endsAt === null) return [];
+      const title = `The budget ${name} will be used up at ${moment(endsAt, now)}.`;
+      return [
+        { tone: "warn", title, detail: `So far ${amountOf(used ?? 0, item)} of ${amountOf(limit, { unit })}.`, href },
+      ];
+    });
+  } catch (thrown) {
+    if (!(thrown instanceof ProxyError) || thrown.kind !== "unable") throw thrown;
+    return [{ tone: "bad", title: "The budgets cannot be checked.", detail: thrown.message, href }];
+  }
+}
+
+/** Names in one alert. */
+const maxNamed = 5;
+
+const consequence = {
+  stop: "Further requests are refused.",
+  warn: "Requests are still sent, because it only warns.",
+  fallback: "Fallbacks serve where there are some.",
+};
+
+/** What concerns the server and the members: the owner's alone. */
+export function serverAlerts(
+  { allAccounts, config, history, members, requiresKey, team }: App,
+  exposed: boolean,
+): Alert[] {
   const alerts: Alert[] = [];
   const add = (tone: Alert["tone"], title: string, detail: string, href: string) =>
     void alerts.push({ tone, title, detail, href });
+  const failed = allAccounts.filter(({ member, state }) => member !== null && state.name === "failed");
+  if (failed.length > 0) {
+    const named = failed.slice(0, maxNamed).map(({ id, member }) => `${id} of ${members?.find(member!)?.name ?? "?"}`);
+    const more = failed.length > maxNamed ? `, and ${failed.length - maxNamed} more` : "";
+    const title = `${plural(failed.length, "account")} of members failed.`;
+    add("warn", title, `${named.join(", ")}${more}. A new sign-in helps.`, "/admin/members");
+  }
   if (team?.isDatabaseAway)
     add(
       "bad",

@@ -9,7 +9,7 @@ import { Page } from "../../ui/layout";
 import type { PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { AccountCard, SignInHint } from "../accounts/card";
-import { type Alert, bySeverity, ownAlerts, serverAlerts } from "../alerts";
+import { type Alert, budgetAlerts, bySeverity, ownAlerts, serverAlerts } from "../alerts";
 import { memberNamesFor } from "../member-names";
 import { usageSection } from "./usage";
 
@@ -49,9 +49,12 @@ function partsOf(context: PageContext): StreamedPage["parts"] {
   return [
     async () => <RunningNow {...(await app.running.list())} />,
     async () => {
-      const recent = await app.history.totals({ from_ms: now - hourMs });
+      const [recent, ofBudgets] = await Promise.all([
+        app.history.totals({ from_ms: now - hourMs }),
+        budgetAlerts(app, member, now),
+      ]);
       const others = isOwner && app.allAccounts.length > app.accounts.length;
-      const own = ownAlerts(app, await accounts(), recent, now, others);
+      const own = [...ownAlerts(app, await accounts(), recent, now, others), ...ofBudgets];
       const all = isOwner ? [...own, ...serverAlerts(app, exposed)] : own;
       return <Alerts alerts={bySeverity(all)} isOwner={isOwner} />;
     },

@@ -1,0 +1,85 @@
+/** What the overview says of budgets and of members' accounts: to the owner, and to the member whom it concerns. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { startProxy } from "../support/proxy";
+import { startTeamApp, type TeamApp } from "../support/team-app";
+
+const chat = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };
+/** The text of the alerts. */
+const alertsIn = (html: string) =>
+  html
+    .slice(html.indexOf("Needs attention"), html.indexOf("Remaining quota"))
+    .replace(/<[^>]+>/g, " ")
+    .replace(/\s+/g, " ");
+
+test("a budget that is used up, and one that will be", async () => {
+  let now = Date.parse("2026-11-05T00:00:00Z");
+  await using proxy = await startProxy({
+    clock: { now: () => now },
+    config: {
+      budgets: [
+        { name: "Small", unit: "requests", limit: 1, per: "day" },
+        { name: "Polite", unit: "requests", limit: 1, per: "day", then: "warn" },
+        { name: "Slow", unit: "requests", limit: 4, per: "month" },
+        { name: "Large", unit: "requests", limit: 1000, per: "month" },
+      ],
+    },
+  });
+  const overview = async () => alertsIn(await (await fetch(`${proxy.url}/admin`)).text());
+  expect(await overview()).not.toContain("budget");
+  await (await proxy.post("/v1/chat/completions", chat)).text();
+  now += 3_600_000;
+  const text = await overview();
+  expect(text).toContain("The budget Small is used up. Further requests are refused. It resets at");
+  expect(text).toContain("The budget Polite is used up. Requests are still sent, because it only warns.");
+  expect(text).toContain("The budget Slow will be used up at");
+  expect(text).not.toContain("Large");
+});
+
+describeWithPostgres("in a team", () => {
+  let postgres: TestPostgres;
+  let team: TeamApp;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    team = await startTeamApp(postgres);
+  }, 60_000);
+  afterAll(async () => {
+    await team[Symbol.asyncDispose]();
+    await postgres[Symbol.asyncDispose]();
+  });
+
+  /** The overview of whoever signs in with this. */
+  async function overview(secret?: string): Promise<string> {
+    if (secret === undefined) return alertsIn(await (await fetch(`${team.url}/admin`)).text());
+    const form = new URLSearchParams({ token: secret, next: "/admin" });
+    const entered = await fetch(`${team.url}/admin/sign-in`, { method: "POST", body: form, redirect: "manual" });
+    const cookie = entered.headers.get("set-cookie")!.split(";")[0]!;
+    return alertsIn(await (await fetch(`${team.url}/admin`, { headers: { cookie } })).text());
+  }
+
+  test("a member sees their own, and the owner whose they are", async () => {
+    const budgets = [{ name: "Each", unit: "requests", limit: 1, per: "month", each: "member" }];
+    await team.app.config.change({ budgets });
+    const anna = await team.addMember("anna", "anna-demo");
+    const ben = await team.addMember("ben", "ben-demo");
+    const headers = { "x-api-key": anna.key };
+    const response = await fetch(`${team.url}/v1/chat/completions`, {
+      method: "POST",
+      headers,
+      body: JSON.stringify(chat),
+    });
+    expect(response.status).toBe(200);
+    await response.text();
+    team.app.forMember(ben.id).accounts[0]!.mark({ name: "failed", reason: "GitHub refuses it." });
+
+    const deadline = performance.now() + 5_000;
+    while (!(await overview(anna.key)).includes("budget Each") && performance.now() < deadline) await Bun.sleep(50);
+    const [owners, annas, bens] = [await overview(), await overview(anna.key), await overview(ben.key)];
+    expect(annas).toContain("The budget Each is used up. Further requests are refused. It resets at");
+    expect(annas).not.toContain("ben");
+    expect(bens).not.toContain("Each");
+    expect(bens).toContain("ben-demo has failed.");
+    expect(owners).toContain("The budget Each is used up for anna.");
+    expect(owners).toContain("1 account of members failed. ben-demo of ben. A new sign-in helps.");
+  }, 30_000);
+});
