@@ -12,65 +12,109 @@ const google = (text: string) => ({ contents: [{ role: "user", parts: [{ text }]
 const model = "gpt-5-mini";
 const gemini = "/v1beta/models/gpt-5-mini";
 
-/** How each client path is asked with a text; undefined for a path that uses no account. */
-const routes: Record<string, ((text: string) => { path: string; body?: object }) | undefined> = {
-  "POST /v1/chat/completions": (text) => ({ path: "/v1/chat/completions", body: { model, messages: say(text) } }),
-  "POST /v1/responses": (text) => ({ path: "/v1/responses", body: { model, input: text, stream: true } }),
-  "GET /v1/responses": () => ({ path: "/v1/responses" }),
-  "POST /v1/responses/compact": (text) => ({ path: "/v1/responses/compact", body: { model, input: say(text) } }),
-  "POST /v1/alpha/search": (text) => ({
-    path: "/v1/alpha/search",
-    body: { id: "s", model, commands: { search_query: [{ q: text }] } },
-  }),
-  "POST /v1/messages": (text) => ({
-    path: "/v1/messages",
-    body: { model: "claude-sonnet-4.6", max_tokens: 64, stream: true, messages: say(text) },
-  }),
-  "POST /v1/messages/count_tokens": (text) => ({
-    path: "/v1/messages/count_tokens",
-    body: { model: "claude-sonnet-4.6", messages: say(text) },
-  }),
-  "POST /v1/embeddings": (text) => ({
-    path: "/v1/embeddings",
-    body: { model: "text-embedding-3-small", input: text },
-  }),
-  "GET /v1/models": () => ({ path: "/v1/models" }),
-  "GET /v1/models/:id": () => ({ path: `/v1/models/${model}` }),
-  "POST /:provider/v1/messages": (text) => ({
-    path: "/deep/v1/messages",
-    body: { model: "x", max_tokens: 9, messages: say(text) },
-  }),
-  "POST /:provider/v1/messages/count_tokens": (text) => ({
-    path: "/deep/v1/messages/count_tokens",
-    body: { model: "x", messages: say(text) },
-  }),
-  "GET /:provider/v1/models": () => ({ path: "/deep/v1/models" }),
-  "POST /v1beta/models/:model:generateContent": (text) => ({ path: `${gemini}:generateContent`, body: google(text) }),
-  "POST /v1beta/models/:model:streamGenerateContent": (text) => ({
-    path: `${gemini}:streamGenerateContent?alt=sse`,
-    body: google(text),
-  }),
-  "POST /v1beta/models/:model:countTokens": (text) => ({ path: `${gemini}:countTokens`, body: google(text) }),
-  "POST /v1beta/models/:model:embedContent": (text) => ({
-    path: "/v1beta/models/text-embedding-3-small:embedContent",
-    body: { content: { parts: [{ text }] } },
-  }),
-  "POST /v1beta/models/:model:batchEmbedContents": (text) => ({
-    path: "/v1beta/models/text-embedding-3-small:batchEmbedContents",
-    body: { requests: [{ model: "models/text-embedding-3-small", content: { parts: [{ text }] } }] },
-  }),
-  "GET /v1beta/models": () => ({ path: "/v1beta/models" }),
-  "GET /v1beta/models/:model": () => ({ path: gemini }),
-  "GET /usage": () => ({ path: "/usage" }),
-  "GET /usage/line": () => ({ path: "/usage/line" }),
-  "GET /usage/:accountIndex": () => ({ path: "/usage/1" }),
-  "GET /token": () => ({ path: "/token" }),
-  "GET /": undefined,
-  "GET /health": undefined,
-  "GET /health/live": undefined,
-  "GET /health/ready": undefined,
-  "GET /metrics": undefined,
+/** One way to ask. */
+interface Call {
+  path: string;
+  body?: object;
+  /** Messages of a WebSocket in place of a body: each is sent when the one before is answered. */
+  messages?: object[];
+}
+
+const responses = (text: string) => ({ model, input: text });
+const messages = (text: string) => ({ model: "claude-sonnet-4.6", max_tokens: 64, messages: say(text) });
+const searchFor = (text: string) => `Please search the web for ${text}`;
+
+/** The ways in which each client path is asked with a text; none for a path that uses no account. */
+const routes: Record<string, ((text: string) => Call)[]> = {
+  "POST /v1/chat/completions": [
+    (text) => ({ path: "/v1/chat/completions", body: { model, messages: say(text) } }),
+    (text) => ({ path: "/v1/chat/completions", body: { model: "gpt-5.3-codex", messages: say(text), stream: true } }),
+  ],
+  "POST /v1/responses": [
+    // By a WebSocket to the upstream.
+    (text) => ({ path: "/v1/responses", body: { ...responses(text), stream: true } }),
+    (text) => ({ path: "/v1/responses", body: responses(text) }),
+    (text) => ({
+      path: "/v1/responses",
+      body: { ...responses(searchFor(text)), model: "claude-sonnet-4.6", tools: [{ type: "web_search" }] },
+    }),
+  ],
+  "GET /v1/responses": [
+    (text) => ({
+      path: "/v1/responses",
+      messages: [responses(text), { ...responses(`Again ${text}`), model: "claude-sonnet-4.6" }],
+    }),
+  ],
+  "POST /v1/responses/compact": [(text) => ({ path: "/v1/responses/compact", body: { model, input: say(text) } })],
+  "POST /v1/alpha/search": [
+    (text) => ({
+      path: "/v1/alpha/search",
+      body: { id: "s", model, commands: { search_query: [{ q: text }] } },
+    }),
+  ],
+  "POST /v1/messages": [
+    (text) => ({ path: "/v1/messages", body: { ...messages(text), stream: true } }),
+    (text) => ({
+      path: "/v1/messages",
+      body: { ...messages(searchFor(text)), tools: [{ type: "web_search_20250305", name: "web_search" }] },
+    }),
+  ],
+  "POST /v1/messages/count_tokens": [
+    (text) => ({
+      path: "/v1/messages/count_tokens",
+      body: { model: "claude-sonnet-4.6", messages: say(text) },
+    }),
+  ],
+  "POST /v1/embeddings": [
+    (text) => ({ path: "/v1/embeddings", body: { model: "text-embedding-3-small", input: text } }),
+  ],
+  "GET /v1/models": [() => ({ path: "/v1/models" })],
+  "GET /v1/models/:id": [() => ({ path: `/v1/models/${model}` })],
+  "POST /:provider/v1/messages": [
+    (text) => ({ path: "/deep/v1/messages", body: { model: "x", max_tokens: 9, messages: say(text) } }),
+  ],
+  "POST /:provider/v1/messages/count_tokens": [
+    (text) => ({ path: "/deep/v1/messages/count_tokens", body: { model: "x", messages: say(text) } }),
+  ],
+  "GET /:provider/v1/models": [() => ({ path: "/deep/v1/models" })],
+  "POST /v1beta/models/:model:generateContent": [(text) => ({ path: `${gemini}:generateContent`, body: google(text) })],
+  "POST /v1beta/models/:model:streamGenerateContent": [
+    (text) => ({ path: `${gemini}:streamGenerateContent?alt=sse`, body: google(text) }),
+  ],
+  "POST /v1beta/models/:model:countTokens": [(text) => ({ path: `${gemini}:countTokens`, body: google(text) })],
+  "POST /v1beta/models/:model:embedContent": [
+    (text) => ({
+      path: "/v1beta/models/text-embedding-3-small:embedContent",
+      body: { content: { parts: [{ text }] } },
+    }),
+  ],
+  "POST /v1beta/models/:model:batchEmbedContents": [
+    (text) => ({
+      path: "/v1beta/models/text-embedding-3-small:batchEmbedContents",
+      body: { requests: [{ model: "models/text-embedding-3-small", content: { parts: [{ text }] } }] },
+    }),
+  ],
+  "GET /v1beta/models": [() => ({ path: "/v1beta/models" })],
+  "GET /v1beta/models/:model": [() => ({ path: gemini })],
+  "GET /usage": [() => ({ path: "/usage" })],
+  "GET /usage/line": [() => ({ path: "/usage/line" })],
+  "GET /usage/:accountIndex": [() => ({ path: "/usage/1" })],
+  "GET /token": [() => ({ path: "/token" })],
+  "GET /": [],
+  "GET /health": [],
+  "GET /health/live": [],
+  "GET /health/ready": [],
+  "GET /metrics": [],
 };
+
+/** Paths of the upstream that are sent a text of a client. */
+const withTexts = new Set([
+  "/chat/completions",
+  "/responses",
+  "/v1/messages",
+  "/v1/messages/count_tokens",
+  "/embeddings",
+]);
 
 /** Each on the first account of the member, or on whichever is asked. */
 const failures = [
@@ -98,13 +142,42 @@ describeWithPostgres("members of a team", () => {
   }, 60_000);
   afterAll(() => postgres[Symbol.asyncDispose]());
 
-  const ask = (server: TeamServer, { key }: { key: string }, call: { path: string; body?: object }) =>
+  /** What comes back, and whether it was served. */
+  async function converse(server: TeamServer, { key }: { key: string }, { path, messages = [] }: Call) {
+    const socket = new WebSocket(`${server.url.replace("http", "ws")}${path}`, {
+      headers: { authorization: `Bearer ${key}`, "x-session-id": "shared" },
+    });
+    const waiting = [...messages];
+    const answers: string[] = [];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const next = () => {
+      const message = waiting.shift();
+      if (message) socket.send(JSON.stringify({ type: "response.create", ...message }));
+      else resolve();
+    };
+    for (const event of ["close", "error"] as const) socket.addEventListener(event, () => resolve());
+    socket.onopen = next;
+    socket.onmessage = ({ data }) => {
+      answers.push(String(data));
+      if (/"type":"(?:response\.(?:completed|incomplete|failed)|error)"/.test(answers.at(-1)!)) next();
+    };
+    await promise;
+    socket.close();
+    return { ok: answers.some((text) => text.includes('"response.completed"')), text: answers.join("\n") };
+  }
+
+  const ask = (server: TeamServer, { key }: { key: string }, call: Call) =>
     fetch(server.url + call.path, {
       method: call.body ? "POST" : "GET",
       body: call.body && JSON.stringify(call.body),
       // All clients name the same session, so that affinity would lead to whoever used it last.
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json", "x-session-id": "shared" },
     });
+
+  async function answerOf(server: TeamServer, person: { key: string }, call: Call) {
+    const answer = await ask(server, person, call);
+    return { ok: answer.ok, text: await answer.text().catch(() => "") };
+  }
 
   test("every client path is part of the property below", () => {
     const paths = clientGroup.endpoints.map(({ method, path }) => `${method} ${path}`);
@@ -117,20 +190,29 @@ describeWithPostgres("members of a team", () => {
     const { key } = await server.admin("/keys", { name: "owner" });
     await server.admin("/config", {
       accountAffinity: true,
+      responsesWebSocket: "auto",
       providers: { deep: { type: "anthropic", baseUrl: `${team.demo.url}/deep`, apiKey: "sk-of-the-owner" } },
     });
+    const reply = { type: "message", role: "assistant", content: [{ type: "text", text: "Deep." }] };
+    const used = { stop_reason: "end_turn", usage: { input_tokens: 1, output_tokens: 1 } };
+    const always = Number.POSITIVE_INFINITY;
+    team.demo.intercept("/deep/v1/messages", () => Response.json({ id: "m", model: "x", ...reply, ...used }), always);
+    team.demo.intercept("/deep/v1/models", () => Response.json({ data: [{ type: "model", id: "x" }] }), always);
     const owner: Person = { id: null, name: "owner", key, logins: ["octo-demo"] };
     const served = new Map<string, number>();
+    /** What was answered at least once, and who was served by a WebSocket to the upstream. */
+    const asked = new Set<(text: string) => Call>();
+    const sockets = new Set<string>();
     let failedOver = 0;
     let runs = 0;
 
     await withTeamStores(team, async (stores) => {
       const callArbitrary = fc.record({
         who: fc.nat(3),
-        route: fc.constantFrom(...Object.values(routes).filter((each) => each !== undefined)),
+        route: fc.constantFrom(...Object.values(routes).flat()),
         failure: fc.constantFrom(...failures),
       });
-      const property = async (batches: { who: number; route: (text: string) => object; failure: string }[][]) => {
+      const property = async (batches: { who: number; route: (text: string) => Call; failure: string }[][]) => {
         runs += 1;
         const [anna, ben, cleo] = [
           await addMember(stores, team, `anna ${runs}`, individuals(`anna-${runs}a`, `anna-${runs}b`)),
@@ -147,15 +229,19 @@ describeWithPostgres("members of a team", () => {
           await Promise.all(
             batch.map(async ({ who, route, failure }) => {
               const person = people[who]!;
-              const mark = `mark-${marks.size}-${runs}.`;
+              const mark = `mark-${marks.size}-${runs}-end`;
               marks.set(mark, person);
               const text = `${failure.replace("FIRST", person.logins[0] ?? "nobody")} ${mark}`;
-              const call = route(text) as { path: string; body?: object };
-              const answer = await ask(server, person, call);
-              const answered = await answer.text().catch(() => "");
+              const call = route(text);
+              const answer = call.messages
+                ? await converse(server, person, call)
+                : await answerOf(server, person, call);
+              const answered = answer.text;
               for (const login of others(person)) expect(answered).not.toContain(login);
               if (call.path === "/token" && answer.ok) tokens.push([person, JSON.parse(answered).token]);
-              if (person === cleo && call.body && !call.path.includes("ount")) expect(answer.ok).toBe(false);
+              if (person === cleo && (call.body ?? call.messages) && !call.path.includes("ount"))
+                expect(answer.ok).toBe(false);
+              if (answer.ok) asked.add(route);
             }),
           );
         for (const [person, token] of tokens) {
@@ -173,22 +259,37 @@ describeWithPostgres("members of a team", () => {
           }
           if (new Set(own.map(({ account }) => account)).size > 1) failedOver += 1;
         }
+        // Nothing leaves without being on behalf of somebody: also what the proxy asks by itself, such as a search.
+        for (const { bytes, account, path, socket } of sent) {
+          if (socket !== undefined) sockets.add(account!);
+          if (!withTexts.has(path) || account === undefined) continue;
+          const found = [...marks].filter(([mark]) => Buffer.from(bytes).includes(mark));
+          expect([path, found.map(([, { logins }]) => logins.includes(account))]).toEqual([path, [true]]);
+        }
         expect(sent.filter(({ headers }) => isOwnersKey(headers)).every((entry) => isOwners(entry, marks))).toBe(true);
         for (const name of [anna, ben, cleo]) await stores.members.remove(name.name);
       };
       const batchesArbitrary = fc.array(fc.array(callArbitrary, { minLength: 1, maxLength: 4 }), { maxLength: 8 });
       // A premium model uses the accounts in their order, so the first one is asked first.
-      const route = routes["POST /v1/messages"]!;
+      const route = routes["POST /v1/messages"]![0]!;
+      const everything = Object.values(routes).flatMap((ways) =>
+        ways.map((way) => [0, 1, 2].map((who) => ({ who, route: way, failure: "" }))),
+      );
       const certain = [0, 1, 2].map((who) => ({ who, route, failure: "[demo: 429 1 @FIRST]" }));
       await fc.assert(fc.asyncProperty(batchesArbitrary, property), {
         numRuns: 10,
         endOnFailure: true,
-        examples: [[[certain.map((call) => ({ ...call, failure: "" })), certain]]],
+        examples: [[[certain.map((call) => ({ ...call, failure: "" })), certain, ...everything]]],
       });
     });
     // The property was about something: everybody with an account was served, and accounts were replaced.
     expect([...served.keys()].sort()).toEqual(["anna", "ben", "octo"]);
     expect(failedOver).toBeGreaterThan(0);
+    const unanswered = Object.entries(routes).flatMap(([name, ways]) =>
+      ways.every((way) => asked.has(way)) ? [] : [name],
+    );
+    expect(unanswered).toEqual([]);
+    expect(sockets.size).toBeGreaterThan(1);
   }, 90_000);
 
   const isOwnersKey = (headers: Record<string, string>) => JSON.stringify(headers).includes("sk-of-the-owner");
@@ -200,7 +301,7 @@ describeWithPostgres("members of a team", () => {
     const [one, other] = [await team.server(), await team.server()];
     await withTeamStores(team, async (stores) => {
       const anna = await addMember(stores, team, "Anna", individuals("anna-demo"));
-      const call = routes["POST /v1/chat/completions"]!("Hello");
+      const call = routes["POST /v1/chat/completions"]![0]!("Hello");
       for (const server of [one, other]) {
         await untilKnown(server, anna);
         expect((await ask(server, anna, call)).status).toBe(200);
@@ -233,7 +334,7 @@ describeWithPostgres("members of a team", () => {
     await withTeamStores(team, async (stores) => {
       const anna = await addMember(stores, team, "anna", individuals("anna-one", "anna-two"));
       const ben = await addMember(stores, team, "ben", individuals("ben-demo"));
-      const call = routes["POST /v1/chat/completions"]!("Hello");
+      const call = routes["POST /v1/chat/completions"]![0]!("Hello");
       for (const each of [anna, ben]) await untilKnown(server, each);
       const words = { message: "Sorry. Your account was suspended" };
       team.demo.intercept("/chat/completions", () => Response.json(words, { status: 403 }));
