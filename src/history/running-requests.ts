@@ -2,13 +2,16 @@
 import { ProxyError } from "../errors";
 import type { InFlight, InFlightEvent, InFlightRequest } from "./in-flight";
 
-export interface RunningList {
-  /** The oldest first. */
-  running: InFlightRequest[];
+export interface RunningCount {
   /** How many run, also those that are not listed. */
   count: number;
   /** A sentence that says of which servers it is unknown what they run; missing if it is known of all. */
   gap?: string;
+}
+
+export interface RunningList extends RunningCount {
+  /** The oldest first. */
+  running: InFlightRequest[];
 }
 
 export type RunningEvent =
@@ -27,6 +30,8 @@ export type RunningWatcher = (event: RunningEvent) => void;
 export interface RunningRequests {
   /** Asks the other servers, which takes a second at most. Never throws. */
   list(member?: string): Promise<RunningList>;
+  /** The same, without the requests. */
+  count(member?: string): Promise<RunningCount>;
   /** What is known without asking; it is current while somebody watches. */
   known(member?: string): RunningList;
   /** Without asking. */
@@ -54,6 +59,7 @@ export function runningHere(inFlight: InFlight): RunningRequests {
   };
   return {
     list: async (member) => known(member),
+    count: async (member) => ({ count: known(member).count }),
     known,
     findKnown: (requestId, member) => findHere(inFlight, requestId, member),
     find: async (requestId, member) => findHere(inFlight, requestId, member),
@@ -66,6 +72,7 @@ export function runningHere(inFlight: InFlight): RunningRequests {
 /** What one member sees of them. */
 export const runningOf = (running: RunningRequests, member: string): RunningRequests => ({
   list: () => running.list(member),
+  count: () => running.count(member),
   known: () => running.known(member),
   findKnown: (requestId) => running.findKnown(requestId, member),
   find: (requestId) => running.find(requestId, member),

@@ -165,6 +165,25 @@ describeWithPostgres("the running requests of a team", () => {
     await staying.leave();
   }, 30_000);
 
+  test("a page counts what runs beyond what it lists, and says so", async () => {
+    const [here, there] = [servers[0]!, servers[1]!];
+    const many = await Promise.all(Array.from({ length: 210 }, () => run(there, owner)));
+    const page = async () => (await fetch(`${here.url}/admin/requests`)).text();
+    const began = performance.now();
+    while (!(await page()).includes("210 requests running")) expect(performance.now() - began).toBeLessThan(3_000);
+    const shown = await page();
+    expect(shown).toContain("Of these, 200 can be listed, the oldest of each server. The other 10 are left out.");
+    expect(shown.match(/\/cancel"/g)).toHaveLength(200);
+    expect(await (await fetch(`${here.url}/admin`)).text()).toContain("210 requests running");
+    // One that is left out is found and cancelled like any other.
+    const last = many.find(({ id }) => !shown.includes(id))!;
+    expect((await here.admin(`/requests/${last.id}`)).running).toBe(true);
+    expect((await Promise.all(many.map(({ id }) => cancel(here, undefined, id)))).map(({ status }) => status)).toEqual(
+      many.map(() => 200),
+    );
+    await Promise.all(many.map(({ text }) => text));
+  }, 30_000);
+
   test("a server that is being replaced still shows what runs there, and lets it be cancelled", async () => {
     const third = await team.server();
     const feed = await watchFeed(servers[0]!.url);

@@ -122,6 +122,11 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
       const [all, annas] = [await running.list(), await running.list(anna)];
       expect([idsOf(all), all.count, all.gap]).toEqual([["one", "two"], 2, undefined]);
       expect([idsOf(annas), annas.count, annas.gap]).toEqual([["two"], 1, undefined]);
+      expect([
+        (await running.count()).count,
+        (await running.count(anna)).count,
+        (await running.count(ben)).count,
+      ]).toEqual([2, 1, 0]);
       expect(idsOf(running.known(ben))).toEqual([]);
       expect((await running.find("two"))?.member).toBe(anna);
       expect(running.findKnown("two", anna)?.request_id).toBe("two");

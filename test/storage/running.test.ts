@@ -115,6 +115,9 @@ describeWithPostgres("the running requests of a team", () => {
     const list = await one!.running.list();
     expect(performance.now() - began).toBeLessThan(500);
     expect([ids(list.running), list.count, list.gap]).toEqual([all, 3, undefined]);
+    expect(await Promise.all([undefined, anna, ben].map((member) => two!.running.count(member)))).toEqual(
+      [3, 1, 1].map((count) => ({ count, gap: undefined })),
+    );
     const own = await one!.running.list(anna);
     expect([own.running.map(({ member }) => member), own.count, own.gap]).toEqual([[anna], 1, undefined]);
   });
@@ -229,6 +232,56 @@ describeWithPostgres("the running requests of a team", () => {
     const id = two!.begin();
     await soon(() => one!.running.findKnown(id) !== undefined && one!.running.findKnown(gone) === undefined, 3_000);
   }, 20_000);
+
+  test("whatever begins, changes and ends on three servers, and whichever connections are killed, all soon know the same", async () => {
+    const all = await team(3);
+    const members = [undefined, anna, ben];
+    const kill = async () => {
+      const sql = new SQL(url, { max: 1 });
+      await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid() AND random() < 0.3`;
+      await sql.close();
+    };
+    const live = new Map<string, Server>();
+    const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)]!;
+    for (let round = 0; round < 40; round += 1) {
+      for (let step = 0; step < 20; step += 1) {
+        const [id, server] = pick([...live]) ?? [];
+        if (!id || Math.random() < 0.4) {
+          const where = pick(all);
+          live.set(where.begin({ member: pick([null, anna, ben]) }), where);
+        } else if (Math.random() < 0.5) server!.change(id, { first_byte_ms: round * 100 + step });
+        else {
+          server!.end(id);
+          live.delete(id);
+        }
+      }
+      // More than is sent at once.
+      if (round === 20) for (const id of Array.from({ length: 300 }, () => all[0]!.begin())) all[0]!.end(id);
+      if (round === 30) {
+        const many = Array.from({ length: 300 }, () => all[1]!.begin({ member: anna }));
+        await Bun.sleep(400);
+        for (const id of many) all[1]!.end(id);
+      }
+      if (round % 8 === 0) pick(all).running.watch(() => {}, pick(members));
+      if (round % 15 === 14) await kill();
+      await Bun.sleep(20);
+    }
+    const truth = (member?: string) =>
+      all.flatMap(({ inFlight }) => inFlight.running().filter((each) => !member || each.member === member));
+    const state = (requests: InFlightRequest[]) =>
+      requests.map(({ request_id, first_byte_ms }) => `${request_id} ${first_byte_ms}`).sort();
+    for (const { running } of all)
+      for (const member of members) {
+        await running.list(member);
+        await soon(() => {
+          const { gap, ...known } = running.known(member);
+          return (
+            !gap && Bun.deepEquals([state(known.running), known.count], [state(truth(member)), truth(member).length])
+          );
+        }, 6_000);
+      }
+  }, 30_000);
 
   test("14 servers and 3,000 running requests: one watcher costs little, and the list says what it leaves out", async () => {
     const all = await team(14);

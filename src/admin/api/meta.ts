@@ -27,7 +27,7 @@ export async function describeInstance(app: App): Promise<Meta> {
     history: app.history.degraded ? "degraded" : "ok",
     row_count: await orNull(() => app.history.count()),
     oldest_row_at_ms: await orNull(() => app.history.oldest()),
-    running_count: (await app.running.list()).count,
+    running_count: (await app.running.count()).count,
     time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   };
 }

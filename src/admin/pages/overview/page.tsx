@@ -1,7 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The first page: alerts, remaining quota and usage. */
 import { hourMs, plural } from "../../../format";
-import type { RunningList } from "../../../history/running-requests";
+import type { RunningCount } from "../../../history/running-requests";
 import { type AccountItem, listAccounts } from "../../api/accounts";
 import { Sentence } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -47,7 +47,7 @@ function partsOf(context: PageContext): StreamedPage["parts"] {
     return pending;
   };
   return [
-    async () => <RunningNow {...(await app.running.list())} />,
+    async () => <RunningNow {...(await app.running.count())} />,
     async () => {
       const [recent, ofBudgets] = await Promise.all([
         app.history.totals({ from_ms: now - hourMs }),
@@ -63,7 +63,7 @@ function partsOf(context: PageContext): StreamedPage["parts"] {
   ];
 }
 
-function RunningNow({ count: running, gap }: RunningList): Markup {
+function RunningNow({ count: running, gap }: RunningCount): Markup {
   if (running === 0)
     return (
       <span class="soft" title={gap}>

@@ -92,7 +92,7 @@ export function openRunningOrders(parts: OrderParts): RunningOrders {
     missed: parts.missed,
     complete(name, isNews) {
       settle(name);
-      reportGaps(isNews ? name : undefined);
+      report(name, isNews);
     },
     gone(server) {
       others.delete(server);
@@ -102,20 +102,21 @@ export function openRunningOrders(parts: OrderParts): RunningOrders {
   });
   const isDown = () => isAway || postgres.isAway;
   const gapOf = (name: WatchedGroup): string | undefined => {
-    if (isDown()) return "The database cannot be used now, so it is unknown what other servers run.";
+    if (isDown()) return awayGap;
     if (!groups.get(name)?.isSent) return "The other servers have not answered yet.";
     const silent = silentOf(name).length;
-    if (silent === 0) return undefined;
-    return `${plural(silent, "server")} of ${others.size + 1} did not answer, so it is unknown what runs there.`;
+    return silent === 0 ? undefined : silentGap(silent, others.size);
   };
-  /** @param changed A group of which something else has changed. */
-  const reportGaps = (changed?: WatchedGroup) => {
-    for (const [name, group] of groups) {
-      const gap = gapOf(name);
-      if (gap === group.gap && name !== changed) continue;
-      group.gap = gap;
-      renewed(name);
-    }
+  /** @param isNews Something else has changed. */
+  const report = (name: WatchedGroup, isNews = false) => {
+    const group = groups.get(name);
+    const gap = gapOf(name);
+    if (!group || (gap === group.gap && !isNews)) return;
+    group.gap = gap;
+    renewed(name);
+  };
+  const reportGaps = () => {
+    for (const name of groups.keys()) report(name);
   };
 
   const listen = async (): Promise<void> => {
@@ -241,6 +242,10 @@ export function openRunningOrders(parts: OrderParts): RunningOrders {
     },
   };
 }
+
+export const awayGap = "The database cannot be used now, so it is unknown what other servers run.";
+export const silentGap = (silent: number, others: number) =>
+  `${plural(silent, "server")} of ${others + 1} did not answer, so it is unknown what runs there.`;
 
 const nothing = { running: [], count: 0 };
 

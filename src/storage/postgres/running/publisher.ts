@@ -17,7 +17,7 @@ export interface WatchOrder {
 }
 
 export interface RunningPublisher {
-  obey(order: WatchOrder): void;
+  accept(order: WatchOrder): void;
   /** Reports that this server stops, if somebody watches. */
   close(): Promise<void>;
 }
@@ -73,10 +73,12 @@ export function openRunningPublisher(
       const { request_id: id } = event.entry;
       running.delete(id);
       changed.delete(id);
-      for (const { sent } of groups.values()) sent.delete(id);
       if (![...groups.keys()].some((group) => isIn(group, event.entry))) return;
-      if (ended.size < limit) ended.set(id, event.entry);
+      const fits = ended.size < limit;
+      if (fits) ended.set(id, event.entry);
       else hasMissed = true;
+      // Without a message that it ended, it would stay in the lists of others.
+      for (const group of groups.values()) if (group.sent.delete(id) && !fits) group.isStale = true;
     }
     schedule(every);
   };
@@ -133,7 +135,7 @@ export function openRunningPublisher(
   };
 
   return {
-    obey(order) {
+    accept(order) {
       [limit, every] = [order.limit, order.every];
       if (!unwatch) start();
       const until = performance.now() + order.holds;

@@ -8,14 +8,16 @@ import {
   findHere,
   isOf,
   openWatchers,
+  type RunningCount,
   type RunningList,
   type RunningRequests,
 } from "../../../history/running-requests";
 import type { Logger } from "../../../logger";
+import { isAwayError } from "../away";
 import type { Changes } from "../changes";
 import type { Postgres } from "../connection";
 import { groupOf, payloadsOf, runningChannel, type WatchedGroup } from "./messages";
-import { openRunningOrders, orderTopic, readOrder } from "./orders";
+import { awayGap, openRunningOrders, orderTopic, readOrder, silentGap } from "./orders";
 import { openRunningPublisher } from "./publisher";
 import { openRunningQuestions } from "./questions";
 
@@ -37,7 +39,7 @@ interface RunningParts {
 const maxListed = 400;
 
 export function openPostgresRunning(parts: RunningParts): PostgresRunning {
-  const { postgres, changes, inFlight, replica } = parts;
+  const { postgres, changes, inFlight, replica, logger } = parts;
   const watchers = openWatchers(inFlight);
   let messages = 0;
   const publisher = openRunningPublisher(inFlight, async (items) => {
@@ -60,7 +62,7 @@ export function openPostgresRunning(parts: RunningParts): PostgresRunning {
   });
   changes.on(orderTopic, (message) => {
     const order = readOrder(message, replica);
-    if (order) publisher.obey(order);
+    if (order) publisher.accept(order);
   });
 
   const known = (member?: string): RunningList => {
@@ -68,6 +70,16 @@ export function openPostgresRunning(parts: RunningParts): PostgresRunning {
     const others = orders.of(groupOf(member));
     const all = [...own, ...others.running].sort((one, other) => one.started_at_ms - other.started_at_ms);
     return { running: all.slice(0, maxListed), count: own.length + others.count, gap: others.gap };
+  };
+  const countAll = async (member?: string): Promise<RunningCount> => {
+    const own = inFlight.running().filter(isOf(member)).length;
+    try {
+      const { count, asked, silent } = await questions.count(member);
+      return { count: own + count, gap: silent > 0 ? silentGap(silent, asked) : undefined };
+    } catch (thrown) {
+      if (!isAwayError(thrown)) logger().error("Other servers could not be asked how much they run.", thrown);
+      return { count: own, gap: awayGap };
+    }
   };
   const findKnown: RunningRequests["findKnown"] = (requestId, member) => {
     const found = findHere(inFlight, requestId, member) ?? orders.find(requestId);
@@ -78,6 +90,7 @@ export function openPostgresRunning(parts: RunningParts): PostgresRunning {
       await orders.asked(groupOf(member));
       return known(member);
     },
+    count: (member) => countAll(member),
     known,
     findKnown,
     find: async (requestId, member) => findHere(inFlight, requestId, member) ?? questions.find(requestId, member),
