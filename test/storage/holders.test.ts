@@ -13,6 +13,7 @@ import { type Budget, budgetSchema } from "../../src/config/budget-schema";
 import { readEnvironment } from "../../src/config/environment";
 import { openStores } from "../../src/storage/open";
 import type { Stores } from "../../src/storage/stores";
+import { BudgetModel } from "../support/budget-model";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 
 const noon = Date.parse("2026-11-22T12:00:00Z");
@@ -196,7 +197,7 @@ function contract(variables: () => Promise<Record<string, string>>, hasSlices: b
               ...(each && { each, ...(raised && { limits: { anna: 15, "ben/key-1": 15, "hub-2": 15 } }) }),
             }),
           );
-          const model = new Model(budgets);
+          const model = new BudgetModel(budgets);
           const ends: (() => Promise<void>)[] = [];
           for (const { subject, amount, real, later } of all) {
             const { member } = subject;
@@ -244,59 +245,4 @@ function contract(variables: () => Promise<Record<string, string>>, hasSlices: b
     await ledger.settle(result.reservation, nothing);
     expect((await ledger.holders(budget, { limit: 5 })).rows).toMatchObject([{ used: 0, unknown: 1 }]);
   });
-}
-
-/** What the budgets should do, as a person would add it up. */
-class Model {
-  readonly #sums: Map<string, { used: number; reserved: number }>[];
-  constructor(private readonly budgets: readonly Budget[]) {
-    this.#sums = budgets.map(() => new Map());
-  }
-
-  /** @returns The sums that count the request; undefined if it is refused. */
-  reserve(subject: Subject, amount: number) {
-    const counting = this.budgets.flatMap((budget, at) => {
-      const owner = ownerOf(budget, subject);
-      if (owner === undefined) return [];
-      const sum = this.#sums[at]!.get(owner) ?? { used: 0, reserved: 0 };
-      this.#sums[at]!.set(owner, sum);
-      return [{ budget, sum }];
-    });
-    const isOver = counting.some(
-      ({ budget, sum }) =>
-        budget.then === "stop" && amount > 0 && sum.used + sum.reserved + amount > limitFor(budget, subject),
-    );
-    if (isOver) return undefined;
-    for (const { sum } of counting) sum.reserved += amount;
-    return counting.map(({ sum }) => sum);
-  }
-
-  end(sums: { used: number; reserved: number }[], amount: number, real: number | null): void {
-    for (const sum of sums) {
-      sum.reserved -= amount;
-      sum.used += real ?? 0;
-    }
-  }
-
-  sumsOf(at: number): number[] {
-    return [...this.#sums[at]!.values()].map(({ used }) => used).filter((used) => used > 0);
-  }
-}
-
-/** Whose sum a request belongs to; undefined if the budget does not count it. */
-function ownerOf({ scope, each }: Budget, { member, key, account }: Subject): string | undefined {
-  if (scope.member !== undefined && !member) return undefined;
-  if (scope.member === "anna" && member?.name !== "anna") return undefined;
-  if (scope.member === "b*" && member?.name !== "ben") return undefined;
-  if (scope.key !== undefined && !(member && key?.endsWith("/key-1"))) return undefined;
-  if (scope.account !== undefined && account !== "hub-1") return undefined;
-  if (each === "member" || (each === undefined && scope.member === "anna")) return member?.id;
-  if (each === "key") return `${member?.id} ${key?.split("/").at(-1)}`;
-  if (each === "account") return account ?? undefined;
-  return "all";
-}
-
-function limitFor({ each, limit, limits }: Budget, { member, key, account }: Subject): number {
-  const name = { member: member?.name, key, account, none: undefined }[each ?? "none"];
-  return (name && limits?.[name]) || limit;
 }
