@@ -38,3 +38,10 @@ export function canServe({ name, alsoFree, premiumOnly }: ShownState, premium: b
   if (name === "ready") return true;
   return !premium && (name === "exhausted" ? !alsoFree : name === "cooling" && premiumOnly === true);
 }
+
+/** How many of the accounts are in each state. */
+export function countStates(accounts: readonly { state: ShownState }[]): Record<ShownState["name"], number> {
+  const counts = { ready: 0, cooling: 0, exhausted: 0, failed: 0, paused: 0 };
+  for (const { state } of accounts) counts[state.name] += 1;
+  return counts;
+}

@@ -112,7 +112,11 @@ export const healthSchema = lazy(() =>
     status: z.literal("ok"),
     version: z.string(),
     demo: z.boolean(),
-    accounts: z.array(z.string()),
+    accounts: z.array(z.string()).describe("The state of each account of the owner."),
+    team_accounts: z
+      .record(z.enum(accountStates), z.number())
+      .optional()
+      .describe("Of a team: how many accounts, those of all members too, are in each state."),
     history: z.enum(["ok", "degraded"]),
   }),
 );

@@ -1,5 +1,6 @@
 /** The front page for people, and the probes and metrics for machines. */
 import type { z } from "zod";
+import { countStates } from "../accounts/account-state";
 import type { App } from "../app";
 import { readMetrics } from "../observe/metrics";
 import type { frontSchema, healthSchema, liveSchema, readySchema } from "./schemas";
@@ -16,7 +17,8 @@ export const health = (app: App): z.infer<ReturnType<typeof healthSchema>> => ({
   status: "ok",
   version: app.version,
   demo: app.demo,
-  accounts: app.allAccounts.map(({ state }) => state.name),
+  accounts: app.accounts.map(({ state }) => state.name),
+  ...(app.members ? { team_accounts: countStates(app.allAccounts) } : {}),
   history: app.history.degraded ? "degraded" : "ok",
 });
 

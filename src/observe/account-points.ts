@@ -1,6 +1,6 @@
 /** What is said of accounts and budgets one by one, and where it ends: a team may have thousands. */
 import type { Account } from "../accounts/account";
-import { accountStates } from "../accounts/account-state";
+import { accountStates, countStates } from "../accounts/account-state";
 import { isCounted } from "../accounts/quota";
 import type { BudgetState } from "../budgets/ledger";
 import type { Members } from "../keys/members";
@@ -34,11 +34,8 @@ export function quotaPoints(sources: AccountSources): Point<number>[] {
 }
 
 /** How many accounts are in each state. */
-export function countPoints({ allAccounts }: AccountSources): Point<number>[] {
-  const counts = new Map<string, number>(accountStates.map((state) => [state, 0]));
-  for (const { state } of allAccounts) counts.set(state.name, counts.get(state.name)! + 1);
-  return Array.from(counts, ([state, value]) => ({ labels: { state }, value }));
-}
+export const countPoints = ({ allAccounts }: AccountSources): Point<number>[] =>
+  Object.entries(countStates(allAccounts)).map(([state, value]) => ({ labels: { state }, value }));
 
 /** The budgets of which most is used, if there are more than a metric may have. */
 export function budgetPoints(states: readonly BudgetState[]): Point<number>[] {

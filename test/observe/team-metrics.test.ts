@@ -39,6 +39,10 @@ describeWithPostgres("a team's metrics", () => {
     expect(valueIn(samples, "dragoman_accounts", { state: "ready" })).toBe(2);
     expect(valueIn(samples, "dragoman_accounts", { state: "failed" })).toBe(1);
     expect(valueIn(samples, "dragoman_members")).toBe(2);
+    // Whoever asks without a key learns numbers only.
+    const health = await (await fetch(`${team.url}/health`)).json();
+    const states = { ready: 2, cooling: 0, exhausted: 0, failed: 1, paused: 0 };
+    expect(health).toMatchObject({ status: "ok", accounts: [], team_accounts: states });
     expect(valueIn(others, "dragoman_servers")).toBe(2);
     expect([valueIn(samples, "dragoman_leader"), valueIn(others, "dragoman_leader")]).toEqual([1, 0]);
     expect([valueIn(samples, "dragoman_database_up"), valueIn(samples, "dragoman_isolated")]).toEqual([1, 0]);
