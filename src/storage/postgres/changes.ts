@@ -31,8 +31,8 @@ interface Follower {
   known: number;
   read(since: number): Promise<number>;
   reading?: Promise<void>;
-  /** A change was announced while the last one was read. */
-  again: boolean;
+  /** Begins after that: what is being read may have been asked for before the newest change. */
+  next?: Promise<void>;
 }
 
 const channel = "dragoman";
@@ -47,19 +47,26 @@ export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
   let closed = false;
 
   const read = async (follower: Follower): Promise<void> => {
-    do {
-      follower.again = false;
-      follower.known = Math.max(follower.known, await follower.read(follower.known));
-    } while (follower.again);
+    follower.known = Math.max(follower.known, await follower.read(follower.known));
   };
-  const catchUp = (table: FollowedTable): Promise<void> => {
-    const follower = followers.get(table);
-    if (!follower || closed) return Promise.resolve();
-    if (follower.reading) follower.again = true;
-    follower.reading ??= read(follower).finally(() => {
+  const begin = (follower: Follower): Promise<void> => {
+    follower.reading = read(follower).finally(() => {
       follower.reading = undefined;
     });
     return follower.reading;
+  };
+  /** Who asks waits for two reads at most, however many ask. */
+  const catchUp = async (table: FollowedTable): Promise<void> => {
+    const follower = followers.get(table);
+    if (!follower || closed) return;
+    if (!follower.reading && !follower.next) return begin(follower);
+    follower.next ??= follower
+      .reading!.catch(() => {})
+      .then(() => {
+        follower.next = undefined;
+        return begin(follower);
+      });
+    return follower.next;
   };
   /** Without an answer now, the next comparison of revisions tries again. */
   const tryCatchUp = (table: FollowedTable) =>
@@ -127,7 +134,7 @@ export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
 
   return {
     follow(table, known, catchUpSince) {
-      followers.set(table, { known, read: catchUpSince, again: false });
+      followers.set(table, { known, read: catchUpSince });
     },
     catchUp,
     hear,
