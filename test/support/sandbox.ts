@@ -46,6 +46,7 @@ const needs = {
     Bun.which("pgbouncer") && (process.getuid?.() !== 0 || works("setpriv", "--version"))
       ? undefined
       : "PgBouncer (Debian: pgbouncer)",
+  kubectl: () => (works("kubectl", "kustomize", "--help") ? undefined : "kubectl"),
   caddy: () => (Bun.which("caddy") ? undefined : "Caddy (Debian: caddy)"),
   fewFiles: () => (works("prlimit", "--version") ? undefined : "prlimit"),
   oneCore: () => (works("taskset", "--version") ? undefined : "taskset"),
