@@ -27,6 +27,12 @@ export function addMembers(cli: CAC, { environment, text }: Given): void {
       return memberSet({ environment: environment(), name, models: text("models"), expires: text("expires") });
     });
   cli
+    .command("member withdraw <name>", "Take back a member's invitation link that was not used")
+    .action(async (name: string) => {
+      const { memberWithdraw } = await import("./members");
+      return memberWithdraw({ environment: environment(), name });
+    });
+  cli
     .command("member ls", "List the members: limits, accounts, keys, and what they used this month")
     .option("--json", "Print JSON, as GET /api/admin/members returns it")
     .action(async (options: { json?: boolean }) => {

@@ -1,4 +1,4 @@
-/** `dragoman member add`, `set`, `ls` and `rm`: directly in the database, which all servers of the team follow. */
+/** `dragoman member add`, `set`, `withdraw`, `ls` and `rm`: directly in the database, which all servers of the team follow. */
 import type { Environment } from "../../config/environment";
 import { ago, formatCount, formatCredits, formatUnits, plural } from "../../format";
 import { type MemberItem, memberList, memberTrouble } from "../../keys/member-list";
@@ -49,6 +49,12 @@ export async function memberSet(options: LimitOptions): Promise<number> {
   say(
     `${name} may use ${models?.join(", ") ?? "all models"}. ${keyDays === null ? "Their keys do not expire by themselves." : `Their keys expire ${plural(keyDays, "day")} after they were made.`}`,
   );
+  return 0;
+}
+
+export async function memberWithdraw({ environment, name }: MemberOptions & { name: string }): Promise<number> {
+  const count = await withTeam(environment, ({ members }) => members.withdrawInvitations(name));
+  say(count === 0 ? `${name} has no open invitation.` : `The invitation of ${name} was taken back.`);
   return 0;
 }
 

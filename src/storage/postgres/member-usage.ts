@@ -36,10 +36,9 @@ export async function memberUsageIn(postgres: Postgres, since: number, now: numb
   const { first, last } = await boundsOf(postgres);
   if (first === null || last === null) return new Map();
   const spans = spansBetween(Math.max(since, Math.floor(first / dayMs) * dayMs), last, settledBefore(now));
-  const kept = await keptSpans(postgres, spans.over);
-  const total = new Map<string, Sums>();
-  for (const [member, each] of await keptSums(postgres, kept)) add(total, member, each);
-  const left = [...spans.over.filter((span) => !kept.some(({ from, to }) => from === span.from && to === span.to))];
+  const kept = await keptSums(postgres, spans.over);
+  const total = new Map<string, Sums>(Object.entries(kept.groups));
+  const left = spans.over.filter(({ from }) => !kept.found.includes(from));
   const worker = async () => {
     for (let span = left.shift(); span; span = left.shift())
       for (const [member, each] of await addUpAndKeep(postgres, span)) add(total, member, each);
@@ -82,33 +81,28 @@ function spansBetween(since: number, last: number, settled: number): { over: Spa
   return at > last ? { over } : { over, rest: { from: at, to: last } };
 }
 
-async function keptSpans(postgres: Postgres, spans: readonly Span[]): Promise<Span[]> {
-  const [first, last] = [spans[0]?.from, spans.at(-1)?.to];
-  if (first === undefined || last === undefined) return [];
-  const rows = await postgres.ask(
-    (sql) => sql<Span[]>`SELECT from_ms::float8 AS from, to_ms::float8 AS to FROM dragoman.statistics
-      WHERE query = ${query} AND from_ms >= ${first} AND to_ms <= ${last}`,
-  );
-  // Hours of a day that is kept as a whole by now.
-  return rows.filter(({ from, to }) => spans.some((span) => span.from === from && span.to === to));
+interface Kept {
+  /** Beginnings of the spans that were found. */
+  found: number[];
+  groups: Record<string, Sums>;
 }
 
-async function keptSums(postgres: Postgres, spans: readonly Span[]): Promise<[string, Sums][]> {
-  if (spans.length === 0) return [];
-  const chosen = JSON.stringify(spans);
-  const rows = await postgres.ask(
-    (sql) => sql<({ member: string } & Record<(typeof names)[number], number>)[]>`SELECT key AS member,
-        sum((value->>0)::float8) AS requests, sum((value->>1)::float8) AS credits, sum((value->>2)::float8) AS priced,
-        sum((value->>3)::float8) AS units, sum((value->>4)::float8) AS counted, max((value->>5)::float8) AS last
-      FROM jsonb_to_recordset(${chosen}::text::jsonb) AS span("from" bigint, "to" bigint)
-      JOIN dragoman.statistics ON query = ${query} AND from_ms = span."from" AND to_ms = span."to",
-        jsonb_each(groups) GROUP BY key`,
+/** In one question, so that a late row forgets a span for both or for none. */
+async function keptSums(postgres: Postgres, spans: readonly Span[]): Promise<Kept> {
+  if (spans.length === 0) return { found: [], groups: {} };
+  const [row] = await postgres.ask(
+    (sql) => sql<{ kept: string }[]>`WITH kept AS MATERIALIZED (SELECT from_ms, groups
+        FROM jsonb_to_recordset(${JSON.stringify(spans)}::text::jsonb) AS span("from" bigint, "to" bigint)
+        JOIN dragoman.statistics ON query = ${query} AND from_ms = span."from" AND to_ms = span."to"),
+      summed AS (SELECT key, jsonb_build_array(sum((value->>0)::float8), sum((value->>1)::float8),
+          sum((value->>2)::float8), sum((value->>3)::float8), sum((value->>4)::float8), max((value->>5)::float8)) AS sums
+        FROM kept, jsonb_each(groups) GROUP BY key)
+      SELECT jsonb_build_object('found', coalesce((SELECT jsonb_agg(from_ms) FROM kept), '[]'),
+        'groups', coalesce((SELECT jsonb_object_agg(key, sums) FROM summed), '{}'))::text AS kept`,
     spanTimeoutMs,
   );
-  return rows.map((row) => [row.member, names.map((name) => row[name]) as Sums]);
+  return JSON.parse(row!.kept);
 }
-
-const names = ["requests", "credits", "priced", "units", "counted", "last"] as const;
 
 const addUp = async (postgres: Postgres, { from, to }: Span): Promise<[string, Sums][]> =>
   Object.entries(JSON.parse(await packedIn(postgres, from, to)));
@@ -133,6 +127,12 @@ async function addUpAndKeep(postgres: Postgres, { from, to }: Span): Promise<[st
         WHERE name = 'late_requests' AND revision = ${before!.revision}::bigint FOR SHARE
       ON CONFLICT DO NOTHING`,
   );
+  // The hours of a day are not asked for any more.
+  if (to - from > hourMs)
+    await postgres.ask(
+      (sql) => sql`DELETE FROM dragoman.statistics
+        WHERE query = ${query} AND from_ms >= ${from} AND to_ms <= ${to} AND to_ms - from_ms < ${hourMs}`,
+    );
   return Object.entries(JSON.parse(packed));
 }
 

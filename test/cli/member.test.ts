@@ -1,0 +1,56 @@
+/** `dragoman member`: limits, links that are taken back, and what is typed wrongly. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { run } from "../support/command";
+import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+
+describeWithPostgres("dragoman member", () => {
+  let postgres: TestPostgres;
+  let env: Record<string, string>;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    env = {
+      DRAGOMAN_DATABASE_URL: await postgres.database(),
+      DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
+    };
+  }, 60_000);
+  afterAll(() => postgres[Symbol.asyncDispose]());
+
+  async function member(...words: string[]) {
+    await using command = run(["member", ...words], { env });
+    return { code: await command.exited, stdout: command.stdout(), stderr: command.stderr() };
+  }
+  const listed = async () => JSON.parse((await member("ls", "--json")).stdout).items;
+
+  test("limits a member at the invitation and later, and takes the link back", async () => {
+    const added = await member("add", "anna", "--models", "claude-*, gpt-5*", "--expires", "90d");
+    expect([added.code, added.stdout]).toEqual([0, expect.stringContaining("/admin/join/")]);
+    expect(await listed()).toMatchObject([{ name: "anna", models: ["claude-*", "gpt-5*"], key_days: 90 }]);
+    expect((await member("set", "Anna", "--expires", "never")).stderr).toContain("do not expire by themselves");
+    expect((await member("set", "anna", "--models", "*")).stderr).toContain("anna may use all models");
+    const again = await member("add", "ANNA", "--expires", "7");
+    expect(again.stderr).toContain("an earlier link that was not used works no more");
+    expect(await listed()).toMatchObject([{ name: "anna", models: null, key_days: 7 }]);
+    expect((await member("ls")).stderr).toContain("anna has an invitation, until ");
+    expect((await member("withdraw", "anna")).stderr).toContain("was taken back");
+    expect((await member("withdraw", "anna")).stderr).toContain("no open invitation");
+    expect((await member("ls")).stderr).toContain("anna has no account and no open invitation: a new link");
+  }, 60_000);
+
+  test.each([
+    [["set", "anna"], 2, "Say what to change"],
+    [["set", "anna", "--expires", "soon"], 2, "--expires: expected a number of days such as 90d"],
+    [["set", "anna", "--expires", "0d"], 2, "--expires: expected at least 1 day"],
+    [["set", "anna", "--models", ""], 2, "--models"],
+    [["set", "nobody", "--expires", "1d"], 1, "There is no member nobody"],
+    [["withdraw", "nobody"], 1, "There is no member nobody"],
+    [["add", "a/b"], 1, "The member's name must be at most 63"],
+  ])(
+    "%j is refused",
+    async (words, code, sentence) => {
+      const refused = await member(...words);
+      expect([refused.code, refused.stderr]).toEqual([code, expect.stringContaining(sentence)]);
+    },
+    20_000,
+  );
+});
