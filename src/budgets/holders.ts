@@ -74,6 +74,14 @@ function inLowerCase(limits: Readonly<Record<string, number>>): ReadonlyMap<stri
   return made;
 }
 
+/** The members that a budget names in full. */
+export function namedMembers({ scope, each, limits = {} }: Pick<Budget, "scope" | "each" | "limits">): string[] {
+  const inScope = scope.member === undefined || scope.member.includes("*") ? [] : [scope.member];
+  const names = Object.keys(limits);
+  const inLimits = each === "member" ? names : each === "key" ? names.filter((name) => name.includes("/")) : [];
+  return [...new Set([...inScope, ...inLimits.map((name) => name.split("/")[0]!)])];
+}
+
 /**
  * The stored id of a name in `limits`.
  * @param idOf The id of the member with a name; undefined if there is none.

@@ -11,7 +11,7 @@ export const amountOf = (amount: number, { unit }: Pick<Budget, "unit">): string
 
 /** ` of anna`, ` of the key ci`; empty if no name is known. */
 export function ofHolder(holder: Pick<Holder, "kind" | "name"> | null): string {
-  if (holder === null || holder.name === null) return "";
+  if (!holder?.name) return "";
   return {
     member: ` of ${holder.name}`,
     key: ` of the key ${holder.name}`,
@@ -33,7 +33,8 @@ export function exceededError(
   const running = reserved > 0 ? ` and ${amountOf(reserved, budget)} reserved by running requests` : "";
   const seconds = resetsAt === null ? 86_400 : Math.max(1, Math.ceil((resetsAt - now) / 1000));
   const amounts = `: ${significant(used)} of ${amountOf(budget.limit, budget)} used${running}`;
-  const what = showsAmounts ? ofHolder(holder) : ", which you share with others,";
+  const whose = ofHolder(holder);
+  const what = showsAmounts ? (statusLike.test(whose) ? "" : whose) : ", which you share with others,";
   return new ProxyError(
     "quota",
     `The budget \`${budget.name}\`${what} is used up${!showsAmounts || statusLike.test(amounts) ? "" : amounts}${free}. The owner can raise it on the Budgets page or in the config.`,

@@ -167,9 +167,12 @@ describeWithPostgres("a budget for each member", () => {
     expect([keys.includes("anna/key-1"), keys.includes("ben")]).toEqual([true, false]);
     for (const name of ["of-ben", "everybody", "own"])
       expect(await pageOf(all[0]!, anna, `?budget=${name}`)).toContain("There is no such budget");
+    await addBudget({ name: "typo", limit: 9, each: "member", limits: { BEN: 4, bem: 5 }, scope: { member: "ana" } });
     const owners = await (await fetch(`${all[0]!.url}/admin/budgets`)).text();
     for (const shown of ["7 requests for each member; ben 9", "anna", "ben", "New budget"])
       expect(owners).toContain(shown);
+    expect(owners).toMatch(/There is no member <bdi[^>]*>ana, bem</);
+    await removeBudget("typo");
     for (const name of ["own", "keys", "hubs", "of-ben"]) await removeBudget(name);
   }, 60_000);
 

@@ -58,10 +58,12 @@ interface CardProps {
   users: User[];
   /** The budget of a key is removed with the key. Missing for a member, who changes none. */
   change?: "remove" | "edit-key" | undefined;
+  /** Members whom the budget names, and who do not exist. */
+  strangers: string[];
   now: number;
 }
 
-export function BudgetCard({ frame, item, users, change, now }: CardProps): Markup {
+export function BudgetCard({ frame, item, users, change, strangers, now }: CardProps): Markup {
   const { name, used, limit, reserved, per, resets_at_ms, unknown_price_count } = item;
   return (
     <article class="card">
@@ -95,6 +97,11 @@ export function BudgetCard({ frame, item, users, change, now }: CardProps): Mark
       {reserved !== null && reserved > 0 && <p class="soft">{amountOf(reserved, item)} reserved by running requests</p>}
       {unknown_price_count !== null && unknown_price_count > 0 && (
         <p class="reason">{plural(unknown_price_count, "request")} of unknown price: not counted.</p>
+      )}
+      {strangers.length > 0 && (
+        <p class="reason">
+          There is no member <Value of={strangers.slice(0, 5).join(", ")} />.
+        </p>
       )}
       {resets_at_ms !== null && <p class="soft">Resets {zonedTime(resets_at_ms, now)}</p>}
       {item.forecast_ends_at_ms !== null && (

@@ -3,6 +3,7 @@
 
 import type { App } from "../../../app";
 import type { BudgetItem } from "../../../budgets/budget-list";
+import { namedMembers } from "../../../budgets/holders";
 import { asProxyError, ProxyError } from "../../../errors";
 import { addBudget, listBudgets, removeBudget } from "../../api/budgets";
 import { Sentence } from "../../ui/format";
@@ -81,6 +82,10 @@ async function budgetsMarkup({ context, form = new URLSearchParams(), children }
   const items = await listBudgets(app, member, { limit: briefHolders, offset: 0 });
   const users = await Promise.all(items.map((item) => (member === null ? usersOf(app, item) : [])));
   const ofConfig = new Set(app.config.current.budgets.map(({ name }) => name));
+  const known =
+    member === null && app.members ? new Set(app.members.list().map(({ name }) => name.toLowerCase())) : null;
+  const strangersOf = (item: BudgetItem) =>
+    namedMembers(item).filter((name) => known?.has(name.toLowerCase()) === false);
   const changeOf = ({ name }: BudgetItem) =>
     member !== null ? undefined : ofConfig.has(name) ? ("remove" as const) : ("edit-key" as const);
   return (
@@ -98,7 +103,14 @@ async function budgetsMarkup({ context, form = new URLSearchParams(), children }
       ) : (
         <section class="cards" aria-label="Budgets">
           {items.map((item, at) => (
-            <BudgetCard frame={frame} item={item} users={users[at]!} change={changeOf(item)} now={app.now()} />
+            <BudgetCard
+              frame={frame}
+              item={item}
+              users={users[at]!}
+              change={changeOf(item)}
+              strangers={strangersOf(item)}
+              now={app.now()}
+            />
           ))}
         </section>
       )}
