@@ -190,7 +190,7 @@ describeWithPostgres("the running requests of a team", () => {
     expect((await notifications(work)).count).toBe(0);
     expect((await one!.running.list()).count).toBe(0);
     expect((await notifications(work)).count).toBeGreaterThan(0);
-    // Six seconds for the page, and seven for the last order.
+    // Some seconds for the page, and some for the last order.
     await soon(async () => (await notifications(work)).count === 0, 15_000);
   }, 30_000);
 

@@ -6,10 +6,11 @@ import { plural } from "../../../format";
 import type { Entry } from "../../../history/entry";
 import type { InFlightRequest } from "../../../history/in-flight";
 import type { Logger } from "../../../logger";
-import { databaseAway, isAwayError } from "../away";
+import { isAwayError } from "../away";
 import type { Postgres } from "../connection";
 import { otherReplicas } from "../replica";
-import { readRunningMessage, runningChannel, type WatchedGroup } from "./messages";
+import { openRunningChannel } from "./channel";
+import type { WatchedGroup } from "./messages";
 import type { WatchOrder } from "./publisher";
 import { openRunningView } from "./view";
 
@@ -59,13 +60,12 @@ const maxGroups = 1_000;
 /** Milliseconds. */
 const patienceMs = 1_000;
 /** A page without script loads itself anew every five seconds. */
-const lingerMs = 6_000;
+const lingerMs = 5_500;
 const tickEvery = 1_000;
 const renewEvery = 3_000;
-const orderHolds = 7_000;
+const orderHolds = 5_000;
 /** A server from which nothing was heard for so long, though each order is answered. */
 const silentAfter = 6_500;
-const listenTimeoutMs = 5_000;
 /** At most so many milliseconds, changes are gathered: the more servers, the longer, so that messages do not become more. */
 const [minEvery, everyPerServer, maxEvery] = [250, 25, 2_000];
 const minLimit = 5;
@@ -77,8 +77,6 @@ export function openRunningOrders(parts: OrderParts): RunningOrders {
   let isAway = false;
   let sentAt = Number.NEGATIVE_INFINITY;
   let ticking: Timer | undefined;
-  let listening: ReturnType<Postgres["listen"]> | undefined;
-  let isListening = false;
   let isSending = false;
 
   const silentOf = (name: WatchedGroup) => [...others].filter((server) => !view.answered(name).has(server));
@@ -119,40 +117,23 @@ export function openRunningOrders(parts: OrderParts): RunningOrders {
     for (const name of groups.keys()) report(name);
   };
 
-  const listen = async (): Promise<void> => {
-    if (isListening) return;
-    const heard = (payload: string) => {
-      const message = readRunningMessage(payload);
-      if (!message || message.from === replica) return;
+  const channel = openRunningChannel(postgres, {
+    heard(message) {
+      if (message.from === replica) return;
       others.add(message.from);
       view.read(message);
-    };
-    const connected = () => {
-      if (!isListening) return;
-      // What was sent while the connection was down is lost.
+    },
+    again() {
       view.restart();
       void send([...groups.keys()], true);
-    };
-    listening ??= postgres.listen(runningChannel, heard, connected);
-    try {
-      await within(listenTimeoutMs, listening);
-      isListening = true;
-    } catch (thrown) {
-      listening = undefined;
-      throw thrown;
-    }
-  };
-  const unlisten = () => {
-    listening?.then((end) => end()).catch(() => {}); // it has not begun
-    listening = undefined;
-    isListening = false;
-  };
+    },
+  });
 
   /** @param fresh Whether the others send all of the groups, or which of them do. */
   const send = async (names: WatchedGroup[], fresh: boolean | string[]): Promise<void> => {
     try {
       others = new Set(await otherReplicas(postgres, replica));
-      await listen();
+      await channel.open();
       if (others.size > 0) await notify(parts, names, { fresh, ...paceOf(others.size + 1, parts.maxListed) });
       isAway = false;
       for (const name of names) {
@@ -161,7 +142,9 @@ export function openRunningOrders(parts: OrderParts): RunningOrders {
         settle(name);
       }
     } catch (thrown) {
-      if (!isAwayError(thrown)) logger().error("Other servers could not be asked for what they run.", thrown);
+      // It is tried again every second.
+      if (!isAwayError(thrown) && !isAway)
+        logger().error("Other servers could not be asked for what they run.", thrown);
       isAway = true;
       view.clear();
       for (const { answered } of groups.values()) answered.resolve();
@@ -191,7 +174,7 @@ export function openRunningOrders(parts: OrderParts): RunningOrders {
   const stop = () => {
     clearInterval(ticking);
     ticking = undefined;
-    unlisten();
+    channel.close();
     view.clear();
   };
 
@@ -274,15 +257,4 @@ export function readOrder(message: Record<string, unknown>, replica: string): Wa
     fresh: Array.isArray(fresh) ? fresh.includes(replica) : fresh === true,
     ...{ holds, limit, every },
   };
-}
-
-/** A connection that hangs does not reject by itself. */
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const limit = setTimeout(() => reject(databaseAway(undefined, false)), ms);
-  try {
-    await Promise.race([work, promise]);
-  } finally {
-    clearTimeout(limit);
-  }
 }
