@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
 describeWithPostgres("a member at the admin API", () => {
@@ -26,13 +27,11 @@ describeWithPostgres("a member at the admin API", () => {
       anna = await addMember(stores, team, "anna", individuals("anna-one", "anna-two"));
       ben = await addMember(stores, team, "ben", individuals("ben-demo"));
     });
-    for (const each of [key, anna.key, ben.key]) {
-      const deadline = performance.now() + 5_000;
-      while ((await chat(each)).status !== 200 && performance.now() < deadline) await Bun.sleep(20);
-    }
-    const deadline = performance.now() + 5_000;
-    do rows = (await server.admin("/requests")).items;
-    while (new Set(rows.map(({ key_name }) => key_name)).size < 3 && performance.now() < deadline);
+    for (const each of [key, anna.key, ben.key]) await until(async () => (await chat(each)).status === 200);
+    await until(async () => {
+      rows = (await server.admin("/requests")).items;
+      return new Set(rows.map(({ key_name }) => key_name)).size === 3;
+    });
   }, 60_000);
   afterAll(async () => {
     await team[Symbol.asyncDispose]();

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
 /** From behind a proxy, where nobody is the owner without a token, and all servers have one address. */
@@ -49,11 +50,8 @@ describeWithPostgres("the page Keys of a member", () => {
     };
     return { signedIn: signIn.status, answer: await signIn.text(), open };
   }
-  const known = async (server: TeamServer, key: string) => {
-    const deadline = performance.now() + 5_000;
-    const ask = () => fetch(`${server.url}/v1/models`, { headers: { "x-api-key": key } });
-    while ((await ask()).status !== 200 && performance.now() < deadline) await Bun.sleep(10);
-  };
+  const known = (server: TeamServer, key: string) =>
+    until(async () => (await fetch(`${server.url}/v1/models`, { headers: { "x-api-key": key } })).status === 200);
 
   test("makes a key within the limits, shows it once, and revokes it", async () => {
     await known(servers[0], anna.key);

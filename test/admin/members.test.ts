@@ -11,6 +11,7 @@ import { openStores } from "../../src/storage/open";
 import { startDemo } from "../../src/upstream/demo/demo";
 import { run } from "../support/command";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
 import { individuals } from "../support/teams";
 
 describeWithPostgres("an invitation", () => {
@@ -96,8 +97,7 @@ describeWithPostgres("an invitation", () => {
     await using team = await world();
     const link = await team.invite("anna");
     // The server learns of its first member a moment later. The pages behind the guard stay closed.
-    const deadline = performance.now() + 1_000;
-    while (!team.app.members!.needKeys && performance.now() < deadline) await Bun.sleep(5);
+    await until(() => team.app.members!.needKeys, 1_000);
     expect((await fetch(`${team.url}/admin`)).status).toBe(401);
     // Without an account there is no key, and the link stays good.
     expect((await post(`${link}/key`)).status).toBe(409);

@@ -5,7 +5,7 @@ import { run } from "../support/command";
 import { entry } from "../support/history-rows";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
-import { startProxy } from "../support/proxy";
+import { startProxy, until } from "../support/proxy";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
 const dayMs = 86_400_000;
@@ -85,8 +85,7 @@ describeWithPostgres("the owner's members", () => {
 
   test("the list, one member and the command say the same; a failed account is named as such", async () => {
     expect((await chat(servers[0], anna.key, "[demo: 401-pat @anna-demo]")).status).toBe(424);
-    const deadline = performance.now() + 5_000;
-    while ((await named("anna")).accounts[0].state !== "failed" && performance.now() < deadline) await Bun.sleep(20);
+    await until(async () => (await named("anna")).accounts[0].state === "failed");
     const list = await servers[0].admin("/members");
     expect(list.items[0]).toMatchObject({
       ...{ name: "anna", id: anna.id, keys: 1, models: null, key_days: null, invitation_expires_at_ms: null },
@@ -168,9 +167,7 @@ describeWithPostgres("the owner's members", () => {
   test("a member who is removed while an answer runs gets its end, and then nothing on any server", async () => {
     team.demo.accounts.length = 0;
     const dora = await withTeamStores(team, (stores) => addMember(stores, team, "dora", individuals("dora-demo")));
-    const deadline = performance.now() + 5_000;
-    for (const server of servers)
-      while ((await chat(server, dora.key)).status !== 200 && performance.now() < deadline) await Bun.sleep(10);
+    for (const server of servers) await until(async () => (await chat(server, dora.key)).status === 200);
     const gate = Promise.withResolvers<void>();
     team.demo.intercept("/chat/completions", () => {
       const chunk = (delta: object, finish: string | null = null) =>
@@ -197,7 +194,7 @@ describeWithPostgres("the owner's members", () => {
     let text = (await reader.read()).value ?? "";
     expect(await post("/members/dora/remove", {}, servers[1])).toEqual({ removed: true });
     const removedAt = performance.now();
-    for (const server of servers) while ((await chat(server, dora.key)).status !== 401) await Bun.sleep(5);
+    for (const server of servers) await until(async () => (await chat(server, dora.key)).status === 401);
     expect(performance.now() - removedAt).toBeLessThan(1_000);
     gate.resolve();
     for (let part = await reader.read(); !part.done; part = await reader.read()) text += part.value;

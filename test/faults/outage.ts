@@ -5,6 +5,7 @@
  */
 import { SQL } from "bun";
 import { startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
 import { startTeam, type Team, type TeamServer } from "../support/teams";
 
 const seconds = Number(process.argv[2] ?? 30);
@@ -139,14 +140,6 @@ async function round(postgres: TestPostgres, way: "killed" | "hangs"): Promise<s
       `the budget of ${limits.ben} let ${ofBen.length} through; the ledger counts ${used}`,
   );
   return failures;
-}
-
-async function until(claim: () => Promise<boolean>, timeoutMs: number): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!(await claim())) {
-    if (performance.now() > deadline) throw new Error(`Still not so after ${timeoutMs} ms: ${claim}`);
-    await Bun.sleep(20);
-  }
 }
 
 await using postgres = await startPostgres();

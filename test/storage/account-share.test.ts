@@ -12,6 +12,7 @@ import type { PostgresAccountShare } from "../../src/storage/postgres/account-sh
 import type { Postgres } from "../../src/storage/postgres/connection";
 import { openPostgresStores, type PostgresStores } from "../../src/storage/postgres/stores";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
 
 const token = "ghu_anna0123456789";
 const anna: SharedSignIn = { key: "github.com/anna", signIn: signInOf(token) };
@@ -61,14 +62,6 @@ describeWithPostgres("what servers share of an account", () => {
     });
     return heard;
   };
-  const until = async (claim: () => boolean) => {
-    const deadline = performance.now() + 1_000;
-    while (!claim()) {
-      if (performance.now() > deadline) throw new Error(`Not so within a second: ${claim}`);
-      await Bun.sleep(5);
-    }
-  };
-
   const nobody = { key: "github.com/nobody", signIn: "0" };
   const limited = {
     account: { name: "cooling", until: 1_900_000_000_000, reason: "It is limited." },

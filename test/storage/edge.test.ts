@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { type Caddy, startCaddy } from "../support/caddy";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
 import { describeWith } from "../support/sandbox";
 import { startTeam, type Team, type TeamServer } from "../support/teams";
 
@@ -173,11 +174,3 @@ describeWith("caddy", "behind Caddy", () => {
     }, 60_000);
   });
 });
-
-async function until(claim: () => Promise<boolean>, timeoutMs: number): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!(await claim())) {
-    if (performance.now() > deadline) throw new Error(`Still not so after ${timeoutMs} ms: ${claim}`);
-    await Bun.sleep(20);
-  }
-}

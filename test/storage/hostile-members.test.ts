@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
 describeWithPostgres("a member who means harm", () => {
@@ -14,7 +15,7 @@ describeWithPostgres("a member who means harm", () => {
     team = await startTeam(postgres);
     servers = [await team.server(), await team.server()];
     eve = await withTeamStores(team, (stores) => addMember(stores, team, "eve", individuals("eve-hub")));
-    for (const server of servers) while ((await ask(server, "/accounts")).status !== 200) await Bun.sleep(10);
+    for (const server of servers) await until(async () => (await ask(server, "/accounts")).status === 200);
   }, 60_000);
   afterAll(async () => {
     await team[Symbol.asyncDispose]();

@@ -5,6 +5,7 @@ import { budgetSchema } from "../../src/config/budget-schema";
 import { BudgetModel } from "../support/budget-model";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
 const ask = { model: "gpt-5-mini", messages: [{ role: "user", content: "Hello" }] };
@@ -283,12 +284,4 @@ async function pageOf(server: TeamServer, { key }: TestMember, query = ""): Prom
   });
   const cookie = signIn.headers.get("set-cookie")!.split(";")[0]!;
   return (await fetch(`${server.url}/admin/budgets${query}`, { headers: { cookie } })).text();
-}
-
-async function until(claim: () => Promise<boolean>, timeoutMs: number): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!(await claim())) {
-    if (performance.now() > deadline) throw new Error(`Still not so after ${timeoutMs} ms: ${claim}`);
-    await Bun.sleep(20);
-  }
 }

@@ -5,6 +5,7 @@ import { clientGroup } from "../../src/api/routes";
 import type { Seen } from "../../src/upstream/demo/demo";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
 import { individuals, startTeam, type TeamServer } from "../support/teams";
 
 const say = (content: string) => [{ role: "user", content }];
@@ -309,22 +310,23 @@ describeWithPostgres("members of a team", () => {
       // Once there is a member, everybody needs a key: here the owner has none.
       expect((await ask(one, { key: "wrong-key" }, call)).status).toBe(401);
       expect((await fetch(`${one.url}/v1/models`)).status).toBe(401);
-      const deadline = performance.now() + 3_000;
       let rows: { member: string; key_name: string; account_id: string }[] = [];
-      while (rows.length < 2 && performance.now() < deadline) rows = (await one.admin("/requests")).items;
+      await until(async () => {
+        rows = (await one.admin("/requests")).items;
+        return rows.length === 2;
+      });
       expect(rows.map(({ member, key_name, account_id }) => [member, key_name, account_id])).toEqual(
         Array(2).fill([anna.id, "Anna/key-1", "anna-demo"]),
       );
       await stores.members.remove("anna");
       const removedAt = performance.now();
-      for (const server of [one, other]) while ((await ask(server, anna, call)).status !== 401) await Bun.sleep(5);
+      for (const server of [one, other]) await until(async () => (await ask(server, anna, call)).status === 401);
       expect(performance.now() - removedAt).toBeLessThan(1_000);
       // And the last member's removal opens the server to nobody.
       expect((await fetch(`${other.url}/v1/models`)).status).toBe(401);
       // Accounts are read apart from keys, and may follow them.
       const states = async () => ((await (await fetch(`${one.url}/health`)).json()) as { accounts: string[] }).accounts;
-      while ((await states()).length > 1 && performance.now() < removedAt + 2_000) await Bun.sleep(5);
-      expect(await states()).toEqual(["ready"]);
+      await until(async () => (await states()).join() === "ready", 2_000);
     });
   }, 60_000);
 
@@ -373,15 +375,12 @@ describeWithPostgres("members of a team", () => {
 
   /** The server has read the member's key and accounts. */
   async function untilKnown(server: TeamServer, person: TestMember): Promise<void> {
-    const deadline = performance.now() + 5_000;
-    while (performance.now() < deadline) {
+    await until(async () => {
       const answer = await ask(server, person, { path: "/usage" });
       const { accounts = [] } = (await answer.json()) as { accounts?: object[] };
       // Until it knows of members, it shows the owner's to everybody here.
       const isOwn = person.logins.every((login) => JSON.stringify(accounts).includes(`"${login}"`));
-      if (answer.status === 200 && isOwn && accounts.length === person.logins.length) return;
-      await Bun.sleep(5);
-    }
-    throw new Error(`The server does not know ${person.name}.`);
+      return answer.status === 200 && isOwn && accounts.length === person.logins.length;
+    });
   }
 });

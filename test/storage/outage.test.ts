@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { SQL } from "bun";
 import { openVisitor, startEdge } from "../support/edge";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
 import { testWith } from "../support/sandbox";
 import { startTeam, type Team, type TeamServer } from "../support/teams";
 
@@ -189,11 +190,3 @@ describeWithPostgres("while the database is away", () => {
     return rows;
   }
 });
-
-async function until(claim: () => Promise<boolean>, timeoutMs: number): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!(await claim())) {
-    if (performance.now() > deadline) throw new Error(`Still not so after ${timeoutMs} ms: ${claim}`);
-    await Bun.sleep(20);
-  }
-}

@@ -5,6 +5,7 @@ import { fieldsIn } from "../support/form-fields";
 import { watchFeed } from "../support/live-feed";
 import { withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
 const adminToken = "an-admin-token-0815";
@@ -200,11 +201,3 @@ describeWithPostgres("the pages of a team", () => {
     expect(items.map(({ account_id }: { account_id: string }) => account_id)).toContain("ben-demo");
   }, 30_000);
 });
-
-async function until(claim: () => Promise<boolean>, timeoutMs: number): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!(await claim())) {
-    if (performance.now() > deadline) throw new Error(`Still not so after ${timeoutMs} ms: ${claim}`);
-    await Bun.sleep(20);
-  }
-}

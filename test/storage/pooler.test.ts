@@ -4,6 +4,7 @@ import { SQL } from "bun";
 import { run } from "../support/command";
 import { type PgBouncer, startPgBouncer } from "../support/pgbouncer";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
 import { describeWith } from "../support/sandbox";
 import { startTeam } from "../support/teams";
 
@@ -91,11 +92,3 @@ describeWith("pgbouncer", "behind PgBouncer", () => {
     }, 30_000);
   });
 });
-
-async function until(claim: () => Promise<boolean>, timeoutMs = 5_000): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!(await claim())) {
-    if (performance.now() > deadline) throw new Error(`Still not so after ${timeoutMs} ms: ${claim}`);
-    await Bun.sleep(20);
-  }
-}

@@ -10,6 +10,7 @@ import { run } from "../support/command";
 import { openVisitor, startEdge } from "../support/edge";
 import { fieldsIn } from "../support/form-fields";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
@@ -168,11 +169,3 @@ describeWithPostgres("the database of a team", () => {
     expect((await after.admin("/accounts")).items[0].state).toBe("ready");
   }, 30_000);
 });
-
-async function until(claim: () => Promise<boolean>, timeoutMs = 3_000): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!(await claim())) {
-    if (performance.now() > deadline) throw new Error(`Still not so after ${timeoutMs} ms: ${claim}`);
-    await Bun.sleep(20);
-  }
-}

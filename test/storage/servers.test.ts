@@ -5,6 +5,7 @@ import { SQL } from "bun";
 import { run } from "../support/command";
 import { addMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
+import { until } from "../support/proxy";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
@@ -208,11 +209,3 @@ describeWithPostgres("servers of a team", () => {
     await sql.close();
   }
 });
-
-async function until(claim: () => Promise<boolean>, timeoutMs: number): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!(await claim())) {
-    if (performance.now() > deadline) throw new Error(`Still not so after ${timeoutMs} ms: ${claim}`);
-    await Bun.sleep(20);
-  }
-}

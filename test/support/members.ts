@@ -12,7 +12,10 @@ export interface TestMember extends Member {
 }
 
 /** The stores of a team, as a command opens them. */
-export async function withTeamStores<T>(team: Team, work: (stores: PostgresStores) => Promise<T>): Promise<T> {
+export async function withTeamStores<T>(
+  team: Pick<Team, "env">,
+  work: (stores: PostgresStores) => Promise<T>,
+): Promise<T> {
   const environment = readEnvironment({ HOME: "/nonexistent", ...team.env });
   const stores = await openPostgresStores(environment, { follow: false });
   try {
@@ -24,20 +27,28 @@ export async function withTeamStores<T>(team: Team, work: (stores: PostgresStore
 
 /** @param accounts What the member signs in; GitHub knows them from now on. */
 export async function addMember(
-  { members, openAccounts }: PostgresStores,
+  stores: PostgresStores,
   team: Pick<Team, "demo">,
   name: string,
   accounts: readonly DemoAccount[],
 ): Promise<TestMember> {
-  const { code } = await members.invite(name);
-  const { member, key } = (await members.accept(code))!;
+  const { code } = await stores.members.invite(name);
+  const { member, key } = (await stores.members.accept(code))!;
+  team.demo.accounts.push(...accounts);
+  await saveAccounts(stores, accounts, member.id);
+  return { ...member, key, logins: accounts.map(({ login }) => login) };
+}
+
+/** Saves accounts in the database, as sign-ins do. @param member The id of the member whose they are; missing for the owner's. */
+export async function saveAccounts(
+  { openAccounts }: PostgresStores,
+  accounts: readonly DemoAccount[],
+  member?: string,
+): Promise<void> {
   const store = openAccounts(createLogger(() => "error"));
-  for (const account of accounts) {
-    const { login, githubToken } = account;
-    team.demo.accounts.push(account);
+  for (const { login, githubToken } of accounts) {
     const mode = githubToken.startsWith("gho_") ? "direct" : "exchange";
     const signedIn = { login, host: "github.com", app: "vscode", githubToken, addedAt: Date.now() } as const;
-    await store.add({ ...signedIn, mode, member: member.id });
+    await store.add({ ...signedIn, mode, ...(member && { member }) });
   }
-  return { ...member, key, logins: accounts.map(({ login }) => login) };
 }

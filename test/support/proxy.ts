@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { App } from "../../src/app";
+import type { Awaitable } from "../../src/awaitable";
 import { readEnvironment } from "../../src/config/environment";
 import type { LocalHistory, Row } from "../../src/history/history";
 import { type AppOptions, openApp } from "../../src/open-app";
@@ -107,12 +108,12 @@ function listenAsExposed(app: App) {
   return { url: server.url.origin, drain: () => server.stop(), close: () => void server.stop(true) };
 }
 
-/** Waits until a claim holds; fails after `within` milliseconds. */
-export async function until(claim: () => boolean, timeoutMs = 10_000): Promise<void> {
+/** Waits until a claim holds; fails after `timeoutMs`. */
+export async function until(claim: () => Awaitable<boolean>, timeoutMs = 10_000): Promise<void> {
   const deadline = performance.now() + timeoutMs;
-  while (!claim()) {
+  while (!(await claim())) {
     if (performance.now() > deadline) throw new Error(`Still not so after ${timeoutMs} ms: ${claim}`);
-    await Bun.sleep(5);
+    await Bun.sleep(10);
   }
 }
 

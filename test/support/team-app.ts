@@ -1,5 +1,4 @@
 /** A server of a team within this process, so that its parts can be looked at, in front of the demo as GitHub and Copilot. */
-import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +11,7 @@ import { type Demo, startDemo } from "../../src/upstream/demo/demo";
 import { addMember, type TestMember } from "./members";
 import type { TestPostgres } from "./postgres";
 import { until } from "./proxy";
-import { individuals } from "./teams";
+import { individuals, teamEnv } from "./teams";
 
 export interface TeamApp extends AsyncDisposable {
   url: string;
@@ -34,11 +33,7 @@ export async function startTeamApp(
   const home = mkdtempSync(join(tmpdir(), "dragoman-"));
   const demo = given ?? startDemo({ pace: 0, accounts: [] });
   const env: Record<string, string> = {
-    DRAGOMAN_DATABASE_URL: more.DRAGOMAN_DATABASE_URL ?? (await postgres.database()),
-    DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
-    DRAGOMAN_GITHUB_URL: demo.url,
-    DRAGOMAN_GITHUB_API_URL: demo.url,
-    DRAGOMAN_COPILOT_API_URL: demo.url,
+    ...teamEnv(more.DRAGOMAN_DATABASE_URL ?? (await postgres.database()), demo),
     ...more,
   };
   const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...env });

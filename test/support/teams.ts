@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { type DemoAccount, demoAccounts } from "../../src/upstream/demo/accounts";
 import { type Demo, type DemoOptions, startDemo } from "../../src/upstream/demo/demo";
 import { type Command, run } from "./command";
+import { saveAccounts, withTeamStores } from "./members";
 import type { PgBouncer } from "./pgbouncer";
 import type { TestPostgres } from "./postgres";
 
@@ -38,6 +39,15 @@ export const individuals = (...logins: string[]): DemoAccount[] =>
     githubToken: `ghu_DEMO${login.replaceAll("-", "").padEnd(32, "0")}`,
   }));
 
+/** The environment of a new team's servers. */
+export const teamEnv = (databaseUrl: string, demo: Demo) => ({
+  DRAGOMAN_DATABASE_URL: databaseUrl,
+  DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
+  DRAGOMAN_GITHUB_URL: demo.url,
+  DRAGOMAN_GITHUB_API_URL: demo.url,
+  DRAGOMAN_COPILOT_API_URL: demo.url,
+});
+
 /**
  * @param options.accounts Those that are signed in.
  * @param options.pooler Between the servers and the database.
@@ -54,18 +64,15 @@ export async function startTeam(
   const running: Command[] = [];
   const url = await server.database();
   const env = {
-    DRAGOMAN_DATABASE_URL: pooler ? pooler.pooled(url) : url,
+    ...teamEnv(pooler ? pooler.pooled(url) : url, demo),
     ...(pooler && { DRAGOMAN_DATABASE_DIRECT_URL: url }),
-    DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
-    DRAGOMAN_GITHUB_URL: demo.url,
-    DRAGOMAN_GITHUB_API_URL: demo.url,
-    DRAGOMAN_COPILOT_API_URL: demo.url,
   };
-  await signIn(env, accounts);
+  const signIn: Team["signIn"] = (each) => withTeamStores({ env }, (stores) => saveAccounts(stores, each));
+  await signIn(accounts);
   return {
     demo,
     env,
-    signIn: (each) => signIn(env, each),
+    signIn,
     async server({ args = [], env: more = {}, home } = {}) {
       const folder: Record<string, string> = home === undefined ? {} : { DRAGOMAN_HOME: home };
       const command = run(["start", "--port", "0", "--json", ...args], { env: { ...env, ...more, ...folder } });
@@ -95,23 +102,4 @@ export async function startTeam(
       await demo.stop();
     },
   };
-}
-
-/** Saves accounts in the database, as a sign-in does. */
-async function signIn(env: Record<string, string>, accounts: readonly DemoAccount[]): Promise<void> {
-  const { readEnvironment } = await import("../../src/config/environment");
-  const { openStores } = await import("../../src/storage/open");
-  const { createLogger } = await import("../../src/logger");
-  const stores = await openStores(readEnvironment({ HOME: "/nonexistent", ...env }), { follow: false });
-  const store = stores.openAccounts(createLogger(() => "error"));
-  for (const { login, githubToken } of accounts)
-    await store.add({
-      login,
-      host: "github.com",
-      app: "vscode",
-      mode: githubToken.startsWith("gho_") ? "direct" : "exchange",
-      githubToken,
-      addedAt: Date.now(),
-    });
-  await stores.close();
 }
