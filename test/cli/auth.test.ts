@@ -226,7 +226,7 @@ describe("auth ls", () => {
     const [head, first, why, second, third] = stdout.split("\n").map((line) => line.split(/ {2,}/));
     expect(head).toEqual(["#", "account", "plan", "unit", "remaining", "resets", "state"]);
     expect(first).toEqual(["1", "octo-demo", "unknown", "unknown", "unknown", "unknown", "failed"]);
-    expect(why!.join("")).toContain("Run `dragoman auth` to sign in again.");
+    expect(why!.join("")).toContain("Sign in again, on the page Accounts or with `dragoman auth`.");
     expect(second).toEqual([
       "2",
       "work-demo",

@@ -432,7 +432,7 @@ describe("accounts", () => {
     const report = await examine(github.env);
     expect(report.of("account octo-demo")[0]).toMatchObject({
       state: "fail",
-      message: expect.stringContaining("Run `dragoman auth` to sign in again."),
+      message: expect.stringContaining("Sign in again, on the page Accounts or with `dragoman auth`."),
     });
     expect(report.of("account work-demo")[0]).toMatchObject({
       state: "fail",
