@@ -38,10 +38,14 @@ interface Group {
   count: number;
 }
 
-/** @param send Sends the items to the others. It rejects if that is not possible now. */
+/**
+ * @param send Sends the items to the others. It rejects if that is not possible now; then it is tried again.
+ * @param failed Called with the error of `send`.
+ */
 export function openRunningPublisher(
   inFlight: InFlight,
   send: (items: RunningItem[]) => Promise<void>,
+  failed: (thrown: unknown) => void,
 ): RunningPublisher {
   const groups = new Map<WatchedGroup, Group>();
   const running = new Map<string, InFlightRequest>();
@@ -92,8 +96,9 @@ export function openRunningPublisher(
     hasMissed = false;
     try {
       await send(items);
-    } catch {
-      // The sender has reported why. What is lost with it is made up for by all that is there.
+    } catch (thrown) {
+      failed(thrown);
+      // What is lost with it is made up for by all that is there.
       for (const group of groups.values()) group.isStale = true;
       hasMissed = true;
       every = Math.max(every, retryMs);

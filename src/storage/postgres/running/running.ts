@@ -16,7 +16,7 @@ import type { Logger } from "../../../logger";
 import { isAwayError } from "../away";
 import type { Changes } from "../changes";
 import type { Postgres } from "../connection";
-import { groupOf, payloadsOf, runningChannel, type WatchedGroup } from "./messages";
+import { groupOf, payloadsOf, type RunningItem, runningChannel, type WatchedGroup } from "./messages";
 import { awayGap, openRunningOrders, orderTopic, readOrder, silentGap } from "./orders";
 import { openRunningPublisher } from "./publisher";
 import { openRunningQuestions } from "./questions";
@@ -42,7 +42,7 @@ export function openPostgresRunning(parts: RunningParts): PostgresRunning {
   const { postgres, changes, inFlight, replica, logger } = parts;
   const watchers = openWatchers(inFlight);
   let messages = 0;
-  const publisher = openRunningPublisher(inFlight, async (items) => {
+  const publish = async (items: RunningItem[]): Promise<void> => {
     const all = payloadsOf(replica, messages, items);
     messages += all.length;
     const payloads = JSON.stringify(all);
@@ -50,6 +50,9 @@ export function openPostgresRunning(parts: RunningParts): PostgresRunning {
       (sql) =>
         sql`SELECT pg_notify(${runningChannel}, payload) FROM json_array_elements_text(${payloads}::text::json) payload`,
     );
+  };
+  const publisher = openRunningPublisher(inFlight, publish, (thrown) => {
+    if (!isAwayError(thrown)) logger().error("Other servers could not be sent what runs here.", thrown);
   });
   const questions = openRunningQuestions(parts);
   const orders = openRunningOrders({
