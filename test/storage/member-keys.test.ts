@@ -188,7 +188,7 @@ describeWithPostgres("keys of members", () => {
     });
     expect(revoked).toBe("authentication");
     async function keysOf(by: string): Promise<Any[]> {
-      return (await ask(one, by, "/api/admin/keys")).json.items;
+      return (await ask(other, by, "/api/admin/keys")).json.items;
     }
   }, 60_000);
 
