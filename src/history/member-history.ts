@@ -1,6 +1,12 @@
 /** The history as one member sees it: rows of this member only. */
+import type { Awaitable } from "../awaitable";
 import { ProxyError } from "../errors";
 import type { Filters, History, Row } from "./history";
+
+/** Reads at once: the others' requests need the server and the database too. */
+const maxAtOnce = 4;
+/** Reads that wait for them. A page has 40 at most. */
+const maxWaiting = 400;
 
 /** What it writes is written as in the whole history. What only the owner's pages ask for is refused. */
 export function historyOf(history: History, member: string): History {
@@ -9,15 +15,16 @@ export function historyOf(history: History, member: string): History {
   const refuse = (): never => {
     throw new ProxyError("permission", "Only the owner of this dragoman may read the whole history.");
   };
+  const inTurn = openTurns();
   return {
     add: (entry) => history.add(entry),
     flush: () => history.flush(),
-    list: (filters, limit, cursor) => history.list(own(filters), limit, cursor),
-    get: async (requestId) => ifOwn(await history.get(requestId)),
-    count: async () => (await history.totals(own({}))).request_count,
-    lastOf: (filters) => history.lastOf(own(filters)),
-    totals: (filters) => history.totals(own(filters)),
-    statistics: (filters, by) => history.statistics(own(filters), by),
+    list: (filters, limit, cursor) => inTurn(() => history.list(own(filters), limit, cursor)),
+    get: (requestId) => inTurn(async () => ifOwn(await history.get(requestId))),
+    count: () => inTurn(async () => (await history.totals(own({}))).request_count),
+    lastOf: (filters) => inTurn(() => history.lastOf(own(filters))),
+    totals: (filters) => inTurn(() => history.totals(own(filters))),
+    statistics: (filters, by) => inTurn(() => history.statistics(own(filters), by)),
     after: refuse,
     oldest: refuse,
     prune: refuse,
@@ -28,5 +35,28 @@ export function historyOf(history: History, member: string): History {
       return history.queued;
     },
     close() {},
+  };
+}
+
+/** @returns Runs a read as soon as fewer than `maxAtOnce` run. @throws ProxyError `rate_limit` if too many wait. */
+function openTurns() {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  return async <T>(read: () => Awaitable<T>): Promise<T> => {
+    if (running >= maxAtOnce) {
+      if (waiting.length >= maxWaiting)
+        throw new ProxyError("rate_limit", "Too many of your questions to the history wait. Ask again in a moment.", {
+          headers: { "retry-after": "5" },
+        });
+      // Whoever ends leaves the turn to the next.
+      await new Promise<void>((resolve) => void waiting.push(resolve));
+    } else running += 1;
+    try {
+      return await read();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else running -= 1;
+    }
   };
 }

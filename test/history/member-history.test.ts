@@ -1,0 +1,58 @@
+/** The history as one member reads it: how much of it at once. What it shows is in `admin/member-isolation.test.ts`. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type History, type LocalHistory, openHistory } from "../../src/history/history";
+import { historyOf } from "../../src/history/member-history";
+import { entry, noon } from "../support/history-rows";
+
+let folder: string;
+let local: LocalHistory;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "dragoman-"));
+  const limits = { retentionDays: () => 14, maxRows: () => 1_000, warn() {}, now: () => noon };
+  local = openHistory(join(folder, "history.sqlite"), limits);
+  for (const member of ["anna", "ben"]) local.add(entry({ member }));
+  local.flush();
+});
+afterEach(() => {
+  local.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("a member who asks without end waits for their own answers, and holds up nobody else", async () => {
+  let running = 0;
+  let most = 0;
+  // As a database takes its time, and fails once.
+  const slow: History = Object.assign(Object.create(local) as History, {
+    async totals(filters: Parameters<History["totals"]>[0]) {
+      most = Math.max(most, ++running);
+      await Bun.sleep(1);
+      running -= 1;
+      if (filters.status === 599) throw new Error("broken");
+      return local.totals(filters);
+    },
+  });
+  const [anna, ben] = [historyOf(slow, "anna"), historyOf(slow, "ben")];
+  const asked = Promise.allSettled(
+    Array.from({ length: 600 }, async (_, at) => (await anna.totals(at === 3 ? { status: 599 } : {})).request_count),
+  );
+  const began = performance.now();
+  expect((await ben.totals({})).request_count).toBe(1);
+  expect(performance.now() - began).toBeLessThan(60);
+  const outcomes = await asked;
+  const counts = outcomes.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  const refused = outcomes.flatMap((each) => (each.status === "rejected" ? [each.reason] : []));
+  expect(new Set(counts)).toEqual(new Set([1]));
+  expect(counts).toHaveLength(403);
+  expect(refused.map(({ kind }) => kind ?? "broken").toSorted()).toEqual([
+    "broken",
+    ...new Array(196).fill("rate_limit"),
+  ]);
+  // Four of Anna's and the one of Ben.
+  expect(most).toBe(5);
+  // All turns are free again.
+  expect((await anna.totals({})).request_count).toBe(1);
+  expect(running).toBe(0);
+});
