@@ -14,6 +14,7 @@ import { connectPostgres } from "../../src/storage/postgres/connection";
 import { openPostgresStores, type PostgresStores } from "../../src/storage/postgres/stores";
 import { entry } from "../support/history-rows";
 import { describeWithPostgres, guardedRole, startPostgres, type TestPostgres } from "../support/postgres";
+import { testWith } from "../support/sandbox";
 import { startTcpFront, type TcpFront } from "../support/tcp-front";
 
 /** Milliseconds that anything may take while the database is away, and that it may take until all is well again. */
@@ -244,6 +245,45 @@ describeWithPostgres("a database is away, because", () => {
     // Nothing that was reserved unheard is left, but for the slice.
     expect((await reserved(parts)).filter(({ is_slice }) => !is_slice)).toEqual([]);
   }, 30_000);
+
+  testWith(
+    "containers",
+    "its disk is full: rows wait and follow, what needs no room goes on, and changes are refused",
+    async () => {
+      await using small = await startPostgres({ diskMiB: 200 });
+      const given = {
+        DRAGOMAN_DATABASE_URL: await small.database(),
+        DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
+      };
+      const home = mkdtempSync(join(tmpdir(), "dragoman-away-"));
+      homes.push(home);
+      const environment = readEnvironment({ HOME: home, DRAGOMAN_HOME: home, ...given });
+      const stores = await openPostgresStores(environment, { follow: true });
+      opened.push(stores);
+      const warnings: string[] = [];
+      const warn = (sentence: string) => void warnings.push(sentence);
+      const history = stores.openHistory({ retentionDays: () => 9, maxRows: () => 1e6, warn });
+      used.push(history);
+      const ids = [add(history)];
+      await history.flush();
+      const free = small.fillDisk();
+      for (let count = 0; count < 400; count += 1) ids.push(add(history));
+      await history.flush();
+      expect(warnings.join("\n")).toContain("No space left on device");
+      expect(history.degraded).toBe(true);
+      expect(await history.count()).toBeLessThan(ids.length);
+      const { thrown } = await timed(() => stores.openConfig().change({ retentionDays: 7 }));
+      expect([thrown?.status, thrown?.message]).toEqual([
+        503,
+        expect.stringContaining("its disk is full. Therefore nothing"),
+      ]);
+      free();
+      await stores.openConfig().change({ retentionDays: 7 });
+      await until(() => history.flush());
+      expect(await history.count()).toBe(ids.length);
+    },
+    60_000,
+  );
 
   test("the address names the database, whatever PGDATABASE says", async () => {
     const url = await postgres.database();

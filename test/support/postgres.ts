@@ -39,6 +39,8 @@ export interface TestPostgres extends AsyncDisposable {
    * @param options.standby It follows another server that is not there, and answers `asked`, or nobody at all, until `promote`.
    */
   start(options?: { standby?: "asked" | "closed" }): Promise<void>;
+  /** Fills the disk of `diskMiB`, until what this returns is called. */
+  fillDisk(): () => void;
   /** Makes the standby a server that can be written to. */
   promote(): Promise<void>;
   /** Asks as the superuser, in the database of this address or in another one. */
@@ -86,8 +88,14 @@ export function describeWithPostgres(name: string, body: () => void): void {
   else test.skip(`${name} (this machine lacks ${lack})`, () => {});
 }
 
-/** @param options.durable Waits for the disk with each transaction, as outside of tests. */
-export async function startPostgres({ durable = false } = {}): Promise<TestPostgres> {
+export interface PostgresOptions {
+  /** Waits for the disk with each transaction, as outside of tests. */
+  durable?: boolean;
+  /** Has a disk of its own of so many MiB, which is empty again after a stop. Only within `testWith("containers")`. */
+  diskMiB?: number;
+}
+
+export async function startPostgres({ durable = false, diskMiB }: PostgresOptions = {}): Promise<TestPostgres> {
   const home = mkdtempSync(join(tmpdir(), "dragoman-postgres-"));
   chmodSync(home, 0o755);
   const identity = otherUser();
@@ -102,18 +110,19 @@ export async function startPostgres({ durable = false } = {}): Promise<TestPostg
   let databases = 0;
   let template: Promise<string> | undefined;
 
-  const launch = (more: Record<string, string>) =>
-    spawn(
-      join(bin, "postgres"),
-      [
-        ...["-D", data, "-p", String(port)],
-        ...Object.entries({ ...settings, ...(durable && durably), ...more }).flatMap(([key, value]) => [
-          "-c",
-          `${key}=${value}`,
-        ]),
-      ],
-      { ...identity, cwd: home, stdio: "ignore", env: { PATH: process.env.PATH } },
-    );
+  const launch = (more: Record<string, string>) => {
+    const given = Object.entries({ ...settings, ...(durable && durably), ...more });
+    const command = [
+      ...[join(bin, "postgres"), "-D", data, "-p", String(port)],
+      ...given.flatMap(([key, value]) => ["-c", `${key}=${value}`]),
+    ];
+    const options = { cwd: home, stdio: "ignore", env: { PATH: process.env.PATH } } as const;
+    if (diskMiB === undefined) return spawn(command[0]!, command.slice(1), { ...options, ...identity });
+    const { uid, gid } = identity!;
+    const script = `mount -t tmpfs -o size=${diskMiB}m,mode=700,uid=${uid},gid=${gid} tmpfs ${data} && cp -a ${made}/. ${data} &&
+      exec setpriv --reuid=${uid} --regid=${gid} --clear-groups "$@"`;
+    return spawn("unshare", ["-m", "--propagation", "private", "sh", "-ec", script, "sh", ...command], options);
+  };
   const untilAnswers = async (question = "SELECT true AS done") => {
     const deadline = performance.now() + patienceMs;
     while (!(await agrees(address("postgres"), question))) {
@@ -144,6 +153,13 @@ export async function startPostgres({ durable = false } = {}): Promise<TestPostg
     stop,
     pause: () => signal("SIGSTOP"),
     resume: () => signal("SIGCONT"),
+    fillDisk() {
+      // The disk is mounted for the server only.
+      const filler = join(`/proc/${server!.pid}/root`, data, "filler");
+      const made = spawnSync("dd", ["if=/dev/zero", `of=${filler}`, "bs=4k"]);
+      if (!String(made.stderr).includes("No space left")) throw new Error(`The disk is not full: ${made.stderr}`);
+      return () => rmSync(filler);
+    },
     async promote() {
       writeFileSync(join(data, "promote"), "");
       server!.kill("SIGUSR1");
