@@ -125,7 +125,7 @@ describeWithPostgres("a database is away, because", () => {
   let front: TcpFront | undefined;
   beforeAll(async () => {
     postgres = await startPostgres();
-    await postgres.administer(`CREATE ROLE ${guardedRole} LOGIN PASSWORD 'secret'`);
+    await postgres.administer(`CREATE ROLE ${guardedRole} LOGIN PASSWORD 'secret' IN ROLE dragoman`);
   }, 60_000);
   afterEach(async () => {
     for (const end of unended) await end();
@@ -139,8 +139,7 @@ describeWithPostgres("a database is away, because", () => {
 
   /** A server's stores, whose way to the database is the front; and the config of another server, which has a way of its own. */
   async function world() {
-    const url = await postgres.database({ empty: true });
-    await postgres.administer(`ALTER DATABASE ${database(url)} OWNER TO ${guardedRole}`);
+    const url = await postgres.database();
     front = await startTcpFront(Number(new URL(url).port));
     const sealKey = randomBytes(32).toString("base64");
     const open = async (port: string | number) => {

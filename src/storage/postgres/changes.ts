@@ -38,8 +38,8 @@ interface Follower {
 const channel = "dragoman";
 /** Milliseconds between two comparisons of revisions. */
 const checkEvery = 30_000;
-/** Milliseconds that a message to oneself may take. */
-const echoMs = 5_000;
+/** Milliseconds that a message to oneself may take; and after an outage, as Bun's client may listen again half a minute later. */
+const [echoMs, echoAfterOutageMs] = [5_000, 500];
 
 export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
   const followers = new Map<FollowedTable, Follower>();
@@ -118,8 +118,8 @@ export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
   };
 
   const echo = `echo ${crypto.randomUUID()}`;
-  const checkListening = async (): Promise<void> => {
-    const heard = hear(echo, echoMs);
+  const checkListening = async (withinMs: number): Promise<void> => {
+    const heard = hear(echo, withinMs);
     try {
       await postgres.ask((sql) => sql`SELECT pg_notify(${channel}, ${JSON.stringify({ topic: echo })})`);
     } catch (thrown) {
@@ -127,10 +127,10 @@ export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
       return;
     }
     if ((await heard) || closed) return;
-    logger().warn("Messages of other servers do not arrive, so the connection for them is opened anew.");
+    logger().info("Messages of other servers do not arrive, so the connection for them is opened anew.");
     postgres.replaceDirect();
   };
-  const check = () => Promise.all([compare(), checkListening()]);
+  const check = (withinMs: number) => Promise.all([compare(), checkListening(withinMs)]);
 
   return {
     follow(table, known, catchUpSince) {
@@ -142,8 +142,8 @@ export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
     async start() {
       // The third argument is called after each reconnection too.
       await postgres.listen(channel, heard, () => void compare());
-      postgres.whenBack(check);
-      timer = setInterval(check, checkEvery).unref();
+      postgres.whenBack(() => void check(echoAfterOutageMs));
+      timer = setInterval(check, checkEvery, echoMs).unref();
     },
     close() {
       closed = true;
