@@ -1,6 +1,6 @@
 /** Limits of members' keys, and keys that members make for themselves, on two servers of a team. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { maxMemberKeys } from "../../src/keys/members";
+import { maxDailyKeys, maxMemberKeys } from "../../src/keys/members";
 import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
@@ -240,4 +240,23 @@ describeWithPostgres("keys of members", () => {
     const accepted = await fetch(`${servers[0].url}/admin/join/${link.code}/key`, { method: "POST" });
     expect([accepted.status, await accepted.text()]).toEqual([200, expect.stringContaining("drg_")]);
   }, 60_000);
+
+  test("keys that are made and revoked again and again end for the day, because their rows stay", async () => {
+    const { id, key } = await join("elsa");
+    await withTeamStores(team, ({ postgres: { transact } }) =>
+      transact(async (sql) => {
+        await sql`INSERT INTO dragoman.keys (sha256, member, name, created_at_ms, revoked_at_ms, revision)
+          SELECT sha256(('old' || i)::bytea), ${id}, 'old ' || i, ${Date.now()}, ${Date.now()},
+            dragoman.announce_change('keys') FROM generate_series(1, ${maxDailyKeys - 1}) AS i`;
+      }),
+    );
+    const refused = await ask(servers[0], key, "/api/admin/keys", { name: "one more" });
+    expect([refused.status, refused.json.error.message]).toEqual([409, expect.stringContaining("Try again tomorrow")]);
+    await withTeamStores(team, ({ postgres }) =>
+      postgres.ask(
+        (sql) => sql`UPDATE dragoman.keys SET created_at_ms = created_at_ms - ${dayMs}::bigint WHERE member = ${id}`,
+      ),
+    );
+    expect((await ask(servers[1], key, "/api/admin/keys", { name: "one more" })).status).toBe(200);
+  }, 30_000);
 });

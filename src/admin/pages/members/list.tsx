@@ -1,5 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The members of the team, as the owner sees them, with a form that invites another. */
+import type { z } from "zod";
 import { explain } from "../../../config/schema-errors";
 import { readQuery } from "../../../endpoint";
 import { asProxyError, ProxyError } from "../../../errors";
@@ -22,7 +23,8 @@ import { LimitFields, readLimits } from "./limits";
 /** The frame is there at once; what the members used is added up meanwhile. */
 export function membersPage(context: PageContext): StreamedPage {
   teamOf(context.app);
-  return { page: pageOf({ context, list: slot }), parts: [() => listOf(context)] };
+  const query = readQuery(context.url.href, membersQuery());
+  return { page: pageOf({ context, list: slot }), parts: [() => listOf(context, query)] };
 }
 
 /** Invites a member and shows the link, this once. */
@@ -45,7 +47,7 @@ export async function inviteFromPage(context: PageContext): Promise<Response> {
 
 /** The same page with what came of an action. */
 export const membersWith = async (context: PageContext, children: Child, form?: URLSearchParams): Promise<Markup> =>
-  pageOf({ context, list: await listOf(context), form, children });
+  pageOf({ context, list: await listOf(context, membersQuery().parse({})), form, children });
 
 /** For a member who exists, empty fields change nothing. @throws ProxyError `invalid_request` */
 function readInvitation(form: URLSearchParams) {
@@ -87,8 +89,7 @@ const sorts = [
   ["last", "Newest request"],
 ] as const;
 
-async function listOf({ app, url, request }: PageContext): Promise<Markup> {
-  const query = readQuery(request.method === "POST" ? url.origin : url.href, membersQuery());
+async function listOf({ app }: PageContext, query: z.output<ReturnType<typeof membersQuery>>): Promise<Markup> {
   const list = await listMembers(app, query);
   const pathOf = (offset: number) =>
     withQuery("/admin/members", {
