@@ -108,6 +108,40 @@ describeWithPostgres("in Postgres", () => {
     expect(added.toSorted()).toEqual([...new Array(4).fill("added"), ...new Array(4).fill("too_many_sign_ins")]);
   }, 20_000);
 
+  test("a member's ends when a key is revoked, and when their link is withdrawn, replaced or used", async () => {
+    const env = await team();
+    const [one, other] = [await open(env), await open(env)];
+    const members = other.stores.members!;
+    const { code, member } = await members.invite("anna");
+    const { member: ben } = await members.invite("ben");
+    const others = waitingSignIn({ member: ben.id });
+    await one.kept.add(others);
+    let link = code;
+    const ends: [string, () => Promise<unknown>][] = [
+      ["replaced", async () => (link = (await members.invite("anna")).code)],
+      ["used", () => members.accept(link)],
+      ["revoked", () => members.revokeKey(member.id, "key-1")],
+      [
+        "withdrawn",
+        async () => [await members.invite("anna"), await begun(), await members.withdrawInvitations("anna")],
+      ],
+    ];
+    let signIn = waitingSignIn({ member: member.id });
+    const begun = async () => {
+      signIn = waitingSignIn({ member: member.id });
+      await one.kept.add(signIn);
+    };
+    for (const [how, end] of ends) {
+      if (how !== "withdrawn") await begun();
+      await end();
+      await soon(() => one.heard.includes(`stop ${signIn.id}`));
+      expect([how, await one.kept.isMine(signIn.id), (await one.kept.find(signIn.id))?.state.name]).toEqual([
+        ...[how, false, "cancelled"],
+      ]);
+    }
+    expect([await one.kept.isMine(others.id), one.heard.length]).toEqual([true, ends.length]);
+  }, 20_000);
+
   test("of a server that stops, another goes on with it; it has one server at a time", async () => {
     const env = await team();
     const [one, two, three] = [await open(env), await open(env), await open(env)];

@@ -1,6 +1,6 @@
 /**
  * What changes members, their keys and invitations in Postgres, each in one transaction. Revisions are announced before other rows
- * are locked, and always in the order accounts, keys, members, so that two transactions do not wait for each other.
+ * are locked, and always in the order accounts, keys, members, sign-ins, so that two transactions do not wait for each other.
  */
 import { createHash } from "node:crypto";
 import type { SQL, TransactionSQL } from "bun";
@@ -62,7 +62,19 @@ export async function addInvitation(
 export async function withdrawOpen(sql: TransactionSQL, member: string): Promise<number> {
   const withdrawn = await sql`UPDATE dragoman.invitations SET withdrawn_at = now(), expires_at = now()
     WHERE member = ${member} AND used_at IS NULL AND expires_at > now() RETURNING 1`;
+  if (withdrawn.length > 0) await cancelSignIns(sql, member);
   return withdrawn.length;
+}
+
+/**
+ * Whoever began one with a link or key that is not good any more would add an account of their own to the member's. To be announced
+ * last of all tables.
+ */
+export async function cancelSignIns(sql: TransactionSQL, member: string): Promise<void> {
+  const waiting = sql`member = ${member} AND state->>'name' = 'waiting'`;
+  if ((await sql`SELECT 1 FROM dragoman.sign_ins WHERE ${waiting}`).length === 0) return;
+  const revision = await announce(sql, "sign_ins");
+  await sql`UPDATE dragoman.sign_ins SET state = '{"name":"cancelled"}', revision = ${revision} WHERE ${waiting}`;
 }
 
 export async function findInvitation(sql: SQL, digest: Buffer): Promise<InvitationState | undefined> {
@@ -91,6 +103,7 @@ export async function acceptInvitation(
   const name = `key-${ever + 1}`;
   await sql`INSERT INTO dragoman.keys (sha256, member, name, created_at_ms, revision)
     VALUES (${keyDigest}, ${row.id}, ${name}, ${nowMs(sql)}, ${revision})`;
+  await cancelSignIns(sql, row.id);
   return { member: memberOf(row), name };
 }
 
@@ -206,11 +219,10 @@ async function requireRoom(sql: TransactionSQL, member: string): Promise<{ ever:
 
 /** All in one transaction: from then on no key of the member is accepted, and no token of theirs is kept. */
 export async function removeMember(sql: TransactionSQL, name: string): Promise<Member> {
-  const [accounts, keys, members, signIns] = [
+  const [accounts, keys, members] = [
     await announce(sql, "accounts"),
     await announce(sql, "keys"),
     await announce(sql, "members"),
-    await announce(sql, "sign_ins"),
   ];
   const member = await requireMember(sql, name);
   const { id } = member;
@@ -224,8 +236,7 @@ export async function removeMember(sql: TransactionSQL, name: string): Promise<M
     removed_at_ms = ${nowMs(sql)} WHERE member = ${id} AND removed_at_ms IS NULL`;
   await sql`DELETE FROM dragoman.invitations WHERE member = ${id}`;
   await sql`DELETE FROM dragoman.page_sessions WHERE member = ${id}`;
-  await sql`UPDATE dragoman.sign_ins SET state = '{"name":"cancelled"}', kept_until = now(), revision = ${signIns}
-    WHERE member = ${id} AND state->>'name' = 'waiting'`;
+  await cancelSignIns(sql, id);
   return member;
 }
 

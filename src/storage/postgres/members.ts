@@ -13,6 +13,7 @@ import {
   addInvitation,
   addKey,
   announce,
+  cancelSignIns,
   changeLimits,
   findInvitation,
   type MemberRow,
@@ -161,6 +162,7 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
           throw new ProxyError("not_found", `There is no client key \`${name.slice(0, 63)}\`.`, {
             code: "key_not_found",
           });
+        await cancelSignIns(sql, id);
       });
       await changes.catchUp("keys");
     },
