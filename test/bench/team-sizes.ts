@@ -37,20 +37,20 @@ export interface Costs {
 
 /** On two cores of a busy AMD EPYC, Postgres 18.4 with fsync, Bun 1.4.5, 22 November 2026. */
 export const measured: Costs = {
-  requestCpu: 217,
-  memberBytes: 6_000,
-  membersPerSecond: 15_000,
-  rowCpu: 33,
-  rowsPerSecond: 41_937,
-  rowBytes: 678,
-  statisticsRowsPerSecond: 422_885,
-  budgetCpu: 385,
-  oneBudgetPerSecond: 1_182,
-  announceCpu: 313,
-  announcesPerSecond: 3_118,
+  requestCpu: 200,
+  memberBytes: 6_133,
+  membersPerSecond: 41_186,
+  rowCpu: 45,
+  rowsPerSecond: 30_767,
+  rowBytes: 679,
+  statisticsRowsPerSecond: 392_739,
+  budgetCpu: 495,
+  oneBudgetPerSecond: 986,
+  announceCpu: 373,
+  announcesPerSecond: 2_643,
   queryCpu: 105,
-  stateStoreCpu: 40,
-  stateReadCpu: 8,
+  stateStoreCpu: 61,
+  stateReadCpu: 6,
 };
 
 /** What is assumed of the members. */
