@@ -253,6 +253,33 @@ describeWithPostgres("a budget for each member", () => {
     await all[0]!.admin("/config", { budgets: [] });
   }, 60_000);
 
+  test("a request that runs while its member is removed is counted as that member's", async () => {
+    await addBudget({ name: "leaving", limit: 9, each: "member" });
+    const dora = await withTeamStores(team, (stores) => addMember(stores, team, "dora", individuals("dora-hub")));
+    const models = () => fetch(`${all[0]!.url}/v1/models`, { headers: { "x-api-key": dora.key } });
+    await until(async () => (await models()).status === 200, 3_000);
+    const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<undefined>()];
+    team.demo.intercept("/chat/completions", () => {
+      reached.resolve();
+      return gate.promise;
+    });
+    const running = send(all[0]!, dora);
+    await reached.promise;
+    await withTeamStores(team, (stores) => stores.members.remove("dora"));
+    await until(async () => (await send(all[0]!, dora)).status === 401, 2_000);
+    gate.resolve(undefined);
+    const response = await running;
+    expect([response.status, response.headers.get("x-dragoman-budget-remaining")]).toEqual([
+      200,
+      expect.stringMatching(/^leaving=[678] requests$/),
+    ]);
+    await until(async () => {
+      const { items } = await all[0]!.admin("/budgets?budget=leaving");
+      const [holder] = items[0].holders.items;
+      return holder?.member === dora.id && holder.name === null && holder.used === 1;
+    }, 3_000);
+  }, 30_000);
+
   test("a member whose key a budget binds may not read the token, which no budget counts", async () => {
     const token = ({ key }: TestMember) =>
       fetch(`${all[0]!.url}/token`, { headers: { "x-api-key": key } }).then(({ status }) => status);
