@@ -107,6 +107,7 @@ export async function startPostgres({ durable = false, diskMiB }: PostgresOption
   const port = freePort();
   const address = (database: string) => `postgres://${user}@127.0.0.1:${port}/${database}`;
   let server: ReturnType<typeof launch> | undefined;
+  let isPaused = false;
   let databases = 0;
   let template: Promise<string> | undefined;
 
@@ -137,22 +138,36 @@ export async function startPostgres({ durable = false, diskMiB }: PostgresOption
     server = launch(standby === "closed" ? { hot_standby: "off" } : {});
     if (standby !== "closed") await untilAnswers();
   };
+  const signal = (name: NodeJS.Signals) => {
+    for (const pid of [server!.pid!, ...childrenOf(server!.pid!)])
+      try {
+        process.kill(pid, name);
+      } catch {
+        // it has ended
+      }
+  };
   const stop = async () => {
     if (!server) return;
     const ended = new Promise((resolve) => server!.once("exit", resolve));
+    // One that is paused would not hear it.
+    if (isPaused) signal("SIGCONT");
+    isPaused = false;
     server.kill("SIGQUIT");
     await ended;
     server = undefined;
   };
   await start();
-  const signal = (name: NodeJS.Signals) => {
-    for (const pid of [server!.pid!, ...childrenOf(server!.pid!)]) process.kill(pid, name);
-  };
   return {
     start,
     stop,
-    pause: () => signal("SIGSTOP"),
-    resume: () => signal("SIGCONT"),
+    pause() {
+      isPaused = true;
+      signal("SIGSTOP");
+    },
+    resume() {
+      isPaused = false;
+      signal("SIGCONT");
+    },
     fillDisk() {
       // The disk is mounted for the server only.
       const filler = join(`/proc/${server!.pid}/root`, data, "filler");
