@@ -3,6 +3,7 @@ import type { Environment } from "../config/environment";
 import type { Config } from "../config/schema";
 import type { ConfigStore } from "../config/store";
 import { ProxyError } from "../errors";
+import { sha256 } from "../net/credentials";
 import type { Visitor } from "../net/guard";
 
 export interface ClientKey {
@@ -83,6 +84,9 @@ export function findClientKey(sent: readonly string[], keys: readonly ClientKey[
   return found;
 }
 
+/** @param now Wall clock, ms. */
+export const isExpired = ({ expiresAt }: ClientKey, now: number): boolean => expiresAt !== null && expiresAt <= now;
+
 /** @throws ProxyError `authentication` if the key has expired. */
 export function requireUnexpired({ name, member, expiresAt }: ClientKey, now: number): void {
   if (expiresAt === null || now < expiresAt) return;
@@ -96,6 +100,19 @@ export function requireUnexpired({ name, member, expiresAt }: ClientKey, now: nu
     { code: "expired_api_key", headers: { "www-authenticate": "Bearer" } },
   );
 }
+
+/** A new client key. Only its hash is stored. */
+export const newClientKey = (): string => `drg_${crypto.getRandomValues(Buffer.alloc(32)).toString("base64url")}`;
+
+export const keyExists = (name: string): ProxyError =>
+  new ProxyError(
+    "conflict",
+    `There is a client key \`${name}\` already. Choose another name, or revoke that key first.`,
+    { code: "key_exists", param: "name" },
+  );
+
+export const keyNotFound = (name: string): ProxyError =>
+  new ProxyError("not_found", `There is no client key \`${name.slice(0, 127)}\`.`, { code: "key_not_found" });
 
 /** The error for a member whose key was revoked meanwhile. */
 export const keyGone = (): ProxyError =>
@@ -139,5 +156,3 @@ export function matchesPattern(pattern: string, text: string): boolean {
   }
   return at <= id.length - last.length;
 }
-
-const sha256 = (text: string) => new Bun.CryptoHasher("sha256").update(text).digest();

@@ -1,6 +1,6 @@
 /** The client keys as the admin API, the page and the command line show them: never the keys themselves. */
 import { z } from "zod";
-import type { ClientKey } from "./client-keys";
+import { type ClientKey, isExpired } from "./client-keys";
 import { type MemberLimits, maxMemberKeys } from "./members";
 
 const keyItemSchema = z.object({
@@ -39,12 +39,12 @@ export function keyList(
   lastUsed: (name: string) => number | null = () => null,
   member?: MemberLimits,
 ): KeyList {
-  const items = keys.map(({ name, models, expiresAt }) => ({
-    name,
-    models: models && [...models],
-    expires_at_ms: expiresAt,
-    expired: expiresAt !== null && expiresAt <= now,
-    last_used_at_ms: name === null ? null : lastUsed(name),
+  const items = keys.map((key) => ({
+    name: key.name,
+    models: key.models && [...key.models],
+    expires_at_ms: key.expiresAt,
+    expired: isExpired(key, now),
+    last_used_at_ms: key.name === null ? null : lastUsed(key.name),
   }));
   const limits = member && {
     models: member.models && [...member.models],

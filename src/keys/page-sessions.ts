@@ -2,6 +2,7 @@
 import type { Awaitable } from "../awaitable";
 import { BoundedMap } from "../bounded-map";
 import { hourMs } from "../format";
+import { sha256 } from "../net/credentials";
 
 /** A session, for responses that must end with it. */
 export interface AdminSession {
@@ -38,8 +39,6 @@ export const sessionLifetimeMs = 12 * hourMs;
 /** A new session of a person beyond this limit replaces the person's oldest. */
 export const maxSessions = 64;
 
-/** Ids are looked up by digest, so that a lookup takes the same time for a wrong id as for a right one. */
-export const sessionDigest = (id: string): Buffer => new Bun.CryptoHasher("sha256").update(id).digest();
 export const newSessionId = (): string => crypto.getRandomValues(Buffer.alloc(32)).toString("base64url");
 
 interface HeldSession {
@@ -51,7 +50,8 @@ interface HeldSession {
 /** For one process; its key or token does not change before it ends. @param now Wall clock, ms. */
 export function openMemorySessions(now: () => number): PageSessions {
   const sessions = new BoundedMap<string, HeldSession>(maxSessions, ({ ending }) => ending.abort());
-  const keyOf = (id: string) => sessionDigest(id).toString("hex");
+  // Ids are looked up by digest, so that a lookup takes the same time for a wrong id as for a right one.
+  const keyOf = (id: string) => sha256(id).toString("hex");
   const drop = (key: string) => {
     sessions.get(key)?.ending.abort();
     sessions.delete(key);

@@ -1,13 +1,13 @@
 /** Creates and revokes client keys in the config. The config keeps the hash of a key that is created here, never the key. */
-import { createHash, randomBytes } from "node:crypto";
 import { z } from "zod";
 import { keyExpiry, keyModels, keyName } from "../config/key-schema";
 import type { Stored } from "../config/patch";
 import { repeatChange } from "../config/repeat-change";
 import type { Config } from "../config/schema";
 import type { ConfigStore } from "../config/store";
-import { ProxyError } from "../errors";
 import { isObject } from "../json";
+import { sha256 } from "../net/credentials";
+import { keyExists, keyNotFound, newClientKey } from "./client-keys";
 
 /** What a new key is created from. */
 export const newKeySchema = z.strictObject({
@@ -26,18 +26,13 @@ type Check = (next: Config, patch: Stored) => void;
  * @throws ProxyError `conflict` if a key has this name already.
  */
 export async function createKey(config: ConfigStore, { name, models, expires_at }: NewKey, check?: Check) {
-  const key = `drg_${randomBytes(32).toString("base64url")}`;
-  const sha256 = createHash("sha256").update(key).digest("hex");
+  const key = newClientKey();
   await changeKeys(config, check, (keys) => {
-    if (keys.some((each) => isNamed(each, name)))
-      throw new ProxyError(
-        "conflict",
-        `There is a client key \`${name}\` already. Choose another name, or remove that key first.`,
-        {
-          code: "key_exists",
-        },
-      );
-    return [...keys, { name, sha256, ...(models && { models }), ...(expires_at && { expiresAt: expires_at }) }];
+    if (keys.some((each) => isNamed(each, name))) throw keyExists(name);
+    return [
+      ...keys,
+      { name, sha256: sha256(key).toHex(), ...(models && { models }), ...(expires_at && { expiresAt: expires_at }) },
+    ];
   });
   return key;
 }
@@ -46,8 +41,7 @@ export async function createKey(config: ConfigStore, { name, models, expires_at 
 export async function revokeKey(config: ConfigStore, name: string, check?: Check): Promise<void> {
   await changeKeys(config, check, (keys) => {
     const others = keys.filter((each) => !isNamed(each, name));
-    if (others.length === keys.length)
-      throw new ProxyError("not_found", `There is no client key \`${name.slice(0, 63)}\`.`, { code: "key_not_found" });
+    if (others.length === keys.length) throw keyNotFound(name);
     return others;
   });
 }

@@ -18,4 +18,5 @@ export function includesSecret(sent: readonly string[], secrets: readonly string
   return includes;
 }
 
-const sha256 = (text: string) => new Bun.CryptoHasher("sha256").update(text).digest();
+/** Of a secret, for comparing and storing it. */
+export const sha256 = (text: string): Buffer => new Bun.CryptoHasher("sha256").update(text).digest();

@@ -8,7 +8,8 @@ import { SQL } from "bun";
 import { openFormTokens } from "../../src/admin/access/form-token";
 import { readEnvironment } from "../../src/config/environment";
 import { dayMs, hourMs } from "../../src/format";
-import { type PageSessions, type SessionHolder, sessionDigest } from "../../src/keys/page-sessions";
+import type { PageSessions, SessionHolder } from "../../src/keys/page-sessions";
+import { sha256 } from "../../src/net/credentials";
 import { openStores } from "../../src/storage/open";
 import { rotateSeals } from "../../src/storage/postgres/seal-rotation";
 import type { PostgresStores } from "../../src/storage/postgres/stores";
@@ -154,7 +155,7 @@ describeWithPostgres("in Postgres", () => {
     const forged = ["A", "B", "C"].map((letter) => letter.repeat(43));
     for (const [at, made] of [null, credential, Buffer.alloc(3)].entries())
       await sql!`INSERT INTO dragoman.page_sessions (sha256, credential, expires_at, revision)
-        VALUES (${sessionDigest(forged[at]!)}, ${made}, now() + interval '1 hour', dragoman.announce_change('page_sessions'))`;
+        VALUES (${sha256(forged[at]!)}, ${made}, now() + interval '1 hour', dragoman.announce_change('page_sessions'))`;
     for (const { sessions } of [state, other.state])
       for (const [at, each] of [...forged, id].entries())
         expect([at, (await sessions.find(each))?.holds ?? false]).toEqual([at, at === 3]);

@@ -4,7 +4,7 @@
  */
 import type { App } from "../../app";
 import { ProxyError } from "../../errors";
-import { type ClientKey, requireUnexpired } from "../../keys/client-keys";
+import { type ClientKey, isExpired, requireUnexpired } from "../../keys/client-keys";
 import { includesSecret, keyHeaders, sentSecrets } from "../../net/credentials";
 import { networkOf } from "../../net/failed-tries";
 import { type Caller, isLoopbackAddress, namesThisMachine } from "../../net/guard";
@@ -67,7 +67,7 @@ export function keyPermit(app: App, { headers }: Request): Permit {
   return {
     get holds() {
       const key = app.members?.findKey(sent);
-      return key !== undefined && !app.isolation && (key.expiresAt === null || app.now() < key.expiresAt);
+      return key !== undefined && !app.isolation && !isExpired(key, app.now());
     },
   };
 }

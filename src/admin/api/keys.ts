@@ -1,8 +1,7 @@
 /** Creates and revokes client keys. A key itself is shown once, when it is created. */
 import { z } from "zod";
 import type { App } from "../../app";
-import { ProxyError } from "../../errors";
-import { type ClientKey, keyGone } from "../../keys/client-keys";
+import { type ClientKey, keyGone, keyNotFound } from "../../keys/client-keys";
 import { type KeyList, keyList } from "../../keys/key-list";
 import { createKey, type NewKey, revokeKey } from "../../keys/stored-keys";
 import { refuseOpening } from "./config";
@@ -62,8 +61,7 @@ export async function revokeMemberKey({ members, logger }: App, member: string, 
     const full = key.name!.toLowerCase();
     return full === name.toLowerCase() || full === `${members!.find(member)!.name}/${name}`.toLowerCase();
   });
-  if (!own)
-    throw new ProxyError("not_found", `You have no client key \`${name.slice(0, 127)}\`.`, { code: "key_not_found" });
+  if (!own) throw keyNotFound(name);
   await members!.revokeKey(member, wanted);
   logger.info(`The client key ${own.name} was revoked.`);
   return { revoked: true as const };

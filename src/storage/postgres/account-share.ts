@@ -11,7 +11,7 @@ import type { FreshSession, Unavailable } from "../../accounts/session-source";
 import type { Logger } from "../../logger";
 import type { Seals } from "../seal";
 import { isAwayError } from "./away";
-import type { Changes } from "./changes";
+import { announceChange, type Changes, notifyServers } from "./changes";
 import type { Postgres } from "./connection";
 import { holdSealKey } from "./seal-rotation";
 import { aboutSession } from "./sealed-columns";
@@ -175,12 +175,11 @@ async function store(postgres: Postgres, replica: string, found: Pending[]): Pro
     urgent: isUrgent,
   }));
   await postgres.transact(async (sql) => {
-    const [row] = found.some(({ isUrgent }) => isUrgent)
-      ? await sql<{ revision: number }[]>`SELECT dragoman.announce_change('account_states')::float8 AS revision`
-      : [];
+    const isUrgent = found.some((each) => each.isUrgent);
+    const revision = isUrgent ? await announceChange(sql, "account_states") : 0;
     await sql`INSERT INTO dragoman.account_states AS old (account, sign_in, state, epoch, quota, replica, revision, arrived)
       SELECT account, sign_in, state, CASE WHEN suspended THEN 1 ELSE 0 END, quota, ${replica}::uuid,
-        CASE WHEN urgent THEN ${row?.revision ?? 0}::bigint ELSE 0 END, pg_current_xact_id()::text::bigint
+        CASE WHEN urgent THEN ${revision}::bigint ELSE 0 END, pg_current_xact_id()::text::bigint
         FROM jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
           AS given(account text, given_sign_in text, state jsonb, quota jsonb, suspended boolean, urgent boolean)
         -- An account that was removed or signed in anew meanwhile has another state.
@@ -320,7 +319,7 @@ async function storeSession(parts: ShareParts, account: SharedSignIn, fresh: Fre
         ON CONFLICT (account) DO UPDATE SET sealed_token = excluded.sealed_token, seal_key_id = excluded.seal_key_id,
           base_url = excluded.base_url, fresh_until = excluded.fresh_until, expires_at = excluded.expires_at,
           stated_expires_at_ms = excluded.stated_expires_at_ms`;
-      await sql`SELECT pg_notify('dragoman', ${JSON.stringify({ topic: topicOf(account) })})`;
+      await notifyServers(sql, { topic: topicOf(account) });
     });
   } catch (thrown) {
     if (!isAwayError(thrown)) logger().error(`The session of ${account.key} could not be stored.`, thrown);

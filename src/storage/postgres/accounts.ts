@@ -1,5 +1,5 @@
 /** The accounts in Postgres. Each server holds all of them in memory, and follows their changes. */
-import type { TransactionSQL } from "bun";
+import type { SQL, TransactionSQL } from "bun";
 import { signInOf } from "../../accounts/account-share";
 import {
   type AccountStore,
@@ -14,7 +14,7 @@ import { ProxyError } from "../../errors";
 import type { Logger } from "../../logger";
 import type { Seals } from "../seal";
 import { type ChosenColumns, postgresAccountChoices } from "./account-choices";
-import type { Changes } from "./changes";
+import { announceChange, type Changes } from "./changes";
 import type { Postgres } from "./connection";
 import { holdSealKey } from "./seal-rotation";
 import { aboutToken } from "./sealed-columns";
@@ -85,7 +85,7 @@ export async function openPostgresAccounts(
   const catchUp = () => changes.catchUp("accounts");
 
   return {
-    choices: postgresAccountChoices({ postgres, known: (key) => chosen.get(key), announce, catchUp }),
+    choices: postgresAccountChoices({ postgres, known: (key) => chosen.get(key), catchUp }),
     load,
     find,
     prepare: () => postgres.ask(async (sql) => void (await sql`SELECT 1`)),
@@ -98,24 +98,27 @@ export async function openPostgresAccounts(
     async remove(which) {
       const { found, namesake } = find(which);
       await postgres.transact(async (sql) => {
-        const revision = await announce(sql);
-        await sql`UPDATE dragoman.accounts SET sealed_token = NULL, seal_key_id = NULL, revision = ${revision},
-          removed_at_ms = (extract(epoch FROM now()) * 1000)::bigint WHERE key = ${accountKeyOf(found)}`;
-        await sql`DELETE FROM dragoman.sessions WHERE account = ${accountKeyOf(found)}`;
-        await sql`DELETE FROM dragoman.account_states WHERE account = ${accountKeyOf(found)}`;
+        const revision = await announceChange(sql, "accounts");
+        await signOutAccounts(sql, sql`key = ${accountKeyOf(found)}`, revision);
       });
       await catchUp();
       return { removed: found, namesake };
     },
-    reload: () => changes.catchUp("accounts"),
+    reload: catchUp,
     stamp: () => String(known),
     follow: (changed) => void listeners.push(changed),
   };
 }
 
-async function announce(sql: TransactionSQL): Promise<number> {
-  const [row] = await sql<{ revision: number }[]>`SELECT dragoman.announce_change('accounts')::float8 AS revision`;
-  return row!.revision;
+/**
+ * Deletes what the servers have of accounts. Their rows stay, so that every server learns of it.
+ * @param which A condition on the rows of `dragoman.accounts`.
+ */
+export async function signOutAccounts(sql: TransactionSQL, which: SQL.Query<unknown>, revision: number): Promise<void> {
+  await sql`DELETE FROM dragoman.sessions WHERE account IN (SELECT key FROM dragoman.accounts WHERE ${which})`;
+  await sql`DELETE FROM dragoman.account_states WHERE account IN (SELECT key FROM dragoman.accounts WHERE ${which})`;
+  await sql`UPDATE dragoman.accounts SET sealed_token = NULL, seal_key_id = NULL, revision = ${revision},
+    removed_at_ms = (extract(epoch FROM now()) * 1000)::bigint WHERE ${which}`;
 }
 
 /** The member may have been removed while the person was at GitHub. @throws ProxyError `not_found` */
@@ -130,7 +133,7 @@ async function requireMember(sql: TransactionSQL, member: string): Promise<void>
 async function save(sql: TransactionSQL, seals: Seals, account: SavedAccount): Promise<"added" | "replaced"> {
   const key = accountKeyOf(account);
   // Locks the table's revision, so that no other server adds an account meanwhile.
-  const revision = await announce(sql);
+  const revision = await announceChange(sql, "accounts");
   const [before] = await sql<{ member: string | null; removed: boolean }[]>`SELECT member,
     removed_at_ms IS NOT NULL AS removed FROM dragoman.accounts WHERE key = ${key}`;
   const member = account.member ?? null;

@@ -3,6 +3,7 @@
  * is down is lost, so revisions are compared after each reconnection and every half minute. A connection that died in silence
  * is noticed by a message to oneself that does not arrive.
  */
+import type { SQL, TransactionSQL } from "bun";
 import { isObject, parseJson } from "../../json";
 import type { Logger } from "../../logger";
 import { isAwayError } from "./away";
@@ -121,7 +122,7 @@ export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
   const checkListening = async (withinMs: number): Promise<void> => {
     const heard = hear(echo, withinMs);
     try {
-      await postgres.ask((sql) => sql`SELECT pg_notify(${channel}, ${JSON.stringify({ topic: echo })})`);
+      await postgres.ask((sql) => notifyServers(sql, { topic: echo }));
     } catch (thrown) {
       if (!isAwayError(thrown)) logger().error("The database takes no messages for other servers.", thrown);
       return;
@@ -151,6 +152,16 @@ export function openChanges(postgres: Postgres, logger: () => Logger): Changes {
     },
   };
 }
+
+/** Numbers a change of a table, once in each transaction, and announces it when that is committed. @returns The number. */
+export async function announceChange(sql: TransactionSQL, table: FollowedTable): Promise<number> {
+  const [row] = await sql<{ revision: number }[]>`SELECT dragoman.announce_change(${table})::float8 AS revision`;
+  return row!.revision;
+}
+
+/** Sends a message to those who follow its topic with `Changes.on`, on all servers; in a transaction, when that is committed. */
+export const notifyServers = (sql: SQL, message: { topic: string; [field: string]: unknown }) =>
+  sql`SELECT pg_notify(${channel}, ${JSON.stringify(message)})`;
 
 interface RevisionRow {
   name: FollowedTable;

@@ -5,7 +5,7 @@ import { type Config, parseConfig } from "../../config/schema";
 import { type ConfigStore, changedMeanwhile, type Listener, plannedChange, type Stored } from "../../config/store";
 import { asProxyError } from "../../errors";
 import type { Seals } from "../seal";
-import type { Changes } from "./changes";
+import { announceChange, type Changes } from "./changes";
 import type { Postgres } from "./connection";
 import { holdSealKey } from "./seal-rotation";
 import { aboutConfig } from "./sealed-columns";
@@ -57,8 +57,7 @@ export async function openPostgresConfig(postgres: Postgres, seals: Seals, chang
   const write = async (sql: TransactionSQL, body: Stored): Promise<number> => {
     await holdSealKey(sql, seals);
     const sealed = seals.seal(JSON.stringify(body), aboutConfig);
-    const [row] = await sql<{ revision: number }[]>`SELECT dragoman.announce_change('config')::float8 AS revision`;
-    const next = row!.revision;
+    const next = await announceChange(sql, "config");
     await sql`INSERT INTO dragoman.config (sealed_body, seal_key_id, revision) VALUES (${sealed}, ${seals.keyId}, ${next})
       ON CONFLICT (singleton) DO UPDATE SET sealed_body = excluded.sealed_body, seal_key_id = excluded.seal_key_id,
       revision = excluded.revision`;

@@ -134,7 +134,7 @@ const keptRows = (postgres: Postgres, query: Uint8Array, first: number, last: nu
   );
 
 /** Changes with each row that comes when its span is over. */
-async function lateRevision(postgres: Postgres): Promise<string> {
+export async function lateRevision(postgres: Postgres): Promise<string> {
   const [row] = await postgres.ask(
     (sql) => sql<{ revision: string }[]>`SELECT revision FROM dragoman.revisions WHERE name = 'late_requests'`,
   );

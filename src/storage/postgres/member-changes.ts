@@ -2,11 +2,10 @@
  * What changes members, their keys and invitations in Postgres, each in one transaction. Revisions are announced before other rows
  * are locked, and always in the order accounts, keys, members, sign-ins, so that two transactions do not wait for each other.
  */
-import { createHash } from "node:crypto";
 import type { SQL, TransactionSQL } from "bun";
 import { ProxyError } from "../../errors";
 import { dayMs } from "../../format";
-import { keyGone, matchesPattern } from "../../keys/client-keys";
+import { keyExists, keyGone, matchesPattern } from "../../keys/client-keys";
 import {
   type Invitation,
   type InvitationState,
@@ -17,7 +16,8 @@ import {
   maxMemberKeys,
   type WantedKey,
 } from "../../keys/members";
-import type { FollowedTable } from "./schema";
+import { signOutAccounts } from "./accounts";
+import { announceChange } from "./changes";
 
 export interface MemberRow {
   id: string;
@@ -73,7 +73,7 @@ export async function withdrawOpen(sql: TransactionSQL, member: string): Promise
 export async function cancelSignIns(sql: TransactionSQL, member: string): Promise<void> {
   const waiting = sql`member = ${member} AND state->>'name' = 'waiting'`;
   if ((await sql`SELECT 1 FROM dragoman.sign_ins WHERE ${waiting}`).length === 0) return;
-  const revision = await announce(sql, "sign_ins");
+  const revision = await announceChange(sql, "sign_ins");
   await sql`UPDATE dragoman.sign_ins SET state = '{"name":"cancelled"}', revision = ${revision} WHERE ${waiting}`;
 }
 
@@ -94,7 +94,7 @@ export async function acceptInvitation(
   digest: Buffer,
   keyDigest: Buffer,
 ): Promise<{ member: Member; name: string } | undefined> {
-  const revision = await announce(sql, "keys");
+  const revision = await announceChange(sql, "keys");
   const [row] = await sql<MemberRow[]>`UPDATE dragoman.invitations SET used_at = now() FROM dragoman.members
     WHERE sha256 = ${digest} AND used_at IS NULL AND expires_at > now() AND id = member AND removed_at_ms IS NULL
     RETURNING ${memberColumns(sql)}`;
@@ -113,7 +113,7 @@ export async function changeLimits(
   name: string,
   { models, keyDays }: Partial<MemberLimits>,
 ): Promise<Member> {
-  const revision = await announce(sql, "members");
+  const revision = await announceChange(sql, "members");
   const member = await requireMember(sql, name);
   const next = {
     models: models === undefined ? member.models : models,
@@ -132,7 +132,7 @@ export async function addKey(
   { by, digest, ...wanted }: WantedKey & { digest: Buffer },
 ): Promise<void> {
   // Other changes of keys wait from here on, so that what is counted does not change.
-  const revision = await announce(sql, "keys");
+  const revision = await announceChange(sql, "keys");
   const [row] = await sql<(MemberRow & AskingKey)[]>`SELECT ${memberColumns(sql)}, ${nowMs(sql)}::float8 AS now,
       keys.models AS own_models, keys.expires_at_ms::float8 AS own_expiry
     FROM dragoman.members JOIN dragoman.keys ON keys.member = members.id
@@ -147,12 +147,7 @@ export async function addKey(
     VALUES (${digest}, ${id}, ${name}, ${models && JSON.stringify(models)}::text::jsonb, ${row.now},
       ${expiresAt ?? row.own_expiry}, ${revision})
     ON CONFLICT DO NOTHING RETURNING name`;
-  if (added.length === 0)
-    throw new ProxyError(
-      "conflict",
-      `There is a client key \`${name}\` already. Choose another name, or revoke that key first.`,
-      { code: "key_exists", param: "name" },
-    );
+  if (added.length === 0) throw keyExists(name);
 }
 
 /** The limits of the key that a member asks with for another one; null for those of the member. */
@@ -220,29 +215,20 @@ async function requireRoom(sql: TransactionSQL, member: string): Promise<{ ever:
 /** All in one transaction: from then on no key of the member is accepted, and no token of theirs is kept. */
 export async function removeMember(sql: TransactionSQL, name: string): Promise<Member> {
   const [accounts, keys, members] = [
-    await announce(sql, "accounts"),
-    await announce(sql, "keys"),
-    await announce(sql, "members"),
+    await announceChange(sql, "accounts"),
+    await announceChange(sql, "keys"),
+    await announceChange(sql, "members"),
   ];
   const member = await requireMember(sql, name);
   const { id } = member;
   await sql`UPDATE dragoman.members SET removed_at_ms = ${nowMs(sql)}, revision = ${members} WHERE id = ${id}`;
   await sql`UPDATE dragoman.keys SET revoked_at_ms = ${nowMs(sql)}, revision = ${keys}
     WHERE member = ${id} AND revoked_at_ms IS NULL`;
-  const ofMember = sql`(SELECT key FROM dragoman.accounts WHERE member = ${id})`;
-  await sql`DELETE FROM dragoman.sessions WHERE account IN ${ofMember}`;
-  await sql`DELETE FROM dragoman.account_states WHERE account IN ${ofMember}`;
-  await sql`UPDATE dragoman.accounts SET sealed_token = NULL, seal_key_id = NULL, revision = ${accounts},
-    removed_at_ms = ${nowMs(sql)} WHERE member = ${id} AND removed_at_ms IS NULL`;
+  await signOutAccounts(sql, sql`member = ${id} AND removed_at_ms IS NULL`, accounts);
   await sql`DELETE FROM dragoman.invitations WHERE member = ${id}`;
   await sql`DELETE FROM dragoman.page_sessions WHERE member = ${id}`;
   await cancelSignIns(sql, id);
   return member;
-}
-
-export async function announce(sql: TransactionSQL, table: FollowedTable): Promise<number> {
-  const [row] = await sql<{ revision: number }[]>`SELECT dragoman.announce_change(${table})::float8 AS revision`;
-  return row!.revision;
 }
 
 /** By the clock of the database. */
@@ -264,7 +250,7 @@ async function findByName(sql: SQL, name: string): Promise<Member | undefined> {
 }
 
 async function addMember(sql: TransactionSQL, name: string): Promise<Member> {
-  const revision = await announce(sql, "members");
+  const revision = await announceChange(sql, "members");
   // The table's revision is locked now; another server may have added the name before.
   const known = await findByName(sql, name);
   if (known) return known;
@@ -273,5 +259,4 @@ async function addMember(sql: TransactionSQL, name: string): Promise<Member> {
   return memberOf(row!);
 }
 
-export const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);

@@ -6,6 +6,7 @@
 import { dayMs, hourMs } from "../../format";
 import type { MemberUsage } from "../../keys/member-usage";
 import type { Postgres } from "./connection";
+import { lateRevision } from "./kept-statistics";
 import { settledBefore } from "./requests";
 
 /** Unix ms, both ends included. */
@@ -116,15 +117,13 @@ async function packedIn(postgres: Postgres, from: number, to: number): Promise<s
 }
 
 async function addUpAndKeep(postgres: Postgres, { from, to }: Span): Promise<[string, Sums][]> {
-  const [before] = await postgres.ask(
-    (sql) => sql<{ revision: string }[]>`SELECT revision FROM dragoman.revisions WHERE name = 'late_requests'`,
-  );
+  const before = await lateRevision(postgres);
   const packed = await packedIn(postgres, from, to);
   await postgres.ask(
     // Locked, so that a late row that is being stored waits, and then forgets this too.
     (sql) => sql`INSERT INTO dragoman.statistics (query, from_ms, to_ms, groups)
       SELECT ${query}, ${from}::bigint, ${to}::bigint, ${packed}::text::jsonb FROM dragoman.revisions
-        WHERE name = 'late_requests' AND revision = ${before!.revision}::bigint FOR SHARE
+        WHERE name = 'late_requests' AND revision = ${before}::bigint FOR SHARE
       ON CONFLICT DO NOTHING`,
   );
   // The hours of a day are not asked for any more.

@@ -3,16 +3,16 @@ import { randomBytes } from "node:crypto";
 import { keyName } from "../../config/key-schema";
 import { ProxyError } from "../../errors";
 import { dayMs } from "../../format";
-import type { ClientKey } from "../../keys/client-keys";
+import { type ClientKey, keyNotFound, newClientKey } from "../../keys/client-keys";
 import type { Member, Members } from "../../keys/members";
-import type { Changes } from "./changes";
+import { sha256 } from "../../net/credentials";
+import { announceChange, type Changes } from "./changes";
 import type { Postgres } from "./connection";
 import { memberAccountsIn } from "./member-accounts";
 import {
   acceptInvitation,
   addInvitation,
   addKey,
-  announce,
   cancelSignIns,
   changeLimits,
   findInvitation,
@@ -22,7 +22,6 @@ import {
   nowMs,
   removeMember,
   requireMember,
-  sha256,
   withdrawOpen,
 } from "./member-changes";
 import { lastRequestsOf, memberUsageIn } from "./member-usage";
@@ -71,7 +70,7 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
         FROM dragoman.keys WHERE revision > ${since} ORDER BY revision`,
     );
     for (const row of rows) {
-      const digest = hex(row.sha256);
+      const digest = row.sha256.toHex();
       const ofMember = byMember.get(row.member) ?? new Map<string, KeyRow>();
       byMember.set(row.member, ofMember);
       for (const map of [keys, ofMember])
@@ -86,7 +85,7 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
   changes.follow("keys", await readKeys(0), readKeys);
 
   const keyWith = (digest: Uint8Array) => {
-    const key = keys.get(hex(digest));
+    const key = keys.get(digest.toHex());
     const member = key && members.get(key.member);
     return key && member && clientKeyOf(key, member, Buffer.from(digest));
   };
@@ -137,7 +136,7 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
     withdrawInvitations: (name) =>
       postgres.transact(async (sql) => withdrawOpen(sql, (await requireMember(sql, name)).id)),
     async accept(code) {
-      const key = newKey();
+      const key = newClientKey();
       const accepted = await postgres.transact((sql) => acceptInvitation(sql, sha256(code), sha256(key)));
       await changes.catchUp("keys");
       return accepted && { ...accepted, key };
@@ -148,20 +147,17 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
       return member;
     },
     async createKey(id, wanted) {
-      const key = newKey();
+      const key = newClientKey();
       await postgres.transact((sql) => addKey(sql, id, { ...wanted, digest: sha256(key) }));
       await changes.catchUp("keys");
       return key;
     },
     async revokeKey(id, name) {
       await postgres.transact(async (sql) => {
-        const revision = await announce(sql, "keys");
+        const revision = await announceChange(sql, "keys");
         const revoked = await sql`UPDATE dragoman.keys SET revision = ${revision}, revoked_at_ms = ${nowMs(sql)}
           WHERE member = ${id} AND lower(name) = lower(${name}) AND revoked_at_ms IS NULL RETURNING name`;
-        if (revoked.length === 0)
-          throw new ProxyError("not_found", `There is no client key \`${name.slice(0, 63)}\`.`, {
-            code: "key_not_found",
-          });
+        if (revoked.length === 0) throw keyNotFound(name);
         await cancelSignIns(sql, id);
       });
       await changes.catchUp("keys");
@@ -173,8 +169,6 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
     },
   };
 }
-
-const newKey = () => `drg_${randomBytes(32).toString("base64url")}`;
 
 const clientKeyOf = (key: KeyRow, member: Member, digest: Buffer): ClientKey => ({
   // The name of a key in the config has no slash.
@@ -199,5 +193,3 @@ function checkedName(name: string): string {
   if (read.success) return read.data;
   throw new ProxyError("invalid_request", `The member's name ${read.error.issues[0]?.message}.`, { param: "name" });
 }
-
-const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");

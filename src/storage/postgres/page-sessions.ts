@@ -3,6 +3,7 @@
  * is not known yet, and follows those that others begin and end.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
+import { isExpired } from "../../keys/client-keys";
 import type { Members } from "../../keys/members";
 import {
   type AdminSession,
@@ -10,12 +11,12 @@ import {
   newSessionId,
   type PageSessions,
   type SessionHolder,
-  sessionDigest,
   sessionLifetimeMs,
 } from "../../keys/page-sessions";
+import { sha256 } from "../../net/credentials";
 import type { Seals } from "../seal";
 import { orAway } from "./away";
-import type { Changes } from "./changes";
+import { announceChange, type Changes } from "./changes";
 import type { Postgres } from "./connection";
 
 interface SessionParts {
@@ -76,7 +77,7 @@ export async function openPostgresPageSessions(parts: SessionParts): Promise<Pag
         FROM dragoman.page_sessions WHERE revision > ${since} ORDER BY revision`,
     );
     for (const row of rows) {
-      const key = hex(row.sha256);
+      const key = row.sha256.toHex();
       if (row.ended) drop(key);
       else if (!sessions.has(key)) sessions.set(key, heldOf(parts, row));
     }
@@ -104,7 +105,7 @@ export async function openPostgresPageSessions(parts: SessionParts): Promise<Pag
 
   return {
     find(id) {
-      const key = hex(sessionDigest(id));
+      const key = sha256(id).toHex();
       if (sessions.has(key)) return sessionOf(key);
       // Another server may have begun it a moment ago.
       return orAway(
@@ -114,28 +115,25 @@ export async function openPostgresPageSessions(parts: SessionParts): Promise<Pag
     },
     async begin(holder) {
       const id = newSessionId();
-      await orAway(insert(parts, sessionDigest(id), holder), "Nobody can sign in.");
+      await orAway(insert(parts, sha256(id), holder), "Nobody can sign in.");
       await changes.catchUp("page_sessions");
       return id;
     },
     async end(id) {
-      await orAway(finish(postgres, sessionDigest(id)), "You could not be signed out everywhere.");
+      await orAway(finish(postgres, sha256(id)), "You could not be signed out everywhere.");
       await changes.catchUp("page_sessions");
     },
     lostKey(id) {
-      const session = sessions.get(hex(sessionDigest(id)));
+      const session = sessions.get(sha256(id).toHex());
       return session !== undefined && session.member !== null && !memberHolds(members, session);
     },
   };
 }
 
 async function insert(parts: SessionParts, digest: Buffer, { member, secret }: SessionHolder): Promise<void> {
-  const credential =
-    member === null ? ownerProofs(parts, digest, secret === parts.adminToken)[0]! : sessionDigest(secret);
+  const credential = member === null ? ownerProofs(parts, digest, secret === parts.adminToken)[0]! : sha256(secret);
   await parts.postgres.transact(async (sql) => {
-    const [row] = await sql<{ revision: number }[]>`
-      SELECT dragoman.announce_change('page_sessions')::float8 AS revision`;
-    const { revision } = row!;
+    const revision = await announceChange(sql, "page_sessions");
     await sql`INSERT INTO dragoman.page_sessions (sha256, member, credential, expires_at, revision)
       VALUES (${digest}, ${member}, ${credential}, now() + make_interval(secs => ${sessionLifetimeMs / 1_000}),
         ${revision})`;
@@ -163,7 +161,7 @@ const heldOf = (parts: SessionParts, row: SessionRow): HeldSession => ({
 /** The key may have been revoked, or the member removed. */
 function memberHolds(members: Members, { member, credential }: HeldSession): boolean {
   const key = credential === null ? undefined : members.keyWith(credential);
-  return key?.member === member && (key?.expiresAt ?? Number.POSITIVE_INFINITY) > Date.now();
+  return key !== undefined && key.member === member && !isExpired(key, Date.now());
 }
 
 /**
@@ -175,11 +173,10 @@ function ownerProofs({ seals, adminToken = "" }: SessionParts, digest: Uint8Arra
   return seals.derived("owner sessions").map((key) => createHmac("sha256", key).update(digest).update(about).digest());
 }
 
-function ownerHolds(parts: SessionParts, { sha256, credential }: SessionRow): boolean {
+function ownerHolds(parts: SessionParts, { sha256: digest, credential }: SessionRow): boolean {
   if (credential?.length !== sha256Bytes) return false;
-  const proofs = [true, false].flatMap((needsToken) => ownerProofs(parts, sha256, needsToken));
+  const proofs = [true, false].flatMap((needsToken) => ownerProofs(parts, digest, needsToken));
   return proofs.some((proof) => timingSafeEqual(proof, credential));
 }
 
 const sha256Bytes = 32;
-const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");

@@ -1,5 +1,4 @@
 /** Config changes that wait for confirmation, in Postgres: any server shows and saves what another one prepared. */
-import { createHash } from "node:crypto";
 import {
   maxPendingChanges,
   newPendingId,
@@ -7,6 +6,7 @@ import {
   type PendingChanges,
   pendingChangeMs,
 } from "../../config/pending-changes";
+import { sha256 } from "../../net/credentials";
 import type { Seals } from "../seal";
 import { isAwayError } from "./away";
 import type { Postgres } from "./connection";
@@ -22,11 +22,11 @@ export function openPostgresPendingChanges(postgres: Postgres, seals: Seals): Pe
   return {
     async put({ form, ...change }) {
       const id = newPendingId();
-      const digest = digestOf(id);
+      const digest = sha256(id);
       const body: SealedChange = { ...change, form: form.toString() };
       await postgres.transact(async (sql) => {
         const { keyId } = await holdSealKey(sql, seals);
-        const sealed = seals.seal(JSON.stringify(body), aboutPendingChange(digest.toString("hex")));
+        const sealed = seals.seal(JSON.stringify(body), aboutPendingChange(digest.toHex()));
         await sql`INSERT INTO dragoman.pending_changes (sha256, sealed_body, seal_key_id, expires_at)
           VALUES (${digest}, ${sealed}, ${keyId}, now() + make_interval(secs => ${pendingChangeMs / 1_000}))`;
         await sql`DELETE FROM dragoman.pending_changes WHERE expires_at <= now() OR sha256 IN
@@ -36,18 +36,18 @@ export function openPostgresPendingChanges(postgres: Postgres, seals: Seals): Pe
     },
     async get(id) {
       if (!id) return undefined;
-      const digest = digestOf(id);
+      const digest = sha256(id);
       const [row] = await postgres.ask(
         (sql) => sql<{ sealed_body: Uint8Array }[]>`SELECT sealed_body FROM dragoman.pending_changes
           WHERE sha256 = ${digest} AND expires_at > now()`,
       );
       if (!row) return undefined;
-      const read: SealedChange = JSON.parse(seals.open(row.sealed_body, aboutPendingChange(digest.toString("hex"))));
+      const read: SealedChange = JSON.parse(seals.open(row.sealed_body, aboutPendingChange(digest.toHex())));
       return { ...read, form: new URLSearchParams(read.form) };
     },
     async drop(id) {
       try {
-        await postgres.ask((sql) => sql`DELETE FROM dragoman.pending_changes WHERE sha256 = ${digestOf(id)}`);
+        await postgres.ask((sql) => sql`DELETE FROM dragoman.pending_changes WHERE sha256 = ${sha256(id)}`);
       } catch (thrown) {
         // It expires by itself, and its revision is that of a config which has changed since.
         if (!isAwayError(thrown)) throw thrown;
@@ -55,5 +55,3 @@ export function openPostgresPendingChanges(postgres: Postgres, seals: Seals): Pe
     },
   };
 }
-
-const digestOf = (id: string) => createHash("sha256").update(id).digest();

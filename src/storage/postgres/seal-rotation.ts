@@ -3,6 +3,7 @@ import type { SQL, TransactionSQL } from "bun";
 import { ProxyError } from "../../errors";
 import { keyIdOf, type Seals } from "../seal";
 import type { Postgres } from "./connection";
+import { aliveServers } from "./replica";
 import { aboutConfig, aboutPendingChange, aboutSession, aboutSignIn, aboutToken } from "./sealed-columns";
 
 /** The first server says with which key secrets are sealed. @throws ProxyError if this process does not have that key. */
@@ -53,14 +54,11 @@ export async function rotateSeals(postgres: Postgres, seals: Seals, next: Uint8A
 }
 
 async function requireEverywhere(postgres: Postgres, keyId: string): Promise<void> {
-  const [row] = await postgres.ask(
-    (sql) => sql<{ lacking: number }[]>`SELECT count(*)::int AS lacking FROM dragoman.replicas
-      WHERE beat_at > now() - interval '1 minute' AND NOT (seal_keys @> to_jsonb(${keyId}::text))`,
-  );
-  if (row!.lacking === 0) return;
+  const lacking = (await postgres.ask(aliveServers)).filter(({ sealKeys }) => !sealKeys.includes(keyId)).length;
+  if (lacking === 0) return;
   throw new ProxyError(
     "conflict",
-    `${row!.lacking} of the running servers ${row!.lacking === 1 ? "does" : "do"} not have the new key yet, and could not open what it seals. Restart them with DRAGOMAN_SEAL_KEY_NEXT first; a stopped server is forgotten after a minute.`,
+    `${lacking} of the running servers ${lacking === 1 ? "does" : "do"} not have the new key yet, and could not open what it seals. Restart them with DRAGOMAN_SEAL_KEY_NEXT first; a stopped server is forgotten after a minute.`,
     { code: "seal_key_missing" },
   );
 }

@@ -2,7 +2,6 @@
  * Sign-ins that wait for a person, in Postgres. The server that began one asks GitHub for its outcome; every other one follows
  * its state and can cancel it. If that server is gone, another goes on with the same code.
  */
-import { createHash } from "node:crypto";
 import type { TransactionSQL } from "bun";
 import type { ShownCode } from "../../accounts/sign-in";
 import {
@@ -14,9 +13,10 @@ import {
   type WaitingSignIn,
 } from "../../accounts/sign-in-store";
 import type { Logger } from "../../logger";
+import { sha256 } from "../../net/credentials";
 import type { Seals } from "../seal";
 import { isAwayError, orAway } from "./away";
-import type { Changes } from "./changes";
+import { announceChange, type Changes } from "./changes";
 import type { Postgres } from "./connection";
 import { lostReplicas } from "./replica";
 import { holdSealKey } from "./seal-rotation";
@@ -76,7 +76,7 @@ export async function openPostgresSignIns(parts: SignInParts): Promise<SignInSto
   let listeners: Parameters<SignInStore["follow"]>[0] = { resume() {}, stop() {} };
 
   const hold = (row: SignInRow) => {
-    const key = hex(row.sha256);
+    const key = row.sha256.toHex();
     const { host, app, member, state, replica: runsAt, expires_at_ms: expiresAt } = row;
     const { id, code, device }: SealedSignIn = JSON.parse(seals.open(row.sealed_body, aboutSignIn(key)));
     const begun = { id, host, app, member, code, expiresAt, state };
@@ -156,7 +156,7 @@ export async function openPostgresSignIns(parts: SignInParts): Promise<SignInSto
       [...held.values()].filter((each) => each.begun.member === member && isWaiting(each)).map(shown),
     async isMine(id) {
       const rows = await postgres.ask(
-        (sql) => sql`SELECT 1 FROM dragoman.sign_ins WHERE sha256 = ${digestOf(id)} AND replica = ${replica}
+        (sql) => sql`SELECT 1 FROM dragoman.sign_ins WHERE sha256 = ${sha256(id)} AND replica = ${replica}
           AND state->>'name' = 'waiting'`,
       );
       return rows.length > 0;
@@ -191,7 +191,7 @@ const isWaiting = ({ begun: { state, expiresAt } }: HeldSignIn) => state.name ==
 async function insert(sql: TransactionSQL, { seals, replica }: SignInParts, signIn: WaitingSignIn): Promise<void> {
   const { id, host, app, member, code, device } = signIn;
   // Locks the table's revision, so that two servers do not count at the same time.
-  const revision = await announce(sql);
+  const revision = await announceChange(sql, "sign_ins");
   const [row] = await sql<{ count: number }[]>`SELECT count(*)::int AS count FROM dragoman.sign_ins
     WHERE member IS NOT DISTINCT FROM ${member}::uuid AND state->>'name' = 'waiting' AND expires_at > now()`;
   if (row!.count >= maxWaiting) throw tooManySignIns();
@@ -199,7 +199,7 @@ async function insert(sql: TransactionSQL, { seals, replica }: SignInParts, sign
   const sealed = sealedBody(seals, { id, code, device });
   await sql`INSERT INTO dragoman.sign_ins
       (sha256, host, app, member, sealed_body, seal_key_id, state, replica, expires_at, kept_until, revision)
-    VALUES (${digestOf(id)}, ${host}, ${app}, ${member}, ${sealed}, ${keyId}, '{"name":"waiting"}', ${replica},
+    VALUES (${sha256(id)}, ${host}, ${app}, ${member}, ${sealed}, ${keyId}, '{"name":"waiting"}', ${replica},
       now() + make_interval(secs => ${code.expiresIn}), now() + make_interval(secs => ${code.expiresIn + keptSeconds}),
       ${revision})`;
 }
@@ -213,10 +213,10 @@ interface Ending {
 /** An account that was saved is said to be saved, also if the sign-in was cancelled in the same moment. */
 async function end(sql: TransactionSQL, { seals, replica }: SignInParts, { id, state, held }: Ending): Promise<void> {
   if (!held) return;
-  const mayEnd = sql`sha256 = ${digestOf(id)} AND (state->>'name' = 'waiting'
+  const mayEnd = sql`sha256 = ${sha256(id)} AND (state->>'name' = 'waiting'
       AND (replica = ${replica} OR ${state.name !== "failed"}) OR state->>'name' = 'cancelled' AND ${state.name === "done"})`;
   if ((await sql`SELECT 1 FROM dragoman.sign_ins WHERE ${mayEnd}`).length === 0) return;
-  const revision = await announce(sql);
+  const revision = await announceChange(sql, "sign_ins");
   const { keyId } = await holdSealKey(sql, seals);
   await sql`UPDATE dragoman.sign_ins SET state = ${JSON.stringify(state)}::text::jsonb, revision = ${revision},
     sealed_body = ${sealedBody(seals, { id, code: held.begun.code })}, seal_key_id = ${keyId},
@@ -234,7 +234,7 @@ async function takeOver(postgres: Postgres, replica: string): Promise<boolean> {
       waiting.map((each) => each.replica),
     );
     if (lost.length === 0) return false;
-    const revision = await announce(sql);
+    const revision = await announceChange(sql, "sign_ins");
     await sql`UPDATE dragoman.sign_ins SET replica = ${replica}, revision = ${revision}
       WHERE state->>'name' = 'waiting' AND expires_at > now()
         AND replica::text IN (SELECT jsonb_array_elements_text(${JSON.stringify(lost)}::text::jsonb))`;
@@ -242,12 +242,5 @@ async function takeOver(postgres: Postgres, replica: string): Promise<boolean> {
   });
 }
 
-async function announce(sql: TransactionSQL): Promise<number> {
-  const [row] = await sql<{ revision: number }[]>`SELECT dragoman.announce_change('sign_ins')::float8 AS revision`;
-  return row!.revision;
-}
-
 const sealedBody = (seals: Seals, body: SealedSignIn) => seals.seal(JSON.stringify(body), aboutSignIn(keyOf(body.id)));
-const digestOf = (id: string) => createHash("sha256").update(id).digest();
-const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
-const keyOf = (id: string) => hex(digestOf(id));
+const keyOf = (id: string) => sha256(id).toHex();

@@ -6,7 +6,7 @@ import type { LedgerEntry } from "../../budgets/entries";
 import { storedAmount } from "../../budgets/entries";
 import type { Logger } from "../../logger";
 import { isAwayError } from "./away";
-import type { Changes } from "./changes";
+import { type Changes, notifyServers } from "./changes";
 import type { Postgres } from "./connection";
 
 export interface Slices {
@@ -150,7 +150,7 @@ export function openSlices(options: SlicesOptions): Slices {
     if ((await held(entry)) === 0) return false;
     const name = nameOf(entry);
     await giveBack(name);
-    await postgres.ask((sql) => sql`SELECT pg_notify('dragoman', ${JSON.stringify({ topic, name })})`);
+    await postgres.ask((sql) => notifyServers(sql, { topic, name }));
     for (const deadline = performance.now() + recallMs; performance.now() < deadline; await Bun.sleep(15))
       if ((await held(entry)) === 0) break;
     return true;

@@ -1,10 +1,10 @@
 /** Hears what the other servers send of their requests. It is listened to only while somebody watches here. */
-import { databaseAway } from "../away";
 import type { Postgres } from "../connection";
+import { withinTime } from "../line";
 import { type RunningMessage, readRunningMessage, runningChannel } from "./messages";
 
 export interface RunningChannel {
-  /** Settles when it is listened to. @throws ProxyError if the database is away. */
+  /** Settles when it is listened to. @throws An error that `isAwayError` knows if the database is away. */
   open(): Promise<void>;
   close(): void;
 }
@@ -30,7 +30,7 @@ export function openRunningChannel(postgres: Postgres, { heard, again }: Channel
       if (isOpen) return;
       listening ??= postgres.listen(runningChannel, read, () => isOpen && again());
       try {
-        await within(patienceMs, listening);
+        await withinTime(listening, patienceMs);
         isOpen = true;
       } catch (thrown) {
         listening = undefined;
@@ -43,15 +43,4 @@ export function openRunningChannel(postgres: Postgres, { heard, again }: Channel
       isOpen = false;
     },
   };
-}
-
-/** A connection that hangs does not reject by itself. */
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const limit = setTimeout(() => reject(databaseAway(undefined, false)), ms);
-  try {
-    await Promise.race([work, promise]);
-  } finally {
-    clearTimeout(limit);
-  }
 }

@@ -7,6 +7,7 @@ import type { Entry } from "../../../history/entry";
 import type { InFlightRequest } from "../../../history/in-flight";
 import type { Logger } from "../../../logger";
 import { isAwayError } from "../away";
+import { notifyServers } from "../changes";
 import type { Postgres } from "../connection";
 import { otherReplicas } from "../replica";
 import { openRunningChannel } from "./channel";
@@ -243,7 +244,7 @@ type SentOrder = Omit<WatchOrder, "groups" | "fresh"> & { fresh: boolean | strin
 async function notify({ postgres, replica }: OrderParts, groups: WatchedGroup[], order: SentOrder): Promise<void> {
   for (let at = 0; at < groups.length; at += groupsInOrder) {
     const message = { topic: orderTopic, from: replica, groups: groups.slice(at, at + groupsInOrder), ...order };
-    await postgres.ask((sql) => sql`SELECT pg_notify('dragoman', ${JSON.stringify(message)})`);
+    await postgres.ask((sql) => notifyServers(sql, message));
   }
 }
 

@@ -5,7 +5,7 @@ import type { InFlight, InFlightRequest } from "../../../history/in-flight";
 import { cancelHere, findHere, isOf } from "../../../history/running-requests";
 import type { Logger } from "../../../logger";
 import { isAwayError, orAway } from "../away";
-import type { Changes } from "../changes";
+import { type Changes, notifyServers } from "../changes";
 import type { Postgres } from "../connection";
 import { otherReplicas } from "../replica";
 import { isRequest, maxPayloadBytes, withinBytes } from "./messages";
@@ -139,8 +139,8 @@ const readAnswer = ({ found, isCancelled, count }: Record<string, unknown>): Ans
   ...(typeof count === "number" && { count }),
 });
 
-const notify = ({ postgres }: QuestionParts, message: object) =>
-  postgres.ask((sql) => sql`SELECT pg_notify('dragoman', ${JSON.stringify(message)})`);
+const notify = ({ postgres }: QuestionParts, message: Parameters<typeof notifyServers>[1]) =>
+  postgres.ask((sql) => notifyServers(sql, message));
 
 const unanswered = (count: number) =>
   new ProxyError(
