@@ -36,6 +36,8 @@ export interface SignInStore {
   find(id: string): Awaitable<BegunSignIn | undefined>;
   /** Those of one member, or of the owner (null), that wait for a person. */
   waiting(member: string | null): BegunSignIn[];
+  /** How many of a member are kept, those that have ended too. */
+  recent(member: string): number;
   /** Whether it still waits, and for this server. @throws ProxyError `unable` */
   isMine(id: string): Awaitable<boolean>;
   /** How a sign-in of this server has ended. A failure does not change one that was cancelled. Never throws. */
@@ -52,12 +54,23 @@ export interface SignInStore {
 
 /** Each waiting sign-in of a person polls GitHub. */
 export const maxWaiting = 4;
+/** Each asks GitHub for a code, which GitHub limits for all that come from one address. */
+export const maxRecent = 20;
 const maxKept = 32;
 
 export const tooManySignIns = () =>
   new ProxyError("conflict", `${maxWaiting} sign-ins wait for a person. Finish or cancel one of them first.`, {
     code: "too_many_sign_ins",
   });
+
+export const tooManyRecent = () =>
+  new ProxyError(
+    "rate_limit",
+    `${maxRecent} of your sign-ins have begun a short while ago. Try again in ten minutes.`,
+    {
+      headers: { "retry-after": "600" },
+    },
+  );
 
 /** For one process: they end with it. */
 export function openMemorySignIns(): SignInStore {
@@ -73,6 +86,7 @@ export function openMemorySignIns(): SignInStore {
     add: ({ device: _, ...signIn }) => void all.set(signIn.id, { ...signIn, state: { name: "waiting" } }),
     find: (id) => all.get(id),
     waiting: (member) => [...all.values()].filter(({ id, member: of }) => of === member && waits(id)),
+    recent: (member) => [...all.values()].filter((each) => each.member === member).length,
     isMine: waits,
     settle(id, state) {
       if (state.name === "done" || waits(id)) set(id, state);

@@ -6,10 +6,18 @@ import type { Account } from "./account";
 import { type AccountStore, accountKeyOf } from "./account-store";
 import { type Hosts, type SignInApp, signInApp } from "./hosts";
 import type { DeviceGrant, SignInSteps } from "./sign-in";
-import { type BegunSignIn, maxWaiting, type SignInStore, tooManySignIns, type WaitingSignIn } from "./sign-in-store";
+import {
+  type BegunSignIn,
+  maxRecent,
+  maxWaiting,
+  type SignInStore,
+  tooManyRecent,
+  tooManySignIns,
+  type WaitingSignIn,
+} from "./sign-in-store";
 
 export interface SignIns {
-  /** Settles when there is a code to show. @throws ProxyError if GitHub gives none, or too many wait already */
+  /** Settles when there is a code to show. @throws ProxyError if GitHub gives none, or too many wait already, or have begun */
   begin(wanted: { host: string | undefined; app: SignInApp; member?: string }): Promise<BegunSignIn>;
   /** @throws ProxyError as `SignInStore.find` */
   find(id: string): Awaitable<BegunSignIn | undefined>;
@@ -103,6 +111,8 @@ export function openSignIns(options: SignInsOptions): SignIns {
     begin({ host, app, member = null }: { host: string | undefined; app: SignInApp; member?: string | null }) {
       if (kept.waiting(member).length + startingOf(member).length >= maxWaiting)
         return Promise.reject(tooManySignIns());
+      if (member !== null && kept.recent(member) + startingOf(member).length >= maxRecent)
+        return Promise.reject(tooManyRecent());
       const { promise, resolve, reject } = Promise.withResolvers<BegunSignIn>();
       const id = crypto.getRandomValues(Buffer.alloc(16)).toString("base64url");
       const place = hosts(host);

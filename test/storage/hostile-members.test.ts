@@ -47,4 +47,19 @@ describeWithPostgres("a member who means harm", () => {
     const owners = await one.admin("/accounts/sign-ins", { host: "github.example" });
     expect(owners.host).toBe("github.example");
   }, 20_000);
+
+  test("cannot ask GitHub for codes without end by cancelling each: GitHub would refuse them to everybody", async () => {
+    team.demo.device.pending = 1_000_000;
+    const statuses: number[] = [];
+    for (let begun = 0; begun < 30; begun += 1) {
+      const server = servers[begun % 2]!;
+      const { status, json } = await ask(server, "/accounts/sign-ins", {});
+      statuses.push(status);
+      if (status === 200) await ask(server, `/accounts/sign-ins/${json.id}/cancel`, {});
+    }
+    expect(statuses.filter((status) => status === 200).length).toBeWithin(15, 23);
+    expect(statuses.slice(25)).toEqual(new Array(5).fill(429));
+    // The owner has none of that.
+    expect((await servers[0].admin("/accounts/sign-ins", {})).state).toBe("waiting");
+  }, 30_000);
 });

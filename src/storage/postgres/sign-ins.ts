@@ -154,6 +154,7 @@ export async function openPostgresSignIns(parts: SignInParts): Promise<SignInSto
     },
     waiting: (member) =>
       [...held.values()].filter((each) => each.begun.member === member && isWaiting(each)).map(shown),
+    recent: (member) => [...held.values()].filter(({ begun }) => begun.member === member).length,
     async isMine(id) {
       const rows = await postgres.ask(
         (sql) => sql`SELECT 1 FROM dragoman.sign_ins WHERE sha256 = ${sha256(id)} AND replica = ${replica}
