@@ -183,6 +183,7 @@ test.each(["messages, dated", "messages, calling a tool"] as const)(
       const events: ReplyEvent[] = [];
       const record = {
         addFixup() {},
+        conceal: String,
         addEvent: (event: ReplyEvent) => void events.push(event),
         get isOver() {
           return events.at(-1)?.type === "finish";

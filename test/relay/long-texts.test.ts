@@ -153,6 +153,7 @@ function outcomeOf(incoming: Incoming, client: ClientDialect, upstream: Dialect,
     addFixup: (name: string) => void notes.add(`fixup ${name}`),
     addDropped: (names: string[]) => names.forEach((name) => void notes.add(`dropped ${name}`)),
     addEvent() {},
+    conceal: (text: string) => text,
   } as unknown as RequestRecord;
   const target = { model, upstreamModel: model, dialect: upstream, endpoint: "/" };
   const options = { webSearch: false };

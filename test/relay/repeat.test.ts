@@ -28,7 +28,11 @@ test("after a sign of life of our own, the numbers of like frames are still mend
   const text = JSON.stringify(body);
   const incoming = { text, bytes: new TextEncoder().encode(text), body, model: "gpt", stream: true };
   const fixups: string[] = [];
-  const record = { addFixup: (name: string) => void fixups.push(name), addEvent() {} } as unknown as RequestRecord;
+  const record = {
+    addFixup: (name: string) => void fixups.push(name),
+    addEvent() {},
+    conceal: String,
+  } as unknown as RequestRecord;
   const target = { model, upstreamModel: model, dialect: "responses", endpoint: "/responses" } as const;
   const call = passthrough({
     incoming,

@@ -44,6 +44,7 @@ export function passOn(dialect: Dialect, model: string, path: "fast" | "plain", 
   const result = { fixups: [] as string[], events: [] as ReplyEvent[], framesRead: 0 };
   const record = {
     addFixup: (name: string) => void (result.fixups.includes(name) || result.fixups.push(name)),
+    conceal: String,
     addEvent: (event: ReplyEvent) => void (event.type === "block-delta" || result.events.push(event)),
     addDropped() {},
   } as unknown as RequestRecord;
