@@ -1,11 +1,13 @@
 /** The client's address behind reverse proxies that the owner trusts. It is used for limits and display, never to trust a caller more. */
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 import { ProxyError } from "../errors";
+import { isLoopbackAddress } from "./guard";
 
 export interface TrustedProxies {
   /**
    * The nearest address that is not a trusted proxy's: of the socket, or of `x-forwarded-for`, to which each proxy appends the
-   * address that it was called from. What a client wrote there itself stands before that.
+   * address that it was called from. What a client wrote there itself stands before that. Null if a proxy on this machine names
+   * nobody: its callers must not be taken for the owner, who calls from here.
    * @param peer The socket's address.
    */
   clientOf(peer: string | null, headers: Headers): string | null;
@@ -28,7 +30,7 @@ export function openTrustedProxies(ranges: readonly string[]): TrustedProxies {
         if (!isIPv4(before) && !isIPv6(before)) break;
         client = before;
       }
-      return client;
+      return isLoopbackAddress(client) && isTrusted(client!) ? null : client;
     },
   };
 }

@@ -22,6 +22,8 @@ describe("the client's address", () => {
     ["fd00::1", "[2001:db8::1]:4711", "2001:db8::1", "of the other family, with a port"],
     ["fd00::1", "2001:db8::2", "2001:db8::2", "of the other family"],
     [null, "198.51.100.1", null, "no socket"],
+    ["127.0.0.1", undefined, null, "a proxy on this machine that says nothing"],
+    ["::ffff:127.0.0.1", "", null, "the same, of a socket for both families"],
   ])("%s, x-forwarded-for %s: %s (%s)", (peer, forwarded, client) => {
     expect(clientOf(peer, headers(forwarded))).toBe(client);
   });
@@ -45,4 +47,19 @@ test("wrong admin tokens count for the client, not for the proxy; and no header 
   expect((await meta("198.51.100.2", "right-0123456789")).status).toBe(200);
   for (const client of ["127.0.0.1", "::1", "localhost"])
     expect((await fetch(`${proxy.url}/api/admin/meta`, { headers: { "x-forwarded-for": client } })).status).toBe(401);
+});
+
+test("behind a proxy on this machine that does not name its callers, nobody is the owner without a token", async () => {
+  await using proxy = await startProxy({
+    env: { ADMIN_TOKEN: "right-0123456789" },
+    trustedProxies: openTrustedProxies(["127.0.0.1"]),
+  });
+  // As a proxy passes it on that sets no header, or was told by its caller to leave one out.
+  const as = (headers: Record<string, string>) => fetch(`${proxy.url}/api/admin/config`, { headers });
+  expect((await as({})).status).toBe(401);
+  expect((await as({ "x-admin-token": "right-0123456789" })).status).toBe(200);
+  expect((await fetch(`${proxy.url}/admin`)).status).toBe(401);
+  // Whoever did not say that there is a proxy is the owner on this machine, as ever.
+  await using usual = await startProxy();
+  expect((await fetch(`${usual.url}/api/admin/config`)).status).toBe(200);
 });
