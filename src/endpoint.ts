@@ -174,7 +174,8 @@ export function readClientQuery<Schema extends z.ZodObject>(url: string, schema:
   return parseInput(Object.fromEntries(names.map((name) => [name, sent.get(name)])), schema);
 }
 
-function parseInput<Schema extends z.ZodObject>(sent: object, schema: Schema): z.output<Schema> {
+/** @throws ProxyError `invalid_request` that names the parameter. */
+export function parseInput<Schema extends z.ZodType>(sent: object, schema: Schema): z.output<Schema> {
   const result = schema.safeParse(sent);
   if (result.success) return result.data;
   throw invalid(formatPath(result.error.issues[0]?.path ?? []), explain(result.error));

@@ -1,6 +1,7 @@
 /** The client keys as the admin API, the page and the command line show them: never the keys themselves. */
 import { z } from "zod";
 import { type ClientKey, isExpired } from "./client-keys";
+import { shownLimitFields, shownLimits } from "./member-schemas";
 import { type MemberLimits, maxMemberKeys } from "./members";
 
 const keyItemSchema = z.object({
@@ -17,8 +18,7 @@ export type KeyItem = z.output<typeof keyItemSchema>;
 
 /** What binds all keys of a member. */
 const keyLimitsSchema = z.object({
-  models: z.array(z.string()).nullable().describe("The models that all keys may use; null for all models."),
-  key_days: z.number().nullable().describe("A key expires so many days after it was made; null for never."),
+  ...shownLimitFields,
   max_keys: z.number(),
 });
 
@@ -46,10 +46,6 @@ export function keyList(
     expired: isExpired(key, now),
     last_used_at_ms: key.name === null ? null : lastUsed(key.name),
   }));
-  const limits = member && {
-    models: member.models && [...member.models],
-    key_days: member.keyDays,
-    max_keys: maxMemberKeys,
-  };
+  const limits = member && { ...shownLimits(member), max_keys: maxMemberKeys };
   return { items, required: items.length > 0 || member !== undefined, limits: limits ?? null };
 }

@@ -1,6 +1,7 @@
 /** The members as the admin API, the page and the command line show them to the owner. */
 import { z } from "zod";
 import { lazy } from "../lazy";
+import { shownLimitFields, shownLimits } from "./member-schemas";
 import type { MemberUsage } from "./member-usage";
 import { type Member, type Members, maxMemberKeys } from "./members";
 
@@ -9,8 +10,7 @@ export const memberSchema = lazy(() =>
     name: z.string(),
     id: z.string().describe("The `member` of their requests in the history."),
     created_at_ms: z.number(),
-    models: z.array(z.string()).nullable().describe("The models that all their keys may use; null for all models."),
-    key_days: z.number().nullable().describe("A key expires so many days after it was made; null for never."),
+    ...shownLimitFields,
     keys: z.number(),
     accounts: z.array(
       z.object({
@@ -90,7 +90,8 @@ async function itemsOf(
   return shown.map((member) => {
     const used = usage.get(member.id);
     return {
-      ...memberFacts(member),
+      ...{ name: member.name, id: member.id, created_at_ms: member.createdAt },
+      ...shownLimits(member),
       keys: members.keysOf(member.id).length,
       accounts: accounts.get(member.id) ?? [],
       invitation_expires_at_ms: invited.get(member.id) ?? null,
@@ -101,11 +102,6 @@ async function itemsOf(
     };
   });
 }
-
-const memberFacts = ({ id, name, createdAt, models, keyDays }: Member) => ({
-  ...{ name, id, created_at_ms: createdAt },
-  ...{ models: models && [...models], key_days: keyDays },
-});
 
 const largestFirst = (usage: ReadonlyMap<string, MemberUsage>, sort: Exclude<MemberOrder, "name">) => {
   const valuesOf = ({ id }: Member): number[] => {

@@ -21,6 +21,20 @@ const limits = {
     .describe("A key expires so many days after it was made, those that exist too. `null` for never."),
 };
 
+/** The limits of a member, as they are shown. */
+export const shownLimitFields = {
+  models: z
+    .array(z.string())
+    .nullable()
+    .describe("The models that all keys of the member may use; null for all models."),
+  key_days: z.number().nullable().describe("A key expires so many days after it was made; null for never."),
+};
+
+export const shownLimits = ({ models, keyDays }: MemberLimits) => ({
+  models: models && [...models],
+  key_days: keyDays,
+});
+
 /** A change of limits: what is missing stays as it is. */
 export const memberLimitsSchema = lazy(() => z.strictObject(limits));
 type SentLimits = z.output<ReturnType<typeof memberLimitsSchema>>;

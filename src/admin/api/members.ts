@@ -12,7 +12,7 @@ import {
   memberSchema,
   startOfMonth,
 } from "../../keys/member-list";
-import { limitsOf, type memberLimitsSchema, type newMemberSchema } from "../../keys/member-schemas";
+import { limitsOf, type memberLimitsSchema, type newMemberSchema, shownLimits } from "../../keys/member-schemas";
 import type { Member, Members } from "../../keys/members";
 import { lazy } from "../../lazy";
 import { lastUses } from "./keys";
@@ -112,7 +112,7 @@ export async function limitMember(
 ): Promise<z.output<ReturnType<typeof shownLimitsSchema>>> {
   const member = await teamOf(app).setLimits(name, limitsOf(limits));
   app.logger.info(`The limits of ${member.name} were changed.`);
-  return { name: member.name, models: member.models && [...member.models], key_days: member.keyDays };
+  return { name: member.name, ...shownLimits(member) };
 }
 
 /** Their keys are refused from now on, and their accounts are signed out. @throws ProxyError `not_found` */

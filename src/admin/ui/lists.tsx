@@ -1,5 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
-/** Description lists and table heads. */
+/** Description lists, and the heads and pages of tables. */
+import { formatCount } from "../../format";
 import type { Child } from "./jsx/jsx-runtime";
 
 /** One line of a `<dl>`. */
@@ -24,4 +25,37 @@ export const Head = ({ columns, numbers = [] }: { columns: string[]; numbers?: s
       ))}
     </tr>
   </thead>
+);
+
+interface OffsetPagerProps {
+  offset: number;
+  limit: number;
+  /** Rows on this page, and on all. */
+  shown: number;
+  total: number;
+  pathOf(offset: number): string;
+  /** Beside the links. */
+  children?: Child;
+}
+
+/** The links to the pages before and after, and which rows these are. */
+export const OffsetPager = ({ offset, limit, shown, total, pathOf, children }: OffsetPagerProps) => (
+  <div class="pager">
+    <nav aria-label="Pages of the table">
+      {offset > 0 && (
+        <a rel="prev" href={pathOf(Math.max(0, offset - limit))}>
+          Previous
+        </a>
+      )}
+      <span class="soft">
+        {shown === 0 ? "None" : `${formatCount(offset + 1)}–${formatCount(offset + shown)}`} of {formatCount(total)}
+      </span>
+      {shown > 0 && offset + shown < total && (
+        <a rel="next" href={pathOf(offset + limit)}>
+          Next
+        </a>
+      )}
+    </nav>
+    {children}
+  </div>
 );

@@ -12,7 +12,7 @@ import { FormTokenInput, type Frame } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
 import { Pair } from "../../ui/lists";
 import { scopesFor } from "./form";
-import { HighestHolders } from "./holders";
+import { HighestHolders, toneOf } from "./holders";
 
 export interface User {
   name: string | null;
@@ -83,7 +83,11 @@ export function BudgetCard({ frame, item, users, change, strangers, now }: CardP
           <p>
             <strong class="num">{significant(used)}</strong> of {amountOf(limit, item)} used ({percent(used / limit)})
           </p>
-          <Meter share={Math.min(1, used / limit)} tone={toneOf(item)} label={`${percent(used / limit)} used`} />
+          <Meter
+            share={Math.min(1, used / limit)}
+            tone={toneOf(item, shareOf(item))}
+            label={`${percent(used / limit)} used`}
+          />
         </>
       )}
       {item.holders && <HighestHolders item={item} holders={item.holders} />}
@@ -165,12 +169,9 @@ const shareOf = ({ used, limit, holders, exhausted }: BudgetItem) =>
     ? Math.max(exhausted ? 1 : 0, ...(holders?.items ?? []).map((each) => each.used / each.limit))
     : used / limit;
 
-const toneOf = (item: BudgetItem): "good" | "warn" | "bad" =>
-  shareOf(item) >= 1 ? "bad" : shareOf(item) >= Math.max(0.5, ...item.warn) ? "warn" : "good";
-
 function BudgetBadge({ item }: { item: BudgetItem }): Markup {
   if (shareOf(item) < 1)
-    return <span class={`badge ${toneOf(item)}`}>{item.then === "warn" ? "Warns only" : "Ready"}</span>;
+    return <span class={`badge ${toneOf(item, shareOf(item))}`}>{item.then === "warn" ? "Warns only" : "Ready"}</span>;
   return (
     <span class="badge bad">
       {item.then === "warn" ? "Exceeded" : "Exhausted"}

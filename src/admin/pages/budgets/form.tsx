@@ -1,8 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The form that adds a budget. */
 import { budgetHolders, budgetPeriods, budgetUnits } from "../../../config/budget-schema";
-import { explain } from "../../../config/schema-errors";
-import { ProxyError } from "../../../errors";
+import { parseInput } from "../../../endpoint";
 import { newBudgetSchema } from "../../api/budgets";
 import { Sentence } from "../../ui/format";
 import type { Child } from "../../ui/jsx/jsx-runtime";
@@ -18,7 +17,7 @@ export const scopesFor = (hasMembers: boolean) =>
 export function readBudget(form: URLSearchParams) {
   const text = (name: string) => (form.get(name) ?? "").trim();
   const scope = Object.fromEntries(scopesFor(true).flatMap((name) => (text(name) === "" ? [] : [[name, text(name)]])));
-  const result = newBudgetSchema.safeParse({
+  const sent = {
     name: text("name"),
     unit: text("unit"),
     limit: text("limit") === "" ? undefined : Number(text("limit")),
@@ -27,9 +26,8 @@ export function readBudget(form: URLSearchParams) {
     ...(text("each") !== "" && { each: text("each") }),
     ...(text("limits") !== "" && { limits: readLimits(text("limits")) }),
     scope,
-  });
-  if (result.success) return result.data;
-  throw new ProxyError("invalid_request", explain(result.error));
+  };
+  return parseInput(sent, newBudgetSchema);
 }
 
 /** @param text A line for each: `anna 3000`. The schema refuses what is no number. */

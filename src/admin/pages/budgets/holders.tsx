@@ -2,12 +2,12 @@
 /** Those that have an amount of their own in a budget, the largest share of a limit first. */
 import { type BudgetItem, type HolderItem, holderName } from "../../../budgets/budget-list";
 import { amountOf } from "../../../budgets/sentences";
-import { formatCount, percent, plural, significant } from "../../../format";
+import { percent, plural, significant } from "../../../format";
 import type { Filters } from "../../../history/history";
 import { Meter } from "../../ui/chart";
 import { Moment, Value } from "../../ui/format";
 import { requestsPath, withQuery } from "../../ui/links";
-import { Head } from "../../ui/lists";
+import { Head, OffsetPager } from "../../ui/lists";
 
 /** How many a budget shows among others, and on its own page. */
 export const [briefHolders, pageHolders] = [5, 50];
@@ -69,7 +69,8 @@ const wordOf = ({ per, each }: BudgetItem) => (per === "session" ? "session" : (
 
 const titles = { member: "Member", key: "Key", account: "Account", session: "Session" };
 
-const toneOf = ({ warn }: BudgetItem, share: number) =>
+/** @param share Of the limit, that is used. */
+export const toneOf = ({ warn }: BudgetItem, share: number): "good" | "warn" | "bad" =>
   share >= 1 ? "bad" : share >= Math.max(0.5, ...warn) ? "warn" : "good";
 
 const HolderLink = ({ item, holder }: { item: BudgetItem; holder: HolderItem }) => (
@@ -117,23 +118,14 @@ const pathOf = ({ name }: BudgetItem, offset: number) =>
   withQuery("/admin/budgets", { budget: name, offset: offset === 0 ? undefined : String(offset) });
 
 export const HolderPages = ({ item, offset }: { item: BudgetItem; offset: number }) => {
-  const { count, items, next_offset } = item.holders!;
+  const { count, items } = item.holders!;
   return (
-    <nav class="pages" aria-label="Pages of the table">
-      {offset > 0 && (
-        <a rel="prev" href={pathOf(item, Math.max(0, offset - pageHolders))}>
-          Higher
-        </a>
-      )}
-      <span class="soft">
-        {items.length === 0 ? "None" : `${formatCount(offset + 1)}–${formatCount(offset + items.length)}`} of{" "}
-        {formatCount(count)}
-      </span>
-      {next_offset !== null && (
-        <a rel="next" href={pathOf(item, next_offset)}>
-          Lower
-        </a>
-      )}
-    </nav>
+    <OffsetPager
+      offset={offset}
+      limit={pageHolders}
+      shown={items.length}
+      total={count}
+      pathOf={(to) => pathOf(item, to)}
+    />
   );
 };

@@ -9,6 +9,7 @@ import { addBudget, listBudgets, removeBudget } from "../../api/budgets";
 import { Sentence } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
+import { FailureNote } from "../../ui/notes";
 import { html, type PageContext, redirect } from "../../ui/page-context";
 import { BudgetCard, usersOf } from "./card";
 import { NewBudgetForm, readBudget } from "./form";
@@ -32,11 +33,7 @@ export async function addBudgetFromPage(context: PageContext): Promise<Response>
       await budgetsMarkup({
         context,
         form,
-        children: (
-          <div class="note bad" role="alert">
-            <strong>The budget was not added.</strong> <Sentence of={error.message} />
-          </div>
-        ),
+        children: <FailureNote what="The budget was not added." why={error.message} />,
       }),
       error.status,
     );

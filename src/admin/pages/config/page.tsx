@@ -5,9 +5,9 @@ import { patched, underBothNames } from "../../../config/patch";
 import { valueAt } from "../../../config/secrets";
 import { asProxyError, type ProxyError } from "../../../errors";
 import { changeConfig } from "../../api/config";
-import { Sentence } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, Page } from "../../ui/layout";
+import { FailureNote } from "../../ui/notes";
 import { html, type PageContext, redirect } from "../../ui/page-context";
 import { Confirm, difference } from "./confirm";
 import { FieldRow } from "./fields";
@@ -103,11 +103,7 @@ function Form({ context: { app, frame }, form, fault, saved = [], unchanged }: F
           No changes to save.
         </p>
       )}
-      {fault && (
-        <div class="note bad" role="alert">
-          <strong>The changes were not saved.</strong> <Sentence of={fault.message} />
-        </div>
-      )}
+      {fault && <FailureNote what="The changes were not saved." why={fault.message} />}
       {fileFault && (
         <p class="note bad">
           <strong>The config file is not valid.</strong> {fileFault} The previous config stays in effect.

@@ -1,8 +1,8 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The client keys: who may call, with a form that creates a key and a button that revokes one. */
 
-import { explain } from "../../../config/schema-errors";
-import { asProxyError, ProxyError } from "../../../errors";
+import { parseInput } from "../../../endpoint";
+import { asProxyError } from "../../../errors";
 import { plural } from "../../../format";
 import type { KeyItem, KeyList } from "../../../keys/key-list";
 import { newKeySchema } from "../../../keys/stored-keys";
@@ -14,13 +14,14 @@ import {
   revokeClientKey,
   revokeMemberKey,
 } from "../../api/keys";
-import { Ago, Moment, Sentence, Value } from "../../ui/format";
+import { Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
-import { Head } from "../../ui/lists";
+import { FailureNote, ShownOnce } from "../../ui/notes";
 import { html, type PageContext, redirect } from "../../ui/page-context";
 import { TextField, wordsIn } from "../../ui/text-field";
 import { keyOfVisitor } from "../try/send";
+import { KeyTable } from "./table";
 
 export const keysPage = (context: PageContext): Promise<Markup> => keysMarkup({ context });
 
@@ -38,10 +39,7 @@ export async function createFromPage(context: PageContext): Promise<Markup | Res
         <section class="note good" role="status">
           <h2>The key “{created.name}” was created</h2>
           <p>Copy it now. Only its hash is stored, so it cannot be shown again.</p>
-          <pre id="new-key">{created.key}</pre>
-          <button type="button" data-copy="new-key" hidden>
-            Copy
-          </button>
+          <ShownOnce id="new-key" text={created.key} />
         </section>
       ),
     });
@@ -52,11 +50,7 @@ export async function createFromPage(context: PageContext): Promise<Markup | Res
       await keysMarkup({
         context,
         form,
-        children: (
-          <div class="note bad" role="alert">
-            <strong>No key was created.</strong> <Sentence of={error.message} />
-          </div>
-        ),
+        children: <FailureNote what="No key was created." why={error.message} />,
       }),
       error.status,
     );
@@ -75,13 +69,12 @@ export async function revokeFromPage({ app, member, form, exposed }: PageContext
 function readNewKey(form: URLSearchParams) {
   const text = (name: string) => (form.get(name) ?? "").trim();
   const models = wordsIn(text("models"));
-  const result = newKeySchema.safeParse({
+  const sent = {
     name: text("name"),
     ...(models.length > 0 && { models }),
     ...(text("expires_at") !== "" && { expires_at: text("expires_at") }),
-  });
-  if (result.success) return result.data;
-  throw new ProxyError("invalid_request", explain(result.error));
+  };
+  return parseInput(sent, newKeySchema);
 }
 
 interface KeysProps {
@@ -114,11 +107,12 @@ async function keysMarkup({
         <NoKeys />
       ) : (
         <KeyTable
-          frame={frame}
+          caption="Client keys"
           keys={items}
           now={app.now()}
+          allModels={limits?.models ? "All of yours" : "All"}
           current={session?.keyName}
-          isLimited={(limits?.models ?? null) !== null}
+          action={(key) => <KeyAction frame={frame} item={key} keys={items} current={session?.keyName} />}
         />
       )}
       {fromEnvironment && (
@@ -161,53 +155,20 @@ const NoKeys = () => (
   </section>
 );
 
-interface KeyTableProps {
+interface KeyActionProps {
   frame: Frame;
+  item: KeyItem;
+  /** All that the person has. */
   keys: KeyItem[];
-  now: number;
   /** The name of the key that began the session. */
   current: string | undefined;
-  /** There are models that no key may use. */
-  isLimited: boolean;
 }
 
-const KeyTable = ({ frame, keys, now, current, isLimited }: KeyTableProps) => (
-  <table class="rows labelled">
-    <caption class="hidden">Client keys</caption>
-    <Head columns={["Name", "Models", "Expires", "Last used", "Actions"]} />
-    <tbody>
-      {keys.map((key) => (
-        <tr class={[key.expired && "off"]}>
-          <th scope="row">
-            {key.name === null ? <span class="soft">without a name</span> : <Value of={key.name} max={127} />}
-            {key.name !== null && key.name === current && " "}
-            {key.name !== null && key.name === current && <span class="badge">this session</span>}
-          </th>
-          <td data-label="Models">
-            {key.models === null ? isLimited ? "All of yours" : "All" : <Value of={key.models.join(", ")} />}
-          </td>
-          <td data-label="Expires">
-            {key.expires_at_ms === null ? "Never" : <Moment at={key.expires_at_ms} now={now} />}
-            {key.expired && " "}
-            {key.expired && <span class="badge bad">Expired</span>}
-          </td>
-          <td data-label="Last used">
-            <Ago at={key.last_used_at_ms} now={now} never="not in the history" />
-          </td>
-          <td data-label="Actions">
-            {key.name === null ? (
-              <a href="/admin/config">Edit the config</a>
-            ) : key.name === current ? (
-              <RevokeOwn frame={frame} name={key.name} isLast={keys.every((each) => each === key || each.expired)} />
-            ) : (
-              <RevokeForm frame={frame} name={key.name} />
-            )}
-          </td>
-        </tr>
-      ))}
-    </tbody>
-  </table>
-);
+function KeyAction({ frame, item, keys, current }: KeyActionProps): Markup {
+  if (item.name === null) return <a href="/admin/config">Edit the config</a>;
+  if (item.name !== current) return <RevokeForm frame={frame} name={item.name} />;
+  return <RevokeOwn frame={frame} name={item.name} isLast={keys.every((each) => each === item || each.expired)} />;
+}
 
 const RevokeForm = ({ frame, name }: { frame: Frame; name: string }) => (
   <form method="post" action="/admin/keys/revoke">

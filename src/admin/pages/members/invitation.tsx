@@ -1,11 +1,12 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** An invitation link, shown this once. */
 import type { z } from "zod";
-import { plural } from "../../../format";
+import { dayMs, plural } from "../../../format";
 import { isLoopbackAddress } from "../../../net/guard";
 import type { invitedSchema } from "../../api/members";
 import { Moment } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
+import { ShownOnce } from "../../ui/notes";
 
 type Invited = z.output<ReturnType<typeof invitedSchema>>;
 
@@ -13,7 +14,7 @@ export function NewInvitation({ invited, now }: { invited: Invited; now: number 
   const { name, link, expires_at_ms, is_known } = invited;
   const { hostname } = new URL(link);
   const isHere = hostname === "localhost" || isLoopbackAddress(hostname.replace(/^\[|\]$/g, ""));
-  const days = Math.round((expires_at_ms - now) / 86_400_000);
+  const days = Math.round((expires_at_ms - now) / dayMs);
   return (
     <section class="note good" role="status">
       <h2>{is_known ? `A new link for “${name}”` : `“${name}” is invited`}</h2>
@@ -23,10 +24,7 @@ export function NewInvitation({ invited, now }: { invited: Invited; now: number 
         ). Give it to this person only, because whoever opens it first gets the key.
         {is_known && " It gives a further key; an earlier link that was not used works no more."}
       </p>
-      <pre id="new-link">{link}</pre>
-      <button type="button" data-copy="new-link" hidden>
-        Copy
-      </button>
+      <ShownOnce id="new-link" text={link} />
       {isHere && (
         <p>
           This is the address of this machine. For somebody elsewhere, replace its beginning by the address at which

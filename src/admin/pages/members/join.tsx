@@ -13,6 +13,7 @@ import { beginSignIn, showSignIn } from "../../api/account-actions";
 import { Sentence, Value } from "../../ui/format";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { BarePage, type Frame } from "../../ui/layout";
+import { ShownOnce } from "../../ui/notes";
 import { html, redirect } from "../../ui/page-context";
 import { DeviceCode, SignInProgress } from "../accounts/sign-in";
 
@@ -181,10 +182,7 @@ async function finish(guest: Guest): Promise<Response> {
   return html(
     <BarePage frame={frame} title="Your key">
       <p>Copy it now. Only its hash is stored, so it cannot be shown again.</p>
-      <pre id="new-key">{accepted.key}</pre>
-      <button type="button" data-copy="new-key" hidden>
-        Copy
-      </button>
+      <ShownOnce id="new-key" text={accepted.key} />
       <p>
         Give it to your tools as their API key, with the address <code>{`${url.origin}/v1`}</code>, or{" "}
         <code>{url.origin}</code> for Claude Code. You <a href="/admin">sign in here</a> with it too, and can make more

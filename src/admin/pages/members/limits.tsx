@@ -1,7 +1,6 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The fields for a member's limits, and how they are read. */
-import { explain } from "../../../config/schema-errors";
-import { ProxyError } from "../../../errors";
+import { parseInput } from "../../../endpoint";
 import { memberLimitsSchema } from "../../../keys/member-schemas";
 import { TextField, wordsIn } from "../../ui/text-field";
 
@@ -25,10 +24,6 @@ export const LimitFields = ({ models, keyDays }: LimitFieldsProps) => (
 export function readLimits(form: URLSearchParams) {
   const models = wordsIn(form.get("models") ?? "");
   const days = (form.get("key_days") ?? "").trim();
-  const result = memberLimitsSchema().safeParse({
-    models: models.length > 0 ? models : null,
-    key_days: days === "" ? null : Number(days),
-  });
-  if (result.success) return result.data;
-  throw new ProxyError("invalid_request", explain(result.error));
+  const sent = { models: models.length > 0 ? models : null, key_days: days === "" ? null : Number(days) };
+  return parseInput(sent, memberLimitsSchema());
 }

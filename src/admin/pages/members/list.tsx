@@ -1,18 +1,18 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The members of the team, as the owner sees them, with a form that invites another. */
 import type { z } from "zod";
-import { explain } from "../../../config/schema-errors";
-import { readQuery } from "../../../endpoint";
-import { asProxyError, ProxyError } from "../../../errors";
-import { formatCount, isoDay } from "../../../format";
+import { parseInput, readQuery } from "../../../endpoint";
+import { asProxyError } from "../../../errors";
+import { isoDay } from "../../../format";
 import { type MemberItem, type MemberList, memberTrouble } from "../../../keys/member-list";
 import { newMemberSchema } from "../../../keys/member-schemas";
 import { inviteMember, listMembers, membersQuery, teamOf } from "../../api/members";
-import { Ago, Count, Sentence, Value } from "../../ui/format";
+import { Ago, Count, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { memberPath, requestsPath, withQuery } from "../../ui/links";
-import { Head } from "../../ui/lists";
+import { Head, OffsetPager } from "../../ui/lists";
+import { FailureNote } from "../../ui/notes";
 import { html, type PageContext } from "../../ui/page-context";
 import { type StreamedPage, slot } from "../../ui/streamed-page";
 import { TextField } from "../../ui/text-field";
@@ -36,11 +36,7 @@ export async function inviteFromPage(context: PageContext): Promise<Response> {
   } catch (thrown) {
     const error = asProxyError(thrown);
     if (error.kind === "internal") throw error;
-    const sentence = (
-      <div class="note bad" role="alert">
-        <strong>Nobody was invited.</strong> <Sentence of={error.message} />
-      </div>
-    );
+    const sentence = <FailureNote what="Nobody was invited." why={error.message} />;
     return html(await membersWith(context, sentence, form), error.status);
   }
 }
@@ -52,13 +48,8 @@ export const membersWith = async (context: PageContext, children: Child, form?: 
 /** For a member who exists, empty fields change nothing. @throws ProxyError `invalid_request` */
 function readInvitation(form: URLSearchParams) {
   const { models, key_days } = readLimits(form);
-  const result = newMemberSchema().safeParse({
-    name: (form.get("name") ?? "").trim(),
-    ...(models && { models }),
-    ...(key_days && { key_days }),
-  });
-  if (result.success) return result.data;
-  throw new ProxyError("invalid_request", explain(result.error));
+  const name = (form.get("name") ?? "").trim();
+  return parseInput({ name, ...(models && { models }), ...(key_days && { key_days }) }, newMemberSchema());
 }
 
 interface MembersProps {
@@ -138,27 +129,15 @@ async function listOf({ app }: PageContext, query: z.output<ReturnType<typeof me
       ) : (
         <MemberTable list={list} now={app.now()} />
       )}
-      <div class="pager">
-        <nav aria-label="Pages of the table">
-          {query.offset > 0 && (
-            <a rel="prev" href={pathOf(Math.max(0, query.offset - query.limit))}>
-              Previous
-            </a>
-          )}
-          <span class="soft">
-            {list.items.length === 0
-              ? "None"
-              : `${formatCount(query.offset + 1)}–${formatCount(query.offset + list.items.length)}`}{" "}
-            of {formatCount(list.total)}
-          </span>
-          {query.offset + list.items.length < list.total && (
-            <a rel="next" href={pathOf(query.offset + query.limit)}>
-              Next
-            </a>
-          )}
-        </nav>
+      <OffsetPager
+        offset={query.offset}
+        limit={query.limit}
+        shown={list.items.length}
+        total={list.total}
+        pathOf={pathOf}
+      >
         <span class="soft">Requests and cost since {isoDay(list.since_ms)}, 00:00 UTC</span>
-      </div>
+      </OffsetPager>
     </>
   );
 }

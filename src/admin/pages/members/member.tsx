@@ -13,12 +13,14 @@ import {
   showMember,
   withdrawInvitations,
 } from "../../api/members";
-import { Ago, Count, Moment, Sentence, Value } from "../../ui/format";
+import { Ago, Count, Moment, Value } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { memberPath, requestsPath } from "../../ui/links";
-import { Head, Pair } from "../../ui/lists";
+import { Pair } from "../../ui/lists";
+import { FailureNote } from "../../ui/notes";
 import { html, type PageContext, redirect } from "../../ui/page-context";
+import { KeyTable } from "../keys/table";
 import { AccountsOfMember, MemberCost } from "./facts";
 import { NewInvitation } from "./invitation";
 import { LimitFields, readLimits } from "./limits";
@@ -38,11 +40,7 @@ export async function limitFromPage(context: PageContext): Promise<Response> {
   } catch (thrown) {
     const error = asProxyError(thrown);
     if (error.kind !== "invalid_request") throw error;
-    const sentence = (
-      <div class="note bad" role="alert">
-        <strong>The limits were not changed.</strong> <Sentence of={error.message} />
-      </div>
-    );
+    const sentence = <FailureNote what="The limits were not changed." why={error.message} />;
     return html(await memberMarkup({ context, form, children: sentence }), error.status);
   }
 }
@@ -153,39 +151,17 @@ interface KeysProps {
 function KeysOfMember({ frame, name, keys, now }: KeysProps): Markup {
   if (keys.length === 0) return <p class="calm">None. A new link gives the member one.</p>;
   return (
-    <table class="rows labelled">
-      <caption class="hidden">Keys of {name}</caption>
-      <Head columns={["Name", "Models", "Expires", "Last used", "Actions"]} />
-      <tbody>
-        {keys.map((key) => (
-          <tr class={[key.expired && "off"]}>
-            <th scope="row">
-              <Value of={key.name} max={127} />
-            </th>
-            <td data-label="Models">{key.models === null ? "As the member" : <Value of={key.models.join(", ")} />}</td>
-            <td data-label="Expires">
-              {key.expires_at_ms === null ? "Never" : <Moment at={key.expires_at_ms} now={now} />}
-              {key.expired && " "}
-              {key.expired && <span class="badge bad">Expired</span>}
-            </td>
-            <td data-label="Last used">
-              <Ago at={key.last_used_at_ms} now={now} never="not in the history" />
-            </td>
-            <td data-label="Actions">
-              <MemberAction
-                frame={frame}
-                name={name}
-                to="revoke"
-                value={{ key: key.name! }}
-                label={`Revoke ${key.name}`}
-              >
-                Revoke
-              </MemberAction>
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <KeyTable
+      caption={`Keys of ${name}`}
+      keys={keys}
+      now={now}
+      allModels="As the member"
+      action={(key) => (
+        <MemberAction frame={frame} name={name} to="revoke" value={{ key: key.name! }} label={`Revoke ${key.name}`}>
+          Revoke
+        </MemberAction>
+      )}
+    />
   );
 }
 

@@ -1,10 +1,9 @@
 /** The form of the page Try: a prompt for any model in any dialect, and the same as a command. */
 import { z } from "zod";
 import { shells } from "../../../clients/shells";
-import { explain } from "../../../config/schema-errors";
 import { type ClientDialect, clientDialects } from "../../../dialects/hub/conversation";
 import { samples } from "../../../dialects/samples";
-import { ProxyError } from "../../../errors";
+import { parseInput } from "../../../endpoint";
 
 const promptSchema = z.object({
   dialect: z.enum(clientDialects),
@@ -17,9 +16,7 @@ export type TriedPrompt = z.output<typeof promptSchema>;
 
 /** @throws ProxyError `invalid_request`. */
 export function readPrompt(form: URLSearchParams): TriedPrompt {
-  const result = promptSchema.safeParse(Object.fromEntries(form));
-  if (result.success) return result.data;
-  throw new ProxyError("invalid_request", explain(result.error));
+  return parseInput(Object.fromEntries(form), promptSchema);
 }
 
 /** The request in its dialect. */
