@@ -89,10 +89,9 @@ export async function startTeam(
             headers: { "content-type": "application/json", ...headers },
           }),
         async admin(path, body) {
-          const init =
-            body === undefined
-              ? {}
-              : { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+          const token = more.ADMIN_TOKEN;
+          const headers = { "content-type": "application/json", ...(token && { "x-admin-token": token }) };
+          const init = body === undefined ? { headers } : { method: "POST", body: JSON.stringify(body), headers };
           return (await fetch(`${url}/api/admin${path}`, init)).json();
         },
       };
