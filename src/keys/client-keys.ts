@@ -23,6 +23,8 @@ export interface ClientKey {
   expiresAt: number | null;
   /** The key may not do everything: it has models or budgets. */
   limited: boolean;
+  /** Whether a member's key was revoked since it was sent. */
+  isRevoked?(): boolean;
 }
 
 /** A caller, and the client key that it sent; undefined if none is configured. */
@@ -131,8 +133,18 @@ export const matchesAny = (patterns: readonly string[] | null, model: string): b
 export const restrictsModels = (key: ClientKey | undefined): key is ClientKey =>
   key !== undefined && (key.models !== null || key.memberModels !== null);
 
-/** @throws ProxyError `permission` if the key may not use the model. */
+/** A body may be sent so slowly that the key is revoked before its end. @throws ProxyError `authentication` */
+export function requireUnrevoked(key: ClientKey | undefined): void {
+  if (!key?.isRevoked?.()) return;
+  throw new ProxyError("authentication", `The client key \`${key.name}\` was revoked while its request was read.`, {
+    code: "invalid_api_key",
+    headers: { "www-authenticate": "Bearer" },
+  });
+}
+
+/** @throws ProxyError `permission` if the key may not use the model; `authentication` if it was revoked meanwhile. */
 export function requireModel(key: ClientKey | undefined, model: string): void {
+  requireUnrevoked(key);
   if (mayUse(key, model)) return;
   throw new ProxyError(
     "permission",

@@ -7,7 +7,7 @@ import {
   type Lookup,
   type LookupResult,
 } from "../dialects/responses/search-commands";
-import type { KeyedCaller } from "../keys/client-keys";
+import { type KeyedCaller, requireUnrevoked } from "../keys/client-keys";
 import { searchEngineOf } from "../upstream/search-engines";
 import { readJson } from "./incoming";
 import { openRequestRecord, type RecordParts } from "./request-record";
@@ -21,6 +21,7 @@ export async function search(parts: SearchParts, request: Request, caller: Keyed
   const record = openRequestRecord(parts, request, caller, "responses");
   try {
     const { bytes, body } = await readJson(request);
+    requireUnrevoked(caller.key);
     caller.connection.keepOpen();
     record.setRequest({ bytes, body, model: typeof body.model === "string" ? body.model : "", stream: false });
     const { lookups, offer, maxLength } = decodeSearchCommands(body, parts.now());

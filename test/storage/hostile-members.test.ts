@@ -62,4 +62,43 @@ describeWithPostgres("a member who means harm", () => {
     // The owner has none of that.
     expect((await servers[0].admin("/accounts/sign-ins", {})).state).toBe("waiting");
   }, 30_000);
+
+  test("gets nothing with a key that is revoked while the request is still being sent", async () => {
+    const [one, other] = servers;
+    const { json } = await ask(one, "/keys", { name: "slow" });
+    const key: string = json.key;
+    const isKnown = async (server: TeamServer) =>
+      (await fetch(`${server.url}/v1/models`, { headers: { "x-api-key": key } })).status === 200;
+    for (const server of servers) while (!(await isKnown(server))) await Bun.sleep(5);
+    const { promise: revoked, resolve: goOn } = Promise.withResolvers<void>();
+    const slowly = (path: string, body: object) => {
+      const text = JSON.stringify(body);
+      const sent = new ReadableStream<string>({
+        async start(controller) {
+          controller.enqueue(text.slice(0, 9));
+          await revoked;
+          controller.enqueue(text.slice(9));
+          controller.close();
+        },
+      });
+      const headers = { "x-api-key": key, "content-type": "application/json" };
+      return fetch(one.url + path, { method: "POST", body: sent, headers });
+    };
+    const messages = [{ role: "user", content: "Hello" }];
+    const begun = [
+      slowly("/v1/chat/completions", { model: "gpt-5-mini", messages }),
+      slowly("/v1/messages", { model: "claude-sonnet-4.6", max_tokens: 9, messages, stream: true }),
+      slowly("/v1/responses", { model: "gpt-5-mini", input: "Hello" }),
+      slowly("/v1/embeddings", { model: "text-embedding-3-small", input: "Hello" }),
+      slowly("/v1beta/models/gpt-5-mini:generateContent", { contents: [{ role: "user", parts: [{ text: "Hi" }] }] }),
+      slowly("/v1/alpha/search", { id: "a", model: "m", commands: { search_query: [{ q: "dragoman" }] } }),
+    ];
+    await Bun.sleep(100);
+    expect((await ask(other, "/keys/slow/revoke", {})).status).toBe(200);
+    while (await isKnown(one)) await Bun.sleep(5);
+    const before = team.demo.journal.length;
+    goOn();
+    expect((await Promise.all(begun)).map(({ status }) => status)).toEqual(begun.map(() => 401));
+    expect(team.demo.journal.length).toBe(before);
+  }, 30_000);
 });

@@ -85,9 +85,11 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
   changes.follow("keys", await readKeys(0), readKeys);
 
   const keyWith = (digest: Uint8Array) => {
-    const key = keys.get(digest.toHex());
+    const hash = digest.toHex();
+    const key = keys.get(hash);
     const member = key && members.get(key.member);
-    return key && member && clientKeyOf(key, member, Buffer.from(digest));
+    if (!member) return undefined;
+    return Object.assign(clientKeyOf(key, member, Buffer.from(digest)), { isRevoked: () => !keys.has(hash) });
   };
   const keysOf = (id: string) => [...(byMember.get(id)?.values() ?? [])];
 
