@@ -146,5 +146,5 @@ function keyOf(saved: SavedAccount): string {
   return key;
 }
 
-/** With the accounts of a large team, one that signs in would hold up all streams while the keys of the others are made again. */
+/** Making the keys of all accounts of a large team again at each sign-in would hold up all streams. */
 const keys = new WeakMap<SavedAccount, string>();

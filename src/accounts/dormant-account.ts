@@ -1,4 +1,4 @@
-/** Accounts of a large team: what most of them need on this server is to be known, so each is opened when it is used. */
+/** Accounts of a large team. Most of them are only listed on this server, so each is opened when it is first used. */
 import { type Account, pausedState, type ShownState } from "./account";
 import type { AccountShare, FoundOut, SharedSignIn } from "./account-share";
 import { signInOf } from "./account-share";
@@ -15,7 +15,7 @@ export interface DormantParts {
 /** An account that takes a tenth of the memory until it is used. @param parts The same object for all accounts. */
 export const openLater = (saved: SavedAccount, parts: DormantParts): Account => new DormantAccount(saved, parts);
 
-/** A class, because closures are what takes the memory. */
+/** A class, because an object with closures takes far more memory. */
 class DormantAccount implements Account {
   readonly key: string;
   #opened: Account | undefined;

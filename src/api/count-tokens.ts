@@ -3,7 +3,7 @@ import type { App } from "../app";
 import { codecs, type TokenCountFormat, tokenCountFormats } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
-import { type ClientKey, type KeyedCaller, requireModel, restrictsModels } from "../keys/client-keys";
+import { type ClientKey, type KeyedCaller, requireModel, hasModelLimits } from "../keys/client-keys";
 import { withTimeLimit } from "../net/time-limit";
 import { type AddressMembers, readIncoming } from "../relay/incoming";
 import { type AskedModel, findNamedModel } from "../relay/named-model";
@@ -26,7 +26,7 @@ export async function countTokens(
   const { body, model } = await readIncoming(request, undefined, inAddress);
   caller.connection.keepOpen();
   const asked = { name: model, client: dialect, key: caller.key };
-  if (restrictsModels(caller.key)) requireModel(caller.key, await idOf(app, asked));
+  if (hasModelLimits(caller.key)) requireModel(caller.key, await idOf(app, asked));
   const { decode, encode } = tokenCountFormats[dialect];
   const conversation = decode(body);
   const exact = dialect === "messages" ? await countByService(app, model, body) : undefined;

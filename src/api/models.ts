@@ -5,7 +5,7 @@ import { type App, callLimits } from "../app";
 import { encodeModel } from "../dialects/gemini/model-list";
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
-import { type ClientKey, mayUse, requireModel, restrictsModels } from "../keys/client-keys";
+import { type ClientKey, mayUse, requireModel, hasModelLimits } from "../keys/client-keys";
 import { readText } from "../net/body";
 import { findNamedModel } from "../relay/named-model";
 import { messagesProvider } from "../relay/provider";
@@ -125,7 +125,7 @@ export async function listProviderModels(
   const text = await readText(response, providerListLimit);
   const list = parseJson(text);
   if (!isObject(list)) throw new ProxyError("upstream", `${provider.who}'s answer holds no model list.`);
-  return new Response(restrictsModels(key) ? JSON.stringify(allowedOf(list, key, name)) : text, {
+  return new Response(hasModelLimits(key) ? JSON.stringify(allowedOf(list, key, name)) : text, {
     headers: [...passedDown(provider, response.headers), ["content-type", "application/json"]],
   });
 }

@@ -58,7 +58,7 @@ export function entriesFor(budgets: readonly Budget[], subject: Subject, at: num
   });
 }
 
-/** What requests of a member may count for, whatever their model and client; a budget per session has an entry of no session. */
+/** The amounts for which requests of a member may count, with any model and client. A budget per session has an entry without a session. */
 export function entriesOfMember(budgets: readonly Budget[], person: BudgetedMember, at: number): LedgerEntry[] {
   const { member, keys, accounts } = person;
   const subjects = keys.flatMap((key) =>

@@ -48,7 +48,7 @@ const holders: Record<HolderKind, (subject: Subject) => Holder | undefined> = {
   },
 };
 
-/** Whether only requests of this member count for an amount that this member's requests count for. */
+/** Whether an amount for which requests of a member count is this member's alone. */
 export function isOwnAmount(budget: Pick<Budget, "each" | "per" | "scope">, member: string): boolean {
   // No other key's name begins so.
   return (

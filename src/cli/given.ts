@@ -53,7 +53,7 @@ export function givenIn(argv: string[], version: string): Given {
   const raw = parseArgs({ args: argv, strict: false, options: textOptions }).values;
   const text: Given["text"] = (name) => {
     const value = raw[name];
-    // An empty one is often a variable that was not set: taken for none, it could lift a limit unseen.
+    // An empty value is often a variable that is not set. Taken for "no value", it would lift a limit unnoticed.
     if (typeof value === "string" && value.trim() === "")
       throw new UsageError(`--${name} is empty: give it a value, or leave it out.`);
     if (value === undefined || typeof value === "string") return value;

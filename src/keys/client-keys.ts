@@ -130,7 +130,7 @@ export const matchesAny = (patterns: readonly string[] | null, model: string): b
   patterns === null || patterns.some((pattern) => matchesPattern(pattern, model));
 
 /** There are models that the key may not use. */
-export const restrictsModels = (key: ClientKey | undefined): key is ClientKey =>
+export const hasModelLimits = (key: ClientKey | undefined): key is ClientKey =>
   key !== undefined && (key.models !== null || key.memberModels !== null);
 
 /** A body may be sent so slowly that the key is revoked before its end. @throws ProxyError `authentication` */

@@ -17,7 +17,7 @@ export interface AdminSession {
 }
 
 /** Who signs in. */
-export interface SessionHolder {
+export interface NewSession {
   /** The member's id; null for the owner. */
   member: string | null;
   /** The key or admin token that was sent. The session ends with it. */
@@ -28,7 +28,7 @@ export interface PageSessions {
   /** @throws ProxyError `unable` if the session is not known here and cannot be asked for now. */
   find(id: string): Awaitable<AdminSession | undefined>;
   /** @returns The id, 43 characters of base64url. @throws ProxyError `unable` if nobody can sign in now. */
-  begin(holder: SessionHolder): Awaitable<string>;
+  begin(session: NewSession): Awaitable<string>;
   /** @throws ProxyError `unable` if other servers cannot be reached now. */
   end(id: string): Awaitable<void>;
   /** There is such a session of a member, and the key that began it is not good any more. */

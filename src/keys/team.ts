@@ -1,7 +1,7 @@
 /** The servers of a team, as one of them knows them. */
 
 /** A server of the team. */
-export interface TeamMate {
+export interface KnownServer {
   id: string;
   /** The name of its machine; null if an older version has not reported it. */
   host: string | null;
@@ -15,7 +15,7 @@ export interface TeamMate {
 /** What this server knows of its team, without asking the database. Read at each use. */
 export interface Team {
   /** Those that were alive within the last minute, this one too; undefined while the database is away. */
-  readonly servers: readonly TeamMate[] | undefined;
+  readonly servers: readonly KnownServer[] | undefined;
   /** The last question found no database. */
   readonly isDatabaseAway: boolean;
   /** Milliseconds since the database answered. */

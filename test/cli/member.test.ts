@@ -29,7 +29,7 @@ describeWithPostgres("dragoman member", () => {
     expect((await member("set", "Anna", "--expires", "never")).stderr).toContain("do not expire by themselves");
     expect((await member("set", "anna", "--models", "*")).stderr).toContain("anna may use all models");
     const again = await member("add", "ANNA", "--expires", "7");
-    expect(again.stderr).toContain("an earlier link that was not used works no more");
+    expect(again.stderr).toContain("an earlier link that was not used no longer works");
     expect(await listed()).toMatchObject([{ name: "anna", models: null, key_days: 7 }]);
     expect((await member("ls")).stderr).toContain("anna has an invitation, until ");
     expect((await member("withdraw", "anna")).stderr).toContain("was taken back");

@@ -8,7 +8,7 @@ import { SQL } from "bun";
 import { openFormTokens } from "../../src/admin/access/form-token";
 import { readEnvironment } from "../../src/config/environment";
 import { dayMs, hourMs } from "../../src/format";
-import type { PageSessions, SessionHolder } from "../../src/keys/page-sessions";
+import type { PageSessions, NewSession } from "../../src/keys/page-sessions";
 import { sha256 } from "../../src/net/credentials";
 import { openStores } from "../../src/storage/open";
 import { rotateSeals } from "../../src/storage/postgres/seal-rotation";
@@ -18,7 +18,7 @@ import { describeWithPostgres, startPostgres, type TestPostgres } from "../suppo
 import { waitingSignIn } from "../support/sign-ins";
 
 const adminToken = "an admin token";
-const owner: SessionHolder = { member: null, secret: adminToken };
+const owner: NewSession = { member: null, secret: adminToken };
 const sealKey = randomBytes(32).toString("base64");
 
 /** A server, or one after it in the same team. */

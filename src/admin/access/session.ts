@@ -1,11 +1,11 @@
 /** The session of a browser, by its cookie, which holds a random id and never the key or token. */
-import { type AdminSession, type PageSessions, type SessionHolder, sessionLifetimeMs } from "../../keys/page-sessions";
+import { type AdminSession, type PageSessions, type NewSession, sessionLifetimeMs } from "../../keys/page-sessions";
 
 export interface Sessions {
   /** The session of the request, if any. @throws ProxyError as `PageSessions.find` */
   of(request: Request): Promise<AdminSession | undefined>;
   /** @returns The `set-cookie` header that starts the session. @throws ProxyError as `PageSessions.begin` */
-  begin(request: Request, holder: SessionHolder): Promise<string>;
+  begin(request: Request, session: NewSession): Promise<string>;
   /** @returns The `set-cookie` header that deletes the cookie. @throws ProxyError as `PageSessions.end` */
   end(request: Request): Promise<string>;
   /** The request has a member's session whose key is not good any more. */
@@ -18,8 +18,8 @@ export function openSessions(sessions: PageSessions): Sessions {
       const id = idIn(request);
       return id === undefined ? undefined : sessions.find(id);
     },
-    async begin(request, holder) {
-      return cookie(request, await sessions.begin(holder), sessionLifetimeMs / 1_000);
+    async begin(request, session) {
+      return cookie(request, await sessions.begin(session), sessionLifetimeMs / 1_000);
     },
     async end(request) {
       const id = idIn(request);

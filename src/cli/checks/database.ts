@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { ProxyError } from "../../errors";
 import { plural } from "../../format";
-import type { TeamMate } from "../../keys/team";
+import type { KnownServer } from "../../keys/team";
 import type { DatabaseReport } from "../../storage/postgres/inspect";
 import { about, type CheckContext, type Finding } from "./check";
 
@@ -86,7 +86,7 @@ function serverFindings({ servers, sealKey }: DatabaseReport): Finding[] {
   return findings.map((finding) => ({ ...finding, privateNames }));
 }
 
-const described = ({ host, id, version, isLeader }: TeamMate) =>
+const described = ({ host, id, version, isLeader }: KnownServer) =>
   `${host ?? id.slice(0, 8)} (${version}${isLeader ? ", leads" : ""})`;
 
 /** Members that are named in a sentence. */

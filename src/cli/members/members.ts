@@ -31,7 +31,7 @@ export async function memberAdd(options: LimitOptions & { url?: string }): Promi
   const { member, code, expiresAt, isKnown } = invited;
   say(
     isKnown
-      ? `${member.name} is a member already. This link gives them another key, and an earlier link that was not used works no more.`
+      ? `${member.name} is a member already. This link gives them another key, and an earlier link that was not used no longer works.`
       : `${member.name} is invited. From now on, every client must send a key.`,
     `The link works once, until ${new Date(expiresAt).toISOString().slice(0, 10)}. Give it to this person only.`,
   );

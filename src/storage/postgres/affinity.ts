@@ -1,6 +1,6 @@
 /**
- * Affinity across servers. Each one remembers what it saw; what it did not see it asks for, which only an owner of several
- * accounts needs. A mark that gets lost costs one refused try.
+ * Affinity across servers. Each server remembers the marks that it has seen, and asks the database for others if the person has
+ * several accounts. A lost mark costs one refused try.
  */
 import type { Account } from "../../accounts/account";
 import { type Affinity, markHash, openAffinity } from "../../accounts/affinity";

@@ -6,7 +6,7 @@ export class SlowDatabase extends Error {
   readonly code = "ERR_POSTGRES_CONNECTION_TIMEOUT";
 }
 
-/** Nothing was asked, because nobody else gets an answer either. */
+/** The question was not sent, because the database does not answer others either. */
 export class NotAsked extends Error {
   readonly code = "ERR_POSTGRES_CONNECTION_CLOSED";
 }
@@ -59,11 +59,11 @@ export const isUnreachable = (thrown: unknown): boolean => {
   return row !== undefined && !row.answers;
 };
 
-/** Whether the database may have done what it was asked, although nobody heard of it. Of an error that `databaseAway` made. */
+/** Whether the database may have made the change although no answer came. @param thrown An error of `databaseAway`. */
 export const mayBeDone = (thrown: unknown): boolean =>
   thrown instanceof ProxyError && thrown.details.code === awayCode && isUnanswered(thrown.details.cause);
 
-/** The same, of the first error. */
+/** The same for the error that led to it. */
 export function isUnanswered(cause: unknown): boolean {
   if (cause instanceof NotAsked || sqlState(cause) !== undefined) return false;
   return cause instanceof SlowDatabase || /CLOSED|RESET|EPIPE|ETIMEDOUT/.test(codeOf(cause));

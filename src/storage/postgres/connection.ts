@@ -98,7 +98,7 @@ export function connectPostgres({ url, directUrl, lostDirect = () => {} }: Postg
         await listenNow(wanted);
         return;
       } catch {
-        // The database is away: whoever asks it next says so.
+        // The database is away, which the next question reports.
       }
   };
 

@@ -1,6 +1,6 @@
 /** Looks at the database without changing anything in it. */
 import type { Environment } from "../../config/environment";
-import type { TeamMate } from "../../keys/team";
+import type { KnownServer } from "../../keys/team";
 import { keyIdOf } from "../seal";
 import { connectPostgres } from "./connection";
 import { aliveServers } from "./replica";
@@ -19,7 +19,7 @@ export interface DatabaseReport {
   sealKey: string | null;
   accounts: number;
   /** Servers that were alive within the last minute. */
-  servers: TeamMate[];
+  servers: KnownServer[];
   members: number;
   /** The names of members without an account. */
   withoutAccount: string[];

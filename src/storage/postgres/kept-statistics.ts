@@ -10,7 +10,7 @@ import type { Postgres } from "./connection";
 export interface Span {
   from: number;
   to: number;
-  /** `over`: it does not change any more. `open`: rows still come. `part`: of a span, so that it is not kept. */
+  /** `over`: no more rows come. `open`: rows still come. `part`: a part of a span, which is not kept. */
   kind: "over" | "open" | "part";
 }
 

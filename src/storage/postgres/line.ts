@@ -3,7 +3,7 @@ import type { SQL } from "bun";
 import { databaseAway, isAwayError, isUnanswered, isUnreachable, NotAsked, SlowDatabase, sqlState } from "./away";
 
 export interface Line {
-  /** The connections now. They are replaced when one of them does not answer: it may be dead without anybody noticing. */
+  /** The present connections. All are replaced when one does not answer, because a dead connection reports no error. */
   readonly sql: SQL;
   /** The last question found no database. */
   readonly isAway: boolean;
@@ -33,7 +33,7 @@ const probeTimeoutMs = 3_000;
 /** Milliseconds that questions wait at the beginning, as most connections that are lost can be replaced at once. */
 const patienceMs = 250;
 
-/** While nobody but the probe asks. */
+/** While only the probe asks. */
 interface Outage {
   cause: unknown;
   /** Until then questions wait. */
@@ -123,7 +123,7 @@ export function openLine({ open, replaced, back, finishSeconds }: LineOptions): 
           isAway = true;
           replaceSilent(asked, thrown);
           if (isUnreachable(thrown)) begin(thrown);
-          // Nothing was done, and the next connection may work: it may have been this one alone that was lost.
+          // Nothing was done, and the next connection may work: perhaps only this one was lost.
           if (isFirst && outage && !isUnanswered(thrown)) continue;
           throw databaseAway(thrown, isChange);
         }

@@ -10,7 +10,7 @@ import {
   maxSessions,
   newSessionId,
   type PageSessions,
-  type SessionHolder,
+  type NewSession,
   sessionLifetimeMs,
 } from "../../keys/page-sessions";
 import { sha256 } from "../../net/credentials";
@@ -113,9 +113,9 @@ export async function openPostgresPageSessions(parts: SessionParts): Promise<Pag
         "This server cannot tell whether you are signed in.",
       );
     },
-    async begin(holder) {
+    async begin(session) {
       const id = newSessionId();
-      await orAway(insert(parts, sha256(id), holder), "Nobody can sign in.");
+      await orAway(insert(parts, sha256(id), session), "Nobody can sign in.");
       await changes.catchUp("page_sessions");
       return id;
     },
@@ -130,7 +130,7 @@ export async function openPostgresPageSessions(parts: SessionParts): Promise<Pag
   };
 }
 
-async function insert(parts: SessionParts, digest: Buffer, { member, secret }: SessionHolder): Promise<void> {
+async function insert(parts: SessionParts, digest: Buffer, { member, secret }: NewSession): Promise<void> {
   const credential = member === null ? ownerProofs(parts, digest, secret === parts.adminToken)[0]! : sha256(secret);
   await parts.postgres.transact(async (sql) => {
     const revision = await announceChange(sql, "page_sessions");

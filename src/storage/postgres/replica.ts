@@ -1,7 +1,7 @@
 /** This server among those of the team: it reports that it is alive, and one of them is the leader, which does the chores. */
 import { hostname } from "node:os";
 import type { SQL } from "bun";
-import type { TeamMate } from "../../keys/team";
+import type { KnownServer } from "../../keys/team";
 import type { Logger } from "../../logger";
 import { rememberSentFor } from "../../notices/sent-notices";
 import { isAwayError } from "./away";
@@ -11,7 +11,7 @@ export interface Replica {
   readonly id: string;
   readonly isLeader: boolean;
   /** Those alive at the last beat, a few seconds ago; undefined if the database did not answer then. */
-  readonly servers: readonly TeamMate[] | undefined;
+  readonly servers: readonly KnownServer[] | undefined;
   /** The connection that held the leader's lock is lost. */
   lostLock(): void;
   close(): Promise<void>;
@@ -44,7 +44,7 @@ export async function otherReplicas(postgres: Postgres, id: string): Promise<str
 export async function joinReplicas({ postgres, version, sealKeys, logger }: ReplicaParts): Promise<Replica> {
   const id = crypto.randomUUID();
   let isLeader = false;
-  let servers: readonly TeamMate[] | undefined;
+  let servers: readonly KnownServer[] | undefined;
   let isMarked = false;
   let choresAt = Number.NEGATIVE_INFINITY;
   let beating: Promise<void> | undefined;
@@ -114,9 +114,9 @@ export async function joinReplicas({ postgres, version, sealKeys, logger }: Repl
 }
 
 /** Those of the last minute: one that was killed is not removed by itself. */
-export const aliveServers = (sql: SQL): Promise<TeamMate[]> =>
+export const aliveServers = (sql: SQL): Promise<KnownServer[]> =>
   // By names in JSON: an older version's table lacks some.
-  sql<TeamMate[]>`SELECT id, version, seal_keys AS "sealKeys", to_jsonb(replicas) ->> 'host' AS host,
+  sql<KnownServer[]>`SELECT id, version, seal_keys AS "sealKeys", to_jsonb(replicas) ->> 'host' AS host,
     coalesce((to_jsonb(replicas) -> 'leads')::boolean, false) AS "isLeader"
     FROM dragoman.replicas WHERE beat_at > now() - interval '1 minute' ORDER BY started_at, id`;
 
@@ -125,7 +125,7 @@ const lockOf = (id: string) => `dragoman server ${id}`;
 /** Seconds. A machine that disappears may leave its connection open. */
 const silentAfter = 15;
 
-/** Which of the servers are gone. Nobody else finds out the same before the transaction has ended. */
+/** Which of the servers are gone. Other servers do not get the same answer before the transaction has ended. */
 export async function lostReplicas(sql: SQL, ids: readonly string[]): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`WITH given AS MATERIALIZED
       (SELECT id, 'dragoman server ' || id AS lock FROM jsonb_array_elements_text(${JSON.stringify(ids)}::text::jsonb) AS id)

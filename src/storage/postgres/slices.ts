@@ -84,7 +84,7 @@ export function openSlices(options: SlicesOptions): Slices {
     const slice = slices.get(slotOf(name));
     return slice && nameOf(slice.entry) === name ? slice : undefined;
   };
-  /** Asks for no less than is left here: whether or not the database does it unheard, it holds that much. */
+  /** Asks for at least what is left here, so that the database holds that much even if its answer is lost. */
   const take = async (slice: Slice, wanted: number): Promise<void> => {
     const { budget, key } = slice.entry;
     if (wanted === 0) slice.left = 0;
@@ -102,7 +102,7 @@ export function openSlices(options: SlicesOptions): Slices {
   /** One that is used and is not what it could be, or was taken long ago. Others cost the database nothing. */
   const isDue = ({ usedAt, askedAt, taken, left, least }: Slice, now: number) =>
     usedAt > askedAt &&
-    // Of a budget that had nothing left.
+    // A budget that had nothing left is not asked at once.
     (taken > 0 || now - askedAt >= refreshEvery) &&
     (left < Math.max(taken, least) || now - askedAt > renewEvery);
   const report = (thrown: unknown) => {

@@ -22,7 +22,7 @@ const maxRowsAtOnce = 2_000_000;
 export interface Worth {
   /** The last hours of a smaller day, by the estimate of the database, are read anew each time. */
   dayRows: number;
-  /** So is what takes less long to read. */
+  /** What takes less time to read is read anew each time too. */
   ms: number;
 }
 

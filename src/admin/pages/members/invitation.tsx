@@ -22,7 +22,7 @@ export function NewInvitation({ invited, now }: { invited: Invited; now: number 
         Copy the link now: it is not shown again. It works once, for {plural(days, "day")} (until{" "}
         <Moment at={expires_at_ms} now={now} />
         ). Give it to this person only, because whoever opens it first gets the key.
-        {is_known && " It gives a further key; an earlier link that was not used works no more."}
+        {is_known && " It gives a further key; an earlier link that was not used no longer works."}
       </p>
       <ShownOnce id="new-link" text={link} />
       {isHere && (

@@ -16,7 +16,7 @@ export interface RunningView {
   end(requestId: string): void;
   /** The servers that have sent all of the group. */
   answered(group: WatchedGroup): ReadonlySet<string>;
-  /** Nobody counts as `answered` any more. */
+  /** No server counts as `answered` any more. */
   restart(): void;
   /** Forgets servers of which nothing was heard since a time. @returns Whether something was forgotten. */
   forget(isGone: (server: string, heardAt: number) => boolean): boolean;
