@@ -3,7 +3,7 @@ import type { App } from "../app";
 import { codecs, type TokenCountFormat, tokenCountFormats } from "../dialects/codecs";
 import type { Conversation, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
-import { type ClientKey, type KeyedCaller, requireModel, hasModelLimits } from "../keys/client-keys";
+import { type ClientKey, hasModelLimits, type KeyedCaller, requireModel } from "../keys/client-keys";
 import { withTimeLimit } from "../net/time-limit";
 import { type AddressMembers, readIncoming } from "../relay/incoming";
 import { type AskedModel, findNamedModel } from "../relay/named-model";

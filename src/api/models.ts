@@ -5,7 +5,7 @@ import { type App, callLimits } from "../app";
 import { encodeModel } from "../dialects/gemini/model-list";
 import { ProxyError } from "../errors";
 import { isObject, parseJson } from "../json";
-import { type ClientKey, mayUse, requireModel, hasModelLimits } from "../keys/client-keys";
+import { type ClientKey, hasModelLimits, mayUse, requireModel } from "../keys/client-keys";
 import { readText } from "../net/body";
 import { findNamedModel } from "../relay/named-model";
 import { messagesProvider } from "../relay/provider";

@@ -92,7 +92,7 @@ async function itemsOf(
     return {
       ...{ name: member.name, id: member.id, created_at_ms: member.createdAt },
       ...shownLimits(member),
-      keys: members.keysOf(member.id).length,
+      keys: members.keyCount(member.id),
       accounts: accounts.get(member.id) ?? [],
       invitation_expires_at_ms: invited.get(member.id) ?? null,
       request_count: used?.requests ?? 0,

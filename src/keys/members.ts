@@ -17,13 +17,6 @@ export interface Member extends MemberLimits {
   createdAt: number;
 }
 
-export interface MemberKey {
-  /** Differs from the names of the member's other keys. */
-  name: string;
-  /** Timestamp in milliseconds. */
-  createdAt: number;
-}
-
 /** What a member makes a key from. */
 export interface WantedKey {
   name: string;
@@ -73,8 +66,9 @@ export interface Members {
   find(id: string): Member | undefined;
   /** In any case. */
   named(name: string): Member | undefined;
-  keysOf(id: string): MemberKey[];
-  /** The same keys, as requests have them. */
+  /** How many keys a member has, expired ones included. */
+  keyCount(id: string): number;
+  /** The keys of a member, as requests have them. */
   clientKeysOf(id: string): ClientKey[];
   /** The key that one of the sent values is. Its name begins with the member's: `anna/laptop`. */
   findKey(sent: readonly string[]): ClientKey | undefined;

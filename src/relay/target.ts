@@ -3,7 +3,7 @@ import { embeddingsPaths, upstreamPaths } from "../api-paths";
 import type { App } from "../app";
 import type { ClientDialect, Conversation, Dialect, JsonObject } from "../dialects/hub/conversation";
 import { ProxyError } from "../errors";
-import { type ClientKey, requireModel, hasModelLimits } from "../keys/client-keys";
+import { type ClientKey, hasModelLimits, requireModel } from "../keys/client-keys";
 import type { Model } from "../upstream/model";
 import type { Provider, ProviderOperation } from "../upstream/provider";
 import { type AskedModel, findNamedModel, type NamedModel, type NamedModelParts } from "./named-model";

@@ -8,7 +8,7 @@ import { SQL } from "bun";
 import { openFormTokens } from "../../src/admin/access/form-token";
 import { readEnvironment } from "../../src/config/environment";
 import { dayMs, hourMs } from "../../src/format";
-import type { PageSessions, NewSession } from "../../src/keys/page-sessions";
+import type { NewSession, PageSessions } from "../../src/keys/page-sessions";
 import { sha256 } from "../../src/net/credentials";
 import { openStores } from "../../src/storage/open";
 import { rotateSeals } from "../../src/storage/postgres/seal-rotation";

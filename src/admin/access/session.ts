@@ -1,5 +1,5 @@
 /** The session of a browser, by its cookie, which holds a random id and never the key or token. */
-import { type AdminSession, type PageSessions, type NewSession, sessionLifetimeMs } from "../../keys/page-sessions";
+import { type AdminSession, type NewSession, type PageSessions, sessionLifetimeMs } from "../../keys/page-sessions";
 
 export interface Sessions {
   /** The session of the request, if any. @throws ProxyError as `PageSessions.find` */

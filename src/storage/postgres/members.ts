@@ -100,7 +100,7 @@ export async function openPostgresMembers(postgres: Postgres, changes: Changes):
     },
     find: (id) => members.get(id),
     named: (name) => [...members.values()].find((member) => member.name.toLowerCase() === name.toLowerCase()),
-    keysOf: (id) => keysOf(id).map(({ name, created_at_ms: createdAt }) => ({ name, createdAt })),
+    keyCount: (id) => keysOf(id).length,
     clientKeysOf(id) {
       const member = members.get(id);
       return member ? keysOf(id).map((key) => clientKeyOf(key, member, Buffer.from(key.sha256))) : [];

@@ -8,9 +8,9 @@ import type { Members } from "../../keys/members";
 import {
   type AdminSession,
   maxSessions,
+  type NewSession,
   newSessionId,
   type PageSessions,
-  type NewSession,
   sessionLifetimeMs,
 } from "../../keys/page-sessions";
 import { sha256 } from "../../net/credentials";

@@ -21,7 +21,7 @@ import { type StreamedPage, slot } from "../../ui/streamed-page";
 export function connectPage({ app, frame, url, member }: PageContext): StreamedPage {
   const needsKey = app.requiresKey;
   const isOwner = member === null;
-  const keyCount = isOwner ? app.clientKeys.length : app.members!.keysOf(member).length;
+  const keyCount = isOwner ? app.clientKeys.length : app.members!.keyCount(member);
   return {
     page: (
       <Page frame={frame} title="Connect" current="/admin/connect">
