@@ -89,12 +89,13 @@ type Reader = <Schema extends z.ZodObject>(url: string, schema: Schema) => z.out
 const maxBodyBytes = 64 * 1024;
 
 /**
- * Makes the function that defines endpoints.
+ * Makes the function that defines endpoints. A body may be sent so slowly that its sender's key is revoked before its end: the
+ * context's `requireStillAllowed` is called after it was read, and throws then.
  * @param headers Added to every JSON answer that a handler returns as data.
  * @param read Reads the query.
  */
 export const endpointsOf =
-  <Context extends { request: Request }>(headers: Record<string, string>, read: Reader) =>
+  <Context extends { request: Request; requireStillAllowed?(): void }>(headers: Record<string, string>, read: Reader) =>
   <
     const Path extends string,
     Params extends z.ZodObject = Nothing,
@@ -132,6 +133,7 @@ export const endpointsOf =
         const params = schemas.params ? parseInput(context.params, schemas.params) : {};
         const query = schemas.query ? read(request.url, schemas.query) : {};
         const body = schemas.body ? await readBody(request, schemas.body) : {};
+        if (schemas.body) context.requireStillAllowed?.();
         const inputs = { params: { ...context.params, ...params }, query, body };
         const result = await handle({
           ...context,

@@ -71,8 +71,8 @@ describeWithPostgres("a member who means harm", () => {
       (await fetch(`${server.url}/v1/models`, { headers: { "x-api-key": key } })).status === 200;
     for (const server of servers) while (!(await isKnown(server))) await Bun.sleep(5);
     const { promise: revoked, resolve: goOn } = Promise.withResolvers<void>();
-    const slowly = (path: string, body: object) => {
-      const text = JSON.stringify(body);
+    const slowly = (path: string, body: object, type = "application/json", cookie = "") => {
+      const text = body instanceof URLSearchParams ? body.toString() : JSON.stringify(body);
       const sent = new ReadableStream<string>({
         async start(controller) {
           controller.enqueue(text.slice(0, 9));
@@ -81,9 +81,16 @@ describeWithPostgres("a member who means harm", () => {
           controller.close();
         },
       });
-      const headers = { "x-api-key": key, "content-type": "application/json" };
-      return fetch(one.url + path, { method: "POST", body: sent, headers });
+      const headers = { ...(cookie ? { cookie } : { "x-api-key": key }), "content-type": type };
+      return fetch(one.url + path, { method: "POST", body: sent, headers, redirect: "manual" });
     };
+    const form = (path: string, fields: Record<string, string>, cookie = "") =>
+      slowly(path, new URLSearchParams(fields), "application/x-www-form-urlencoded", cookie);
+    const token = new URLSearchParams({ token: key });
+    const entered = await fetch(`${one.url}/admin/sign-in`, { method: "POST", redirect: "manual", body: token });
+    const cookie = entered.headers.get("set-cookie")!.split(";")[0]!;
+    const page = await (await fetch(`${one.url}/admin/accounts`, { headers: { cookie } })).text();
+    const form_token = /name="form_token" value="([^"]+)"/.exec(page)![1]!;
     const messages = [{ role: "user", content: "Hello" }];
     const begun = [
       slowly("/v1/chat/completions", { model: "gpt-5-mini", messages }),
@@ -91,6 +98,10 @@ describeWithPostgres("a member who means harm", () => {
       slowly("/v1/responses", { model: "gpt-5-mini", input: "Hello" }),
       slowly("/v1/embeddings", { model: "text-embedding-3-small", input: "Hello" }),
       slowly("/v1beta/models/gpt-5-mini:generateContent", { contents: [{ role: "user", parts: [{ text: "Hi" }] }] }),
+      slowly("/api/admin/accounts/sign-ins", { host: "github.com" }),
+      slowly("/api/admin/keys", { name: "heir" }),
+      form("/admin/accounts/sign-in", { form_token }, cookie),
+      form("/admin/keys", { form_token, name: "heir" }, cookie),
       slowly("/v1/alpha/search", { id: "a", model: "m", commands: { search_query: [{ q: "dragoman" }] } }),
     ];
     await Bun.sleep(100);

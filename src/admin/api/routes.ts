@@ -7,6 +7,7 @@ import { budgetListSchema } from "../../budgets/budget-list";
 import { type Endpoint, endpointsOf, methodNotAllowed, methodsByPathOf, readQuery, requireJson } from "../../endpoint";
 import { ProxyError } from "../../errors";
 import { dayMs } from "../../format";
+import { keyGone } from "../../keys/client-keys";
 import { keyListSchema } from "../../keys/key-list";
 import { memberListSchema } from "../../keys/member-list";
 import { memberLimitsSchema, newMemberSchema } from "../../keys/member-schemas";
@@ -83,6 +84,8 @@ interface AdminContext {
   member: string | null;
   request: Request;
   caller: Visitor;
+  /** @throws ProxyError `authentication` if the member's key was revoked since the request began. */
+  requireStillAllowed(): void;
   /** Other machines can reach this server. */
   exposed: boolean;
   /** The OpenAPI document of the whole server. */
@@ -227,7 +230,11 @@ export function adminPlugin(
         const member = admit(request, caller);
         requireRole(member, roleOf(method, path));
         const own = app.forMember(member);
-        return run({ app: own, member, request, caller, params: decodedParams(params), exposed, describeApi });
+        const requireStillAllowed = () => {
+          if (admit(request, caller) !== member) throw keyGone();
+        };
+        const given = { app: own, member, request, caller, params: decodedParams(params) };
+        return run({ ...given, requireStillAllowed, exposed, describeApi });
       },
       { parse: "none" },
     );

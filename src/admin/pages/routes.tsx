@@ -4,6 +4,7 @@ import { Elysia } from "elysia";
 import type { App } from "../../app";
 import { methodNotAllowed, methodsByPathOf } from "../../endpoint";
 import { asProxyError, ProxyError } from "../../errors";
+import { keyGone } from "../../keys/client-keys";
 import type { AdminSession } from "../../keys/page-sessions";
 import type { Caller, Visitor } from "../../net/guard";
 import { decodedParams } from "../../net/params";
@@ -172,6 +173,8 @@ function openPageServer(app: App, guard: Guard, callerOf: (request: Request) => 
     try {
       const form = hasForm ? await readForm(request) : new URLSearchParams();
       if (hasForm) refuseForged(form, session);
+      // A form may be sent so slowly that the session ends before it.
+      if (session && !session.holds) throw keyGone();
       const params = decodedParams(given);
       const page = await show({
         app: app.forMember(session?.member ?? null),
