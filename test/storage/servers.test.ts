@@ -24,9 +24,15 @@ describeWithPostgres("servers of a team", () => {
   }
 
   describe("a token", () => {
+    let team: Team;
+    let all: TeamServer[];
+    beforeAll(async () => {
+      team = await startTeam(postgres);
+      all = await servers(team, 3);
+    }, 30_000);
+    afterAll(() => team[Symbol.asyncDispose]());
+
     test("three that start together exchange once; each request to each is served with that token", async () => {
-      await using team = await startTeam(postgres);
-      const all = await servers(team, 3);
       const answers = await Promise.all(
         Array.from({ length: 12 }, (_, at) => all[at % 3]!.post("/v1/chat/completions", ask("Hello"))),
       );
@@ -36,8 +42,6 @@ describeWithPostgres("servers of a team", () => {
     }, 30_000);
 
     test("16 callers over three servers need a new one at the same moment: one exchange", async () => {
-      await using team = await startTeam(postgres);
-      const all = await servers(team, 3);
       await Promise.all(all.map((server) => server.post("/v1/chat/completions", ask("Hello"))));
       const before = exchanges(team);
       team.demo.expireTokens();
