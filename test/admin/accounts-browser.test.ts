@@ -1,22 +1,11 @@
 /** The accounts in a real Chromium: signing in without a reload, and the buttons by keyboard. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { join } from "node:path";
-import type { Page } from "playwright-core";
-import { openBrowser } from "../support/browser";
+import { openBrowser, openPage, violations } from "../support/browser";
 import { startProxy } from "../support/proxy";
 
 const { browser, why } = await openBrowser();
 if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
 afterAll(() => browser?.close());
-
-const axe = await Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js")).text();
-
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  return page.evaluate(
-    'axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes[0].html))',
-  );
-}
 
 describe.skipIf(!browser)("in a browser", () => {
   test("a sign-in shows a code to copy, waits, and is done without a reload; axe agrees in each state", async () => {
@@ -26,15 +15,7 @@ describe.skipIf(!browser)("in a browser", () => {
       demo: { device: { interval: 0, pending: 1 } },
       clock: { sleep: () => approved.promise },
     });
-    const context = await browser!.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
-    context.setDefaultTimeout(10_000);
-    const page = await context.newPage();
-    const faults: string[] = [];
-    page.on(
-      "console",
-      (message) => void (/Content Security|Refused/.test(message.text()) && faults.push(message.text())),
-    );
-    page.on("pageerror", (error) => faults.push(error.message));
+    const { context, page, faults } = await openPage(browser!, { permissions: ["clipboard-read", "clipboard-write"] });
     await page.goto(`${proxy.url}/admin/accounts`);
     expect(await violations(page)).toEqual([]);
     await page.getByRole("button", { name: "Sign in", exact: true }).press("Enter");

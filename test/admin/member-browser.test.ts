@@ -1,8 +1,6 @@
 /** The pages of a member in a real Chromium: entered with the key, used on a phone, and left. */
 import { afterAll, expect, test } from "bun:test";
-import { join } from "node:path";
-import type { Page } from "playwright-core";
-import { openBrowser } from "../support/browser";
+import { openBrowser, openPage, violations } from "../support/browser";
 import { entry } from "../support/history-rows";
 import { addMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres } from "../support/postgres";
@@ -11,15 +9,6 @@ import { individuals, startTeam } from "../support/teams";
 const { browser, why } = await openBrowser();
 if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
 afterAll(() => browser?.close());
-
-const axe = await Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js")).text();
-
-async function complaints(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  return page.evaluate(
-    'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes[0].html))',
-  );
-}
 
 describeWithPostgres("a member in a browser", () => {
   test.skipIf(!browser)(
@@ -37,12 +26,10 @@ describeWithPostgres("a member in a browser", () => {
         return member;
       });
       const server = await team.server({ env: { ADMIN_TOKEN: "t-admin-0123456789" } });
-      const context = await browser!.newContext({ viewport: { width: 360, height: 740 }, colorScheme: "dark" });
-      context.setDefaultTimeout(10_000);
-      const page = await context.newPage();
-      const faults: string[] = [];
-      page.on("pageerror", ({ message }) => void faults.push(message));
-      page.on("console", (said) => void (/Content Security|Refused/.test(said.text()) && faults.push(said.text())));
+      const { page, faults } = await openPage(browser!, {
+        viewport: { width: 360, height: 740 },
+        colorScheme: "dark",
+      });
       // Under another name nobody is the owner without the token.
       await page.goto(`${server.url.replace("127.0.0.1", "elsewhere.test")}/admin`);
       await page.getByLabel("Admin token or key").fill(anna.key);
@@ -68,7 +55,7 @@ describeWithPostgres("a member in a browser", () => {
         await page.locator("nav[aria-label=Pages]").getByRole("link", { name: name!, exact: true }).click();
         await page.getByRole("heading", { level: 1, name: name! }).waitFor();
         // The other pages are the owner's, which axe reads in browser.test.ts.
-        const found = ["Overview", "Accounts"].includes(name!) ? await complaints(page) : [];
+        const found = ["Overview", "Accounts"].includes(name!) ? await violations(page) : [];
         const over = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
         expect([name, found, over, faults]).toEqual([name, [], 0, []]);
       }

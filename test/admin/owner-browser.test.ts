@@ -1,8 +1,7 @@
 /** The owner's page Members in a real Chromium: inviting, limiting and removing, with and without a script, wide and narrow. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { openBrowser } from "../support/browser";
+import { openBrowser, openPage, violations } from "../support/browser";
 import { entry } from "../support/history-rows";
 import { addMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
@@ -11,8 +10,6 @@ import { individuals, startTeam, type Team, type TeamServer } from "../support/t
 const { browser, why } = await openBrowser();
 if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
 afterAll(() => browser?.close());
-
-const axe = await Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js")).text();
 
 describeWithPostgres("the page Members in a browser", () => {
   let postgres: TestPostgres;
@@ -39,28 +36,13 @@ describeWithPostgres("the page Members in a browser", () => {
     await postgres[Symbol.asyncDispose]();
   });
 
-  async function violations(page: Page): Promise<string[]> {
-    await page.evaluate(axe);
-    return page.evaluate(
-      'axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes[0].html))',
-    );
-  }
-
   test.skipIf(!browser).each([
     { name: "wide", javaScriptEnabled: true, viewport: { width: 1280, height: 900 }, colorScheme: "light" as const },
     { name: "narrow", javaScriptEnabled: false, viewport: { width: 360, height: 740 }, colorScheme: "dark" as const },
   ])(
     "a member is invited, limited, taken back and removed: $name",
     async ({ name, ...options }) => {
-      const context = await browser!.newContext(options);
-      context.setDefaultTimeout(10_000);
-      const page = await context.newPage();
-      const faults: string[] = [];
-      page.on(
-        "console",
-        (message) => void (/Content Security|Refused/.test(message.text()) && faults.push(message.text())),
-      );
-      page.on("pageerror", (error) => faults.push(error.message));
+      const { context, page, faults } = await openPage(browser!, options);
       const look = async (what: string) => {
         if (options.javaScriptEnabled) expect(await violations(page)).toEqual([]);
         // Nothing is cut off at the side.

@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { openBrowser } from "../support/browser";
+import { openBrowser, openPage, violations } from "../support/browser";
 import { addMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres } from "../support/postgres";
 import { individuals, startTeam, type TeamServer } from "../support/teams";
@@ -11,18 +11,10 @@ const { browser, why } = await openBrowser();
 if (!browser) console.warn(`The tests in a browser are skipped: ${why}.`);
 afterAll(() => browser?.close());
 
-const axe = await Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js")).text();
 const shots = process.env.SHOTS;
 const shoot = async (page: Page, name: string) => {
   if (shots) await page.screenshot({ path: join(shots, `${name}.png`) });
 };
-
-async function complaints(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  return page.evaluate(
-    'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes[0].html))',
-  );
-}
 
 /** A stream that runs until it is cancelled. @returns All of its text. */
 async function run(server: TeamServer, key: string): Promise<{ id: string; text: Promise<string> }> {
@@ -46,13 +38,11 @@ describeWithPostgres("what runs on the servers of a team", () => {
       const env = { ADMIN_TOKEN: "t-admin-0123456789" };
       const [here, there] = [await team.server({ env }), await team.server({ env })];
       const { key } = await here.admin("/keys", { name: "laptop" });
-      const faults: string[] = [];
+      const allFaults: string[][] = [];
       const open = async (secret: string, viewport: { width: number; height: number }, dark = false) => {
-        const context = await browser!.newContext({ viewport, colorScheme: dark ? "dark" : "light" });
-        context.setDefaultTimeout(10_000);
-        const page = await context.newPage();
-        page.on("pageerror", ({ message }) => void faults.push(message));
-        page.on("console", (said) => void (/Content Security|Refused/.test(said.text()) && faults.push(said.text())));
+        const opened = await openPage(browser!, { viewport, colorScheme: dark ? "dark" : "light" });
+        const { page } = opened;
+        allFaults.push(opened.faults);
         await page.goto(`${here.url.replace("127.0.0.1", "elsewhere.test")}/admin/requests?follow=1`);
         await page.getByLabel("Admin token or key").fill(secret);
         await page.getByRole("button", { name: "Sign in" }).click();
@@ -67,7 +57,7 @@ describeWithPostgres("what runs on the servers of a team", () => {
       await member.getByRole("heading", { name: "1 request running" }).waitFor();
       expect(await member.content()).not.toContain(owners.id);
       await Promise.all([shoot(owner, "owner-follows"), shoot(member, "member-follows")]);
-      for (const page of [owner, member]) expect(await complaints(page)).toEqual([]);
+      for (const page of [owner, member]) expect(await violations(page)).toEqual([]);
       expect(await member.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0);
 
       // The member opens their request, and cancels it; the page of the owner follows.
@@ -91,12 +81,12 @@ describeWithPostgres("what runs on the servers of a team", () => {
       await owner.getByText("it is unknown what other servers run").waitFor();
       await owner.getByRole("heading", { name: "1 request running" }).waitFor();
       await shoot(owner, "owner-away");
-      expect(await complaints(owner)).toEqual([]);
+      expect(await violations(owner)).toEqual([]);
       await postgres.start();
       await owner.getByText("it is unknown what other servers run").waitFor({ state: "detached" });
       expect((await here.admin(`/live/${own.id}/cancel`, {})).cancelled).toBe(true);
       await own.text;
-      expect(faults).toEqual([]);
+      expect(allFaults.flat()).toEqual([]);
     },
     60_000,
   );

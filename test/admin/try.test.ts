@@ -2,10 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Page } from "playwright-core";
 import { clientDialects } from "../../src/dialects/hub/conversation";
 import { samples } from "../../src/dialects/samples";
-import { openBrowser } from "../support/browser";
+import { openBrowser, openPage, violations } from "../support/browser";
 import { type RunningProxy, startProxy } from "../support/proxy";
 
 const { browser, why } = await openBrowser();
@@ -139,27 +138,11 @@ describe("a prompt", () => {
 });
 
 describe.skipIf(!browser)("in a browser", () => {
-  const axe = () => Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js")).text();
   async function open(options: Parameters<NonNullable<typeof browser>["newContext"]>[0] = {}) {
-    const context = await browser!.newContext(options);
-    context.setDefaultTimeout(10_000);
-    const page = await context.newPage();
-    const faults: string[] = [];
-    page.on(
-      "console",
-      (message) => void (/Content Security|Refused/.test(message.text()) && faults.push(message.text())),
-    );
-    page.on("pageerror", (error) => faults.push(error.message));
+    const { context, page, faults } = await openPage(browser!, options);
     await page.goto(`${proxy.url}/admin/try`);
     return { page, faults, [Symbol.asyncDispose]: () => context.close() };
   }
-  async function violations(page: Page): Promise<string[]> {
-    await page.evaluate(await axe());
-    return page.evaluate(
-      'axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes[0].html))',
-    );
-  }
-
   test.each(["light", "dark"] as const)(
     "by keyboard: sent, shown as it arrives, with cost, timeline and command, %s",
     async (colorScheme) => {

@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { dirname, join } from "node:path";
-import { type Browser, chromium } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
 /** The browser, or why there is none. */
 export async function openBrowser(): Promise<
@@ -84,3 +84,22 @@ async function unpack(home: string): Promise<void> {
 }
 
 const packageFolder = () => join(dirname(Bun.resolveSync("@sparticuz/chromium", import.meta.dir)), "..");
+
+/** Opens an empty page. @returns `faults`: errors of its scripts, and what its content policy refuses. */
+export async function openPage(browser: Browser, options: BrowserContextOptions = {}) {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(10_000);
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on("console", (said) => void (/Content Security|Refused/.test(said.text()) && faults.push(said.text())));
+  page.on("pageerror", ({ message }) => void faults.push(message));
+  return { context, page, faults };
+}
+
+/** What axe finds: the rule, and the first place that breaks it. */
+export async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(await Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js")).text());
+  return page.evaluate(
+    'axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes[0].html))',
+  );
+}
