@@ -188,7 +188,8 @@ export function cachedTurn(state: RequestState, durationMs: number): CachedTurn 
   if (!prompt || !target || !account || usage.input === undefined || usage.cachedInput === undefined) return undefined;
   let head: PromptHead | undefined;
   return {
-    client: state.session ?? state.clientName ?? "",
+    // Nobody learns that somebody else has sent the same prompt.
+    client: `${state.member ?? ""} ${state.session ?? state.clientName ?? ""}`,
     model: target.model.id,
     account: account.key,
     address: prompt.address,

@@ -112,4 +112,22 @@ describeWithPostgres("a member who means harm", () => {
     expect((await Promise.all(begun)).map(({ status }) => status)).toEqual(begun.map(() => 401));
     expect(team.demo.journal.length).toBe(before);
   }, 30_000);
+
+  test("does not learn from the reason of a cache miss that somebody else has sent the same prompt", async () => {
+    const [server] = servers;
+    const ivy = await withTeamStores(team, (stores) => addMember(stores, team, "ivy", individuals("ivy-hub")));
+    const send = async (key: string) => {
+      const content = `The secret plan is this. ${"It goes on and on. ".repeat(600)}`;
+      const headers = { authorization: `Bearer ${key}`, "user-agent": "same-client/1.0" };
+      const asked = { model: "gpt-5-mini", messages: [{ role: "user", content }] };
+      const answer = await server.post("/v1/chat/completions", asked, headers);
+      await answer.text();
+      return answer.status;
+    };
+    while ((await send(ivy.key)) !== 200) await Bun.sleep(10);
+    expect(await send(eve.key)).toBe(200);
+    const newest = async () => (await ask(server, "/requests")).json.items[0];
+    while ((await newest())?.client_name !== "same-client/1.0") await Bun.sleep(20);
+    expect(await newest()).toMatchObject({ cached_tokens: 0, cache_miss: null });
+  }, 20_000);
 });
