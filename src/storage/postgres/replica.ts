@@ -121,14 +121,15 @@ export const aliveServers = (sql: SQL): Promise<KnownServer[]> =>
     FROM dragoman.replicas WHERE beat_at > now() - interval '1 minute' ORDER BY started_at, id`;
 
 /** Which each server holds while it is connected: the lock of one that is killed is free at once. */
-const lockOf = (id: string) => `dragoman server ${id}`;
+const lockPrefix = "dragoman server ";
+const lockOf = (id: string) => lockPrefix + id;
 /** Seconds. A machine that disappears may leave its connection open. */
 const silentAfter = 15;
 
 /** Which of the servers are gone. Other servers do not get the same answer before the transaction has ended. */
 export async function lostReplicas(sql: SQL, ids: readonly string[]): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`WITH given AS MATERIALIZED
-      (SELECT id, 'dragoman server ' || id AS lock FROM jsonb_array_elements_text(${JSON.stringify(ids)}::text::jsonb) AS id)
+      (SELECT id, ${lockPrefix}::text || id AS lock FROM jsonb_array_elements_text(${JSON.stringify(ids)}::text::jsonb) AS id)
     SELECT id FROM given WHERE pg_try_advisory_xact_lock(hashtextextended(lock, 0)) OR NOT EXISTS
       (SELECT 1 FROM dragoman.replicas WHERE replicas.id::text = given.id
         AND beat_at > now() - make_interval(secs => ${silentAfter}))`;
