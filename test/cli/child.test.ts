@@ -225,7 +225,10 @@ describe("--parent-pid", () => {
     await using command = run([...demo, "--parent-pid", String(process.pid)], {
       within: ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"],
     });
-    const { port } = await command.ready();
+    const { url, port } = await command.ready();
+    // What a start loads beside the first requests needs files too.
+    await (await fetch(`${url}/v1/models`)).text();
+    await Bun.sleep(300);
     // The system hands a connection on when something has come over it.
     const socket = { data() {}, open: (each: Bun.Socket) => void each.write("GET /health HTTP/1.1\r\n") };
     const sockets = await Promise.all(
