@@ -2,8 +2,9 @@
 /** The buttons of an account: pause, order, sign in again, remove. Each is a form, so that no script is needed. */
 import type { AccountItem } from "../../api/accounts";
 import { Value } from "../../ui/format";
+import { ActionButton } from "../../ui/forms";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
-import { FormTokenInput, type Frame } from "../../ui/layout";
+import type { Frame } from "../../ui/layout";
 
 interface AccountActionsProps {
   account: AccountItem;
@@ -68,13 +69,13 @@ interface ActionProps {
   children?: Child;
 }
 
-const Action = ({ frame, to, account_key, value = {}, label, children }: ActionProps) => (
-  <form method="post" action={`/admin/accounts/${to}`}>
-    <FormTokenInput frame={frame} />
-    {account_key !== undefined && <input type="hidden" name="account_key" value={account_key} />}
-    {Object.entries(value).map(([name, each]) => each !== null && <input type="hidden" name={name} value={each} />)}
-    <button type="submit" class="quiet" aria-label={label}>
-      {children}
-    </button>
-  </form>
+const Action = ({ frame, to, account_key, value, label, children }: ActionProps) => (
+  <ActionButton
+    frame={frame}
+    to={`/admin/accounts/${to}`}
+    fields={{ account_key: account_key ?? null, ...value }}
+    label={label}
+  >
+    {children}
+  </ActionButton>
 );

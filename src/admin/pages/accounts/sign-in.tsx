@@ -6,6 +6,7 @@ import { span } from "../../../format";
 import { entryOf } from "../../../json";
 import { beginSignIn, cancelSignIn, newSignInSchema, type SignInItem, showSignIn } from "../../api/account-actions";
 import { Moment, Sentence, Value } from "../../ui/format";
+import { ActionButton } from "../../ui/forms";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
 import { FormTokenInput, type Frame, Page } from "../../ui/layout";
 import { type PageContext, redirect } from "../../ui/page-context";
@@ -72,12 +73,9 @@ export const DeviceCode = ({ signIn, frame }: { signIn: SignInItem; frame?: Fram
     </p>
     <p class="soft">{signIn.notice}</p>
     {frame && (
-      <form method="post" action={`${pathOf(signIn.id)}/cancel`}>
-        <FormTokenInput frame={frame} />
-        <button type="submit" class="quiet">
-          Cancel
-        </button>
-      </form>
+      <ActionButton frame={frame} to={`${pathOf(signIn.id)}/cancel`}>
+        Cancel
+      </ActionButton>
     )}
   </section>
 );

@@ -7,8 +7,9 @@ import { moment, percent, plural, significant, zonedTime } from "../../../format
 import { matchesPattern } from "../../../keys/client-keys";
 import { Meter } from "../../ui/chart";
 import { Value } from "../../ui/format";
+import { ActionButton } from "../../ui/forms";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
-import { FormTokenInput, type Frame } from "../../ui/layout";
+import type { Frame } from "../../ui/layout";
 import { requestsPath } from "../../ui/links";
 import { Pair } from "../../ui/lists";
 import { scopesFor } from "./form";
@@ -116,13 +117,9 @@ export function BudgetCard({ frame, item, users, change, strangers, now }: CardP
           <a href={requestsPath({ from_ms: item.started_at_ms })}>Requests of this period</a>
         )}
         {change === "remove" && (
-          <form method="post" action="/admin/budgets/remove">
-            <FormTokenInput frame={frame} />
-            <input type="hidden" name="name" value={name} />
-            <button type="submit" class="quiet" aria-label={`Remove ${name}`}>
-              Remove
-            </button>
-          </form>
+          <ActionButton frame={frame} to="/admin/budgets/remove" fields={{ name }} label={`Remove ${name}`}>
+            Remove
+          </ActionButton>
         )}
         {change === "edit-key" && <a href="/admin/config">Edit the key in the config</a>}
       </footer>

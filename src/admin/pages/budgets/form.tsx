@@ -4,8 +4,9 @@ import { budgetHolders, budgetPeriods, budgetUnits } from "../../../config/budge
 import { parseInput } from "../../../endpoint";
 import { newBudgetSchema } from "../../api/budgets";
 import { Sentence } from "../../ui/format";
+import { CardForm } from "../../ui/forms";
 import type { Child } from "../../ui/jsx/jsx-runtime";
-import { FormTokenInput, type Frame } from "../../ui/layout";
+import type { Frame } from "../../ui/layout";
 
 const scopeLabels = { member: "Member", account: "Account", key: "Client key", model: "Model", client: "Client" };
 
@@ -49,50 +50,41 @@ export const NewBudgetForm = ({
   form: URLSearchParams;
   hasMembers: boolean;
 }) => (
-  <form method="post" action="/admin/budgets" class="config" autocomplete="off">
-    <FormTokenInput frame={frame} />
-    <fieldset class="card">
-      <legend>New budget</legend>
-      <FormRow name="name" label="Name">
-        <input id="f-name" name="name" value={form.get("name") ?? ""} required spellcheck="false" />
+  <CardForm frame={frame} to="/admin/budgets" title="New budget" submit="Add budget">
+    <FormRow name="name" label="Name">
+      <input id="f-name" name="name" value={form.get("name") ?? ""} required spellcheck="false" />
+    </FormRow>
+    <FormRow name="limit" label="Limit">
+      <input id="f-limit" name="limit" type="number" min="0" step="any" value={form.get("limit") ?? ""} required />
+    </FormRow>
+    <FormRow name="each" label="Each" about="Who has this limit for themselves.">
+      <Choice
+        name="each"
+        of={["", ...budgetHolders.filter((holder) => hasMembers || holder !== "member")]}
+        chosen={form.get("each")}
+        none="all share one amount"
+      />
+    </FormRow>
+    <FormRow name="limits" label="Other limits" about="With Each, the limits of some, a line for each: `anna 3000`.">
+      <textarea id="f-limits" name="limits" rows="2" spellcheck="false">
+        {form.get("limits") ?? ""}
+      </textarea>
+    </FormRow>
+    <FormRow name="unit" label="Unit" about="One AI credit is one US cent.">
+      <Choice name="unit" of={budgetUnits} chosen={form.get("unit")} />
+    </FormRow>
+    <FormRow name="per" label="Period">
+      <Choice name="per" of={budgetPeriods} chosen={form.get("per") ?? "month"} />
+    </FormRow>
+    <FormRow name="then" label="At the limit">
+      <Choice name="then" of={["stop", "warn", "fallback"]} chosen={form.get("then")} />
+    </FormRow>
+    {scopesFor(hasMembers).map((name) => (
+      <FormRow name={name} label={scopeLabels[name]} about="Empty for all; `*` stands for any text.">
+        <input id={`f-${name}`} name={name} value={form.get(name) ?? ""} spellcheck="false" />
       </FormRow>
-      <FormRow name="limit" label="Limit">
-        <input id="f-limit" name="limit" type="number" min="0" step="any" value={form.get("limit") ?? ""} required />
-      </FormRow>
-      <FormRow name="each" label="Each" about="Who has this limit for themselves.">
-        <Choice
-          name="each"
-          of={["", ...budgetHolders.filter((holder) => hasMembers || holder !== "member")]}
-          chosen={form.get("each")}
-          none="all share one amount"
-        />
-      </FormRow>
-      <FormRow name="limits" label="Other limits" about="With Each, the limits of some, a line for each: `anna 3000`.">
-        <textarea id="f-limits" name="limits" rows="2" spellcheck="false">
-          {form.get("limits") ?? ""}
-        </textarea>
-      </FormRow>
-      <FormRow name="unit" label="Unit" about="One AI credit is one US cent.">
-        <Choice name="unit" of={budgetUnits} chosen={form.get("unit")} />
-      </FormRow>
-      <FormRow name="per" label="Period">
-        <Choice name="per" of={budgetPeriods} chosen={form.get("per") ?? "month"} />
-      </FormRow>
-      <FormRow name="then" label="At the limit">
-        <Choice name="then" of={["stop", "warn", "fallback"]} chosen={form.get("then")} />
-      </FormRow>
-      {scopesFor(hasMembers).map((name) => (
-        <FormRow name={name} label={scopeLabels[name]} about="Empty for all; `*` stands for any text.">
-          <input id={`f-${name}`} name={name} value={form.get(name) ?? ""} spellcheck="false" />
-        </FormRow>
-      ))}
-    </fieldset>
-    <div class="actions">
-      <button type="submit" class="primary">
-        Add budget
-      </button>
-    </div>
-  </form>
+    ))}
+  </CardForm>
 );
 
 const FormRow = ({

@@ -1,6 +1,5 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The client keys: who may call, with a form that creates a key and a button that revokes one. */
-
 import { parseInput } from "../../../endpoint";
 import { asProxyError } from "../../../errors";
 import { plural } from "../../../format";
@@ -15,8 +14,9 @@ import {
   revokeMemberKey,
 } from "../../api/keys";
 import { Value } from "../../ui/format";
+import { ActionButton, CardForm } from "../../ui/forms";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
-import { FormTokenInput, type Frame, Page } from "../../ui/layout";
+import { type Frame, Page } from "../../ui/layout";
 import { FailureNote, ShownOnce } from "../../ui/notes";
 import { html, type PageContext, redirect } from "../../ui/page-context";
 import { TextField, wordsIn } from "../../ui/text-field";
@@ -171,13 +171,9 @@ function KeyAction({ frame, item, keys, current }: KeyActionProps): Markup {
 }
 
 const RevokeForm = ({ frame, name }: { frame: Frame; name: string }) => (
-  <form method="post" action="/admin/keys/revoke">
-    <FormTokenInput frame={frame} />
-    <input type="hidden" name="name" value={name} />
-    <button type="submit" class="quiet" aria-label={`Revoke ${name}`}>
-      Revoke
-    </button>
-  </form>
+  <ActionButton frame={frame} to="/admin/keys/revoke" fields={{ name }} label={`Revoke ${name}`}>
+    Revoke
+  </ActionButton>
 );
 
 const RevokeOwn = ({ frame, name, isLast }: { frame: Frame; name: string; isLast: boolean }) => (
@@ -199,29 +195,20 @@ interface NewKeyProps {
 }
 
 const NewKeyForm = ({ frame, form, isFirst, limits }: NewKeyProps) => (
-  <form method="post" action="/admin/keys" class="config" autocomplete="off">
-    <FormTokenInput frame={frame} />
-    <fieldset class="card">
-      <legend>New key</legend>
-      {isFirst && <p class="about">From the first key on, every client must send a key.</p>}
-      <TextField name="name" label="Name" value={form.get("name")} required>
-        {limits === null
-          ? "The tool or person that uses the key, such as “laptop” or “anna”."
-          : "The tool or machine that uses the key, such as “laptop”."}
-      </TextField>
-      <TextField name="models" label="Models" value={form.get("models")}>
-        Ids, separated by spaces; <code>*</code> stands for any text, as in <code>gpt-*</code>. Empty for all
-        {limits?.models ? " that you may use." : " models."}
-      </TextField>
-      <TextField name="expires_at" label="Expires" value={form.get("expires_at")} type="date">
-        The key expires at the beginning of this day (UTC). Empty for{" "}
-        {limits?.key_days ? `${plural(limits.key_days, "day")} from now.` : "never."}
-      </TextField>
-    </fieldset>
-    <div class="actions">
-      <button type="submit" class="primary">
-        Create key
-      </button>
-    </div>
-  </form>
+  <CardForm frame={frame} to="/admin/keys" title="New key" submit="Create key">
+    {isFirst && <p class="about">From the first key on, every client must send a key.</p>}
+    <TextField name="name" label="Name" value={form.get("name")} required>
+      {limits === null
+        ? "The tool or person that uses the key, such as “laptop” or “anna”."
+        : "The tool or machine that uses the key, such as “laptop”."}
+    </TextField>
+    <TextField name="models" label="Models" value={form.get("models")}>
+      Ids, separated by spaces; <code>*</code> stands for any text, as in <code>gpt-*</code>. Empty for all
+      {limits?.models ? " that you may use." : " models."}
+    </TextField>
+    <TextField name="expires_at" label="Expires" value={form.get("expires_at")} type="date">
+      The key expires at the beginning of this day (UTC). Empty for{" "}
+      {limits?.key_days ? `${plural(limits.key_days, "day")} from now.` : "never."}
+    </TextField>
+  </CardForm>
 );

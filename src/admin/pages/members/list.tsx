@@ -8,8 +8,9 @@ import { type MemberItem, type MemberList, memberTrouble } from "../../../keys/m
 import { newMemberSchema } from "../../../keys/member-schemas";
 import { inviteMember, listMembers, membersQuery, teamOf } from "../../api/members";
 import { Ago, Count, Value } from "../../ui/format";
+import { CardForm } from "../../ui/forms";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
-import { FormTokenInput, type Frame, Page } from "../../ui/layout";
+import { type Frame, Page } from "../../ui/layout";
 import { memberPath, requestsPath, withQuery } from "../../ui/links";
 import { Head, OffsetPager } from "../../ui/lists";
 import { FailureNote } from "../../ui/notes";
@@ -194,20 +195,11 @@ function MemberBadge({ item }: { item: MemberItem }): Markup | false {
 }
 
 const InviteForm = ({ frame, form }: { frame: Frame; form: URLSearchParams }) => (
-  <form method="post" action="/admin/members" class="config" autocomplete="off">
-    <FormTokenInput frame={frame} />
-    <fieldset class="card">
-      <legend>Invite</legend>
-      <TextField name="name" label="Name" value={form.get("name")} required>
-        The person's name, such as “anna”. For a member it makes another link, which gives a further key; what is empty
-        below then stays as it is.
-      </TextField>
-      <LimitFields models={form.get("models")} keyDays={form.get("key_days")} />
-    </fieldset>
-    <div class="actions">
-      <button type="submit" class="primary">
-        Make invitation link
-      </button>
-    </div>
-  </form>
+  <CardForm frame={frame} to="/admin/members" title="Invite" submit="Make invitation link">
+    <TextField name="name" label="Name" value={form.get("name")} required>
+      The person's name, such as “anna”. For a member it makes another link, which gives a further key; what is empty
+      below then stays as it is.
+    </TextField>
+    <LimitFields models={form.get("models")} keyDays={form.get("key_days")} />
+  </CardForm>
 );

@@ -14,8 +14,9 @@ import {
   withdrawInvitations,
 } from "../../api/members";
 import { Ago, Count, Moment, Value } from "../../ui/format";
+import { ActionButton, CardForm } from "../../ui/forms";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
-import { FormTokenInput, type Frame, Page } from "../../ui/layout";
+import { type Frame, Page } from "../../ui/layout";
 import { memberPath, requestsPath } from "../../ui/links";
 import { Pair } from "../../ui/lists";
 import { FailureNote } from "../../ui/notes";
@@ -192,22 +193,13 @@ const Invitation = ({ frame, item, now }: { frame: Frame; item: MemberItem; now:
 );
 
 const LimitsForm = ({ frame, item, form }: { frame: Frame; item: MemberItem; form: URLSearchParams | undefined }) => (
-  <form method="post" action={`${memberPath(item.name)}/limits`} class="config" autocomplete="off">
-    <FormTokenInput frame={frame} />
-    <fieldset class="card">
-      <legend>Limits</legend>
-      <p class="about">For all keys of the member, those that exist too, on every server within a second.</p>
-      <LimitFields
-        models={form?.get("models") ?? item.models?.join(" ") ?? null}
-        keyDays={form?.get("key_days") ?? item.key_days?.toString() ?? null}
-      />
-    </fieldset>
-    <div class="actions">
-      <button type="submit" class="primary">
-        Save limits
-      </button>
-    </div>
-  </form>
+  <CardForm frame={frame} to={`${memberPath(item.name)}/limits`} title="Limits" submit="Save limits">
+    <p class="about">For all keys of the member, those that exist too, on every server within a second.</p>
+    <LimitFields
+      models={form?.get("models") ?? item.models?.join(" ") ?? null}
+      keyDays={form?.get("key_days") ?? item.key_days?.toString() ?? null}
+    />
+  </CardForm>
 );
 
 const Removal = ({ frame, item }: { frame: Frame; item: MemberItem }) => (
@@ -235,14 +227,8 @@ interface ActionProps {
   children?: Child;
 }
 
-const MemberAction = ({ frame, name, to, value = {}, label, children }: ActionProps) => (
-  <form method="post" action={`${memberPath(name)}/${to}`}>
-    <FormTokenInput frame={frame} />
-    {Object.entries(value).map(([field, each]) => (
-      <input type="hidden" name={field} value={each} />
-    ))}
-    <button type="submit" class="quiet" aria-label={label}>
-      {children}
-    </button>
-  </form>
+const MemberAction = ({ frame, name, to, value, label, children }: ActionProps) => (
+  <ActionButton frame={frame} to={`${memberPath(name)}/${to}`} fields={value} label={label}>
+    {children}
+  </ActionButton>
 );

@@ -1,12 +1,12 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The rows of the requests page: running requests first, then those in the history. */
-
 import { formatCount, formatCredits, formatUnits, percent, plural } from "../../../format";
 import type { RunningList } from "../../../history/running-requests";
 import type { Attempt, ShownEntry, ShownPage, ShownRunning } from "../../api/requests";
 import { Duration, Moment, Sentence, Tokens, Unknown, Value } from "../../ui/format";
+import { ActionButton } from "../../ui/forms";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
-import { FormTokenInput, type Frame } from "../../ui/layout";
+import type { Frame } from "../../ui/layout";
 import { requestPath, requestsPath, withQuery } from "../../ui/links";
 import { Head } from "../../ui/lists";
 import type { MemberNames } from "../member-names";
@@ -54,16 +54,13 @@ export function RunningRows({ running, live: { gap, ...live }, frame, names, now
               {request.first_byte_ms === null ? "waiting for the first byte" : "responding"} ·{" "}
               <Duration of={Math.max(0, now - request.started_at_ms)} />
             </span>
-            <form method="post" action={`${requestPath(request.request_id)}/cancel`}>
-              <FormTokenInput frame={frame} />
-              <button
-                type="submit"
-                class="quiet"
-                aria-label={`Cancel the request for ${request.client_model ?? "a model"}`}
-              >
-                Cancel
-              </button>
-            </form>
+            <ActionButton
+              frame={frame}
+              to={`${requestPath(request.request_id)}/cancel`}
+              label={`Cancel the request for ${request.client_model ?? "a model"}`}
+            >
+              Cancel
+            </ActionButton>
           </li>
         ))}
       </ul>
