@@ -1,37 +1,86 @@
 /**
- * Runs every test and closes with one plain line: `N passed, N failed`. Without arguments, files run side by side, one on each
- * core; then, one after the other, those of attacks and faults, which load the machine themselves and measure what happens.
- * Arguments go to `bun test`.
+ * Runs every test and closes with one plain line: `N passed, N failed`, after what was printed of each failure. Arguments go
+ * to `bun test`. Without arguments, files run side by side, one on each core; then, one after the other, those of attacks and
+ * faults, which load the machine themselves and measure what happens. A file that failed runs once more, alone: what is wrong
+ * fails again, and what only the busy machine failed is printed as that.
  */
 import { join } from "node:path";
 
 const root = join(import.meta.dir, "..");
 const alone = ["test/attacks", "test/faults"];
+/** How long a test may take that sets no limit itself, ms: it ends what hangs, and is no measure of a busy machine. */
+const limitMs = 15_000;
+/** With more failed files than this, something is wrong, and running them again only takes time. */
+const mostAgain = 5;
 
 interface Outcome {
   /** Numbers of tests by `pass`, `fail`, `skip` and `todo`. */
   counts: Record<string, number>;
   isGood: boolean;
+  /** What was printed of each file in which something failed, by its path. */
+  failures: Map<string, string>;
 }
 
 async function run(args: string[]): Promise<Outcome> {
-  const child = Bun.spawn([process.execPath, "test", "--isolate", ...args], {
+  const child = Bun.spawn([process.execPath, "test", "--isolate", `--timeout=${limitMs}`, ...args], {
     cwd: root,
     stdout: "inherit",
     stderr: "pipe",
     env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "4096" },
   });
-  const counts: Record<string, number> = {};
-  let tail = "";
+  const decoder = new TextDecoder();
+  let printed = "";
   for await (const chunk of child.stderr) {
     process.stderr.write(chunk);
-    tail = (tail + new TextDecoder().decode(chunk)).slice(-2000);
+    printed += decoder.decode(chunk, { stream: true });
   }
-  for (const [, count, word] of tail.matchAll(/^ ?(\d+) (pass|fail|skip|todo)$/gm)) counts[word!] = Number(count);
+  const counts: Record<string, number> = {};
+  for (const [, count, word] of printed.slice(-2000).matchAll(/^ ?(\d+) (pass|fail|skip|todo)$/gm))
+    counts[word!] = Number(count);
   const isGood = (await child.exited) === 0 && (counts.pass ?? 0) > 0;
   // A run that ended badly without a failing test (a crash, no test at all) must not look well.
   if (!isGood && !counts.fail) counts.fail = 1;
-  return { counts, isGood };
+  return { counts, isGood, failures: failuresIn(printed) };
+}
+
+const failed = /^\(fail\) |^# Unhandled error between tests/gm;
+const passed = /^\(pass\) /gm;
+
+function failuresIn(printed: string): Map<string, string> {
+  const bodies = new Map<string, string>();
+  let file: string | undefined;
+  for (const line of printed.split("\n")) {
+    // A file that takes long is named again behind those that ended in the meantime; the last one is followed by the numbers.
+    const named = /^(test\/\S+\.test\.tsx?):$/.exec(line);
+    if (named) file = named[1];
+    else if (/^ +\d+ pass$/.test(line)) file = undefined;
+    else if (file !== undefined) bodies.set(file, `${bodies.get(file) ?? ""}${line}\n`);
+  }
+  return new Map([...bodies].filter(([, body]) => count(failed, body) > 0));
+}
+
+function count(pattern: RegExp, text: string): number {
+  return text.match(pattern)?.length ?? 0;
+}
+
+/** Runs the files that failed beside others once more, alone. @returns The outcome with theirs in place of the first. */
+async function again(first: Outcome): Promise<Outcome> {
+  const bodies = [...first.failures.values()];
+  const known = bodies.reduce((total, body) => total + count(failed, body), 0);
+  // A failure that belongs to none of these files would be forgotten.
+  if (first.isGood || bodies.length > mostAgain || known !== first.counts.fail) return first;
+  console.log(`\nOnce more, alone: ${[...first.failures.keys()].join(", ")}\n`);
+  const second = await run([...first.failures.keys()]);
+  const before = bodies.reduce((total, body) => total + count(passed, body), 0);
+  const pass = (first.counts.pass ?? 0) - before + (second.counts.pass ?? 0);
+  return { ...second, counts: { ...first.counts, pass, fail: second.counts.fail ?? 0 } };
+}
+
+function report(title: string, failures: Map<string, string>): void {
+  for (const [file, body] of failures) {
+    const lines = body.split("\n").filter((line) => !/^\((pass|skip|todo)\) /.test(line));
+    console.log(`\n${title}: ${file}\n${lines.join("\n").trim()}`);
+  }
 }
 
 const given = process.argv.slice(2);
@@ -39,7 +88,15 @@ const outcomes: Outcome[] = [];
 if (given.length > 0) outcomes.push(await run(given));
 else {
   const ignored = alone.map((folder) => `--path-ignore-patterns=${folder}/**`);
-  outcomes.push(await run(["--parallel", ...ignored]), await run(alone));
+  const unsteady: Outcome["failures"][] = [];
+  for (const args of [["--parallel", ...ignored], alone]) {
+    const first = await run(args);
+    const outcome = await again(first);
+    outcomes.push(outcome);
+    unsteady.push(new Map([...first.failures].filter(([file]) => !outcome.failures.has(file))));
+  }
+  for (const failures of unsteady) report("failed, and passed alone", failures);
+  for (const { failures } of outcomes) report("failed", failures);
 }
 
 const sum = (word: string) => outcomes.reduce((total, { counts }) => total + (counts[word] ?? 0), 0);

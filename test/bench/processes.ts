@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../support/free-port";
 import type { Job } from "./load";
 
 const root = join(import.meta.dir, "../..");
@@ -123,13 +124,6 @@ function running(child: Bun.Subprocess, url: string): Running {
       await child.exited;
     },
   };
-}
-
-function freePort(): number {
-  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-  const { port } = server;
-  server.stop(true);
-  return port!;
 }
 
 async function answers(url: string): Promise<boolean> {

@@ -9,6 +9,7 @@ import { judgeClock } from "../../src/cli/checks/network";
 import { checkIntegrity } from "../../src/history/integrity-check";
 import { run } from "../support/command";
 import { companyRoot, declining, startCompany } from "../support/corporate-proxy";
+import { freePort } from "../support/free-port";
 import { startProxy, until } from "../support/proxy";
 import { type Github, scriptedGithub } from "./bench";
 
@@ -23,12 +24,6 @@ interface Report {
   stdout: string;
   /** Of one name, in order. */
   of(name: string): Finding[];
-}
-
-/** A port that nobody has. */
-function freePort(): number {
-  using holder = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-  return holder.port!;
 }
 
 async function examine(env: Record<string, string>, port = freePort()): Promise<Report> {

@@ -14,15 +14,10 @@ import { systemdFiles } from "../../src/cli/service/systemd";
 import { taskFile } from "../../src/cli/service/task-scheduler";
 import { readEnvironment } from "../../src/config/environment";
 import { run } from "../support/command";
+import { freePort } from "../support/free-port";
 import { until } from "../support/proxy";
 import { describeWith } from "../support/sandbox";
 import { startUserManager, type UserManager } from "../support/systemd";
-
-/** A free port: taken and released. */
-function freePort(): number {
-  using server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  return server.port;
-}
 
 async function ended(args: string[], env?: Record<string, string>) {
   await using command = run(args, { env });

@@ -22,6 +22,7 @@ import { type UpdateOptions, update } from "../../src/cli/update/update";
 import { readEnvironment } from "../../src/config/environment";
 import { stampOptions } from "../ship/stamp";
 import { run } from "../support/command";
+import { freePort } from "../support/free-port";
 import { startProxy } from "../support/proxy";
 import { type ReleaseHost, repository, startReleaseHost } from "../support/release-host";
 import { describeWith } from "../support/sandbox";
@@ -395,9 +396,7 @@ describeWith("systemd", "with a service", () => {
     chmodSync(program, 0o755);
     const owner = statSync(manager.home);
     Bun.spawnSync(["chown", `${owner.uid}:${owner.gid}`, program]);
-    using taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-    const { port } = taken;
-    taken.stop(true);
+    const port = freePort();
     const unit = join(manager.home, ".config/systemd/user/dragoman.service");
     await manager.run(["mkdir", "-p", dirname(unit), join(manager.home, ".local/share/dragoman")]);
     const start = `ExecStart=${program} start --demo --port ${port}`;

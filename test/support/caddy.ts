@@ -2,8 +2,8 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "./free-port";
 import { repository } from "./image";
-import { freePort } from "./postgres";
 
 export interface Caddy extends AsyncDisposable {
   /** `https://localhost:…` */

@@ -3,7 +3,8 @@ import { chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort, otherUser } from "./postgres";
+import { freePort } from "./free-port";
+import { otherUser } from "./postgres";
 
 export interface PgBouncer extends AsyncDisposable {
   /** The address of a database by way of it. @param url The database's own. */

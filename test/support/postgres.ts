@@ -23,6 +23,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { SQL } from "bun";
+import { freePort } from "./free-port";
 
 export interface TestPostgres extends AsyncDisposable {
   /** Everything that the server has written to disk: tables, indexes, its log of changes. */
@@ -306,13 +307,6 @@ function parentOf(pid: number): number | undefined {
   } catch {
     return undefined; // it has ended
   }
-}
-
-export function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
 }
 
 async function agrees(url: string, question: string): Promise<boolean> {
