@@ -16,6 +16,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statfsSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -97,7 +98,7 @@ export interface PostgresOptions {
 }
 
 export async function startPostgres({ durable = false, diskMiB }: PostgresOptions = {}): Promise<TestPostgres> {
-  const home = mkdtempSync(join(tmpdir(), "dragoman-postgres-"));
+  const home = mkdtempSync(join(durable ? tmpdir() : quickest(), "dragoman-postgres-"));
   chmodSync(home, 0o755);
   const identity = otherUser();
   const { bin, data: made } = prepared(identity);
@@ -200,7 +201,7 @@ export async function startPostgres({ durable = false, diskMiB }: PostgresOption
       databases += 1;
       const name = `test_${databases}`;
       const sql = new SQL(address("postgres"), { max: 1 });
-      await sql.unsafe(`CREATE DATABASE ${name} TEMPLATE ${from}`);
+      await sql.unsafe(`CREATE DATABASE ${name} TEMPLATE ${from} STRATEGY FILE_COPY`);
       await sql.close();
       return address(name);
     },
@@ -220,6 +221,14 @@ const settings = {
   max_connections: "200",
   shared_buffers: "32MB",
 };
+
+/** A folder in memory, if the system has one with room: a database is copied there in a tenth of the time. */
+function quickest(): string {
+  const memory = "/dev/shm";
+  if (!existsSync(memory)) return tmpdir();
+  const { bavail, bsize } = statfsSync(memory);
+  return bavail * bsize > 2 * 1024 ** 3 ? memory : tmpdir();
+}
 
 const durably = { fsync: "on", full_page_writes: "on" };
 
