@@ -63,11 +63,7 @@ describeWithPostgres("a budget for each member", () => {
     await addBudget({ name: "races", limit: 40, each: "member", limits: { Anna: 60 } });
     const answers = await Promise.all(Array.from({ length: 400 }, (_, at) => send(all[at % 3]!, anna)));
     const granted = answers.filter(({ status }) => status === 200).length;
-    expect(granted + answers.filter(({ status }) => status === 429).length).toBe(400);
-    // On a busy machine, what a server has reserved ahead may come back when all have been answered.
-    expect(granted).toBeWithin(55, 61);
-    for (let more = granted; more < 60; more += 1)
-      await until(async () => (await send(all[more % 3]!, anna)).status === 200, 3_000);
+    expect([granted, answers.filter(({ status }) => status === 429).length]).toEqual([60, 340]);
     for (const server of all) expect((await send(server, anna)).status).toBe(429);
     await until(async () => (await usedBy(all[1]!, "races")).anna === 60, 3_000);
     const others = await Promise.all(Array.from({ length: 50 }, (_, at) => send(all[at % 3]!, ben)));
@@ -237,14 +233,9 @@ describeWithPostgres("a budget for each member", () => {
               { member: asker.member, key: asker.name, account, model: "gpt-5-mini", client: null, session: null },
               1,
             );
-            const status = async () => {
-              const response = await send(all[server]!, asker);
-              await response.text();
-              return response.status;
-            };
-            // On a busy machine, what other servers have reserved ahead may come back too late for one try.
-            if (expected) await until(async () => (await status()) === 200, 3_000);
-            else expect(await status()).toBe(429);
+            const response = await send(all[server]!, asker);
+            await response.text();
+            expect(response.status).toBe(expected ? 200 : 429);
           }
         },
       ),

@@ -28,7 +28,7 @@ import { spanOf } from "../../budgets/period";
 import { ProxyError } from "../../errors";
 import { isAwayError, mayBeDone, sqlState } from "./away";
 import type { Postgres } from "./connection";
-import type { Slices } from "./slices";
+import { type PeriodAmounts, readAmounts, type Slices } from "./slices";
 import type { SpoolQueue } from "./spool";
 
 export interface PostgresLedgerOptions extends LedgerOptions {
@@ -72,6 +72,8 @@ interface PeriodRow {
 
 /** Milliseconds that a request waits for the database, before it spends what was reserved ahead. */
 const reserveTimeoutMs = 2_000;
+/** How often a request tries while others take what comes back. */
+const mostTries = 10;
 /** Milliseconds that a page may wait for the amounts of many. */
 const readTimeoutMs = 30_000;
 /** Milliseconds between two tries while the database is away. */
@@ -123,6 +125,27 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
       return reserveAll(id, amounts).catch((again) => {
         throw isAwayError(again) ? thrown : again;
       });
+    }
+  };
+
+  /** @returns The state of an entry that has too little left, even if all servers give back what they can. */
+  const reserveOrRefuse = async (
+    id: string,
+    entries: readonly LedgerEntry[],
+    wanted: readonly WantedAmount[],
+  ): Promise<BudgetState | undefined> => {
+    for (let tries = 1; ; tries += 1) {
+      const place = await reserveSurely(id, wanted);
+      if (place === null) return undefined;
+      const entry = entries[place]!;
+      const amounts = await readAmounts(postgres, entry, reserveTimeoutMs);
+      const { held } = amounts;
+      const mayTryAgain =
+        tries < mostTries &&
+        isEnough(wanted[place]!, amounts, sum(Object.values(held))) &&
+        // What was missing may have come back meanwhile.
+        (isEnough(wanted[place]!, amounts, 0) || (await slices.recall(entry, Object.keys(held))));
+      if (!mayTryAgain) return stateOf(entry, amounts, now());
     }
   };
 
@@ -207,9 +230,8 @@ export function openPostgresLedger(options: PostgresLedgerOptions): PostgresLedg
       const id = crypto.randomUUID();
       const wanted = entries.map((entry) => wantedOf(entry, amounts, subject));
       try {
-        let place = await reserveSurely(id, wanted);
-        if (place !== null && (await slices.recall(entries[place]!))) place = await reserveSurely(id, wanted);
-        if (place !== null) return { exceeded: (await readStates([entries[place]!]))[0]! };
+        const exceeded = await reserveOrRefuse(id, entries, wanted);
+        if (exceeded) return { exceeded };
       } catch (thrown) {
         if (!isAwayError(thrown)) throw thrown;
         return reserveWithout(thrown, id, entries, wanted);
@@ -361,4 +383,16 @@ function wantedOf({ budget, key }: LedgerEntry, amounts: Amounts, subject: Subje
   const amount = amountIn(budget, amounts);
   const cap = isUnlimited(budget, amount, subject) ? null : storedAmount(budget, budget.limit);
   return { ...periodOf(key), amount: storedAmount(budget, amount), cap, price_known: amount !== null };
+}
+
+const sum = (amounts: readonly number[]) => amounts.reduce((total, amount) => total + amount, 0);
+
+/** As `dragoman.reserve_in` decides. @param freed What is given back of the amounts. */
+function isEnough(
+  { amount, cap, price_known }: WantedAmount,
+  { used, reserved }: PeriodAmounts,
+  freed: number,
+): boolean {
+  const taken = used + reserved - freed;
+  return cap === null || (price_known ? taken + amount <= cap : taken < cap);
 }
