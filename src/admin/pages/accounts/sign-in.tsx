@@ -5,6 +5,7 @@ import type { App } from "../../../app";
 import { span } from "../../../format";
 import { entryOf } from "../../../json";
 import { beginSignIn, cancelSignIn, newSignInSchema, type SignInItem, showSignIn } from "../../api/account-actions";
+import { ChoiceField, TextField } from "../../ui/form-fields";
 import { Moment, Sentence, Value } from "../../ui/format";
 import { ActionButton } from "../../ui/forms";
 import type { Markup } from "../../ui/jsx/jsx-runtime";
@@ -134,37 +135,17 @@ export const AddAccount = ({ app, frame, member }: { app: App; frame: Frame; mem
         <p>
           {ownAccountsOnly} {app.demo && "The demo approves every code, and forgets its accounts when it stops."}
         </p>
-        <div class="row">
-          <label for="f-host">GitHub</label>
-          <div>
-            <input
-              id="f-host"
-              name="host"
-              value={app.environment.enterpriseHost ?? "github.com"}
-              spellcheck="false"
-              autocapitalize="off"
-              aria-describedby="f-host-about"
-            />
-            <p id="f-host-about" class="about">
-              <code>github.com</code>, or the host of your enterprise, such as <code>company.ghe.com</code>.
-            </p>
-          </div>
-        </div>
-        <div class="row">
-          <label for="f-app">App</label>
-          <div>
-            <select id="f-app" name="app" aria-describedby="f-app-about">
-              {Object.keys(signInApps).map((name) => (
-                <option value={name} selected={name === (app.environment.oauthApp ?? "vscode")}>
-                  {entryOf(appNames, name) ?? name}
-                </option>
-              ))}
-            </select>
-            <p id="f-app-about" class="about">
-              The app that GitHub's page names when it asks for your approval.
-            </p>
-          </div>
-        </div>
+        <TextField name="host" label="GitHub" value={app.environment.enterpriseHost ?? "github.com"}>
+          <code>github.com</code>, or the host of your enterprise, such as <code>company.ghe.com</code>.
+        </TextField>
+        <ChoiceField
+          name="app"
+          label="App"
+          choices={Object.keys(signInApps).map((name) => [name, entryOf(appNames, name) ?? name] as const)}
+          chosen={app.environment.oauthApp ?? "vscode"}
+        >
+          The app that GitHub's page names when it asks for your approval.
+        </ChoiceField>
         <div class="actions">
           <button type="submit" class="primary">
             Sign in

@@ -3,9 +3,9 @@
 import { budgetHolders, budgetPeriods, budgetUnits } from "../../../config/budget-schema";
 import { parseInput } from "../../../endpoint";
 import { newBudgetSchema } from "../../api/budgets";
+import { ChoiceField, FormRow, TextField } from "../../ui/form-fields";
 import { Sentence } from "../../ui/format";
 import { CardForm } from "../../ui/forms";
-import type { Child } from "../../ui/jsx/jsx-runtime";
 import type { Frame } from "../../ui/layout";
 
 const scopeLabels = { member: "Member", account: "Account", key: "Client key", model: "Model", client: "Client" };
@@ -51,83 +51,42 @@ export const NewBudgetForm = ({
   hasMembers: boolean;
 }) => (
   <CardForm frame={frame} to="/admin/budgets" title="New budget" submit="Add budget">
-    <FormRow name="name" label="Name">
-      <input id="f-name" name="name" value={form.get("name") ?? ""} required spellcheck="false" />
-    </FormRow>
-    <FormRow name="limit" label="Limit">
-      <input id="f-limit" name="limit" type="number" min="0" step="any" value={form.get("limit") ?? ""} required />
-    </FormRow>
-    <FormRow name="each" label="Each" about="Who has this limit for themselves.">
-      <Choice
-        name="each"
-        of={["", ...budgetHolders.filter((holder) => hasMembers || holder !== "member")]}
-        chosen={form.get("each")}
-        none="all share one amount"
-      />
-    </FormRow>
-    <FormRow name="limits" label="Other limits" about="With Each, the limits of some, a line for each: `anna 3000`.">
-      <textarea id="f-limits" name="limits" rows="2" spellcheck="false">
-        {form.get("limits") ?? ""}
-      </textarea>
-    </FormRow>
-    <FormRow name="unit" label="Unit" about="One AI credit is one US cent.">
-      <Choice name="unit" of={budgetUnits} chosen={form.get("unit")} />
-    </FormRow>
-    <FormRow name="per" label="Period">
-      <Choice name="per" of={budgetPeriods} chosen={form.get("per") ?? "month"} />
-    </FormRow>
-    <FormRow name="then" label="At the limit">
-      <Choice name="then" of={["stop", "warn", "fallback"]} chosen={form.get("then")} />
-    </FormRow>
+    <TextField name="name" label="Name" value={form.get("name")} required />
+    <TextField name="limit" label="Limit" value={form.get("limit")} type="number" min="0" step="any" required />
+    <ChoiceField name="each" label="Each" choices={holderChoices(hasMembers)} chosen={form.get("each")}>
+      Who has this limit for themselves.
+    </ChoiceField>
+    <FormRow
+      name="limits"
+      label="Other limits"
+      about={<Sentence of="With Each, the limits of some, a line for each: `anna 3000`." />}
+      field={(attributes) => (
+        <textarea {...attributes} rows="2" spellcheck="false">
+          {form.get("limits") ?? ""}
+        </textarea>
+      )}
+    />
+    <ChoiceField name="unit" label="Unit" choices={asChoices(budgetUnits)} chosen={form.get("unit")}>
+      One AI credit is one US cent.
+    </ChoiceField>
+    <ChoiceField name="per" label="Period" choices={asChoices(budgetPeriods)} chosen={form.get("per") ?? "month"} />
+    <ChoiceField
+      name="then"
+      label="At the limit"
+      choices={asChoices(["stop", "warn", "fallback"])}
+      chosen={form.get("then")}
+    />
     {scopesFor(hasMembers).map((name) => (
-      <FormRow name={name} label={scopeLabels[name]} about="Empty for all; `*` stands for any text.">
-        <input id={`f-${name}`} name={name} value={form.get(name) ?? ""} spellcheck="false" />
-      </FormRow>
+      <TextField name={name} label={scopeLabels[name]} value={form.get(name)}>
+        <Sentence of="Empty for all; `*` stands for any text." />
+      </TextField>
     ))}
   </CardForm>
 );
 
-const FormRow = ({
-  name,
-  label,
-  about,
-  children,
-}: {
-  name: string;
-  label: string;
-  about?: string;
-  children?: Child;
-}) => (
-  <div class="row">
-    <label for={`f-${name}`}>{label}</label>
-    <div>
-      {children}
-      {about && (
-        <p class="about">
-          <Sentence of={about} />
-        </p>
-      )}
-    </div>
-  </div>
-);
+const asChoices = (values: readonly string[]) => values.map((value) => [value, value] as const);
 
-const Choice = ({
-  name,
-  of,
-  chosen,
-  none = "",
-}: {
-  name: string;
-  of: readonly string[];
-  chosen: string | null;
-  /** The words for an empty value. */
-  none?: string;
-}) => (
-  <select id={`f-${name}`} name={name}>
-    {of.map((value) => (
-      <option value={value} selected={value === chosen}>
-        {value || none}
-      </option>
-    ))}
-  </select>
-);
+const holderChoices = (hasMembers: boolean) => [
+  ["", "all share one amount"] as const,
+  ...asChoices(budgetHolders.filter((holder) => hasMembers || holder !== "member")),
+];

@@ -1,6 +1,7 @@
 /** @jsxRuntime automatic @jsxImportSource #jsx */
 /** The fields of the config form: one input for each kind of value. */
 
+import { type FieldAttributes, FormRow } from "../../ui/form-fields";
 import { Sentence } from "../../ui/format";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { entriesIn, type Field, type FieldSchema, fieldKindOf, membersOf } from "./form";
@@ -15,9 +16,8 @@ interface RowProps {
 /** A config key with its label, description, default and value. */
 export function FieldRow({ field, form, isSet, isWrong }: RowProps): Markup {
   const { name, schema, kind } = field;
-  const id = `f-${name.replaceAll(".", "-")}`;
   const about = (
-    <p class="about" id={`${id}-about`}>
+    <>
       {schema.description && <Sentence of={schema.description} />} {hints[kind]}
       {schema.secret && " Secrets are never shown in full: a value that begins with … stands for the saved one."}
       {schema.restart && " Changes made here apply immediately; edits in the config file apply after a restart."}
@@ -26,21 +26,25 @@ export function FieldRow({ field, form, isSet, isWrong }: RowProps): Markup {
         {defaultOf(field)}
         {isSet && <span class="badge idle">Customized</span>}
       </span>
-    </p>
+    </>
   );
   if (kind === "entries") return <Entries field={field} form={form} about={about} isWrong={isWrong} />;
   return (
-    <div class={["row", isWrong && "wrong"]}>
-      <label for={id}>
-        {schema.title ?? name} <code>{name}</code>
-      </label>
-      <div>
-        <Input field={field} id={id} text={form.get(name) ?? ""} isWrong={isWrong} />
-        {about}
-      </div>
-    </div>
+    <FormRow
+      name={name}
+      label={<KeyLabel title={schema.title} name={name} />}
+      about={about}
+      isWrong={isWrong}
+      field={(attributes) => <Input field={field} attributes={attributes} text={form.get(name) ?? ""} />}
+    />
   );
 }
+
+const KeyLabel = ({ title, name }: { title: string | undefined; name: string }) => (
+  <>
+    {title ?? name} <code>{name}</code>
+  </>
+);
 
 const hints: Partial<Record<Field["kind"], string>> = {
   lines: "One per line; an object as JSON.",
@@ -56,20 +60,19 @@ function defaultOf({ schema: { default: value, secret } }: Field): string {
   return `Default: ${typeof value === "boolean" ? (value ? "on" : "off") : String(value)}.`;
 }
 
-function Input({ field, id, text, isWrong }: { field: Field; id: string; text: string; isWrong: boolean }): Markup {
-  const { name, kind, schema } = field;
-  const common = {
-    id,
-    name,
-    "aria-describedby": `${id}-about`,
-    "aria-invalid": isWrong ? "true" : undefined,
-  } as const;
+interface InputProps {
+  field: Field;
+  attributes: FieldAttributes;
+  text: string;
+}
+
+function Input({ field: { kind, schema }, attributes, text }: InputProps): Markup {
   switch (kind) {
     case "switch":
-      return <input {...common} type="checkbox" checked={text !== ""} />;
+      return <input {...attributes} type="checkbox" checked={text !== ""} />;
     case "choice":
       return (
-        <select {...common}>
+        <select {...attributes}>
           {schema.enum!.map((value) => (
             <option value={value} selected={value === text}>
               {value}
@@ -80,7 +83,7 @@ function Input({ field, id, text, isWrong }: { field: Field; id: string; text: s
     case "number":
       return (
         <input
-          {...common}
+          {...attributes}
           type="number"
           min={schema.minimum}
           max={schema.maximum}
@@ -92,12 +95,12 @@ function Input({ field, id, text, isWrong }: { field: Field; id: string; text: s
     case "pairs":
     case "json":
       return (
-        <textarea {...common} rows={rowsFor(text)} spellcheck="false">
+        <textarea {...attributes} rows={rowsFor(text)} spellcheck="false">
           {text}
         </textarea>
       );
     default:
-      return <input {...common} type="text" value={text} spellcheck="false" />;
+      return <input {...attributes} type="text" value={text} spellcheck="false" />;
   }
 }
 
@@ -116,7 +119,7 @@ function Entries({ field, form, about, isWrong }: EntriesProps): Markup {
   const count = entriesIn(form, field.name);
   return (
     <div class={["entries", isWrong && "wrong"]}>
-      {about}
+      <p class="about">{about}</p>
       {Array.from({ length: count + 1 }, (_, at) => {
         const name = form.get(`${field.name}.${at}.name`) ?? "";
         const isNew = at === count;
@@ -167,16 +170,21 @@ interface EntryFieldProps {
 
 function EntryField({ field, form, at, member, schema }: EntryFieldProps): Markup {
   const name = `${field.name}.${at}.${member}`;
-  const id = `f-${name.replaceAll(".", "-")}`;
   const text = form.get(name) ?? "";
+  const kind = fieldKindOf(schema);
+  const about = (
+    <>
+      {schema.description && <Sentence of={schema.description} />} {hints[kind]}
+    </>
+  );
   return (
-    <div class="row">
-      <label for={id}>
-        {schema.title ?? member} <code>{member}</code>
-      </label>
-      <div>
-        {schema.enum ? (
-          <select id={id} name={name} aria-describedby={`${id}-about`}>
+    <FormRow
+      name={name}
+      label={<KeyLabel title={schema.title} name={member} />}
+      about={about}
+      field={(attributes) =>
+        schema.enum ? (
+          <select {...attributes}>
             {schema.default === undefined && <option value="">(by default)</option>}
             {schema.enum.map((value) => (
               <option value={value} selected={value === (text || schema.default)}>
@@ -184,17 +192,14 @@ function EntryField({ field, form, at, member, schema }: EntryFieldProps): Marku
               </option>
             ))}
           </select>
-        ) : fieldKindOf(schema) === "lines" ? (
-          <textarea id={id} name={name} rows={rowsFor(text)} spellcheck="false" aria-describedby={`${id}-about`}>
+        ) : kind === "lines" ? (
+          <textarea {...attributes} rows={rowsFor(text)} spellcheck="false">
             {text}
           </textarea>
         ) : (
-          <input id={id} name={name} value={text} spellcheck="false" aria-describedby={`${id}-about`} />
-        )}
-        <p class="about" id={`${id}-about`}>
-          {schema.description && <Sentence of={schema.description} />} {hints[fieldKindOf(schema)]}
-        </p>
-      </div>
-    </div>
+          <input {...attributes} value={text} spellcheck="false" />
+        )
+      }
+    />
   );
 }

@@ -13,13 +13,13 @@ import {
   revokeClientKey,
   revokeMemberKey,
 } from "../../api/keys";
+import { TextField, wordsIn } from "../../ui/form-fields";
 import { Value } from "../../ui/format";
 import { ActionButton, CardForm } from "../../ui/forms";
 import type { Child, Markup } from "../../ui/jsx/jsx-runtime";
 import { type Frame, Page } from "../../ui/layout";
 import { FailureNote, ShownOnce } from "../../ui/notes";
 import { html, type PageContext, redirect } from "../../ui/page-context";
-import { TextField, wordsIn } from "../../ui/text-field";
 import { keyOfVisitor } from "../try/send";
 import { KeyTable } from "./table";
 

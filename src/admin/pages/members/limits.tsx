@@ -2,7 +2,7 @@
 /** The fields for a member's limits, and how they are read. */
 import { parseInput } from "../../../endpoint";
 import { memberLimitsSchema } from "../../../keys/member-schemas";
-import { TextField, wordsIn } from "../../ui/text-field";
+import { TextField, wordsIn } from "../../ui/form-fields";
 
 interface LimitFieldsProps {
   models: string | null;
