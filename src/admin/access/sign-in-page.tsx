@@ -59,7 +59,9 @@ export const SignInPage = ({ frame, path, wrong }: { frame: Frame; path: string;
           {wrong}
         </p>
       )}
-      <button type="submit">Sign in</button>
+      <button type="submit" class="primary">
+        Sign in
+      </button>
     </form>
     <p class="soft">
       You stay signed in for 12 hours. The {frame.hasMembers ? "key or token" : "token"} is not stored in this browser.
