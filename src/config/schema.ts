@@ -145,7 +145,7 @@ export const configSchema = lazy(() =>
         .max(10_000_000)
         .default(defaults.maxRows)
         .meta({ title: "Maximum history size" })
-        .describe("How many requests the history keeps at most."),
+        .describe("How many requests the history keeps at most. A team's database has no such limit unless it is set."),
       allowedOrigins: z
         .array(origin)
         .max(1_000)

@@ -56,6 +56,8 @@ describeWithPostgres("while the database is away", () => {
       status: "ready",
       degraded: ["history", "database"],
     });
+    const health = await (await fetch(`${all[0]!.url}/admin/health`)).text();
+    expect(health).toContain("Their entries wait on this server until the database takes them.");
     const during = ids.length;
     expect(during).toBeGreaterThan(20);
     await postgres.start();

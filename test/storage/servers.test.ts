@@ -197,11 +197,14 @@ describeWithPostgres("servers of a team", () => {
     await until(async () => {
       health = await page("/admin/health");
       return health.split(hostname()).length > 2;
-    }, 8_000);
+    }, 20_000);
     expect(health).toContain("None of yours; 1 account of members.");
     expect(health).toContain("It answers.");
     expect(health.match(/>leader</g)).toHaveLength(1);
     expect(health).not.toContain("badge bad");
+    const config = await page("/admin/config");
+    expect(config).toContain("Saved in the database, for all servers.");
+    expect(config).not.toMatch(/config\.json|config file/);
   }, 30_000);
 
   /** Ends the connections that listen, as a failover of the database does. */

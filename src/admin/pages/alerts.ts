@@ -1,5 +1,6 @@
 /** The alerts of the overview: errors, warnings and notes. */
 import type { App } from "../../app";
+import { holderName } from "../../budgets/budget-list";
 import { amountOf } from "../../budgets/sentences";
 import { ProxyError } from "../../errors";
 import { day, formatCount, hourMs, moment, plural, span } from "../../format";
@@ -76,7 +77,7 @@ export async function budgetAlerts(app: App, member: string | null, now: number)
       const until = resetsAt === null ? "" : ` It resets at ${moment(resetsAt, now)}.`;
       const spent = holders?.items.filter((holder) => holder.used >= holder.limit) ?? [];
       if (spent.length > 0 && item.per !== "session") {
-        const names = spent.map((holder) => holder.name ?? "a removed member").join(", ");
+        const names = spent.map(holderName).join(", ");
         const more = spent.length === maxNamed && holders!.count > maxNamed ? " and maybe others" : "";
         const title = `The budget ${name} is used up for ${names}${more}.`;
         return [{ tone: "warn", title, detail: `${consequence[then]}${until}`, href }];
@@ -108,10 +109,8 @@ const consequence = {
 };
 
 /** What concerns the server and the members: the owner's alone. */
-export function serverAlerts(
-  { allAccounts, config, history, members, requiresKey, team }: App,
-  exposed: boolean,
-): Alert[] {
+export function serverAlerts(app: App, exposed: boolean): Alert[] {
+  const { allAccounts, config, history, members, requiresKey, team } = app;
   const alerts: Alert[] = [];
   const add = (tone: Alert["tone"], title: string, detail: string, href: string) =>
     void alerts.push({ tone, title, detail, href });
@@ -122,27 +121,10 @@ export function serverAlerts(
     const title = `${plural(failed.length, "account")} of members failed.`;
     add("warn", title, `${named.join(", ")}${more}. A new sign-in helps.`, "/admin/members");
   }
-  if (team?.isDatabaseAway)
-    add(
-      "bad",
-      "The database does not answer.",
-      "Requests are served for a while with what this server knows; nothing can be changed.",
-      "/admin/health",
-    );
-  if (history.degraded)
-    add(
-      "bad",
-      "The history cannot be written.",
-      "Requests are still served but not recorded. Check that the disk is not full.",
-      "/admin/health",
-    );
+  if (team?.isDatabaseAway) add("bad", "The database does not answer.", withoutDatabase, "/admin/health");
+  if (history.degraded) add("bad", "The history cannot be written.", unwritten(app), "/admin/health");
   if (config.fault !== undefined)
-    add(
-      "bad",
-      "The config file is not valid.",
-      `${config.fault} The previous config stays in effect.`,
-      "/admin/config",
-    );
+    add("bad", "The config is not valid.", `${config.fault} The previous config stays in effect.`, "/admin/config");
   if (exposed && !requiresKey)
     add(
       "bad",
@@ -159,6 +141,14 @@ export function serverAlerts(
     );
   return alerts;
 }
+
+export const withoutDatabase = "Requests are served for a while with what this server knows; nothing can be changed.";
+
+/** What becomes of requests while the history cannot be written. */
+export const unwritten = ({ team }: App): string =>
+  team
+    ? "Requests are still served. Their entries wait on this server until the database takes them."
+    : "Requests are still served but not recorded. Check that the disk is not full.";
 
 const tones = ["bad", "warn", "info"];
 

@@ -9,18 +9,22 @@ import { entriesIn, type Field, type FieldSchema, fieldKindOf, membersOf } from 
 interface RowProps {
   field: Field;
   form: URLSearchParams;
+  /** The config can be edited in a file. */
+  hasFile: boolean;
   isSet: boolean;
   isWrong: boolean;
 }
 
 /** A config key with its label, description, default and value. */
-export function FieldRow({ field, form, isSet, isWrong }: RowProps): Markup {
+export function FieldRow({ field, form, hasFile, isSet, isWrong }: RowProps): Markup {
   const { name, schema, kind } = field;
   const about = (
     <>
       {schema.description && <Sentence of={schema.description} />} {hints[kind]}
       {schema.secret && " Secrets are never shown in full: a value that begins with … stands for the saved one."}
-      {schema.restart && " Changes made here apply immediately; edits in the config file apply after a restart."}
+      {schema.restart &&
+        hasFile &&
+        " Changes made here apply immediately; edits in the config file apply after a restart."}
       <span class="soft">
         {" "}
         {defaultOf(field)}

@@ -91,7 +91,14 @@ function Form({ context: { app, frame }, form, fault, saved = [], unchanged }: F
   return (
     <Page frame={frame} title="Config" current="/admin/config">
       <p class="lead">
-        Saved in <code>config.json</code>. You can review changes before saving them. They apply immediately.
+        {app.team ? (
+          "Saved in the database, for all servers."
+        ) : (
+          <>
+            Saved in <code>config.json</code>.
+          </>
+        )}{" "}
+        You can review changes before saving them. They apply immediately.
       </p>
       {saved.length > 0 && (
         <p class="note good" role="status">
@@ -106,7 +113,7 @@ function Form({ context: { app, frame }, form, fault, saved = [], unchanged }: F
       {fault && <FailureNote what="The changes were not saved." why={fault.message} />}
       {fileFault && (
         <p class="note bad">
-          <strong>The config file is not valid.</strong> {fileFault} The previous config stays in effect.
+          <strong>The config is not valid.</strong> {fileFault} The previous config stays in effect.
         </p>
       )}
       {waiting.length > 0 && (
@@ -121,6 +128,7 @@ function Form({ context: { app, frame }, form, fault, saved = [], unchanged }: F
               <FieldRow
                 field={field}
                 form={form}
+                hasFile={app.team === undefined}
                 isSet={valueAt(written, field.path) !== undefined}
                 isWrong={fault !== undefined && isAbout(fault.details.param, field)}
               />

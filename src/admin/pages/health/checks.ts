@@ -3,6 +3,7 @@ import type { App } from "../../../app";
 import { duration, plural } from "../../../format";
 import type { Team } from "../../../keys/team";
 import type { Meta } from "../../api/meta";
+import { unwritten, withoutDatabase } from "../alerts";
 
 export interface HealthCheck {
   tone: "good" | "warn" | "bad" | "idle";
@@ -22,7 +23,7 @@ export function checksOf(app: App, meta: Meta, exposed: boolean): HealthCheck[] 
       ? {
           tone: "bad",
           name: "History",
-          message: "Requests are served but cannot be recorded. HealthCheck that the disk is not full.",
+          message: unwritten(app),
         }
       : { tone: "good", name: "History", message: "Every request is recorded." },
     config.fault !== undefined
@@ -96,7 +97,7 @@ function databaseCheck({ isDatabaseAway, silence }: Team): HealthCheck {
   return {
     tone: "bad",
     name,
-    message: `It has not answered for ${duration(silence)}. Requests are served for a while with what this server knows; nothing can be changed.`,
+    message: `It has not answered for ${duration(silence)}. ${withoutDatabase}`,
   };
 }
 
