@@ -1,10 +1,8 @@
 /** The settings that Bun reads before our first line: set by starting again, once. */
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
-setDefaultTimeout(20_000);
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -14,8 +14,9 @@ const onlyFirst = `import { expect, test } from "bun:test"; import { existsSync,
 async function outcome(files: Record<string, string>) {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-runner-"));
   try {
-    for (const name of ["attacks", "faults"]) mkdirSync(join(folder, "test", name), { recursive: true });
-    copyFileSync(join(import.meta.dir, "run.ts"), join(folder, "test/run.ts"));
+    for (const name of ["attacks", "faults", "support"]) mkdirSync(join(folder, "test", name), { recursive: true });
+    for (const name of ["run.ts", "support/limit.ts"])
+      copyFileSync(join(import.meta.dir, name), join(folder, "test", name));
     const all = { "attacks/a.test.ts": good, "faults/f.test.ts": good, "other.test.ts": good, ...files };
     for (const [path, text] of Object.entries(all)) writeFileSync(join(folder, "test", path), text);
     const child = Bun.spawn([process.execPath, "test/run.ts"], { cwd: folder, stderr: "ignore" });

@@ -5,11 +5,10 @@
  * fails again, and what only the busy machine failed is printed as that.
  */
 import { join } from "node:path";
+import { limitMs } from "./support/limit";
 
 const root = join(import.meta.dir, "..");
 const alone = ["test/attacks", "test/faults"];
-/** How long a test may take that sets no limit itself, ms: it ends what hangs, and is no measure of a busy machine. */
-const limitMs = 15_000;
 /** With more failed files than this, something is wrong, and running them again only takes time. */
 const mostAgain = 5;
 

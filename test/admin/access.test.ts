@@ -1,5 +1,5 @@
 /** Who gets into the owner's wing. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { adminGuard } from "../../src/admin/access/authorize";
 import { ProxyError } from "../../src/errors";
@@ -11,8 +11,6 @@ import { type RunningProxy, startProxy } from "../support/proxy";
 import { describeWith, testWith } from "../support/sandbox";
 
 // Some start programs in networks of their own, on a machine that may be busy.
-setDefaultTimeout(30_000);
-
 const token = "t-admin-0123456789";
 const path = "/api/admin/config";
 
@@ -249,7 +247,7 @@ describeWith("networks", "from another machine", () => {
   beforeAll(async () => {
     closed = await startNetworked(["--host", "0.0.0.0", "--allow-open"]);
     asking = await startNetworked(["--host", "0.0.0.0", "--allow-open"], { env: { ADMIN_TOKEN: token } });
-  }, 40_000);
+  });
   afterAll(async () => {
     for (const each of [closed, asking]) await each[Symbol.asyncDispose]();
   });
@@ -310,7 +308,7 @@ describeWith("networks", "from another machine", () => {
     expect([locked.status, await locked.json()]).toMatchObject([429, { error: { type: "rate_limit" } }]);
     expect(Number(locked.headers.get("retry-after"))).toBeWithin(1, 61);
     expect((await tried.here.fetch(tried.ready.url + path)).status).toBe(200);
-  }, 20_000);
+  });
 
   test.each([
     ["GET", "/api/admin"],

@@ -32,7 +32,7 @@ describe.skipIf(!browser)("in a browser", () => {
     expect(await violations(page)).toEqual([]);
     expect(faults).toEqual([]);
     await context.close();
-  }, 30_000);
+  });
 
   test.each([true, false])(
     "an account is paused, moved and removed, with script: %p",

@@ -7,6 +7,7 @@ import { readQuery } from "../../src/endpoint";
 import type { Entry, Filters } from "../../src/history/history";
 import { entry } from "../support/history-rows";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { unloadedNow } from "../support/unloaded";
 
 const now = Date.now();
 const minute = 60_000;
@@ -417,14 +418,14 @@ describe("an export", () => {
     let slowest = 0;
     for await (const chunk of response.body!) {
       for (const byte of chunk) if (byte === 10) lines += 1;
-      const asked = performance.now();
+      const asked = unloadedNow();
       if (lines % 7 === 0) await fetch(`${many.url}/health`);
-      slowest = Math.max(slowest, performance.now() - asked);
+      slowest = Math.max(slowest, unloadedNow() - asked);
     }
     expect(lines).toBe(count);
     expect(slowest).toBeLessThan(500);
     expect(process.memoryUsage.rss() - before).toBeLessThan(100 * 1024 * 1024);
-  }, 30_000);
+  });
 });
 
 describe("models", () => {

@@ -108,7 +108,7 @@ inBrowser("axe finds nothing to complain of", () => {
       const over = await opened.page.evaluate("document.documentElement.scrollWidth - innerWidth");
       expect([path, over]).toEqual([path, 0]);
     }
-  }, 30_000);
+  });
 });
 
 inBrowser("a name stands on one line", () => {
@@ -158,7 +158,7 @@ inBrowser("a person", () => {
     await page.waitForURL("**/admin/requests/row-0");
     expect(await page.getByRole("region", { name: "Why it failed" }).textContent()).toContain("Too much.");
     expect(faults).toEqual([]);
-  }, 30_000);
+  });
 
   test("goes through the pages by keyboard, past the menu if wanted", async () => {
     await using opened = await open("/admin");
@@ -171,7 +171,7 @@ inBrowser("a person", () => {
     for (let presses = 0; presses < 4; presses += 1) await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     await page.waitForURL("**/admin/requests");
-  }, 30_000);
+  });
 
   test("follows what happens, as it happens", async () => {
     await using opened = await open("/admin/requests");
@@ -193,7 +193,7 @@ inBrowser("a person", () => {
     expect(await page.evaluate("window.same")).toBe(true);
     expect(await page.locator("#live-status").textContent()).toContain("1 request has finished");
     expect(faults).toEqual([]);
-  }, 30_000);
+  });
 
   test("copies a snippet that is filled in", async () => {
     await using opened = await open("/admin/connect", { permissions: ["clipboard-read", "clipboard-write"] });
@@ -206,7 +206,7 @@ inBrowser("a person", () => {
     expect(env.ANTHROPIC_BASE_URL).toBe(proxy.url);
     await page.locator("article", { hasText: "Claude Code" }).first().getByText("bash, zsh").click();
     expect(await copied("bash, zsh")).toStartWith(`export ANTHROPIC_BASE_URL=${proxy.url}\n`);
-  }, 30_000);
+  });
 
   test.each([true, false])(
     "changes the config, with script: %p",
@@ -237,7 +237,7 @@ inBrowser("a person", () => {
     await page.waitForURL("**upstream_model=gpt-5-mini**");
     expect(await page.locator("table.rows tbody tr").count()).toBe(20);
     expect(await page.getByRole("region", { name: "Totals" }).textContent()).toContain("20");
-  }, 30_000);
+  });
 
   test.each([true, false])(
     "signs in from elsewhere, and out again, with script: %p",
@@ -314,7 +314,7 @@ inBrowser("an attacker", () => {
       expect([path, opened.faults]).toEqual([path, []]);
       expect(await opened.page.locator("img, script:not([src])").count()).toBe(0);
     }
-  }, 30_000);
+  });
 
   test("on another site reads nothing, changes nothing, and frames nothing", async () => {
     const { port } = new URL(proxy.url);
@@ -360,7 +360,7 @@ inBrowser("an attacker", () => {
     }
     expect(proxy.app.config.current.logLevel).toBe("info");
     await context.close();
-  }, 60_000);
+  });
 
   test("gains nothing by a name of his own that leads here", async () => {
     await using opened = await open("/admin", { host: "evil.test" });
@@ -372,7 +372,7 @@ inBrowser("an attacker", () => {
       return Promise.all(answers);
     });
     expect(tried).toEqual([403, 403, 403, 403, 403]);
-  }, 30_000);
+  });
 });
 
 /** What axe has against a page, as rule and element. Dark and light differ by nothing but colours. */

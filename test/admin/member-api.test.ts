@@ -32,7 +32,7 @@ describeWithPostgres("a member at the admin API", () => {
       rows = (await server.admin("/requests")).items;
       return new Set(rows.map(({ key_name }) => key_name)).size === 3;
     });
-  }, 60_000);
+  });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
     await postgres[Symbol.asyncDispose]();
@@ -74,7 +74,7 @@ describeWithPostgres("a member at the admin API", () => {
     expect(JSON.parse((await as(anna, "POST", `/api/admin/accounts/sign-ins/${id}/cancel`)).text).state).toBe(
       "cancelled",
     );
-  }, 60_000);
+  });
 
   test("signs in to the pages with the key, for as long as it is good", async () => {
     const signIn = await fetch(`${server.url}/admin/sign-in`, {
@@ -106,7 +106,7 @@ describeWithPostgres("a member at the admin API", () => {
     for (const path of closed) expect([path, (await open(`/admin/${path}`)).status]).toEqual([path, 403]);
     for (const path of ["config/save", "models/forget"])
       expect([path, (await open(`/admin/${path}`, "POST")).status]).toEqual([path, 403]);
-  }, 30_000);
+  });
 
   test("tries a prompt with the accounts, the key and the limits of the session", async () => {
     const made = await as(anna, "POST", "/api/admin/keys", { name: "narrow", models: ["gpt-5-mini"] });

@@ -4,6 +4,7 @@ import { addMember, type TestMember, withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { unloadedNow } from "../support/unloaded";
 
 /** From behind a proxy, where nobody is the owner without a token, and all servers have one address. */
 const remote = { host: "dragoman.example", "x-forwarded-for": "192.0.2.7", "x-forwarded-proto": "https" };
@@ -24,7 +25,7 @@ describeWithPostgres("the page Keys of a member", () => {
       await stores.members.setLimits("anna", { models: ["gpt-5*", "claude-*"], keyDays: 90 });
       return added;
     });
-  }, 60_000);
+  });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
     await postgres[Symbol.asyncDispose]();
@@ -82,7 +83,7 @@ describeWithPostgres("the page Keys of a member", () => {
     expect((await open("/admin/keys/revoke", { name: "anna/laptop" })).status).toBe(303);
     const asked = await fetch(`${servers[0].url}/v1/models`, { headers: { "x-api-key": key! } });
     expect(asked.status).toBe(401);
-  }, 30_000);
+  });
 
   test("the pages Models and Connect offer what the limits allow", async () => {
     const { open } = await browse(servers[0], anna.key);
@@ -100,7 +101,7 @@ describeWithPostgres("the page Keys of a member", () => {
     const bens = (await (await browse(servers[0], ben.key)).open("/admin/connect")).text;
     expect(others.filter((id) => bens.includes(id))).not.toEqual([]);
     expect(others.filter((id) => connect.includes(id))).toEqual([]);
-  }, 20_000);
+  });
 
   test("the session ends with its key, on every server, and the page says why", async () => {
     const { key } = (await (
@@ -117,13 +118,13 @@ describeWithPostgres("the page Keys of a member", () => {
     expect((await open("/admin/keys/revoke", { name: "anna/phone" })).status).toBe(303);
     const after = await open("/admin/keys");
     expect([after.status, after.text]).toEqual([401, expect.stringContaining("You were signed out, because the key")]);
-    const revokedAt = performance.now();
+    const revokedAt = unloadedNow();
     while ((await open("/admin/keys", undefined, servers[1])).status === 200)
-      expect(performance.now() - revokedAt).toBeLessThan(1_000);
+      expect(unloadedNow() - revokedAt).toBeLessThan(1_000);
     expect((await open("/admin/keys", undefined, servers[1])).text).toContain("You were signed out, because the key");
     const again = await browse(servers[0], key);
     expect([again.signedIn, again.answer]).toEqual([401, expect.stringContaining("no member has this key")]);
-  }, 30_000);
+  });
 
   test("an owner without ADMIN_TOKEN reads that it is missing, and an API client too", async () => {
     const page = await fetch(`${servers[0].url}/admin`, { headers: remote });

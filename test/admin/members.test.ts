@@ -13,12 +13,13 @@ import { run } from "../support/command";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
 import { individuals } from "../support/teams";
+import { unloadedNow } from "../support/unloaded";
 
 describeWithPostgres("an invitation", () => {
   let postgres: TestPostgres;
   beforeAll(async () => {
     postgres = await startPostgres();
-  }, 60_000);
+  });
   afterAll(() => postgres[Symbol.asyncDispose]());
 
   /** A server whose other pages are closed to everybody: guests have no token. */
@@ -113,10 +114,10 @@ describeWithPostgres("an invitation", () => {
       { name: "anna", keys: 1, accounts: [{ account_key: "github.com/anna-demo", state: "ready" }] },
     ]);
     expect((await team.command("member", "rm", "ANNA")).code).toBe(0);
-    const removedAt = performance.now();
-    while ((await chat(team.url, key)).status !== 401) expect(performance.now() - removedAt).toBeLessThan(1_000);
+    const removedAt = unloadedNow();
+    while ((await chat(team.url, key)).status !== 401) expect(unloadedNow() - removedAt).toBeLessThan(1_000);
     expect((await team.command("member", "rm", "anna")).stderr).toContain("There is no member anna");
-  }, 60_000);
+  });
 
   test("gives nobody else's account: not that of another member, nor a sign-in of another invitation", async () => {
     await using team = await world();
@@ -133,7 +134,7 @@ describeWithPostgres("an invitation", () => {
     expect(await team.accept(ben)).toContain("belongs to somebody else");
     expect(team.app.allAccounts.map(({ id }) => id)).toEqual(["anna-demo"]);
     expect(team.app.accounts).toEqual([]);
-  }, 60_000);
+  });
 
   test("is not for one person's own server", async () => {
     await using command = run(["member", "add", "anna"]);

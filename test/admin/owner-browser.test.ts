@@ -30,7 +30,7 @@ describeWithPostgres("the page Members in a browser", () => {
       await history.flush();
     });
     server = await team.server();
-  }, 60_000);
+  });
   afterAll(async () => {
     await team[Symbol.asyncDispose]();
     await postgres[Symbol.asyncDispose]();

@@ -182,7 +182,7 @@ describe.skipIf(!browser)("in a browser", () => {
     await page.getByRole("button", { name: "Send" }).press("Enter");
     await page.getByText(/^Failed after .*: /).waitFor();
     expect(faults).toEqual([]);
-  }, 30_000);
+  });
 
   test("without a script it says so, and makes the command", async () => {
     await using opened = await open({ javaScriptEnabled: false });
@@ -194,5 +194,5 @@ describe.skipIf(!browser)("in a browser", () => {
     await page.getByRole("heading", { name: "The same with curl" }).waitFor();
     expect(await page.locator("#curl-text").textContent()).toContain(`"input":"It'\\''s me"`);
     expect(await page.getByLabel("API", { exact: true }).inputValue()).toBe("responses");
-  }, 20_000);
+  });
 });

@@ -5,6 +5,7 @@ import { anthropicKey } from "../../src/upstream/demo/anthropic";
 import { type Demo, startDemo } from "../../src/upstream/demo/demo";
 import { run } from "../support/command";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { unloadedNow } from "../support/unloaded";
 
 const path = "/v1/messages/count_tokens";
 const ask = (content: unknown, more: object = {}) => ({
@@ -27,14 +28,14 @@ afterAll(async () => {
 });
 
 async function count(proxy: RunningProxy, body: unknown, query = "") {
-  const started = performance.now();
+  const started = unloadedNow();
   const response = await proxy.post(path + query, body);
   const { input_tokens: tokens } = (await response.json()) as { input_tokens: number };
   return {
     status: response.status,
     how: response.headers.get("x-token-count"),
     tokens,
-    took: performance.now() - started,
+    took: unloadedNow() - started,
   };
 }
 
@@ -237,18 +238,18 @@ describe("counting 5 MB delays no other request", () => {
     for (let attempt = 0; ; attempt++) {
       const widest = await widestGapWhile(url, async () => {
         for (const [name, content] of Object.entries(bodies)) {
-          const started = performance.now();
+          const started = unloadedNow();
           const response = await fetch(url + path, { method: "POST", body: JSON.stringify(ask(content)) });
           const { input_tokens } = (await response.json()) as { input_tokens: number };
           expect([name, response.status]).toEqual([name, 200]);
           expect(input_tokens).toBeGreaterThan(10_000);
-          expect(performance.now() - started).toBeLessThan(15_000);
+          expect(unloadedNow() - started).toBeLessThan(15_000);
         }
       });
       if (widest < 200) break;
       if (attempt === 2) throw new Error(`The stream paused for ${Math.round(widest)} ms.`);
     }
-  }, 60_000);
+  });
 });
 
 /** The longest pause, in milliseconds, of a stream that ticks every few milliseconds while something is done. */
@@ -268,7 +269,7 @@ async function widestGapWhile(url: string, doing: () => Promise<void>): Promise<
   const begun = Promise.withResolvers<void>();
   const reading = (async () => {
     for await (const _ of response.body!) {
-      const now = performance.now();
+      const now = unloadedNow();
       if (last > 0) widest = Math.max(widest, now - last);
       last = now;
       begun.resolve();
@@ -276,7 +277,7 @@ async function widestGapWhile(url: string, doing: () => Promise<void>): Promise<
   })().catch(() => {});
   await begun.promise;
   await doing();
-  widest = Math.max(widest, performance.now() - last);
+  widest = Math.max(widest, unloadedNow() - last);
   controller.abort();
   await reading;
   return widest;

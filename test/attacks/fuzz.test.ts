@@ -306,7 +306,7 @@ test("through a provider's route, an answer of anything ends, in an error unless
     else expect(/event: (?:message_stop|error)\b|"type": ?"(?:message_stop|error)"/.test(text)).toBe(true);
     expect(error_type !== null || stop_reason !== null || text.includes("message_stop")).toBe(true);
   }
-}, 20_000);
+});
 
 /** The result, or nothing where it was refused in words; anything else thrown is a crash. */
 function only<T>(work: () => T): T | undefined {

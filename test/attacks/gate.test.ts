@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { routes } from "../../src/api/routes";
 import { type RunningProxy, startProxy } from "../support/proxy";
 import { sendRaw } from "../support/raw-socket";
+import { unloadedNow } from "../support/unloaded";
 import { attack, errorOf } from "./assert-healthy";
 
 const key = "k-alpha-0123456789";
@@ -283,14 +284,14 @@ describe("bodies", () => {
         ":7",
         `:${"[".repeat(depth)}${"]".repeat(depth)}`,
       );
-      const startedAt = performance.now();
+      const startedAt = unloadedNow();
       const answer = await attack(open, path, post(body, {}, rowsOf(path)));
       expect(errorOf(path, answer)).toMatchObject({
         type: "invalid_request_error",
         message: expect.stringContaining("too deep"),
       });
       expect(answer.status).toBe(400);
-      expect(performance.now() - startedAt).toBeLessThan(depth / 200);
+      expect(unloadedNow() - startedAt).toBeLessThan(depth / 200);
     }
   });
 

@@ -169,7 +169,7 @@ test("LG01: no secret and no word of a conversation is in any line, file, error 
       .map((secret) => `${place}: ${secret}`),
   );
   expect(found).toEqual([]);
-}, 20_000);
+});
 
 describe("an exception", () => {
   test("LG03: that has a request and its headers attached is redacted", () => {

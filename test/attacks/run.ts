@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { limitMs } from "../support/limit";
 import { attacks, faults, notHere, shownByPages } from "./cases";
 import { idsOf, namesInTests, placeOf } from "./read";
 
@@ -26,7 +27,10 @@ const report = join(folder, "report.xml");
 const words = elsewhere.map(({ name }) => name.replace(/[^\w ]/g, "."));
 const pattern = `\\b(?:${[...wanted].join("|")})\\b|${words.join("|") || "$^"}`;
 const child = Bun.spawn(
-  [process.execPath, "test", "--isolate", "-t", pattern, "--reporter=junit", `--reporter-outfile=${report}`, ...files],
+  [
+    ...[process.execPath, "test", "--isolate", `--timeout=${limitMs}`, "-t", pattern],
+    ...["--reporter=junit", `--reporter-outfile=${report}`, ...files],
+  ],
   { cwd: root, stdout: "ignore", stderr: "ignore", env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "4096" } },
 );
 await child.exited;

@@ -6,6 +6,7 @@ import { offerOnly } from "../support/catalogue";
 import { cutOnce, startCut } from "../support/cut";
 import { type RunningProxy, startProxy, until } from "../support/proxy";
 import { startRaw } from "../support/raw-socket";
+import { unloadedNow } from "../support/unloaded";
 
 let proxy: RunningProxy;
 beforeAll(async () => {
@@ -140,9 +141,9 @@ describe.each(clients)("$path from $endpoint", (client) => {
   );
 
   test("SS02: 100,000 empty data lines in one event", async () => {
-    const startedAt = performance.now();
+    const startedAt = unloadedNow();
     expectTruthful(client, await streamOf(client, () => streamed(`${"data:\n".repeat(100_000)}\n`)));
-    expect(performance.now() - startedAt).toBeLessThan(2000);
+    expect(unloadedNow() - startedAt).toBeLessThan(2000);
   });
 
   test("SS04: other line ends, comments, unknown fields and a byte order mark change no word", async () => {
@@ -295,7 +296,7 @@ test.each([
   ["Fri, 01 Jan 2100 00:00:00 GMT", "86400", "false"],
 ])("SS14: retry-after %s keeps nobody waiting: the client is told %p", async (sent, told, again) => {
   await using other = await startProxy();
-  const startedAt = performance.now();
+  const startedAt = unloadedNow();
   const answer = { error: { code: "rate_limited", message: "slow" } };
   other.demo.intercept(
     "/chat/completions",
@@ -308,7 +309,7 @@ test.each([
     told,
     again,
   ]);
-  expect(performance.now() - startedAt).toBeLessThan(3000);
+  expect(unloadedNow() - startedAt).toBeLessThan(3000);
 });
 
 describe("calls", () => {
@@ -338,13 +339,13 @@ describe("calls", () => {
   }
 
   test.each([2147483647, -1, 1e300, "7", null])("SS15: index %p makes no sparse array", async (index) => {
-    const startedAt = performance.now();
+    const startedAt = unloadedNow();
     const { status, text } = await told(call(index) + end);
     const whole = status === 200 && text.includes('"name":"f"') && text.includes("message_stop");
     expect(whole || text.includes('"type":"error"')).toBe(true);
     if (typeof index === "number") expect(whole).toBe(false);
     expect(text.length).toBeLessThan(4000);
-    expect(performance.now() - startedAt).toBeLessThan(1000);
+    expect(unloadedNow() - startedAt).toBeLessThan(1000);
   });
 
   test.each(["__proto__", "constructor", "toString"])("SS16: a tool called %s is a tool", async (name) => {
@@ -410,7 +411,7 @@ test("SS22: of 100,000 models 5,000 are known, and names are only text", async (
     },
     5,
   );
-  const startedAt = performance.now();
+  const startedAt = unloadedNow();
   const response = await fetch(`${other.url}/v1/models`);
   expect([response.status, response.headers.get("content-type")]).toEqual([
     200,
@@ -425,9 +426,9 @@ test("SS22: of 100,000 models 5,000 are known, and names are only text", async (
       expect(typeof value === "string" ? value.length : 0).toBeLessThanOrEqual(256);
   const unknown = await other.post("/v1/chat/completions", { model: "nobody", messages });
   expect([unknown.status, (await unknown.text()).includes("\u001b")]).toEqual([404, false]);
-  expect(performance.now() - startedAt).toBeLessThan(5000);
+  expect(unloadedNow() - startedAt).toBeLessThan(5000);
   expect(other.lines.join("")).not.toContain("\u001b");
-}, 15_000);
+});
 
 test("SS22: a list of models that is larger than any is an outage in words, not a crash", async () => {
   await using other = await startProxy();

@@ -249,7 +249,7 @@ describe("processes", () => {
     expect(lines.flat().filter((line) => line === "exceeded")).toHaveLength(300);
     const [state] = ledgerAt(path).states([budgetOf({ limit: 100 })], anybody);
     expect(state).toMatchObject({ used: 100, reserved: 0 });
-  }, 30_000);
+  });
 
   test("a process that is killed leaves what it settled, and reservations that expire", async () => {
     const path = freshPath();
@@ -273,5 +273,5 @@ describe("processes", () => {
     expect(used + held).toBeLessThanOrEqual(settled + running + 25);
     now += reservationLifetime;
     expect(usedOf(ledger, budget)).toEqual([used, 0]);
-  }, 60_000);
+  });
 });

@@ -53,7 +53,7 @@ describe.concurrent("signing in at a terminal", () => {
       app: "opencode",
       mode: "direct",
     });
-  }, 20_000);
+  });
 
   test("before the second account comes one sentence on whose accounts may be used", async () => {
     await using github = scriptedGithub();
@@ -63,7 +63,7 @@ describe.concurrent("signing in at a terminal", () => {
     await terminal.shows("Signed in as octo-demo.");
     await terminal.exited;
     expect(github.logins()).toEqual(["plus-demo", "octo-demo"]);
-  }, 20_000);
+  });
 
   test("A15: the same person again is one account", async () => {
     await using github = scriptedGithub();
@@ -73,7 +73,7 @@ describe.concurrent("signing in at a terminal", () => {
     await terminal.shows("Signed in as octo-demo, whose sign-in is renewed.");
     await terminal.exited;
     expect(github.logins()).toEqual(["octo-demo", "plus-demo"]);
-  }, 20_000);
+  });
 
   test("A15: declined in the browser: nothing is saved, exit code 1", async () => {
     await using github = scriptedGithub({ device: { interval: 1, pending: 0, outcome: "access_denied" } });
@@ -81,7 +81,7 @@ describe.concurrent("signing in at a terminal", () => {
     expect(await terminal.exited).toBe(1);
     expect(terminal.screen()).toContain("The sign-in was declined in the browser; nothing was saved.");
     expect(github.logins()).toEqual([]);
-  }, 20_000);
+  });
 
   test("Ctrl-C ends it at once and cleanly", async () => {
     await using github = scriptedGithub();
@@ -91,7 +91,7 @@ describe.concurrent("signing in at a terminal", () => {
     expect(await terminal.exited).toBe(130);
     expect(terminal.screen()).toEndWith("Nothing was saved.\n");
     expect(github.logins()).toEqual([]);
-  }, 20_000);
+  });
 
   test("an account without Copilot is saved, and told why it cannot be used", async () => {
     await using github = scriptedGithub();
@@ -100,7 +100,7 @@ describe.concurrent("signing in at a terminal", () => {
     expect(await terminal.exited).toBe(0);
     expect(terminal.screen()).toContain("The account is saved, but cannot be used yet.");
     expect(terminal.screen()).toContain("No access to GitHub Copilot found.");
-  }, 20_000);
+  });
 
   test("the login is asked for again when the network is gone for a moment after the approval", async () => {
     await using github = scriptedGithub();
@@ -108,7 +108,7 @@ describe.concurrent("signing in at a terminal", () => {
     await using terminal = atTerminal(["auth"], github.env, github.home);
     expect(await terminal.exited).toBe(0);
     expect(github.logins()).toEqual(["octo-demo"]);
-  }, 20_000);
+  });
 
   test.if(process.platform !== "win32")(
     "a folder that may not be used is found out before anybody approves",
@@ -141,7 +141,7 @@ describe.concurrent("signing in at a terminal", () => {
     expect(command.stderr()).not.toMatch(/\x1b|\r/);
     expect(command.stdout()).toBe("");
     expect(github.logins()).toEqual(["octo-demo"]);
-  }, 20_000);
+  });
 });
 
 describe.concurrent("the clipboard and the browser", () => {
@@ -169,7 +169,7 @@ describe.concurrent("the clipboard and the browser", () => {
     expect(readFileSync(join(github.home, "opened"), "utf8")).toBe(`${github.demo.url}/login/device`);
     terminal.type("\x03");
     await terminal.exited;
-  }, 20_000);
+  });
 
   test.each<Record<string, string>>([{ SSH_CONNECTION: "10.0.0.1 1 10.0.0.2 22" }, { CI: "true" }])(
     "no browser with %j",
@@ -195,7 +195,7 @@ describe.concurrent("the clipboard and the browser", () => {
     terminal.type("\x03");
     await terminal.exited;
     expect(existsSync(join(github.home, "opened"))).toBe(false);
-  }, 20_000);
+  });
 });
 
 describe("auth ls", () => {
@@ -294,7 +294,7 @@ describe("auth rm", () => {
       expect(await terminal.exited).toBe(code);
       expect(github.logins().length).toBe(left);
     }
-  }, 20_000);
+  });
 });
 
 describe("wrong usage is exit code 2, with one sentence, and nothing is made", () => {

@@ -1,5 +1,5 @@
 /** After the ready line each account is asked for once: who cannot serve is known before anybody asks. */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { awaken } from "../../src/cli/start/awaken";
@@ -9,8 +9,6 @@ import { startProxy, until } from "../support/proxy";
 import { type Github, scriptedGithub } from "./bench";
 
 // Processes are started, and the machine may be busy.
-setDefaultTimeout(20_000);
-
 const start = ["start", "--json", "--port", "0"];
 const exchange = "/copilot_internal/v2/token";
 const quota = "/copilot_internal/user";

@@ -44,7 +44,7 @@ test("a budget for each key: added through the running server, shown with the hi
   expect((await ended(["budget", "--name", "other"], github.env)).code).toBe(1);
   expect((await ended(["budget", "rm", "each"], github.env)).code).toBe(0);
   expect((await ended(["budget", "rm", "each"], github.env)).stderr).toContain("has no budget `each`");
-}, 30_000);
+});
 
 test("without a server the stored config is changed, by the same rules", async () => {
   await using github = scriptedGithub();
@@ -69,4 +69,4 @@ test("without a server the stored config is changed, by the same rules", async (
     const { code, stderr } = await add(...args);
     expect([args, code, stderr]).toEqual([args, 2, expect.stringContaining(sentence)]);
   }
-}, 30_000);
+});

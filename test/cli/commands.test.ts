@@ -29,7 +29,7 @@ describe.each(names)("%s", (name) => {
       for (const { rawName } of commands.find((command) => command.name === name)!.options)
         expect(stdout).toContain(rawName);
     }
-  }, 20_000);
+  });
 
   test("refuses an option that it has not, with the command that tells which it has", async () => {
     const { code, stdout, stderr } = await ended(...words, "--nonsense");
@@ -45,7 +45,7 @@ test("without a command: the version alone, or the help", async () => {
     for (const name of names) expect([code, stdout]).toEqual([0, expect.stringContaining(`  ${name}`)]);
   }
   expect(await ended("nonsense")).toMatchObject({ code: 2, stdout: "" });
-}, 20_000);
+});
 
 test("an option whose value is empty is refused, not taken for one that was left out", async () => {
   const valued = commands.flatMap(({ options }) => options).filter(({ rawName }) => rawName.includes("<"));
@@ -68,7 +68,7 @@ test("an option whose value is empty is refused, not taken for one that was left
       stdout: "",
       stderr: expect.stringContaining(words.at(-2)!),
     });
-}, 20_000);
+});
 
 test("the first word of several commands is answered with them", async () => {
   const { code, stderr } = await ended("key", "list");
@@ -113,4 +113,4 @@ test("the waiting line of a sign-in stays one row, however narrow the terminal i
     .filter((text) => text.startsWith("Waiting"));
   expect(rows).not.toEqual([]);
   for (const row of rows) expect(Bun.stripANSI(row).length).toBeLessThan(columns);
-}, 20_000);
+});

@@ -1,13 +1,11 @@
 /** `dragoman completion`: the shells themselves are asked what they would complete. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { commandLine } from "../../src/cli/commands";
 import { completedShells, completion } from "../../src/cli/completion";
 import { run } from "../support/command";
-
-setDefaultTimeout(20_000);
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-"));
 const file = (shell: string) => join(folder, `dragoman.${shell}`);

@@ -111,7 +111,7 @@ describe.each(withFile)("%s", (id) => {
     expect((await own.connect(id, "--undo")).code).toBe(0);
     expect(readdirSync(own.home)).toEqual([]);
     expect(own.backups(id)).toEqual([]);
-  }, 60_000);
+  });
 
   test.concurrent("among settings of their own: written twice, with another model, and back to the same bytes and mode", async () => {
     using own = person();
@@ -131,7 +131,7 @@ describe.each(withFile)("%s", (id) => {
     expect(text(path)).toBe(before);
     expect(statSync(path).mode & 0o777).toBe(0o640);
     expect(own.backups(id)).toEqual([]);
-  }, 60_000);
+  });
 });
 
 describe("what is shown", () => {
@@ -543,7 +543,7 @@ describe("the way back", () => {
       expect((await own.connect("vscode", "--undo")).code).toBe(0);
       expect(existsSync(path) ? text(path) : "").toBe(before);
     }
-  }, 60_000);
+  });
 
   test("knows what Qwen Code notes at its first run", async () => {
     using own = person();
@@ -641,7 +641,7 @@ describe("the way back", () => {
       expect(readdirSync(dirname(path))).toEqual(["config.toml"]);
     }
     expect(stopped).toBeGreaterThan(0);
-  }, 60_000);
+  });
 
   test("between backup and write: the next write and the way back know it", async () => {
     using own = person();

@@ -1,5 +1,5 @@
 /** `dragoman doctor --deep` and `--report`: whether this version fits the upstream of today, and a file that says so. */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -12,8 +12,6 @@ import { run } from "../support/command";
 import { type Github, scriptedGithub } from "./bench";
 
 // Each test starts programs, on a machine that may be busy.
-setDefaultTimeout(30_000);
-
 async function signedIn(options: DemoOptions = {}): Promise<Github> {
   const github = scriptedGithub(options);
   github.signIn("octo-demo");
@@ -178,7 +176,7 @@ describe("a report", () => {
     const text = readFileSync(join(github.home, "mine.md"), "utf8");
     expect(text).toContain("budgets[0].limits.chosen-name");
     expect(text).not.toContain("rosalind");
-  }, 20_000);
+  });
 
   test("has what --deep found, and overwrites no file", async () => {
     await using github = await signedIn({ drift: ["model-field"] });

@@ -1,5 +1,5 @@
 /** `dragoman doctor` about providers and chains of models. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Finding } from "../../src/cli/checks/check";
@@ -8,8 +8,6 @@ import { type OpenAiServer, startOpenAiServer } from "../support/openai-server";
 import { type Github, scriptedGithub } from "./bench";
 
 // Each test starts programs, on a machine that may be busy.
-setDefaultTimeout(30_000);
-
 const key = "pk-provider-0123456789";
 let mock: OpenAiServer;
 beforeAll(async () => {

@@ -16,7 +16,7 @@ describeWithPostgres("dragoman doctor in a team", () => {
   let postgres: TestPostgres;
   beforeAll(async () => {
     postgres = await startPostgres();
-  }, 60_000);
+  });
   afterAll(() => postgres[Symbol.asyncDispose]());
 
   async function examine(env: Record<string, string>, ...more: string[]): Promise<Finding[]> {
@@ -67,5 +67,5 @@ describeWithPostgres("dragoman doctor in a team", () => {
     } finally {
       rmSync(home, { recursive: true, force: true });
     }
-  }, 60_000);
+  });
 });

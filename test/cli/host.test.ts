@@ -1,5 +1,5 @@
 /** `start --host`: what it announces is an address that answers, and what answers there is not refused by its own gate. */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,8 +10,6 @@ import { addresses, startNetworked } from "../support/networks";
 import { testWith } from "../support/sandbox";
 
 // Some start programs in networks of their own, on a machine that may be busy.
-setDefaultTimeout(30_000);
-
 describe("what --host asks for", () => {
   test.each([
     [undefined, "127.0.0.1"],

@@ -40,7 +40,7 @@ test("a key is created through the running server, works at once, and is refused
   expect((await ended(["key", "rm", "0123"], github.env)).code).toBe(0);
   expect(await statusWith(url, key)).toBe(200); // no key is left, so none is needed
   expect((await ended(["key", "rm", "0123"], github.env)).code).toBe(1);
-}, 30_000);
+});
 
 test("without a server the config file itself is changed", async () => {
   await using github = scriptedGithub();
@@ -52,7 +52,7 @@ test("without a server the config file itself is changed", async () => {
   expect(listed).toMatchObject({ required: true, items: [{ name: "laptop", models: null, expires_at_ms: null }] });
   expect((await ended(["key", "rm", "laptop"], github.env)).code).toBe(0);
   expect((await ended(["key", "ls"], github.env)).stderr).toContain("There are no client keys");
-}, 30_000);
+});
 
 test.each([
   [["key", "add", "a/b"], "The name:"],
@@ -78,7 +78,7 @@ test("the budgets of the running server", async () => {
   const [, row] = stdout.split("\n").map((line) => line.split(/ {2,}/));
   expect(row!.slice(0, 4)).toEqual(["Month", "model=gpt-*", "1 (25 %)", "4 requests per month"]);
   expect(row!.at(-1)).toBe("ready");
-}, 30_000);
+});
 
 test("usage as one line, and again and again", async () => {
   await using github = scriptedGithub();
@@ -90,4 +90,4 @@ test("usage as one line, and again and again", async () => {
   watching.process.kill("SIGINT");
   expect(await watching.exited).toBe(0);
   expect(watching.stdout()).toStartWith("217\n217\n");
-}, 30_000);
+});

@@ -13,7 +13,7 @@ describeWithPostgres("dragoman member", () => {
       DRAGOMAN_DATABASE_URL: await postgres.database(),
       DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64"),
     };
-  }, 60_000);
+  });
   afterAll(() => postgres[Symbol.asyncDispose]());
 
   async function member(...words: string[]) {
@@ -35,7 +35,7 @@ describeWithPostgres("dragoman member", () => {
     expect((await member("withdraw", "anna")).stderr).toContain("was taken back");
     expect((await member("withdraw", "anna")).stderr).toContain("no open invitation");
     expect((await member("ls")).stderr).toContain("anna has no account and no open invitation: a new link");
-  }, 60_000);
+  });
 
   test.each([
     [["set", "anna"], 2, "Say what to change"],

@@ -1,5 +1,5 @@
 /** The program in a company's network: what it says at start, and that all it asks of GitHub takes the company's way. */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../support/command";
@@ -7,8 +7,6 @@ import { companyRoot, startCompany } from "../support/corporate-proxy";
 import { scriptedGithub } from "./bench";
 
 // Each test starts programs, on a machine that may be busy.
-setDefaultTimeout(30_000);
-
 const fromTest = {
   DRAGOMAN_GITHUB_URL: "https://github.test",
   DRAGOMAN_GITHUB_API_URL: "https://api.github.test",

@@ -14,7 +14,7 @@ describeWithPostgres("the upkeep of a team's accounts", () => {
   let postgres: TestPostgres;
   beforeAll(async () => {
     postgres = await startPostgres();
-  }, 60_000);
+  });
   afterAll(() => postgres[Symbol.asyncDispose]());
 
   test("each account once, by the leader, without an exchange; a sign-in that was revoked is seen by all servers", async () => {
@@ -50,7 +50,7 @@ describeWithPostgres("the upkeep of a team's accounts", () => {
     }
     for (const { app } of [leader, other]) app.close();
     await Promise.all(running);
-  }, 40_000);
+  });
 
   test("an account that nobody uses is asked about ever more seldom", async () => {
     await using team = await startTeamApp(postgres);
@@ -77,7 +77,7 @@ describeWithPostgres("the upkeep of a team's accounts", () => {
     expect(calls).toHaveLength(12);
     app.close();
     await running;
-  }, 40_000);
+  });
 
   test("while GitHub does not answer, one account is asked about at each look, and none is left out", async () => {
     await using team = await startTeamApp(postgres);
@@ -101,5 +101,5 @@ describeWithPostgres("the upkeep of a team's accounts", () => {
     await until(() => app.allAccounts.every(({ knownQuota }) => knownQuota));
     app.close();
     await running;
-  }, 40_000);
+  });
 });

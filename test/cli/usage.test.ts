@@ -92,7 +92,7 @@ describe("what is left", () => {
     const own = await ended(["usage"], github.env);
     expect([own.stderr, own.stdout]).toEqual(["", expect.stringMatching(/^work-demo .*\n$/m)]);
     expect(own.stdout).not.toContain("octo-demo");
-  }, 20_000);
+  });
 
   test("a token of the environment comes first, as with the server", async () => {
     await using github = scriptedGithub();
@@ -141,7 +141,7 @@ describe("the key of a running server", () => {
       code: 1,
       stderr: expect.stringContaining("other than the one in DRAGOMAN_API_KEY"),
     });
-  }, 60_000);
+  });
 
   test("is not needed where none is asked for, whatever the file says", async () => {
     await using github = scriptedGithub();
@@ -150,7 +150,7 @@ describe("the key of a running server", () => {
     await server.ready();
     writeFileSync(join(github.data, "config.json"), "{");
     for (const args of asked) expect([args, (await ended(args, github.env)).code]).toEqual([args, 0]);
-  }, 30_000);
+  });
 });
 
 test("what an upstream says reaches no terminal as a command to it", async () => {
@@ -177,4 +177,4 @@ test("what an upstream says reaches no terminal as a command to it", async () =>
     const written = terminal.written().replaceAll("\u001b[K", "");
     expect([args, written.match(/[^\P{Cc}\r\n\t]|\u202e|[\r\n]forged/gu)]).toEqual([args, null]);
   }
-}, 60_000);
+});

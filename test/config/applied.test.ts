@@ -121,4 +121,4 @@ test("two servers, one data folder: a leaked key that is replaced at the one is 
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
-}, 20_000);
+});

@@ -113,7 +113,7 @@ describe("several processes with one data folder", () => {
     const start = ["start", "--demo", "--json", "--port", "0"];
     commands = Array.from({ length: count }, () => run(start, { env: { DRAGOMAN_HOME: home } }));
     urls = (await Promise.all(commands.map((command) => command.ready()))).map(({ url }) => url);
-  }, 30_000);
+  });
   afterAll(async () => {
     for (const command of commands) await command[Symbol.asyncDispose]();
     rmSync(home, { recursive: true, force: true });
@@ -152,7 +152,7 @@ describe("several processes with one data folder", () => {
     expect(Object.keys(stored().modelAliases)).toHaveLength(count * rounds);
     expect(late).toBeGreaterThan(0);
     await until(() => readdirSync(join(home, "demo")).every((name) => !name.includes(".tmp-")));
-  }, 30_000);
+  });
 
   test("each of them changing a key of its own loses nothing, without any revision", async () => {
     const own = ["maxRows", "retentionDays", "tokenEstimateMultiplier"];
@@ -211,4 +211,4 @@ test("S13: 1,000 changes under kill -9 leave a file that reads every time, with 
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
-}, 60_000);
+});

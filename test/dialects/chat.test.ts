@@ -24,6 +24,7 @@ import {
   wire,
   written,
 } from "../support/streams";
+import { unloadedNow } from "../support/unloaded";
 
 const supports = {
   tools: true,
@@ -1009,9 +1010,9 @@ describe("a request for a chat upstream", () => {
   test("does not copy a picture of 20 MB", () => {
     const url = `data:image/png;base64,${"A".repeat(20 << 20)}`;
     const body = { model: "m", messages: [user([{ type: "image_url", image_url: { url } }])] };
-    const start = performance.now();
+    const start = unloadedNow();
     for (let count = 0; count < 100; count++) chat.decodeRequest(body);
-    expect(performance.now() - start).toBeLessThan(200);
+    expect(unloadedNow() - start).toBeLessThan(200);
   });
 });
 

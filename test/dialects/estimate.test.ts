@@ -4,6 +4,7 @@ import { codecs } from "../../src/dialects/codecs";
 import { estimateTokens } from "../../src/dialects/estimate";
 import { imageSize, imageTokens } from "../../src/dialects/image-size";
 import { openTokenizer } from "../../src/dialects/tokenizer";
+import { unloadedNow } from "../support/unloaded";
 
 const tokenizer = openTokenizer();
 afterAll(() => tokenizer.close());
@@ -158,7 +159,7 @@ describe("counts", () => {
       .toString("base64")
       .repeat(12);
     await tokenizer.count(["warm"]);
-    const started = performance.now();
+    const started = unloadedNow();
     const counted = await estimate(
       user(
         { type: "image", source: { type: "base64", media_type: "image/png", data } },
@@ -166,7 +167,7 @@ describe("counts", () => {
         { type: "new_thing", data },
       ),
     );
-    expect(performance.now() - started).toBeLessThan(300);
+    expect(unloadedNow() - started).toBeLessThan(300);
     expect(counted).toBeLessThan(30_000);
   });
 

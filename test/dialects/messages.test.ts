@@ -25,6 +25,7 @@ import {
   wire,
   written,
 } from "../support/streams";
+import { unloadedNow } from "../support/unloaded";
 
 const facts: ModelFacts = {
   id: "claude",
@@ -175,9 +176,9 @@ describe("a client's own request", () => {
       const many = Array.from({ length: 30_000 }, (_, index) => kind(index));
       const body = { model: "m", messages: [{ role: "user", content: "Hi." }, ...many] };
       for (const send of [fixed, throughHub]) {
-        const start = performance.now();
+        const start = unloadedNow();
         send(body, facts);
-        expect(performance.now() - start).toBeLessThan(2000);
+        expect(unloadedNow() - start).toBeLessThan(2000);
       }
     }
   });

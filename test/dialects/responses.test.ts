@@ -621,7 +621,7 @@ describe("through the hub or around it, the upstream gets the same request", () 
       }),
       { numRuns: 3000 },
     );
-  }, 30_000);
+  });
 
   /** The request without what means the same either way: see each line. */
   function meaning(body: JsonObject): JsonObject {

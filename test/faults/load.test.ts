@@ -6,6 +6,7 @@ import { type Command, run } from "../support/command";
 import { idleServer, waitOf } from "../support/idle";
 import { until } from "../support/proxy";
 import { keptWaiting, limitedGroup, type MemoryLimit, memoryOf, testWith } from "../support/sandbox";
+import { unloadedNow } from "../support/unloaded";
 
 const body = JSON.stringify({ model: "gpt-5-mini", stream: true, messages: [{ role: "user", content: "Hello" }] });
 const request = `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
@@ -87,16 +88,16 @@ describe("3,000 exchanges run at once", () => {
     held.resolve();
     await Promise.all(callers.map(({ done }) => done));
     expect(callers.filter(({ text }) => text().includes("data: [DONE]\n\n"))).toHaveLength(3000);
-    const again = performance.now();
+    const again = unloadedNow();
     expect(await (await fetch(`${url}/v1/chat/completions`, { method: "POST", body })).text()).toEndWith("[DONE]\n\n");
-    expect(performance.now() - again).toBeLessThan(5000);
+    expect(unloadedNow() - again).toBeLessThan(5000);
     // Who was refused is no row, and nobody else is forgotten.
     const rows = async () => ((await (await fetch(`${url}/api/admin/meta`)).json()) as { row_count: number }).row_count;
     while ((await rows()) < 3001) await Bun.sleep(20);
     await Bun.sleep(200);
     expect(await rows()).toBe(3001);
     for (const { socket } of callers) socket.destroy();
-  }, 60_000);
+  });
 });
 
 /** Asks these addresses again and again, on a thread of its own; in the end, what 99 % of each's answers took at most, in ms. */
@@ -196,7 +197,7 @@ test("P08: 1,000 streams are each whole, no other request waits for 50 ms, and m
   // Where neighbours have this machine, an idle server keeps its callers waiting too; and who is kept from running at
   // all, under such a load, is behind for good.
   if (starved < 0.2) expect(wait).toBeLessThan(50 + 5 * idleWait);
-}, 60_000);
+});
 
 testWith(
   "memoryLimits",
@@ -232,4 +233,4 @@ test("P20: after 20,000 streams memory is about what it was after the first 10,0
   const before = memoryOf(pid);
   await streams(10_000);
   expect(memoryOf(pid) - before).toBeLessThan(32);
-}, 60_000);
+});

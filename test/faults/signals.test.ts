@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { type Command, run } from "../support/command";
 import { until } from "../support/proxy";
+import { unloadedNow } from "../support/unloaded";
 
 const bodies = {
   "/v1/chat/completions": (content: string) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }] }),
@@ -64,10 +65,10 @@ describe.skipIf(process.platform === "win32")("of the operating system", () => {
       const { streams } = await fifty(command, "[demo: silence 20] Hello");
       command.process.kill(one);
       await until(() => command.stderr().includes("a second signal"));
-      const startedAt = performance.now();
+      const startedAt = unloadedNow();
       command.process.kill(two);
       expect(await command.exited).toBe(130);
-      expect(performance.now() - startedAt).toBeLessThan(5000);
+      expect(unloadedNow() - startedAt).toBeLessThan(5000);
       for (const { path, text } of streams) {
         const told = await text;
         expect(told).toContain("shutting down");
@@ -83,5 +84,5 @@ describe.skipIf(process.platform === "win32")("of the operating system", () => {
     for (let turn = 0; turn < 3; turn++) command.process.kill("SIGPIPE");
     for (const { path, text } of streams) expect(await text).toContain(ended[path]);
     expect((await fetch(`${url}/health`)).status).toBe(200);
-  }, 20_000);
+  });
 });

@@ -15,6 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Entry, type Filters, type LocalHistory, openHistory } from "../../src/history/history";
 import { entry, noon } from "../support/history-rows";
+import { unloadedNow } from "../support/unloaded";
 
 const posix = process.platform !== "win32";
 const day = 86_400_000;
@@ -378,12 +379,12 @@ describe("trouble on disk", () => {
     fill(history, [{}]);
     const locker = other();
     locker.run("BEGIN IMMEDIATE");
-    const started = performance.now();
+    const started = unloadedNow();
     for (const one of many(500)) history.add(entry(one));
-    expect(performance.now() - started).toBeLessThan(50);
-    const waited = performance.now();
+    expect(unloadedNow() - started).toBeLessThan(50);
+    const waited = unloadedNow();
     expect(history.flush()).toBe(false);
-    expect(performance.now() - waited).toBeLessThan(400);
+    expect(unloadedNow() - waited).toBeLessThan(400);
     history.flush();
     expect([history.degraded, warnings.length]).toEqual([true, 1]);
     expect(warnings[0]).toContain("500 entries wait");
@@ -402,7 +403,7 @@ describe("trouble on disk", () => {
     expect([history.flush(), history.degraded]).toEqual([false, true]);
     locker.run("ROLLBACK");
     expect([history.flush(), history.degraded, history.count()]).toEqual([true, false, 1]);
-  }, 10_000);
+  });
 
   test("what cannot be written waits, 10,000 rows at most, and the rest is counted as lost", () => {
     const history = open();
@@ -556,7 +557,7 @@ describe("processes", () => {
     );
     const complaints = await Promise.all(children.map((one) => new Response(one.stderr).text()));
     expect([complaints.filter((text) => !text.includes("entries wait")).join(""), open().count()]).toEqual(["", 1_000]);
-  }, 20_000);
+  });
 
   test("killed at full speed lose no row that was acknowledged, and the database stays sound", async () => {
     let acknowledged = 0;
@@ -572,7 +573,7 @@ describe("processes", () => {
     expect(history.count()).toBeGreaterThanOrEqual(acknowledged);
     expect(other().query("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
     expect(warnings).toEqual([]);
-  }, 20_000);
+  });
 
   test("with nothing but an open history end by themselves", async () => {
     const idle = child("add(3);");

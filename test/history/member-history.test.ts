@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { type History, type LocalHistory, openHistory } from "../../src/history/history";
 import { historyOf } from "../../src/history/member-history";
 import { entry, noon } from "../support/history-rows";
+import { unloadedNow } from "../support/unloaded";
 
 let folder: string;
 let local: LocalHistory;
@@ -38,9 +39,9 @@ test("a member who asks without end waits for their own answers, and holds up no
   const asked = Promise.allSettled(
     Array.from({ length: 600 }, async (_, at) => (await anna.totals(at === 3 ? { status: 599 } : {})).request_count),
   );
-  const began = performance.now();
+  const began = unloadedNow();
   expect((await ben.totals({})).request_count).toBe(1);
-  expect(performance.now() - began).toBeLessThan(60);
+  expect(unloadedNow() - began).toBeLessThan(60);
   const outcomes = await asked;
   const counts = outcomes.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
   const refused = outcomes.flatMap((each) => (each.status === "rejected" ? [each.reason] : []));

@@ -415,7 +415,7 @@ test("processes that are killed while they write leave a rollup that agrees with
     await expectAllAgrees(history, openChance(round), 3);
     history.close();
   }
-}, 20_000);
+});
 
 test("a bucket's value is at most 5 % from all that it counts, and exact up to 31 ms", () => {
   for (let ms = 0; ms < 32; ms += 1) expect(bucketValue(bucketOf(ms))).toBe(ms);

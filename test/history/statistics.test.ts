@@ -312,7 +312,7 @@ describe("200,000 rows", () => {
     seed(path);
     await history.prune();
     database = new Database(path, { readonly: true, strict: true });
-  }, 60_000);
+  });
   afterAll(() => {
     database.close();
     end();

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { clientKeysOf, mayUse } from "../../src/keys/client-keys";
 import { startProvider } from "../support/provider";
 import { type RunningProxy, startProxy } from "../support/proxy";
+import { unloadedNow } from "../support/unloaded";
 
 const anna = "k-anna-0123456789";
 const hashed = "k-hashed-0123456789";
@@ -164,10 +165,10 @@ describe("patterns", () => {
   ])("%s, %s: %p", (pattern, model, expected) => expect(uses(pattern, model)).toBe(expected));
 
   test("a hostile pattern takes no time", () => {
-    const started = performance.now();
+    const started = unloadedNow();
     expect(uses("a*".repeat(120), `${"a".repeat(255)}b`)).toBe(true);
     expect(uses(`${"a*".repeat(120)}c`, `${"a".repeat(255)}b`)).toBe(false);
-    expect(performance.now() - started).toBeLessThan(100);
+    expect(unloadedNow() - started).toBeLessThan(100);
   });
 });
 

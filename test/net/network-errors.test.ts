@@ -34,7 +34,7 @@ describe("U20: the hop that failed is named", () => {
       502,
       "GitHub Copilot cannot be reached: the name of the proxy http://proxy.invalid:8080 (HTTPS_PROXY) could not be resolved. Is this machine offline, or outside the company's network?",
     ]);
-  }, 15_000);
+  });
 
   test("the proxy refuses the connection", async () => {
     const company = await startCompany();

@@ -10,7 +10,7 @@ describeWithPostgres("a team's notices", () => {
   let postgres: TestPostgres;
   beforeAll(async () => {
     postgres = await startPostgres();
-  }, 60_000);
+  });
   afterAll(() => postgres[Symbol.asyncDispose]());
 
   test("a member's account that failed, is suspended or used up: once, by the leader, with the member's name", async () => {
@@ -54,7 +54,7 @@ describeWithPostgres("a team's notices", () => {
     ]);
     expect(received.join()).toContain("No account of ben is used until a person has acted.");
     for (const secret of [anna.key, ben.key, "ghu_"]) expect(received.join()).not.toContain(secret);
-  }, 30_000);
+  });
 });
 
 describeWithPostgres("a budget for each member", () => {
@@ -100,7 +100,7 @@ describeWithPostgres("a budget for each member", () => {
       "Budget each of anna is used up",
       "Budget each of ben: 50 % used",
     ]);
-  }, 60_000);
+  });
 });
 
 test("of many notices about members one is sent, and those about the owner stay", () => {

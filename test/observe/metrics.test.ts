@@ -7,6 +7,7 @@ import { run } from "../support/command";
 import { type RunningProxy, startProxy, until } from "../support/proxy";
 import { readSamples, valueIn } from "../support/samples";
 import { testWith } from "../support/sandbox";
+import { unloadedNow } from "../support/unloaded";
 
 const chat = (content: string, stream = false) => ({
   model: "gpt-5-mini",
@@ -235,9 +236,9 @@ testWith(
         const { data } = (await response.json()) as { data: { result: { value: [number, string] }[] } };
         return data.result[0]?.value[1];
       };
-      const deadline = performance.now() + 15_000;
+      const deadline = unloadedNow() + 15_000;
       while ((await query('sum(dragoman_requests_total{job="dragoman"})')) === undefined) {
-        if (performance.now() > deadline) throw new Error("Prometheus has no value.");
+        if (unloadedNow() > deadline) throw new Error("Prometheus has no value.");
         await Bun.sleep(100);
       }
       expect(await query("sum(dragoman_requests_total)")).toBe("3");

@@ -18,7 +18,7 @@ describeWithPostgres("a team's metrics", () => {
   let postgres: TestPostgres;
   beforeAll(async () => {
     postgres = await startPostgres();
-  }, 60_000);
+  });
   afterAll(() => postgres[Symbol.asyncDispose]());
 
   test("accounts of all members with their names, servers, leader and members", async () => {
@@ -55,7 +55,7 @@ describeWithPostgres("a team's metrics", () => {
       expect(`${lint.stdout}${lint.stderr}`).toBe("");
     }
     for (const secret of [anna.key, "ghu_"]) expect(text).not.toContain(secret);
-  }, 30_000);
+  });
 
   test("a database that is away: what waits, and since when", async () => {
     await using team = await startTeamApp(postgres, { env: { DRAGOMAN_DATABASE_GRACE: "0" } });
@@ -84,7 +84,7 @@ describeWithPostgres("a team's metrics", () => {
     await until(() => team.app.team!.waiting().requests === 0);
     const { samples } = await scrape(team.url);
     expect(valueIn(samples, "dragoman_database_up")).toBe(1);
-  }, 30_000);
+  });
 });
 
 test("one person has no series of a team, and accounts without a member", async () => {

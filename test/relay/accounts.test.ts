@@ -1,6 +1,7 @@
 /** Which account serves, what happens when one cannot, and what the client is told when none can. */
 import { describe, expect, test } from "bun:test";
 import { type RunningProxy, startProxy, until } from "../support/proxy";
+import { unloadedNow } from "../support/unloaded";
 import { timed } from "./bench";
 
 const all = ["octo-demo", "work-demo", "plus-demo"];
@@ -254,9 +255,10 @@ describe("a limit is hit", () => {
   test("T15: with one account, two seconds are waited for, once", async () => {
     await using proxy = await startProxy();
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "2" }));
-    const startedAt = performance.now();
+    const [startedAt, unloadedAt] = [performance.now(), unloadedNow()];
     expect((await post(proxy)).status).toBe(200);
-    expect(performance.now() - startedAt).toBeWithin(1500, 10_000);
+    expect(performance.now() - startedAt).toBeGreaterThan(1499);
+    expect(unloadedNow() - unloadedAt).toBeLessThan(10_000);
     expect(tries(proxy)).toEqual(["octo 429", "octo 200"]);
     expect(proxy.demo.journal.filter(({ path }) => path === chat).map(({ headers }) => headers["x-initiator"])).toEqual(
       ["user", "agent"],
@@ -270,10 +272,10 @@ describe("a limit is hit", () => {
     expect([twice.status, twice.headers.get("retry-after")]).toEqual([429, "1"]);
     await until(() => proxy.app.accounts[0]!.state.name === "ready");
     proxy.demo.intercept(chat, () => refuse(429, "rate_limited", "Slow down.", { "retry-after": "5" }));
-    const startedAt = performance.now();
+    const startedAt = unloadedNow();
     const longer = await post(proxy);
     expect([longer.status, longer.headers.get("retry-after")]).toEqual([429, "5"]);
-    expect(performance.now() - startedAt).toBeLessThan(4000);
+    expect(unloadedNow() - startedAt).toBeLessThan(4000);
     expect(asked(proxy).length).toBe(3);
   });
 
@@ -511,13 +513,13 @@ describe("GitHub cannot be asked", () => {
       (seen) => (seen.account === "octo-demo" ? new Promise<undefined>(() => {}) : undefined),
       always,
     );
-    const startedAt = performance.now();
+    const [startedAt, unloadedAt] = [performance.now(), unloadedNow()];
     await proxy.app.catalogue.models();
-    expect(performance.now() - startedAt).toBeWithin(2900, 12_000);
+    expect(performance.now() - startedAt).toBeGreaterThan(2900);
     expect((await post(proxy)).status).toBe(200);
-    expect(performance.now() - startedAt).toBeLessThan(14_000);
+    expect(unloadedNow() - unloadedAt).toBeLessThan(14_000);
     expect(asked(proxy)).toEqual(["work"]);
-  }, 30_000);
+  });
 
   test("T07: an exchange that answers a page: the account rests, the others serve", async () => {
     await using proxy = await startProxy({ accounts: ["octo-demo", "work-demo"] });

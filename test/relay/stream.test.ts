@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { cutOnce, startCut } from "../support/cut";
 import { type RunningProxy, startProxy, until, untilStill } from "../support/proxy";
+import { unloadedNow } from "../support/unloaded";
 
 const model = "gpt-5-mini";
 const chunk = (choices: object[], more = {}) =>
@@ -127,7 +128,7 @@ describe("a stream that breaks", () => {
       expect(text.includes('"error"')).toBe(!complete);
       if (!complete) expect(text).not.toContain("[DONE]");
     }
-  }, 60_000);
+  });
 
   test("by a reset is the same, and the row says so", async () => {
     await using proxy = await startProxy();
@@ -203,10 +204,10 @@ describe("the client's hang-up closes the upstream within a second", () => {
     response.catch(() => {});
     await until(() => proxy.demo.open === 1);
     await after(response);
-    const leftAt = performance.now();
+    const leftAt = unloadedNow();
     controller.abort();
     await until(() => proxy.demo.open === 0, 1000);
-    expect(performance.now() - leftAt).toBeLessThan(1000);
+    expect(unloadedNow() - leftAt).toBeLessThan(1000);
     await until(() => proxy.rows().length === 1);
     expect(proxy.rows()[0]).toMatchObject({ http_status: 499, error_type: "client_closed" });
   };
@@ -263,7 +264,7 @@ describe("silence", () => {
     const text = await response.text();
     expect(text.match(/^: /gm)!.length).toBe(2);
     expect(text).toEndWith("data: [DONE]\n\n");
-  }, 60_000);
+  });
 
   test.concurrent("of 40 s before the first byte is survived too", async () => {
     await using proxy = await startProxy();
@@ -273,7 +274,7 @@ describe("silence", () => {
     });
     expect(response.status).toBe(200);
     expect(await response.text()).toEndWith("data: [DONE]\n\n");
-  }, 60_000);
+  });
 
   test.concurrent("beyond the limit ends in a timeout, before and after the first byte", async () => {
     await using proxy = await startProxy({ env: { DRAGOMAN_UPSTREAM_TIMEOUT_MS: "1000" } });

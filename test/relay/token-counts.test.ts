@@ -204,7 +204,7 @@ test("two processes that write the same file leave it whole, with what each has 
   expect(Object.keys(models).sort()).toEqual(["one", "two"]);
   expect(Math.max(models.one.exchanges, models.two.exchanges)).toBe(60);
   expect(readdirSync(home)).toEqual(["token-factors.json"]);
-}, 30_000);
+});
 
 interface Started {
   message_start: { message: { usage: { input_tokens: number; output_tokens: number } } };
@@ -285,7 +285,7 @@ describe("a translated stream to a Messages client", () => {
     expect(first.input_tokens).toBe(0);
     expect(last.input_tokens).toBeGreaterThan(1_000);
     await Promise.all(busy);
-  }, 30_000);
+  });
 });
 
 const long = code.repeat(20);

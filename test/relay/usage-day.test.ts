@@ -189,6 +189,6 @@ test("A1–A9, T01–T14: a day with three accounts: nothing fails that an able 
   expect(new Set(unsupportedParams.map(({ account }) => account))).toEqual(new Set(["second"]));
   proxy.rows();
   expect(await proxy.app.history.count()).toBe(served + refused);
-}, 60_000);
+});
 
 const modelOf = ({ body }: Seen) => (body as { model?: string }).model;

@@ -11,6 +11,7 @@ import { ServerToolLoop } from "../../src/relay/server-tools/loop";
 import { documentsIn } from "../../src/relay/server-tools/open-loop";
 import { fetchFor } from "../../src/relay/server-tools/web-fetch";
 import { startProxy } from "../support/proxy";
+import { unloadedNow } from "../support/unloaded";
 
 // biome-ignore lint/suspicious/noExplicitAny: requests and replies
 type Json = any;
@@ -254,9 +255,9 @@ describe("for the model", () => {
   });
 
   test("a page that is made to be slow holds nothing up for long", async () => {
-    const begun = performance.now();
+    const begun = unloadedNow();
     expect(await fetched(`${origin()}/endless`, [person(`${origin()}/endless`)])).toMatchObject({ kind: "document" });
-    expect(performance.now() - begun).toBeLessThan(5_000);
+    expect(unloadedNow() - begun).toBeLessThan(5_000);
   });
 
   test("a page that a search has found may be read", async () => {
@@ -440,8 +441,8 @@ describe("with citations", () => {
     const words = (count: number) => "a ".repeat(count);
     const texts = [`"${words(900)}`.repeat(200), '"'.repeat(100_000), `"${words(240)}b" `.repeat(100)];
     const page = { url, title: "", text: words(100_000) };
-    const began = performance.now();
+    const began = unloadedNow();
     for (const text of texts) quotesIn(text, [[0, page]]);
-    expect(performance.now() - began).toBeLessThan(500);
+    expect(unloadedNow() - began).toBeLessThan(500);
   });
 });

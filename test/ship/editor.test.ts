@@ -1,5 +1,5 @@
 /** The example for editors in src/cli/README.md, run by Node as it stands there. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,8 +7,6 @@ import { program } from "../support/command";
 import { until } from "../support/proxy";
 
 // Each test starts processes, and the machine may be busy.
-setDefaultTimeout(20_000);
-
 const folder = mkdtempSync(join(tmpdir(), "dragoman-editor-"));
 const document = await Bun.file(join(import.meta.dir, "../../src/cli/README.md")).text();
 const example = /<!-- editor -->\n```js\n([\s\S]*?)```\n<!-- \/editor -->/.exec(document)![1]!;

@@ -24,6 +24,7 @@ import {
   wordsOf,
 } from "../support/image";
 import { describeWith } from "../support/sandbox";
+import { unloadedNow } from "../support/unloaded";
 import { targets } from "./targets";
 
 describe("the Dockerfile", () => {
@@ -143,9 +144,9 @@ describeHere("containers", "as a container, without Docker", () => {
   let container: Container;
   const start = async () => {
     container = runImage(image.root, env, [...wordsOf("CMD"), "--demo"]);
-    const deadline = performance.now() + 15_000;
+    const deadline = unloadedNow() + 15_000;
     while (!container.stderr().includes("  Address ")) {
-      if (performance.now() > deadline) throw new Error(`Not ready: ${container.stderr()}`);
+      if (unloadedNow() > deadline) throw new Error(`Not ready: ${container.stderr()}`);
       await Bun.sleep(10);
     }
   };
@@ -153,7 +154,7 @@ describeHere("containers", "as a container, without Docker", () => {
   beforeAll(async () => {
     image = assemble();
     addBase(image.root);
-  }, 60_000);
+  });
   afterAll(async () => {
     await container?.[Symbol.asyncDispose]();
     image?.[Symbol.dispose]();
@@ -184,7 +185,7 @@ describeHere("containers", "as a container, without Docker", () => {
     const counted = container.curl(...key, "-d", ask, `${url}/v1/messages/count_tokens`);
     expect(JSON.parse(counted.body).input_tokens).toBeGreaterThan(3);
     expect(container.curl(`${url}/admin/models`).body).toStartWith("<!doctype html>");
-  }, 30_000);
+  });
 
   test("it runs as its own user, without rights, and writes to its volume alone", () => {
     const status = readFileSync(`/proc/${container.pid()}/status`, "utf8");
@@ -212,5 +213,5 @@ describeHere("containers", "as a container, without Docker", () => {
     container.kill("SIGTERM");
     expect(await container.exited).toBe(0);
     expect(container.stderr()).toContain("stopping");
-  }, 30_000);
+  });
 });

@@ -61,7 +61,7 @@ beforeAll(async () => {
   expect(readFileSync(join(tree, "package.json"), "utf8")).toBe(before);
   tarball = join(tree, `dragoman-${version}.tgz`);
   listing = (await done(["tar", "tzf", tarball], tree)).trim().split("\n").sort();
-}, 60_000);
+});
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -2,7 +2,7 @@
  * The program as a process of its own, source or executable, between the official packages and the scripted upstream:
  * what a bundler could break (handlers, lazy parts, files, the worker), each client dialect with each upstream dialect.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { codecs } from "../../src/dialects/codecs";
 import { dialects } from "../../src/dialects/hub/conversation";
 import { demoAccounts, quotas } from "../../src/upstream/demo/accounts";
@@ -15,11 +15,10 @@ import { checkMessagesStream } from "../support/grammar-messages";
 import { checkResponsesStream } from "../support/grammar-responses";
 import { dialectAt, type Tap, tap } from "../support/log-capture";
 import { scenarios, stopWord } from "../support/scenarios";
+import { unloadedNow } from "../support/unloaded";
 import { drive } from "./smoke";
 
 // Each test starts processes, and the machine may be busy.
-setDefaultTimeout(20_000);
-
 const upstreams = [
   ["gpt-5-mini", "/chat/completions"],
   ["gpt-5.3-codex", "/responses"],
@@ -57,7 +56,7 @@ let lastRow = "";
 
 /** The row of the exchange that has just ended. */
 async function newestRow(): Promise<Row> {
-  const deadline = performance.now() + 5000;
+  const deadline = unloadedNow() + 5000;
   for (;;) {
     const { items } = (await (await fetch(`${url}/api/admin/requests?limit=1`)).json()) as { items: Row[] };
     const [row] = items;
@@ -65,7 +64,7 @@ async function newestRow(): Promise<Row> {
       lastRow = row.request_id;
       return row;
     }
-    if (performance.now() > deadline) throw new Error("There is no new row.");
+    if (unloadedNow() > deadline) throw new Error("There is no new row.");
     await Bun.sleep(5);
   }
 }
@@ -116,7 +115,7 @@ test("an editor finds every part in it", async () => {
   await using decoy = run(["--version"]);
   await decoy.exited;
   await drive(program, { cwd: decoy.home, env: { PATH: process.env.PATH, HOME: decoy.home } });
-}, 20_000);
+});
 
 test.if(process.platform === "linux")("process lists tell what runs", async () => {
   const words = (await Bun.file(`/proc/${server.process.pid}/cmdline`).text()).split("\0");

@@ -25,7 +25,7 @@ describeWithPostgres("what servers share of an account", () => {
   let env: Record<string, string>;
   beforeAll(async () => {
     postgres = await startPostgres();
-  }, 60_000);
+  });
   afterEach(async () => {
     await Promise.all(opened.splice(0).map((stores) => stores.close()));
   });

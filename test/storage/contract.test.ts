@@ -22,6 +22,7 @@ import { entry, noon } from "../support/history-rows";
 import { type PgBouncer, startPgBouncer } from "../support/pgbouncer";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { describeWith } from "../support/sandbox";
+import { unloadedNow } from "../support/unloaded";
 
 /** One team or one person, with empty stores. */
 interface World {
@@ -43,7 +44,7 @@ describeWithPostgres("in Postgres", () => {
   let server: TestPostgres;
   beforeAll(async () => {
     server = await startPostgres();
-  }, 60_000);
+  });
   afterAll(() => server[Symbol.asyncDispose]());
   contract(async () => ({ DRAGOMAN_DATABASE_URL: await server.database(), DRAGOMAN_SEAL_KEY: sealKey }), true);
 });
@@ -55,7 +56,7 @@ describeWith("pgbouncer", "in Postgres behind PgBouncer", () => {
     beforeAll(async () => {
       server = await startPostgres();
       pooler = await startPgBouncer(await server.database());
-    }, 60_000);
+    });
     afterAll(async () => {
       await pooler[Symbol.asyncDispose]();
       await server[Symbol.asyncDispose]();
@@ -90,9 +91,9 @@ function contract(variables: () => Promise<Record<string, string>>, isPostgres: 
 
   /** What another server or process has changed is seen within a second. */
   async function soon(claim: () => boolean | Promise<boolean>): Promise<void> {
-    const deadline = performance.now() + 1_200;
+    const deadline = unloadedNow() + 1_200;
     while (!(await claim())) {
-      if (performance.now() > deadline) throw new Error(`Not so after a second: ${claim}`);
+      if (unloadedNow() > deadline) throw new Error(`Not so after a second: ${claim}`);
       await Bun.sleep(5);
     }
   }

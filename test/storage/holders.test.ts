@@ -42,7 +42,7 @@ describeWithPostgres("in Postgres", () => {
   beforeAll(async () => {
     server = await startPostgres();
     address = await server.database();
-  }, 60_000);
+  });
   afterAll(() => server[Symbol.asyncDispose]());
   const sealKey = randomBytes(32).toString("base64");
   contract(async () => ({ DRAGOMAN_DATABASE_URL: address, DRAGOMAN_SEAL_KEY: sealKey }), true);
@@ -63,7 +63,7 @@ function contract(variables: () => Promise<Record<string, string>>, hasSlices: b
       follow: false,
     });
     ledger = stores.openLedger({ now: () => noon, warn: (sentence) => expect.unreachable(sentence) });
-  }, 30_000);
+  });
   afterAll(async () => {
     ledger.close();
     await stores.close();
@@ -236,7 +236,7 @@ function contract(variables: () => Promise<Record<string, string>>, hasSlices: b
       ),
       { numRuns: 150 },
     );
-  }, 30_000);
+  });
 
   test("what is known of a price counts, and what is not is only counted", async () => {
     const budget = budgetOf({ name: fresh(), each: "member" });

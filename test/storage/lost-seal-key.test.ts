@@ -11,7 +11,7 @@ describeWithPostgres("a lost seal key", () => {
   let postgres: TestPostgres;
   beforeAll(async () => {
     postgres = await startPostgres();
-  }, 60_000);
+  });
   afterAll(() => postgres[Symbol.asyncDispose]());
 
   test("costs config and tokens; members, keys, limits and the history stay", async () => {
@@ -53,5 +53,5 @@ describeWithPostgres("a lost seal key", () => {
     expect([own.status, await own.json()]).toEqual([200, { items: [] }]);
     await withTeamStores(team, (stores) => saveAccounts(stores, accounts, anna.id));
     await until(async () => (await chat(after)).status === 200);
-  }, 60_000);
+  });
 });

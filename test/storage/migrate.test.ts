@@ -27,7 +27,7 @@ describeWithPostgres("dragoman migrate", () => {
   const homes: string[] = [];
   beforeAll(async () => {
     postgres = await startPostgres();
-  }, 60_000);
+  });
   afterAll(async () => {
     for (const home of homes) rmSync(home, { recursive: true, force: true });
     await postgres[Symbol.asyncDispose]();
@@ -128,7 +128,7 @@ describeWithPostgres("dragoman migrate", () => {
 
     expect(await migrate({ ...inDatabase, DRAGOMAN_HOME: back }, "folder")).toMatchObject({ code: 0 });
     expect(await contentOf({ DRAGOMAN_HOME: back })).toEqual(before);
-  }, 30_000);
+  });
 
   test("a config that is there already stays; what is missing in the command is said", async () => {
     const home = freshHome();
@@ -161,7 +161,7 @@ describeWithPostgres("dragoman migrate", () => {
       code: 1,
       said: expect.stringContaining("DRAGOMAN_SEAL_KEY"),
     });
-  }, 30_000);
+  });
 
   test("a dry run counts and makes nothing; what was interrupted is completed; newer data is not mixed in", async () => {
     const [home, other] = [freshHome(), freshHome()];
@@ -196,7 +196,7 @@ describeWithPostgres("dragoman migrate", () => {
     await sql`INSERT INTO dragoman.replicas (id, version, seal_keys) VALUES (gen_random_uuid(), '1', '[]')`;
     expect(await migrate(env, url)).toEqual({ code: 1, said: expect.stringContaining("1 server of the database") });
     await sql.close();
-  }, 30_000);
+  });
 
   test("is refused while a server runs on the data folder", async () => {
     const home = freshHome();
@@ -205,7 +205,7 @@ describeWithPostgres("dragoman migrate", () => {
     const env = { DRAGOMAN_HOME: home, DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
     const { code, said } = await migrate(env, await postgres.database());
     expect([code, said]).toEqual([1, expect.stringContaining(`A dragoman server runs at ${url}`)]);
-  }, 20_000);
+  });
 
   test("to a folder, which is one person's, members are left out with their accounts, requests and amounts", async () => {
     const seal = { DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
@@ -261,7 +261,7 @@ describeWithPostgres("dragoman migrate", () => {
     const moved = await contentOf(folder);
     expect(moved.accounts.map(([login]) => login)).toEqual(["zoe", "anna"]);
     expect(moved.rows.map(({ request_id }) => request_id)).toEqual(rows.map(({ request_id }) => request_id));
-  }, 30_000);
+  });
 
   test("what this machine could not write while the database was away is moved too", async () => {
     const seal = { DRAGOMAN_SEAL_KEY: randomBytes(32).toString("base64") };
@@ -285,5 +285,5 @@ describeWithPostgres("dragoman migrate", () => {
     const moved = await contentOf({ DRAGOMAN_HOME: home });
     expect(moved.rows.at(-1)?.request_id).toBe(waiting.request_id);
     expect(moved.used).toEqual([[3.5, 0]]);
-  }, 30_000);
+  });
 });

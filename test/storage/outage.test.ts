@@ -9,6 +9,7 @@ import { describeWithPostgres, startPostgres, type TestPostgres } from "../suppo
 import { until } from "../support/proxy";
 import { testWith } from "../support/sandbox";
 import { startTeam, type Team, type TeamServer } from "../support/teams";
+import { unloadedNow } from "../support/unloaded";
 
 const ask = (content: string, more = {}) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }], ...more });
 
@@ -16,7 +17,7 @@ describeWithPostgres("while the database is away", () => {
   let postgres: TestPostgres;
   beforeAll(async () => {
     postgres = await startPostgres();
-  }, 60_000);
+  });
   afterEach(() => postgres.start());
   afterAll(() => postgres[Symbol.asyncDispose]());
 
@@ -72,7 +73,7 @@ describeWithPostgres("while the database is away", () => {
     // Each request went upstream once, or once more after a 401 that everybody got.
     const calls = team.demo.journal.filter(({ path, status }) => path === "/chat/completions" && status === 200);
     expect(calls).toHaveLength(rows.size);
-  }, 60_000);
+  });
 
   test("a budget is spent from what each server had reserved ahead, and is exact afterwards", async () => {
     await using team = await startTeam(postgres);
@@ -100,7 +101,7 @@ describeWithPostgres("while the database is away", () => {
       Array.from({ length: rest + 20 }, () => all[1]!.post("/v1/chat/completions", ask("Hello"))),
     );
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(rest);
-  }, 60_000);
+  });
 
   testWith(
     "linux",
@@ -110,9 +111,9 @@ describeWithPostgres("while the database is away", () => {
       const server = await team.server();
       await server.admin("/budgets", { name: "team", unit: "requests", limit: 5_000, per: "month" });
       const send = async () => {
-        const begun = performance.now();
+        const begun = unloadedNow();
         const { status } = await server.post("/v1/chat/completions", ask("Hello"));
-        return { status, ms: performance.now() - begun };
+        return { status, ms: unloadedNow() - begun };
       };
       expect((await send()).status).toBe(200);
       await until(async () => (await server.admin("/budgets")).items[0].reserved >= 90, 5_000);
@@ -153,7 +154,7 @@ describeWithPostgres("while the database is away", () => {
     } finally {
       rmSync(home, { recursive: true, force: true });
     }
-  }, 60_000);
+  });
 
   test("after the grace period a server refuses, because it does not know whose key or session is still valid", async () => {
     await using team = await startTeam(postgres);
@@ -177,7 +178,7 @@ describeWithPostgres("while the database is away", () => {
     await postgres.start();
     await until(async () => (await server.post("/v1/chat/completions", ask("Hello"))).status === 200, 10_000);
     expect((await owner.get("/admin/try")).status).toBe(200);
-  }, 60_000);
+  });
 
   /** The rows in the database, once the claim holds. */
   async function rowsOf({ env }: Team, claim: (rows: Map<string, object>) => boolean): Promise<Map<string, object>> {

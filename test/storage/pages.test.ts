@@ -7,6 +7,7 @@ import { withTeamStores } from "../support/members";
 import { describeWithPostgres, startPostgres, type TestPostgres } from "../support/postgres";
 import { until } from "../support/proxy";
 import { individuals, startTeam, type Team, type TeamServer } from "../support/teams";
+import { unloadedNow } from "../support/unloaded";
 
 const adminToken = "an-admin-token-0815";
 const environment = { env: { ADMIN_TOKEN: adminToken } };
@@ -29,7 +30,7 @@ describeWithPostgres("the pages of a team", () => {
     Object.assign(team.demo.device, { interval: 0, pending: 0 });
     servers = await Promise.all([team.server(environment), team.server(environment)]);
     edge = startEdge(servers.map(({ url }) => url));
-  }, 60_000);
+  });
   afterAll(async () => {
     await edge?.[Symbol.asyncDispose]();
     await team?.[Symbol.asyncDispose]();
@@ -86,7 +87,7 @@ describeWithPostgres("the pages of a team", () => {
     edge.servers[0] = servers[0].url;
     const again = await at(0, () => owner.post("/admin/config", { ...form, retentionDays: "34" }));
     expect([again.status, again.text.includes("Review changes")]).toEqual([200, true]);
-  }, 30_000);
+  });
 
   test("signing out at one server ends the session and its live view at the other within a second", async () => {
     const owner = await signedIn();
@@ -96,11 +97,11 @@ describeWithPostgres("the pages of a team", () => {
     const status = async () => (await fetch(`${servers[1]!.url}/admin`, { headers: stolen })).status;
     expect([feed.response.status, await status()]).toEqual([200, 200]);
     expect((await at(0, () => owner.post("/admin/sign-out", { form_token: form_token! }))).status).toBe(303);
-    const outAt = performance.now();
+    const outAt = unloadedNow();
     await until(async () => feed.ended && (await status()) === 401, 1_000);
-    expect(performance.now() - outAt).toBeLessThan(1_000);
+    expect(unloadedNow() - outAt).toBeLessThan(1_000);
     expect((await at(0, () => owner.get("/admin"))).status).toBe(401);
-  }, 30_000);
+  });
 
   test("an invitation is accepted with each click at another server; the session ends with the key at both", async () => {
     nextPerson("anna-demo");
@@ -132,11 +133,11 @@ describeWithPostgres("the pages of a team", () => {
     expect(edge.reached.slice(0, 3)).toEqual([0, 1, 0]);
 
     await withTeamStores(team, ({ members }) => members.revokeKey(member.id, "key-1"));
-    const revokedAt = performance.now();
+    const revokedAt = unloadedNow();
     for (const server of [0, 1])
       await until(async () => (await at(server, () => anna.get("/admin"))).status === 401, 1_000);
-    expect(performance.now() - revokedAt).toBeLessThan(1_000);
-  }, 30_000);
+    expect(unloadedNow() - revokedAt).toBeLessThan(1_000);
+  });
 
   test("without the database, who is signed in stays so; nobody else can sign in, and nobody is shown an error of the program", async () => {
     const owner = await signedIn();
@@ -170,7 +171,7 @@ describeWithPostgres("the pages of a team", () => {
       const isBack = async (server: TeamServer) => (await server.admin("/requests")).items !== undefined;
       await until(async () => (await Promise.all(servers.map(isBack))).every(Boolean), 10_000);
     }
-  }, 30_000);
+  });
 
   test("a sign-in that one server began is shown and cancelled by the other; of a killed server, the other goes on with it", async () => {
     const owner = await signedIn();
@@ -199,5 +200,5 @@ describeWithPostgres("the pages of a team", () => {
     expect(polls()).toBe(1);
     const { items } = await servers[1]!.admin("/accounts");
     expect(items.map(({ account_id }: { account_id: string }) => account_id)).toContain("ben-demo");
-  }, 30_000);
+  });
 });

@@ -19,7 +19,7 @@ describeWithPostgres("the database of a team", () => {
   let postgres: TestPostgres;
   beforeAll(async () => {
     postgres = await startPostgres();
-  }, 60_000);
+  });
   afterAll(() => postgres[Symbol.asyncDispose]());
 
   test("holds no token, key or prompt, neither in its tables nor in its files", async () => {
@@ -79,7 +79,7 @@ describeWithPostgres("the database of a team", () => {
         expect([written, dump.includes(written)]).toEqual([written, false]);
         expect([written, files.some((bytes) => bytes.includes(written))]).toEqual([written, false]);
       }
-  }, 30_000);
+  });
 
   /** Leaves a session, a form, a config change and two sign-ins behind. @returns Their ids, tokens and codes. */
   async function usePages(
@@ -119,7 +119,7 @@ describeWithPostgres("the database of a team", () => {
       expect(started.stderr()).toContain(sentence);
       expect(started.stderr()).not.toContain(team.env.DRAGOMAN_SEAL_KEY);
     }
-  }, 30_000);
+  });
 
   test("who has a config or accounts in the data folder is told that they are not used", async () => {
     await using team = await startTeam(postgres, { accounts: [] });
@@ -132,7 +132,7 @@ describeWithPostgres("the database of a team", () => {
     } finally {
       rmSync(home, { recursive: true, force: true });
     }
-  }, 30_000);
+  });
 
   test("the key is changed while servers run: they go on before, during and after", async () => {
     await using team = await startTeam(postgres);
@@ -167,5 +167,5 @@ describeWithPostgres("the database of a team", () => {
     expect(await late.exited).toBeGreaterThan(0);
     const after = await team.server({ env: { DRAGOMAN_SEAL_KEY: next } });
     expect((await after.admin("/accounts")).items[0].state).toBe("ready");
-  }, 30_000);
+  });
 });

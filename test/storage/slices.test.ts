@@ -17,7 +17,7 @@ describeWithPostgres("a slice of a budget", () => {
   let postgres: Postgres;
   beforeAll(async () => {
     server = await startPostgres();
-  }, 60_000);
+  });
   beforeEach(async () => {
     await postgres?.close();
     postgres = connectPostgres({ url: await server.database() });

@@ -23,7 +23,7 @@ describeWithPostgres("statistics in Postgres", () => {
     const url = await server.database();
     for (let at = 0; at < 2; at += 1) servers.push(connectPostgres({ url }));
     await migrate(servers[0]!);
-  }, 60_000);
+  });
   afterAll(async () => {
     for (const postgres of servers) await postgres.close();
     await server[Symbol.asyncDispose]();
@@ -168,7 +168,7 @@ describeWithPostgres("statistics in Postgres", () => {
       seed: 21,
       endOnFailure: true,
     });
-  }, 60_000);
+  });
 
   test("read the rows of the last hours once, and then those that came since", async () => {
     await empty();

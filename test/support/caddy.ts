@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./free-port";
 import { repository } from "./image";
+import { unloadedNow } from "./unloaded";
 
 export interface Caddy extends AsyncDisposable {
   /** `https://localhost:…` */
@@ -35,12 +36,12 @@ export async function startCaddy([one, other]: readonly [number, number]): Promi
     stderr: Bun.file(log),
   });
   const authority = join(home, "storage/pki/authorities/local/root.crt");
-  const deadline = performance.now() + patienceMs;
+  const deadline = unloadedNow() + patienceMs;
   const answers = async () =>
     existsSync(authority) &&
     (await fetch(url, { tls: { ca: readFileSync(authority, "utf8") } }).catch(() => undefined));
   while (!(await answers())) {
-    if (child.exitCode !== null || performance.now() > deadline)
+    if (child.exitCode !== null || unloadedNow() > deadline)
       throw new Error(`Caddy does not start: ${readFileSync(log, "utf8")}`);
     await Bun.sleep(30);
   }

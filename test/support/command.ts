@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { unloadedNow } from "./unloaded";
 
 const source = [process.execPath, "--no-env-file", join(import.meta.dir, "../../src/main.ts")];
 /** A compiled executable can be tested in place of the source. */
@@ -41,9 +42,9 @@ export function run(args: string[], { env = {}, cwd, within = [] }: Surroundings
     stdout: () => out.text,
     stderr: () => err.text,
     async ready(timeoutMs = 10_000) {
-      const deadline = performance.now() + timeoutMs;
+      const deadline = unloadedNow() + timeoutMs;
       while (!out.text.includes("\n")) {
-        if (child.exitCode !== null || performance.now() > deadline) throw new Error(`Not ready: ${err.text}`);
+        if (child.exitCode !== null || unloadedNow() > deadline) throw new Error(`Not ready: ${err.text}`);
         await Bun.sleep(5);
       }
       return JSON.parse(out.text);

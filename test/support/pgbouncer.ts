@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./free-port";
 import { otherUser } from "./postgres";
+import { unloadedNow } from "./unloaded";
 
 export interface PgBouncer extends AsyncDisposable {
   /** The address of a database by way of it. @param url The database's own. */
@@ -46,9 +47,9 @@ server_login_retry = 0.2
   const start = async () => {
     const within = identity ? ["setpriv", `--reuid=${identity.uid}`, `--regid=${identity.gid}`, "--clear-groups"] : [];
     running = Bun.spawn([...within, "pgbouncer", config], { stdout: "ignore", stderr: "ignore" });
-    const deadline = performance.now() + patienceMs;
+    const deadline = unloadedNow() + patienceMs;
     while (!(await listens(port))) {
-      if (performance.now() > deadline) throw new Error("PgBouncer does not start.");
+      if (unloadedNow() > deadline) throw new Error("PgBouncer does not start.");
       await Bun.sleep(10);
     }
   };

@@ -25,6 +25,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { SQL } from "bun";
 import { freePort } from "./free-port";
+import { unloadedNow } from "./unloaded";
 
 export interface TestPostgres extends AsyncDisposable {
   /** Everything that the server has written to disk: tables, indexes, its log of changes. */
@@ -127,9 +128,9 @@ export async function startPostgres({ durable = false, diskMiB }: PostgresOption
     return spawn("unshare", ["-m", "--propagation", "private", "sh", "-ec", script, "sh", ...command], options);
   };
   const untilAnswers = async (question = "SELECT true AS done") => {
-    const deadline = performance.now() + patienceMs;
+    const deadline = unloadedNow() + patienceMs;
     while (!(await agrees(address("postgres"), question))) {
-      if (performance.now() > deadline) throw new Error("Postgres does not start.");
+      if (unloadedNow() > deadline) throw new Error("Postgres does not start.");
       await Bun.sleep(20);
     }
   };
