@@ -7,6 +7,7 @@ import { type Breaker, openBreaker } from "../accounts/breaker";
 import { openPool, type Pool } from "../accounts/pool";
 import type { Config } from "../config/schema";
 import type { ConfigStore } from "../config/store";
+import { entryOf } from "../json";
 import type { Logger } from "../logger";
 import type { CallLimits } from "../net/clock";
 import { type Catalogue, openCatalogue } from "./catalogue";
@@ -78,11 +79,26 @@ function withoutOwnersKeys(config: ConfigStore): ConfigStore {
     current: {
       get(): Config {
         const of = config.current;
-        if (made?.of !== of) made = { of, current: { ...of, providers: {}, anthropicApiKey: undefined } };
+        if (made?.of !== of) {
+          const fallbacks = withoutProvided(of);
+          made = { of, current: { ...of, fallbacks, providers: {}, anthropicApiKey: undefined } };
+        }
         return made.current;
       },
     },
   });
+}
+
+/** The chains without models of providers: an error would name them to a member, who cannot use them. */
+function withoutProvided({ fallbacks, modelAliases, providers }: Config): Config["fallbacks"] {
+  const isProvided = (name: string): boolean =>
+    [name, entryOf(modelAliases, name) ?? ""].some(
+      (id) => id.includes("/") && Object.hasOwn(providers, id.split("/")[0]!),
+    );
+  const chains = Object.entries(fallbacks)
+    .filter(([name]) => !isProvided(name))
+    .map(([name, models]) => [name, models.filter((each) => !isProvided(each))] as const);
+  return Object.fromEntries(chains.filter(([, models]) => models.length > 0));
 }
 
 /** Models of paused accounts are not offered, unless all accounts are paused. */

@@ -130,4 +130,36 @@ describeWithPostgres("a member who means harm", () => {
     while ((await newest())?.client_name !== "same-client/1.0") await Bun.sleep(20);
     expect(await newest()).toMatchObject({ cached_tokens: 0, cache_miss: null });
   });
+
+  test("does not learn from a failed chain of fallbacks which models of providers the owner has", async () => {
+    const [server] = servers;
+    const ollama = { baseUrl: "http://127.0.0.1:9/v1" };
+    await server.admin("/config", {
+      providers: { ollama },
+      modelAliases: { workhorse: "ollama/secret-9b" },
+      fallbacks: {
+        "gpt-5-mini": ["ollama/secret-7b", "workhorse", "claude-haiku-4.5"],
+        "gpt-4.1": ["ollama/secret-7b"],
+      },
+    });
+    try {
+      for (const model of ["gpt-5-mini", "gpt-4.1", "workhorse", "ollama/secret-7b"]) {
+        const asked = { model, messages: [{ role: "user", content: "[demo: 503] Hello" }] };
+        const answer = await server.post("/v1/chat/completions", asked, { "x-api-key": eve.key });
+        const { error } = (await answer.json()) as Any;
+        expect([model, answer.status, error.message]).toEqual([
+          model,
+          model.includes("-m") || model.includes("4.1") ? 503 : 404,
+          expect.not.stringMatching(model === "gpt-5-mini" ? /ollama|secret|workhorse/ : /secret-9b|fallbacks/),
+        ]);
+        if (model === "gpt-5-mini") expect(error.message).toContain("claude-haiku-4.5");
+      }
+      const rows = async () => (await ask(server, "/requests")).json.items;
+      await until(async () => (await rows())[0]?.client_model === "ollama/secret-7b");
+      const chained = (await rows()).find((row: Any) => row.client_model === "gpt-5-mini" && row.fallbacks.length > 0);
+      expect(chained.fallbacks.map(({ model }: Any) => model)).toEqual(["gpt-5-mini", "claude-haiku-4.5"]);
+    } finally {
+      await server.admin("/config", { providers: null, modelAliases: null, fallbacks: null });
+    }
+  });
 });
