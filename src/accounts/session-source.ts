@@ -2,8 +2,8 @@
 import type { Logger } from "../logger";
 import type { AccountShare, SharedSignIn } from "./account-share";
 import { fetchCopilotUser, type GithubCaller } from "./github";
-import type { Mode } from "./hosts";
-import type { FreshSession, Unavailable } from "./session";
+import { allowedModelHost, type Mode } from "./hosts";
+import type { FreshSession, Session, Unavailable } from "./session";
 import type { AccountStatus } from "./status";
 import { type CopilotToken, exchangeToken } from "./token-exchange";
 
@@ -75,13 +75,24 @@ export function openSessionSource(options: SessionSourceOptions): SessionSource 
     throw status.unusableError();
   }
 
+  /** Others can write to what servers share, and a token goes to no host that GitHub could not have named. */
+  const hostOf = ({ baseUrl }: Session): string | undefined =>
+    hosts.copilotOverride ?? (baseUrl === hosts.copilot ? baseUrl : allowedModelHost(baseUrl, hosts));
+
   return {
     async fetch(refused) {
       if (mode === "direct") return direct();
       if (!share) return exchange();
       const fresh = await share.session(identity, refused, exchange);
-      if ("session" in fresh) logger.conceal(fresh.session.token);
-      return fresh;
+      if (!("session" in fresh)) return fresh;
+      logger.conceal(fresh.session.token);
+      const baseUrl = hostOf(fresh.session);
+      if (baseUrl !== undefined) return { ...fresh, session: { ...fresh.session, baseUrl } };
+      const stated = fresh.session.baseUrl.slice(0, 200);
+      logger.warn(
+        `${id()}: The database names ${stated} as the model host; tokens are not sent there, and a new one is used.`,
+      );
+      return exchange();
     },
     async relearnDirectHost() {
       const { endpoint } = await fetchCopilotUser(caller, githubToken, "direct").catch((thrown) => {

@@ -143,6 +143,24 @@ describeWithPostgres("in Postgres", () => {
     expect([await one.kept.isMine(others.id), one.heard.length]).toEqual([true, ends.length]);
   });
 
+  test("one whose host, app or member was changed in the database is not gone on with", async () => {
+    const env = await team();
+    const [one, other] = [await open(env), await open(env)];
+    const changes = ["host = 'evil.example'", "app = 'Iv1.evil0123'", "member = gen_random_uuid()", "host = host"];
+    for (const _ of changes) await one.kept.add(waitingSignIn());
+    await using sql = new SQL(env.DRAGOMAN_DATABASE_URL, { max: 1 });
+    await sql`ALTER TABLE dragoman.sign_ins DROP CONSTRAINT IF EXISTS sign_ins_member_fkey`;
+    const rows = await sql`SELECT encode(sha256, 'hex') AS hash FROM dragoman.sign_ins ORDER BY revision`;
+    const [{ id }] = await sql`SELECT id FROM dragoman.replicas ORDER BY started_at DESC LIMIT 1`;
+    for (const [at, change] of changes.entries())
+      await sql.unsafe(`UPDATE dragoman.sign_ins SET ${change}, replica = '${id}',
+        revision = dragoman.announce_change('sign_ins') WHERE sha256 = decode('${rows[at].hash}', 'hex')`);
+    // The last one was changed in nothing but its server.
+    await soon(() => other.heard.length > 0);
+    expect(other.heard.map((line) => line.split(" ")[0])).toEqual(["resume"]);
+    expect(one.heard.filter((line) => line.startsWith("stop")).length).toBe(1);
+  }, 20_000);
+
   test("of a server that stops, another goes on with it; it has one server at a time", async () => {
     const env = await team();
     const [one, two, three] = [await open(env), await open(env), await open(env)];

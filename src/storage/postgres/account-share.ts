@@ -59,7 +59,14 @@ export async function openPostgresAccountShare(parts: ShareParts): Promise<Postg
   const keep = ({ account: key, sign_in: signIn, state, quota, replica: author }: StateRow) => {
     const found = { ...(state && { state }), ...(quota && { quota }) };
     states.set(key, { ...found, signIn });
-    if (author !== replica) for (const listener of listeners) listener({ key, signIn }, found);
+    if (author === replica) return;
+    try {
+      for (const listener of listeners) listener({ key, signIn }, found);
+    } catch (thrown) {
+      // What other servers have found out of other accounts is not to be missed for it.
+      states.delete(key);
+      logger().error(`The state of the account ${key} in the database cannot be read.`, thrown);
+    }
   };
   const readAnnounced = async (since: number): Promise<number> => {
     const rows = await postgres.ask(
@@ -276,7 +283,7 @@ interface SessionRow {
 }
 
 async function readSession(
-  { postgres, seals }: ShareParts,
+  { postgres, seals, logger }: ShareParts,
   { key, signIn }: SharedSignIn,
   refused: string | undefined,
 ): Promise<FreshSession | undefined> {
@@ -291,7 +298,14 @@ async function readSession(
     ),
   );
   if (!row || row.fresh_for <= renewBefore) return undefined;
-  const token = seals.open(row.sealed_token, aboutSession(key));
+  let token: string;
+  try {
+    token = seals.open(row.sealed_token, aboutSession(key));
+  } catch (thrown) {
+    // A new one takes its place.
+    logger().error(`The session of ${key} in the database cannot be used.`, thrown);
+    return undefined;
+  }
   if (token === refused) return undefined;
   const expiresAt = row.stated_expires_at_ms ?? undefined;
   return {

@@ -12,6 +12,7 @@ import {
   tooManySignIns,
   type WaitingSignIn,
 } from "../../accounts/sign-in-store";
+import { ProxyError } from "../../errors";
 import type { Logger } from "../../logger";
 import { sha256 } from "../../net/credentials";
 import type { Seals } from "../seal";
@@ -39,6 +40,8 @@ const keptSeconds = 600;
 /** What is sealed. The code for GitHub is removed when the sign-in has ended. */
 interface SealedSignIn {
   id: string;
+  /** Where the code for GitHub may be sent, and whose the account becomes: as the columns say. Missing from an older version. */
+  of?: Pick<BegunSignIn, "host" | "app" | "member">;
   code: ShownCode;
   device?: WaitingSignIn["device"];
 }
@@ -78,7 +81,8 @@ export async function openPostgresSignIns(parts: SignInParts): Promise<SignInSto
   const hold = (row: SignInRow) => {
     const key = row.sha256.toHex();
     const { host, app, member, state, replica: runsAt, expires_at_ms: expiresAt } = row;
-    const { id, code, device }: SealedSignIn = JSON.parse(seals.open(row.sealed_body, aboutSignIn(key)));
+    const { id, of, code, device }: SealedSignIn = JSON.parse(seals.open(row.sealed_body, aboutSignIn(key)));
+    if (of && !Bun.deepEquals(of, { host, app, member })) throw changedSignIn();
     const begun = { id, host, app, member, code, expiresAt, state };
     held.set(key, { begun, device, replica: runsAt, until: performance.now() + row.kept_for });
     const isMine = state.name === "waiting" && runsAt === replica;
@@ -186,6 +190,9 @@ export async function openPostgresSignIns(parts: SignInParts): Promise<SignInSto
   };
 }
 
+const changedSignIn = () =>
+  new ProxyError("internal", "Its host, its app or its member was changed in the database.", { code: "seal_broken" });
+
 const isWaiting = ({ begun: { state, expiresAt } }: HeldSignIn) => state.name === "waiting" && expiresAt > Date.now();
 
 /** @throws ProxyError `conflict` */
@@ -197,7 +204,7 @@ async function insert(sql: TransactionSQL, { seals, replica }: SignInParts, sign
     WHERE member IS NOT DISTINCT FROM ${member}::uuid AND state->>'name' = 'waiting' AND expires_at > now()`;
   if (row!.count >= maxWaiting) throw tooManySignIns();
   const { keyId } = await holdSealKey(sql, seals);
-  const sealed = sealedBody(seals, { id, code, device });
+  const sealed = sealedBody(seals, { id, of: { host, app, member }, code, device });
   await sql`INSERT INTO dragoman.sign_ins
       (sha256, host, app, member, sealed_body, seal_key_id, state, replica, expires_at, kept_until, revision)
     VALUES (${sha256(id)}, ${host}, ${app}, ${member}, ${sealed}, ${keyId}, '{"name":"waiting"}', ${replica},
@@ -219,8 +226,9 @@ async function end(sql: TransactionSQL, { seals, replica }: SignInParts, { id, s
   if ((await sql`SELECT 1 FROM dragoman.sign_ins WHERE ${mayEnd}`).length === 0) return;
   const revision = await announceChange(sql, "sign_ins");
   const { keyId } = await holdSealKey(sql, seals);
+  const { host, app, member, code } = held.begun;
   await sql`UPDATE dragoman.sign_ins SET state = ${JSON.stringify(state)}::text::jsonb, revision = ${revision},
-    sealed_body = ${sealedBody(seals, { id, code: held.begun.code })}, seal_key_id = ${keyId},
+    sealed_body = ${sealedBody(seals, { id, of: { host, app, member }, code })}, seal_key_id = ${keyId},
     kept_until = now() + make_interval(secs => ${keptSeconds}) WHERE ${mayEnd}`;
 }
 
